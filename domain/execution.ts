@@ -1,0 +1,59 @@
+import type { ExecutionId } from "./ids.ts";
+
+export const TRIGGERS = ["api", "schedule", "form"] as const;
+export type Trigger = (typeof TRIGGERS)[number];
+
+/** States of an execution: `queued`, `running`, then exactly one of the ends. */
+export const EXECUTION_ENDS = ["success", "failed", "timed_out", "out_of_memory", "cancelled"] as const;
+export type ExecutionEnd = (typeof EXECUTION_ENDS)[number];
+export type ExecutionState = "queued" | "running" | ExecutionEnd;
+
+/** What the Workflow Definition is started with. Small on purpose: it stands in the history for all who may look. */
+export interface ExecutionInput {
+  /** Wall time the user's process may take; the activities' time-outs are derived from it. */
+  readonly timeoutSeconds: number;
+}
+
+/** What the Workflow Definition returns: enough to read in Temporal's UI, the record itself is in PostgreSQL. */
+export interface ExecutionSummary {
+  readonly executionId: ExecutionId;
+  readonly status: ExecutionEnd;
+}
+
+/** How the user's process ended. Every end is a value: user code that fails is not an error of ours. */
+export interface PythonOutcome {
+  readonly status: ExecutionEnd;
+  /** For people: why it did not succeed. Empty on success. At most 4,000 characters. */
+  readonly message: string;
+  /** Wall time of the user's process, millisecond precision: what is billed. */
+  readonly secondsUsed: number;
+}
+
+/**
+ * What `executePython` answers, and so what stands in Temporal's history: that it is still going after the seconds it
+ * was asked to wait, or how it ended. Never the message: it may quote inputs.
+ */
+export type PythonProgress =
+  | { readonly kind: "running" }
+  | {
+      readonly kind: "ended";
+      readonly status: ExecutionEnd;
+      readonly secondsUsed: number;
+      /** The task queue of the host whose spool holds the outputs. */
+      readonly hostQueue: string;
+    };
+
+/** What `uploadOutputs` answers: done, or that only the host that ran the program can do it, or needs longer. */
+export type UploadProgress = { readonly kind: "uploaded" } | { readonly kind: "deferred" };
+
+/** A file that went in with an execution or came out of it, as kept in storage. */
+export interface StoredFile {
+  /** The declared input's name, or the output's. */
+  readonly name: string;
+  /** The file name a person sees: the last segment of the file's URL. */
+  readonly fileName: string;
+  readonly storageKey: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly contentType: string;
+}

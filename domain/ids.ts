@@ -1,0 +1,31 @@
+declare const brand: unique symbol;
+type Branded<Name extends string> = string & { readonly [brand]: Name };
+
+export type AccountId = Branded<"AccountId">;
+export type WorkflowId = Branded<"WorkflowId">;
+export type ExecutionId = Branded<"ExecutionId">;
+/** The git commit hash of the commit's content: 40 lower-case hex digits. */
+export type CommitId = Branded<"CommitId">;
+
+const SHAPES = {
+  account: /^acct_[0-9a-z]{16,40}$/,
+  workflow: /^wf_[0-9a-z]{16,40}$/,
+  execution: /^ex_[0-9a-z]{16,40}$/,
+  commit: /^[0-9a-f]{40}$/,
+} as const;
+
+export function isAccountId(text: string): text is AccountId {
+  return SHAPES.account.test(text);
+}
+
+export function isWorkflowId(text: string): text is WorkflowId {
+  return SHAPES.workflow.test(text);
+}
+
+export function isExecutionId(text: string): text is ExecutionId {
+  return SHAPES.execution.test(text);
+}
+
+export function isCommitId(text: string): text is CommitId {
+  return SHAPES.commit.test(text);
+}

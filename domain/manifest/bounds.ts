@@ -1,0 +1,46 @@
+const MEBIBYTE = 1_048_576;
+
+/** What an installation lets a manifest ask for. Sizes in bytes, times in seconds. */
+export interface ManifestBounds {
+  readonly configBytesMax: number;
+  readonly inputsMax: number;
+  readonly timeoutSecondsDefault: number;
+  readonly timeoutSecondsMax: number;
+  readonly memoryBytesDefault: number;
+  readonly memoryBytesMin: number;
+  readonly memoryBytesMax: number;
+  readonly cpuDefault: number;
+  readonly cpuMin: number;
+  readonly cpuMax: number;
+  /** Of one uploaded file: the default and the ceiling of `max_size`. */
+  readonly fileBytesMax: number;
+  /** Of one `file_list`: the default and the ceiling of `max_files`. */
+  readonly filesMax: number;
+  readonly attemptsMax: number;
+  readonly executionsMax: number;
+  readonly latenessSecondsMax: number;
+  readonly jitterSecondsMax: number;
+}
+
+/** The limits of design section 15; what it leaves open (cpu, attempts, lateness) is chosen here. */
+export const DEFAULT_BOUNDS: ManifestBounds = {
+  configBytesMax: 65_536,
+  inputsMax: 200,
+  timeoutSecondsDefault: 300,
+  timeoutSecondsMax: 3_600,
+  memoryBytesDefault: 512_000_000,
+  memoryBytesMin: 16 * MEBIBYTE,
+  memoryBytesMax: 8_192 * MEBIBYTE,
+  cpuDefault: 1,
+  cpuMin: 0.1,
+  cpuMax: 8,
+  fileBytesMax: 2_000_000_000,
+  filesMax: 100,
+  attemptsMax: 10,
+  executionsMax: 1_000,
+  latenessSecondsMax: 30 * 86_400,
+  jitterSecondsMax: 3_600,
+};
+
+/** Lengths without `max_length`, and the most `max_length` may be. In characters. */
+export const CHARACTERS = { string: 10_000, secret: 10_000, text: 1_000_000, max: 10_000_000 } as const;

@@ -1,0 +1,156 @@
+import type { InputProblem } from "../errors.ts";
+import { describeKind, isJsonObject, type JsonValue, quote } from "./json-values.ts";
+import type { Input, InputKind, Manifest } from "./manifest.ts";
+import { suggest } from "./nearest.ts";
+import { checkUploads, type UploadedFile } from "./uploads.ts";
+import { checkValue, isFileInput } from "./values.ts";
+
+/**
+ * The values of an execution. `inputs` has every declared input but those given as files or secrets: null where nothing
+ * was given and there is no default. `secrets` has the secrets that were given. Both in the order of declaration.
+ */
+export type InputsResult =
+  | { readonly ok: true; readonly inputs: Record<string, JsonValue>; readonly secrets: Record<string, string> }
+  | { readonly ok: false; readonly problems: readonly InputProblem[] };
+
+/** Declarations alone are enough to read values. */
+type Declarations = Pick<Manifest, "inputs">;
+
+type Given =
+  | { readonly kind: "none" | "files" }
+  | { readonly kind: "value"; readonly value: JsonValue }
+  | { readonly kind: "problems"; readonly messages: readonly string[] };
+
+/** What an object may hold beyond its declared keys without flooding the answer. */
+const UNKNOWN_REPORTED_MAX = 20;
+
+/**
+ * Reads what a caller sent: a JSON object, flat or nested (see `flattenBody`), and the files of a multipart request, by
+ * input. Applies defaults, converts nothing, and reports every problem at once. `null` and `undefined` mean not given.
+ * An `undefined` body is an empty one.
+ */
+export function parseInputs(
+  manifest: Declarations,
+  body: unknown,
+  files: Readonly<Record<string, readonly UploadedFile[]>> = {},
+): InputsResult {
+  const values = body === undefined ? {} : flattenBody(manifest, body);
+  if (!isJsonObject(values)) {
+    return {
+      ok: false,
+      problems: [{ input: "", message: `The inputs must be a JSON object, not ${describeKind(body)}.` }],
+    };
+  }
+  const problems = findUndeclared(manifest, [...Object.keys(values), ...Object.keys(files)]);
+  const inputs: [string, JsonValue][] = [];
+  const secrets: [string, string][] = [];
+  for (const input of manifest.inputs) {
+    const value = Object.hasOwn(values, input.name) ? values[input.name] : undefined;
+    const uploads = Object.hasOwn(files, input.name) ? (files[input.name] ?? []) : [];
+    const given = readGiven(input, value, uploads);
+    if (given.kind === "problems") problems.push(...given.messages.map((message) => ({ input: input.name, message })));
+    else if (given.kind === "none") inputs.push([input.name, null]);
+    else if (given.kind === "value" && input.kind === "secret") secrets.push([input.name, given.value as string]);
+    else if (given.kind === "value") inputs.push([input.name, given.value]);
+  }
+  if (problems.length > 0) return { ok: false, problems };
+  // fromEntries defines properties and so is safe for any name; an assignment to "__proto__" would not be.
+  return { ok: true, inputs: Object.fromEntries(inputs), secrets: Object.fromEntries(secrets) };
+}
+
+/**
+ * The flat form of an execute body: when its only key is `inputs`, holding an object, the inner object, unless the
+ * workflow declares an input of that name. Any other body unchanged.
+ */
+export function flattenBody(manifest: Declarations, body: unknown): unknown {
+  if (!isJsonObject(body) || Object.keys(body).length !== 1 || !Object.hasOwn(body, "inputs")) return body;
+  const nested = body["inputs"];
+  return isJsonObject(nested) && !manifest.inputs.some((input) => input.name === "inputs") ? nested : body;
+}
+
+/** Kinds whose value is a text, so that a part of a form may be written without JSON's quotes. */
+const TEXTUAL: ReadonlySet<InputKind> = new Set(["string", "text", "select", "date", "datetime", "secret"]);
+
+export type TextPart =
+  | { readonly ok: true; readonly value: JsonValue }
+  | { readonly ok: false; readonly message: string };
+
+/**
+ * The value of a part of a multipart request that is not a file. It is JSON text; for textual kinds whatever is not a
+ * JSON string (or null, which means not given) is taken as plain text.
+ */
+export function parseTextPart(kind: InputKind, text: string): TextPart {
+  const parsed = parseJson(text);
+  if (TEXTUAL.has(kind)) {
+    return {
+      ok: true,
+      value: parsed.ok && (typeof parsed.value === "string" || parsed.value === null) ? parsed.value : text,
+    };
+  }
+  return parsed.ok ? parsed : { ok: false, message: `must be JSON text, such as ${EXAMPLES[kind] ?? "null"}.` };
+}
+
+const EXAMPLES: Partial<Record<InputKind, string>> = {
+  number: "1.5",
+  integer: "3",
+  boolean: "true",
+  multi_select: '["a", "b"]',
+  json: '{"a": 1}',
+};
+
+function parseJson(text: string): { readonly ok: true; readonly value: JsonValue } | { readonly ok: false } {
+  try {
+    return { ok: true, value: JSON.parse(text) as JsonValue };
+  } catch {
+    return { ok: false };
+  }
+}
+
+function findUndeclared(manifest: Declarations, given: readonly string[]): InputProblem[] {
+  const declared = new Set(manifest.inputs.map((input) => input.name));
+  const unknown = [...new Set(given)].filter((name) => !declared.has(name));
+  const problems = unknown.slice(0, UNKNOWN_REPORTED_MAX).map((name) => ({
+    input: name.slice(0, 100),
+    message: `There is no input ${quote(name)}.${suggest(name, declared) || listNames(declared)}`,
+  }));
+  const more = unknown.length - problems.length;
+  return more > 0 ? [...problems, { input: "", message: `${more} more inputs are not declared.` }] : problems;
+}
+
+function listNames(names: ReadonlySet<string>): string {
+  if (names.size === 0) return " The workflow has no inputs.";
+  const shown = [...names].slice(0, UNKNOWN_REPORTED_MAX).join(", ");
+  return ` The workflow's inputs are ${shown}${names.size > UNKNOWN_REPORTED_MAX ? ", …" : ""}.`;
+}
+
+function readGiven(input: Input, value: unknown, uploads: readonly UploadedFile[]): Given {
+  const isGiven = value !== undefined && value !== null;
+  if (isFileInput(input)) {
+    if (isGiven) {
+      return refuse(
+        `is a ${input.kind === "file" ? "file" : "list of files"}. Send it as multipart/form-data, in a part named ${input.name}.`,
+      );
+    }
+    if (uploads.length > 0) return decide(checkUploads(input, uploads), { kind: "files" });
+    return input.required
+      ? refuse(`is required. Send it as multipart/form-data, in a part named ${input.name}.`)
+      : { kind: "none" };
+  }
+  if (uploads.length > 0)
+    return refuse(`is of type ${input.kind}, not a file. Send its value as text, in a part without a file name.`);
+  if (!isGiven) {
+    if (input.required) return refuse("is required.");
+    const fallback = input.kind === "secret" ? null : input.default;
+    return fallback === null ? { kind: "none" } : { kind: "value", value: fallback };
+  }
+  return decide(checkValue(input, value), { kind: "value", value: value as JsonValue });
+}
+
+/** What was given when nothing is wrong with it; otherwise the problems. */
+function decide(messages: readonly string[], given: Given): Given {
+  return messages.length === 0 ? given : { kind: "problems", messages };
+}
+
+function refuse(message: string): Given {
+  return { kind: "problems", messages: [message] };
+}

@@ -1,0 +1,145 @@
+import type * as z from "zod";
+import type { PlacedProblem } from "./document.ts";
+import { INPUT_SCHEMAS } from "./input-schema.ts";
+import { describeKind, isJsonObject, quote } from "./json-values.ts";
+import { INPUT_KINDS } from "./manifest.ts";
+import { findNearest, suggest } from "./nearest.ts";
+import type { Path, Places } from "./positions.ts";
+import { ConfigSchema } from "./schema.ts";
+
+/** Collects problems of the manifest at the places of their nodes. The path leads the message, so that it stands alone. */
+export interface Problems {
+  /** At the value of a path, or at its parent where it has none. */
+  readonly addAtValue: (path: Path, message: string) => void;
+  /** At the key that ends a path. */
+  readonly addAtKey: (path: Path, message: string) => void;
+  /** How many there are so far. */
+  readonly count: () => number;
+}
+
+/** A `Problems` that puts what it is told into `list`. */
+export function createProblems(places: Places, list: PlacedProblem[]): Problems {
+  const write = (path: Path, message: string): string =>
+    path.length === 0 ? message : `${path.map(String).join(".")}: ${message}`;
+  return {
+    addAtValue: (path, message) => list.push({ ...places.ofValue(path), message: write(path, message) }),
+    addAtKey: (path, message) => list.push({ ...places.ofKey(path), message: write(path, message) }),
+    count: () => list.length,
+  };
+}
+
+/** Turns what zod found wrong with `data` into problems in our words. */
+export function reportIssues(issues: readonly z.core.$ZodIssue[], data: unknown, problems: Problems): void {
+  for (const issue of issues) {
+    const path = issue.path.filter((step) => typeof step !== "symbol");
+    if (issue.code === "unrecognized_keys") {
+      for (const key of issue.keys) problems.addAtKey([...path, key], explainUnknownKey(key, path, data));
+      continue;
+    }
+    const value = valueAt(data, path);
+    if (value === undefined) problems.addAtValue(path, explainMissing(path));
+    else if (issue.code === "invalid_union" && path.at(-1) === "type") problems.addAtValue(path, explainKind(value));
+    else if (issue.code === "invalid_value") problems.addAtValue(path, explainChoice(value, issue.values));
+    else if (issue.code === "invalid_type" && issue.expected === "object")
+      problems.addAtValue(path, explainMap(path, value));
+    else problems.addAtValue(path, issue.message);
+  }
+}
+
+function explainMissing(path: Path): string {
+  if (path.at(-1) === "type") return `is missing. Say which kind it is: ${INPUT_KINDS.join(", ")}.`;
+  if (path.at(-1) === "options") return "is missing. List what can be chosen, such as [small, large].";
+  if (path.at(-1) === "enabled") return "is missing. Write true or false.";
+  return "is missing.";
+}
+
+function explainKind(value: unknown): string {
+  const shown = typeof value === "string" ? quote(value) : describeKind(value);
+  const meant =
+    typeof value === "string" ? (KIND_SYNONYMS.get(value.toLowerCase()) ?? findNearest(value, INPUT_KINDS)) : undefined;
+  const hint = meant ? ` Did you mean "${meant}"?` : "";
+  return `${shown} is not a type of input.${hint} There are ${INPUT_KINDS.join(", ")}.`;
+}
+
+/** What other systems call our kinds. */
+const KIND_SYNONYMS: ReadonlyMap<string, string> = new Map([
+  ["str", "string"],
+  ["int", "integer"],
+  ["float", "number"],
+  ["bool", "boolean"],
+  ["enum", "select"],
+  ["choice", "select"],
+  ["dropdown", "select"],
+  ["multiselect", "multi_select"],
+  ["textarea", "text"],
+  ["multiline", "text"],
+  ["files", "file_list"],
+  ["filelist", "file_list"],
+  ["list", "file_list"],
+  ["object", "json"],
+  ["dict", "json"],
+  ["array", "json"],
+  ["password", "secret"],
+  ["timestamp", "datetime"],
+]);
+
+function explainChoice(value: unknown, choices: readonly unknown[]): string {
+  const names = choices.map(String);
+  const shown = typeof value === "string" ? quote(value) : describeKind(value);
+  const hint = typeof value === "string" ? suggest(value, names) : "";
+  return `${shown} is not possible here.${hint} Write ${names.join(", ")}.`;
+}
+
+function explainMap(path: Path, value: unknown): string {
+  if (path.length === 0) return `config.yaml must hold keys and values, not ${describeKind(value)}.`;
+  if (path[0] === "inputs") return "must be a declaration, such as { type: string }.";
+  return `must hold keys and values, not ${describeKind(value)}.`;
+}
+
+function explainUnknownKey(key: string, path: Path, data: unknown): string {
+  const parent = valueAt(data, path);
+  const kind = path[0] === "inputs" && path.length === 2 && isJsonObject(parent) ? String(parent["type"]) : undefined;
+  if (kind !== undefined) {
+    const others = INPUT_KINDS.filter((other) => Object.hasOwn(INPUT_SCHEMAS[other].shape, key));
+    if (key === "default" && kind === "secret") {
+      return "A secret cannot have a default, because config.yaml is stored readable. Remove it, and give the value with each execution.";
+    }
+    if (key === "default") return "A file cannot have a default. Say required: false if it may be left out.";
+    if (others.length > 0) return `does not apply to inputs of type ${kind}, only to ${others.join(", ")}.`;
+  }
+  return `Unknown key.${suggest(key, listKeys(path, kind))}`;
+}
+
+/** The keys that may stand in the map at a path. */
+function listKeys(path: Path, kind: string | undefined): string[] {
+  if (kind !== undefined) {
+    return Object.hasOwn(INPUT_SCHEMAS, kind)
+      ? Object.keys(INPUT_SCHEMAS[kind as keyof typeof INPUT_SCHEMAS].shape)
+      : [];
+  }
+  let schema: unknown = ConfigSchema;
+  for (const step of path) schema = findMember(unwrap(schema), step);
+  const shape = (unwrap(schema) as { shape?: object } | undefined)?.shape;
+  return shape ? Object.keys(shape) : [];
+}
+
+function findMember(schema: unknown, step: string | number): unknown {
+  const { shape, valueType } = (schema ?? {}) as { shape?: Record<string, unknown>; valueType?: unknown };
+  return shape ? shape[String(step)] : valueType;
+}
+
+function unwrap(schema: unknown): unknown {
+  let inner = schema;
+  while (typeof (inner as { unwrap?: unknown } | undefined)?.unwrap === "function")
+    inner = (inner as z.ZodOptional).unwrap();
+  return inner;
+}
+
+function valueAt(data: unknown, path: Path): unknown {
+  let value = data;
+  for (const step of path) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined;
+    value = (value as Record<string | number, unknown>)[step];
+  }
+  return value;
+}

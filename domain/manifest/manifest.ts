@@ -1,0 +1,177 @@
+import type { JsonObject, JsonValue } from "./json-values.ts";
+
+export const INPUT_KINDS = [
+  "string",
+  "text",
+  "number",
+  "integer",
+  "boolean",
+  "select",
+  "multi_select",
+  "date",
+  "datetime",
+  "json",
+  "secret",
+  "file",
+  "file_list",
+] as const;
+export type InputKind = (typeof INPUT_KINDS)[number];
+
+export const OVERLAPS = ["skip", "queue", "allow", "cancel_previous"] as const;
+export type Overlap = (typeof OVERLAPS)[number];
+
+export const CATCHUPS = ["none", "latest", "all"] as const;
+export type Catchup = (typeof CATCHUPS)[number];
+
+export const WHEN_FULL = ["queue", "reject"] as const;
+export const BUILDS = ["wheels", "source"] as const;
+
+interface Declared {
+  readonly name: string;
+  /** For people; the name when the manifest gives no label. */
+  readonly label: string;
+  readonly description: string;
+  /** Must be given: it has no default and does not say `required: false`. */
+  readonly required: boolean;
+}
+
+interface TextBounds {
+  readonly charactersMin: number;
+  readonly charactersMax: number;
+}
+
+export interface StringInput extends Declared, TextBounds {
+  readonly kind: "string";
+  readonly pattern: string | null;
+  readonly default: string | null;
+}
+
+export interface TextInput extends Declared, TextBounds {
+  readonly kind: "text";
+  readonly default: string | null;
+}
+
+export interface SecretInput extends Declared, TextBounds {
+  readonly kind: "secret";
+  readonly pattern: string | null;
+}
+
+export interface NumberInput extends Declared {
+  readonly kind: "number" | "integer";
+  readonly min: number | null;
+  readonly max: number | null;
+  readonly step: number | null;
+  readonly default: number | null;
+}
+
+export interface BooleanInput extends Declared {
+  readonly kind: "boolean";
+  readonly default: boolean | null;
+}
+
+export interface SelectInput extends Declared {
+  readonly kind: "select";
+  readonly options: readonly string[];
+  readonly default: string | null;
+}
+
+export interface MultiSelectInput extends Declared {
+  readonly kind: "multi_select";
+  readonly options: readonly string[];
+  readonly default: readonly string[] | null;
+}
+
+export interface DateInput extends Declared {
+  readonly kind: "date" | "datetime";
+  readonly min: string | null;
+  readonly max: string | null;
+  readonly default: string | null;
+}
+
+export interface JsonInput extends Declared {
+  readonly kind: "json";
+  readonly default: JsonValue;
+}
+
+export interface FileInput extends Declared {
+  readonly kind: "file";
+  /** Lower case: `.csv`, `image/png`, `image/*`. Empty: anything. */
+  readonly accept: readonly string[];
+  readonly bytesMax: number;
+}
+
+export interface FileListInput extends Declared {
+  readonly kind: "file_list";
+  readonly accept: readonly string[];
+  readonly bytesMax: number;
+  readonly filesMax: number;
+}
+
+export type Input =
+  | StringInput
+  | TextInput
+  | SecretInput
+  | NumberInput
+  | BooleanInput
+  | SelectInput
+  | MultiSelectInput
+  | DateInput
+  | JsonInput
+  | FileInput
+  | FileListInput;
+
+export interface Output {
+  readonly name: string;
+  readonly kind: "file";
+  readonly label: string;
+  readonly description: string;
+  /** A required output that is missing after a successful run makes the execution `failed`. */
+  readonly required: boolean;
+}
+
+export interface Limits {
+  readonly timeoutSeconds: number;
+  readonly memoryBytes: number;
+  /** Cores; 0.5 is half of one. */
+  readonly cpu: number;
+  readonly network: boolean;
+}
+
+export interface Concurrency {
+  readonly executionsMax: number;
+  readonly whenFull: (typeof WHEN_FULL)[number];
+}
+
+export interface Schedule {
+  readonly enabled: boolean;
+  /** Five fields with single spaces, as `parseCron` accepts them. */
+  readonly cron: string;
+  readonly timezone: string;
+  /** Input values as written; `parseInputs` accepts them, which was checked when the manifest was parsed. */
+  readonly payload: JsonObject;
+  readonly overlap: Overlap;
+  readonly catchup: Catchup;
+  readonly maxLatenessSeconds: number;
+  readonly jitterSeconds: number;
+}
+
+/** The parsed `config.yaml`. Plain JSON, kept as jsonb with its commit: lists where the order matters, no missing keys. */
+export interface Manifest {
+  /** Null when not given: the publisher then uses the folder's name. */
+  readonly name: string | null;
+  readonly description: string;
+  readonly entrypoint: string;
+  /** "3.12" when a minor version is asked for. */
+  readonly python: string | null;
+  readonly build: (typeof BUILDS)[number];
+  /** In the order of declaration, which is the order of the form. */
+  readonly inputs: readonly Input[];
+  readonly outputs: readonly Output[];
+  readonly limits: Limits;
+  readonly retry: { readonly attemptsMax: number };
+  readonly concurrency: Concurrency | null;
+  readonly triggers: {
+    readonly api: { readonly enabled: boolean } | null;
+    readonly schedule: Schedule | null;
+  };
+}

@@ -1,0 +1,141 @@
+import type { FileProblem } from "../errors.ts";
+import { DEFAULT_BOUNDS, type ManifestBounds } from "./bounds.ts";
+import { toInput } from "./declarations.ts";
+import { type PlacedProblem, readConfigDocument } from "./document.ts";
+import { createProblems, type Problems, reportIssues } from "./issues.ts";
+import { isJsonObject } from "./json-values.ts";
+import type { Input, Manifest } from "./manifest.ts";
+import { findEntrypointProblem, findInputNameProblem } from "./names.ts";
+import { keepReadable } from "./repair.ts";
+import { type Config, ConfigSchema } from "./schema.ts";
+import { checkPayload, toConcurrency, toLimits, toOutputs, toRetry, toSchedule } from "./sections.ts";
+
+export interface ManifestOptions {
+  /** The name in the problems: `config.yaml` unless given. */
+  readonly fileName?: string;
+  readonly bounds?: ManifestBounds;
+  /** False while the installation cannot give executions a network: `limits.network: true` is then refused at its line. */
+  readonly networkAvailable?: boolean;
+}
+
+export type ManifestResult =
+  | { readonly ok: true; readonly manifest: Manifest }
+  | { readonly ok: false; readonly problems: readonly FileProblem[] };
+
+const PROBLEMS_MAX = 200;
+
+/** Sections that may stand empty ("limits:" and nothing after it), which YAML reads as null. */
+const SECTIONS = new Set(["inputs", "outputs", "limits", "retry", "concurrency", "triggers"]);
+
+/**
+ * Reads a `config.yaml`. Refuses what it does not know or cannot keep, with every problem at its line and column (from 1),
+ * in the order of the file, at most 200. Believes nothing of the text: it may be hostile.
+ */
+export function parseManifest(source: string, options: ManifestOptions = {}): ManifestResult {
+  const { fileName = "config.yaml", bounds = DEFAULT_BOUNDS, networkAvailable = true } = options;
+  const document = readConfigDocument(source, bounds.configBytesMax);
+  const found: PlacedProblem[] = [...document.problems];
+  const problems = createProblems(document.places, found);
+  const manifest = document.readable
+    ? readConfig(dropNulls(document.value ?? {}), { bounds, networkAvailable }, problems)
+    : undefined;
+  if (manifest && found.length === 0) return { ok: true, manifest };
+  return { ok: false, problems: sortProblems(found).map((problem) => ({ file: fileName, ...problem })) };
+}
+
+type ReadOptions = { bounds: ManifestBounds; networkAvailable: boolean };
+
+/** The manifest of what is readable; it is the whole one when no problem was reported. */
+function readConfig(data: unknown, options: ReadOptions, problems: Problems): Manifest {
+  const parsed = ConfigSchema.safeParse(data);
+  if (!parsed.success) reportIssues(parsed.error.issues, data, problems);
+  const unreadable = checkInputNames(data, problems);
+  const config = parsed.success ? parsed.data : keepReadable(data, parsed.error.issues);
+  const inputs = readInputs(config.inputs ?? {}, options.bounds, problems);
+
+  const entrypoint = config.entrypoint ?? "main.py";
+  const entrypointProblem = findEntrypointProblem(entrypoint);
+  if (entrypointProblem !== undefined) problems.addAtValue(["entrypoint"], entrypointProblem);
+  const schedule = config.triggers?.schedule ? toSchedule(config.triggers.schedule, options.bounds, problems) : null;
+  // A payload for an input whose own declaration is wrong is neither right nor wrong.
+  for (const name of listDeclared(data)) if (!inputs.some((input) => input.name === name)) unreadable.add(name);
+  for (const issue of parsed.error?.issues ?? []) if (issue.path[0] === "inputs") unreadable.add(String(issue.path[1]));
+  const sound = inputs.filter((input) => !unreadable.has(input.name));
+  if (schedule) checkPayload(schedule.payload, { inputs: sound, unreadable }, problems);
+  return {
+    name: config.name ?? null,
+    description: config.description ?? "",
+    entrypoint,
+    python: config.python ?? null,
+    build: config.build ?? "wheels",
+    inputs,
+    outputs: toOutputs(config.outputs, problems),
+    limits: toLimits(config.limits, options, problems),
+    retry: toRetry(config.retry, options.bounds, problems),
+    concurrency: toConcurrency(config.concurrency, options.bounds, problems),
+    triggers: { api: config.triggers?.api ?? null, schedule },
+  };
+}
+
+function readInputs(declared: NonNullable<Config["inputs"]>, bounds: ManifestBounds, problems: Problems): Input[] {
+  const entries = Object.entries(declared);
+  if (entries.length > bounds.inputsMax)
+    problems.addAtKey(["inputs"], `must declare at most ${bounds.inputsMax} inputs, not ${entries.length}.`);
+  return entries.flatMap(([name, declaration]) => toInput(name, declaration, bounds, problems) ?? []);
+}
+
+function listDeclared(data: unknown): string[] {
+  const declared = isJsonObject(data) ? data["inputs"] : undefined;
+  return isJsonObject(declared) ? Object.keys(declared) : [];
+}
+
+/** Names are looked at apart from what they declare, so that a wrong declaration does not hide a wrong name. Answers the wrong ones. */
+function checkInputNames(data: unknown, problems: Problems): Set<string> {
+  const wrong = new Set<string>();
+  for (const name of listDeclared(data)) {
+    const problem = findInputNameProblem(name);
+    if (problem === undefined) continue;
+    wrong.add(name);
+    problems.addAtKey(["inputs", name], problem);
+  }
+  return wrong;
+}
+
+/** `key:` with nothing after it means that the key was not given; a declaration, trigger or list entry must not be empty. */
+function dropNulls(config: unknown): unknown {
+  if (!isJsonObject(config)) return config;
+  const sections = Object.entries(config).filter(([, section]) => section !== null);
+  return Object.fromEntries(
+    sections.map(([key, section]) => [key, SECTIONS.has(key) ? dropSectionNulls(key, section) : section]),
+  );
+}
+
+function dropSectionNulls(key: string, section: unknown): unknown {
+  if (!isJsonObject(section)) return section;
+  if (key === "outputs")
+    return Object.fromEntries(Object.entries(section).map(([name, output]) => [name, dropKeyNulls(output ?? {})]));
+  if (key === "inputs" || key === "triggers")
+    return Object.fromEntries(Object.entries(section).map(([name, part]) => [name, dropKeyNulls(part)]));
+  return dropKeyNulls(section);
+}
+
+function dropKeyNulls(part: unknown): unknown {
+  return isJsonObject(part) ? Object.fromEntries(Object.entries(part).filter(([, value]) => value !== null)) : part;
+}
+
+/** In the order of the file, each once, and not more than anybody reads. */
+function sortProblems(found: readonly PlacedProblem[]): PlacedProblem[] {
+  const distinct = new Map(found.map((problem) => [`${problem.line}:${problem.column}:${problem.message}`, problem]));
+  const sorted = [...distinct.values()].toSorted((one, other) => one.line - other.line || one.column - other.column);
+  const shown = sorted.slice(0, PROBLEMS_MAX);
+  const last = shown.at(-1);
+  if (!last || sorted.length === shown.length) return shown;
+  return [
+    ...shown,
+    {
+      line: last.line,
+      column: last.column,
+      message: `There are ${sorted.length - shown.length} more problems after this one.`,
+    },
+  ];
+}

@@ -1,0 +1,148 @@
+import type { ManifestBounds } from "./bounds.ts";
+import { parseCron } from "./cron.ts";
+import { formatDuration } from "./durations.ts";
+import { flattenBody, parseInputs } from "./inputs.ts";
+import type { Problems } from "./issues.ts";
+import type { JsonObject } from "./json-values.ts";
+import type { Concurrency, Input, Limits, Output, Schedule } from "./manifest.ts";
+import { findOutputNameProblem } from "./names.ts";
+import type { Config, LimitsConfig, ScheduleConfig } from "./schema.ts";
+import { formatSize } from "./sizes.ts";
+import { checkTimeZone } from "./time-zones.ts";
+
+const LATENESS_SECONDS_DEFAULT = 3_600;
+
+/** Temporal's own least catch-up window. */
+const LATENESS_SECONDS_MIN = 10;
+
+const NETWORK_UNAVAILABLE =
+  "This installation cannot give executions access to the network yet. Remove the line, or write network: false.";
+
+/** Limits within what the installation allows; what is not is reported. */
+export function toLimits(
+  config: LimitsConfig | undefined,
+  options: { bounds: ManifestBounds; networkAvailable: boolean },
+  problems: Problems,
+): Limits {
+  const { bounds, networkAvailable } = options;
+  const limits: Limits = {
+    timeoutSeconds: config?.timeout ?? bounds.timeoutSecondsDefault,
+    memoryBytes: config?.memory ?? bounds.memoryBytesDefault,
+    cpu: config?.cpu ?? bounds.cpuDefault,
+    network: config?.network ?? false,
+  };
+  const report = (key: string, message: string): void => problems.addAtValue(["limits", key], message);
+  if (limits.timeoutSeconds < 1 || limits.timeoutSeconds > bounds.timeoutSecondsMax) {
+    report("timeout", `must be from 1s to ${formatDuration(bounds.timeoutSecondsMax)}.`);
+  }
+  if (limits.memoryBytes < bounds.memoryBytesMin || limits.memoryBytes > bounds.memoryBytesMax) {
+    report("memory", `must be from ${formatSize(bounds.memoryBytesMin)} to ${formatSize(bounds.memoryBytesMax)}.`);
+  }
+  if (limits.cpu < bounds.cpuMin || limits.cpu > bounds.cpuMax)
+    report("cpu", `must be from ${bounds.cpuMin} to ${bounds.cpuMax} cores.`);
+  if (limits.network && !networkAvailable) report("network", NETWORK_UNAVAILABLE);
+  return limits;
+}
+
+export function toOutputs(config: Config["outputs"], problems: Problems): Output[] {
+  const names = Object.keys(config ?? {});
+  if (names.length > 1_000) problems.addAtKey(["outputs"], "must declare at most 1000 outputs.");
+  return Object.entries(config ?? {}).map(([name, output]) => {
+    const problem = findOutputNameProblem(name);
+    if (problem !== undefined) problems.addAtKey(["outputs", name], problem);
+    return {
+      name,
+      kind: "file",
+      label: output.label ?? name,
+      description: output.description ?? "",
+      required: output.required ?? true,
+    };
+  });
+}
+
+export function toRetry(config: Config["retry"], bounds: ManifestBounds, problems: Problems): { attemptsMax: number } {
+  const attemptsMax = config?.max_attempts ?? 1;
+  if (attemptsMax < 1 || attemptsMax > bounds.attemptsMax)
+    problems.addAtValue(["retry", "max_attempts"], `must be from 1 to ${bounds.attemptsMax}.`);
+  return { attemptsMax };
+}
+
+export function toConcurrency(
+  config: Config["concurrency"],
+  bounds: ManifestBounds,
+  problems: Problems,
+): Concurrency | null {
+  if (!config) return null;
+  if (config.max < 1 || config.max > bounds.executionsMax)
+    problems.addAtValue(["concurrency", "max"], `must be from 1 to ${bounds.executionsMax}.`);
+  return { executionsMax: config.max, whenFull: config.when_full ?? "queue" };
+}
+
+/** The schedule with its cron expression and zone checked; a disabled one like an enabled one. */
+export function toSchedule(config: ScheduleConfig, bounds: ManifestBounds, problems: Problems): Schedule {
+  const report = (key: string, message: string): void => problems.addAtValue(["triggers", "schedule", key], message);
+  const parsed = parseCron(config.cron);
+  if (!parsed.ok)
+    for (const problem of parsed.problems)
+      report(
+        "cron",
+        `At character ${problem.position} of ${JSON.stringify(config.cron.slice(0, 100))}: ${problem.message}`,
+      );
+  const timezone = config.timezone ?? "UTC";
+  const zone = checkTimeZone(timezone);
+  if (!zone.ok) report("timezone", zone.message);
+  const maxLatenessSeconds = config.max_lateness ?? LATENESS_SECONDS_DEFAULT;
+  if (maxLatenessSeconds < LATENESS_SECONDS_MIN || maxLatenessSeconds > bounds.latenessSecondsMax) {
+    report(
+      "max_lateness",
+      `must be from ${formatDuration(LATENESS_SECONDS_MIN)} to ${formatDuration(bounds.latenessSecondsMax)}.`,
+    );
+  }
+  const jitterSeconds = config.jitter ?? 0;
+  if (jitterSeconds > bounds.jitterSecondsMax)
+    report("jitter", `must be at most ${formatDuration(bounds.jitterSecondsMax)}.`);
+  return {
+    enabled: config.enabled,
+    cron: parsed.ok ? parsed.cron.text : config.cron,
+    timezone,
+    payload: (config.payload ?? {}) as JsonObject,
+    overlap: config.overlap ?? "skip",
+    catchup: config.catchup ?? "latest",
+    maxLatenessSeconds,
+    jitterSeconds,
+  };
+}
+
+/**
+ * Checks that a scheduled execution could start: the payload fits the declared inputs, and none is required that a
+ * payload cannot carry. `unreadable` names inputs whose declarations have problems of their own.
+ */
+export function checkPayload(
+  payload: JsonObject,
+  declared: { inputs: readonly Input[]; unreadable: ReadonlySet<string> },
+  problems: Problems,
+): void {
+  const path = ["triggers", "schedule", "payload"];
+  const flat = flattenBody({ inputs: declared.inputs }, payload) as JsonObject;
+  const carried = Object.fromEntries(Object.entries(flat).filter(([name]) => !declared.unreadable.has(name)));
+  const result = parseInputs({ inputs: declared.inputs }, carried);
+  const refused = new Set<string>();
+  for (const { name, kind, required } of declared.inputs) {
+    if (kind !== "file" && kind !== "file_list" && kind !== "secret") continue;
+    const isGiven = Object.hasOwn(flat, name) && flat[name] !== null;
+    if (!required && !isGiven) continue;
+    refused.add(name);
+    const reason = kind === "secret" ? "carry secrets, because config.yaml is stored readable" : "carry files";
+    problems.addAtValue(
+      [...path, name],
+      `A schedule cannot ${reason}. Declare ${name} with required: false and leave it out, or remove the schedule.`,
+    );
+  }
+  if (result.ok) return;
+  for (const { input, message } of result.problems) {
+    if (refused.has(input)) continue;
+    const isUndeclared = !declared.inputs.some(({ name }) => name === input);
+    if (isUndeclared) problems.addAtKey([...path, input], message);
+    else problems.addAtValue([...path, input], message);
+  }
+}
