@@ -1,0 +1,184 @@
+import type { ExecutionState, PythonOutcome, StoredFile } from "../domain/execution.ts";
+import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
+import { type Db, queryRows, sqlState, UNIQUE_VIOLATION } from "./connect.ts";
+
+/** Everything a worker needs to run the program of an execution. */
+export interface ExecutionWork {
+  readonly executionId: ExecutionId;
+  readonly accountId: AccountId;
+  readonly workflowId: WorkflowId;
+  readonly commitId: CommitId;
+  readonly attempt: number;
+  readonly attemptsMax: number;
+  readonly manifest: unknown;
+  readonly environmentKey: string | null;
+  readonly inputs: Readonly<Record<string, unknown>>;
+  readonly secretInputs: Buffer | null;
+  readonly files: readonly StoredFile[];
+}
+
+export interface Claim {
+  readonly executionId: ExecutionId;
+  readonly hostId: string;
+  readonly processId: string;
+  readonly leaseSeconds: number;
+  /** How often a lost worker is replaced: attempts in all that may end without an outcome. */
+  readonly lostMax: number;
+}
+
+export type ClaimOutcome =
+  | { readonly kind: "claimed"; readonly work: ExecutionWork }
+  | { readonly kind: "ended"; readonly outcome: PythonOutcome; readonly hostId: string; readonly attempt: number }
+  /** Another process runs it now. */
+  | { readonly kind: "busy" }
+  /** Every worker that had it was lost. */
+  | { readonly kind: "exhausted" }
+  /** The execution has ended, or was cancelled before it began, or is unknown. */
+  | { readonly kind: "closed"; readonly state: ExecutionState | "unknown"; readonly cancelled: boolean };
+
+/**
+ * Takes the right to run an execution's program, or says why not. The usual case, a first attempt, is one statement.
+ * The unique index on living attempts settles the race of several claimants.
+ */
+export async function claimAttempt(db: Db, claim: Claim): Promise<ClaimOutcome> {
+  const first = await openAttempt(db, claim, 1);
+  if (first) return { kind: "claimed", work: first };
+  await endLostAttempts(db, claim);
+  const state = await findAttemptState(db, claim.executionId);
+  if (state === undefined) return { kind: "closed", state: "unknown", cancelled: false };
+  if (state.alive) return { kind: "busy" };
+  const { last, tries } = state;
+  if (last !== null && (last.status !== "failed" || tries >= state.attemptsMax || state.cancelled)) {
+    return { kind: "ended", outcome: { ...last, secondsUsed: state.secondsUsed }, hostId: last.hostId, attempt: last.attempt };
+  }
+  if (state.cancelled || (state.state !== "queued" && state.state !== "running")) {
+    return { kind: "closed", state: state.state, cancelled: state.cancelled };
+  }
+  if (state.lost >= claim.lostMax) return { kind: "exhausted" };
+  const next = await openAttempt(db, claim, state.attempts + 1);
+  return next ? { kind: "claimed", work: next } : { kind: "busy" };
+}
+
+async function openAttempt(db: Db, claim: Claim, attempt: number): Promise<ExecutionWork | undefined> {
+  try {
+    const [row] = await queryRows<ExecutionWork>(
+      db,
+      `with opened as (
+         insert into attempts (execution_id, attempt, host_id, process_id, lease_until)
+         select e.id, :attempt, :hostId, :processId, now() + make_interval(secs => :leaseSeconds)
+           from executions e
+          where e.id = :executionId and e.state in ('queued', 'running') and e.cancel_requested_at is null
+         on conflict (execution_id, attempt) do nothing
+         returning execution_id, attempt
+       ), started as (
+         update executions e set state = 'running', started_at = coalesce(e.started_at, clock_timestamp())
+           from opened where e.id = opened.execution_id
+       )
+       select e.id as "executionId", e.account_id as "accountId", e.workflow_id as "workflowId",
+              e.commit_id as "commitId", opened.attempt, e.attempts_max as "attemptsMax", c.manifest,
+              c.environment_key as "environmentKey", e.inputs, e.secret_inputs as "secretInputs",
+              coalesce((select jsonb_agg(jsonb_build_object(
+                  'name', f.name, 'fileName', f.file_name, 'storageKey', f.storage_key, 'bytes', f.bytes,
+                  'sha256', f.sha256, 'contentType', f.content_type) order by f.name, f.position)
+                from execution_files f where f.execution_id = e.id and f.direction = 'input'), '[]') as files
+         from opened
+         join executions e on e.id = opened.execution_id
+         join commits c on c.workflow_id = e.workflow_id and c.id = e.commit_id`,
+      { ...claim, attempt },
+    );
+    return row;
+  } catch (error) {
+    if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
+    return undefined;
+  }
+}
+
+/**
+ * Closes attempts nobody is running any more: the lease ran out, or they belong to an earlier process of this host
+ * (a host's data folder has one process at a time, and its sandboxes die with it).
+ */
+async function endLostAttempts(db: Db, claim: Claim): Promise<void> {
+  await queryRows(
+    db,
+    `update attempts set ended_at = now(), message = 'The worker was lost.'
+      where execution_id = :executionId and ended_at is null
+        and (lease_until < now() or (host_id = :hostId and process_id <> :processId))`,
+    { executionId: claim.executionId, hostId: claim.hostId, processId: claim.processId },
+  );
+}
+
+interface AttemptState {
+  readonly state: ExecutionState;
+  readonly cancelled: boolean;
+  readonly attemptsMax: number;
+  readonly attempts: number;
+  readonly alive: boolean;
+  readonly lost: number;
+  readonly tries: number;
+  readonly secondsUsed: number;
+  readonly last: (Omit<PythonOutcome, "secondsUsed"> & { hostId: string; attempt: number }) | null;
+}
+
+async function findAttemptState(db: Db, executionId: ExecutionId): Promise<AttemptState | undefined> {
+  const [row] = await queryRows<AttemptState>(
+    db,
+    `select e.state, e.cancel_requested_at is not null as cancelled, e.attempts_max as "attemptsMax",
+            count(a.attempt)::int as attempts,
+            coalesce(bool_or(a.ended_at is null) filter (where a.attempt is not null), false) as alive,
+            (count(*) filter (where a.ended_at is not null and a.status is null))::int as lost,
+            (count(*) filter (where a.status is not null))::int as tries,
+            coalesce(sum(a.seconds_used), 0) as "secondsUsed",
+            (select jsonb_build_object('status', l.status, 'message', l.message, 'hostId', l.host_id, 'attempt', l.attempt)
+               from attempts l where l.execution_id = e.id and l.status is not null
+              order by l.attempt desc limit 1) as last
+       from executions e left join attempts a on a.execution_id = e.id
+      where e.id = :executionId group by e.id`,
+    { executionId },
+  );
+  return row;
+}
+
+/** Prolongs the lease of a living attempt. `lost`: it is ours no more, and what it does must stop. */
+export async function renewLease(
+  db: Db,
+  input: { executionId: ExecutionId; attempt: number; processId: string; leaseSeconds: number },
+): Promise<"held" | "cancelled" | "lost"> {
+  const [row] = await queryRows<{ cancelled: boolean }>(
+    db,
+    `update attempts a set lease_until = now() + make_interval(secs => :leaseSeconds)
+       from executions e
+      where e.id = a.execution_id and a.execution_id = :executionId and a.attempt = :attempt
+        and a.process_id = :processId and a.ended_at is null
+      returning e.cancel_requested_at is not null as cancelled`,
+    input,
+  );
+  if (row === undefined) return "lost";
+  return row.cancelled ? "cancelled" : "held";
+}
+
+/**
+ * Records how an attempt ended; null for an attempt given up without an outcome, which may be tried again.
+ * False: it was given to another worker meanwhile, and this result counts for nothing.
+ */
+export async function endAttempt(
+  db: Db,
+  input: { executionId: ExecutionId; attempt: number; processId: string; outcome: PythonOutcome | null },
+): Promise<boolean> {
+  const { executionId, attempt, processId, outcome } = input;
+  const rows = await queryRows(
+    db,
+    `update attempts
+        set ended_at = clock_timestamp(), status = :status, message = :message, seconds_used = :secondsUsed
+      where execution_id = :executionId and attempt = :attempt and process_id = :processId and ended_at is null
+      returning attempt`,
+    {
+      executionId,
+      attempt,
+      processId,
+      status: outcome?.status ?? null,
+      message: outcome?.message ?? "The worker gave it up.",
+      secondsUsed: outcome?.secondsUsed ?? 0,
+    },
+  );
+  return rows.length === 1;
+}

@@ -1,0 +1,171 @@
+import type { AccountId, CommitId, WorkflowId } from "../domain/ids.ts";
+import { type Db, queryRows } from "./connect.ts";
+
+export interface GitObject {
+  readonly id: string;
+  readonly kind: "blob" | "tree" | "commit";
+  readonly content: Buffer;
+}
+
+export interface NewCommit {
+  readonly workflowId: WorkflowId;
+  readonly id: CommitId;
+  readonly parentId: CommitId | null;
+  readonly treeId: string;
+  readonly message: string;
+  readonly manifest: unknown;
+  readonly environment: { key: string; interpreter: string; requirements: string; lock: string } | null;
+  readonly objects: readonly GitObject[];
+}
+
+export type PublishOutcome =
+  | { readonly kind: "published" }
+  /** The workflow has a newer head than the commit was made on. */
+  | { readonly kind: "head_moved"; readonly head: CommitId | null }
+  | { readonly kind: "unknown_workflow" };
+
+/**
+ * Stores a commit with its objects and moves the workflow's head to it: all or nothing. The head's row is locked
+ * first, so that of two publishes on the same parent one wins and the other is told. Several statements in one
+ * transaction because the objects may be many.
+ */
+export async function publishCommit(db: Db, commit: NewCommit): Promise<PublishOutcome> {
+  return db.transaction(async (tx) => {
+    const [workflow] = await queryRows<{ head: CommitId | null }>(
+      tx,
+      `select head from workflows where id = :workflowId and deleted_at is null for update`,
+      { workflowId: commit.workflowId },
+    );
+    if (workflow === undefined) return { kind: "unknown_workflow" };
+    if (workflow.head !== commit.parentId) return { kind: "head_moved", head: workflow.head };
+    await insertObjects(tx, commit);
+    if (commit.environment !== null) await insertEnvironment(tx, commit.environment);
+    await queryRows(
+      tx,
+      `insert into commits (workflow_id, id, parent_id, tree_id, message, manifest, environment_key)
+       values (:workflowId, :id, :parentId, :treeId, :message, cast(:manifest as jsonb), :environmentKey)
+       on conflict (workflow_id, id) do nothing`,
+      {
+        workflowId: commit.workflowId,
+        id: commit.id,
+        parentId: commit.parentId,
+        treeId: commit.treeId,
+        message: commit.message,
+        manifest: JSON.stringify(commit.manifest),
+        environmentKey: commit.environment?.key ?? null,
+      },
+    );
+    await queryRows(tx, `update workflows set head = :id, name = coalesce(:name, name) where id = :workflowId`, {
+      id: commit.id,
+      workflowId: commit.workflowId,
+      name: manifestName(commit.manifest),
+    });
+    return { kind: "published" };
+  });
+}
+
+function manifestName(manifest: unknown): string | null {
+  const name = (manifest as { name?: unknown } | null)?.name;
+  return typeof name === "string" && name !== "" ? name : null;
+}
+
+async function insertObjects(tx: Db, commit: NewCommit): Promise<void> {
+  for (const object of commit.objects) {
+    await queryRows(
+      tx,
+      `insert into git_objects (workflow_id, id, kind, content) values (:workflowId, :id, :kind, :content)
+       on conflict (workflow_id, id) do nothing`,
+      { workflowId: commit.workflowId, ...object },
+    );
+  }
+}
+
+async function insertEnvironment(tx: Db, environment: NonNullable<NewCommit["environment"]>): Promise<void> {
+  await queryRows(
+    tx,
+    `insert into environments (key, interpreter, requirements, lock) values (:key, :interpreter, :requirements, :lock)
+     on conflict (key) do nothing`,
+    environment,
+  );
+}
+
+/** The lock an environment is rebuilt from, on a host that does not have it. */
+export async function findEnvironmentLock(db: Db, key: string): Promise<string | undefined> {
+  const [row] = await queryRows<{ lock: string }>(db, `select lock from environments where key = :key`, { key });
+  return row?.lock;
+}
+
+/** Objects of one workflow by id; the answer has only those that exist. */
+export async function findObjects(db: Db, workflowId: WorkflowId, ids: readonly string[]): Promise<GitObject[]> {
+  return queryRows<GitObject>(
+    db,
+    `select id, kind, content from git_objects where workflow_id = :workflowId and id = any(cast(:ids as text[]))`,
+    { workflowId, ids: [...ids] },
+  );
+}
+
+export interface Commit {
+  readonly workflowId: WorkflowId;
+  readonly id: CommitId;
+  readonly parentId: CommitId | null;
+  readonly treeId: string;
+  readonly message: string;
+  readonly manifest: unknown;
+  readonly createdAt: Date;
+}
+
+export async function findCommit(db: Db, workflowId: WorkflowId, id: CommitId): Promise<Commit | undefined> {
+  const [row] = await queryRows<Commit>(
+    db,
+    `select workflow_id as "workflowId", id, parent_id as "parentId", tree_id as "treeId", message, manifest,
+            created_at as "createdAt"
+       from commits where workflow_id = :workflowId and id = :id`,
+    { workflowId, id },
+  );
+  return row;
+}
+
+/** What an execute request needs to know before its body is read. */
+export interface Target {
+  readonly accountId: AccountId;
+  readonly available: bigint;
+  /** Whether the key given is a living key of this workflow. */
+  readonly keyValid: boolean;
+  /** Null when the workflow has no commit yet. */
+  readonly commitId: CommitId | null;
+  readonly manifest: unknown;
+}
+
+/** Authenticates, chooses the latest commit and looks at the balance, in one statement. Undefined: no such workflow. */
+export async function findTarget(db: Db, workflowId: WorkflowId, keyHash: Buffer): Promise<Target | undefined> {
+  const [row] = await queryRows<Target>(
+    db,
+    `select w.account_id as "accountId", a.balance - a.reserved as available,
+            exists (select 1 from api_keys k where k.hash = :keyHash and k.workflow_id = w.id
+                       and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())) as "keyValid",
+            w.head as "commitId", c.manifest
+       from workflows w
+       join accounts a on a.id = w.account_id
+       left join commits c on c.workflow_id = w.id and c.id = w.head
+      where w.id = :workflowId and w.deleted_at is null`,
+    { workflowId, keyHash },
+  );
+  return row;
+}
+
+/** Whether a key opens the workflow an execution belongs to. Undefined: no such execution. */
+export async function findExecutionAccess(
+  db: Db,
+  executionId: string,
+  keyHash: Buffer,
+): Promise<{ workflowId: WorkflowId; accountId: AccountId; keyValid: boolean } | undefined> {
+  const [row] = await queryRows<{ workflowId: WorkflowId; accountId: AccountId; keyValid: boolean }>(
+    db,
+    `select e.workflow_id as "workflowId", e.account_id as "accountId",
+            exists (select 1 from api_keys k where k.hash = :keyHash and k.workflow_id = e.workflow_id
+                       and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())) as "keyValid"
+       from executions e where e.id = :executionId`,
+    { executionId, keyHash },
+  );
+  return row;
+}

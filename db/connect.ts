@@ -1,0 +1,58 @@
+import knex, { type Knex } from "knex";
+import pg from "pg";
+
+/** A pool, or a transaction of one: what every function of this room takes first. */
+export type Db = Knex;
+
+export type DatabaseAddress =
+  | { readonly connectionString: string }
+  | { readonly host: string; readonly user: string; readonly database: string; readonly port?: number };
+
+const SESSION_LIMITS = { statement_timeout: 30_000, lock_timeout: 10_000, idle_in_transaction_session_timeout: 30_000 };
+
+const INT8 = 20;
+const NUMERIC = 1700;
+pg.types.setTypeParser(INT8, BigInt);
+pg.types.setTypeParser(NUMERIC, Number);
+
+/** Opens the pool of this process. Statements and locks are bounded in time; nothing waits for ever. */
+export function connect(address: DatabaseAddress, options: { poolMax: number; applicationName: string }): Db {
+  return knex({
+    client: "pg",
+    connection: { ...address, application_name: options.applicationName, ...SESSION_LIMITS },
+    pool: { min: 0, max: options.poolMax },
+    acquireConnectionTimeout: 10_000,
+    asyncStackTraces: false,
+    // Messages of failed statements end in logs; the values bound to them must not.
+    compileSqlOnError: false,
+  });
+}
+
+/** One session outside the pool, for LISTEN. The caller ends it. */
+export function createListener(address: DatabaseAddress, applicationName: string): pg.Client {
+  return new pg.Client({ ...address, application_name: applicationName });
+}
+
+export const UNIQUE_VIOLATION = "23505";
+
+/** The SQLSTATE of an error of the database; undefined for other errors. */
+export function sqlState(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" ? code : undefined;
+}
+
+/** The rows of a raw statement, in the shape the statement names. */
+export async function queryRows<Row>(
+  db: Db,
+  sql: string,
+  bindings: Readonly<Record<string, unknown>> = {},
+): Promise<Row[]> {
+  try {
+    const answer: { rows: Row[] } = await db.raw(sql, bindings as Knex.ValueDict);
+    return answer.rows;
+  } catch (error) {
+    // PostgreSQL's detail quotes the row it refused, inputs and all.
+    delete (error as { detail?: string }).detail;
+    throw error;
+  }
+}

@@ -1,0 +1,248 @@
+import type { MicroCredits } from "../domain/credits.ts";
+import type { ExecutionEnd, ExecutionState, StoredFile, Trigger } from "../domain/execution.ts";
+import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
+import { type Db, queryRows } from "./connect.ts";
+
+export interface NewExecution {
+  readonly id: ExecutionId;
+  readonly accountId: AccountId;
+  readonly workflowId: WorkflowId;
+  readonly commitId: CommitId;
+  readonly trigger: Trigger;
+  /** Values by input name, JSON; files are in `files`, secrets in `secretInputs`. */
+  readonly inputs: Readonly<Record<string, unknown>>;
+  readonly secretInputs: Buffer | null;
+  readonly timeoutSeconds: number;
+  readonly cpu: number;
+  readonly attemptsMax: number;
+  readonly chargeMax: MicroCredits;
+  /** The process that accepted it, for the record. */
+  readonly acceptedBy: string;
+  readonly files: readonly StoredFile[];
+}
+
+/** Records an accepted execution as `queued`, its input files with it: one statement, all or nothing. */
+export async function insertExecution(db: Db, execution: NewExecution): Promise<void> {
+  await queryRows(
+    db,
+    `with inserted as (
+       insert into executions (id, account_id, workflow_id, commit_id, trigger, inputs, secret_inputs,
+                               timeout_seconds, cpu, attempts_max, charge_max, accepted_by)
+       values (:id, :accountId, :workflowId, :commitId, :trigger, cast(:inputs as jsonb), :secretInputs,
+               :timeoutSeconds, :cpu, :attemptsMax, :chargeMax, :acceptedBy)
+       returning id
+     )
+     insert into execution_files (execution_id, direction, name, position, file_name, storage_key, bytes, sha256, content_type)
+     select inserted.id, 'input', f.name, row_number() over (partition by f.name order by f.ordinal) - 1,
+            f.file_name, f.storage_key, f.bytes, f.sha256, f.content_type
+       from inserted,
+            rows from (jsonb_to_recordset(cast(:files as jsonb))
+              as (name text, file_name text, storage_key text, bytes bigint, sha256 text, content_type text))
+            with ordinality as f (name, file_name, storage_key, bytes, sha256, content_type, ordinal)`,
+    {
+      ...execution,
+      inputs: JSON.stringify(execution.inputs),
+      chargeMax: String(execution.chargeMax),
+      files: filesAsJson(execution.files),
+    },
+  );
+}
+
+/** Records an execution's output files, once: an upload that is repeated writes the same rows again. */
+export async function insertOutputs(
+  db: Db,
+  input: { executionId: ExecutionId; files: readonly StoredFile[]; logKey: string | null; logBytes: number },
+): Promise<void> {
+  await queryRows(
+    db,
+    `with logged as (
+       update executions set log_key = :logKey, log_bytes = :logBytes, uploaded_at = coalesce(uploaded_at, now())
+        where id = :executionId
+     )
+     insert into execution_files (execution_id, direction, name, file_name, storage_key, bytes, sha256, content_type)
+     select :executionId, 'output', f.name, f.file_name, f.storage_key, f.bytes, f.sha256, f.content_type
+       from jsonb_to_recordset(cast(:files as jsonb))
+         as f (name text, file_name text, storage_key text, bytes bigint, sha256 text, content_type text)
+     on conflict (execution_id, direction, name, position) do nothing`,
+    { ...input, files: filesAsJson(input.files) },
+  );
+}
+
+function filesAsJson(files: readonly StoredFile[]): string {
+  return JSON.stringify(
+    files.map((file) => ({
+      name: file.name,
+      file_name: file.fileName,
+      storage_key: file.storageKey,
+      bytes: file.bytes,
+      sha256: file.sha256,
+      content_type: file.contentType,
+    })),
+  );
+}
+
+/** The searchable record of one execution, as callers may see it. */
+export interface ExecutionRecord {
+  readonly id: ExecutionId;
+  readonly accountId: AccountId;
+  readonly workflowId: WorkflowId;
+  readonly commitId: CommitId;
+  readonly trigger: Trigger;
+  readonly state: ExecutionState;
+  readonly failure: "internal" | "insufficient_credits" | "no_capacity" | null;
+  readonly message: string;
+  readonly secondsUsed: number;
+  readonly chargeMax: MicroCredits;
+  readonly chargeCompute: MicroCredits;
+  readonly chargeTotal: MicroCredits;
+  readonly attempts: number;
+  readonly logKey: string | null;
+  readonly cancelRequestedBy: string | null;
+  readonly createdAt: Date;
+  readonly startedAt: Date | null;
+  readonly finishedAt: Date | null;
+  readonly outputs: readonly { readonly name: string; readonly fileName: string }[];
+}
+
+const RECORD = `
+  e.id, e.account_id as "accountId", e.workflow_id as "workflowId", e.commit_id as "commitId", e.trigger, e.state,
+  e.failure, e.message, e.seconds_used as "secondsUsed", e.charge_max as "chargeMax",
+  e.charge_compute as "chargeCompute", e.charge_total as "chargeTotal", e.log_key as "logKey",
+  e.cancel_requested_by as "cancelRequestedBy",
+  e.created_at as "createdAt", e.started_at as "startedAt", e.finished_at as "finishedAt",
+  (select count(*)::int from attempts a where a.execution_id = e.id) as attempts,
+  coalesce((select jsonb_agg(jsonb_build_object('name', f.name, 'fileName', f.file_name) order by f.name)
+              from execution_files f where f.execution_id = e.id and f.direction = 'output'), '[]') as outputs`;
+
+export async function findExecution(db: Db, id: ExecutionId): Promise<ExecutionRecord | undefined> {
+  const [row] = await queryRows<ExecutionRecord>(db, `select ${RECORD} from executions e where e.id = :id`, { id });
+  return row;
+}
+
+/** Executions newest first, of one account or workflow where they are named. At most `limit`. */
+export async function listExecutions(
+  db: Db,
+  filter: { accountId: AccountId | null; workflowId: WorkflowId | null; limit: number },
+): Promise<ExecutionRecord[]> {
+  return queryRows<ExecutionRecord>(
+    db,
+    `select ${RECORD} from executions e
+      where (cast(:accountId as text) is null or e.account_id = :accountId)
+        and (cast(:workflowId as text) is null or e.workflow_id = :workflowId)
+      order by e.created_at desc, e.id desc limit :limit`,
+    { ...filter },
+  );
+}
+
+/** One output file of an execution by the name in its URL. */
+export async function findOutputFile(db: Db, executionId: ExecutionId, fileName: string): Promise<StoredFile | undefined> {
+  const [row] = await queryRows<Omit<StoredFile, "bytes"> & { bytes: bigint }>(
+    db,
+    `select name, file_name as "fileName", storage_key as "storageKey", bytes, sha256, content_type as "contentType"
+       from execution_files where execution_id = :executionId and direction = 'output' and file_name = :fileName`,
+    { executionId, fileName },
+  );
+  return row && { ...row, bytes: Number(row.bytes) };
+}
+
+/** The channel on which requests to cancel are announced; the payload is the execution id. */
+export const CANCEL_REQUESTED = "execution_cancel_requested";
+
+/**
+ * Notes who asked to cancel, the first time, and announces it to whoever runs the program. Answers whether the
+ * execution was still open; undefined for an unknown execution.
+ */
+export async function requestCancel(db: Db, id: ExecutionId, requestedBy: string): Promise<{ open: boolean } | undefined> {
+  const [row] = await queryRows<{ open: boolean }>(
+    db,
+    `with asked as (
+       update executions
+          set cancel_requested_at = coalesce(cancel_requested_at, now()),
+              cancel_requested_by = coalesce(cancel_requested_by, :requestedBy)
+        where id = :id and state in ('queued', 'running')
+       returning id, pg_notify(:channel, id)
+     )
+     select asked.id is not null as open from executions e left join asked on asked.id = e.id where e.id = :id`,
+    { id, requestedBy, channel: CANCEL_REQUESTED },
+  );
+  return row;
+}
+
+/** What starting an open execution again needs. */
+export interface OpenExecution {
+  readonly id: ExecutionId;
+  readonly workflowId: WorkflowId;
+  readonly workflowName: string;
+  readonly commitId: CommitId;
+  readonly accountId: AccountId;
+  readonly trigger: Trigger;
+  readonly timeoutSeconds: number;
+  readonly attemptsMax: number;
+}
+
+/** Executions still open that were accepted before `olderThanSeconds` ago, oldest first: what the sweeper looks at. */
+export async function listOpenExecutions(
+  db: Db,
+  input: { olderThanSeconds: number; limit: number },
+): Promise<OpenExecution[]> {
+  return queryRows<OpenExecution>(
+    db,
+    `select e.id, e.workflow_id as "workflowId", w.name as "workflowName", e.commit_id as "commitId",
+            e.account_id as "accountId", e.trigger, e.timeout_seconds as "timeoutSeconds", e.attempts_max as "attemptsMax"
+       from executions e join workflows w on w.id = e.workflow_id
+      where e.state in ('queued', 'running') and e.created_at < now() - make_interval(secs => :olderThanSeconds)
+      order by e.created_at limit :limit`,
+    input,
+  );
+}
+
+/** How the last attempt of an execution ended, if one did, and whether its outputs are in storage. */
+export async function findLastOutcome(
+  db: Db,
+  executionId: ExecutionId,
+): Promise<{ status: ExecutionEnd; secondsUsed: number; uploaded: boolean } | undefined> {
+  const [row] = await queryRows<{ status: ExecutionEnd; secondsUsed: number; uploaded: boolean }>(
+    db,
+    `select a.status, e.uploaded_at is not null as uploaded,
+            (select sum(seconds_used) from attempts where execution_id = e.id) as "secondsUsed"
+       from executions e join attempts a on a.execution_id = e.id and a.status is not null
+      where e.id = :executionId order by a.attempt desc limit 1`,
+    { executionId },
+  );
+  return row;
+}
+
+/** Those of the given ids that are recorded executions. */
+export async function listKnown(db: Db, ids: readonly string[]): Promise<ExecutionId[]> {
+  const rows = await queryRows<{ id: ExecutionId }>(
+    db,
+    `select id from executions where id = any(cast(:ids as text[]))`,
+    { ids: [...ids] },
+  );
+  return rows.map((row) => row.id);
+}
+
+/** How far the upload of an execution is, and which host ran its last attempt. */
+export async function findUpload(
+  db: Db,
+  executionId: ExecutionId,
+): Promise<{ uploaded: boolean; ended: boolean; hostId: string | null } | undefined> {
+  const [row] = await queryRows<{ uploaded: boolean; ended: boolean; hostId: string | null }>(
+    db,
+    `select uploaded_at is not null as uploaded, finished_at is not null as ended,
+            (select host_id from attempts a where a.execution_id = e.id order by attempt desc limit 1) as "hostId"
+       from executions e where e.id = :executionId`,
+    { executionId },
+  );
+  return row;
+}
+
+/** Those of the given executions that have ended. */
+export async function listEnded(db: Db, ids: readonly ExecutionId[]): Promise<ExecutionId[]> {
+  const rows = await queryRows<{ id: ExecutionId }>(
+    db,
+    `select id from executions where id = any(cast(:ids as text[])) and finished_at is not null`,
+    { ids: [...ids] },
+  );
+  return rows.map((row) => row.id);
+}

@@ -1,0 +1,50 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Knex } from "knex";
+import type { Db } from "./connect.ts";
+
+const FOLDER = fileURLToPath(new URL("./migrations/", import.meta.url));
+/** Any number; the same in every process of every version, so that they wait for each other. */
+const ADVISORY_LOCK = 7_283_514;
+
+/** Names are recorded without extension or folder, so that sources and builds are the same migrations. */
+class SqlFolder implements Knex.MigrationSource<string> {
+  async getMigrations(): Promise<string[]> {
+    return readdirSync(FOLDER)
+      .filter((file) => file.endsWith(".sql"))
+      .map((file) => basename(file, ".sql"))
+      .sort();
+  }
+
+  getMigrationName(name: string): string {
+    return name;
+  }
+
+  async getMigration(name: string): Promise<Knex.Migration> {
+    const sql = readFileSync(`${FOLDER}${name}.sql`, "utf8");
+    return { up: async (tx) => void (await tx.raw(sql)), down: async () => refuseDown(name) };
+  }
+}
+
+function refuseDown(name: string): never {
+  throw new Error(`${name} cannot be undone: migrations go forward only. Restore a backup instead.`);
+}
+
+/**
+ * Applies what is missing, once, in order; answers the names applied. Processes that start together wait
+ * for each other on an advisory lock: knex's own lock needs its tables first, and they would race to create those.
+ */
+export async function migrate(db: Db): Promise<string[]> {
+  return db.transaction(async (lock) => {
+    await lock.raw("set local lock_timeout = 0");
+    await lock.raw("set local statement_timeout = 0");
+    await lock.raw("set local idle_in_transaction_session_timeout = 0");
+    await lock.raw("select pg_advisory_xact_lock(?)", [ADVISORY_LOCK]);
+    const [, applied]: [number, string[]] = await db.migrate.latest({
+      migrationSource: new SqlFolder(),
+      tableName: "migrations",
+    });
+    return applied;
+  });
+}

@@ -1,0 +1,62 @@
+import type { AccountId, CommitId, WorkflowId } from "../domain/ids.ts";
+import { type Db, queryRows } from "./connect.ts";
+
+export interface Workflow {
+  readonly id: WorkflowId;
+  readonly accountId: AccountId;
+  readonly name: string;
+  readonly head: CommitId | null;
+  readonly createdAt: Date;
+}
+
+const COLUMNS = `id, account_id as "accountId", name, head, created_at as "createdAt"`;
+
+/** Inserts a workflow without a commit, with its first API key: no workflow exists without exactly one current key. */
+export async function createWorkflow(
+  db: Db,
+  input: { id: WorkflowId; accountId: AccountId; name: string; keyHash: Buffer; keyEncrypted: Buffer },
+): Promise<void> {
+  await queryRows(
+    db,
+    `with created as (
+       insert into workflows (id, account_id, name) values (:id, :accountId, :name) returning id
+     )
+     insert into api_keys (hash, workflow_id, encrypted) select :keyHash, id, :keyEncrypted from created`,
+    { ...input },
+  );
+}
+
+export async function findWorkflow(db: Db, id: WorkflowId): Promise<Workflow | undefined> {
+  const [row] = await queryRows<Workflow>(
+    db,
+    `select ${COLUMNS} from workflows where id = :id and deleted_at is null`,
+    { id },
+  );
+  return row;
+}
+
+/** Workflows of one account, or of all when none is named; newest first. */
+export async function listWorkflows(db: Db, accountId: AccountId | null): Promise<Workflow[]> {
+  return queryRows<Workflow>(
+    db,
+    `select ${COLUMNS} from workflows
+      where deleted_at is null and (cast(:accountId as text) is null or account_id = :accountId)
+      order by created_at desc, id`,
+    { accountId },
+  );
+}
+
+/** Marks a workflow deleted and revokes its keys; executions and ledger stay. Answers whether there was one. */
+export async function deleteWorkflow(db: Db, id: WorkflowId): Promise<boolean> {
+  const rows = await queryRows(
+    db,
+    `with gone as (
+       update workflows set deleted_at = now() where id = :id and deleted_at is null returning id
+     ), revoked as (
+       update api_keys set revoked_at = now() from gone where workflow_id = gone.id and revoked_at is null
+     )
+     select id from gone`,
+    { id },
+  );
+  return rows.length === 1;
+}

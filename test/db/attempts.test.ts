@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { claimAttempt, endAttempt, renewLease } from "../../db/attempts.ts";
+import { type Db, queryRows } from "../../db/connect.ts";
+import { findExecution, requestCancel } from "../../db/executions.ts";
+import type { ExecutionId } from "../../domain/ids.ts";
+import { anAccount, anExecution, aWorkflow } from "../support/builders.ts";
+import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+
+let database: TestDatabase;
+let db: Db;
+
+beforeAll(async () => {
+  database = await aDatabase();
+  db = database.db;
+}, 60_000);
+
+afterAll(async () => {
+  await database?.drop();
+});
+
+async function anOpenExecution(attemptsMax = 1): Promise<ExecutionId> {
+  const accountId = await anAccount(db, { microCredits: 1_000_000n });
+  return anExecution(db, { workflow: await aWorkflow(db, { accountId }), attemptsMax });
+}
+
+const claim = (executionId: ExecutionId, processId = "proc_a", hostId = "host1") =>
+  claimAttempt(db, { executionId, hostId, processId, leaseSeconds: 20, lostMax: 3 });
+const outcome = (status: "success" | "failed", secondsUsed = 1) => ({ status, message: `it was a ${status}`, secondsUsed });
+
+test("claimAttempt, when 20 processes claim one execution, gives it to one", async () => {
+  const executionId = await anOpenExecution();
+  const claims = await Promise.all(
+    Array.from({ length: 20 }, (_, index) => claim(executionId, `proc_${index}`, `host${index}`)),
+  );
+  expect(claims.filter((each) => each.kind === "claimed")).toHaveLength(1);
+  expect(claims.filter((each) => each.kind === "busy")).toHaveLength(19);
+  expect((await findExecution(db, executionId))?.state).toBe("running");
+});
+
+test("claimAttempt, after the attempt ended, answers its outcome to everybody", async () => {
+  const executionId = await anOpenExecution();
+  await claim(executionId);
+  expect(await endAttempt(db, { executionId, attempt: 1, processId: "proc_a", outcome: outcome("success", 2.5) })).toBe(true);
+  expect(await claim(executionId, "proc_b", "host2")).toEqual({
+    kind: "ended",
+    outcome: { status: "success", message: "it was a success", secondsUsed: 2.5, attempt: 1, hostId: "host1" },
+    hostId: "host1",
+    attempt: 1,
+  });
+});
+
+test("claimAttempt, by a new process of the host that died, takes over at once", async () => {
+  const executionId = await anOpenExecution();
+  await claim(executionId, "proc_dead");
+  const second = await claim(executionId, "proc_new");
+  expect(second.kind === "claimed" && second.work.attempt).toBe(2);
+  expect(await endAttempt(db, { executionId, attempt: 1, processId: "proc_dead", outcome: outcome("success") })).toBe(false);
+});
+
+test("claimAttempt, by another host, waits until the lease has run out", async () => {
+  const executionId = await anOpenExecution();
+  await claim(executionId);
+  expect((await claim(executionId, "proc_b", "host2")).kind).toBe("busy");
+  await queryRows(db, "update attempts set lease_until = now() - interval '1 second' where execution_id = :executionId", { executionId });
+  expect((await claim(executionId, "proc_b", "host2")).kind).toBe("claimed");
+  expect(await renewLease(db, { executionId, attempt: 1, processId: "proc_a", leaseSeconds: 20 })).toBe("lost");
+});
+
+test("claimAttempt, after three lost workers, is exhausted", async () => {
+  const executionId = await anOpenExecution();
+  for (const name of ["a", "b", "c"]) expect((await claim(executionId, name)).kind).toBe("claimed");
+  expect((await claim(executionId, "d")).kind).toBe("exhausted");
+});
+
+test("claimAttempt, of failing code that may be tried twice, gives a second try and adds up the seconds", async () => {
+  const executionId = await anOpenExecution(2);
+  await claim(executionId);
+  await endAttempt(db, { executionId, attempt: 1, processId: "proc_a", outcome: outcome("failed", 1) });
+  const second = await claim(executionId);
+  expect(second.kind === "claimed" && second.work.attempt).toBe(2);
+  await endAttempt(db, { executionId, attempt: 2, processId: "proc_a", outcome: outcome("failed", 2) });
+  expect(await claim(executionId)).toMatchObject({ kind: "ended", outcome: { status: "failed", secondsUsed: 3 } });
+});
+
+test("claimAttempt, of an execution cancelled before it ran, is closed and leaves no attempt", async () => {
+  const executionId = await anOpenExecution();
+  expect(await requestCancel(db, executionId, "api")).toEqual({ open: true });
+  expect(await claim(executionId)).toEqual({ kind: "closed", state: "queued", cancelled: true });
+  expect(await queryRows(db, "select 1 from attempts where execution_id = :executionId", { executionId })).toHaveLength(0);
+});
+
+test("renewLease, after a request to cancel, says so, and the first to ask is remembered", async () => {
+  const executionId = await anOpenExecution();
+  await claim(executionId);
+  const renewal = { executionId, attempt: 1, processId: "proc_a", leaseSeconds: 20 };
+  expect(await renewLease(db, renewal)).toBe("held");
+  await requestCancel(db, executionId, "api");
+  await requestCancel(db, executionId, "somebody else");
+  expect(await renewLease(db, renewal)).toBe("cancelled");
+  expect((await findExecution(db, executionId))?.cancelRequestedBy).toBe("api");
+});

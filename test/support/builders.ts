@@ -1,0 +1,180 @@
+import { createHash, randomBytes } from "node:crypto";
+import { insertSession, putUser } from "../../db/access.ts";
+import { createAccount } from "../../db/accounts.ts";
+import { publishCommit } from "../../db/commits.ts";
+import type { Db } from "../../db/connect.ts";
+import { grant } from "../../db/credits.ts";
+import { insertExecution, type NewExecution } from "../../db/executions.ts";
+import { createWorkflow } from "../../db/workflows.ts";
+import { type MicroCredits, microCredits, parseCredits } from "../../domain/credits.ts";
+import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
+import type { Input, InputKind, Manifest } from "../../domain/manifest/manifest.ts";
+import { createAccountId, createExecutionId, createUserId, createWorkflowId } from "../../src/ids.ts";
+import { createApiKey, hashApiKey } from "../../src/keys/api-key.ts";
+import { hashPassword } from "../../src/keys/password.ts";
+import { createSecretBox, type SecretBox } from "../../src/keys/secret-box.ts";
+import { createSessionToken, hashToken } from "../../src/keys/tokens.ts";
+
+/** Seals what builders store, and opens it again in tests that look. */
+export const TEST_SECRET_BOX: SecretBox = createSecretBox(Buffer.alloc(32, 7));
+
+/** An account with 1,000 credits, unless the test names another amount in credits or micro-credits. */
+export async function anAccount(
+  db: Db,
+  given: { name?: string; credits?: string; microCredits?: bigint } = {},
+): Promise<AccountId> {
+  const id = createAccountId();
+  await createAccount(db, { id, name: given.name ?? `account ${id}` });
+  const amount =
+    given.microCredits === undefined
+      ? (parseCredits(given.credits ?? "1000") as MicroCredits)
+      : microCredits(given.microCredits);
+  if (amount > 0n) await grant(db, { accountId: id, amount, reason: "test" });
+  return id;
+}
+
+export interface TestWorkflow {
+  readonly workflowId: WorkflowId;
+  readonly accountId: AccountId;
+  readonly apiKey: string;
+  readonly commitId: CommitId;
+  readonly manifest: Manifest;
+}
+
+/** A workflow with a key and one commit of the manifest given; `commit: false` leaves it without (its `commitId` is then of no use). */
+export async function aWorkflow(
+  db: Db,
+  given: {
+    accountId?: AccountId;
+    name?: string;
+    manifest?: Partial<Manifest>;
+    inputs?: readonly Input[];
+    commit?: boolean;
+  } = {},
+): Promise<TestWorkflow> {
+  const accountId = given.accountId ?? (await anAccount(db));
+  const workflowId = createWorkflowId();
+  const apiKey = createApiKey();
+  const manifest = aManifest({ ...given.manifest, ...(given.inputs === undefined ? {} : { inputs: given.inputs }) });
+  await createWorkflow(db, {
+    id: workflowId,
+    accountId,
+    name: given.name ?? "a workflow",
+    keyHash: hashApiKey(apiKey),
+    keyEncrypted: TEST_SECRET_BOX.seal(apiKey, workflowId),
+  });
+  const commitId =
+    given.commit === false ? ("0".repeat(40) as CommitId) : await aCommit(db, { workflowId, parentId: null, manifest });
+  return { workflowId, accountId, apiKey, commitId, manifest };
+}
+
+/** A commit on top of `parentId`, made the head. Its git objects are placeholders: content and hashes do not agree. */
+export async function aCommit(
+  db: Db,
+  given: { workflowId: WorkflowId; parentId: CommitId | null; manifest: Manifest },
+): Promise<CommitId> {
+  const id = randomBytes(20).toString("hex") as CommitId;
+  const treeId = randomBytes(20).toString("hex");
+  const outcome = await publishCommit(db, {
+    ...given,
+    id,
+    treeId,
+    message: "test",
+    environment: null,
+    objects: [
+      { id: treeId, kind: "tree", content: Buffer.alloc(0) },
+      { id, kind: "commit", content: Buffer.from(id) },
+    ],
+  });
+  if (outcome.kind !== "published") throw new Error(`The commit was not published: ${outcome.kind}.`);
+  return id;
+}
+
+/** A manifest with the API trigger enabled, no inputs and the default limits; what the test names replaces the defaults. */
+export function aManifest(given: Partial<Manifest> = {}): Manifest {
+  return {
+    name: null,
+    description: "",
+    entrypoint: "main.py",
+    python: null,
+    build: "wheels",
+    inputs: [],
+    outputs: [],
+    limits: { timeoutSeconds: 300, memoryBytes: 512_000_000, cpu: 1, network: false },
+    retry: { attemptsMax: 1 },
+    concurrency: null,
+    triggers: { api: { enabled: true }, schedule: null },
+    ...given,
+  };
+}
+
+/** Constraints of each kind of input when a test names none. */
+const KIND_DEFAULTS: Readonly<Record<InputKind, object>> = {
+  string: { charactersMin: 0, charactersMax: 10_000, pattern: null, default: null },
+  text: { charactersMin: 0, charactersMax: 1_000_000, default: null },
+  secret: { charactersMin: 0, charactersMax: 10_000, pattern: null },
+  number: { min: null, max: null, step: null, default: null },
+  integer: { min: null, max: null, step: null, default: null },
+  boolean: { default: null },
+  select: { options: ["a", "b"], default: null },
+  multi_select: { options: ["a", "b"], default: null },
+  date: { min: null, max: null, default: null },
+  datetime: { min: null, max: null, default: null },
+  json: { default: null },
+  file: { accept: [], bytesMax: 2_000_000_000 },
+  file_list: { accept: [], bytesMax: 2_000_000_000, filesMax: 100 },
+};
+
+/** A required input of a kind, as the parsed manifest has it. */
+export function anInput(kind: InputKind, name: string, given: Readonly<Record<string, unknown>> = {}): Input {
+  return { kind, name, label: name, description: "", required: true, ...KIND_DEFAULTS[kind], ...given } as Input;
+}
+
+/** An accepted execution, `queued`, that may cost 3.001 credits. */
+export async function anExecution(
+  db: Db,
+  given: { workflow: TestWorkflow } & Partial<
+    Pick<NewExecution, "id" | "chargeMax" | "attemptsMax" | "timeoutSeconds" | "cpu" | "inputs" | "files" | "trigger">
+  >,
+): Promise<ExecutionId> {
+  const { workflow, ...rest } = given;
+  const id = given.id ?? createExecutionId();
+  await insertExecution(db, {
+    id,
+    accountId: workflow.accountId,
+    workflowId: workflow.workflowId,
+    commitId: workflow.commitId,
+    trigger: "api",
+    inputs: {},
+    secretInputs: null,
+    timeoutSeconds: 300,
+    cpu: 1,
+    attemptsMax: 1,
+    chargeMax: microCredits(3_001_000n),
+    acceptedBy: "proc_test",
+    files: [],
+    ...rest,
+  });
+  return id;
+}
+
+/** Somebody who can sign in; the password is made up unless given. */
+export async function aUser(
+  db: Db,
+  given: { accountId: AccountId; email?: string; password?: string },
+): Promise<{ email: string; password: string }> {
+  const id = createUserId();
+  const email = given.email ?? `${id}@example.test`;
+  const password = given.password ?? createHash("sha256").update(id).digest("base64url");
+  await putUser(db, { id, accountId: given.accountId, email, passwordHash: await hashPassword(password) });
+  return { email, password };
+}
+
+/** A signed-in user of the account: the value of the header `Cookie`. Makes no password, which would take half a second. */
+export async function aSession(db: Db, accountId: AccountId): Promise<string> {
+  const id = createUserId();
+  await putUser(db, { id, accountId, email: `${id}@example.test`, passwordHash: "none" });
+  const token = createSessionToken();
+  await insertSession(db, { tokenHash: hashToken(token), userId: id, lifetimeSeconds: 3_600 });
+  return `__Host-session=${token}`;
+}
