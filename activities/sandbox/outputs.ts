@@ -1,0 +1,146 @@
+import { chmod, lstat, opendir } from "node:fs/promises";
+import { join } from "node:path";
+import type { CollectedOutput } from "./request.ts";
+
+const DEPTH_MAX = 16;
+const PATH_BYTES_MAX = 1024;
+const NOTES_MAX = 20;
+
+export interface OutputLimits {
+  readonly outputBytesMax: number;
+  readonly outputFilesMax: number;
+}
+
+export interface CollectedOutputs {
+  readonly outputs: readonly CollectedOutput[];
+  /** For the log: what was left out, and why. */
+  readonly notes: readonly string[];
+  /** Set when a limit was met: what came after it is left out. */
+  readonly exceeded: "bytes" | "files" | undefined;
+}
+
+interface FoundFile {
+  readonly fileName: string;
+  readonly path: string;
+  readonly bytes: number;
+}
+
+/**
+ * The files of the outputs folder, sorted by name. Only for a folder nobody writes to any more: every process of the
+ * execution must be dead. Takes plain files with a single link, and never follows or opens anything.
+ * `named` are the names the runner gave to some of the files; it is as untrusted as the files are.
+ */
+export async function collectOutputs(
+  folder: string,
+  limits: OutputLimits,
+  named: ReadonlyMap<string, string>,
+): Promise<CollectedOutputs> {
+  const skipped: string[] = [];
+  const found: FoundFile[] = [];
+  let bytes = 0;
+  let exceeded: CollectedOutputs["exceeded"];
+
+  const visit = async (path: string, prefix: string, depth: number): Promise<void> => {
+    await chmod(path, 0o700);
+    const folderEntries = await opendir(path, { encoding: "buffer" as BufferEncoding });
+    for await (const entry of folderEntries) {
+      if (exceeded !== undefined) break;
+      const name = decodeName(entry.name as unknown as Buffer);
+      if (name === undefined) skipped.push("a file whose name is not UTF-8");
+      else await take(join(path, name), prefix + name, depth);
+    }
+  };
+  const take = async (path: string, fileName: string, depth: number): Promise<void> => {
+    const stats = await lstat(path);
+    if (stats.isDirectory()) {
+      if (depth >= DEPTH_MAX) skipped.push(`${fileName}: more than ${DEPTH_MAX} folders deep`);
+      else await visit(path, `${fileName}/`, depth + 1);
+      return;
+    }
+    const reason = refuse(stats, fileName);
+    if (reason !== undefined) return void skipped.push(`${fileName}: ${reason}`);
+    if (found.length >= limits.outputFilesMax) exceeded = "files";
+    else if (bytes + stats.size > limits.outputBytesMax) exceeded = "bytes";
+    if (exceeded !== undefined) return;
+    // Whatever mode the program left, the host must be able to read it, and a set-uid bit has no use.
+    await chmod(path, 0o600);
+    bytes += stats.size;
+    found.push({ fileName, path, bytes: stats.size });
+  };
+
+  await visit(folder, "", 0);
+  found.sort((a, b) => (a.fileName < b.fileName ? -1 : 1));
+  return { outputs: nameOutputs(found, named), notes: toNotes(skipped), exceeded };
+}
+
+function refuse(stats: Awaited<ReturnType<typeof lstat>>, fileName: string): string | undefined {
+  if (stats.isSymbolicLink()) return "a symbolic link";
+  if (!stats.isFile()) return "not a plain file";
+  if (stats.nlink !== 1) return "a hard link";
+  if (Buffer.byteLength(fileName) > PATH_BYTES_MAX) return "its path is too long";
+  return undefined;
+}
+
+/** Each file's output name: given by the runner, else the stem; the full file name where two would be equal. */
+function nameOutputs(found: readonly FoundFile[], named: ReadonlyMap<string, string>): CollectedOutput[] {
+  const nameOf = new Map<string, string>();
+  for (const [name, fileName] of named) if (!nameOf.has(fileName)) nameOf.set(fileName, name);
+  const wanted = (file: FoundFile) => nameOf.get(file.fileName) ?? toStem(file.fileName);
+  const count = new Map<string, number>();
+  for (const file of found) count.set(wanted(file), (count.get(wanted(file)) ?? 0) + 1);
+
+  const taken = new Set(found.map((file) => nameOf.get(file.fileName)).filter((name) => name !== undefined));
+  return found.map((file) => {
+    const given = nameOf.get(file.fileName);
+    if (given !== undefined) return { ...file, name: given };
+    let name = count.get(wanted(file)) === 1 ? wanted(file) : file.fileName;
+    for (let repeat = 2; taken.has(name); repeat++) name = `${file.fileName} (${repeat})`;
+    taken.add(name);
+    return { ...file, name };
+  });
+}
+
+/** A file of a subfolder keeps its whole path as its name. */
+export function toStem(fileName: string): string {
+  if (fileName.includes("/")) return fileName;
+  const dot = fileName.lastIndexOf(".");
+  return dot > 0 ? fileName.slice(0, dot) : fileName;
+}
+
+function decodeName(bytes: Buffer): string | undefined {
+  const name = bytes.toString("utf8");
+  return Buffer.from(name).equals(bytes) ? name : undefined;
+}
+
+function toNotes(skipped: readonly string[]): string[] {
+  const notes = skipped.slice(0, NOTES_MAX).map((text) => `Left out of the outputs: ${text}.`);
+  const more = skipped.length - notes.length;
+  return more > 0 ? [...notes, `Left out of the outputs: ${more} more.`] : notes;
+}
+
+/**
+ * How much the folder holds by now. For a folder somebody is writing to, so it looks at no more than twice the allowed
+ * files, and takes what vanished meanwhile for gone.
+ */
+export async function measureOutputs(folder: string, limits: OutputLimits): Promise<{ bytes: number; files: number }> {
+  const entriesMax = limits.outputFilesMax * 2 + 100;
+  let bytes = 0;
+  let files = 0;
+  let entries = 0;
+  const visit = async (path: string, depth: number): Promise<void> => {
+    if (depth > DEPTH_MAX) return;
+    try {
+      for await (const entry of await opendir(path)) {
+        if (++entries > entriesMax) return;
+        const stats = await lstat(join(path, entry.name));
+        if (stats.isDirectory()) await visit(join(path, entry.name), depth + 1);
+        else files += 1;
+        bytes += Math.max(stats.size, stats.blocks * 512);
+      }
+    } catch (error) {
+      if (!["ENOENT", "EACCES", "ENOTDIR", "ELOOP"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    }
+  };
+  await visit(folder, 0);
+  return { bytes, files: entries > entriesMax ? entries : files };
+}

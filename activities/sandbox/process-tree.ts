@@ -1,0 +1,99 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as sleep, setImmediate as yieldOnce } from "node:timers/promises";
+
+/** A process as `/proc` shows it. The start time tells it from a later process of the same id. */
+export interface KnownProcess {
+  readonly pid: number;
+  readonly startTime: string;
+}
+
+/** A namespace is gone within half a millisecond as a rule, and a timer would take longer than that. */
+const IMPATIENT_MS = 2;
+const DEATH_POLL_MS = 2;
+const KIB = 1024;
+
+/** The process, or undefined when it is gone, a zombie included: nothing of a zombie runs any more. */
+export function findProcess(pid: number): KnownProcess | undefined {
+  const fields = readStat(pid);
+  if (fields === undefined || fields.state === "Z" || fields.state === "X") return undefined;
+  return { pid, startTime: fields.startTime };
+}
+
+export function isRunning(process: KnownProcess): boolean {
+  return findProcess(process.pid)?.startTime === process.startTime;
+}
+
+/** Waits until none of the processes runs. Throws after `timeoutMs`. */
+export async function waitForDeath(processes: readonly KnownProcess[], timeoutMs: number): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  const impatientUntil = performance.now() + IMPATIENT_MS;
+  for (const process of processes) {
+    while (isRunning(process)) {
+      const now = performance.now();
+      if (now > deadline) throw new Error(`Process ${process.pid} of a sandbox could not be ended.`);
+      await (now < impatientUntil ? yieldOnce() : sleep(DEATH_POLL_MS));
+    }
+  }
+}
+
+/** The direct children of a process, whichever of its threads started them. */
+export function listChildren(pid: number): number[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+      readFileSync(`/proc/${pid}/task/${thread}/children`, "latin1").split(" ").filter(Boolean).map(Number),
+    );
+  } catch {
+    return scanForChildren(pid);
+  }
+}
+
+/** The process and everything below it. */
+export function listTree(root: number): number[] {
+  const found = [root];
+  for (let index = 0; index < found.length; index++) {
+    const pid = found[index];
+    if (pid !== undefined) found.push(...listChildren(pid).filter((child) => !found.includes(child)));
+  }
+  return found;
+}
+
+/** Anonymous and shared memory of the processes; pages of files are the machine's, not theirs. */
+export function measureMemoryBytes(pids: readonly number[]): number {
+  return pids.reduce((total, pid) => total + residentBytes(pid), 0);
+}
+
+function residentBytes(pid: number): number {
+  const status = readProc(`/proc/${pid}/status`);
+  const kib = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(status)?.[1] ?? 0);
+  return (kib("RssAnon") + kib("RssShmem")) * KIB;
+}
+
+/** For kernels without `/proc/…/children`. */
+function scanForChildren(parent: number): number[] {
+  const pids = readdirOrNothing("/proc").filter((name) => /^\d+$/.test(name));
+  return pids.map(Number).filter((pid) => readStat(pid)?.parent === parent);
+}
+
+/** The command name in `stat` is in parentheses and may hold anything, so fields are counted from the last one. */
+function readStat(pid: number): { state: string; parent: number; startTime: string } | undefined {
+  const text = readProc(`/proc/${pid}/stat`);
+  if (text === "") return undefined;
+  const [state = "", parent = "", ...rest] = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  return { state, parent: Number(parent), startTime: rest[17] ?? "" };
+}
+
+function readProc(path: string): string {
+  try {
+    return readFileSync(path, "latin1");
+  } catch {
+    return ""; // The process ended meanwhile.
+  }
+}
+
+function readdirOrNothing(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}

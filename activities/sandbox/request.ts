@@ -1,0 +1,124 @@
+import type { PythonOutcome } from "../../domain/execution.ts";
+import type { JsonValue } from "../../domain/manifest/json-values.ts";
+import type { InputKind } from "../../domain/manifest/manifest.ts";
+
+/** What one execution may use. As a setting of the service: what one execution may ask for. */
+export interface SandboxLimits {
+  /** Wall time of the user's process. */
+  readonly timeoutSeconds: number;
+  /** Everything the process tree holds, its scratch folders included. */
+  readonly memoryBytes: number;
+  /** Cores. */
+  readonly cpu: number;
+  /** Processes and threads together. */
+  readonly processes: number;
+  readonly openFiles: number;
+  readonly fileBytesMax: number;
+  /** Each of the scratch folders: the working folder, `/tmp` and `/dev/shm`. */
+  readonly scratchBytes: number;
+  readonly outputBytesMax: number;
+  readonly outputFilesMax: number;
+  readonly logBytesMax: number;
+}
+
+export interface Interpreter {
+  /** Absolute path of the Python program, its symlinks resolved. */
+  readonly path: string;
+  /** `3.11` or `3.11.2`. */
+  readonly version: string;
+  /** `sys.base_prefix`. */
+  readonly prefix: string;
+  /** Folders outside `/usr` that the interpreter needs, its prefix included; they appear under their own paths. */
+  readonly bindPaths: readonly string[];
+}
+
+export interface SandboxSettings {
+  readonly isolation: "bubblewrap" | "none";
+  readonly bwrapPath: string;
+  readonly interpreter: Interpreter;
+  /** Made by `prepareRunnerDir`; readable by the user that sandboxes run as. */
+  readonly runnerDir: string;
+  /** The kernel user of every sandbox; required when the service is root, impossible otherwise. */
+  readonly runAs?: { readonly uid: number; readonly gid: number } | undefined;
+  readonly limits: SandboxLimits;
+}
+
+export interface InputFiles {
+  readonly input: string;
+  /** Whether the input is a `file_list`. */
+  readonly list: boolean;
+  readonly files: readonly { readonly path: string; readonly fileName: string }[];
+}
+
+export interface SandboxRequest {
+  readonly executionId: string;
+  /** Folder with the commit's files; read-only for the sandbox. */
+  readonly commitDir: string;
+  /** Folder like a virtual environment, with `lib/pythonX.Y/site-packages`. */
+  readonly environmentDir: string | null;
+  /** Path inside the commit, with forward slashes. */
+  readonly entrypoint: string;
+  /** Existing, empty, of this execution only: `outputs/`, `inputs/` and `log.ndjson` are made in it. */
+  readonly spoolDir: string;
+  /** Every value that is not a file. An input that was not given is absent or null. */
+  readonly inputs: Readonly<Record<string, JsonValue>>;
+  /** Every declared input. */
+  readonly kinds: Readonly<Record<string, InputKind>>;
+  readonly files: readonly InputFiles[];
+  readonly declaredOutputs: readonly string[] | null;
+  readonly limits: SandboxLimits;
+}
+
+export interface CollectedOutput {
+  readonly name: string;
+  /** Path inside the outputs folder: what a person sees. */
+  readonly fileName: string;
+  /** Absolute path on the host of a plain file of its own. */
+  readonly path: string;
+  readonly bytes: number;
+}
+
+export interface SandboxResult {
+  readonly outcome: PythonOutcome;
+  readonly outputs: readonly CollectedOutput[];
+  readonly logBytes: number;
+  readonly logTruncated: boolean;
+}
+
+/** `system` lines are the sandbox's own remarks: a log cut short, outputs left out. */
+export type LogStream = "stdout" | "stderr" | "system";
+
+export interface LogLine {
+  /** Consecutive from 1. */
+  readonly id: number;
+  /** ISO 8601, UTC, milliseconds. */
+  readonly time: string;
+  readonly stream: LogStream;
+  readonly text: string;
+}
+
+export interface Progress {
+  /** From 0 to 1. */
+  readonly fraction: number;
+  /** At most 200 characters. */
+  readonly message: string;
+}
+
+export interface SandboxWatch {
+  /** Ends the execution as `cancelled`. */
+  readonly signal?: AbortSignal | undefined;
+  readonly onLine?: ((line: LogLine) => void) | undefined;
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+export interface Sandbox {
+  /**
+   * Runs one execution; by the time it resolves no process of it is left. Every end of the user's code is a value.
+   * Throws when the sandbox itself could not do its work; such a call may be repeated with an empty spool folder.
+   */
+  run(request: SandboxRequest, watch?: SandboxWatch): Promise<SandboxResult>;
+  /** Tries what user code must not be able to do. Answers what was possible; empty means isolated. */
+  selfTest(): Promise<string[]>;
+  /** Ends what is kept ready for the next execution; those under way go on. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,113 @@
+import { execFile } from "node:child_process";
+import { chmod, cp, lstat, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { buildSeccompFilter, SECCOMP_ARCHITECTURES } from "./seccomp.ts";
+
+const PREPARE_TIMEOUT_MS = 60_000;
+
+/** File names of the seccomp filters inside a runner folder: for sandboxes with a memory cgroup, and without. */
+export const FILTER_FILES = { withCgroup: "with-cgroup.bpf", withoutCgroup: "without-cgroup.bpf" } as const;
+/** The compiled runner: what the interpreter is started with. */
+export const RUNNER_PROGRAM = "main.pyc";
+
+/** Synthetic, so that nothing of the host's users, names and resolvers is seen inside. */
+const ETC_FILES: Readonly<Record<string, string>> = {
+  passwd:
+    "root:x:0:0:root:/:/usr/sbin/nologin\nuser:x:10001:10001:user:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
+  group: "root:x:0:\nuser:x:10001:\nnogroup:x:65534:\n",
+  hosts: "127.0.0.1 localhost sandbox\n::1 localhost sandbox\n",
+  "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+  "resolv.conf": "",
+  hostname: "sandbox\n",
+};
+/** What programs need of the host's `/etc`: the linker's cache, libraries chosen by `alternatives`, certificates, zone. */
+const ETC_COPIES = [
+  "ld.so.cache",
+  "alternatives",
+  "localtime",
+  "mime.types",
+  "ssl/certs",
+  "ssl/openssl.cnf",
+  "pki/tls/certs",
+  "fonts",
+];
+
+/** Compiles without reading time stamps at every start; the file names are those inside the sandbox. */
+const COMPILE = `
+import os, py_compile, sys
+folder = sys.argv[1]
+mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+for parent in (folder, os.path.join(folder, "modules")):
+    for name in os.listdir(parent):
+        if name.endswith(".py"):
+            inside = "/runner" + os.path.join(parent, name)[len(folder):]
+            py_compile.compile(os.path.join(parent, name), dfile=inside, doraise=True, invalidation_mode=mode)
+py_compile.compile(os.path.join(folder, "main.py"), os.path.join(folder, "main.pyc"), dfile="/runner/main.py", doraise=True, invalidation_mode=mode)
+`;
+
+export interface RunnerFolderSources {
+  /** The project's `runner/` folder. */
+  readonly sourceDir: string;
+  /** Where to make the folder; what is there is replaced. Its parent must exist and be passable for the sandbox's user. */
+  readonly targetDir: string;
+  readonly interpreterPath: string;
+  readonly architecture: string;
+}
+
+/**
+ * Makes the folder that every sandbox sees: the runner compiled for one interpreter, the seccomp filters, a small `/etc`.
+ * World-readable, written by us alone, complete or absent. Cheap enough to be made at every start of the service.
+ */
+export async function prepareRunnerFolder(sources: RunnerFolderSources): Promise<void> {
+  const architecture = SECCOMP_ARCHITECTURES.find((known) => known === sources.architecture);
+  if (architecture === undefined) {
+    throw new Error(
+      `There is no seccomp filter for ${sources.architecture}; sandboxes run on ${SECCOMP_ARCHITECTURES.join(" and ")}.`,
+    );
+  }
+  const target = sources.targetDir;
+  const folder = await mkdtemp(join(dirname(target), `${basename(target)}.`));
+  try {
+    await copyRunner(sources.sourceDir, folder);
+    await promisify(execFile)(sources.interpreterPath, ["-I", "-S", "-c", COMPILE, folder], {
+      timeout: PREPARE_TIMEOUT_MS,
+    });
+    await writeFile(join(folder, FILTER_FILES.withCgroup), buildSeccompFilter(architecture, { memfd: true }));
+    await writeFile(join(folder, FILTER_FILES.withoutCgroup), buildSeccompFilter(architecture, { memfd: false }));
+    await makeEtc(join(folder, "etc"));
+    await openForAll(folder);
+    await rm(target, { recursive: true, force: true });
+    await rename(folder, target);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function copyRunner(sourceDir: string, folder: string): Promise<void> {
+  await mkdir(join(folder, "modules"));
+  for (const part of ["", "modules"]) {
+    for (const name of await readdir(join(sourceDir, part))) {
+      if (name.endsWith(".py")) await cp(join(sourceDir, part, name), join(folder, part, name));
+    }
+  }
+}
+
+async function makeEtc(etc: string): Promise<void> {
+  await mkdir(etc);
+  for (const [name, text] of Object.entries(ETC_FILES)) await writeFile(join(etc, name), text);
+  for (const name of ETC_COPIES) {
+    const from = join("/etc", name);
+    if ((await lstat(from).catch(() => undefined)) === undefined) continue;
+    await mkdir(dirname(join(etc, name)), { recursive: true });
+    await cp(from, join(etc, name), { recursive: true, verbatimSymlinks: true });
+  }
+}
+
+/** Readable for the user of the sandboxes whatever our umask is; links are left alone. */
+async function openForAll(path: string): Promise<void> {
+  const stats = await lstat(path);
+  if (stats.isSymbolicLink()) return;
+  await chmod(path, stats.isDirectory() ? 0o755 : 0o644);
+  if (stats.isDirectory()) for (const name of await readdir(path)) await openForAll(join(path, name));
+}

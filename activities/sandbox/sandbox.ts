@@ -1,0 +1,150 @@
+import { chownSync, mkdirSync, rmSync } from "node:fs";
+import { join, posix } from "node:path";
+import { createCgroup, sweepCgroups } from "./cgroup.ts";
+import { findCgroupFolders } from "./cgroup-folders.ts";
+import { type PlacedInputs, placeInputs, type User } from "./input-files.ts";
+import { type Launched, launchInBubblewrap, launchUnprotected } from "./launch.ts";
+import { createLogRecorder } from "./log.ts";
+import { addOutputs, CANCELLED, decideOutcome } from "./outcome.ts";
+import { collectOutputs } from "./outputs.ts";
+import { createParking } from "./parking.ts";
+import type {
+  Sandbox,
+  SandboxLimits,
+  SandboxRequest,
+  SandboxResult,
+  SandboxSettings,
+  SandboxWatch,
+} from "./request.ts";
+import { testIsolation } from "./self-test.ts";
+import { supervise } from "./supervision.ts";
+
+export type * from "./request.ts";
+
+/** RLIMIT_DATA counts address space that was never touched too; what is touched, the watchdog counts. */
+const DATA_SLACK_BYTES = 128 * 1024 * 1024;
+/** The wall clock ends an execution; this only catches what the wall clock somehow would not. */
+const CPU_SLACK_SECONDS = 60;
+let unprotectedBefore = 0;
+
+/**
+ * A place to run user code in. With isolation `bubblewrap` every execution gets a sandbox of its own, without network,
+ * under the kernel user of `runAs` (or ours); throws when that would be root.
+ */
+export function createSandbox(settings: SandboxSettings): Sandbox {
+  const user = chooseUser(settings);
+  const cgroups = findCgroupFolders();
+  if (cgroups !== undefined) sweepCgroups(cgroups);
+  const parking = createParking(settings, cgroups);
+  const launch = async (request: SandboxRequest, inputs: PlacedInputs) => {
+    if (settings.isolation === "bubblewrap") return launchInBubblewrap(await parking.take(), settings, request, inputs);
+    makeFolder(join(request.spoolDir, "work"), user);
+    const cgroup = cgroups && createCgroup(cgroups, `treadle-${process.pid}-u${++unprotectedBefore}`);
+    return launchUnprotected(settings, request, inputs, { user, cgroup });
+  };
+  const run = (request: SandboxRequest, watch: SandboxWatch = {}) => {
+    checkRequest(request, settings.limits);
+    return runExecution({ user, launch }, request, watch);
+  };
+  return { run, selfTest: () => testIsolation(settings, run), close: () => parking.close() };
+}
+
+function chooseUser({ runAs }: SandboxSettings): User {
+  const user = runAs ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+  if (user.uid === 0) {
+    // A sandbox started by root stays root for the kernel, whatever it is called inside.
+    throw new Error(
+      "User code must not run as root. Set `runAs` to an unprivileged user, or start the service as one.",
+    );
+  }
+  return user;
+}
+
+interface Launcher {
+  readonly user: User;
+  launch(request: SandboxRequest, inputs: PlacedInputs): Promise<Launched>;
+}
+
+async function runExecution(
+  { user, launch }: Launcher,
+  request: SandboxRequest,
+  watch: SandboxWatch,
+): Promise<SandboxResult> {
+  const { spoolDir, limits } = request;
+  const outputsDir = join(spoolDir, "outputs");
+  makeFolder(outputsDir, user);
+  const inputsDir = join(spoolDir, "inputs");
+  mkdirSync(inputsDir, { mode: 0o711 });
+  const log = createLogRecorder(join(spoolDir, "log.ndjson"), limits.logBytesMax, watch.onLine);
+  let launched: Launched | undefined;
+  try {
+    if (watch.signal?.aborted === true) {
+      return {
+        outcome: { status: "cancelled", message: CANCELLED, secondsUsed: 0 },
+        outputs: [],
+        ...(await log.close()),
+      };
+    }
+    const inputs = await placeInputs(request.files, inputsDir, user);
+    const place = (launched = await launch(request, inputs));
+    const toRequestLine = (pipes: boolean) => toRunnerRequest(request, inputs, place, pipes);
+    const { facts, named } = await supervise(launched, { request, toRequestLine, outputsDir, log, watch });
+    const collected = await collectOutputs(outputsDir, limits, named);
+    for (const note of collected.notes) log.note(note);
+    const outcome = addOutputs(decideOutcome(facts, limits), collected, request);
+    return { outcome, outputs: collected.outputs, ...(await log.close()) };
+  } finally {
+    await log.close();
+    await launched?.cgroup?.remove();
+    for (const name of ["inputs", "work"]) rmSync(join(spoolDir, name), { recursive: true, force: true });
+  }
+}
+
+function checkRequest(request: SandboxRequest, ceilings: SandboxLimits): void {
+  const { entrypoint } = request;
+  if (posix.isAbsolute(entrypoint) || posix.normalize(entrypoint) !== entrypoint || entrypoint.startsWith("..")) {
+    throw new RangeError(`The entrypoint ${JSON.stringify(entrypoint)} is not a path inside the commit.`);
+  }
+  for (const [name, ceiling] of Object.entries(ceilings)) {
+    const asked = request.limits[name as keyof SandboxLimits];
+    if (!(asked > 0 && asked <= ceiling))
+      throw new RangeError(`The limit ${name} must be above 0 and at most ${ceiling}, and is ${asked}.`);
+  }
+}
+
+/** Synchronous, as a few microseconds of work must not wait for the thread pool. */
+function makeFolder(path: string, user: User): void {
+  mkdirSync(path, { mode: 0o700 });
+  chownSync(path, user.uid, user.gid);
+}
+
+/** One line of JSON, as `runner/protocol.md` describes it. */
+function toRunnerRequest(
+  request: SandboxRequest,
+  inputs: PlacedInputs,
+  { paths, cgroup }: Launched,
+  pipes: boolean,
+): string {
+  const { limits, kinds } = request;
+  const given: Record<string, unknown> = { ...request.inputs, ...inputs.values };
+  const values = Object.fromEntries(Object.keys(kinds).map((name) => [name, given[name] ?? null]));
+  const line = {
+    ...paths,
+    entrypoint: request.entrypoint,
+    inputs: values,
+    inputsText: JSON.stringify(values),
+    kinds,
+    network: false,
+    outputFilesMax: limits.outputFilesMax,
+    pipes,
+    rlimits: {
+      NPROC: limits.processes,
+      NOFILE: limits.openFiles,
+      FSIZE: limits.fileBytesMax,
+      CORE: 0,
+      CPU: Math.ceil(limits.timeoutSeconds * Math.max(1, limits.cpu)) + CPU_SLACK_SECONDS,
+      ...(cgroup === undefined ? { DATA: limits.memoryBytes + DATA_SLACK_BYTES } : {}),
+    },
+  };
+  return `${JSON.stringify(line)}\n`;
+}

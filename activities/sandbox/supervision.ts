@@ -1,0 +1,241 @@
+import type { Readable } from "node:stream";
+import { INSIDE } from "./bubblewrap.ts";
+import { type ControlEvent, createControlReader, type ReportedEnd } from "./control.ts";
+import type { Launched } from "./launch.ts";
+import type { LogRecorder } from "./log.ts";
+import type { ExecutionFacts, StopReason } from "./outcome.ts";
+import { findProcess, isRunning, type KnownProcess, waitForDeath } from "./process-tree.ts";
+import type { SandboxRequest, SandboxWatch } from "./request.ts";
+import { openPipes, waitForEnds } from "./streams.ts";
+import { startWatchdog } from "./watchdog.ts";
+
+/** From the start of the sandbox to the user's code: 20 ms as a rule; on a machine that does nothing else, 10. */
+const START_TIMEOUT_MS = 60_000;
+const HALF_MADE_TIMEOUT_MS = 1_000;
+const DEATH_TIMEOUT_MS = 10_000;
+const STREAM_END_TIMEOUT_MS = 2_000;
+const STARTUP_TEXT_MAX = 4_000;
+
+export interface Supervised {
+  readonly facts: ExecutionFacts;
+  /** Output names the runner gave, to the file's path below the outputs folder. */
+  readonly named: ReadonlyMap<string, string>;
+}
+
+export interface Surroundings {
+  readonly request: SandboxRequest;
+  /** The request as the runner reads it: one line of JSON, given whether its streams are pipes now. */
+  readonly toRequestLine: (pipes: boolean) => string;
+  readonly outputsDir: string;
+  readonly log: LogRecorder;
+  readonly watch: SandboxWatch;
+}
+
+/** What is known so far of one execution. */
+interface Course {
+  readonly launched: Launched;
+  readonly around: Surroundings;
+  readonly named: Map<string, string>;
+  readonly streams: Readable[];
+  readonly releases: (() => void)[];
+  /** Outermost first, the runner last; empty until the runner is ready. */
+  processes: readonly KnownProcess[];
+  /** What was said before the user's code began, for the error when it never does. */
+  startupText: string;
+  stopped: StopReason | "start_timed_out" | undefined;
+  mode: ExecutionFacts["mode"];
+  reported: ReportedEnd | undefined;
+  startedAtMs: number | undefined;
+}
+
+/**
+ * Follows a launched sandbox to its end, and ends it when it must. When it resolves, every process of it is dead and
+ * everything it wrote has been read. Throws when the user's code was never reached.
+ */
+export async function supervise(launched: Launched, around: Surroundings): Promise<Supervised> {
+  const course: Course = {
+    ...{
+      launched,
+      around,
+      named: new Map(),
+      streams: [launched.control],
+      releases: [],
+      processes: [],
+      startupText: "",
+    },
+    ...{ stopped: undefined, mode: undefined, reported: undefined, startedAtMs: undefined },
+  };
+  listen(course);
+  try {
+    const exit = await waitForExit(launched);
+    release(course);
+    killTree(launched, course.processes);
+    await waitForDeath(course.processes, DEATH_TIMEOUT_MS);
+    await waitForEnds(course.streams, STREAM_END_TIMEOUT_MS);
+    return { facts: toFacts(course, exit), named: course.named };
+  } finally {
+    release(course);
+  }
+}
+
+function listen(course: Course): void {
+  const { launched, around } = course;
+  const { signal } = around.watch;
+  const startTimer = setTimeout(() => stop(course, "start_timed_out"), START_TIMEOUT_MS);
+  const onAbort = () => stop(course, "cancelled");
+  course.releases.push(
+    () => clearTimeout(startTimer),
+    () => signal?.removeEventListener("abort", onAbort),
+  );
+  signal?.addEventListener("abort", onAbort);
+  if (signal?.aborted === true) onAbort();
+  launched.stdout.resume();
+  launched.stderr.on("data", (chunk: Buffer) => {
+    if (course.startedAtMs === undefined)
+      course.startupText = (course.startupText + chunk.toString("utf8")).slice(0, STARTUP_TEXT_MAX);
+  });
+  launched.control.on(
+    "data",
+    createControlReader((event) => follow(course, event, startTimer)),
+  );
+  launched.control.on("error", () => undefined); // It hung up; that the process ended is heard elsewhere.
+}
+
+function follow(course: Course, event: ControlEvent, startTimer: NodeJS.Timeout): void {
+  const { request, watch } = course.around;
+  switch (event.type) {
+    case "ready":
+      if (course.processes.length === 0) letGo(course, [event.stdout, event.stderr]);
+      return;
+    case "started":
+      if (course.startedAtMs !== undefined || course.processes.length === 0) return;
+      clearTimeout(startTimer);
+      startClocks(course);
+      return;
+    case "mode":
+      course.mode ??= event.mode;
+      return;
+    case "progress":
+      watch.onProgress?.(event.progress);
+      return;
+    case "output":
+      if (course.named.size < request.limits.outputFilesMax) course.named.set(event.name, event.file);
+      return;
+    case "end":
+      course.reported ??= event;
+  }
+}
+
+/** The runner is up and nothing of the user's has run: learn its processes, take its streams, and give it the request. */
+function letGo(course: Course, pipes: readonly number[]): void {
+  const { launched, around } = course;
+  course.processes = launched.listProcesses().flatMap((pid) => findProcess(pid) ?? []);
+  const runner = course.processes.at(-1);
+  if (runner === undefined || course.stopped !== undefined) return;
+  if (launched.cgroup?.holds(runner.pid) === false) {
+    course.startupText += "It is outside of its cgroup, so nothing would limit its memory.";
+    launched.control.destroy();
+    return;
+  }
+  const opened = openPipes(runner.pid, pipes);
+  for (const [index, name] of (["stdout", "stderr"] as const).entries()) {
+    const stream = opened?.[index] ?? launched[name];
+    stream.on("data", (chunk: Buffer) => around.log.add(name, chunk));
+    stream.on("error", () => undefined);
+    course.streams.push(stream);
+  }
+  launched.control.write(around.toRequestLine(opened !== undefined));
+}
+
+/** From here on time is the user's: it is measured, billed and limited. */
+function startClocks(course: Course): void {
+  const { launched, around, processes } = course;
+  const { limits } = around.request;
+  course.startedAtMs = performance.now();
+  const timer = setTimeout(() => stop(course, "timed_out"), limits.timeoutSeconds * 1000);
+  course.releases.push(() => clearTimeout(timer));
+  const runner = processes.at(-1);
+  const top = processes.at(-2) ?? runner;
+  if (runner === undefined || top === undefined) return;
+  const tree = {
+    outputsDir: around.outputsDir,
+    rootPid: top.pid,
+    rootDir: launched.rootDirOf?.(runner.pid),
+    scratchDirs: INSIDE.scratch,
+    limits,
+    memoryBytesMax: launched.cgroup === undefined ? limits.memoryBytes : undefined,
+  };
+  course.releases.push(startWatchdog(tree, (excess) => stop(course, excess)));
+}
+
+function stop(course: Course, reason: NonNullable<Course["stopped"]>): void {
+  const { launched, processes } = course;
+  if (course.stopped !== undefined || hasExited(launched)) return;
+  course.stopped = reason;
+  if (processes.length > 0) return killTree(launched, processes);
+  // Namespaces half made are hard to catch. A runner whose host hangs up ends, and everything around it with it.
+  launched.control.destroy();
+  const timer = setTimeout(() => killTree(launched, course.processes), HALF_MADE_TIMEOUT_MS);
+  course.releases.push(() => clearTimeout(timer));
+}
+
+function release(course: Course): void {
+  for (const undo of course.releases.splice(0)) undo();
+}
+
+interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly atMs: number;
+}
+
+function waitForExit({ child }: Launched): Promise<Exit> {
+  return new Promise((resolve, reject) => {
+    const onExit = (code: number | null, signal: NodeJS.Signals | null) =>
+      resolve({ code, signal, atMs: performance.now() });
+    if (child.exitCode !== null || child.signalCode !== null) onExit(child.exitCode, child.signalCode);
+    child.once("exit", onExit);
+    child.once("error", (error) => reject(new Error("The sandbox's program could not be started.", { cause: error })));
+  });
+}
+
+function toFacts(course: Course, exit: Exit): ExecutionFacts {
+  const { stopped, mode, reported, startedAtMs, launched } = course;
+  const oomKills = launched.cgroup?.countOomKills() ?? 0;
+  const explained = startedAtMs !== undefined || reported !== undefined || oomKills > 0 || stopped !== undefined;
+  if (!explained || stopped === "start_timed_out") {
+    throw new Error(`The sandbox did not start (exit code ${exit.code ?? exit.signal}). ${course.startupText.trim()}`);
+  }
+  const seconds = startedAtMs === undefined ? 0 : (exit.atMs - startedAtMs) / 1000;
+  // The limit is what was reserved and agreed to; that ending the process takes a moment longer is ours.
+  const secondsUsed = Math.round(Math.min(seconds, course.around.request.limits.timeoutSeconds) * 1000) / 1000;
+  return { stopped, exitCode: exit.code, exitSignal: exit.signal, oomKills, mode, reported, secondsUsed };
+}
+
+/**
+ * Ends everything. The death of process 1 of the pid namespace is the end of all in it; without a namespace it is the
+ * cgroup or the process group. The outermost process is halted first, so that it cannot start what we have not seen.
+ */
+function killTree(launched: Launched, known: readonly KnownProcess[]): void {
+  const { child } = launched;
+  const alive = !hasExited(launched);
+  if (alive) child.kill("SIGSTOP");
+  const seen = known.length > 0 || !alive ? known.filter(isRunning).map(({ pid }) => pid) : launched.listProcesses();
+  if (alive) child.kill("SIGKILL");
+  for (const pid of seen) endProcess(pid);
+  if (launched.rootDirOf !== undefined) return;
+  launched.cgroup?.kill();
+  if (child.pid !== undefined) endProcess(-child.pid);
+}
+
+function hasExited({ child }: Launched): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
+function endProcess(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It is gone already.
+  }
+}

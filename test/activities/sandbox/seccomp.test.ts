@@ -1,0 +1,137 @@
+import { expect, test } from "@jest/globals";
+import {
+  buildSeccompFilter,
+  SECCOMP_ARCHITECTURES,
+  type SeccompArchitecture,
+} from "../../../activities/sandbox/seccomp.ts";
+
+const AUDIT = { x64: 0xc000003e, arm64: 0xc00000b7 };
+const ALLOW = "allow";
+const results = new Map([
+  [0x7fff0000, ALLOW],
+  [0x80000000, "kill"],
+  [0x00050001, "EPERM"],
+  [0x00050026, "ENOSYS"],
+  [0x00050061, "EAFNOSUPPORT"],
+]);
+
+/** What the kernel would answer: a machine for the four instructions that the filter uses. */
+function evaluate(
+  filter: Buffer,
+  call: { architecture: number; number: number; arguments?: readonly number[] },
+): string {
+  const data = Buffer.alloc(64);
+  data.writeUInt32LE(call.number >>> 0, 0);
+  data.writeUInt32LE(call.architecture, 4);
+  for (const [index, value] of (call.arguments ?? []).entries())
+    data.writeBigUInt64LE(BigInt.asUintN(64, BigInt(value)), 16 + 8 * index);
+  let accumulator = 0;
+  for (let at = 0; at < filter.length / 8; ) {
+    const code = filter.readUInt16LE(at * 8);
+    const operand = filter.readUInt32LE(at * 8 + 4);
+    if (code === 0x06) return results.get(operand) ?? `unknown ${operand}`;
+    let holds = true;
+    if (code === 0x20) accumulator = data.readUInt32LE(operand);
+    else if (code === 0x15) holds = accumulator === operand;
+    else if (code === 0x35) holds = accumulator >= operand;
+    else if (code === 0x45) holds = (accumulator & operand) !== 0;
+    else throw new Error(`The filter holds an instruction this test does not know: ${code}.`);
+    at += 1 + (code === 0x20 ? 0 : filter.readUInt8(at * 8 + (holds ? 2 : 3)));
+  }
+  throw new Error("The filter ran past its end.");
+}
+
+const NUMBERS = {
+  x64: {
+    read: 0,
+    mount: 165,
+    ptrace: 101,
+    clone: 56,
+    clone3: 435,
+    socket: 41,
+    socketpair: 53,
+    ioctl: 16,
+    prctl: 157,
+    personality: 135,
+    memfd: 319,
+    bpf: 321,
+    uring: 425,
+  },
+  arm64: {
+    read: 63,
+    mount: 40,
+    ptrace: 117,
+    clone: 220,
+    clone3: 435,
+    socket: 198,
+    socketpair: 199,
+    ioctl: 29,
+    prctl: 167,
+    personality: 92,
+    memfd: 279,
+    bpf: 280,
+    uring: 425,
+  },
+};
+
+test.each(SECCOMP_ARCHITECTURES)(
+  "filter, on %s, decides every call as planned",
+  (architecture: SeccompArchitecture) => {
+    const filter = buildSeccompFilter(architecture, { memfd: true });
+    const ask = (name: keyof (typeof NUMBERS)["x64"], ...values: number[]) =>
+      evaluate(filter, { architecture: AUDIT[architecture], number: NUMBERS[architecture][name], arguments: values });
+    expect(ask("read")).toBe(ALLOW);
+    expect([ask("mount"), ask("ptrace"), ask("bpf")]).toEqual(["EPERM", "EPERM", "EPERM"]);
+    expect([ask("clone3"), ask("uring")]).toEqual(["ENOSYS", "ENOSYS"]);
+    expect([ask("clone", 17), ask("clone", 0x3d0f00)]).toEqual([ALLOW, ALLOW]);
+    for (const bit of [0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000])
+      expect(ask("clone", bit | 17)).toBe("EPERM");
+    expect([
+      ask("socket", 1, 1, 0),
+      ask("socket", 2, 1, 6),
+      ask("socket", 10, 2, 17),
+      ask("socket", 2, 1, 0),
+      ask("socket", 16, 3, 0),
+    ]).toEqual(Array(5).fill(ALLOW));
+    for (const [family, protocol] of [
+      [40, 0],
+      [38, 0],
+      [17, 0],
+      [2, 1],
+      [2, 132],
+      [2, 262],
+      [10, 255],
+      [16, 12],
+      [16, 6],
+    ] as const) {
+      expect(ask("socket", family, 1, protocol)).toBe("EAFNOSUPPORT");
+    }
+    expect([ask("socketpair", 1), ask("socketpair", 40)]).toEqual([ALLOW, "EAFNOSUPPORT"]);
+    expect([
+      ask("ioctl", 0, 0x5401),
+      ask("ioctl", 0, 0x5412),
+      ask("ioctl", 0, 0x5412 + 2 ** 32),
+      ask("ioctl", 0, 0x541c),
+    ]).toEqual([ALLOW, "EPERM", "EPERM", "EPERM"]);
+    expect([ask("personality", 0), ask("personality", 0xffffffff), ask("personality", 0x40000)]).toEqual([
+      ALLOW,
+      ALLOW,
+      "EPERM",
+    ]);
+    expect([ask("prctl", 15), ask("prctl", 35)]).toEqual([ALLOW, "EPERM"]);
+    expect(ask("memfd")).toBe(ALLOW);
+  },
+);
+
+test("filter, for another architecture's call or a call nobody knows yet, closes it", () => {
+  const filter = buildSeccompFilter("x64", { memfd: true });
+  expect(evaluate(filter, { architecture: 0x40000003, number: 0 })).toBe("kill");
+  expect(evaluate(filter, { architecture: AUDIT.x64, number: 0x40000000 + 1 })).toBe("ENOSYS");
+  expect(evaluate(filter, { architecture: AUDIT.x64, number: 451 })).toBe("ENOSYS");
+  expect(evaluate(filter, { architecture: AUDIT.x64, number: 450 })).toBe("EPERM");
+});
+
+test("filter, where no cgroup counts memory, closes memfd_create", () => {
+  const filter = buildSeccompFilter("x64", { memfd: false });
+  expect(evaluate(filter, { architecture: AUDIT.x64, number: NUMBERS.x64.memfd })).toBe("ENOSYS");
+});

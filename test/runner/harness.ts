@@ -1,0 +1,225 @@
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { jest } from "@jest/globals";
+import { prepareRunnerFolder } from "../../activities/sandbox/runner-folder.ts";
+import {
+  createSandbox,
+  type Interpreter,
+  type LogLine,
+  type Progress,
+  type SandboxLimits,
+  type SandboxResult,
+  type SandboxSettings,
+} from "../../activities/sandbox/sandbox.ts";
+import type { JsonValue } from "../../domain/manifest/json-values.ts";
+import type { InputKind } from "../../domain/manifest/manifest.ts";
+
+const MIB = 1024 * 1024;
+/** A sandbox takes 30 ms; on a machine that builds something at the same time, seconds. */
+jest.setTimeout(60_000);
+/** Nobody's user id: what the tests' sandboxes run as when the tests run as root. */
+export const UNPRIVILEGED = { uid: 64321, gid: 64321 };
+export const RUNNER_SOURCE = fileURLToPath(new URL("../../runner", import.meta.url));
+
+export const LIMITS: SandboxLimits = {
+  timeoutSeconds: 20,
+  memoryBytes: 256 * MIB,
+  cpu: 1,
+  processes: 32,
+  openFiles: 256,
+  fileBytesMax: 64 * MIB,
+  scratchBytes: 32 * MIB,
+  outputBytesMax: 32 * MIB,
+  outputFilesMax: 50,
+  logBytesMax: MIB,
+};
+
+export interface Program {
+  readonly code: string;
+  /** More files of the commit, by path. */
+  readonly commit?: Readonly<Record<string, string>>;
+  readonly entrypoint?: string;
+  readonly environmentDir?: string;
+  readonly inputs?: Readonly<Record<string, JsonValue>>;
+  readonly kinds?: Readonly<Record<string, InputKind>>;
+  readonly files?: readonly {
+    input: string;
+    list?: boolean;
+    files: readonly { content: string; fileName: string }[];
+  }[];
+  readonly outputs?: readonly string[];
+  readonly limits?: Partial<SandboxLimits>;
+  readonly signal?: AbortSignal;
+  readonly onLine?: (line: LogLine) => void;
+}
+
+export interface Ran extends SandboxResult {
+  readonly log: readonly LogLine[];
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly progress: readonly Progress[];
+  /** Text of each output, by output name. */
+  readonly texts: Readonly<Record<string, string>>;
+  /** Output name → file name. */
+  readonly names: Readonly<Record<string, string>>;
+  readonly elapsedMs: number;
+}
+
+export interface Bench {
+  readonly root: string;
+  readonly settings: SandboxSettings;
+  run(program: Program): Promise<Ran>;
+  selfTest(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/** A Python that an unprivileged user can start: the system's, as one below somebody's home is of no use in a sandbox. */
+export function findInterpreter(): Interpreter {
+  const path = ["/usr/bin/python3", "/usr/local/bin/python3", "/opt/homebrew/bin/python3"].find((candidate) =>
+    existsSync(candidate),
+  );
+  if (path === undefined) throw new Error("These tests need a Python 3.10 or newer in /usr/bin or /usr/local/bin.");
+  const script = "import sys; print(sys.version.split()[0]); print(sys.base_prefix)";
+  const [version = "", prefix = ""] = execFileSync(path, ["-I", "-c", script], { encoding: "utf8" }).trim().split("\n");
+  return { path: realpathSync(path), version, prefix, bindPaths: prefix.startsWith("/usr") ? [] : [prefix] };
+}
+
+/** A folder below the system's temporary one, which the sandbox's user can pass. */
+export function makeFolder(name: string): string {
+  const folder = mkdtempSync(join(realpathSync(tmpdir()), `treadle-${name}-`));
+  chmodSync(folder, 0o755);
+  return folder;
+}
+
+/** A sandbox with everything it needs, in a temporary folder of its own. `close` removes it all. */
+export async function openBench(change: Partial<SandboxSettings> = {}): Promise<Bench> {
+  const root = makeFolder("bench");
+  const interpreter = findInterpreter();
+  const runnerDir = join(root, "runner");
+  await prepareRunnerFolder({
+    sourceDir: RUNNER_SOURCE,
+    targetDir: runnerDir,
+    interpreterPath: interpreter.path,
+    architecture: process.arch,
+  });
+  const settings: SandboxSettings = {
+    isolation: "bubblewrap",
+    bwrapPath: "/usr/bin/bwrap",
+    interpreter,
+    runnerDir,
+    runAs: process.getuid?.() === 0 ? UNPRIVILEGED : undefined,
+    limits: { ...LIMITS, memoryBytes: 4096 * MIB, outputBytesMax: 4096 * MIB, outputFilesMax: 10_000 },
+    ...change,
+  };
+  const sandbox = createSandbox(settings);
+  let count = 0;
+  return {
+    root,
+    settings,
+    run: (program) => runProgram(sandbox, join(root, `execution-${++count}`), program),
+    selfTest: () => sandbox.selfTest(),
+    async close() {
+      await sandbox.close();
+      rmSync(root, { recursive: true, force: true });
+    },
+  };
+}
+
+async function runProgram(sandbox: ReturnType<typeof createSandbox>, folder: string, program: Program): Promise<Ran> {
+  const commitDir = writeFolder(join(folder, "commit"), {
+    [program.entrypoint ?? "main.py"]: program.code,
+    ...program.commit,
+  });
+  const spoolDir = writeFolder(join(folder, "spool"), {});
+  const progress: Progress[] = [];
+  const kinds = {
+    ...program.kinds,
+    ...Object.fromEntries(
+      (program.files ?? []).map(({ input, list }) => [input, list === true ? "file_list" : "file"] as const),
+    ),
+  };
+  const files = (program.files ?? []).map(({ input, list, files: own }) => ({
+    input,
+    list: list === true,
+    files: own.map(({ content, fileName }, index) => {
+      const path = join(folder, `${input}-${index}`);
+      writeFileSync(path, content);
+      return { path, fileName };
+    }),
+  }));
+  const started = performance.now();
+  const result = await sandbox.run(
+    {
+      executionId: "ex_0123456789abcdef",
+      commitDir,
+      environmentDir: program.environmentDir ?? null,
+      entrypoint: program.entrypoint ?? "main.py",
+      spoolDir,
+      inputs: program.inputs ?? {},
+      kinds: {
+        ...Object.fromEntries(Object.keys(program.inputs ?? {}).map((name) => [name, "json"] as const)),
+        ...kinds,
+      },
+      files,
+      declaredOutputs: program.outputs ?? null,
+      limits: { ...LIMITS, ...program.limits },
+    },
+    { signal: program.signal, onLine: program.onLine, onProgress: (event) => progress.push(event) },
+  );
+  const elapsedMs = performance.now() - started;
+  const lines = readFileSync(join(spoolDir, "log.ndjson"), "utf8").split("\n").filter(Boolean);
+  const log = lines.map((line) => JSON.parse(line) as LogLine);
+  const textOf = (stream: string) =>
+    log
+      .filter((line) => line.stream === stream)
+      .map((line) => line.text)
+      .join("\n");
+  return {
+    ...result,
+    log,
+    stdout: textOf("stdout"),
+    stderr: textOf("stderr"),
+    progress,
+    elapsedMs,
+    names: Object.fromEntries(result.outputs.map((output) => [output.name, output.fileName])),
+    texts: Object.fromEntries(
+      result.outputs
+        .filter((output) => output.bytes < MIB)
+        .map((output) => [output.name, readFileSync(output.path, "utf8")]),
+    ),
+  };
+}
+
+/** Makes a folder with files that everybody may read, whatever the umask. */
+export function writeFolder(folder: string, files: Readonly<Record<string, string>>): string {
+  const parents = new Set([dirname(folder), folder]);
+  mkdirSync(folder, { recursive: true });
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    parents.add(dirname(join(folder, path)));
+    writeFileSync(join(folder, path), content);
+    chmodSync(join(folder, path), 0o644);
+  }
+  for (const parent of parents) chmodSync(parent, 0o755);
+  return folder;
+}
+
+/** The JSON output `name`, parsed. Fails with the execution's own words where there is none. */
+export function jsonOf<T>(ran: Ran, name = "result"): T {
+  const text = ran.texts[name];
+  if (text === undefined)
+    throw new Error(`No output ${name}: ${ran.outcome.status}, ${ran.outcome.message}\n${ran.stderr}`);
+  return JSON.parse(text) as T;
+}
