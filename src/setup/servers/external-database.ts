@@ -1,0 +1,51 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+
+const PATIENCE_MS = 15_000;
+const PAUSE_MS = 500;
+
+/**
+ * Somebody else's server: waited for as long as a container needs to start, otherwise left alone. Rejects when it cannot
+ * be used. What it answers (a name for people), and what it rejects with, holds the host but no password.
+ */
+export async function checkExternalDatabase(connectionString: string): Promise<string> {
+  const deadline = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const problem = await tryConnection(connectionString);
+    if (problem === undefined) break;
+    if (!problem.passing || Date.now() > deadline) {
+      throw new Error(
+        `Cannot use the database of DATABASE_URL (${describeHost(connectionString)}): ${problem.message}. Correct DATABASE_URL, or unset it to use the embedded PostgreSQL.`,
+      );
+    }
+    await sleep(PAUSE_MS);
+  }
+  return `DATABASE_URL (${describeHost(connectionString)})`;
+}
+
+async function tryConnection(connectionString: string): Promise<{ message: string; passing: boolean } | undefined> {
+  try {
+    const client = new pg.Client({ connectionString, connectionTimeoutMillis: 5_000 });
+    try {
+      await client.connect();
+      await client.query("select 1");
+      return undefined;
+    } finally {
+      await client.end().catch(() => {});
+    }
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string };
+    return {
+      message: message || String(code),
+      passing: ["ECONNREFUSED", "ENOENT", "EAI_AGAIN", "57P03"].includes(code ?? ""),
+    };
+  }
+}
+
+function describeHost(connectionString: string): string {
+  try {
+    return new URL(connectionString).host || "local socket";
+  } catch {
+    return "not a URL";
+  }
+}

@@ -1,0 +1,31 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+
+/**
+ * A TCP port that nobody listened on a moment ago. Somebody may take it before its user does, so the user must be
+ * ready to ask again. The system hands them out in turn: two calls rarely get the same one.
+ */
+export async function freePort(host: string): Promise<number> {
+  const server = createServer();
+  server.listen(0, host);
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+/** Whether this port can be listened on right now. */
+export async function isPortFree(host: string, port: number): Promise<boolean> {
+  const server = createServer();
+  try {
+    server.listen(port, host);
+    await once(server, "listening");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EADDRINUSE") return false;
+    throw error;
+  }
+  server.close();
+  await once(server, "close");
+  return true;
+}

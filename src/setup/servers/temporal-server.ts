@@ -1,0 +1,125 @@
+import { renameSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { type Child, type RunAs, superviseChild } from "./child.ts";
+import { toDiskFullError } from "./disk-full.ts";
+import { prepareNamespace, SEARCH_ATTRIBUTES } from "./temporal-namespace.ts";
+import type { TemporalBinary } from "./temporal-version.ts";
+
+/** No TLS and no authorisation: nobody but this machine may see it. */
+export const TEMPORAL_HOST = "127.0.0.1";
+export const TEMPORAL_STOP_GRACE_MS = 4_000;
+
+const READY_TIMEOUT_MS = 60_000;
+/** What the server prints when its ports are its own and it serves. */
+const READY_LINE = /^Temporal Server: /;
+
+/** The file is a cache of what PostgreSQL records: the last commits may be lost with the power, never the order of them. */
+const SQLITE_PRAGMAS = ["journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=10000"];
+
+const DYNAMIC_CONFIG: Readonly<Record<string, string | number | boolean>> = {
+  // Regular activities come with the answer to the workflow task instead of through the queue.
+  "system.enableActivityEagerExecution": true,
+  // One node: forwarding between partitions only costs.
+  "matching.numTaskqueueReadPartitions": 1,
+  "matching.numTaskqueueWritePartitions": 1,
+  // The default of 20 a second makes every hop wait for the next 50 ms slot: four activities take 450 ms, with this 102.
+  "history.transferProcessorMaxPollRPS": 1000,
+  "history.timerProcessorMaxPollRPS": 1000,
+  // Waiting callers are long polls, and 1,200 is the default.
+  "frontend.namespaceCount": 10_000,
+  "frontend.rps": 10_000,
+  "frontend.namespaceRPS": 10_000,
+  "frontend.namespaceRPS.visibility": 100,
+  "matching.rps": 10_000,
+  // 30 a second is the default: a thousand schedules at full hour would take half a minute.
+  "worker.schedulerNamespaceStartWorkflowRPS": 200,
+  "limit.maxIDLength": 255,
+  "frontend.enableServerVersionCheck": false,
+};
+
+export interface TemporalPorts {
+  readonly grpc: number;
+  readonly ui: number;
+}
+
+/** All flags of the development server. `databaseFile` must be of the same version: there is no migration between them. */
+export function serverArguments(options: { databaseFile: string; namespace: string; ports: TemporalPorts }): string[] {
+  return [
+    ...["server", "start-dev"],
+    ...["--ip", TEMPORAL_HOST, "--port", String(options.ports.grpc)],
+    ...["--ui-ip", TEMPORAL_HOST, "--ui-port", String(options.ports.ui)],
+    ...["--db-filename", options.databaseFile, "--namespace", options.namespace],
+    ...["--log-format", "json", "--log-level", "warn", "--color", "never"],
+    ...SQLITE_PRAGMAS.flatMap((pragma) => ["--sqlite-pragma", pragma]),
+    ...SEARCH_ATTRIBUTES.flatMap((name) => ["--search-attribute", `${name}=Keyword`]),
+    ...Object.entries(DYNAMIC_CONFIG).flatMap(([key, value]) => [
+      "--dynamic-config-value",
+      `${key}=${JSON.stringify(value)}`,
+    ]),
+  ];
+}
+
+/**
+ * Starts the server and resolves when it is ready for work: it has said that it serves (a client alone cannot tell it
+ * from a stranger who was quicker to take the port), it lives, and its namespace is as we want it. Rejects with its own
+ * words when it ends before that or takes more than 60 s; nothing is left running then.
+ */
+export async function launchTemporal(options: {
+  binary: TemporalBinary;
+  databaseFile: string;
+  /** Written at once, so that the next start knows of a server that outlived this one. */
+  pidFile: string;
+  namespace: string;
+  ports: TemporalPorts;
+  runAs: RunAs | undefined;
+  signal: AbortSignal;
+  log: (line: string) => void;
+}): Promise<Child> {
+  let announce = () => {};
+  const announced = new Promise<void>((resolve) => {
+    announce = resolve;
+  });
+  const child = superviseChild({
+    name: "Temporal",
+    command: options.binary.path,
+    args: serverArguments(options),
+    cwd: dirname(options.databaseFile),
+    // A home of its own: the user's configuration of the CLI must not change the server.
+    env: { HOME: dirname(options.databaseFile), TEMPORAL_VERSION_CHECK_DISABLED: "1" },
+    runAs: options.runAs,
+    onLine: (_stream, line) => {
+      options.log(line);
+      if (READY_LINE.test(line)) announce();
+    },
+  });
+  writeFileSync(`${options.pidFile}.new`, `${child.pid}\n`);
+  renameSync(`${options.pidFile}.new`, options.pidFile);
+  const over = new AbortController();
+  const signal = AbortSignal.any([over.signal, options.signal, AbortSignal.timeout(READY_TIMEOUT_MS)]);
+  const ended = child.exited.then(() => over.abort());
+  try {
+    await Promise.race([announced, aborted(signal)]);
+    await prepareNamespace({ address: `${TEMPORAL_HOST}:${options.ports.grpc}`, namespace: options.namespace, signal });
+    if (child.end() === undefined) return child;
+    throw new Error("ended");
+  } catch (cause) {
+    const endedByItself = child.end() !== undefined;
+    await child.stop({ graceMs: TEMPORAL_STOP_GRACE_MS });
+    await ended;
+    options.signal.throwIfAborted();
+    const words = child.tail().slice(-6);
+    const what = endedByItself ? "ended while starting" : `was not ready within ${READY_TIMEOUT_MS / 1000} s`;
+    throw (
+      toDiskFullError(words, options.databaseFile) ??
+      new Error(`${options.binary.source} ${what}. It said: ${words.join(" | ")}`, { cause })
+    );
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const fail = () => reject(new Error("aborted"));
+    if (signal.aborted) fail();
+    signal.addEventListener("abort", fail, { once: true });
+  });
+}

@@ -1,0 +1,210 @@
+import { access, constants, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { RunAs } from "./child.ts";
+import { type RunCommand, runCommand } from "./command.ts";
+import { toDiskFullError } from "./disk-full.ts";
+import { freePort, isPortFree } from "./free-port.ts";
+import { claimLock } from "./lock.ts";
+import { endLeftover } from "./process-identity.ts";
+import { copyIntoReach, makeOwnFolder, OUTSIDE_FOLDER, placeFolder } from "./reachability.ts";
+import { type ServerFailure, superviseServer } from "./restart.ts";
+import { resolveTemporalBinary } from "./temporal-binary.ts";
+import { findCached } from "./temporal-cache.ts";
+import type { Fetch } from "./temporal-release.ts";
+import { launchTemporal, TEMPORAL_HOST, TEMPORAL_STOP_GRACE_MS, type TemporalPorts } from "./temporal-server.ts";
+import { checkBinary, TEMPORAL_VERSION, type TemporalBinary } from "./temporal-version.ts";
+
+const NAMESPACE = "treadle";
+const PORT_ATTEMPTS_MAX = 4;
+const LEFTOVER_PATIENCE_MS = 5_000;
+const PORT_TAKEN = /address already in use|can't set .*port|can't bind|failed to (listen|bind)|failed to start ui/i;
+
+export interface Temporal {
+  /** host:port of the gRPC endpoint. */
+  readonly address: string;
+  readonly namespace: string;
+  readonly uiUrl?: string;
+  /** Which rung of the ladder it is, for people. */
+  readonly source: string;
+  /** The pid of the embedded server; undefined when it is not ours, or is being restarted. */
+  pid(): number | undefined;
+  /** Resolves when the embedded server is gone for good; never for an external one, and never because of `stop`. */
+  readonly exited: Promise<ServerFailure>;
+  stop(): Promise<void>;
+}
+
+export interface TemporalOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The service's data dir; the server's folder is `temporal` in it. */
+  readonly dataDir: string;
+  /** Where a downloaded or built server is kept between checkouts: `findCacheDir(env)`. */
+  readonly cacheDir: string;
+  readonly runAs?: RunAs | undefined;
+  /** Ports that must be these; others are chosen free. */
+  readonly ports?: { readonly grpc?: number | undefined; readonly ui?: number | undefined };
+  readonly report: (line: string) => void;
+  readonly log: (line: string) => void;
+  readonly signal?: AbortSignal;
+  /** What tests replace. */
+  readonly fetch?: Fetch;
+  readonly run?: RunCommand;
+  readonly choosePort?: (host: string) => Promise<number>;
+  readonly outsideFolder?: string;
+}
+
+/**
+ * A Temporal with our namespace: that of `TEMPORAL_ADDRESS` (nothing is started or changed then; `TEMPORAL_NAMESPACE`
+ * and `TEMPORAL_UI_URL` go with it), else a development server with its web interface as our child on
+ * `<data dir>/temporal`, on loopback only, restarted at the same address after a crash, never outliving us.
+ */
+export async function startTemporal(options: TemporalOptions): Promise<Temporal> {
+  const { TEMPORAL_ADDRESS: address, TEMPORAL_UI_URL: uiUrl } = options.env;
+  const namespace = options.env.TEMPORAL_NAMESPACE || NAMESPACE;
+  if (address !== undefined && address !== "") {
+    return {
+      address,
+      namespace,
+      ...(uiUrl ? { uiUrl } : {}),
+      source: `TEMPORAL_ADDRESS (${address})`,
+      pid: () => undefined,
+      exited: new Promise(() => {}),
+      stop: async () => {},
+    };
+  }
+  const { dataDir, runAs, report } = options;
+  try {
+    const folder = await placeFolder({
+      dataDir,
+      name: "temporal",
+      runAs,
+      outsideFolder: options.outsideFolder ?? OUTSIDE_FOLDER,
+      report,
+    });
+    const lock = await claimLock(join(folder, "treadle.lock"));
+    if (lock.kind === "held") {
+      throw new Error(
+        `Another Treadle (process ${lock.pid}) is using the data dir ${dataDir}. Stop it, or give this one another data dir (TREADLE_DATA_DIR).`,
+      );
+    }
+    try {
+      return await startEmbedded(options, { folder, namespace, releaseLock: lock.release });
+    } catch (error) {
+      await lock.release();
+      throw error;
+    }
+  } catch (error) {
+    throw toDiskFullError(error, dataDir) ?? error;
+  }
+}
+
+async function startEmbedded(
+  options: TemporalOptions,
+  { folder, namespace, releaseLock }: { folder: string; namespace: string; releaseLock: () => Promise<void> },
+): Promise<Temporal> {
+  const { runAs, report, log } = options;
+  const run = options.run ?? runCommand;
+  const found = await resolveTemporalBinary({
+    env: options.env,
+    cacheDir: await chooseCacheDir(options.cacheDir, folder),
+    report,
+    signal: options.signal,
+    fetch: options.fetch ?? fetch,
+    run,
+  });
+  const binary = await bringIntoReach(found, { folder, runAs, report, run });
+  const pidFile = join(folder, "temporal.pid");
+  const data = join(folder, "data");
+  await makeOwnFolder(data, runAs);
+  // No migration exists between versions of this file, so each version has its own. Nothing in it is irreplaceable.
+  const databaseFile = join(data, `temporal-${binary.version}.db`);
+  await clearLeftover(pidFile, data, report);
+
+  let ports = await choosePorts(options);
+  let attemptsLeft = PORT_ATTEMPTS_MAX;
+  const server = await superviseServer({
+    name: "Temporal",
+    start: async (signal) => {
+      for (;;) {
+        try {
+          const child = await launchTemporal({ binary, databaseFile, pidFile, namespace, ports, runAs, signal, log });
+          attemptsLeft = 1; // from now on the address is known to others and must stay
+          return child;
+        } catch (error) {
+          attemptsLeft -= 1;
+          if (attemptsLeft <= 0 || !PORT_TAKEN.test((error as Error).message)) throw error;
+          report("A port chosen for Temporal was taken in the meantime; choosing another.");
+          ports = await choosePorts(options);
+        }
+      }
+    },
+    stopGraceMs: TEMPORAL_STOP_GRACE_MS,
+    report,
+  });
+  return {
+    address: `${TEMPORAL_HOST}:${ports.grpc}`,
+    namespace,
+    uiUrl: `http://${TEMPORAL_HOST}:${ports.ui}`,
+    source: binary.source,
+    pid: server.pid,
+    exited: server.exited,
+    stop: async () => {
+      await server.stop();
+      await rm(pidFile, { force: true });
+      await releaseLock();
+    },
+  };
+}
+
+/** The given cache if we can write there, or need not as it holds the server; a user without a home has one in the data dir. */
+async function chooseCacheDir(cacheDir: string, folder: string): Promise<string> {
+  try {
+    await mkdir(cacheDir, { recursive: true });
+    await access(cacheDir, constants.W_OK);
+    return cacheDir;
+  } catch {
+    return (await findCached(cacheDir, TEMPORAL_VERSION)) === "found" ? cacheDir : join(folder, "cache");
+  }
+}
+
+/** A server in a home that its user may not enter is copied, once for each version and state of the original. */
+async function bringIntoReach(
+  binary: TemporalBinary,
+  {
+    folder,
+    runAs,
+    report,
+    run,
+  }: { folder: string; runAs: RunAs | undefined; report: (line: string) => void; run: RunCommand },
+): Promise<TemporalBinary> {
+  const { size, mtimeMs } = await stat(binary.path);
+  const name = `temporal-${binary.version}-${size}-${Math.round(mtimeMs)}`;
+  const runAsUser: RunCommand = (command, args, how) => run(command, args, { ...how, runAs });
+  const works = async (path: string) => (await checkBinary(path, runAsUser)).kind === "suitable";
+  const path = await copyIntoReach({ source: binary.path, folder, name, works, report });
+  if (path === undefined)
+    throw new Error(
+      `User ${runAs?.uid} can execute neither ${binary.path} nor its copy in ${folder}. Is that disk mounted with noexec?`,
+    );
+  for (const other of await readdir(folder)) {
+    // Copies of earlier versions, 140 MB each.
+    if (/^temporal-\d.*-\d+-\d+$/.test(other) && other !== name) await rm(join(folder, other), { force: true });
+  }
+  return { ...binary, path };
+}
+
+async function choosePorts({ ports, choosePort = freePort }: TemporalOptions): Promise<TemporalPorts> {
+  for (const port of [ports?.grpc, ports?.ui]) {
+    if (port !== undefined && !(await isPortFree(TEMPORAL_HOST, port))) {
+      throw new Error(
+        `Port ${port} of ${TEMPORAL_HOST}, chosen for Temporal, is taken. End the program that listens on it, or choose another port.`,
+      );
+    }
+  }
+  return { grpc: ports?.grpc ?? (await choosePort(TEMPORAL_HOST)), ui: ports?.ui ?? (await choosePort(TEMPORAL_HOST)) };
+}
+
+async function clearLeftover(pidFile: string, data: string, report: (line: string) => void): Promise<void> {
+  const pid = Number.parseInt(await readFile(pidFile, "utf8").catch(() => ""), 10);
+  if (pid > 0)
+    await endLeftover(pid, { mark: data, patienceMs: LEFTOVER_PATIENCE_MS, signals: ["SIGTERM", "SIGKILL"], report });
+}
