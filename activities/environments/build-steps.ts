@@ -1,0 +1,195 @@
+import { spawn } from "node:child_process";
+import { StringDecoder } from "node:string_decoder";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Confinement, Program } from "./confinement.ts";
+import { hideCredentials } from "./package-settings.ts";
+import { measureFolder } from "./sealed-folder.ts";
+
+const LOG_CHARACTERS_MAX = 1_000_000;
+const LINE_CHARACTERS_MAX = 4_000;
+const MEASURE_EVERY_MS = 1_000;
+const DISK_FULL = /no space left on device|disk quota exceeded|ENOSPC|EDQUOT/i;
+
+export interface BuildLimits {
+  /** Of the whole build. */
+  readonly timeoutMs: number;
+  /** Of what a step writes; also of the finished environment. */
+  readonly bytesMax: number;
+  /** Files and folders. */
+  readonly entriesMax: number;
+}
+
+export type BuildFailure = "refused" | "timed_out" | "too_large" | "disk_full" | "no_installer" | "wrong_interpreter";
+
+/** An environment that could not be made. The message is for whoever published the requirements; `log` has the rest. */
+export class EnvironmentError extends Error {
+  override readonly name = "EnvironmentError";
+  readonly kind: BuildFailure;
+  readonly log: string;
+
+  constructor(kind: BuildFailure, message: string, log: string, options?: ErrorOptions) {
+    super(message, options);
+    this.kind = kind;
+    this.log = log;
+  }
+}
+
+/** What an installer said when it failed; `output` is what both of its streams said, in order. */
+export interface StepResult {
+  readonly code: number | null;
+  readonly output: string;
+}
+
+/** The steps of one build: one clock, one log, one place to work in. */
+export interface BuildSteps {
+  readonly workDir: string;
+  /** Adds a line to the log and tells whoever follows the build. */
+  say(line: string): void;
+  /**
+   * Runs a program to its end. Throws when a limit is reached; a program that fails is a result. What grows in `dir`
+   * is limited; a `quiet` program's words are only in its result.
+   */
+  run(program: Program, watch?: { readonly dir?: string; readonly quiet?: boolean }): Promise<StepResult>;
+  log(): string;
+}
+
+/** Steps that run as the unprivileged user, and whose log has neither credentials nor paths of the work folder. */
+export function createBuildSteps(options: {
+  confinement: Confinement;
+  limits: BuildLimits;
+  workDir: string;
+  report: ((line: string) => void) | undefined;
+}): BuildSteps {
+  const { confinement, limits, workDir, report } = options;
+  const deadline = Date.now() + limits.timeoutMs;
+  let log = "";
+
+  const say = (line: string): void => {
+    const clean = toPublic(line);
+    if (log.length < LOG_CHARACTERS_MAX) log += `${clean}\n`;
+    report?.(clean);
+  };
+  const toPublic = (line: string): string =>
+    hideCredentials(line).replaceAll(workDir, ".").slice(0, LINE_CHARACTERS_MAX);
+
+  async function run(
+    program: Program,
+    watch: { readonly dir?: string; readonly quiet?: boolean } = {},
+  ): Promise<StepResult> {
+    const child = spawn(program.command, program.args, {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: program.env,
+      cwd: "/",
+      detached: confinement.isolation === "none", // a process group of its own, to end it as a whole
+      ...confinement.runAs,
+    });
+    const stop = (): void => {
+      if (confinement.isolation !== "none")
+        child.kill("SIGKILL"); // its sandbox ends with it
+      else if (child.pid !== undefined) killGroup(child.pid);
+    };
+    let output = "";
+    const read = (line: string): void => {
+      if (output.length < LOG_CHARACTERS_MAX) output += `${toPublic(line)}\n`;
+      if (watch.quiet !== true) say(line);
+    };
+    followLines(child.stdout, read);
+    followLines(child.stderr, read);
+    const ended = new Promise<number | null>((resolve, reject) => child.once("error", reject).once("close", resolve));
+    const guard = new AbortController();
+    const guarding = guardLimits(limits, deadline, watch.dir, guard.signal).then((broken) => {
+      if (broken !== undefined) stop();
+      return broken;
+    });
+    try {
+      const code = await ended;
+      guard.abort();
+      const broken = await guarding;
+      if (broken !== undefined) throw new EnvironmentError(broken.kind, broken.message, log);
+      if (code !== 0 && DISK_FULL.test(output)) throw diskFull(log);
+      return { code, output };
+    } finally {
+      guard.abort();
+    }
+  }
+
+  return { workDir, say, run, log: () => log };
+}
+
+export function diskFull(log: string, cause?: unknown): EnvironmentError {
+  const message =
+    "The disk that holds the Python environments is full. Free space on it and try again; nothing half-made was left behind.";
+  return new EnvironmentError("disk_full", message, log, { cause });
+}
+
+export function isDiskFull(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === "ENOSPC" || code === "EDQUOT";
+}
+
+/** Waits for the first limit to be reached; undefined when the step ended before. */
+async function guardLimits(
+  limits: BuildLimits,
+  deadline: number,
+  dir: string | undefined,
+  signal: AbortSignal,
+): Promise<Broken | undefined> {
+  while (!signal.aborted) {
+    const left = deadline - Date.now();
+    if (left <= 0)
+      return {
+        kind: "timed_out",
+        message: `The build took longer than ${limits.timeoutMs / 60_000} minutes and was stopped.`,
+      };
+    await sleep(Math.min(left, MEASURE_EVERY_MS), undefined, { signal }).catch(() => {});
+    if (dir !== undefined) {
+      const broken = await findExcess(limits, dir);
+      if (broken !== undefined) return broken;
+    }
+  }
+  return undefined;
+}
+
+interface Broken {
+  readonly kind: BuildFailure;
+  readonly message: string;
+}
+
+/** What is too much in a folder; undefined when it is within the limits. */
+async function findExcess(limits: BuildLimits, dir: string): Promise<Broken | undefined> {
+  const size = await measureFolder(dir);
+  if (size.bytes > limits.bytesMax) {
+    const allowed = `${Math.round(limits.bytesMax / 1024 ** 2).toLocaleString("en")} MB`;
+    return {
+      kind: "too_large",
+      message: `The packages take more than ${allowed}, the most an environment may have. Ask for fewer or smaller packages.`,
+    };
+  }
+  if (size.entries > limits.entriesMax) {
+    const allowed = limits.entriesMax.toLocaleString("en");
+    return {
+      kind: "too_large",
+      message: `The packages have more than ${allowed} files, the most an environment may have. Ask for fewer packages.`,
+    };
+  }
+  return undefined;
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+function followLines(stream: NodeJS.ReadableStream, onLine: (line: string) => void): void {
+  const decoder = new StringDecoder("utf8");
+  let rest = "";
+  stream.on("data", (chunk: Buffer) => {
+    const lines = (rest + decoder.write(chunk)).split(/\r?\n|\r/);
+    rest = (lines.pop() ?? "").slice(0, LINE_CHARACTERS_MAX);
+    for (const line of lines) onLine(line);
+  });
+  stream.on("end", () => rest !== "" && onLine(rest));
+}

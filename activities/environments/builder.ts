@@ -1,0 +1,163 @@
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { FileProblem } from "../../domain/errors.ts";
+import { buildEnvironment } from "./build.ts";
+import { type BuildLimits, EnvironmentError } from "./build-steps.ts";
+import { type EnvironmentKey, keyOf, type Python, writeLock } from "./lock.ts";
+import { type Requirements, toRequirementsText } from "./requirements.ts";
+import { toProblem } from "./resolver-words.ts";
+import { type PruneOptions, publishFolder, touchFolder } from "./sealed-folder.ts";
+import { createWorkshop } from "./workshop.ts";
+
+export { EnvironmentError } from "./build-steps.ts";
+export type { EnvironmentKey, Python } from "./lock.ts";
+
+const LIMITS: BuildLimits = { timeoutMs: 10 * 60_000, bytesMax: 4 * 1024 ** 3, entriesMax: 300_000 };
+/** More builds than this would take the machine from the executions that run on it. */
+const BUILDS_AT_ONCE_MAX = 2;
+const KEY = /^[0-9a-f]{64}$/;
+
+export interface EnvironmentsSettings {
+  /** Belongs to the service; the unprivileged user must be able to pass through it, and through its parents. */
+  readonly dir: string;
+  readonly python: Python;
+  readonly uv: { readonly path: string } | undefined;
+  readonly bwrapPath: string;
+  readonly isolation: "bubblewrap" | "none";
+  readonly runAs: { readonly uid: number; readonly gid: number } | undefined;
+  /** The machine's package settings (see `collectPackageSettings`), and its `PATH`. What else is in it is not used. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly log: { info(facts: object, message: string): void; warn(facts: object, message: string): void };
+  readonly limits?: Partial<BuildLimits> | undefined;
+}
+
+export type LockResult =
+  | { readonly ok: true; readonly lock: string; readonly key: EnvironmentKey; readonly log: string }
+  | { readonly ok: false; readonly problems: readonly FileProblem[]; readonly log: string };
+
+interface Follow {
+  /** Told what the build says, line by line. */
+  readonly report?: ((line: string) => void) | undefined;
+}
+
+export interface Environments {
+  /**
+   * Resolves requirements to exact versions with hashes, wheels only; no code of a package is run. What the resolver
+   * refuses is a problem at a line; a machine that cannot resolve anything throws an `EnvironmentError`.
+   */
+  lock(requirements: Requirements, follow?: Follow): Promise<LockResult>;
+  /**
+   * The folder of the environment, built first when it is not there: complete, read-only, laid out as a virtual
+   * environment that is seen at `/env`. Never built twice at once on a machine. Throws an `EnvironmentError`.
+   */
+  ensure(key: EnvironmentKey, lock: string, follow?: Follow): Promise<string>;
+  /** Removes environments that nobody used for long, or least recently when all are too large. Answers their keys. */
+  prune(options: PruneOptions): Promise<EnvironmentKey[]>;
+  /** What the last build of an environment said on this host. */
+  readLog(key: EnvironmentKey): Promise<string | undefined>;
+}
+
+interface Running {
+  readonly path: Promise<string>;
+  readonly reports: Set<(line: string) => void>;
+}
+
+/** Python environments of one machine, in one folder; any number of processes may share it. */
+export function createEnvironments(settings: EnvironmentsSettings): Environments {
+  const { dir, python } = settings;
+  const workshop = createWorkshop({ ...settings, limits: { ...LIMITS, ...settings.limits } });
+  const running = new Map<EnvironmentKey, Running>();
+  const takeTurn = createTurns(BUILDS_AT_ONCE_MAX);
+  const logPathOf = (key: EnvironmentKey): string => join(dir, `${key}.log`);
+
+  async function build(key: EnvironmentKey, lock: string, report: (line: string) => void): Promise<string> {
+    const path = join(dir, key);
+    if (!KEY.test(key) || keyOf(python, lock) !== key) throw wrongInterpreter(python);
+    await workshop.withLease(key, path, (work) =>
+      takeTurn(async () => {
+        const startedAtMs = Date.now();
+        const session = await workshop.openSession(work, lock, report);
+        try {
+          await buildEnvironment(session, lock);
+          await publishFolder(session.place.environmentDir, path);
+        } finally {
+          await writeFile(logPathOf(key), session.steps.log(), { mode: 0o600 });
+        }
+        settings.log.info(
+          { environment: key, seconds: (Date.now() - startedAtMs) / 1000 },
+          "A Python environment was built.",
+        );
+      }),
+    );
+    return path;
+  }
+
+  return {
+    async lock(requirements, follow = {}) {
+      return workshop.inWorkFolder("lock", async (work) => {
+        const { steps, place, installer } = await workshop.openSession(
+          work,
+          toRequirementsText(requirements),
+          follow.report,
+        );
+        const resolution = await installer.resolve(steps, place);
+        if (!resolution.ok)
+          return { ok: false, problems: [toProblem(resolution.output, requirements, python)], log: steps.log() };
+        const lock = writeLock(resolution.pins);
+        return { ok: true, lock, key: keyOf(python, lock), log: steps.log() };
+      });
+    },
+
+    async ensure(key, lock, follow = {}) {
+      if (KEY.test(key) && (await touchFolder(join(dir, key)))) return join(dir, key);
+      const entry = running.get(key) ?? start(key, lock);
+      if (follow.report !== undefined) entry.reports.add(follow.report);
+      return entry.path;
+    },
+
+    async prune(options) {
+      const removed = await workshop.prune(KEY, options);
+      for (const key of removed) await rm(logPathOf(key), { force: true });
+      if (removed.length > 0)
+        settings.log.info({ environments: removed }, "Python environments were removed that nobody used.");
+      return removed;
+    },
+
+    readLog: (key) => readFile(logPathOf(key), "utf8").catch(() => undefined),
+  };
+
+  function start(key: EnvironmentKey, lock: string): Running {
+    const reports: Running["reports"] = new Set();
+    const tell = (line: string): void => {
+      for (const report of reports) report(line);
+    };
+    const entry = { reports, path: build(key, lock, tell).finally(() => running.delete(key)) };
+    running.set(key, entry);
+    return entry;
+  }
+}
+
+function wrongInterpreter(python: Python): EnvironmentError {
+  return new EnvironmentError(
+    "wrong_interpreter",
+    `This commit's packages were locked for another Python than this machine's ${python.version} on ${python.platform}. Publish the workflow again.`,
+    "",
+  );
+}
+
+/** Lets at most `most` acts run at once; the others wait in line. */
+function createTurns(most: number) {
+  let free = most;
+  const waiting: (() => void)[] = [];
+  return async <Result>(act: () => Promise<Result>): Promise<Result> => {
+    if (free === 0) await new Promise<void>((resolve) => waiting.push(resolve));
+    else free -= 1;
+    try {
+      return await act();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) free += 1;
+      else next();
+    }
+  };
+}

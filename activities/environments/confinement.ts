@@ -1,0 +1,94 @@
+import { lstatSync, readlinkSync } from "node:fs";
+
+export interface User {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+export interface Confinement {
+  /** `none`: installers run under the limits of their user only, and with the network. */
+  readonly isolation: "bubblewrap" | "none";
+  readonly bwrapPath: string;
+  /** Whom installers run as; required when the service is root. */
+  readonly runAs: User | undefined;
+}
+
+/** A program to start, with its whole environment. Secrets are in the environment, never in the arguments. */
+export interface Program {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export interface Binding {
+  readonly from: string;
+  readonly to: string;
+  readonly writable?: boolean;
+}
+
+/** Processes of their own that end with us, no rights to gain, no terminal. */
+const ALONE = [
+  "--unshare-user",
+  "--unshare-pid",
+  "--unshare-ipc",
+  "--unshare-uts",
+  "--die-with-parent",
+  "--new-session",
+  "--cap-drop",
+  "ALL",
+];
+
+/**
+ * For resolving and downloading: the machine's network and its files as its user may read them, but nothing can be
+ * written outside of one folder. Only our installer runs here, never code of a package.
+ */
+export function confineWithNetwork(confinement: Confinement, program: Program, writableDir: string): Program {
+  if (confinement.isolation === "none") return program;
+  const args = [
+    ...ALONE,
+    "--ro-bind",
+    "/",
+    "/",
+    "--dev",
+    "/dev",
+    "--proc",
+    "/proc",
+    "--bind",
+    writableDir,
+    writableDir,
+  ];
+  return {
+    command: confinement.bwrapPath,
+    args: [...args, "--chdir", "/", "--", program.command, ...program.args],
+    env: program.env,
+  };
+}
+
+/**
+ * For unpacking and compiling what strangers have packed: no network, and of the machine's files only `/usr`, the
+ * interpreter and what is bound.
+ */
+export function confineWithoutNetwork(
+  confinement: Confinement,
+  program: Program,
+  bindings: readonly Binding[],
+): Program {
+  if (confinement.isolation === "none") return program;
+  const args = [
+    ...[...ALONE, "--unshare-net", "--unshare-cgroup-try", "--disable-userns"],
+    ...["--ro-bind", "/usr", "/usr", ...rootLinks(), "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"],
+    ...["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"],
+    ...bindings.flatMap(({ from, to, writable }) => [writable === true ? "--bind" : "--ro-bind", from, to]),
+    ...["--remount-ro", "/", "--chdir", "/tmp", "--"],
+  ];
+  return { command: confinement.bwrapPath, args: [...args, program.command, ...program.args], env: program.env };
+}
+
+/** `/bin`, `/lib` and their like: links into `/usr` on most systems, folders on some. */
+function rootLinks(): string[] {
+  return ["/bin", "/sbin", "/lib", "/lib64"].flatMap((path) => {
+    const stats = lstatSync(path, { throwIfNoEntry: false });
+    if (stats === undefined) return [];
+    return stats.isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path];
+  });
+}

@@ -1,0 +1,146 @@
+import { chmod, chown, mkdir, symlink, writeFile } from "node:fs/promises";
+import { cpus } from "node:os";
+import { dirname, join } from "node:path";
+import type { BuildSteps, StepResult } from "./build-steps.ts";
+import { type Binding, type Confinement, confineWithoutNetwork, type Program } from "./confinement.ts";
+import { minorVersionOf, type Pin, type Python } from "./lock.ts";
+
+export const PATH = "/usr/local/bin:/usr/bin:/bin";
+/** Where environments are seen inside every sandbox; console scripts have it in their first line. */
+const INSIDE_ENVIRONMENT = "/env";
+const COMPILERS_MAX = 4;
+/** A hostile source file can make the compiler take a lot; 2 GiB is four times what the largest honest ones need. */
+const COMPILER_MEMORY_KIB = 2 * 1024 * 1024;
+
+/** Where a build does its work. `ownDir` belongs to the unprivileged user and is all it can write. */
+export interface BuildPlace {
+  readonly confinement: Confinement;
+  readonly python: Python;
+  readonly ownDir: string;
+  readonly environmentDir: string;
+  /** The requirements, or the lock, depending on the step; readable by everybody. */
+  readonly listPath: string;
+}
+
+export type Resolution =
+  | { readonly ok: true; readonly pins: readonly Pin[] }
+  | { readonly ok: false; readonly output: string };
+
+/** A tool that resolves, downloads and installs wheels. Each tells its failures as results, in its own words. */
+export interface Installer {
+  /** Such as `uv 0.9.3`. */
+  readonly name: string;
+  resolve(steps: BuildSteps, place: BuildPlace): Promise<Resolution>;
+  /** Downloads what the lock names, and checks the hashes. */
+  fetch(steps: BuildSteps, place: BuildPlace): Promise<StepResult>;
+  /** Installs what was downloaded, without the network. */
+  install(steps: BuildSteps, place: BuildPlace): Promise<StepResult>;
+}
+
+/** Makes the folders of a build below `workDir`, owned by the user the installers run as. */
+export async function makePlace(
+  confinement: Confinement,
+  python: Python,
+  workDir: string,
+  list: string,
+): Promise<BuildPlace> {
+  const ownDir = join(workDir, "own");
+  const environmentDir = join(ownDir, "env");
+  const listPath = join(workDir, "requirements.txt");
+  await writeFile(listPath, list);
+  await chmod(listPath, 0o644);
+  for (const path of [ownDir, join(ownDir, "tmp"), join(ownDir, "cache"), join(ownDir, "wheels")]) {
+    await mkdir(path);
+    await chmod(path, 0o755);
+    if (confinement.runAs !== undefined) await chown(path, confinement.runAs.uid, confinement.runAs.gid);
+  }
+  return { confinement, python, ownDir, environmentDir, listPath };
+}
+
+/** Links of an environment's skeleton, by their paths in it. */
+export function environmentLinks(python: Python): Map<string, string> {
+  return new Map([
+    ["bin/python3", python.path],
+    ["bin/python", "python3"],
+    ["lib64", "lib"],
+    ["site-packages", packagesPathOf(python)],
+  ]);
+}
+
+/**
+ * Makes an empty environment: a virtual environment without pip, as `venv --without-pip` makes it but without
+ * starting an interpreter, so that `python3` and console scripts inside a sandbox find the packages too.
+ * `site-packages` at its top is a link to where the packages are.
+ */
+export async function makeSkeleton(place: BuildPlace): Promise<void> {
+  const { python, environmentDir, confinement } = place;
+  const packages = packagesPathOf(python);
+  const folders = ["", "bin", "lib", dirname(packages), packages].map((name) => join(environmentDir, name));
+  const settings = [
+    `home = ${dirname(python.path)}`,
+    "include-system-site-packages = false",
+    `version = ${python.version}`,
+  ];
+  for (const path of folders) await mkdir(path);
+  await writeFile(join(environmentDir, "pyvenv.cfg"), `${settings.join("\n")}\n`);
+  for (const [name, target] of environmentLinks(python)) await symlink(target, join(environmentDir, name));
+  for (const path of folders) {
+    await chmod(path, 0o755);
+    if (confinement.runAs !== undefined) await chown(path, confinement.runAs.uid, confinement.runAs.gid);
+  }
+  await chmod(join(environmentDir, "pyvenv.cfg"), 0o644);
+}
+
+/** Paths as a program in the environment's sandbox sees them. */
+export interface InsidePaths {
+  readonly environmentDir: string;
+  readonly listPath: string;
+  /** Where a binding is seen. */
+  readonly at: (binding: Binding) => string;
+}
+
+/** Runs a program with the environment at its final place, without the network; `bindings` are what else it sees. */
+export function runInEnvironment(
+  steps: BuildSteps,
+  place: BuildPlace,
+  bindings: readonly Binding[],
+  toProgram: (paths: InsidePaths) => Program,
+): Promise<StepResult> {
+  const isConfined = place.confinement.isolation !== "none";
+  const at = (binding: Binding): string => (isConfined ? binding.to : binding.from);
+  const environment: Binding = { from: place.environmentDir, to: INSIDE_ENVIRONMENT, writable: true };
+  const list: Binding = { from: place.listPath, to: "/requirements.txt" };
+  const interpreter = place.python.bindPaths.map((path) => ({ from: path, to: path }));
+  const program = toProgram({ environmentDir: at(environment), listPath: at(list), at });
+  const env = { PATH, HOME: isConfined ? "/tmp" : place.ownDir, ...program.env };
+  const confined = confineWithoutNetwork(place.confinement, { ...program, env }, [
+    ...interpreter,
+    list,
+    environment,
+    ...bindings,
+  ]);
+  return steps.run(confined, { dir: place.environmentDir });
+}
+
+/**
+ * Compiles every module once, for good: sandboxes see the environment read-only and never check sources against
+ * their bytecode (`unchecked-hash`). A file that does not compile is left as it is, as pip does: packages carry
+ * templates and old syntax. The interpreter starts without `site`, so that no `.pth` file of a package is run.
+ */
+export async function compileModules(steps: BuildSteps, place: BuildPlace): Promise<void> {
+  const workers = String(Math.min(cpus().length, COMPILERS_MAX));
+  const limited = `ulimit -v ${COMPILER_MEMORY_KIB} 2>/dev/null; exec "$@"`;
+  const compile = ["-I", "-S", "-m", "compileall", "-q", "-q", "-j", workers, "--invalidation-mode", "unchecked-hash"];
+  const { code } = await runInEnvironment(steps, place, [], ({ environmentDir }) => ({
+    command: "/bin/sh",
+    args: ["-c", limited, "sh", place.python.path, ...compile, join(environmentDir, packagesPathOf(place.python))],
+    env: {},
+  }));
+  if (code !== 0)
+    steps.say("Some files of the packages are no valid Python for this interpreter; they were not compiled.");
+}
+
+/** Where an environment's packages are, inside of it. */
+function packagesPathOf(python: Python): string {
+  return `lib/python${minorVersionOf(python)}/site-packages`;
+}

@@ -1,0 +1,143 @@
+import type { Stats } from "node:fs";
+import { chmod, lchown, lstat, readdir, rename, rm, utimes } from "node:fs/promises";
+import { join } from "node:path";
+
+/** A folder used this recently may be about to be used again: whoever asked for it has its path in hand. */
+const RECENTLY_USED_MS = 10 * 60_000;
+
+/** What a folder holds, counted over all levels. */
+export interface FolderSize {
+  readonly bytes: number;
+  readonly entries: number;
+}
+
+/** Adds up a folder that may be changing under us; what vanishes meanwhile counts as nothing. */
+export async function measureFolder(path: string): Promise<FolderSize> {
+  const names = await readdir(path, { withFileTypes: true }).catch(() => []);
+  const sizes = await Promise.all(
+    names.map(async (entry): Promise<FolderSize> => {
+      const inside = join(path, entry.name);
+      if (entry.isDirectory()) return measureFolder(inside);
+      const stats = await lstat(inside).catch(() => undefined);
+      return { bytes: stats?.size ?? 0, entries: 0 };
+    }),
+  );
+  const bytes = sizes.reduce((sum, size) => sum + size.bytes, 0);
+  return { bytes, entries: names.length + sizes.reduce((sum, size) => sum + size.entries, 0) };
+}
+
+/**
+ * Makes a folder read-only and ours: files 0444 (0555 when executable), folders 0555, no setuid bits, so that no
+ * program of a sandbox's user can change it. Only the links named may be in it, and nothing but files and folders
+ * beside them. The folder itself stays writable for its owner, because it still has to be moved; see `publishFolder`.
+ */
+export async function sealFolder(path: string, allowedLinks: ReadonlySet<string>): Promise<void> {
+  const owner = { uid: process.geteuid?.() ?? -1, gid: process.getegid?.() ?? -1 };
+  const seal = async (inside: string, relative: string): Promise<void> => {
+    const stats = await lstat(inside);
+    if (!stats.isDirectory() && !stats.isFile() && !(stats.isSymbolicLink() && allowedLinks.has(relative))) {
+      throw new Error(`${relative} is neither a file nor a folder.`);
+    }
+    if (stats.uid !== owner.uid) await lchown(inside, owner.uid, owner.gid);
+    if (stats.isSymbolicLink()) return;
+    if (stats.isDirectory()) {
+      const names = await readdir(inside);
+      await Promise.all(names.map((name) => seal(join(inside, name), relative === "" ? name : `${relative}/${name}`)));
+    }
+    await chmod(inside, relative === "" ? 0o755 : sealedMode(stats));
+  };
+  await seal(path, "");
+}
+
+function sealedMode(stats: Stats): number {
+  return stats.isDirectory() || (stats.mode & 0o111) !== 0 ? 0o555 : 0o444;
+}
+
+/** Moves a sealed folder to its place in one act. When another process was quicker, its folder stays and ours goes. */
+export async function publishFolder(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to);
+    await chmod(to, 0o555);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "ENOTEMPTY" && code !== "EEXIST") throw error;
+    await removeFolder(from);
+  }
+}
+
+/** Says that a folder is there and in use now; false when there is none. */
+export async function touchFolder(path: string): Promise<boolean> {
+  const now = new Date();
+  return utimes(path, now, now).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return false;
+      throw error;
+    },
+  );
+}
+
+/** Removes a folder with everything in it, read-only folders included. Nothing there is fine. */
+export async function removeFolder(path: string): Promise<void> {
+  try {
+    await rm(path, { recursive: true, force: true });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "EACCES" && code !== "EPERM") throw error;
+    await unlockFolders(path);
+    await rm(path, { recursive: true, force: true });
+  }
+}
+
+async function unlockFolders(path: string): Promise<void> {
+  await chmod(path, 0o700);
+  for (const entry of await readdir(path, { withFileTypes: true })) {
+    if (entry.isDirectory()) await unlockFolders(join(path, entry.name));
+  }
+}
+
+export interface PruneOptions {
+  /** Total of all folders. */
+  readonly bytesMax: number;
+  /** Folders unused for longer go in any case. */
+  readonly unusedForMs: number;
+  /** Names of folders that must stay. */
+  readonly inUse: ReadonlySet<string>;
+}
+
+/**
+ * Removes the folders of `dir` whose name fits, least recently used first, until the rest is small and young enough.
+ * Never one in use, or used in the last ten minutes. A folder is moved to `asideDir` before anything of it is deleted,
+ * so that half a folder is never taken for a whole one. Answers the names removed.
+ */
+export async function pruneFolders(
+  dir: string,
+  asideDir: string,
+  name: RegExp,
+  options: PruneOptions,
+): Promise<string[]> {
+  const names = (await readdir(dir)).filter((entry) => name.test(entry));
+  const folders = await Promise.all(
+    names.map(async (entry) => {
+      const path = join(dir, entry);
+      const stats = await lstat(path).catch(() => undefined);
+      return { name: entry, path, usedAtMs: stats?.mtimeMs ?? Date.now(), bytes: (await measureFolder(path)).bytes };
+    }),
+  );
+  folders.sort((a, b) => a.usedAtMs - b.usedAtMs);
+  let bytes = folders.reduce((sum, folder) => sum + folder.bytes, 0);
+  const removed: string[] = [];
+  for (const folder of folders) {
+    const unusedForMs = Date.now() - folder.usedAtMs;
+    const isDue = bytes > options.bytesMax || unusedForMs > options.unusedForMs;
+    if (!isDue || unusedForMs < RECENTLY_USED_MS || options.inUse.has(folder.name)) continue;
+    const aside = join(asideDir, `removed.${folder.name}`);
+    await removeFolder(aside);
+    await chmod(folder.path, 0o755); // a folder without write permission cannot be moved to another parent
+    await rename(folder.path, aside);
+    await removeFolder(aside);
+    bytes -= folder.bytes;
+    removed.push(folder.name);
+  }
+  return removed;
+}

@@ -1,0 +1,99 @@
+import { chmod, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Session } from "./build.ts";
+import { createWorkFolder, removeLeftovers, type WorkFolder, waitForLease } from "./build-lease.ts";
+import { type BuildLimits, createBuildSteps, diskFull, isDiskFull } from "./build-steps.ts";
+import type { User } from "./confinement.ts";
+import { findInstaller } from "./find-installer.ts";
+import { type Installer, makePlace } from "./installer.ts";
+import type { Python } from "./lock.ts";
+import type { Variables } from "./package-settings.ts";
+import { type PruneOptions, pruneFolders, touchFolder } from "./sealed-folder.ts";
+
+export interface WorkshopSettings {
+  readonly dir: string;
+  readonly python: Python;
+  readonly uv: { readonly path: string } | undefined;
+  readonly bwrapPath: string;
+  readonly isolation: "bubblewrap" | "none";
+  readonly runAs: User | undefined;
+  readonly env: Variables;
+  readonly limits: BuildLimits;
+}
+
+/** Where environments are made, beside where they are kept: on the same file system, so that one is moved in one act. */
+export function createWorkshop(settings: WorkshopSettings) {
+  const { dir, python, limits } = settings;
+  const { isolation, bwrapPath, runAs } = settings;
+  const confinement = { isolation, bwrapPath, runAs };
+  const buildingDir = join(dir, ".building");
+  let prepared: Promise<void> | undefined;
+  let installer: Installer | undefined;
+
+  function prepare(): Promise<void> {
+    prepared ??= prepareFolders([dir, buildingDir])
+      .then(() => removeLeftovers(buildingDir))
+      .catch((error: unknown) => {
+        prepared = undefined; // the next call tries again
+        throw error;
+      });
+    return prepared;
+  }
+
+  /** Runs `act` in a work folder of its own, which is gone afterwards whatever happened. */
+  async function inWorkFolder<Result>(name: string, act: (work: WorkFolder) => Promise<Result>): Promise<Result> {
+    let work: WorkFolder | undefined;
+    try {
+      await prepare();
+      work = await createWorkFolder(buildingDir, name);
+      return await act(work);
+    } catch (error) {
+      throw isDiskFull(error) ? diskFull("", error) : error;
+    } finally {
+      await work?.remove();
+    }
+  }
+
+  return {
+    inWorkFolder,
+
+    /** Runs `act` unless the folder at `path` is there, or another process puts it there first. */
+    async withLease(name: string, path: string, act: (work: WorkFolder) => Promise<void>): Promise<void> {
+      await inWorkFolder(name, async (work) => {
+        const release = await waitForLease(buildingDir, name, work, () => touchFolder(path));
+        if (release === undefined) return;
+        try {
+          await act(work);
+        } finally {
+          await release();
+        }
+      });
+    },
+
+    /** Clock, log, folders and tool of one build. The tool is looked for once; a machine without one is asked again. */
+    async openSession(work: WorkFolder, list: string, report: ((line: string) => void) | undefined): Promise<Session> {
+      const steps = createBuildSteps({ confinement, limits, workDir: work.path, report });
+      const place = await makePlace(confinement, python, work.path, list);
+      installer ??= await findInstaller(
+        { confinement, python, uv: settings.uv, settings: settings.env },
+        steps,
+        place.ownDir,
+      );
+      steps.say(`Python ${python.version} on ${python.platform}, ${installer.name}.`);
+      return { steps, place, installer };
+    },
+
+    /** See `pruneFolders`. */
+    async prune(name: RegExp, options: PruneOptions): Promise<string[]> {
+      await prepare();
+      return pruneFolders(dir, buildingDir, name, options);
+    },
+  };
+}
+
+async function prepareFolders(paths: readonly string[]): Promise<void> {
+  for (const path of paths) {
+    await mkdir(path, { recursive: true });
+    await chmod(path, 0o755); // whatever our umask is
+  }
+}

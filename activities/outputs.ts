@@ -1,0 +1,79 @@
+import { createHash } from "node:crypto";
+import { stat } from "node:fs/promises";
+import { activityInfo, heartbeat } from "@temporalio/activity";
+import { ApplicationFailure } from "@temporalio/common";
+import mime from "mime-types";
+import type { Db } from "../db/connect.ts";
+import { findUpload, insertOutputs } from "../db/executions.ts";
+import type { StoredFile, UploadProgress } from "../domain/execution.ts";
+import type { ExecutionId } from "../domain/ids.ts";
+import type { Spool, SpooledOutput } from "./spool.ts";
+import type { Storage } from "./storage/storage.ts";
+
+/** More than this is left to the host's own queue, where an upload may take its time. */
+const BRIEF_BYTES_MAX = 64 * 1024 * 1024;
+const HEARTBEAT_MS = 5_000;
+
+export interface OutputsDeps {
+  readonly db: Db;
+  readonly hostId: string;
+  readonly storage: Storage;
+  readonly spool: Spool;
+}
+
+/** Brings outputs from the host's spool to storage. Repeated, it finds what is there and records the same rows. */
+export function createOutputs(deps: OutputsDeps) {
+  return {
+    async uploadOutputs(input: { executionId: ExecutionId; brief: boolean }): Promise<UploadProgress> {
+      const { executionId } = input;
+      const spooled = await deps.spool.readResult(executionId);
+      if (spooled === undefined) return withoutSpool(deps, executionId);
+      const bytes = spooled.outputs.reduce((sum, output) => sum + output.bytes, spooled.logBytes);
+      if (input.brief && bytes > BRIEF_BYTES_MAX) return { kind: "deferred" };
+
+      const beating = activityInfo().isLocal ? undefined : setInterval(() => heartbeat(), HEARTBEAT_MS);
+      try {
+        const files: StoredFile[] = [];
+        for (const [index, output] of spooled.outputs.entries()) files.push(await keep(deps, executionId, output, index));
+        const logKey = spooled.logPath === undefined ? null : `executions/${executionId}/log.ndjson`;
+        if (spooled.logPath !== undefined && logKey !== null) await moveOnce(deps.storage, logKey, spooled.logPath);
+        await insertOutputs(deps.db, { executionId, files, logKey, logBytes: spooled.logBytes });
+      } finally {
+        clearInterval(beating);
+      }
+      return { kind: "uploaded" };
+    },
+  };
+}
+
+/** Nothing waits here: it was uploaded before, or another host has it. */
+async function withoutSpool(deps: OutputsDeps, executionId: ExecutionId): Promise<UploadProgress> {
+  const upload = await findUpload(deps.db, executionId);
+  if (upload === undefined) throw ApplicationFailure.nonRetryable(`${executionId} is not in the record.`, "internal");
+  if (upload.uploaded || upload.ended) return { kind: "uploaded" };
+  if (upload.hostId !== deps.hostId) return { kind: "deferred" };
+  throw ApplicationFailure.nonRetryable(`The outputs of ${executionId} are no longer on the host that made them.`, "internal");
+}
+
+async function keep(deps: OutputsDeps, executionId: ExecutionId, output: SpooledOutput, index: number): Promise<StoredFile> {
+  const storageKey = `executions/${executionId}/outputs/${index}`;
+  const { bytes, sha256 } = await moveOnce(deps.storage, storageKey, output.path);
+  const contentType = mime.contentType(mime.lookup(output.fileName) || "application/octet-stream") || "application/octet-stream";
+  return { name: output.name, fileName: output.fileName, storageKey, bytes, sha256, contentType };
+}
+
+/** Moves a file to storage; when an earlier call has moved it already, reads back what that call stored. */
+async function moveOnce(storage: Storage, key: string, path: string): Promise<{ bytes: number; sha256: string }> {
+  const here = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (here !== undefined) return storage.putFile(key, path);
+  const hash = createHash("sha256");
+  let bytes = 0;
+  for await (const chunk of await storage.get(key)) {
+    hash.update(chunk as Buffer);
+    bytes += (chunk as Buffer).length;
+  }
+  return { bytes, sha256: hash.digest("hex") };
+}

@@ -1,0 +1,97 @@
+import { findEnvironmentLock } from "../db/commits.ts";
+import type { ExecutionWork } from "../db/attempts.ts";
+import type { Db } from "../db/connect.ts";
+import type { PythonOutcome, StoredFile } from "../domain/execution.ts";
+import type { ExecutionId } from "../domain/ids.ts";
+import type { Manifest } from "../domain/manifest/manifest.ts";
+import type { Checkouts } from "./commits/checkout.ts";
+import type { Environments } from "./environments/builder.ts";
+import type { InputFiles, Sandbox, SandboxLimits, SandboxRequest } from "./sandbox/sandbox.ts";
+import type { Slots } from "./slots.ts";
+import type { Spool } from "./spool.ts";
+import type { Storage } from "./storage/storage.ts";
+
+export interface ProgramDeps {
+  readonly db: Db;
+  readonly sandbox: Sandbox;
+  readonly checkouts: Checkouts;
+  readonly environments: Environments;
+  readonly storage: Storage;
+  readonly spool: Spool;
+  readonly slots: Slots;
+  /** What a manifest cannot ask for, and bounds what it can. */
+  readonly ceilings: SandboxLimits;
+  readonly openSecrets: (sealed: Buffer, executionId: ExecutionId) => Record<string, string>;
+}
+
+/** Gathers code, environment and inputs of an attempt on this host, runs its program in a sandbox, spools what came out. */
+export function createProgramRunner(deps: ProgramDeps) {
+  return async (work: ExecutionWork, signal: AbortSignal): Promise<PythonOutcome> => {
+    const release = await deps.slots.take(signal);
+    if (release === undefined) return { status: "cancelled", message: "Cancelled before it ran.", secondsUsed: 0 };
+    try {
+      const request = await prepare(deps, work);
+      const result = await deps.sandbox.run(request, { signal });
+      await deps.spool.writeResult(work.executionId, {
+        outputs: result.outputs,
+        logPath: result.logBytes > 0 ? deps.spool.logPathOf(work.executionId) : undefined,
+        logBytes: result.logBytes,
+      });
+      return result.outcome;
+    } finally {
+      release();
+    }
+  };
+}
+
+async function prepare(deps: ProgramDeps, work: ExecutionWork): Promise<SandboxRequest> {
+  const { executionId } = work;
+  const manifest = work.manifest as Manifest;
+  const [spoolDir, commitDir, environmentDir] = await Promise.all([
+    deps.spool.open(executionId),
+    deps.checkouts.ensure(work.workflowId, work.commitId),
+    ensureEnvironment(deps, work.environmentKey),
+  ]);
+  const secrets = work.secretInputs === null ? {} : deps.openSecrets(work.secretInputs, executionId);
+  const { ceilings } = deps;
+  return {
+    executionId,
+    commitDir,
+    environmentDir,
+    entrypoint: manifest.entrypoint,
+    spoolDir,
+    inputs: { ...work.inputs, ...secrets } as SandboxRequest["inputs"],
+    kinds: Object.fromEntries(manifest.inputs.map((input) => [input.name, input.kind])),
+    files: await fetchFiles(deps, manifest, work.files, spoolDir),
+    declaredOutputs: manifest.outputs.filter((output) => output.required).map((output) => output.name),
+    limits: {
+      ...deps.ceilings,
+      timeoutSeconds: manifest.limits.timeoutSeconds,
+      memoryBytes: manifest.limits.memoryBytes,
+      cpu: manifest.limits.cpu,
+    },
+  };
+}
+
+/** The environment's folder; built again from its lock on a host that does not have it. */
+async function ensureEnvironment(deps: ProgramDeps, key: string | null): Promise<string | null> {
+  if (key === null) return null;
+  const lock = await findEnvironmentLock(deps.db, key);
+  if (lock === undefined) throw new Error(`The lock of environment ${key} is not in the record.`);
+  return deps.environments.ensure(key, lock);
+}
+
+async function fetchFiles(
+  deps: ProgramDeps,
+  manifest: Manifest,
+  files: readonly StoredFile[],
+  spoolDir: string,
+): Promise<InputFiles[]> {
+  const byInput = new Map<string, { path: string; fileName: string }[]>();
+  for (const [index, file] of files.entries()) {
+    const path = await deps.storage.localFile(file.storageKey, `${spoolDir}/input-${index}`);
+    byInput.set(file.name, [...(byInput.get(file.name) ?? []), { path, fileName: file.fileName }]);
+  }
+  const lists = new Set(manifest.inputs.filter((input) => input.kind === "file_list").map((input) => input.name));
+  return [...byInput].map(([input, found]) => ({ input, list: lists.has(input), files: found }));
+}

@@ -1,0 +1,169 @@
+import { activityInfo, cancellationSignal, heartbeat } from "@temporalio/activity";
+import { ApplicationFailure } from "@temporalio/common";
+import { type ClaimOutcome, claimAttempt, endAttempt, type ExecutionWork, renewLease } from "../db/attempts.ts";
+import type { Db } from "../db/connect.ts";
+import type { PythonOutcome, PythonProgress } from "../domain/execution.ts";
+import type { ExecutionId } from "../domain/ids.ts";
+import { hostQueue } from "./index.ts";
+
+/** How long a claim is good without being renewed; a lost worker is replaced after at most this time. */
+const LEASE_SECONDS = 20;
+const RENEW_MS = 5_000;
+const HEARTBEAT_MS = 2_000;
+/** How often a call that found the program running in another process looks again. */
+const LOOK_AGAIN_MS = 500;
+/** Attempts that may be lost with their worker before the execution is given up. */
+const LOST_MAX = 3;
+
+export interface PythonDeps {
+  readonly db: Db;
+  readonly hostId: string;
+  /** New with every start of the process: tells its attempts from those of a process that died. */
+  readonly processId: string;
+  /** Runs one attempt's program on this host and leaves its outputs in the spool. Rejects only for faults of ours. */
+  readonly runProgram: (work: ExecutionWork, signal: AbortSignal) => Promise<PythonOutcome>;
+  readonly onFault: (executionId: ExecutionId, error: unknown) => void;
+}
+
+interface Running {
+  readonly ended: Promise<PythonProgress>;
+  readonly abort: (reason: StopReason) => void;
+}
+
+/** Why a program is stopped from outside. A process that stops hands its executions over to the next one. */
+export type StopReason = "cancelled" | "lease_lost" | "handed_over";
+
+/**
+ * `executePython` and what the process around it needs. Keyed by execution id: the first call in a process runs
+ * the program, every other call joins it; across processes the attempt's row decides. So retries are safe, and the
+ * local activity of a short run and the regular activity that joins a long one are the same run.
+ */
+export function createPython(deps: PythonDeps) {
+  const running = new Map<ExecutionId, Running>();
+
+  function join(executionId: ExecutionId): Running {
+    const known = running.get(executionId);
+    if (known) return known;
+    const controller = new AbortController();
+    const entry: Running = {
+      ended: runToEnd(deps, executionId, controller.signal).finally(() => running.delete(executionId)),
+      abort: (reason) => controller.abort(reason),
+    };
+    // Whoever joins sees the error; this keeps one that nobody awaits from ending the process.
+    entry.ended.catch((error: unknown) => deps.onFault(executionId, error));
+    running.set(executionId, entry);
+    return entry;
+  }
+
+  return {
+    /**
+     * Runs the execution's program, or joins it. With `waitSeconds` it answers `running` when that time is over.
+     * User code that fails is a value; an error means a fault of ours, and the call may be repeated.
+     */
+    async executePython(input: { executionId: ExecutionId; waitSeconds?: number }): Promise<PythonProgress> {
+      const run = join(input.executionId);
+      const cancelled = cancellationSignal();
+      const onCancel = (): void => run.abort("cancelled");
+      cancelled.addEventListener("abort", onCancel, { once: true });
+      const beating = activityInfo().isLocal ? undefined : setInterval(() => heartbeat(), HEARTBEAT_MS);
+      try {
+        if (input.waitSeconds === undefined) return await run.ended;
+        return await Promise.race([run.ended, runningAfter(input.waitSeconds)]);
+      } finally {
+        clearInterval(beating);
+        cancelled.removeEventListener("abort", onCancel);
+      }
+    },
+
+    /** Stops a program of this process, if it is here. */
+    stop(executionId: ExecutionId, reason: StopReason): boolean {
+      const run = running.get(executionId);
+      run?.abort(reason);
+      return run !== undefined;
+    },
+
+    runningCount: (): number => running.size,
+
+    /** Waits for the programs of this process up to a time, then hands the others over. Resolves when none is left. */
+    async drain(graceMs: number): Promise<void> {
+      const ended = (): Promise<unknown> => Promise.allSettled([...running.values()].map((run) => run.ended));
+      await Promise.race([ended(), delay(graceMs)]);
+      for (const run of running.values()) run.abort("handed_over");
+      await ended();
+    },
+  };
+}
+
+function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref());
+}
+
+async function runningAfter(seconds: number): Promise<PythonProgress> {
+  await delay(seconds * 1000);
+  return { kind: "running" };
+}
+
+async function runToEnd(deps: PythonDeps, executionId: ExecutionId, signal: AbortSignal): Promise<PythonProgress> {
+  const { db, hostId, processId } = deps;
+  for (;;) {
+    const claim = await claimAttempt(db, { executionId, hostId, processId, leaseSeconds: LEASE_SECONDS, lostMax: LOST_MAX });
+    if (claim.kind === "ended") return toProgress(claim);
+    if (claim.kind === "closed") throw closedFailure(executionId, claim);
+    if (claim.kind === "exhausted") {
+      throw ApplicationFailure.nonRetryable(`${LOST_MAX} workers were lost while they ran ${executionId}.`, "internal");
+    }
+    if (claim.kind === "busy") {
+      if (signal.aborted) throw new Error(`${executionId} runs in another process.`);
+      await delay(LOOK_AGAIN_MS);
+      continue;
+    }
+    const outcome = await runAttempt(deps, claim.work, signal);
+    // The usual end, a first attempt that needs no other, is known without asking the database again.
+    if (outcome && claim.work.attempt === 1 && (outcome.status !== "failed" || claim.work.attemptsMax === 1)) {
+      return toProgress({ outcome, hostId });
+    }
+  }
+}
+
+/** Runs one claimed attempt under a lease that is renewed. Answers its outcome, unless it was not ours any more to record. */
+async function runAttempt(deps: PythonDeps, work: ExecutionWork, signal: AbortSignal): Promise<PythonOutcome | undefined> {
+  const { db, processId } = deps;
+  const { executionId, attempt } = work;
+  const lease = new AbortController();
+  const renewing = setInterval(() => {
+    renewLease(db, { executionId, attempt, processId, leaseSeconds: LEASE_SECONDS }).then(
+      (state) => state !== "held" && lease.abort(state === "lost" ? "lease_lost" : "cancelled"),
+      (error: unknown) => deps.onFault(executionId, error),
+    );
+  }, RENEW_MS).unref();
+  try {
+    const outcome = await deps.runProgram(work, AbortSignal.any([signal, lease.signal]));
+    if (signal.reason === "handed_over" && outcome.status === "cancelled") throw new Error("The worker is stopping.");
+    return (await endAttempt(db, { executionId, attempt, processId, outcome })) ? outcome : undefined;
+  } catch (error) {
+    await abandonAttempt(deps, work, error);
+    throw error;
+  } finally {
+    clearInterval(renewing);
+  }
+}
+
+/** Gives an attempt up without an outcome, so that the next claim need not wait for the lease to run out. */
+async function abandonAttempt(deps: PythonDeps, work: ExecutionWork, error: unknown): Promise<void> {
+  try {
+    const { executionId, attempt } = work;
+    await endAttempt(deps.db, { executionId, attempt, processId: deps.processId, outcome: null });
+  } catch (second) {
+    deps.onFault(work.executionId, new AggregateError([error, second], "An attempt could not be given up."));
+  }
+}
+
+function toProgress({ outcome, hostId }: Pick<Extract<ClaimOutcome, { kind: "ended" }>, "outcome" | "hostId">): PythonProgress {
+  const { status, secondsUsed } = outcome;
+  return { kind: "ended", status, secondsUsed, hostQueue: hostQueue(hostId) };
+}
+
+function closedFailure(executionId: ExecutionId, claim: Extract<ClaimOutcome, { kind: "closed" }>): ApplicationFailure {
+  if (claim.cancelled) return ApplicationFailure.nonRetryable(`${executionId} was cancelled before it ran.`, "cancelled");
+  return ApplicationFailure.nonRetryable(`${executionId} has ended already: ${claim.state}.`, "internal");
+}

@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { MockActivityEnvironment } from "@temporalio/testing";
+import { createPython, type PythonDeps } from "../../activities/python.ts";
+import { type Db, queryRows } from "../../db/connect.ts";
+import { requestCancel } from "../../db/executions.ts";
+import type { PythonOutcome } from "../../domain/execution.ts";
+import type { ExecutionId } from "../../domain/ids.ts";
+import { anAccount, anExecution, aWorkflow } from "../support/builders.ts";
+import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+
+let database: TestDatabase;
+let db: Db;
+
+beforeAll(async () => {
+  database = await aDatabase();
+  db = database.db;
+}, 60_000);
+
+afterAll(async () => {
+  await database?.drop();
+});
+
+const success: PythonOutcome = { status: "success", message: "", secondsUsed: 0.5 };
+
+async function anOpenExecution(attemptsMax = 1): Promise<ExecutionId> {
+  const accountId = await anAccount(db, { microCredits: 1_000_000n });
+  return anExecution(db, { workflow: await aWorkflow(db, { accountId }), attemptsMax });
+}
+
+/** A process of host `host1` whose programs are a plain function, counted. */
+function aProcess(runProgram: PythonDeps["runProgram"], processId = "proc_a") {
+  const started: number[] = [];
+  const faults: unknown[] = [];
+  const python = createPython({
+    db,
+    hostId: "host1",
+    processId,
+    runProgram: (work, signal) => {
+      started.push(work.attempt);
+      return runProgram(work, signal);
+    },
+    onFault: (_id, error) => faults.push(error),
+  });
+  const execute = (executionId: ExecutionId, waitSeconds?: number) =>
+    new MockActivityEnvironment().run(python.executePython, {
+      executionId,
+      ...(waitSeconds === undefined ? {} : { waitSeconds }),
+    });
+  return { python, execute, started, faults };
+}
+
+/** A program that ends when it is told to, or when it is stopped. */
+function aProgram(): { runProgram: PythonDeps["runProgram"]; end: (outcome: PythonOutcome) => void } {
+  let end: (outcome: PythonOutcome) => void = () => undefined;
+  const ended = new Promise<PythonOutcome>((resolve) => {
+    end = resolve;
+  });
+  const runProgram: PythonDeps["runProgram"] = (_work, signal) =>
+    Promise.race([
+      ended,
+      new Promise<PythonOutcome>((resolve) =>
+        signal.addEventListener("abort", () => resolve({ status: "cancelled", message: "stopped", secondsUsed: 0.1 })),
+      ),
+    ]);
+  return { runProgram, end: (outcome) => end(outcome) };
+}
+
+const tick = (ms = 50): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+test("executePython, called twice at once, runs the program once and answers both", async () => {
+  const executionId = await anOpenExecution();
+  const program = aProgram();
+  const process = aProcess(program.runProgram);
+  const both = Promise.all([process.execute(executionId), process.execute(executionId)]);
+  await tick();
+  program.end(success);
+  const [one, two] = await both;
+  expect(one).toEqual({ kind: "ended", status: "success", secondsUsed: 0.5, hostQueue: "host-host1" });
+  expect(two).toEqual(one);
+  expect(process.started).toEqual([1]);
+});
+
+test("executePython, called again after the end, finds the recorded outcome", async () => {
+  const executionId = await anOpenExecution();
+  const first = aProcess(async () => success);
+  await first.execute(executionId);
+  const second = aProcess(async () => success, "proc_b");
+  expect(await second.execute(executionId)).toMatchObject({ kind: "ended", status: "success" });
+  expect(second.started).toEqual([]);
+});
+
+test("executePython, of a program longer than the wait, says running and is joined by the next call", async () => {
+  const executionId = await anOpenExecution();
+  const program = aProgram();
+  const process = aProcess(program.runProgram);
+  expect(await process.execute(executionId, 0.05)).toEqual({ kind: "running" });
+  const joined = process.execute(executionId);
+  program.end(success);
+  expect(await joined).toMatchObject({ kind: "ended" });
+  expect(process.started).toEqual([1]);
+});
+
+test("executePython, after its process died, is run again by the next process of the host", async () => {
+  const executionId = await anOpenExecution();
+  const dead = aProcess(() => new Promise(() => undefined));
+  expect(await dead.execute(executionId, 0.05)).toEqual({ kind: "running" });
+  const next = aProcess(async () => success, "proc_b");
+  expect(await next.execute(executionId)).toMatchObject({ kind: "ended", status: "success" });
+  expect(next.started).toEqual([2]);
+});
+
+test("executePython, of failing code that may be tried twice, tries it twice and adds up the seconds", async () => {
+  const executionId = await anOpenExecution(2);
+  const process = aProcess(async () => ({ status: "failed", message: "ValueError: no", secondsUsed: 1 }));
+  expect(await process.execute(executionId)).toMatchObject({ kind: "ended", status: "failed", secondsUsed: 2 });
+  expect(process.started).toEqual([1, 2]);
+});
+
+test("executePython, when stopped by request, ends as cancelled with what it used", async () => {
+  const executionId = await anOpenExecution();
+  const process = aProcess(aProgram().runProgram);
+  const ended = process.execute(executionId);
+  await tick(200);
+  await requestCancel(db, executionId, "api");
+  expect(process.python.stop(executionId, "cancelled")).toBe(true);
+  expect(await ended).toMatchObject({ kind: "ended", status: "cancelled", secondsUsed: 0.1 });
+});
+
+test("executePython, of an execution cancelled before it ran, refuses with the type `cancelled` and runs nothing", async () => {
+  const executionId = await anOpenExecution();
+  await requestCancel(db, executionId, "api");
+  const process = aProcess(async () => success);
+  await expect(process.execute(executionId)).rejects.toMatchObject({ type: "cancelled", nonRetryable: true });
+  expect(process.started).toEqual([]);
+});
+
+test("executePython, when a fault of ours stops an attempt, gives it up so that the next call may try at once", async () => {
+  const executionId = await anOpenExecution();
+  let calls = 0;
+  const process = aProcess(async () => {
+    calls += 1;
+    if (calls === 1) throw new Error("the disk is full");
+    return success;
+  });
+  await expect(process.execute(executionId)).rejects.toThrow("the disk is full");
+  expect(process.faults).toHaveLength(1);
+  expect(await process.execute(executionId)).toMatchObject({ kind: "ended", status: "success" });
+});
+
+test("drain, with a program under way, hands it over and the next process runs it again", async () => {
+  const executionId = await anOpenExecution();
+  const process = aProcess(aProgram().runProgram);
+  const ended = process.execute(executionId);
+  ended.catch(() => undefined);
+  await tick(200);
+  await process.python.drain(50);
+  await expect(ended).rejects.toThrow("stopping");
+  const [row] = await queryRows<{ status: string | null }>(db, "select status from attempts where execution_id = :executionId", { executionId });
+  expect(row?.status).toBeNull();
+  expect(await aProcess(async () => success, "proc_b").execute(executionId)).toMatchObject({ status: "success" });
+});

@@ -1,0 +1,150 @@
+import {
+  ActivityCancellationType,
+  ActivityFailure,
+  ApplicationFailure,
+  CancellationScope,
+  isCancellation,
+  proxyActivities,
+  proxyLocalActivities,
+  workflowInfo,
+} from "@temporalio/workflow";
+import type { Activities } from "../activities/index.ts";
+import type { ExecutionInput, ExecutionSummary, PythonProgress } from "../domain/execution.ts";
+import type { ExecutionId } from "../domain/ids.ts";
+
+/** A program that ends within this time costs one workflow task; a longer one is joined by a regular activity. */
+const BRIEF_SECONDS = 3;
+/** What a worker needs around the program: code and environment on disk, inputs, collecting outputs. */
+const PREPARATION_SECONDS = 660;
+
+const DECIDED: ReadonlySet<string> = new Set(["insufficient_credits", "internal", "cancelled"]);
+
+// Short statements of our own database. As local activities they ride in the workflow task that is open anyway.
+const ledger = proxyLocalActivities<Activities>({
+  startToCloseTimeout: "5 seconds",
+  scheduleToCloseTimeout: "60 seconds",
+  retry: { initialInterval: "100 milliseconds", maximumInterval: "2 seconds" },
+});
+// The same after a minute without the database: retried until it is back, and visible in the UI meanwhile.
+const patientLedger = proxyActivities<Activities>({
+  startToCloseTimeout: "10 seconds",
+  retry: { initialInterval: "1 second", maximumInterval: "30 seconds" },
+});
+
+/**
+ * One execution, from hold to charge. Whatever happens, the reservation ends settled or released.
+ * The release is armed before the reserve: a reserve whose answer was lost may hold credits all the same.
+ */
+export async function executeCommit(input: ExecutionInput): Promise<ExecutionSummary> {
+  const executionId = workflowInfo().workflowId as ExecutionId;
+  try {
+    await reserve(executionId);
+    const run = await runPython(executionId, input);
+    // From here on the program has run: nothing may keep its result from being kept and charged.
+    await CancellationScope.nonCancellable(async () => {
+      await upload(executionId, run.hostQueue);
+      await settle(executionId, run);
+    });
+    return { executionId, status: run.status };
+  } catch (error) {
+    const cause = causeOf(error);
+    await CancellationScope.nonCancellable(() => release(executionId, cause));
+    if (cause === "cancelled") return { executionId, status: "cancelled" };
+    throw error;
+  }
+}
+
+async function reserve(executionId: ExecutionId): Promise<void> {
+  try {
+    await ledger.reserveCredits({ executionId });
+  } catch (error) {
+    if (isDecided(error)) throw error;
+    await patientLedger.reserveCredits({ executionId });
+  }
+}
+
+type EndedPython = Extract<PythonProgress, { kind: "ended" }>;
+
+async function runPython(executionId: ExecutionId, input: ExecutionInput): Promise<EndedPython> {
+  const brief = proxyLocalActivities<Activities>({
+    startToCloseTimeout: "8 seconds",
+    retry: { maximumAttempts: 2, initialInterval: "100 milliseconds" },
+    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  });
+  // Without a task queue of its own it stays on the workflow's, which is what lets the server dispatch it eagerly.
+  const joining = proxyActivities<Activities>({
+    startToCloseTimeout: (input.timeoutSeconds + PREPARATION_SECONDS) * 1000,
+    heartbeatTimeout: "10 seconds",
+    retry: { initialInterval: "1 second", maximumInterval: "10 seconds", maximumAttempts: 20 },
+    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  });
+  let progress: PythonProgress;
+  try {
+    progress = await brief.executePython({ executionId, waitSeconds: BRIEF_SECONDS });
+  } catch (error) {
+    if (isDecided(error) || isCancellation(error)) throw error;
+    progress = { kind: "running" };
+  }
+  if (progress.kind === "running") progress = await joining.executePython({ executionId });
+  if (progress.kind === "running") throw ApplicationFailure.nonRetryable("executePython ended without an outcome", "internal");
+  return progress;
+}
+
+async function upload(executionId: ExecutionId, hostQueue: string): Promise<void> {
+  const here = proxyLocalActivities<Activities>({
+    startToCloseTimeout: "6 seconds",
+    retry: { maximumAttempts: 2, initialInterval: "100 milliseconds" },
+  });
+  try {
+    const progress = await here.uploadOutputs({ executionId, brief: true });
+    if (progress.kind === "uploaded") return;
+  } catch (error) {
+    if (isDecided(error)) throw error;
+  }
+  // The outputs wait in the spool of the host that made them: a storage outage never runs the program again.
+  const onHost = proxyActivities<Activities>({
+    taskQueue: hostQueue,
+    startToCloseTimeout: "10 minutes",
+    heartbeatTimeout: "30 seconds",
+    scheduleToCloseTimeout: "24 hours",
+    retry: { initialInterval: "1 second", maximumInterval: "1 minute" },
+  });
+  await onHost.uploadOutputs({ executionId, brief: false });
+}
+
+async function settle(executionId: ExecutionId, run: EndedPython): Promise<void> {
+  const bill = { executionId, status: run.status, secondsUsed: run.secondsUsed };
+  try {
+    await ledger.settleCredits(bill);
+  } catch {
+    await patientLedger.settleCredits(bill);
+  }
+}
+
+type ReleaseCause = "cancelled" | "insufficient_credits" | "internal";
+
+async function release(executionId: ExecutionId, cause: ReleaseCause): Promise<void> {
+  try {
+    await ledger.releaseCredits({ executionId, cause });
+  } catch {
+    await patientLedger.releaseCredits({ executionId, cause });
+  }
+}
+
+function causeOf(error: unknown): ReleaseCause {
+  if (isCancellation(error) || failureType(error) === "cancelled") return "cancelled";
+  return failureType(error) === "insufficient_credits" ? "insufficient_credits" : "internal";
+}
+
+/**
+ * A refusal or a finding that trying again cannot change: the types our activities give their failures.
+ * (A local activity's failure does not tell whether it was non-retryable.)
+ */
+function isDecided(error: unknown): boolean {
+  return DECIDED.has(failureType(error) ?? "");
+}
+
+function failureType(error: unknown): string | null | undefined {
+  if (error instanceof ApplicationFailure) return error.type;
+  return error instanceof ActivityFailure && error.cause instanceof ApplicationFailure ? error.cause.type : undefined;
+}

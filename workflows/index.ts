@@ -1,0 +1,1 @@
+export { executeCommit } from "./execute-commit.ts";
