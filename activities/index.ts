@@ -2,14 +2,6 @@ import { createCredits, type CreditsDeps } from "./credits.ts";
 import { createOutputs, type OutputsDeps } from "./outputs.ts";
 import { createPython, type PythonDeps } from "./python.ts";
 
-/** The task queue of Workflow Definitions and of the activities that may run anywhere. */
-export const TASK_QUEUE = "executions";
-
-/** The task queue only one host listens to: the one whose spool holds the outputs. */
-export function hostQueue(hostId: string): string {
-  return `host-${hostId}`;
-}
-
 /** All activities of a worker. The object's function names are the activity names in every history. */
 export function createActivities(deps: CreditsDeps & PythonDeps & OutputsDeps) {
   const { executePython, ...python } = createPython(deps);

@@ -53,7 +53,6 @@ async function prepare(deps: ProgramDeps, work: ExecutionWork): Promise<SandboxR
     ensureEnvironment(deps, work.environmentKey),
   ]);
   const secrets = work.secretInputs === null ? {} : deps.openSecrets(work.secretInputs, executionId);
-  const { ceilings } = deps;
   return {
     executionId,
     commitDir,

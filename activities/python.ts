@@ -4,7 +4,7 @@ import { type ClaimOutcome, claimAttempt, endAttempt, type ExecutionWork, renewL
 import type { Db } from "../db/connect.ts";
 import type { PythonOutcome, PythonProgress } from "../domain/execution.ts";
 import type { ExecutionId } from "../domain/ids.ts";
-import { hostQueue } from "./index.ts";
+import { hostQueue } from "./task-queues.ts";
 
 /** How long a claim is good without being renewed; a lost worker is replaced after at most this time. */
 const LEASE_SECONDS = 20;

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import knex, { type Knex } from "knex";
 import pg from "pg";
 
@@ -41,18 +42,20 @@ export function sqlState(error: unknown): string | undefined {
   return typeof code === "string" ? code : undefined;
 }
 
-/** The rows of a raw statement, in the shape the statement names. */
-export async function queryRows<Row>(
-  db: Db,
-  sql: string,
-  bindings: Readonly<Record<string, unknown>> = {},
-): Promise<Row[]> {
-  try {
-    const answer: { rows: Row[] } = await db.raw(sql, bindings as Knex.ValueDict);
-    return answer.rows;
-  } catch (error) {
-    // PostgreSQL's detail quotes the row it refused, inputs and all.
-    delete (error as { detail?: string }).detail;
-    throw error;
+/** Names of prepared statements by their text. Statements are constants of this room, so there are only so many. */
+const names = new Map<string, string>();
+
+/**
+ * The rows of a raw statement, in the shape the statement names. Prepared once a connection: planning our longer
+ * statements costs the server more than running them.
+ */
+export async function queryRows<Row>(db: Db, sql: string, bindings: Readonly<Record<string, unknown>> = {}): Promise<Row[]> {
+  let name = names.get(sql);
+  if (name === undefined) {
+    name = `s_${createHash("sha256").update(sql).digest("hex").slice(0, 32)}`;
+    names.set(sql, name);
   }
+  const answer: { rows: Row[] } = await db.raw(sql, bindings as Knex.ValueDict).options({ name });
+  return answer.rows;
+}
 }

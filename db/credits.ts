@@ -61,13 +61,16 @@ export type ReserveOutcome =
  * Holds the most an execution can cost, once per execution. One statement, so there is no moment at which
  * the account is debited and the reservation does not exist. The account's row settles the race of several
  * executions; the reservation's primary key settles the race of a repeated call, and of a release that came first.
+ * A call that sees a reservation does not touch the account: holding its row while waiting for the key would be a
+ * deadlock with a settlement, which takes them the other way round.
  */
 export async function reserve(db: Db, executionId: ExecutionId): Promise<ReserveOutcome> {
   try {
     const rows = await queryRows(
       db,
       `with asked as (
-         select id, account_id, charge_max from executions where id = :executionId
+         select id, account_id, charge_max from executions e where id = :executionId
+           and not exists (select 1 from reservations r where r.execution_id = e.id)
        ), held as (
          update accounts a
             set reserved = a.reserved + asked.charge_max

@@ -8,15 +8,10 @@ export type ExecutionId = Branded<"ExecutionId">;
 export type CommitId = Branded<"CommitId">;
 
 const SHAPES = {
-  account: /^acct_[0-9a-z]{16,40}$/,
   workflow: /^wf_[0-9a-z]{16,40}$/,
   execution: /^ex_[0-9a-z]{16,40}$/,
   commit: /^[0-9a-f]{40}$/,
 } as const;
-
-export function isAccountId(text: string): text is AccountId {
-  return SHAPES.account.test(text);
-}
 
 export function isWorkflowId(text: string): text is WorkflowId {
   return SHAPES.workflow.test(text);

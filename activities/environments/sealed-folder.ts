@@ -79,20 +79,20 @@ export async function touchFolder(path: string): Promise<boolean> {
 
 /** Removes a folder with everything in it, read-only folders included. Nothing there is fine. */
 export async function removeFolder(path: string): Promise<void> {
-  try {
-    await rm(path, { recursive: true, force: true });
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== "EACCES" && code !== "EPERM") throw error;
-    await unlockFolders(path);
-    await rm(path, { recursive: true, force: true });
-  }
+  // Before, not after a failed try: Node's `rm` goes on in the background after it has reported an error.
+  if (process.geteuid?.() !== 0) await unlockFolders(path);
+  await rm(path, { recursive: true, force: true });
 }
 
 async function unlockFolders(path: string): Promise<void> {
-  await chmod(path, 0o700);
-  for (const entry of await readdir(path, { withFileTypes: true })) {
-    if (entry.isDirectory()) await unlockFolders(join(path, entry.name));
+  try {
+    await chmod(path, 0o700);
+    for (const entry of await readdir(path, { withFileTypes: true })) {
+      if (entry.isDirectory()) await unlockFolders(join(path, entry.name));
+    }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "ENOENT" && code !== "ENOTDIR") throw error;
   }
 }
 

@@ -1,0 +1,47 @@
+/** Takes what closes something again; called in reverse order. */
+export type Defer = (release: () => unknown) => void;
+
+/** Opens things in order and closes them in reverse, also when opening one of them failed. A failed opening is what is told. */
+export async function withReleases<T>(open: (defer: Defer) => Promise<T>): Promise<T> {
+  const releases: (() => unknown)[] = [];
+  try {
+    const answer = await open((release) => releases.push(release));
+    const faults = await releaseAll(releases);
+    if (faults.length > 0) throw new AggregateError(faults, "Not everything could be closed.");
+    return answer;
+  } catch (error) {
+    await releaseAll(releases);
+    throw error;
+  }
+}
+
+async function releaseAll(releases: (() => unknown)[]): Promise<unknown[]> {
+  const faults: unknown[] = [];
+  for (let release = releases.pop(); release !== undefined; release = releases.pop()) {
+    try {
+      await release();
+    } catch (error) {
+      faults.push(error);
+    }
+  }
+  return faults;
+}
+
+/** Signals that reach a process twice within this time are one: npm passes on the Ctrl-C the terminal sends to both. */
+const SAME_SIGNAL_MS = 1_000;
+
+/** Resolves at the first request to stop; calls `onSecond` at the next one. */
+export function stopRequested(onSecond: () => void): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let firstAt: number | undefined;
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+      process.on(signal, () => {
+        const now = Date.now();
+        if (firstAt === undefined) {
+          firstAt = now;
+          resolve(signal);
+        } else if (now - firstAt > SAME_SIGNAL_MS) onSecond();
+      });
+    }
+  });
+}

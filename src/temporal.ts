@@ -1,0 +1,95 @@
+import { Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from "@temporalio/client";
+import { defineSearchAttributeKey } from "@temporalio/common";
+import type { NativeConnection } from "@temporalio/worker";
+import { TASK_QUEUE } from "../activities/task-queues.ts";
+import type { ExecutionInput, Trigger } from "../domain/execution.ts";
+import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
+import type { executeCommit } from "../workflows/index.ts";
+
+const WORKFLOW = defineSearchAttributeKey("TreadleWorkflow", "KEYWORD");
+const COMMIT = defineSearchAttributeKey("TreadleCommit", "KEYWORD");
+const TRIGGER = defineSearchAttributeKey("TreadleTrigger", "KEYWORD");
+const ACCOUNT = defineSearchAttributeKey("TreadleAccount", "KEYWORD");
+
+const SUMMARY_CHARACTERS_MAX = 120;
+
+export interface StartInput {
+  readonly executionId: ExecutionId;
+  readonly workflowId: WorkflowId;
+  readonly workflowName: string;
+  readonly commitId: CommitId;
+  readonly accountId: AccountId;
+  readonly trigger: Trigger;
+  readonly timeoutSeconds: number;
+  readonly attemptsMax: number;
+}
+
+/** What became of a Temporal Workflow Execution, in the words the sweeper needs. */
+export type DriverState = "running" | "completed" | "terminated" | "gone";
+
+/** Temporal as this service uses it: four calls. */
+export interface Driver {
+  /** Starts an execution's Workflow Execution; one that runs or ran already is left as it is. */
+  start(input: StartInput): Promise<{ eagerly: boolean }>;
+  cancel(executionId: ExecutionId): Promise<void>;
+  describe(executionId: ExecutionId): Promise<DriverState>;
+  check(): Promise<void>;
+}
+
+/**
+ * The client shares the worker's connection: only then can the server hand the first workflow task back with the
+ * answer to the start, which saves a hop (eager start).
+ */
+export function createDriver(connection: NativeConnection, namespace: string): Driver {
+  const client = new Client({ connection, namespace });
+  return {
+    async start(input) {
+      try {
+        const handle = await client.workflow.start<typeof executeCommit>("executeCommit", startOptions(input));
+        return { eagerly: handle.eagerlyStarted === true };
+      } catch (error) {
+        if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+        return { eagerly: false };
+      }
+    },
+    async cancel(executionId) {
+      try {
+        await client.workflow.getHandle(executionId).cancel();
+      } catch (error) {
+        if (!(error instanceof WorkflowNotFoundError)) throw error;
+      }
+    },
+    async describe(executionId) {
+      try {
+        const { status } = await client.workflow.getHandle(executionId).describe();
+        if (status.name === "RUNNING") return "running";
+        return status.name === "TERMINATED" || status.name === "CANCELLED" ? "terminated" : "completed";
+      } catch (error) {
+        if (!(error instanceof WorkflowNotFoundError)) throw error;
+        return "gone";
+      }
+    },
+    async check() {
+      await client.workflowService.describeNamespace({ namespace });
+    },
+  };
+}
+
+function startOptions(input: StartInput) {
+  const executionInput: ExecutionInput = { timeoutSeconds: input.timeoutSeconds * input.attemptsMax };
+  return {
+    workflowId: input.executionId,
+    taskQueue: TASK_QUEUE,
+    args: [executionInput] as [ExecutionInput],
+    workflowIdReusePolicy: "REJECT_DUPLICATE" as const,
+    workflowIdConflictPolicy: "USE_EXISTING" as const,
+    requestEagerStart: true,
+    staticSummary: `${input.workflowName.slice(0, SUMMARY_CHARACTERS_MAX)} by ${input.trigger}`,
+    typedSearchAttributes: [
+      { key: WORKFLOW, value: input.workflowId },
+      { key: COMMIT, value: input.commitId },
+      { key: TRIGGER, value: input.trigger },
+      { key: ACCOUNT, value: input.accountId },
+    ],
+  };
+}

@@ -1,0 +1,91 @@
+import { fileURLToPath } from "node:url";
+import { DefaultLogger, NativeConnection, Runtime, Worker } from "@temporalio/worker";
+import type { Activities } from "../activities/index.ts";
+import { hostQueue, TASK_QUEUE } from "../activities/task-queues.ts";
+import type { Log } from "./log.ts";
+
+/** Long enough for a caller's program to end by itself, short enough for a stop within 10 seconds. */
+const GRACE = "4 seconds";
+const FORCE = "7 seconds";
+/** Compiled at build time: bundling at start would cost seconds and memory each time. */
+const BUNDLE = fileURLToPath(new URL("../workflow-bundle.js", import.meta.url));
+
+let installed = false;
+
+/** Hands Temporal's own log lines to ours and leaves signals to our lifecycle. Once a process. */
+export function installTemporalRuntime(log: Log, metricsAddress?: string): void {
+  if (installed) return;
+  installed = true;
+  Runtime.install({
+    shutdownSignals: [],
+    logger: new DefaultLogger("WARN", ({ level, message, meta }) => {
+      const line = { event: "server.line", source: "temporal-sdk", ...meta };
+      if (level === "ERROR") log.error(line, message);
+      else log.warn(line, message);
+    }),
+    telemetryOptions: {
+      logging: { filter: { core: "WARN", other: "ERROR" }, forward: {} },
+      ...(metricsAddress === undefined ? {} : { metrics: { prometheus: { bindAddress: metricsAddress } } }),
+    },
+  });
+}
+
+/** The one connection of a process. Uncompressed: gzip only costs CPU on the way to a server of this machine. */
+export async function connectTemporal(address: string): Promise<NativeConnection> {
+  return NativeConnection.connect({ address, grpcCompression: { codec: "none" } });
+}
+
+export interface Workers {
+  /** Resolves when both have drained; rejects when one fails for good. */
+  readonly ended: Promise<void>;
+  shutdown(): void;
+}
+
+/**
+ * Two workers: one for executions, on the queue all hosts share, and one for what only this host can do, its spool.
+ * Workflow tasks and `executePython` share a queue and a process because only then are activities dispatched eagerly.
+ */
+export async function startWorkers(deps: {
+  connection: NativeConnection;
+  namespace: string;
+  activities: Activities;
+  hostId: string;
+  programsMax: number;
+}): Promise<Workers> {
+  const common = {
+    connection: deps.connection,
+    namespace: deps.namespace,
+    activities: deps.activities,
+    shutdownGraceTime: GRACE,
+    shutdownForceTime: FORCE,
+    maxHeartbeatThrottleInterval: "2 seconds",
+  } as const;
+  const executions = await Worker.create({
+    ...common,
+    taskQueue: TASK_QUEUE,
+    workflowBundle: { codePath: BUNDLE },
+    maxConcurrentWorkflowTaskExecutions: 100,
+    // A joining activity only waits; the slots of the host bound how many programs run.
+    maxConcurrentActivityTaskExecutions: Math.max(200, deps.programsMax * 4),
+    maxConcurrentLocalActivityExecutions: 400,
+    maxCachedWorkflows: 500,
+    workflowTaskPollerBehavior: { type: "autoscaling", minimum: 1, initial: 2, maximum: 20 },
+    activityTaskPollerBehavior: { type: "autoscaling", minimum: 1, initial: 1, maximum: 20 },
+    stickyQueueScheduleToStartTimeout: "5 seconds",
+  });
+  const { uploadOutputs } = deps.activities;
+  const host = await Worker.create({
+    ...common,
+    activities: { uploadOutputs },
+    taskQueue: hostQueue(deps.hostId),
+    maxConcurrentActivityTaskExecutions: 4,
+    activityTaskPollerBehavior: { type: "autoscaling", minimum: 1, initial: 1, maximum: 4 },
+  });
+  const running = [executions.run(), host.run()];
+  return {
+    ended: Promise.all(running).then(() => undefined),
+    shutdown() {
+      for (const worker of [executions, host]) if (worker.getState() === "RUNNING") worker.shutdown();
+    },
+  };
+}
