@@ -169,3 +169,13 @@ export async function findExecutionAccess(
   );
   return row;
 }
+
+/** The head of every workflow with the environment it runs in: what must not be cleared away. */
+export async function listHeads(db: Db): Promise<{ workflowId: WorkflowId; commitId: CommitId; environmentKey: string | null }[]> {
+  return queryRows(
+    db,
+    `select c.workflow_id as "workflowId", c.id as "commitId", c.environment_key as "environmentKey"
+       from workflows w join commits c on c.workflow_id = w.id and c.id = w.head
+      where w.deleted_at is null`,
+  );
+}

@@ -58,4 +58,3 @@ export async function queryRows<Row>(db: Db, sql: string, bindings: Readonly<Rec
   const answer: { rows: Row[] } = await db.raw(sql, bindings as Knex.ValueDict).options({ name });
   return answer.rows;
 }
-}

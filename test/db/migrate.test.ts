@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { readdirSync } from "node:fs";
+import { connect, type Db, queryRows } from "../../db/connect.ts";
+import { migrate } from "../../db/migrate.ts";
+import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+
+const FILES = readdirSync(new URL("../../db/migrations/", import.meta.url)).map((name) => name.replace(/\.sql$/, ""));
+
+let database: TestDatabase;
+let db: Db;
+
+beforeAll(async () => {
+  database = await aDatabase();
+  db = database.db;
+}, 60_000);
+
+afterAll(async () => {
+  await database?.drop();
+});
+
+async function emptyTheDatabase(): Promise<void> {
+  await db.raw("drop schema public cascade");
+  await db.raw("create schema public");
+}
+
+test("migrate, on a database that has everything, applies nothing", async () => {
+  expect(await migrate(db)).toEqual([]);
+  const applied = await queryRows<{ name: string }>(db, "select name from migrations order by name");
+  expect(applied.map((row) => row.name)).toEqual([...FILES].sort());
+});
+
+test("migrate, by two processes on one empty database, applies each file once", async () => {
+  await emptyTheDatabase();
+  const other = connect(database.address, { poolMax: 4, applicationName: "other" });
+  try {
+    const applied = await Promise.all([migrate(db), migrate(other)]);
+    expect(applied.flat().sort()).toEqual([...FILES].sort());
+  } finally {
+    await other.destroy();
+  }
+});
+
+test("migrate, when a file fails, leaves nothing of it behind and says so", async () => {
+  await emptyTheDatabase();
+  await db.raw("create table accounts (id text)");
+  await expect(migrate(db)).rejects.toThrow("accounts");
+  expect(await queryRows(db, "select 1 from information_schema.tables where table_name = 'ledger_entries'")).toHaveLength(0);
+});

@@ -1,0 +1,40 @@
+import { spawn } from "node:child_process";
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const PROGRAM = fileURLToPath(new URL("../../bin/treadle", import.meta.url));
+
+export interface CommandAnswer {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  json(): Record<string, unknown>;
+}
+
+/** Runs `bin/treadle` as a user does, against the service of a data folder. */
+export async function treadle(dataDir: string, args: readonly string[]): Promise<CommandAnswer> {
+  const child = spawn(process.execPath, [PROGRAM, ...args], {
+    env: { ...process.env, TREADLE_DATA_DIR: dataDir },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let stdout = "";
+  let stderr = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    stdout += chunk.toString("utf8");
+  });
+  child.stderr.on("data", (chunk: Buffer) => {
+    stderr += chunk.toString("utf8");
+  });
+  const code = await new Promise<number>((resolve) => child.once("close", (exit) => resolve(exit ?? -1)));
+  return { code, stdout, stderr, json: () => JSON.parse(stdout) as Record<string, unknown> };
+}
+
+/** A workflow's folder of the files given; `config.yaml` enables the API unless the test writes its own. */
+export async function aFolder(files: Record<string, string>): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "treadle-folder-"));
+  const all = { "config.yaml": "triggers:\n  api: { enabled: true }\n", ...files };
+  for (const [name, content] of Object.entries(all)) await writeFile(join(folder, name), content);
+  return folder;
+}

@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { chmod, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { Agent, type Dispatcher, request } from "undici";
+import type { ReadyFile } from "../../src/ready-file.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+/** The first start of a data folder builds the packages of `sales-report`. */
+const START_MAX_MS = 600_000;
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Record<string, unknown>;
+  readonly text: string;
+}
+
+export interface TestService {
+  readonly ready: ReadyFile;
+  readonly child: ChildProcess;
+  readonly startMs: number;
+  /** Everything it printed so far. */
+  output(): string;
+  call(path: string, options?: Omit<Partial<Dispatcher.RequestOptions>, "path">): Promise<Answer>;
+  /** Executes an example with JSON inputs. */
+  execute(example: string, inputs: object): Promise<Answer>;
+  /** Sends a signal and waits for the end; answers how long that took. */
+  stop(signal?: NodeJS.Signals): Promise<number>;
+}
+
+/** A folder for data whose parents everybody can pass, as a user's would be. The caller removes it. */
+export async function aDataDir(): Promise<{ dataDir: string; remove: () => Promise<void> }> {
+  const parent = await mkdtemp(join(tmpdir(), "treadle-e2e-"));
+  await chmod(parent, 0o755);
+  return { dataDir: join(parent, "data"), remove: () => rm(parent, { recursive: true, force: true }) };
+}
+
+/** Starts the service as a user does, in a process of its own, and waits for its `ready.json`. */
+export async function startService(options: { dataDir: string; env?: Record<string, string> }): Promise<TestService> {
+  const startedAt = performance.now();
+  const child = spawn(process.execPath, [join(ROOT, "bin/treadle"), "start"], {
+    cwd: ROOT,
+    env: { ...process.env, TREADLE_PORT: "0", TREADLE_DATA_DIR: options.dataDir, ...options.env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8");
+    stream.on("data", (text: string) => {
+      output += text;
+    });
+  }
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const ready = await waitUntilReady(child, options.dataDir, () => output);
+  const startMs = performance.now() - startedAt;
+  const agent = new Agent({ connect: { ca: await readFile(ready.caFile, "utf8") }, headersTimeout: 0, bodyTimeout: 0 });
+
+  const call: TestService["call"] = async (path, given = {}) => {
+    const url = path.startsWith("https:") ? path : `${ready.apiUrl}${path}`;
+    const answer = await request(url, { ...given, dispatcher: agent });
+    const text = await answer.body.text();
+    const isJson = String(answer.headers["content-type"] ?? "").includes("application/json");
+    const body = isJson ? (JSON.parse(text) as Record<string, unknown>) : {};
+    return { status: answer.statusCode, headers: answer.headers, body, text };
+  };
+  return {
+    ready,
+    child,
+    startMs,
+    output: () => output,
+    call,
+    execute(example, inputs) {
+      const { workflowId, apiKey } = exampleOf(ready, example);
+      return call(`/workflows/${workflowId}/execute`, {
+        method: "POST",
+        headers: { "x-api-key": apiKey, "content-type": "application/json" },
+        body: JSON.stringify(inputs),
+      });
+    },
+    async stop(signal = "SIGTERM") {
+      const before = performance.now();
+      child.kill(signal);
+      await ended;
+      const tookMs = performance.now() - before;
+      await agent.destroy();
+      return tookMs;
+    },
+  };
+}
+
+export function exampleOf(ready: ReadyFile, name: string): { workflowId: string; apiKey: string } {
+  const workflow = ready.workflows[name];
+  if (workflow === undefined) throw new Error(`The example ${name} was not published.`);
+  return workflow;
+}
+
+async function waitUntilReady(child: ChildProcess, dataDir: string, output: () => string): Promise<ReadyFile> {
+  const deadline = Date.now() + START_MAX_MS;
+  while (Date.now() < deadline) {
+    if (child.exitCode !== null) throw new Error(`The service ended with ${child.exitCode} before it was ready:\n${output()}`);
+    const text = await readFile(join(dataDir, "ready.json"), "utf8").catch(() => undefined);
+    const ready = text === undefined ? undefined : (JSON.parse(text) as ReadyFile);
+    if (ready?.pid === child.pid) return ready as ReadyFile;
+    await sleep(50);
+  }
+  throw new Error(`The service was not ready in time:\n${output()}`);
+}
+
+/** The processes below a process, itself included, that are still there. */
+export async function listTree(root: number): Promise<number[]> {
+  const parents = new Map<number, number>();
+  for (const entry of await readdir("/proc")) {
+    if (!/^\d+$/.test(entry)) continue;
+    const stat = await readFile(`/proc/${entry}/stat`, "utf8").catch(() => undefined);
+    if (stat !== undefined) parents.set(Number(entry), Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]));
+  }
+  const found = [root];
+  for (const pid of found) for (const [child, parent] of parents) if (parent === pid) found.push(child);
+  return found;
+}
+
+export async function isAlive(pid: number): Promise<boolean> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
+  return stat !== undefined && !/\) Z /.test(stat);
+}
