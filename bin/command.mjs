@@ -1,0 +1,52 @@
+import { realpathSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { prepareCheckout } from "./setup.mjs";
+
+const checkout = realpathSync(dirname(dirname(fileURLToPath(import.meta.url))));
+const { env } = process;
+
+/** Progress is for people: standard error, so that standard output holds the answer alone. */
+const report = (line) => void process.stderr.write(`${line}\n`);
+
+/** Runs one command and sets the exit code. Whatever goes wrong before the command can answer is told in words. */
+export async function runCommandLine(argv) {
+  try {
+    await prepareCheckout({ checkout, env, report });
+    // One data folder for a checkout, wherever in it a command is typed.
+    env.TREADLE_DATA_DIR ||= join(checkout, ".treadle");
+    const { runCli } = await import("../dist/src/cli/main.js");
+    const io = { env, stdout: process.stdout, stderr: process.stderr, cwd: process.cwd() };
+    process.exitCode = await runCli(argv, io, { start, checkMachine });
+  } catch (error) {
+    report(describe(error));
+    process.exitCode = 1;
+  }
+}
+
+/** `start`: prepares the machine, as root where that is who we are, and becomes the service. Resolves when it has stopped. */
+async function start({ port, dataDir }) {
+  if (port !== undefined) env.TREADLE_PORT = String(port);
+  if (dataDir !== undefined) env.TREADLE_DATA_DIR = dataDir;
+  const { loadSettings } = await import("../dist/src/config.js");
+  const settings = loadSettings(env);
+  const { prepareMachine } = await import("../dist/src/setup/machine.js");
+  const machine = await prepareMachine({ env, settings, checkout, report });
+  const { runStart } = await import("../dist/src/start.js");
+  await runStart({ env: machine.env, settings, machine, examplesDir: join(checkout, "examples"), report });
+  return 0;
+}
+
+async function checkMachine(dataDir) {
+  const { loadSettings } = await import("../dist/src/config.js");
+  const { inspectMachine } = await import("../dist/src/setup/inspection.js");
+  return inspectMachine({ env, settings: loadSettings(env), dataDir });
+}
+
+/** The words of an error that we threw for people; the whole story of one that is a fault in the program. */
+function describe(error) {
+  if (!(error instanceof Error)) return String(error);
+  const isFault = error instanceof TypeError || error instanceof ReferenceError || env.TREADLE_LOG_LEVEL === "debug";
+  const words = isFault ? (error.stack ?? error.message) : error.message;
+  return error.cause instanceof Error ? `${words}\n  because: ${describe(error.cause)}` : words;
+}

@@ -1,0 +1,78 @@
+import { chmod, lchown, lstat, mkdir, readdir, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { RunAs } from "./servers/child.ts";
+import { DATA_VERSION, VERSION_FILE } from "./data-dir.ts";
+
+/**
+ * What is in a data folder. All of it belongs to the service's user. A mode with others' `x` lets the unprivileged user
+ * pass to what is its own or readable to it in there, by exact name; 0700 keeps secrets and stored files from it.
+ */
+const FOLDERS = {
+  /** Master key, sign-in, operator token. */
+  keys: 0o700,
+  /** Certificate, and its key with mode 0600. */
+  tls: 0o755,
+  /** Stored inputs and outputs. */
+  storage: 0o700,
+  /** Outputs that wait for storage; the programs' own folders in it. */
+  spool: 0o711,
+  /** The files of commits, as sandboxes see them. */
+  commits: 0o711,
+  /** Python environments. */
+  environments: 0o711,
+  /** What is made anew at every start, or copied to where the unprivileged user can execute it. */
+  runtime: 0o711,
+  logs: 0o700,
+} as const;
+
+/** Made by their servers, which own what is in them: only the folder itself follows the service's user. */
+const SERVER_FOLDERS = ["postgres", "temporal"];
+
+export type DataPaths = Readonly<Record<keyof typeof FOLDERS | "runner", string>>;
+
+/**
+ * Makes the folders of a data folder that `prepareDataDir` has found, and gives them their owner and modes. When the
+ * service was another user at the last start (only root can change that), everything of its own is handed over.
+ */
+export async function layOutDataDir(dir: string, owner: RunAs): Promise<DataPaths> {
+  const isRoot = process.getuid?.() === 0;
+  const version = join(dir, VERSION_FILE);
+  await writeFile(`${version}.tmp`, `${DATA_VERSION}\n`);
+  await rename(`${version}.tmp`, version);
+  for (const [name, mode] of Object.entries(FOLDERS)) {
+    const path = join(dir, name);
+    await mkdir(path, { recursive: true, mode });
+    if (isRoot && (await lstat(path)).uid !== owner.uid) await handOver(path, owner);
+    await chmod(path, mode);
+  }
+  if (isRoot) {
+    for (const name of SERVER_FOLDERS) await handOverTop(join(dir, name), owner);
+    await handOverFiles(dir, owner);
+  }
+  const names = Object.keys(FOLDERS) as (keyof typeof FOLDERS)[];
+  const paths = Object.fromEntries(names.map((name) => [name, join(dir, name)])) as Record<keyof typeof FOLDERS, string>;
+  return { ...paths, runner: join(paths.runtime, "runner") };
+}
+
+/** Gives a folder and all that is in it to the service's user. Links are handed over themselves, never what they point to. */
+export async function handOver(path: string, owner: RunAs): Promise<void> {
+  await lchown(path, owner.uid, owner.gid);
+  if (!(await lstat(path)).isDirectory()) return;
+  for (const name of await readdir(path)) await handOver(join(path, name), owner);
+}
+
+async function handOverTop(folder: string, owner: RunAs): Promise<void> {
+  const found = await lstat(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT") throw error;
+    return undefined;
+  });
+  if (found === undefined || !found.isDirectory() || found.uid === owner.uid) return;
+  await lchown(folder, owner.uid, owner.gid);
+  await handOverFiles(folder, owner);
+}
+
+async function handOverFiles(folder: string, owner: RunAs): Promise<void> {
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    if (entry.isFile()) await lchown(join(folder, entry.name), owner.uid, owner.gid);
+  }
+}

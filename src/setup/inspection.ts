@@ -1,0 +1,57 @@
+import { stat, statfs } from "node:fs/promises";
+import type { Settings } from "../config.ts";
+import { findPython } from "./python.ts";
+import { type RunCommand, runCommand } from "./servers/command.ts";
+import { prepareTools } from "./tools.ts";
+import { findServiceUser } from "./user.ts";
+import { probeUserNamespaces } from "./user-namespaces.ts";
+
+/** One thing of the machine: `message` says what was found and, when it is not good, what to do. */
+export interface MachineCheck {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly message: string;
+}
+
+/** Looks at what the service needs of this machine, as the user that programs would run as. Changes and installs nothing. */
+export async function inspectMachine(deps: {
+  env: Readonly<Record<string, string | undefined>>;
+  settings: Settings;
+  dataDir: string;
+  run?: RunCommand;
+}): Promise<MachineCheck[]> {
+  const { settings, dataDir } = deps;
+  const run = deps.run ?? runCommand;
+  const isRoot = process.getuid?.() === 0;
+  const runAs = isRoot ? await findServiceUser(run) : undefined;
+  const common = { env: deps.env, isRoot, mayInstall: false, runAs, report: () => {}, run };
+  return [
+    { name: "node", ok: true, message: process.versions.node },
+    await findPython(common).then(
+      (python) => ({ name: "python", ok: true, message: `${python.version} (${python.path})` }),
+      (error: Error) => ({ name: "python", ok: false, message: error.message }),
+    ),
+    ...(settings.TREADLE_ISOLATION === "none" ? [isolationOff] : await inspectSandboxing(common)),
+    await inspectDataDir(dataDir),
+  ];
+}
+
+const isolationOff: MachineCheck = { name: "isolation", ok: true, message: "off (TREADLE_ISOLATION=none): run your own code only" };
+
+async function inspectSandboxing(common: Parameters<typeof prepareTools>[0]): Promise<MachineCheck[]> {
+  const { found, problems } = await prepareTools(common);
+  const tool = found.bwrap;
+  if (tool === undefined) return [{ name: "bubblewrap", ok: false, message: problems.join(" ") }];
+  const refusal = await probeUserNamespaces({ bwrapPath: tool.path, runAs: common.runAs, run: common.run });
+  return [
+    { name: "bubblewrap", ok: true, message: `${tool.version} (${tool.path})` },
+    { name: "isolation", ok: refusal === undefined, message: refusal ?? `a sandbox can be made${common.runAs === undefined ? "" : ` by user ${common.runAs.uid}`}` },
+  ];
+}
+
+async function inspectDataDir(dataDir: string): Promise<MachineCheck> {
+  const there = await stat(dataDir).catch(() => undefined);
+  if (there === undefined) return { name: "data", ok: true, message: `${dataDir} is made at the first start` };
+  const { bavail, bsize } = await statfs(dataDir);
+  return { name: "data", ok: true, message: `${dataDir}, ${((bavail * bsize) / 1e9).toFixed(1)} GB free` };
+}

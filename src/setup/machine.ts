@@ -1,0 +1,157 @@
+import { homedir, hostname } from "node:os";
+import { resolve } from "node:path";
+import type { Python } from "../../activities/environments/lock.ts";
+import { collectPackageSettings } from "../../activities/environments/package-settings.ts";
+import type { Settings } from "../config.ts";
+import { type Certificate, ensureCertificate, readGivenCertificate } from "./certificate.ts";
+import { prepareDataDir } from "./data-dir.ts";
+import { type DataPaths, handOver, layOutDataDir } from "./data-folders.ts";
+import { claimInstance } from "./instance-lock.ts";
+import { findPython } from "./python.ts";
+import type { RunAs } from "./servers/child.ts";
+import { type RunCommand, runCommand } from "./servers/command.ts";
+import { findCacheDir } from "./servers/temporal-cache.ts";
+import { fetchTemporalAhead } from "./temporal-ahead.ts";
+import { prepareTools } from "./tools.ts";
+import { canServe, dropPrivileges, prepareServiceUser, type ServiceUser } from "./user.ts";
+import { probeUserNamespaces } from "./user-namespaces.ts";
+import { findUv } from "./uv.ts";
+
+/** What the service finds prepared: everything that needs root, a package manager or the network is done. */
+export interface Machine {
+  /** For the servers: the environment we were started with, and what was found out on its behalf. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Without links. */
+  readonly dataDir: string;
+  readonly paths: DataPaths;
+  /** Downloads and builds that outlive a checkout. */
+  readonly cacheDir: string;
+  /** Whom servers and sandboxes run as; undefined when that is who we are. */
+  readonly runAs: RunAs | undefined;
+  readonly python: Python;
+  readonly uv: { readonly path: string } | undefined;
+  readonly bwrapPath: string;
+  /** Why sandboxes cannot be made here, each with what to do; empty when they can, or are not wanted. */
+  readonly problems: readonly string[];
+  readonly certificate: Certificate;
+  /** Where packages come from: variables and configuration files of the user that started us. May hold credentials. */
+  readonly packageSettings: Readonly<Record<string, string>>;
+  /** Gives the data folder up for the next service. */
+  release(): Promise<void>;
+}
+
+/**
+ * Prepares this machine for one service on one data folder, in an order in which nothing is changed before it is known
+ * to be ours: user, data folder, lock, Python, sandbox tools, uv, certificate. Started as root, the process itself then
+ * becomes the unprivileged user for good, if that user can read the checkout; otherwise it stays root, and `runAs` says
+ * whom its children must be. `env` is changed only by the former.
+ */
+export async function prepareMachine(deps: {
+  env: Record<string, string | undefined>;
+  settings: Settings;
+  checkout: string;
+  report: (line: string) => void;
+  run?: RunCommand;
+}): Promise<Machine> {
+  const { env, settings, checkout, report } = deps;
+  const run = deps.run ?? runCommand;
+  const isRoot = process.getuid?.() === 0;
+  const user = await prepareServiceUser({ isRoot, report, run });
+  const becomes = user !== undefined && (await canServe(checkout, user, keyFilesOf(settings), run)) ? user : undefined;
+  const owner = becomes ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+
+  const wanted = resolve(settings.TREADLE_DATA_DIR);
+  const dataDir = await prepareDataDir({ wanted, traveller: user, owner, report });
+  const release = await claimInstance(dataDir);
+  try {
+    const paths = await layOutDataDir(dataDir, owner);
+    const { temporal, ...found } = await findParts({ env, settings, paths, user, becomes, report, run });
+    const machine = { ...found, dataDir, paths, release };
+    if (becomes === undefined) {
+      if (user !== undefined) report(explainRoot(user, checkout));
+      return { ...machine, env, runAs: user === undefined ? undefined : { uid: user.uid, gid: user.gid } };
+    }
+    for (const path of [paths.tls, paths.runtime]) await handOver(path, becomes); // root has made files in them since
+    report(`Started as root; the service itself runs as ${becomes.name} (uid ${becomes.uid}) from here on.`);
+    dropPrivileges(becomes, { identity: process, env, home: paths.runtime });
+    return { ...machine, cacheDir: paths.runtime, env: temporal === undefined ? env : { ...env, TEMPORAL_CLI_PATH: temporal }, runAs: undefined };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+/** What is looked for, and may be fetched, all at once: nothing of it needs another's result, and a start should be short. */
+async function findParts(deps: {
+  env: Readonly<Record<string, string | undefined>>;
+  settings: Settings;
+  paths: DataPaths;
+  user: ServiceUser | undefined;
+  becomes: ServiceUser | undefined;
+  report: (line: string) => void;
+  run: RunCommand;
+}) {
+  const { env, settings, paths, user, becomes, report, run } = deps;
+  const isRoot = process.getuid?.() === 0;
+  const cacheDir = findCacheDir(env);
+  const common = { env, isRoot, mayInstall: settings.TREADLE_INSTALL !== "never", runAs: user, report, run };
+  const ahead = { env, cacheDir, runtimeDir: paths.runtime, report, run };
+  const giveUp = new AbortController();
+
+  const findPythonAndUv = async () => {
+    const python = await findPython(common);
+    const uv = await findUv({ ...common, cacheDir, runtimeDir: paths.runtime, pythonPath: python.path, now: Date.now });
+    return { python, uv };
+  };
+  const parts = [
+    findPythonAndUv(),
+    prepareSandboxing(settings, common),
+    prepareCertificate(settings, paths.tls),
+    readPackageSettings(env),
+    becomes === undefined ? undefined : fetchTemporalAhead({ ...ahead, user: becomes, signal: giveUp.signal }),
+  ] as const;
+  try {
+    const [{ python, uv }, { bwrapPath, problems }, certificate, packageSettings, temporal] = await Promise.all(parts);
+    return { cacheDir, python, uv, bwrapPath, problems, certificate, packageSettings, temporal };
+  } catch (error) {
+    giveUp.abort(); // a build of Temporal takes minutes
+    await Promise.allSettled(parts);
+    throw error;
+  }
+}
+
+/** What the service reads after it has become another user, and could not if only root may. */
+function keyFilesOf({ TREADLE_MASTER_KEY_FILE: file }: Settings): string[] {
+  return file === undefined ? [] : [resolve(file)];
+}
+
+/** bubblewrap, and whether it works here. Problems are reported and handed on: `/readyz` and `doctor` tell them, too. */
+async function prepareSandboxing(
+  settings: Settings,
+  common: Parameters<typeof prepareTools>[0],
+): Promise<{ bwrapPath: string; problems: readonly string[] }> {
+  if (settings.TREADLE_ISOLATION === "none") return { bwrapPath: "bwrap", problems: [] };
+  const { found, problems } = await prepareTools(common);
+  const bwrapPath = found.bwrap?.path;
+  const refusal = bwrapPath === undefined ? undefined : await probeUserNamespaces({ bwrapPath, runAs: common.runAs, run: common.run });
+  const all = refusal === undefined ? problems : [...problems, refusal];
+  for (const problem of all) common.report(problem);
+  return { bwrapPath: bwrapPath ?? "bwrap", problems: all };
+}
+
+async function prepareCertificate(settings: Settings, dir: string): Promise<Certificate> {
+  const given = await readGivenCertificate({ certFile: settings.TREADLE_TLS_CERT, keyFile: settings.TREADLE_TLS_KEY, now: Date.now });
+  if (given !== undefined) return given;
+  const publicHost = settings.TREADLE_PUBLIC_URL === undefined ? [] : [new URL(settings.TREADLE_PUBLIC_URL).hostname.replace(/^\[|\]$/g, "")];
+  return ensureCertificate({ dir, hostNames: [hostname(), settings.TREADLE_HOST, ...publicHost], now: Date.now });
+}
+
+/** Read now: root's own configuration cannot be read any more when the service has become another user. */
+async function readPackageSettings(env: Readonly<Record<string, string | undefined>>): Promise<Record<string, string>> {
+  const settings = await collectPackageSettings(env, env.HOME || homedir());
+  return Object.fromEntries(Object.entries(settings).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+function explainRoot(user: ServiceUser, checkout: string): string {
+  return `Started as root, and ${user.name} cannot read ${checkout}: the service stays root; PostgreSQL, Temporal and every program run as ${user.name} (uid ${user.uid}).`;
+}

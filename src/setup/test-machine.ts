@@ -1,0 +1,49 @@
+import { tmpdir } from "node:os";
+import { mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { findPython } from "./python.ts";
+import { runCommand } from "./servers/command.ts";
+import { resolveTemporalBinary } from "./servers/temporal-binary.ts";
+import { findCacheDir } from "./servers/temporal-cache.ts";
+import { prepareTools } from "./tools.ts";
+import { prepareServiceUser } from "./user.ts";
+import { probeUserNamespaces } from "./user-namespaces.ts";
+import { findUv } from "./uv.ts";
+
+/**
+ * Gets what the tests need of this machine, in the way the service does: the unprivileged user, Python, bubblewrap, uv,
+ * and Temporal's server in the cache. Answers what could not be had; the tests that need it then fail and say so.
+ */
+export async function prepareTestMachine(deps: {
+  env: Readonly<Record<string, string | undefined>>;
+  report: (line: string) => void;
+}): Promise<string[]> {
+  const { env, report } = deps;
+  const problems: string[] = [];
+  const attempt = async <T>(work: () => Promise<T>): Promise<T | undefined> =>
+    work().catch((error: Error) => {
+      problems.push(error.message);
+      return undefined;
+    });
+  const run = runCommand;
+  const isRoot = process.getuid?.() === 0;
+  const runAs = await attempt(() => prepareServiceUser({ isRoot, report, run }));
+  const common = { env, isRoot, mayInstall: env.TREADLE_INSTALL !== "never", runAs, report, run };
+  const cacheDir = findCacheDir(env);
+
+  const python = await attempt(() => findPython(common));
+  const tools = await prepareTools(common);
+  problems.push(...tools.problems);
+  const bwrapPath = tools.found.bwrap?.path;
+  if (bwrapPath !== undefined) {
+    const refusal = await probeUserNamespaces({ bwrapPath, runAs, run });
+    if (refusal !== undefined) problems.push(refusal);
+  }
+  if (python !== undefined) {
+    const runtimeDir = await mkdtemp(join(tmpdir(), "treadle-uv-"));
+    await attempt(() => findUv({ ...common, cacheDir, runtimeDir, runAs: undefined, pythonPath: python.path, now: Date.now }));
+    await rm(runtimeDir, { recursive: true, force: true });
+  }
+  await attempt(() => resolveTemporalBinary({ env, cacheDir, report, fetch, run }));
+  return problems;
+}
