@@ -1,0 +1,60 @@
+import type { ErrorRequestHandler, RequestHandler, Response } from "express";
+import type { Log } from "../log.ts";
+import { ApiError, toApiError } from "./errors.ts";
+
+/** The id under which a request is found in the log. */
+export function requestIdOf(response: Response): string {
+  return String(response.getHeader("X-Request-Id"));
+}
+
+/** Answers whatever no route knew. */
+export const answerUnknownPath: RequestHandler = (request) => {
+  throw new ApiError(
+    "not_found",
+    `There is nothing at this address for ${request.method}. docs/api.md lists the routes.`,
+  );
+};
+
+/** Answers the methods that a known path does not have. */
+export function refuseMethod(...allowed: readonly string[]): RequestHandler {
+  return (request) => {
+    throw new ApiError(
+      "method_not_allowed",
+      `${request.method} is not possible here; ${allowed.join(", ")} is.`,
+      {},
+      { Allow: allowed.join(", ") },
+    );
+  };
+}
+
+/** The one place where a thrown value becomes an answer. What nobody expected is logged in full and answered without detail. */
+export function answerErrors(log: Log): ErrorRequestHandler {
+  return (error: unknown, request, response, _next) => {
+    const known = toApiError(error);
+    const requestId = requestIdOf(response);
+    // The caller is gone, or has part of an answer already: nothing can be said any more.
+    if (response.headersSent || request.socket.destroyed) {
+      if (known === undefined && !isDisconnect(error))
+        log.error({ event: "request.failed", requestId, error }, "A request failed after its answer had begun.");
+      return void response.destroy();
+    }
+    if (known === undefined) log.error({ event: "request.failed", requestId, error }, "A request failed.");
+    const answer =
+      known ??
+      new ApiError("internal", `Something went wrong on our side. It was recorded as ${requestId}.`, { requestId });
+    // A route that failed late has perhaps said what its answer would have been.
+    for (const name of ["Content-Type", "Content-Length", "Content-Range", "Content-Disposition", "ETag"])
+      response.removeHeader(name);
+    response.status(answer.status).set(answer.headers).json(answer.toBody());
+  };
+}
+
+function isDisconnect(error: unknown): boolean {
+  return [
+    "ERR_STREAM_PREMATURE_CLOSE",
+    "ECONNRESET",
+    "EPIPE",
+    "ERR_STREAM_DESTROYED",
+    "ERR_STREAM_UNABLE_TO_PIPE",
+  ].includes(String((error as { code?: unknown } | null)?.code));
+}

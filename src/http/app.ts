@@ -1,0 +1,86 @@
+import { randomBytes } from "node:crypto";
+import express, { type Express, type RequestHandler } from "express";
+import helmet from "helmet";
+import type { Log } from "../log.ts";
+import { answerErrors, answerUnknownPath, refuseMethod, requestIdOf } from "./answers.ts";
+import type { AppDeps } from "./deps.ts";
+import { ApiError } from "./errors.ts";
+import { createExecuteRoute } from "./execute.ts";
+import { createRunLogRoutes } from "./executions.ts";
+import { createHealthRoutes } from "./health.ts";
+import { refuseForeignOrigin } from "./same-origin.ts";
+import { createSessionRoutes } from "./sessions.ts";
+
+/** The whole HTTP interface, not listening yet. Read it from top to bottom: that is the way of a request. */
+export function createApp(deps: AppDeps): Express {
+  const app = express();
+  app.disable("x-powered-by").disable("etag");
+  app.set("trust proxy", deps.trustProxy ? 1 : false);
+  app.set("query parser", "simple");
+
+  app.use(nameRequest);
+  app.use(logRequests(deps.log));
+  app.use(secureHeaders(deps));
+  app.use(demandHost);
+  app.use(createHealthRoutes(deps));
+
+  const api = express.Router();
+  api.use(keepOutOfCaches, refuseForeignOrigin);
+  api.route("/workflows/:workflowId/execute").post(createExecuteRoute(deps)).all(refuseMethod("POST"));
+  api.use(createRunLogRoutes(deps));
+  api.use(createSessionRoutes(deps));
+  for (const router of deps.routers) api.use(router);
+  app.use("/api", api);
+
+  app.use(answerUnknownPath);
+  app.use(answerErrors(deps.log));
+  return app;
+}
+
+const nameRequest: RequestHandler = (_request, response, next) => {
+  response.set("X-Request-Id", `req_${randomBytes(10).toString("hex")}`);
+  next();
+};
+
+/** One line a request, with the route's pattern (below /api) for the address: addresses hold names of people's files. */
+function logRequests(log: Log): RequestHandler {
+  return (request, response, next) => {
+    const since = performance.now();
+    response.once("close", () => {
+      const route = request.route as { path?: string } | undefined;
+      log.info({
+        event: "request.completed",
+        requestId: requestIdOf(response),
+        method: request.method,
+        route: route?.path,
+        status: response.statusCode,
+        answered: response.writableFinished,
+        ms: Math.round(performance.now() - since),
+      });
+    });
+    next();
+  };
+}
+
+/** Answers are data: nothing in them may run, be framed, or be taken for another type. */
+function secureHeaders(deps: Pick<AppDeps, "strictTransport" | "trustProxy">): RequestHandler {
+  return helmet({
+    contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+    // With a self-signed certificate it would lock browsers out for a year.
+    strictTransportSecurity:
+      deps.strictTransport === true || deps.trustProxy ? { maxAge: 31_536_000, includeSubDomains: false } : false,
+    xFrameOptions: { action: "deny" },
+  });
+}
+
+const demandHost: RequestHandler = (request, _response, next) => {
+  if (request.httpVersion === "1.1" && request.headers.host === undefined)
+    throw new ApiError("invalid_request", "The request names no host. Send the Host header once.");
+  next();
+};
+
+/** Keys, results and balances are for the caller alone. Routes whose answers may be kept say so themselves. */
+const keepOutOfCaches: RequestHandler = (_request, response, next) => {
+  response.set("Cache-Control", "no-store");
+  next();
+};

@@ -1,0 +1,85 @@
+import type { Request } from "express";
+import { findExecutionAccess, findTarget, type Target } from "../../db/commits.ts";
+import type { Db } from "../../db/connect.ts";
+import { type ExecutionRecord, findExecution } from "../../db/executions.ts";
+import { type CommitId, type ExecutionId, isExecutionId, isWorkflowId, type WorkflowId } from "../../domain/ids.ts";
+import type { Manifest } from "../../domain/manifest/manifest.ts";
+import { hashApiKey } from "../keys/api-key.ts";
+import { ApiError } from "./errors.ts";
+import { findSignedIn } from "./sessions.ts";
+
+/** A workflow that may be executed by this request, at its latest commit. */
+export interface Authenticated {
+  readonly workflowId: WorkflowId;
+  readonly commitId: CommitId;
+  readonly manifest: Manifest;
+  readonly accountId: Target["accountId"];
+  /** Micro-credits that are not reserved. Advice: the reservation decides. */
+  readonly available: bigint;
+}
+
+/**
+ * Key to workflow, latest commit and balance, in one statement that costs the same whether the workflow exists or not.
+ * Without a key: 401. With one: 404 for a workflow that is unknown or has no commit, 401 for a key that is not its own,
+ * 403 when it may not be started this way.
+ */
+export async function authenticate(db: Db, request: Request): Promise<Authenticated> {
+  const keyHash = hashApiKey(demandKey(request));
+  const { workflowId } = request.params;
+  const target =
+    typeof workflowId === "string" && isWorkflowId(workflowId) ? await findTarget(db, workflowId, keyHash) : undefined;
+  if (target === undefined)
+    throw new ApiError(
+      "workflow_not_found",
+      "There is no workflow with this id. Copy the address from the workflow's API tab.",
+    );
+  if (target.commitId === null)
+    throw new ApiError("workflow_not_found", "This workflow has no committed version yet. Commit one, then call it.");
+  if (!target.keyValid) throw unauthorized();
+  const manifest = target.manifest as Manifest;
+  if (manifest.triggers.api?.enabled !== true) {
+    throw new ApiError(
+      "api_trigger_disabled",
+      "The API trigger of this workflow is not enabled. Set triggers.api.enabled to true in its config.yaml and commit.",
+    );
+  }
+  const { accountId, available, commitId } = target;
+  return { workflowId: workflowId as WorkflowId, commitId, manifest, accountId, available };
+}
+
+/**
+ * The execution of the path and who asks: by the key of its workflow, or by a session of the account that owns it. An
+ * unknown one is 404, a foreign key 401, a foreign session 404: it must not learn that the execution exists.
+ */
+export async function authorizeExecution(
+  db: Db,
+  request: Request,
+): Promise<{ execution: ExecutionRecord; caller: string }> {
+  const { executionId } = request.params;
+  const known = typeof executionId === "string" && isExecutionId(executionId);
+  const key = request.get("x-api-key");
+  const user = key === undefined ? await findSignedIn(db, request) : undefined;
+  if (key === undefined && user === undefined) throw unauthorized();
+  const access = known ? await findExecutionAccess(db, executionId, hashApiKey(key ?? "")) : undefined;
+  if (access === undefined) throw unknownExecution();
+  if (user !== undefined && user.accountId !== access.accountId) throw unknownExecution();
+  if (user === undefined && !access.keyValid) throw unauthorized();
+  const execution = await findExecution(db, executionId as ExecutionId);
+  if (execution === undefined) throw unknownExecution();
+  return { execution, caller: user === undefined ? "API key" : user.email };
+}
+
+function demandKey(request: Request): string {
+  const key = request.get("x-api-key");
+  if (key === undefined || key === "") throw unauthorized();
+  return key;
+}
+
+function unauthorized(): ApiError {
+  const message = "The API key is invalid or missing. Send the workflow's own key in the header x-api-key.";
+  return new ApiError("unauthorized", message, {}, { "WWW-Authenticate": "ApiKey" });
+}
+
+function unknownExecution(): ApiError {
+  return new ApiError("not_found", "There is no execution with this id.");
+}

@@ -1,0 +1,77 @@
+import type { Readable } from "node:stream";
+import type { Router } from "express";
+import type { Storage } from "../../activities/storage/storage.ts";
+import type { Db } from "../../db/connect.ts";
+import type { Prices } from "../../domain/credits.ts";
+import type { Trigger } from "../../domain/execution.ts";
+import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
+import type { SecretBox } from "../keys/secret-box.ts";
+import type { Log } from "../log.ts";
+
+/** Executions as the HTTP room sees them. */
+export interface Executions {
+  /** Starts a recorded execution. When it throws, it is unknown whether the execution was started. */
+  start(input: {
+    readonly executionId: ExecutionId;
+    readonly workflowId: WorkflowId;
+    readonly commitId: CommitId;
+    readonly accountId: AccountId;
+    readonly trigger: Trigger;
+    readonly timeoutSeconds: number;
+    readonly attemptsMax: number;
+    readonly workflowName: string;
+  }): Promise<void>;
+  /** True when the execution ended within the time. May be asked before the execution is started. */
+  waitForEnd(executionId: ExecutionId, timeoutMs: number): Promise<boolean>;
+  /** Stops the program; `by` says who asked, for the record. */
+  cancel(executionId: ExecutionId, by: string): Promise<void>;
+  capacity(): { readonly accepting: boolean; readonly retryAfterSeconds: number };
+}
+
+/** Bounds of one request. */
+export interface HttpLimits {
+  /** Of a JSON body, and of all text parts of a multipart body together. */
+  readonly jsonBytesMax: number;
+  readonly fileBytesMax: number;
+  readonly requestBytesMax: number;
+  readonly filesMax: number;
+}
+
+/** The limits of design section 15. */
+export const DEFAULT_HTTP_LIMITS: HttpLimits = {
+  jsonBytesMax: 1_048_576,
+  fileBytesMax: 2 * 1024 ** 3,
+  requestBytesMax: 4 * 1024 ** 3,
+  filesMax: 100,
+};
+
+export interface Readiness {
+  readonly ready: boolean;
+  readonly checks: Readonly<Record<string, { readonly ok: boolean; readonly message: string }>>;
+}
+
+export interface AppDeps {
+  readonly db: Db;
+  readonly storage: Storage;
+  readonly executions: Executions;
+  readonly secretBox: SecretBox;
+  readonly prices: Prices;
+  /** `https://host:port/api`: what file addresses begin with. Asked late, because the port may be chosen late. */
+  readonly apiUrl: () => string;
+  readonly limits: HttpLimits;
+  readonly waitMaxSeconds: number;
+  readonly processId: string;
+  /** Whom to ask for credits; named in the answers. */
+  readonly contact: string | undefined;
+  readonly trustProxy: boolean;
+  /** Browsers are told to insist on HTTPS: only right with a certificate that they accept. */
+  readonly strictTransport?: boolean;
+  readonly readiness: () => Promise<Readiness>;
+  /** Prometheus' text format. */
+  readonly metrics?: () => Promise<string>;
+  /** Other routes under /api, before the answer to unknown paths. */
+  readonly routers: readonly Router[];
+  /** The log of an execution that is still going, as NDJSON, where this process has it. */
+  readonly liveLog?: (executionId: ExecutionId) => Promise<Readable | undefined>;
+  readonly log: Log;
+}

@@ -1,0 +1,63 @@
+import type { ExecutionRecord } from "../../db/executions.ts";
+import { toCredits } from "../../domain/credits.ts";
+import { ERROR_TEXT, type ErrorCode } from "../../domain/errors.ts";
+import type { ExecutionState } from "../../domain/execution.ts";
+import type { ExecutionId } from "../../domain/ids.ts";
+
+const MESSAGES: Partial<Record<ExecutionState, string>> = {
+  failed: "The program failed.",
+  timed_out: "The program ran longer than its time-out allows.",
+  out_of_memory: "The program needed more memory than its limit allows.",
+  cancelled: "The execution was cancelled.",
+};
+
+/** What callers are told of an execution. `duration` in seconds, `cost` in credits. */
+export interface Result {
+  readonly status: ExecutionState;
+  readonly executionId: ExecutionId;
+  readonly duration: number;
+  /** Output name to the address of its file. */
+  readonly outputs: Readonly<Record<string, string>>;
+  readonly cost: { readonly compute: number; readonly total: number };
+}
+
+/** The five fields of every result. */
+export function toResult(record: ExecutionRecord, apiUrl: string): Result {
+  return {
+    status: record.state,
+    executionId: record.id,
+    duration: Math.round(record.secondsUsed * 1000) / 1000,
+    outputs: Object.fromEntries(
+      record.outputs.map(({ name, fileName }) => [name, fileUrl(apiUrl, record.id, fileName)]),
+    ),
+    cost: { compute: toCredits(record.chargeCompute), total: toCredits(record.chargeTotal) },
+  };
+}
+
+/** The result, with `error` and `message` before it when the execution did not succeed. */
+export function envelope(
+  record: ExecutionRecord,
+  apiUrl: string,
+): Result | (Result & { error: string; message: string }) {
+  const code = failureCode(record);
+  const result = toResult(record, apiUrl);
+  return code === undefined ? result : { error: ERROR_TEXT[code], message: failureMessage(record), ...result };
+}
+
+export function executionUrl(apiUrl: string, executionId: ExecutionId): string {
+  return `${apiUrl}/run-logs/${executionId}`;
+}
+
+function fileUrl(apiUrl: string, executionId: ExecutionId, fileName: string): string {
+  return `${executionUrl(apiUrl, executionId)}/files/${encodeURIComponent(fileName)}`;
+}
+
+/** Which error an ended execution is to its caller; undefined for a success and for one that has not ended. */
+export function failureCode(record: ExecutionRecord): ErrorCode | undefined {
+  if (record.failure !== null) return record.failure;
+  return ["success", "queued", "running"].includes(record.state) ? undefined : "execution_failed";
+}
+
+export function failureMessage(record: ExecutionRecord): string {
+  return record.message === "" ? (MESSAGES[record.state] ?? "") : record.message;
+}

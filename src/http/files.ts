@@ -1,0 +1,86 @@
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { Request, Response } from "express";
+import { NoSuchObjectError, type Storage } from "../../activities/storage/storage.ts";
+import type { Db } from "../../db/connect.ts";
+import { findOutputFile } from "../../db/executions.ts";
+import type { StoredFile } from "../../domain/execution.ts";
+import { isStorable } from "../../domain/manifest/json-values.ts";
+import { authorizeExecution } from "./authenticate.ts";
+import { type ByteRange, matchesTag, parseRange } from "./byte-range.ts";
+import { contentDisposition } from "./content-disposition.ts";
+import { ApiError } from "./errors.ts";
+
+/** What a browser may show in our origin: nothing in it can run. Everything else is downloaded. */
+const SHOWN_INLINE =
+  /^(?:text\/(?:plain|csv|markdown)|application\/(?:json|pdf)|image\/(?:png|jpeg|gif|webp|avif|bmp)|audio\/[a-z0-9.+-]+|video\/[a-z0-9.+-]+)(?:;|$)/;
+/** A browser's own PDF viewer does not work in a sandbox; it is one itself. */
+const NEEDS_NO_SANDBOX = /^application\/pdf(?:;|$)/;
+
+/** `GET` and `HEAD` of one output file: whole, in part, or not changed. */
+export function createFileRoute(deps: { db: Db; storage: Storage }) {
+  return async (request: Request, response: Response): Promise<void> => {
+    const { execution } = await authorizeExecution(deps.db, request);
+    const { fileName } = request.params;
+    const file =
+      typeof fileName === "string" && isStorable(fileName)
+        ? await findOutputFile(deps.db, execution.id, fileName)
+        : undefined;
+    if (file === undefined)
+      throw new ApiError(
+        "not_found",
+        "This execution has no output file of that name. Its outputs are listed at the execution's own address.",
+      );
+
+    const tag = `"${file.sha256}"`;
+    const caching = { ETag: tag, "Cache-Control": "private, no-cache" };
+    if (matchesTag(request.get("if-none-match"), tag)) return void response.status(304).set(caching).end();
+    const range = chooseRange(request, file, tag);
+    const length = range === undefined ? file.bytes : range.end - range.start + 1;
+    const content =
+      request.method === "HEAD" || length === 0 ? undefined : await openContent(deps.storage, file, range);
+    if (range !== undefined)
+      response.status(206).set("Content-Range", `bytes ${range.start}-${range.end}/${file.bytes}`);
+    response.set({ ...caching, ...safetyHeaders(file), "Accept-Ranges": "bytes", "Content-Length": String(length) });
+    // Not by `set`, which would add a charset of its own choice.
+    response.setHeader("Content-Type", file.contentType);
+    if (content === undefined) response.end();
+    else await pipeline(content, response);
+  };
+}
+
+async function openContent(storage: Storage, file: StoredFile, range: ByteRange | undefined): Promise<Readable> {
+  return storage.get(file.storageKey, range).catch((error: unknown) => {
+    if (!(error instanceof NoSuchObjectError)) throw error;
+    throw new ApiError("not_found", "This file is no longer kept.");
+  });
+}
+
+function chooseRange(request: Request, file: StoredFile, tag: string): ByteRange | undefined {
+  if (request.method === "HEAD") return undefined;
+  const expected = request.get("if-range");
+  if (expected !== undefined && expected.trim() !== tag) return undefined;
+  const range = parseRange(request.get("range"), file.bytes);
+  if (range === "unsatisfiable") {
+    throw new ApiError(
+      "range_not_satisfiable",
+      `The file has ${file.bytes} bytes.`,
+      {},
+      { "Content-Range": `bytes */${file.bytes}` },
+    );
+  }
+  return range === "whole" ? undefined : range;
+}
+
+/** Customers' programs choose the content: it must never act as a page of ours. */
+function safetyHeaders(file: StoredFile): Record<string, string> {
+  const sandbox = NEEDS_NO_SANDBOX.test(file.contentType) ? "" : "; sandbox";
+  return {
+    "Content-Disposition": contentDisposition(
+      SHOWN_INLINE.test(file.contentType) ? "inline" : "attachment",
+      file.fileName,
+    ),
+    "Content-Security-Policy": `default-src 'none'${sandbox}`,
+    "X-Content-Type-Options": "nosniff",
+  };
+}

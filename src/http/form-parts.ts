@@ -1,0 +1,193 @@
+import type { Readable } from "node:stream";
+import type { FileInfo } from "busboy";
+import { TooLargeError } from "../../activities/storage/storage.ts";
+import type { InputProblem } from "../../domain/errors.ts";
+import type { StoredFile } from "../../domain/execution.ts";
+import { safeFileName } from "../../domain/manifest/file-names.ts";
+import type { FileInput, FileListInput, Input, Manifest } from "../../domain/manifest/manifest.ts";
+import { checkUploads, explainSize } from "../../domain/manifest/uploads.ts";
+import { isFileInput } from "../../domain/manifest/values.ts";
+import type { HttpLimits } from "./deps.ts";
+import { ApiError } from "./errors.ts";
+import type { Uploads } from "./uploads.ts";
+
+const CONTENT_TYPE = /^[a-z0-9!#$&^_.+-]{1,100}\/[a-z0-9!#$&^_.+-]{1,100}$/;
+const PARSER_COMPLAINTS = ["Unexpected end of form", "Unexpected end of file", "Malformed part header"];
+const NAMELESS = "A part of the form has no name. Name each part after an input.";
+
+export interface Form {
+  /** The text parts as sent, by name; also those that no input is declared for. */
+  readonly texts: ReadonlyMap<string, string>;
+  readonly files: readonly StoredFile[];
+  /** Names of parts that came as files although no file input is declared for them. Nothing of them was stored. */
+  readonly strayFiles: ReadonlySet<string>;
+  readonly problems: readonly InputProblem[];
+}
+
+interface PartsDeps {
+  readonly manifest: Manifest;
+  readonly uploads: Uploads;
+  readonly limits: HttpLimits;
+  /** Aborted with the reason when going on is pointless. */
+  readonly stop: AbortController;
+}
+
+/** Nothing more is stored once it is certain that the form is refused. */
+interface Verdict {
+  refused: boolean;
+  readonly problems: InputProblem[];
+}
+
+type Inputs = ReadonlyMap<string, Input>;
+
+/** Takes the parts of a form as they come and says in the end what they were. */
+export function collectParts(deps: PartsDeps) {
+  const inputs: Inputs = new Map(deps.manifest.inputs.map((input) => [input.name, input]));
+  const verdict: Verdict = { refused: false, problems: [] };
+  const texts = collectTexts(deps, inputs, verdict);
+  const files = collectFiles(deps, inputs, verdict);
+  let remainder = 0;
+  return {
+    takeText: texts.take,
+    takeFile: files.take,
+    /** Resolves when no file is on its way to storage any more, however it went. */
+    settle: files.settle,
+    /** How much has been read since the form was found to be refused. */
+    countRemainder: (bytes: number): number => (verdict.refused ? (remainder += bytes) : 0),
+    toForm: (): Form => ({ texts: texts.values, ...files.toStored(), problems: verdict.problems }),
+  };
+}
+
+function collectTexts({ limits, stop }: PartsDeps, inputs: Inputs, verdict: Verdict) {
+  const values = new Map<string, string>();
+  let bytes = 0;
+  return {
+    values,
+    take(name: string | undefined, text: string, truncated: boolean): void {
+      bytes += Buffer.byteLength(text);
+      if (truncated || bytes > limits.jsonBytesMax) {
+        const message = `is too long: the text parts of a form are at most ${limits.jsonBytesMax} bytes together. Send large values as files.`;
+        return stop.abort(refuseInput("payload_too_large", name, message));
+      }
+      if (name === undefined) return complain(verdict, "", NAMELESS);
+      const input = inputs.get(name);
+      if (input !== undefined && isFileInput(input))
+        return complain(verdict, name, "is a file. Send it as a part with a file name.");
+      if (values.has(name))
+        return complain(verdict, name, "was given twice. Send it once; a list is one part, JSON text.");
+      verdict.refused ||= input === undefined;
+      values.set(name, text);
+    },
+  };
+}
+
+function collectFiles(deps: PartsDeps, inputs: Inputs, verdict: Verdict) {
+  const { limits, stop } = deps;
+  const stored: StoredFile[] = [];
+  const strayFiles = new Set<string>();
+  const underWay: Promise<void>[] = [];
+  const counts = new Map<string, number>();
+  let count = 0;
+
+  function store(
+    input: FileInput | FileListInput,
+    content: Readable,
+    file: Pick<StoredFile, "name" | "fileName" | "contentType">,
+  ): void {
+    const bytesMax = Math.min(input.bytesMax, limits.fileBytesMax);
+    const place = stored.push({ ...file, storageKey: "", bytes: 0, sha256: "" }) - 1;
+    const storing = deps.uploads.put(content, { bytesMax, signal: stop.signal }).then(
+      (upload) => {
+        stored[place] = { ...file, ...upload };
+      },
+      (error: unknown) => {
+        const tooLarge = error instanceof TooLargeError;
+        stop.abort(
+          tooLarge
+            ? refuseInput("payload_too_large", file.name, explainSize(bytesMax, file.fileName))
+            : explainComplaint(error),
+        );
+      },
+    );
+    underWay.push(storing);
+  }
+
+  return {
+    settle: async (): Promise<void> => void (await Promise.all(underWay)),
+
+    take(name: string | undefined, content: Readable, info: FileInfo): void {
+      content.on("error", () => undefined);
+      count += 1;
+      if (count > limits.filesMax) {
+        return stop.abort(
+          refuseInput("invalid_request", name, `is one file too many: a request carries at most ${limits.filesMax}.`),
+        );
+      }
+      const input = inputs.get(name ?? "");
+      if (name === undefined) complain(verdict, "", NAMELESS);
+      else if (input === undefined || !isFileInput(input)) {
+        verdict.refused = true;
+        strayFiles.add(name);
+      } else {
+        const contentType = CONTENT_TYPE.test(info.mimeType) ? info.mimeType : "application/octet-stream";
+        const file = { name, fileName: (info.filename as string | undefined) ?? "", contentType };
+        const before = counts.get(name) ?? 0;
+        counts.set(name, before + 1);
+        for (const problem of findEarlyProblems(input, file, before)) complain(verdict, name, problem);
+        if (!verdict.refused) return store(input, content, file);
+      }
+      content.resume();
+    },
+
+    toStored: () => ({ strayFiles, files: withSafeNames(stored.filter((file) => !isEmptyChoice(file))) }),
+  };
+}
+
+/** What is wrong with a file before its first byte, so that nothing of it needs to be stored. */
+function findEarlyProblems(
+  input: FileInput | FileListInput,
+  file: { fileName: string; contentType: string },
+  before: number,
+): string[] {
+  if (input.kind === "file" && before === 1) return ["takes one file."];
+  if (input.kind === "file_list" && before === input.filesMax) return [`takes at most ${input.filesMax} files.`];
+  return file.fileName === "" ? [] : checkUploads(input, [{ ...file, bytes: 0 }]);
+}
+
+function complain(verdict: Verdict, input: string, message: string): void {
+  verdict.refused = true;
+  verdict.problems.push({ input, message });
+}
+
+function refuseInput(
+  code: "invalid_request" | "payload_too_large",
+  input: string | undefined,
+  message: string,
+): ApiError {
+  return new ApiError(code, /^[a-z]/.test(message) ? `${input ?? "A part"} ${message}` : message, {
+    details: [{ input: input ?? "", message }],
+  });
+}
+
+/** A browser sends a file field in which nothing was chosen as an empty part without a file name. */
+function isEmptyChoice(file: StoredFile): boolean {
+  return file.fileName === "" && file.bytes === 0;
+}
+
+function withSafeNames(files: readonly StoredFile[]): StoredFile[] {
+  const taken = new Map<string, Set<string>>();
+  return files.map((file) => {
+    const names = taken.get(file.name) ?? new Set();
+    taken.set(file.name, names);
+    const fileName = safeFileName(file.fileName, names);
+    names.add(fileName);
+    return { ...file, fileName };
+  });
+}
+
+/** What the parser says of a broken form, in our words; any other error as it is. */
+export function explainComplaint(error: unknown): unknown {
+  const { message } = error as Error;
+  if (!PARSER_COMPLAINTS.includes(message)) return error;
+  return new ApiError("invalid_request", `The form is malformed or was cut off: ${message.toLowerCase()}.`);
+}

@@ -1,0 +1,123 @@
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import { createServer as createHttpsServer } from "node:https";
+import type { Socket } from "node:net";
+import { ApiError } from "./errors.ts";
+import { type OpenResponses, refuseBytes, trackResponses } from "./malformed.ts";
+import { type BodyPace, continueWhenRead, watchBody } from "./request-body.ts";
+
+const HANDSHAKE_MS = 10_000;
+const HEADERS_CHECK_MS = 5_000;
+const HEADER_BYTES_MAX = 16 * 1024;
+const HEADERS_MAX = 200;
+const KEEP_ALIVE_MS = 65_000;
+
+const HTTPS_ONLY =
+  "This service speaks HTTPS only. Send the request to the same address with https://. A key that was sent over plain HTTP may have been read on the way: make a new one.";
+const TOO_SLOW = "The body arrived too slowly and was given up. Send it again over a faster connection.";
+
+/** Takes connections that somebody else accepted, as their event `connection`. */
+export interface Listeners {
+  readonly secure: Server;
+  readonly plain: Server;
+  /** Ends the connections on which no call is under way, also those that never had one. */
+  endIdle(): void;
+  endAll(): void;
+  close(): void;
+}
+
+export interface ListenersOptions {
+  readonly app: RequestListener;
+  readonly tls: { readonly cert: string; readonly key: string };
+  readonly trustProxy: boolean;
+  readonly pace: BodyPace;
+  readonly headersMs: number;
+}
+
+/** HTTP with and without TLS, for the same app; what comes without is refused unless a trusted proxy vouches for it. */
+export function createListeners(options: ListenersOptions): Listeners {
+  const open: OpenResponses = new WeakMap();
+  const connections = new Set<Socket>();
+  const settings = {
+    maxHeaderSize: HEADER_BYTES_MAX,
+    headersTimeout: options.headersMs,
+    connectionsCheckingInterval: Math.min(HEADERS_CHECK_MS, options.headersMs),
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // A large upload takes as long as it takes; `watchBody` sees to it that it goes on.
+    requestTimeout: 0,
+    // Missing hosts are refused by the app, with a body.
+    requireHostHeader: false,
+  };
+  const secure = createHttpsServer({
+    ...settings,
+    ...options.tls,
+    handshakeTimeout: HANDSHAKE_MS,
+    ALPNProtocols: ["http/1.1"],
+  });
+  const plain = createHttpServer(settings);
+  for (const server of [secure, plain]) {
+    const accept = createAcceptance(options, { open, overTls: server === secure });
+    server.maxHeadersCount = HEADERS_MAX;
+    server.on("request", accept);
+    server.on("checkExpectation", accept);
+    server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
+      continueWhenRead(request, response);
+      accept(request, response);
+    });
+    server.on("clientError", (error: Error, socket: Socket) => refuseBytes(error, socket, open));
+    server.on(server === secure ? "secureConnection" : "connection", (socket: Socket) => {
+      connections.add(socket);
+      socket.once("close", () => connections.delete(socket));
+    });
+    // Only a server that listens looks after time-outs; here the listening is somebody else's.
+    server.emit("listening");
+  }
+  return {
+    secure,
+    plain,
+    endIdle: () => connections.forEach((socket) => open.get(socket)?.size || socket.destroySoon()),
+    endAll: () => connections.forEach((socket) => socket.destroy()),
+    close: () => [secure, plain].forEach((server) => server.close()),
+  };
+}
+
+function createAcceptance(
+  options: ListenersOptions,
+  on: { open: OpenResponses; overTls: boolean },
+): (request: IncomingMessage, response: ServerResponse) => void {
+  return (request, response) => {
+    trackResponses(on.open, request, response);
+    watchBody(request, response, { pace: options.pace, onTooSlow: () => refuseSlow(request, response) });
+    if (isFromHttps(request, on.overTls, options.trustProxy)) options.app(request, response);
+    else refuse(response, HTTPS_ONLY);
+  };
+}
+
+/** Whether the caller's own connection was encrypted; behind a proxy that is the proxy's word, first of the list it adds to. */
+function isFromHttps(request: IncomingMessage, overTls: boolean, trustProxy: boolean): boolean {
+  const forwarded = trustProxy ? request.headers["x-forwarded-proto"] : undefined;
+  if (forwarded === undefined) return overTls;
+  return String(forwarded).split(",")[0]?.trim().toLowerCase() === "https";
+}
+
+function refuseSlow(request: IncomingMessage, response: ServerResponse): void {
+  if (response.headersSent) return void request.destroy();
+  response.once("finish", () => request.destroy(new Error("The body arrived too slowly.")));
+  refuse(response, TOO_SLOW);
+}
+
+function refuse(response: ServerResponse, message: string): void {
+  const body = JSON.stringify(new ApiError("invalid_request", message).toBody());
+  response.writeHead(400, {
+    "Content-Type": "application/json; charset=utf-8",
+    "Content-Length": Buffer.byteLength(body),
+    "Cache-Control": "no-store",
+    Connection: "close",
+  });
+  response.end(body);
+}

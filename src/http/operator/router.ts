@@ -1,0 +1,41 @@
+import express, { Router } from "express";
+import type { Db } from "../../../db/connect.ts";
+import type { SecretBox } from "../../keys/secret-box.ts";
+import type { PreviewPublish } from "../../publish/preview.ts";
+import type { Publish } from "../../publish/publish.ts";
+import { ApiError } from "../errors.ts";
+import { createAccountRoutes } from "./accounts.ts";
+import { createAuthorization } from "./caller.ts";
+import { createExecutionRoutes } from "./executions.ts";
+import { createPublishRoutes } from "./publish.ts";
+import { createScheduleRoutes } from "./schedules.ts";
+import { createWorkflowRoutes } from "./workflows.ts";
+
+const JSON_BYTES_MAX = 65_536;
+
+export interface OperatorDeps {
+  readonly db: Db;
+  readonly secretBox: SecretBox;
+  readonly publish: Publish;
+  readonly preview: PreviewPublish;
+}
+
+/** What the command line calls: everything under `/operator`, for holders of a personal access token only. */
+export function createOperatorRouter(deps: OperatorDeps): Router {
+  const operator = Router();
+  operator.use(createAuthorization(deps.db));
+  operator.use(express.json({ limit: JSON_BYTES_MAX, inflate: false }));
+  operator.use(
+    createPublishRoutes(deps),
+    createWorkflowRoutes(deps),
+    createAccountRoutes(deps),
+    createExecutionRoutes(deps),
+    createScheduleRoutes(deps),
+  );
+  operator.use(() => {
+    throw new ApiError("not_found", "There is no such operator route. Is the command line newer than the service?");
+  });
+  const router = Router();
+  router.use("/operator", operator);
+  return router;
+}

@@ -1,0 +1,83 @@
+import { Router } from "express";
+import { z } from "zod";
+import { findCurrentKey, rotateKey } from "../../../db/api-keys.ts";
+import type { Db } from "../../../db/connect.ts";
+import { findPreviousKeyExpiry } from "../../../db/replaced-keys.ts";
+import { createWorkflow, deleteWorkflow, listWorkflows, type Workflow } from "../../../db/workflows.ts";
+import { createWorkflowId } from "../../ids.ts";
+import { createApiKey, hashApiKey } from "../../keys/api-key.ts";
+import type { SecretBox } from "../../keys/secret-box.ts";
+import { ApiError } from "../errors.ts";
+import { parseRequest, queryText, sendDocument } from "./body.ts";
+import { callerOf, getAccount, getWorkflow } from "./caller.ts";
+
+const GRACE_SECONDS_MAX = 30 * 86_400;
+
+const NewWorkflow = z.strictObject({ name: z.string().trim().min(1).max(200), account: z.string().min(1).max(200).optional() });
+const Rotation = z.strictObject({ graceSeconds: z.int().min(0).max(GRACE_SECONDS_MAX).default(0) });
+
+/** Workflows and their keys. */
+export function createWorkflowRoutes(deps: { db: Db; secretBox: SecretBox }): Router {
+  const { db, secretBox } = deps;
+  const router = Router();
+
+  router.get("/workflows", async (request, response) => {
+    const caller = callerOf(response);
+    const name = queryText(request, "account");
+    const accountId = name === undefined ? caller.accountId : (await getAccount(db, caller, name)).id;
+    sendDocument(response, { workflows: (await listWorkflows(db, accountId)).map(toDocument) });
+  });
+
+  router.post("/workflows", async (request, response) => {
+    const input = parseRequest(NewWorkflow, request.body);
+    const account = await getAccount(db, callerOf(response), input.account);
+    const id = createWorkflowId();
+    const apiKey = createApiKey();
+    await createWorkflow(db, { id, accountId: account.id, name: input.name, keyHash: hashApiKey(apiKey), keyEncrypted: secretBox.seal(apiKey, id) });
+    sendDocument(response, { workflowId: id, apiKey }, 201);
+  });
+
+  router.get("/workflows/:workflowId", async (request, response) => {
+    sendDocument(response, toDocument(await getWorkflow(db, callerOf(response), request.params.workflowId)));
+  });
+
+  router.delete("/workflows/:workflowId", async (request, response) => {
+    const workflow = await getWorkflow(db, callerOf(response), request.params.workflowId);
+    await deleteWorkflow(db, workflow.id);
+    sendDocument(response, { workflowId: workflow.id, deleted: true });
+  });
+
+  router.get("/workflows/:workflowId/key", async (request, response) => {
+    const workflow = await getWorkflow(db, callerOf(response), request.params.workflowId);
+    const encrypted = await findCurrentKey(db, workflow.id);
+    if (encrypted === undefined) throw new ApiError("workflow_not_found", "The workflow was deleted meanwhile.");
+    const previousKeyExpiresAt = await findPreviousKeyExpiry(db, workflow.id);
+    sendDocument(response, { apiKey: secretBox.open(encrypted, workflow.id).toString(), previousKeyExpiresAt });
+  });
+
+  router.post("/workflows/:workflowId/key/rotate", async (request, response) => {
+    const workflow = await getWorkflow(db, callerOf(response), request.params.workflowId);
+    const { graceSeconds } = parseRequest(Rotation, request.body);
+    const apiKey = createApiKey();
+    const rotated = await rotateKey(db, {
+      workflowId: workflow.id,
+      keyHash: hashApiKey(apiKey),
+      keyEncrypted: secretBox.seal(apiKey, workflow.id),
+      graceSeconds,
+    });
+    if (rotated === undefined) throw new ApiError("workflow_not_found", "The workflow was deleted meanwhile.");
+    sendDocument(response, { apiKey, previousKeyExpiresAt: rotated.previousKeyExpiresAt });
+  });
+
+  return router;
+}
+
+function toDocument(workflow: Workflow) {
+  return {
+    workflowId: workflow.id,
+    name: workflow.name,
+    accountId: workflow.accountId,
+    commitId: workflow.head,
+    createdAt: workflow.createdAt,
+  };
+}

@@ -1,0 +1,108 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+
+/** How patiently a request's body is received. */
+export interface BodyPace {
+  /** At least `bytesMin` have to arrive in each window while somebody reads. */
+  readonly windowMs: number;
+  readonly bytesMin: number;
+  /** After an early answer the rest is read and thrown away, so that the caller, still sending, gets to read it. */
+  readonly lingerMs: number;
+  readonly lingerBytesMax: number;
+}
+
+export const DEFAULT_PACE: BodyPace = {
+  windowMs: 30_000,
+  bytesMin: 30_000,
+  lingerMs: 10_000,
+  lingerBytesMax: 64 * 1024 * 1024,
+};
+
+const LINGER_LOOK_MS = 50;
+
+/** The caller went away while sending. Nobody is there to answer to; what was stored is removed. */
+export class CallerGoneError extends Error {
+  override readonly name = "CallerGoneError";
+  readonly code = "ECONNRESET";
+
+  constructor() {
+    super("The caller closed the connection before the request was complete.");
+  }
+}
+
+/**
+ * Watches over a body in both directions: a caller that sends too slowly is cut off (`onTooSlow` may still answer), and
+ * an answer given before the body was read reaches a caller that is still sending.
+ */
+export function watchBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: { pace: BodyPace; onTooSlow: () => void },
+): void {
+  if (request.headers["content-length"] === undefined && request.headers["transfer-encoding"] === undefined) return;
+  const { pace } = options;
+  let seen = request.socket.bytesRead;
+  const timer = setInterval(() => {
+    if (request.complete || request.destroyed) return clearInterval(timer);
+    const arrived = request.socket.bytesRead - seen;
+    seen = request.socket.bytesRead;
+    // Not flowing: it is we who do not read.
+    if (request.readableFlowing !== true || arrived >= pace.bytesMin) return;
+    clearInterval(timer);
+    options.onTooSlow();
+  }, pace.windowMs).unref();
+  let release: (() => void) | undefined;
+  response.once("prefinish", () => {
+    if (!request.complete) release = holdOpen(request.socket);
+  });
+  response.once("finish", () => {
+    clearInterval(timer);
+    if (release !== undefined) linger(request, pace, release);
+  });
+  response.once("close", () => clearInterval(timer));
+}
+
+/**
+ * Keeps Node from closing the connection right after the answer, as `Connection: close` makes it do: to a caller that is
+ * still sending that is a reset, and the answer is lost. The function returned lets it close, if it wanted to.
+ */
+function holdOpen(socket: Socket): () => void {
+  const { destroySoon } = socket;
+  let isClosing = false;
+  socket.destroySoon = () => {
+    isClosing = true;
+  };
+  return () => {
+    socket.destroySoon = destroySoon;
+    if (isClosing) socket.destroySoon();
+  };
+}
+
+function linger(request: IncomingMessage, pace: BodyPace, release: () => void): void {
+  const { socket } = request;
+  const until = Date.now() + pace.lingerMs;
+  const bytesMax = socket.bytesRead + pace.lingerBytesMax;
+  request.on("error", () => undefined);
+  request.unpipe();
+  request.resume();
+  const timer = setInterval(() => {
+    const isOver = Date.now() >= until || socket.bytesRead >= bytesMax;
+    if (!request.complete && !socket.destroyed && !isOver) return;
+    clearInterval(timer);
+    release();
+    if (!request.complete) socket.destroy();
+  }, LINGER_LOOK_MS);
+}
+
+/**
+ * For a caller that asked before sending (`Expect: 100-continue`): says yes when the body is first read. A request that
+ * is refused before that never sends its gigabytes; Node then ends the connection with the answer.
+ */
+export function continueWhenRead(request: IncomingMessage, response: ServerResponse): void {
+  const read = request._read;
+  request._read = function (this: IncomingMessage, size: number) {
+    request._read = read;
+    if (!response.headersSent) response.writeContinue();
+    read.call(this, size);
+  };
+}

@@ -1,0 +1,178 @@
+import { createHash } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import type { ExecutionId } from "../../domain/ids.ts";
+import { aWorkflow, type TestWorkflow } from "../support/builders.ts";
+import type { Answer } from "../support/https.ts";
+import { anEndedExecution, aService, type TestService } from "./service.ts";
+
+let service: TestService;
+let workflow: TestWorkflow;
+
+beforeAll(async () => {
+  service = await aService();
+  workflow = await aWorkflow(service.db);
+}, 120_000);
+
+afterAll(() => service?.close());
+
+function get(path: string, headers: Record<string, string> = {}, method = "GET"): Promise<Answer> {
+  return service.call(`/api/run-logs/${path}`, { method, headers: { "x-api-key": workflow.apiKey, ...headers } });
+}
+
+function anEnded(given: Parameters<typeof anEndedExecution>[2] = {}): Promise<ExecutionId> {
+  return anEndedExecution(service, workflow, given);
+}
+
+const NOT_FOUND = { error: "Not found", message: expect.any(String) };
+
+const CONTENT = "0123456789";
+const TAG = `"${createHash("sha256").update(CONTENT).digest("hex")}"`;
+
+test("files, whole, come with length, type, tag, name and safety", async () => {
+  const executionId = await anEnded({ outputs: { "a.txt": { content: CONTENT } } });
+  const answer = await get(`${executionId}/files/a.txt`);
+  expect([answer.status, answer.text()]).toEqual([200, CONTENT]);
+  expect(answer.headers).toMatchObject({
+    "content-length": "10",
+    "content-type": "text/plain; charset=utf-8",
+    etag: TAG,
+    "accept-ranges": "bytes",
+    "content-disposition": 'inline; filename="a.txt"',
+    "cache-control": "private, no-cache",
+    "x-content-type-options": "nosniff",
+    "content-security-policy": "default-src 'none'; sandbox",
+  });
+  const head = await get(`${executionId}/files/a.txt`, { range: "bytes=0-1" }, "HEAD");
+  expect([head.status, head.text(), head.headers["content-length"], head.headers.etag]).toEqual([200, "", "10", TAG]);
+});
+
+test.each([
+  ["bytes=0-3", 206, "0123", "bytes 0-3/10"],
+  ["bytes=4-", 206, "456789", "bytes 4-9/10"],
+  ["bytes=-3", 206, "789", "bytes 7-9/10"],
+  ["bytes=-100", 206, CONTENT, "bytes 0-9/10"],
+  ["bytes=8-999", 206, "89", "bytes 8-9/10"],
+  ["bytes=0-0,5-6", 200, CONTENT, undefined],
+  ["bytes=5-4", 200, CONTENT, undefined],
+  ["bytes=a-b", 200, CONTENT, undefined],
+  ["lines=0-3", 200, CONTENT, undefined],
+])("files, with Range %s, answer %i", async (range, status, text, contentRange) => {
+  const executionId = await anEnded({ outputs: { "a.txt": { content: CONTENT } } });
+  const answer = await get(`${executionId}/files/a.txt`, { range });
+  expect([answer.status, answer.text(), answer.headers["content-range"], answer.headers["content-length"]]).toEqual([
+    status,
+    text,
+    contentRange,
+    String(text.length),
+  ]);
+});
+
+test.each(["bytes=10-", "bytes=99-100", "bytes=-0"])(
+  "files, with Range %s, answer 416 with the length",
+  async (range) => {
+    const executionId = await anEnded({ outputs: { "a.txt": { content: CONTENT } } });
+    const answer = await get(`${executionId}/files/a.txt`, { range });
+    expect([answer.status, answer.json(), answer.headers["content-range"]]).toEqual([
+      416,
+      { error: "Range not satisfiable", message: "The file has 10 bytes." },
+      "bytes */10",
+    ]);
+  },
+);
+
+test("files, empty, are sent whole and have no ranges", async () => {
+  const executionId = await anEnded({ outputs: { "a.txt": { content: "" } } });
+  const answer = await get(`${executionId}/files/a.txt`);
+  expect([answer.status, answer.text(), answer.headers["content-length"]]).toEqual([200, "", "0"]);
+  expect((await get(`${executionId}/files/a.txt`, { range: "bytes=0-" })).status).toBe(416);
+});
+
+test("files, that the caller has already, answer 304", async () => {
+  const executionId = await anEnded({ outputs: { "a.txt": { content: CONTENT } } });
+  for (const known of [TAG, `"x", W/${TAG}`, "*"]) {
+    const answer = await get(`${executionId}/files/a.txt`, { "if-none-match": known });
+    expect([answer.status, answer.text(), answer.headers.etag]).toEqual([304, "", TAG]);
+  }
+  expect((await get(`${executionId}/files/a.txt`, { "if-none-match": '"x"' })).status).toBe(200);
+});
+
+test("files, with If-Range, are sent in part only when they are still the same", async () => {
+  const executionId = await anEnded({ outputs: { "a.txt": { content: CONTENT } } });
+  const part = (ifRange: string) => get(`${executionId}/files/a.txt`, { range: "bytes=0-1", "if-range": ifRange });
+  expect((await part(TAG)).status).toBe(206);
+  for (const other of ['"x"', `W/${TAG}`, "Wed, 21 Oct 2015 07:28:00 GMT"])
+    expect((await part(other)).status).toBe(200);
+});
+
+const NAMES = [
+  'quo"te.txt',
+  "new\nline\r.txt",
+  "größe 😀.txt",
+  "100%.txt",
+  "%41.txt",
+  "sub/deep/a.txt",
+  "a;b=c.txt",
+  "back\\slash.txt",
+  "'single' (1)*.txt",
+  ".hidden",
+  "tab\t.txt",
+  "a".repeat(255),
+  "?#&+ .txt",
+];
+test.each(NAMES)("files, named %j, are found by their address and keep their name", async (fileName) => {
+  const executionId = await anEnded({ outputs: { [fileName]: { content: CONTENT } } });
+  const [url] = Object.values((await get(executionId)).json()["outputs"] as Record<string, string>) as [string];
+  expect(new URL(url).pathname.split("/")).toHaveLength(6);
+  const answer = await service.call(url, { headers: { "x-api-key": workflow.apiKey } });
+  expect([answer.status, answer.text()]).toEqual([200, CONTENT]);
+  const [, plain, encoded] = /^inline; filename="([\x20-\x7e]*)"(?:; filename\*=UTF-8''(\S+))?$/.exec(
+    answer.headers["content-disposition"] as string,
+  ) as unknown as [string, string, string?];
+  expect(encoded === undefined ? plain : decodeURIComponent(encoded)).toBe(fileName);
+  expect(plain).not.toMatch(/["\\%]/);
+});
+
+test.each([
+  ["text/html; charset=utf-8", "attachment"],
+  ["image/svg+xml", "attachment"],
+  ["application/xml", "attachment"],
+  ["application/xhtml+xml", "attachment"],
+  ["text/javascript; charset=utf-8", "attachment"],
+  ["application/octet-stream", "attachment"],
+  ["text/html-but-not", "attachment"],
+  ["image/png", "inline"],
+  ["application/json; charset=utf-8", "inline"],
+  ["application/pdf", "inline"],
+])("files, of type %s, are %s", async (contentType, kind) => {
+  const executionId = await anEnded({ outputs: { x: { content: CONTENT, contentType } } });
+  const { headers } = await get(`${executionId}/files/x`);
+  expect(headers["content-disposition"]).toBe(`${kind}; filename="x"`);
+  expect(headers["content-type"]).toBe(contentType);
+  expect(headers["x-content-type-options"]).toBe("nosniff");
+  expect(headers["content-security-policy"]).toBe(
+    contentType === "application/pdf" ? "default-src 'none'" : "default-src 'none'; sandbox",
+  );
+});
+
+test("files, unknown or of impossible names, answer 404; of a broken address, 400", async () => {
+  const executionId = await anEnded({ outputs: { "a.txt": { content: CONTENT } } });
+  for (const name of ["b.txt", "%00", "..%2fa.txt", "A.TXT"]) {
+    const answer = await get(`${executionId}/files/${name}`);
+    expect([answer.status, answer.json()]).toEqual([404, NOT_FOUND]);
+  }
+  for (const name of ["%", "%zz", "%ff"]) {
+    const answer = await get(`${executionId}/files/${name}`);
+    expect([answer.status, answer.json()]).toEqual([400, { error: "Invalid request", message: expect.any(String) }]);
+  }
+});
+
+test("files, whose content is no longer kept, answer 404 as JSON", async () => {
+  const executionId = await anEnded({ outputs: { "a.txt": { content: CONTENT } } });
+  await service.storage.delete(`executions/${executionId}/outputs/0`);
+  const answer = await get(`${executionId}/files/a.txt`, { range: "bytes=0-3" });
+  expect([answer.status, answer.json()]).toEqual([
+    404,
+    { error: "Not found", message: "This file is no longer kept." },
+  ]);
+  expect(answer.headers["content-type"]).toBe("application/json; charset=utf-8");
+});

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { queryRows } from "../../../db/connect.ts";
+import { reserve } from "../../../db/credits.ts";
+import { anAccount, anExecution, aWorkflow } from "../../support/builders.ts";
+import { anOperatorService, type OperatorService } from "./operator-service.ts";
+
+let service: OperatorService;
+beforeAll(async () => {
+  service = await anOperatorService();
+});
+afterAll(() => service.close());
+
+test("GET /credits, without a name, shows the first account", async () => {
+  const answer = await service.operator("/api/operator/credits");
+  expect([answer.status, answer.json()]).toEqual([200, { balance: 100, reserved: 0, available: 100 }]);
+  expect(answer.headers["cache-control"]).toBe("no-store");
+});
+
+test("POST /credits/grants, in micro-credits, adds exactly that and a ledger entry with its reason", async () => {
+  const accountId = await anAccount(service.db, { name: "granted", credits: "0" });
+  const json = { account: "granted", credits: "0.000001", reason: "a gift" };
+  const answer = await service.operator("/api/operator/credits/grants", { method: "POST", json });
+  expect([answer.status, answer.json()]).toEqual([200, { balance: 0.000001, reserved: 0, available: 0.000001 }]);
+  const entries = await queryRows(service.db, "select kind, amount, reason from ledger_entries where account_id = :accountId", { accountId });
+  expect(entries).toEqual([{ kind: "grant", amount: 1n, reason: "a gift" }]);
+});
+
+test.each([["0"], ["-1"], ["1.0000001"], ["1e3"], ["many"], ["1000000001"]])("POST /credits/grants, of %s credits, answers 400 and grants nothing", async (credits) => {
+  await anAccount(service.db, { name: `not granted ${credits}`, credits: "1" });
+  const answer = await service.operator("/api/operator/credits/grants", { method: "POST", json: { account: `not granted ${credits}`, credits } });
+  expect([answer.status, answer.json()["error"]]).toEqual([400, "Invalid request"]);
+  const balance = await service.operator(`/api/operator/credits?account=${encodeURIComponent(`not granted ${credits}`)}`);
+  expect(balance.json()).toEqual({ balance: 1, reserved: 0, available: 1 });
+});
+
+test("POST /credits/adjustments, below what is reserved, answers 409 and changes nothing", async () => {
+  const accountId = await anAccount(service.db, { name: "busy", credits: "10" });
+  const workflow = await aWorkflow(service.db, { accountId });
+  await reserve(service.db, await anExecution(service.db, { workflow }));
+  const take = (credits: string) => service.operator("/api/operator/credits/adjustments", { method: "POST", json: { account: "busy", credits } });
+  const refused = await take("-8");
+  expect([refused.status, refused.json()["error"]]).toEqual([409, "Conflict"]);
+  const taken = await take("-6.5");
+  expect([taken.status, taken.json()]).toEqual([200, { balance: 3.5, reserved: 3.001, available: 0.499 }]);
+});
+
+test("POST /accounts, with credits, makes it with them; a second time answers 409 and gives none", async () => {
+  const json = { name: "new", credits: "12.5" };
+  const created = await service.operator("/api/operator/accounts", { method: "POST", json });
+  expect([created.status, created.json()]).toEqual([
+    201,
+    { accountId: expect.stringMatching(/^acct_/), name: "new", balance: 12.5, reserved: 0, available: 12.5 },
+  ]);
+  const again = await service.operator("/api/operator/accounts", { method: "POST", json });
+  expect([again.status, again.json()["error"]]).toEqual([409, "Conflict"]);
+  const found = await service.operator("/api/operator/credits?account=new");
+  expect(found.json()["balance"]).toBe(12.5);
+});
+
+test("POST /accounts, with several problems, names all of them", async () => {
+  const answer = await service.operator("/api/operator/accounts", { method: "POST", json: { name: " ", credits: "x", colour: "red" } });
+  expect(answer.status).toBe(400);
+  const details = answer.json()["details"] as { input: string }[];
+  expect(details.map((detail) => detail.input).sort()).toEqual(["", "credits", "name"]);
+});
+
+test("accounts and credits, with a token of one account, show that account and refuse every change", async () => {
+  const accountId = await anAccount(service.db, { name: "theirs", credits: "7" });
+  const theirs = service.as(await service.tokenOf(accountId));
+  expect((await theirs("/api/operator/accounts")).json()).toEqual({
+    accounts: [{ accountId, name: "theirs", balance: 7, reserved: 0, available: 7 }],
+  });
+  expect((await theirs("/api/operator/credits")).json()["balance"]).toBe(7);
+  expect((await theirs("/api/operator/credits?account=main")).status).toBe(404);
+  for (const [path, json] of [
+    ["/api/operator/credits/grants", { credits: "5" }],
+    ["/api/operator/credits/adjustments", { credits: "5" }],
+    ["/api/operator/accounts", { name: "another" }],
+  ] as const) {
+    const refused = await theirs(path, { method: "POST", json });
+    expect([refused.status, refused.json()["error"]]).toEqual([403, "Forbidden"]);
+  }
+  expect((await theirs("/api/operator/credits")).json()["balance"]).toBe(7);
+});

@@ -1,0 +1,230 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, jest } from "@jest/globals";
+import pino from "pino";
+import { createDiskStorage } from "../../activities/storage/disk.ts";
+import type { Storage } from "../../activities/storage/storage.ts";
+import { type Db, queryRows } from "../../db/connect.ts";
+import { reserve, settle } from "../../db/credits.ts";
+import { findExecution, insertOutputs } from "../../db/executions.ts";
+import { microCredits } from "../../domain/credits.ts";
+import type { ExecutionId } from "../../domain/ids.ts";
+import { createApp } from "../../src/http/app.ts";
+import { type AppDeps, DEFAULT_HTTP_LIMITS, type Executions } from "../../src/http/deps.ts";
+import { createHttpsServer } from "../../src/http/server.ts";
+import { anExecution, TEST_SECRET_BOX, type TestWorkflow } from "../support/builders.ts";
+import { type Answer, aCertificate, aForm, type Call, createCaller, type Part } from "../support/https.ts";
+import { aDatabase } from "../support/postgres.ts";
+
+/** Generous: the tests of a run share few cores. */
+jest.setTimeout(60_000);
+
+export type Start = Parameters<Executions["start"]>[0];
+
+export interface TestService {
+  readonly db: Db;
+  readonly storage: Storage;
+  /** The folder of the storage. */
+  readonly dir: string;
+  readonly url: string;
+  readonly apiUrl: string;
+  readonly port: number;
+  readonly cert: string;
+  /** What was started, in order. */
+  readonly started: Start[];
+  readonly cancelled: { executionId: ExecutionId; by: string }[];
+  /** Everything the service logged. */
+  readonly logged: Record<string, unknown>[];
+  call(path: string, call?: Call): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+export interface TestServiceOptions extends Partial<Omit<AppDeps, "db" | "storage" | "log">> {
+  /** What an execution does once it is started; succeeds unless given. */
+  readonly run?: (db: Db, start: Start) => Promise<void>;
+  /** Puts a wrapper around the real storage. */
+  readonly wrapStorage?: (storage: Storage) => Storage;
+}
+
+/** What `succeed` charges, in credits. */
+export const SUCCESS_COST = { compute: 0.05, total: 0.051 };
+
+export async function succeed(db: Db, { executionId }: Pick<Start, "executionId">): Promise<void> {
+  await reserve(db, executionId);
+  await settle(db, {
+    executionId,
+    status: "success",
+    secondsUsed: 1.234,
+    compute: microCredits(50_000n),
+    total: microCredits(51_000n),
+  });
+}
+
+/** The app behind real HTTPS, with a database and a storage of its own. Executions are a fake that writes the record as the real ones do. */
+export async function aService(options: TestServiceOptions = {}): Promise<TestService> {
+  const [database, certificate, dir] = await Promise.all([
+    aDatabase(),
+    aCertificate(),
+    mkdtemp(join(tmpdir(), "treadle-http-")),
+  ]);
+  const { db } = database;
+  const disk = await createDiskStorage({ dir });
+  const storage = options.wrapStorage?.(disk) ?? disk;
+  const started: Start[] = [];
+  const cancelled: TestService["cancelled"] = [];
+  const logged: Record<string, unknown>[] = [];
+  const log = pino(
+    { level: "debug", serializers: { error: pino.stdSerializers.errWithCause } },
+    { write: (line: string) => void logged.push(JSON.parse(line) as Record<string, unknown>) },
+  );
+  const executions: Executions = {
+    async start(start) {
+      started.push(start);
+      await (options.run ?? succeed)(db, start);
+    },
+    waitForEnd: (executionId, timeoutMs) => waitForEnd(db, executionId, timeoutMs),
+    cancel: async (executionId, by) => void cancelled.push({ executionId, by }),
+    capacity: () => ({ accepting: true, retryAfterSeconds: 7 }),
+    ...options.executions,
+  };
+  let url = "";
+  const app = createApp({
+    db,
+    storage,
+    secretBox: TEST_SECRET_BOX,
+    prices: { perCpuSecond: microCredits(10_000n), perExecution: microCredits(1_000n) },
+    apiUrl: () => `${url}/api`,
+    limits: DEFAULT_HTTP_LIMITS,
+    waitMaxSeconds: 20,
+    processId: "proc_test",
+    contact: undefined,
+    trustProxy: false,
+    readiness: async () => ({ ready: true, checks: {} }),
+    routers: [],
+    log,
+    ...options,
+    executions,
+  });
+  const server = await createHttpsServer({
+    app,
+    tls: certificate,
+    host: "127.0.0.1",
+    port: 0,
+    trustProxy: options.trustProxy ?? false,
+    log,
+  });
+  url = `https://localhost:${server.port}`;
+  return {
+    db,
+    storage,
+    dir,
+    url,
+    apiUrl: `${url}/api`,
+    port: server.port,
+    cert: certificate.cert,
+    started,
+    cancelled,
+    logged,
+    call: createCaller({ url, cert: certificate.cert }),
+    async close() {
+      await server.close(0);
+      await database.drop();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function waitForEnd(db: Db, executionId: ExecutionId, timeoutMs: number): Promise<boolean> {
+  for (const deadline = Date.now() + timeoutMs; Date.now() < deadline; await sleep(5)) {
+    if ((await findExecution(db, executionId))?.finishedAt != null) return true;
+  }
+  return false;
+}
+
+/** What must be nothing after a refusal: executions and reservations of the account, files in storage. */
+export async function findLeftovers(
+  service: TestService,
+): Promise<{ executions: number; reservations: number; files: string[] }> {
+  const [row] = await queryRows<{ executions: number; reservations: number }>(
+    service.db,
+    `select (select count(*)::int from executions) as executions, (select count(*)::int from reservations) as reservations`,
+  );
+  return {
+    executions: row?.executions ?? -1,
+    reservations: row?.reservations ?? -1,
+    files: await listFiles(service.dir),
+  };
+}
+
+export const NOTHING = { executions: 0, reservations: 0, files: [] };
+
+/** Every file below a folder, half-written ones too. */
+async function listFiles(dir: string): Promise<string[]> {
+  const entries = await readdir(dir, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+}
+
+/** Calls a workflow with its own key; objects are sent as JSON. */
+export function execute(
+  service: TestService,
+  workflow: Pick<TestWorkflow, "workflowId" | "apiKey">,
+  body: unknown = {},
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  return service.call(`/api/workflows/${workflow.workflowId}/execute`, {
+    method: "POST",
+    headers: { "x-api-key": workflow.apiKey, "content-type": "application/json", ...headers },
+    body: typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body),
+  });
+}
+
+/** A refusal: status, exact body, JSON, and that nothing was started or kept. */
+export async function expectRefused(
+  service: TestService,
+  answer: Answer,
+  status: number,
+  body: Record<string, unknown>,
+): Promise<void> {
+  expect([answer.status, answer.json()]).toEqual([status, body]);
+  expect(answer.headers["content-type"]).toBe("application/json; charset=utf-8");
+  expect(service.started).toEqual([]);
+  expect(await findLeftovers(service)).toEqual(NOTHING);
+}
+
+/** An ended execution with these outputs and this log in storage. */
+export async function anEndedExecution(
+  service: TestService,
+  workflow: TestWorkflow,
+  given: { outputs?: Record<string, { content: string; contentType?: string }>; log?: string[] } = {},
+): Promise<ExecutionId> {
+  const executionId = await anExecution(service.db, { workflow });
+  const outputs = Object.entries(given.outputs ?? {});
+  const files = [];
+  for (const [index, [fileName, { content, contentType = "text/plain; charset=utf-8" }]] of outputs.entries()) {
+    const storageKey = `executions/${executionId}/outputs/${index}`;
+    const stored = await service.storage.put(storageKey, Readable.from([Buffer.from(content)]));
+    files.push({ name: `output ${index}`, fileName, storageKey, contentType, ...stored });
+  }
+  const logKey = given.log === undefined ? null : `executions/${executionId}/log.ndjson`;
+  if (logKey !== null) await service.storage.put(logKey, Readable.from([Buffer.from((given.log ?? []).join(""))]));
+  await insertOutputs(service.db, { executionId, files, logKey, logBytes: 0 });
+  await succeed(service.db, { executionId });
+  return executionId;
+}
+
+/** Calls a workflow with a form, or with the bytes of one. */
+export function sendForm(
+  service: TestService,
+  workflow: TestWorkflow,
+  form: readonly Part[] | { headers: Record<string, string>; body: Buffer | Readable },
+): Promise<Answer> {
+  const { headers, body } = "body" in form ? form : aForm(form);
+  return service.call(`/api/workflows/${workflow.workflowId}/execute`, {
+    method: "POST",
+    headers: { "x-api-key": workflow.apiKey, ...headers },
+    body,
+  });
+}

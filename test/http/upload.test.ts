@@ -1,0 +1,176 @@
+import { createHash, randomBytes } from "node:crypto";
+import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { queryRows } from "../../db/connect.ts";
+import { anInput, aWorkflow } from "../support/builders.ts";
+import { aService, expectRefused, sendForm, type TestService } from "./service.ts";
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await aService({
+    limits: { jsonBytesMax: 100_000, fileBytesMax: 1_500_000, requestBytesMax: 4_000_000, filesMax: 5 },
+  });
+}, 120_000);
+
+afterAll(() => service?.close());
+
+afterEach(async () => {
+  service.started.length = 0;
+  await queryRows(service.db, "truncate executions, attempts, execution_files, reservations");
+  for await (const key of service.storage.list("")) await service.storage.delete(key);
+});
+
+const FILES = [
+  anInput("select", "region", { options: ["EU", "US"] }),
+  anInput("file", "orders", { accept: [".csv"], bytesMax: 1_000_000 }),
+  anInput("file_list", "extras", { required: false, filesMax: 3 }),
+];
+
+const invalid = (input: string, message: unknown) => ({
+  error: "Invalid request",
+  message: expect.any(String),
+  details: [{ input, message }],
+});
+const ORDERS = { name: "orders", fileName: "orders.csv", content: "a,b\n1,2\n", contentType: "text/csv" };
+
+const filesOf = () =>
+  queryRows<{
+    name: string;
+    position: number;
+    fileName: string;
+    key: string;
+    bytes: bigint;
+    sha256: string;
+    type: string;
+  }>(
+    service.db,
+    `select name, position, file_name as "fileName", storage_key as key, bytes, sha256, content_type as type
+       from execution_files where direction = 'input' order by storage_key`,
+  );
+
+async function read(key: string): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of await service.storage.get(key)) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+test("execute, with files and texts, stores the files, hashed, and records them", async () => {
+  const workflow = await aWorkflow(service.db, { inputs: FILES });
+  const content = randomBytes(900_000);
+  const answer = await sendForm(service, workflow, [
+    { ...ORDERS, content },
+    { name: "region", content: "EU" },
+    { name: "extras", fileName: "größe \u{1F600}.txt", content: "one" },
+    { name: "extras", fileName: "../../x/größe \u{1F600}.txt", content: "two" },
+    { name: "extras", fileName: "a\\b.txt", content: "", contentType: `a/${"b".repeat(200)}` },
+  ]);
+  expect(answer.status).toBe(200);
+  const files = await filesOf();
+  const { executionId } = answer.json();
+  const sha256 = (data: Buffer | string) => createHash("sha256").update(data).digest("hex");
+  const at = (index: number) => `executions/${String(executionId)}/inputs/${index}`;
+  expect(files).toEqual([
+    {
+      name: "orders",
+      position: 0,
+      fileName: "orders.csv",
+      key: at(0),
+      bytes: 900_000n,
+      sha256: sha256(content),
+      type: "text/csv",
+    },
+    {
+      name: "extras",
+      position: 0,
+      fileName: "größe \u{1F600}.txt",
+      key: at(1),
+      bytes: 3n,
+      sha256: sha256("one"),
+      type: "text/plain",
+    },
+    {
+      name: "extras",
+      position: 1,
+      fileName: "größe \u{1F600} (2).txt",
+      key: at(2),
+      bytes: 3n,
+      sha256: sha256("two"),
+      type: "text/plain",
+    },
+    {
+      name: "extras",
+      position: 2,
+      fileName: "b.txt",
+      key: at(3),
+      bytes: 0n,
+      sha256: sha256(""),
+      type: "application/octet-stream",
+    },
+  ]);
+  expect((await read(at(0))).equals(content)).toBe(true);
+  expect((await read(at(2))).toString()).toBe("two");
+  expect(await queryRows(service.db, "select inputs from executions")).toEqual([{ inputs: { region: "EU" } }]);
+});
+
+test("execute, with text parts of every kind, reads JSON text, and plain text where the input is textual", async () => {
+  const workflow = await aWorkflow(service.db, {
+    inputs: [
+      anInput("string", "quoted"),
+      anInput("string", "plain"),
+      anInput("string", "digits"),
+      anInput("integer", "count"),
+      anInput("boolean", "draft"),
+      anInput("multi_select", "tags"),
+      anInput("json", "data"),
+      anInput("date", "day"),
+    ],
+  });
+  const answer = await sendForm(service, workflow, [
+    { name: "quoted", content: '"a \\"b\\""' },
+    { name: "plain", content: "just words" },
+    { name: "digits", content: "42" },
+    { name: "count", content: "3" },
+    { name: "draft", content: "true" },
+    { name: "tags", content: '["a"]' },
+    { name: "data", content: '{"x":[1]}', contentType: "application/json" },
+    { name: "day", content: "2026-05-01" },
+  ]);
+  expect(answer.status).toBe(200);
+  expect(await queryRows(service.db, "select inputs from executions")).toEqual([
+    {
+      inputs: {
+        quoted: 'a "b"',
+        plain: "just words",
+        digits: "42",
+        count: 3,
+        draft: true,
+        tags: ["a"],
+        data: { x: [1] },
+        day: "2026-05-01",
+      },
+    },
+  ]);
+});
+
+test("execute, with a text part that is not JSON for an input that needs it, answers 400", async () => {
+  const workflow = await aWorkflow(service.db, { inputs: [anInput("integer", "count")] });
+  await expectRefused(
+    service,
+    await sendForm(service, workflow, [{ name: "count", content: "three" }]),
+    400,
+    invalid("count", expect.stringContaining("JSON text")),
+  );
+});
+
+test("execute, with an empty file field of a browser, counts it as not given", async () => {
+  const workflow = await aWorkflow(service.db, {
+    inputs: [anInput("file", "orders", { required: false, accept: [".csv"] })],
+  });
+  const empty = { name: "orders", fileName: "", content: "", contentType: "application/octet-stream" };
+  expect((await sendForm(service, workflow, [empty])).status).toBe(200);
+  expect(await filesOf()).toEqual([]);
+  const needed = await aWorkflow(service.db, { inputs: [anInput("file", "orders")] });
+  expect((await sendForm(service, needed, [empty])).json()).toEqual(
+    invalid("orders", expect.stringContaining("is required")),
+  );
+});
