@@ -1,0 +1,30 @@
+import { fileURLToPath } from "node:url";
+import { loadSettings } from "../src/config.ts";
+import { createSpool } from "../activities/spool.ts";
+import { prepareMachine } from "../src/setup/machine.ts";
+import { runStart } from "../src/start.ts";
+
+/**
+ * The service with sandbox and Python replaced by nothing: what is left is the engine. Every other step is the real one,
+ * so an execution still spools a result, uploads, settles and answers.
+ */
+const checkout = fileURLToPath(new URL("../../", import.meta.url));
+const report = (line: string): void => void process.stderr.write(`${line}\n`);
+const env = { ...process.env };
+const settings = loadSettings(env);
+const machine = await prepareMachine({ env, settings, checkout, report });
+const spool = createSpool(machine.paths.spool);
+
+await runStart({
+  env: machine.env,
+  settings,
+  machine,
+  examplesDir: `${checkout}/examples`,
+  report,
+  runProgram: async ({ executionId }) => {
+    await spool.open(executionId);
+    await spool.writeResult(executionId, { outputs: [], logPath: undefined, logBytes: 0 });
+    return { status: "success", message: "", secondsUsed: 0.001 };
+  },
+});
+process.exit(0);

@@ -1,0 +1,18 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { readTree } from "./processes.ts";
+import type { BenchService } from "./service.ts";
+
+/** What the service and its servers use of one core while nobody calls, over `seconds`, by program. */
+export async function measureIdle(service: BenchService, seconds: number) {
+  await sleep(5_000);
+  const before = await readTree(service.ready.pid);
+  const startedAt = performance.now();
+  await sleep(seconds * 1000);
+  const after = await readTree(service.ready.pid);
+  const elapsed = (performance.now() - startedAt) / 1000;
+  const percentByProgram = Object.fromEntries(
+    [...after].map(([name, used]) => [name, ((used - (before.get(name) ?? 0)) / elapsed) * 100]),
+  );
+  const percent = Object.values(percentByProgram).reduce((sum, value) => sum + value, 0);
+  return { percentOfOneCore: percent, percentByProgram };
+}

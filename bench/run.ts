@@ -1,0 +1,78 @@
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { availableParallelism, tmpdir, totalmem } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { formatMs } from "./figures.ts";
+import { measureHello } from "./hello.ts";
+import { measureIdle } from "./idle.ts";
+import { makeDataDir, removeDataDir, startService } from "./service.ts";
+import { measureUpload } from "./upload.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const ENGINE = fileURLToPath(new URL("./engine-program.js", import.meta.url));
+const INTERPRETER = process.env.TREADLE_PYTHON ?? "/usr/bin/python3";
+const ROUNDS = 200;
+const IDLE_SECONDS = 30;
+const UPLOAD_MEBIBYTES = 1024;
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const results: Record<string, unknown> = {
+  at: new Date().toISOString(),
+  machine: `${availableParallelism()} cores, ${Math.round(totalmem() / 1024 ** 3)} GiB`,
+  interpreter: INTERPRETER,
+};
+
+/** Any file, taken and forgotten: what the upload measurement sends its bytes to. */
+async function publishSink(dataDir: string): Promise<{ workflowId: string; apiKey: string }> {
+  const folder = await mkdtemp(join(tmpdir(), "treadle-bench-sink-"));
+  await writeFile(join(folder, "config.yaml"), "inputs:\n  files: { type: file_list }\ntriggers:\n  api: { enabled: true }\n");
+  await writeFile(join(folder, "main.py"), "def main(files):\n    return None\n");
+  const args = [join(ROOT, "bin/treadle"), "publish", folder, "--json"];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env: { ...process.env, TREADLE_DATA_DIR: dataDir } });
+  return JSON.parse(stdout) as { workflowId: string; apiKey: string };
+}
+
+const dataDir = await makeDataDir();
+say("First start (with everything it has to make) …");
+const first = await startService({ dataDir });
+say(`first start: ${(first.startMs / 1000).toFixed(1)} s`);
+await first.stop();
+
+const warmStarts: number[] = [];
+for (let start = 0; start < 3; start += 1) {
+  const service = await startService({ dataDir });
+  warmStarts.push(service.startMs);
+  await service.stop();
+}
+results.warmStartMs = warmStarts;
+say(`warm start: ${warmStarts.map((ms) => `${(ms / 1000).toFixed(2)} s`).join(", ")} (goal: at most 5 s)`);
+
+const service = await startService({ dataDir });
+const idle = await measureIdle(service, IDLE_SECONDS);
+results.idle = idle;
+say(`idle: ${idle.percentOfOneCore.toFixed(2)} % of a core (goal: below 2 %)`);
+
+const hello = await measureHello(service, INTERPRETER, ROUNDS);
+results.hello = hello;
+say(`hello, end to end, cold sandbox: ${formatMs(hello.call)}; bare python3: ${formatMs(hello.bare)}; ratio ${hello.ratio.toFixed(2)} (goal: at most 5)`);
+say(`  CPU a call, ms: ${JSON.stringify(hello.cpuMsPerCall)}`);
+
+const upload = await measureUpload(service, await publishSink(dataDir), UPLOAD_MEBIBYTES);
+results.upload = upload;
+say(`upload of ${upload.mebibytes} MiB: ${upload.status} in ${upload.seconds.toFixed(1)} s, resident memory grew by ${upload.grewMebibytes.toFixed(0)} MiB (goal: at most 64)`);
+await service.stop();
+
+const engine = await startService({ dataDir, program: [ENGINE] });
+const engineOnly = await measureHello(engine, INTERPRETER, ROUNDS);
+results.engine = engineOnly;
+say(`engine only: ${formatMs(engineOnly.call)}; bare python3: ${formatMs(engineOnly.bare)}; ratio ${engineOnly.ratio.toFixed(2)} (goal: at most 2.5)`);
+say(`  CPU a call, ms: ${JSON.stringify(engineOnly.cpuMsPerCall)}`);
+await engine.stop();
+await removeDataDir(dataDir);
+
+await mkdir(join(ROOT, "bench/results"), { recursive: true });
+const file = join(ROOT, "bench/results", `${(results.at as string).slice(0, 10)}.json`);
+await writeFile(file, `${JSON.stringify(results)}\n`);
+say(`Raw numbers: ${file.slice(ROOT.length)}`);

@@ -1,0 +1,83 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { Agent, request } from "undici";
+import type { ReadyFile } from "../src/ready-file.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const START_MAX_MS = 900_000;
+
+export interface BenchService {
+  readonly ready: ReadyFile;
+  readonly dataDir: string;
+  /** Milliseconds from spawning to `ready.json`. */
+  readonly startMs: number;
+  execute(example: string, inputs: object): Promise<{ status: number; ms: number; body: Record<string, unknown> }>;
+  stop(): Promise<void>;
+}
+
+/** A folder for the data of a measurement that the sandbox's user can pass through, too. */
+export async function makeDataDir(): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), "treadle-bench-data-"));
+  await chmod(dir, 0o755);
+  return join(dir, "data");
+}
+
+/** Starts the service as a user does, or another program that ends up in `runStart`, and waits until it is ready. */
+export async function startService(options: { dataDir: string; program?: string[] }): Promise<BenchService> {
+  const startedAt = performance.now();
+  const [script = "", ...rest] = options.program ?? [join(ROOT, "bin/treadle"), "start"];
+  const child = spawn(process.execPath, [script, ...rest], {
+    cwd: ROOT,
+    env: { ...process.env, TREADLE_DATA_DIR: options.dataDir, TREADLE_PORT: "0", TREADLE_LOG_LEVEL: "warn" },
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  const ready = await waitUntilReady(child, options.dataDir);
+  const startMs = performance.now() - startedAt;
+  const agent = new Agent({ connect: { ca: await readFile(ready.caFile, "utf8") } });
+  return {
+    ready,
+    dataDir: options.dataDir,
+    startMs,
+    async execute(example, inputs) {
+      const workflow = ready.workflows[example];
+      if (workflow === undefined) throw new Error(`The example ${example} was not published.`);
+      const before = performance.now();
+      const answer = await request(`${ready.apiUrl}/workflows/${workflow.workflowId}/execute`, {
+        method: "POST",
+        dispatcher: agent,
+        headers: { "x-api-key": workflow.apiKey, "content-type": "application/json" },
+        body: JSON.stringify(inputs),
+      });
+      const body = (await answer.body.json()) as Record<string, unknown>;
+      return { status: answer.statusCode, ms: performance.now() - before, body };
+    },
+    async stop() {
+      await agent.close();
+      child.kill("SIGTERM");
+      await new Promise((resolve) => (child.exitCode === null ? child.once("exit", resolve) : resolve(undefined)));
+    },
+  };
+}
+
+async function waitUntilReady(child: ChildProcess, dataDir: string): Promise<ReadyFile> {
+  const path = join(dataDir, "ready.json");
+  const deadline = Date.now() + START_MAX_MS;
+  while (Date.now() < deadline) {
+    if (child.exitCode !== null) throw new Error(`The service ended with exit code ${child.exitCode} before it was ready.`);
+    const text = await readFile(path, "utf8").catch(() => undefined);
+    if (text !== undefined) {
+      const ready = JSON.parse(text) as ReadyFile;
+      if (ready.pid === child.pid) return ready;
+    }
+    await sleep(20);
+  }
+  throw new Error("The service was not ready in time.");
+}
+
+export async function removeDataDir(dataDir: string): Promise<void> {
+  await rm(join(dataDir, ".."), { recursive: true, force: true });
+}

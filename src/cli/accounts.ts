@@ -1,0 +1,72 @@
+import type { Command } from "commander";
+import { type Act, addCommand, addGroup, parseAmount } from "./command.ts";
+import { type Answer, toTable } from "./io.ts";
+
+interface BalanceDocument {
+  readonly balance: number;
+  readonly reserved: number;
+  readonly available: number;
+}
+
+interface AccountDocument extends BalanceDocument {
+  readonly accountId: string;
+  readonly name: string;
+}
+
+interface EntryOptions {
+  readonly account?: string;
+  readonly reason?: string;
+}
+
+/** `accounts list|create` and `credits show|grant|adjust`. */
+export function addAccountCommands(program: Command, act: Act): void {
+  const accounts = addGroup(program, "accounts", "who owns workflows and credits");
+
+  addCommand(accounts, "list", "list accounts, oldest first").action(
+    act(async (context) => {
+      const document = await (await context.client()).get<{ accounts: AccountDocument[] }>("/api/operator/accounts");
+      const rows = document.accounts.map((one) => [one.name, one.accountId, one.balance, one.reserved, one.available]);
+      return { document, lines: toTable(["Name", "Account", "Balance", "Reserved", "Available"], rows) };
+    }),
+  );
+
+  addCommand(accounts, "create", "make an account")
+    .argument("<name>")
+    .option("--credits <amount>", "credits to begin with", parseAmount)
+    .action(
+      act<{ credits?: string }>(async (context, [name], { credits }) => {
+        const document = await (await context.client()).post<AccountDocument>("/api/operator/accounts", { json: { name, credits } });
+        return { document, lines: [`Created ${document.accountId} with ${document.balance} credits`] };
+      }),
+    );
+
+  const credits = addGroup(program, "credits", "the credits of an account");
+
+  addCommand(credits, "show", "show the balance")
+    .option("--account <name>", "of this account instead of the first")
+    .action(
+      act<EntryOptions>(async (context, _args, { account }) =>
+        toBalanceAnswer(await (await context.client()).get<BalanceDocument>("/api/operator/credits", { query: { account } })),
+      ),
+    );
+
+  const addEntryCommand = (name: "grant" | "adjust", path: string, description: string): void => {
+    addCommand(credits, name, description)
+      .argument("<amount>", "credits, with at most 6 decimals", parseAmount)
+      .option("--account <name>", "of this account instead of the first")
+      .option("--reason <text>", "kept with the ledger entry")
+      .action(
+        act<EntryOptions>(async (context, [amount], { account, reason }) => {
+          const json = { credits: amount, account, reason };
+          return toBalanceAnswer(await (await context.client()).post<BalanceDocument>(path, { json }));
+        }),
+      );
+  };
+  addEntryCommand("grant", "/api/operator/credits/grants", "add credits");
+  addEntryCommand("adjust", "/api/operator/credits/adjustments", "correct the balance, up or down (-5)");
+}
+
+function toBalanceAnswer(document: BalanceDocument): Answer {
+  const { balance, reserved, available } = document;
+  return { document, lines: [`balance ${balance}, reserved ${reserved}, available ${available}`] };
+}

@@ -1,0 +1,106 @@
+import type { Readable } from "node:stream";
+import { Agent, type Dispatcher, request } from "undici";
+import { Refusal, toRefusal } from "./refusal.ts";
+import type { ServiceAddress } from "./service.ts";
+
+/** Publishing answers after the environment is built, which may take this long. */
+const ANSWER_MS_MAX = 30 * 60_000;
+const CONNECT_MS_MAX = 10_000;
+const ERRORS_OF_CONNECTING = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ETIMEDOUT",
+  "UND_ERR_CONNECT_TIMEOUT",
+  "UND_ERR_SOCKET",
+]);
+
+export interface Call {
+  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly json?: unknown;
+  readonly body?: Readable;
+  /** Use a workflow's key instead of the access token: what customers do. */
+  readonly apiKey?: string;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+export interface Client {
+  readonly url: string;
+  /** The parsed answer of any status. */
+  call(method: Dispatcher.HttpMethod, path: string, call?: Call): Promise<HttpAnswer>;
+  /** The document of a 2xx answer; any other is thrown as a Refusal. */
+  get<T>(path: string, call?: Call): Promise<T>;
+  post<T>(path: string, call?: Call): Promise<T>;
+  delete<T>(path: string): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** Speaks to one service. What it sends goes to that service alone: redirects are not followed. */
+export function createClient(service: ServiceAddress): Client {
+  const connect = service.ca === undefined ? {} : { ca: service.ca };
+  const agent = new Agent({ connect: { ...connect, timeout: CONNECT_MS_MAX }, headersTimeout: ANSWER_MS_MAX, bodyTimeout: ANSWER_MS_MAX });
+
+  async function call(method: Dispatcher.HttpMethod, path: string, { query = {}, ...rest }: Call = {}): Promise<HttpAnswer> {
+    const url = new URL(`${service.url}${path}`);
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
+    const authorization = rest.apiKey === undefined ? { authorization: `Bearer ${service.token}` } : { "x-api-key": rest.apiKey };
+    const json = rest.json === undefined ? undefined : JSON.stringify(rest.json);
+    const type = json === undefined ? {} : { "content-type": "application/json" };
+    try {
+      const answer = await request(url, {
+        method,
+        dispatcher: agent,
+        headers: { ...authorization, ...type, ...rest.headers },
+        body: json ?? rest.body ?? null,
+      });
+      return { status: answer.statusCode, body: parseBody(await answer.body.text(), String(answer.headers["content-type"] ?? "")) };
+    } catch (error) {
+      throw explain(error, service.url);
+    }
+  }
+
+  async function getDocument<T>(method: Dispatcher.HttpMethod, path: string, options?: Call): Promise<T> {
+    const { status, body } = await call(method, path, options);
+    if (status < 200 || status > 299) throw toRefusal(status, body);
+    return body as T;
+  }
+
+  return {
+    url: service.url,
+    call,
+    get: (path, options) => getDocument("GET", path, options),
+    post: (path, options) => getDocument("POST", path, options),
+    delete: (path) => getDocument("DELETE", path),
+    close: () => agent.close(),
+  };
+}
+
+function parseBody(text: string, contentType: string): unknown {
+  if (!/\bjson\b/.test(contentType)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The errors of a connection in words that say what to do; others stay what they are. */
+function explain(error: unknown, url: string): unknown {
+  const code = String((error as { code?: unknown }).code ?? "");
+  if (ERRORS_OF_CONNECTING.has(code)) {
+    return new Refusal("Service not running", `${url} does not answer (${code}). Is the service running? "npm start" starts it.`, { cause: error });
+  }
+  if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) {
+    const words = `The certificate of ${url} is not trusted (${code}). Set NODE_EXTRA_CA_CERTS to the file of the authority that signed it.`;
+    return new Refusal("Certificate not trusted", words, { cause: error });
+  }
+  return error;
+}

@@ -1,0 +1,46 @@
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+
+/** What was published from a folder, kept in the folder itself (`.treadle` is never part of a commit). */
+const FILE = join(".treadle", "published.json");
+
+interface FolderRecord {
+  /** The commit last published from this folder, by workflow; the latest workflow comes last. */
+  readonly commits: Readonly<Record<string, string>>;
+}
+
+/** The commit a folder was last published as to a workflow: what a newer head is told from. */
+export async function findPublishedCommit(dir: string, workflowId: string): Promise<string | undefined> {
+  return (await readRecord(dir)).commits[workflowId];
+}
+
+/** The workflow a folder was last published to. */
+export async function findLastWorkflow(dir: string): Promise<string | undefined> {
+  return Object.keys((await readRecord(dir)).commits).at(-1);
+}
+
+/** Remembers a publish. A folder that cannot be written is published all the same: answers whether it was noted. */
+export async function rememberPublished(dir: string, workflowId: string, commitId: string): Promise<boolean> {
+  const path = join(dir, FILE);
+  const { [workflowId]: _, ...others } = (await readRecord(dir)).commits;
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await writeFile(`${path}.tmp`, `${JSON.stringify({ commits: { ...others, [workflowId]: commitId } }, undefined, 2)}\n`);
+    await rename(`${path}.tmp`, path);
+    return true;
+  } catch (error) {
+    if (["EACCES", "EROFS", "EPERM", "ENOTDIR", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? "")) return false;
+    throw error;
+  }
+}
+
+/** An unreadable or foreign file counts as no record: it is only a memory. */
+async function readRecord(dir: string): Promise<FolderRecord> {
+  try {
+    const record = JSON.parse(await readFile(join(dir, FILE), "utf8")) as Partial<FolderRecord> | null;
+    const entries = Object.entries(record?.commits ?? {}).filter(([, commit]) => typeof commit === "string");
+    return { commits: Object.fromEntries(entries) };
+  } catch {
+    return { commits: {} };
+  }
+}

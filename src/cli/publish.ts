@@ -1,0 +1,126 @@
+import { basename, resolve } from "node:path";
+import type { Command } from "commander";
+import type { FileDifference, InputDifference } from "../publish/difference.ts";
+import { createArchive } from "../publish/archive.ts";
+import { checkFolder } from "../publish/folder.ts";
+import type { CommitFile } from "../publish/git-objects.ts";
+import { readLocalFolder } from "../publish/local-folder.ts";
+import type { Client } from "./client.ts";
+import { type Act, addCommand, type Context } from "./command.ts";
+import { findPublishedCommit, rememberPublished } from "./folder-record.ts";
+import { type Answer, toTable } from "./io.ts";
+import { type Detail, Refusal } from "./refusal.ts";
+
+export interface Published {
+  readonly workflowId: string;
+  readonly commitId: string;
+  /** True when the workflow was made by this publish. */
+  readonly created: boolean;
+  /** False when the folder was the workflow's latest commit already. */
+  readonly changed: boolean;
+  readonly apiKey?: string;
+  readonly warnings?: readonly Detail[];
+}
+
+interface DryRun {
+  readonly workflowId: string | null;
+  readonly files: readonly FileDifference[];
+  readonly inputs: readonly InputDifference[];
+  readonly nextRuns: readonly { utc: string; local: string }[] | null;
+  readonly warnings?: readonly Detail[];
+}
+
+interface Options {
+  readonly workflow?: string;
+  readonly account?: string;
+  readonly message?: string;
+  readonly dryRun?: boolean;
+  readonly force?: boolean;
+}
+
+/** `publish DIR`: makes the folder the latest commit of a workflow, a new one unless `--workflow` names it. */
+export function addPublishCommand(program: Command, act: Act): void {
+  addCommand(program, "publish", "publish a folder as the latest commit of a workflow")
+    .argument("<dir>", "the folder, with its config.yaml")
+    .option("--workflow <id>", "the workflow to publish to; without it a new one is made")
+    .option("--account <name>", "the account a new workflow belongs to")
+    .option("-m, --message <text>", "what changed")
+    .option("--dry-run", "show what would change, and change nothing")
+    .option("--force", "publish even over a commit that this folder does not know")
+    .action(act<Options>(publishDir));
+}
+
+async function publishDir(context: Context, [dir]: readonly string[], options: Options): Promise<Answer> {
+  const client = await context.client();
+  const folder = resolve(context.io.cwd, dir as string);
+  if (options.dryRun === true) return toDryRunAnswer(await upload<DryRun>(context, client, folder, { ...options, force: true }));
+  const published = await publishFolder(context, client, folder, options);
+  return toAnswer(published, client.url);
+}
+
+/**
+ * Publishes a folder and remembers in it what it was published as, so that a later publish to the same workflow
+ * notices when somebody else has published in between, and is refused.
+ */
+export async function publishFolder(context: Context, client: Client, folder: string, options: Options): Promise<Published> {
+  const published = await upload<Published>(context, client, folder, options);
+  const noted = await rememberPublished(folder, published.workflowId, published.commitId);
+  if (!noted) context.say(`${folder} cannot be written: what it was published as is not remembered.`);
+  return published;
+}
+
+async function upload<T extends { warnings?: readonly Detail[] }>(context: Context, client: Client, folder: string, options: Options): Promise<T> {
+  const files = await readFiles(folder);
+  const expectedHead =
+    options.workflow === undefined || options.force === true ? undefined : await findPublishedCommit(folder, options.workflow);
+  const answer = await client.post<T>("/api/operator/publish", {
+    query: {
+      workflow: options.workflow,
+      account: options.account,
+      message: options.message,
+      name: basename(folder),
+      expectedHead,
+      dryRun: options.dryRun === true ? "true" : undefined,
+    },
+    headers: { "content-type": "application/x-tar" },
+    body: createArchive(files),
+  });
+  for (const warning of answer.warnings ?? []) context.say(`${warning.file}: ${warning.message}`);
+  return answer;
+}
+
+async function readFiles(folder: string): Promise<readonly CommitFile[]> {
+  const read = await readLocalFolder(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") throw new Refusal("No such folder", `There is no folder ${folder}.`, { cause: error });
+    if (error.code === "EACCES") throw new Refusal("Not allowed", `${error.path ?? folder} cannot be read.`, { cause: error });
+    throw error;
+  });
+  const problems = read.ok ? checkFolder(read.files).problems : read.problems;
+  if (read.ok && problems.length === 0) return read.files;
+  throw new Refusal("Invalid request", `${folder} cannot be published.`, { details: problems });
+}
+
+function toAnswer(published: Published, serviceUrl: string): Answer {
+  const { workflowId, commitId, created, changed, apiKey } = published;
+  const executeUrl = `${serviceUrl}/api/workflows/${workflowId}/execute`;
+  const document = { workflowId, commitId, created, changed, ...(apiKey === undefined ? {} : { apiKey }), executeUrl };
+  const lines = [
+    changed ? `Published ${commitId} to ${workflowId}` : `Nothing changed: ${commitId} is the latest commit of ${workflowId} already`,
+    ...(apiKey === undefined ? [] : [`API key  ${apiKey}`]),
+    `Execute  POST ${executeUrl}`,
+  ];
+  return { document, lines };
+}
+
+function toDryRunAnswer(dryRun: DryRun): Answer {
+  const sign = { added: "+", changed: "~", removed: "-" } as const;
+  const files = dryRun.files.map((file) => [
+    sign[file.change],
+    file.path,
+    file.linesAdded === null ? "binary" : `+${file.linesAdded} -${file.linesRemoved}`,
+  ]);
+  const lines = files.length === 0 ? ["No file changes."] : toTable(["", "File", "Lines"], files);
+  if (dryRun.inputs.length > 0) lines.push("", ...toTable(["", "Input"], dryRun.inputs.map((one) => [sign[one.change], one.input])));
+  if (dryRun.nextRuns !== null) lines.push("", "Next runs", ...dryRun.nextRuns.map((run) => `  ${run.local}`));
+  return { document: dryRun, lines };
+}

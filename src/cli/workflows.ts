@@ -1,0 +1,78 @@
+import type { Command } from "commander";
+import { type Act, addCommand, addGroup, parseSeconds } from "./command.ts";
+import { toTable } from "./io.ts";
+
+interface WorkflowDocument {
+  readonly workflowId: string;
+  readonly name: string;
+  readonly commitId: string | null;
+  readonly createdAt: string;
+}
+
+interface KeyDocument {
+  readonly apiKey: string;
+  readonly previousKeyExpiresAt: string | null;
+}
+
+/** `workflows list|create|delete` and `key show|rotate`. */
+export function addWorkflowCommands(program: Command, act: Act): void {
+  const workflows = addGroup(program, "workflows", "the workflows there are");
+
+  addCommand(workflows, "list", "list workflows, newest first")
+    .option("--account <name>", "of this account only")
+    .action(
+      act<{ account?: string }>(async (context, _args, { account }) => {
+        const client = await context.client();
+        const document = await client.get<{ workflows: WorkflowDocument[] }>("/api/operator/workflows", { query: { account } });
+        const rows = document.workflows.map((workflow) => [workflow.workflowId, workflow.name, workflow.commitId?.slice(0, 12), workflow.createdAt]);
+        return { document, lines: toTable(["Workflow", "Name", "Commit", "Created"], rows) };
+      }),
+    );
+
+  addCommand(workflows, "create", "make a workflow without a commit")
+    .argument("<name>")
+    .option("--account <name>", "the account it belongs to")
+    .action(
+      act<{ account?: string }>(async (context, [name], { account }) => {
+        const client = await context.client();
+        const document = await client.post<{ workflowId: string; apiKey: string }>("/api/operator/workflows", { json: { name, account } });
+        return { document, lines: [`Created ${document.workflowId}`, `API key  ${document.apiKey}`] };
+      }),
+    );
+
+  addCommand(workflows, "delete", "delete a workflow; its key stops working at once, its executions stay on record")
+    .argument("<workflow>")
+    .action(
+      act(async (context, [workflow]) => {
+        const document = await (await context.client()).delete(`/api/operator/workflows/${encodeURIComponent(workflow as string)}`);
+        return { document, lines: [`Deleted ${workflow}`] };
+      }),
+    );
+
+  const key = addGroup(program, "key", "the API key of a workflow");
+
+  addCommand(key, "show", "show the key")
+    .argument("<workflow>")
+    .action(
+      act(async (context, [workflow]) => {
+        const path = `/api/operator/workflows/${encodeURIComponent(workflow as string)}/key`;
+        return toKeyAnswer(await (await context.client()).get<KeyDocument>(path));
+      }),
+    );
+
+  addCommand(key, "rotate", "replace the key; the old one stops working at once, or after --grace")
+    .argument("<workflow>")
+    .option("--grace <time>", "how long the old key goes on working, such as 1h", parseSeconds)
+    .action(
+      act<{ grace?: number }>(async (context, [workflow], { grace }) => {
+        const path = `/api/operator/workflows/${encodeURIComponent(workflow as string)}/key/rotate`;
+        return toKeyAnswer(await (await context.client()).post<KeyDocument>(path, { json: { graceSeconds: grace ?? 0 } }));
+      }),
+    );
+}
+
+function toKeyAnswer(document: KeyDocument) {
+  const { apiKey, previousKeyExpiresAt } = document;
+  const lines = previousKeyExpiresAt === null ? [apiKey] : [apiKey, `The previous key works until ${previousKeyExpiresAt}`];
+  return { document, lines };
+}

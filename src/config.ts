@@ -1,0 +1,64 @@
+import { z } from "zod";
+
+const megabytes = (count: number): number => count * 1024 * 1024;
+const whole = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
+const credits = z
+  .string()
+  .regex(/^\d{1,9}(\.\d{1,6})?$/, "must be a number of credits with at most 6 decimals, such as 0.01");
+const flag = z.enum(["true", "false", "1", "0"]).transform((text) => text === "true" || text === "1");
+
+/**
+ * Every setting of the service, with its default. `docs/operating.md` explains each; a test keeps the two equal.
+ * What belongs to a workflow is in its manifest, what belongs to an account is a row.
+ */
+export const SETTINGS = z.object({
+  TREADLE_HOST: z.string().min(1).default("127.0.0.1"),
+  TREADLE_PORT: whole(0, 65_535).default(8443),
+  TREADLE_PUBLIC_URL: z.url({ protocol: /^https$/ }).optional(),
+  TREADLE_ROLE: z.enum(["all", "api", "worker"]).default("all"),
+  TREADLE_TRUST_PROXY: flag.default(false),
+  TREADLE_TLS_CERT: z.string().optional(),
+  TREADLE_TLS_KEY: z.string().optional(),
+  TREADLE_DATA_DIR: z.string().min(1).default(".treadle"),
+  TREADLE_CACHE_DIR: z.string().min(1).optional(),
+  TREADLE_INSTALL: z.enum(["auto", "never"]).default("auto"),
+  TREADLE_ISOLATION: z.enum(["sandbox", "none"]).default("sandbox"),
+  TREADLE_PYTHON: z.string().min(1).optional(),
+  TREADLE_SANDBOX_SLOTS: whole(1, 10_000).optional(),
+  TREADLE_WAITING_CALLS_MAX: whole(1, 1_000_000).default(5_000),
+  TREADLE_WAIT_MAX_SECONDS: whole(1, 3_600).default(300),
+  TREADLE_FILE_BYTES_MAX: whole(1, Number.MAX_SAFE_INTEGER).default(megabytes(2048)),
+  TREADLE_REQUEST_BYTES_MAX: whole(1, Number.MAX_SAFE_INTEGER).default(megabytes(4096)),
+  TREADLE_OUTPUT_BYTES_MAX: whole(1, Number.MAX_SAFE_INTEGER).default(megabytes(2048)),
+  TREADLE_LOG_BYTES_MAX: whole(1, megabytes(1024)).default(megabytes(10)),
+  TREADLE_CREDITS_PER_CPU_SECOND: credits.default("0.01"),
+  TREADLE_CREDITS_PER_EXECUTION: credits.default("0.001"),
+  TREADLE_INITIAL_CREDITS: credits.default("1000"),
+  TREADLE_CONTACT: z.string().min(1).optional(),
+  TREADLE_LOG_LEVEL: z.enum(["debug", "info", "warn", "error"]).default("info"),
+  TREADLE_MASTER_KEY_FILE: z.string().min(1).optional(),
+  TREADLE_STORAGE_URL: z.url().optional(),
+  DATABASE_URL: z.string().min(1).optional(),
+  TEMPORAL_ADDRESS: z.string().min(1).optional(),
+  TEMPORAL_NAMESPACE: z.string().min(1).default("treadle"),
+  TEMPORAL_CLI_PATH: z.string().min(1).optional(),
+  TEMPORAL_UI_URL: z.string().min(1).optional(),
+});
+
+export type Settings = z.infer<typeof SETTINGS>;
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A setting that cannot be used. The message names all of them, what is wrong with each, and nothing of their values. */
+export class SettingsError extends Error {
+  override readonly name = "SettingsError";
+}
+
+/** Reads all settings and reports every problem at once, before anything is opened. An empty variable counts as unset. */
+export function loadSettings(env: Environment): Settings {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ""));
+  const parsed = SETTINGS.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const lines = parsed.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
+  throw new SettingsError(`Some settings cannot be used:\n${lines.join("\n")}\ndocs/operating.md explains each.`);
+}

@@ -1,0 +1,89 @@
+import { readdir, readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { findCurrentKey } from "../db/api-keys.ts";
+import type { Db } from "../db/connect.ts";
+import { findWorkflow } from "../db/workflows.ts";
+import { type AccountId, isWorkflowId, type WorkflowId } from "../domain/ids.ts";
+import type { SecretBox } from "./keys/secret-box.ts";
+import { readLocalFolder } from "./publish/local-folder.ts";
+import type { Publish } from "./publish/publish.ts";
+
+export interface PublishedExamples {
+  readonly workflows: Record<string, { workflowId: string; apiKey: string }>;
+  /** Why examples are missing, each in a line for people. */
+  readonly notes: string[];
+}
+
+/**
+ * Publishes each folder of `examples/` once; later starts publish only what changed. Which workflow belongs to which
+ * folder is kept in the data folder. An example that cannot be published (no network for its packages, say) is noted
+ * and tried again at the next start: it never keeps the service from starting.
+ */
+export async function publishExamples(deps: {
+  db: Db;
+  publish: Publish;
+  secretBox: SecretBox;
+  accountId: AccountId;
+  folder: string;
+  dataDir: string;
+  report: (line: string) => void;
+}): Promise<PublishedExamples> {
+  const recordPath = join(deps.dataDir, "examples.json");
+  const record = await readRecord(recordPath);
+  const workflows: PublishedExamples["workflows"] = {};
+  const notes: string[] = [];
+  for (const name of (await readdir(deps.folder)).sort()) {
+    const known = await findKnown(deps.db, record[name]);
+    if (known === undefined) deps.report(`Publishing the example ${name}`);
+    const problem = await publishExample(deps, name, known, async (workflowId) => {
+      record[name] = workflowId;
+      await writeFile(`${recordPath}.tmp`, JSON.stringify(record, null, 2));
+      await rename(`${recordPath}.tmp`, recordPath);
+    });
+    if (problem !== undefined) notes.push(`The example ${name} was not published: ${problem}`);
+    const workflowId = await findKnown(deps.db, record[name]);
+    if (workflowId === undefined) continue;
+    const sealed = await findCurrentKey(deps.db, workflowId);
+    if (sealed) workflows[name] = { workflowId, apiKey: deps.secretBox.open(sealed, workflowId).toString("utf8") };
+  }
+  return { workflows, notes };
+}
+
+async function publishExample(
+  deps: Parameters<typeof publishExamples>[0],
+  name: string,
+  known: WorkflowId | undefined,
+  remember: (workflowId: string) => Promise<void>,
+): Promise<string | undefined> {
+  try {
+    const folder = await readLocalFolder(join(deps.folder, name));
+    if (!folder.ok) return folder.problems.map((problem) => problem.message).join(" ");
+    const outcome = await deps.publish({
+      workflowId: known ?? null,
+      accountId: deps.accountId,
+      files: folder.files,
+      message: `Example ${name}`,
+      name,
+    });
+    if (outcome.kind === "invalid") return outcome.problems.map((problem) => `${problem.file}:${problem.line} ${problem.message}`).join(" ");
+    if (outcome.kind !== "published") return "somebody else changed it at the same time.";
+    if (known === undefined) await remember(outcome.workflowId);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+async function findKnown(db: Db, id: string | undefined): Promise<WorkflowId | undefined> {
+  if (id === undefined || !isWorkflowId(id)) return undefined;
+  return (await findWorkflow(db, id))?.id;
+}
+
+async function readRecord(path: string): Promise<Record<string, string>> {
+  try {
+    return JSON.parse(await readFile(path, "utf8")) as Record<string, string>;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    return {};
+  }
+}

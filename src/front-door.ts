@@ -1,0 +1,70 @@
+import type { Router } from "express";
+import type { Storage } from "../activities/storage/storage.ts";
+import type { Db } from "../db/connect.ts";
+import type { Settings } from "./config.ts";
+import { createApp } from "./http/app.ts";
+import { DEFAULT_HTTP_LIMITS, type AppDeps, type Executions, type Readiness } from "./http/deps.ts";
+import { createHttpsServer } from "./http/server.ts";
+import type { SecretBox } from "./keys/secret-box.ts";
+import type { Log } from "./log.ts";
+import { pricesOf } from "./service.ts";
+
+/** Listens to callers; answers the URL they reach. Closing it lets calls under way finish for a while. */
+export async function openFrontDoor(deps: {
+  settings: Settings;
+  db: Db;
+  storage: Storage;
+  executions: Executions;
+  secretBox: SecretBox;
+  processId: string;
+  tls: { certPem: string; keyPem: string; selfSigned: boolean };
+  readiness: () => Promise<Readiness>;
+  liveLog: NonNullable<AppDeps["liveLog"]>;
+  metrics: () => Promise<string>;
+  routers: readonly Router[];
+  log: Log;
+}): Promise<{ url: string; apiUrl: string; close(graceMs: number): Promise<void> }> {
+  const { settings } = deps;
+  let url = settings.TREADLE_PUBLIC_URL ?? "";
+  const app = createApp({
+    db: deps.db,
+    storage: deps.storage,
+    executions: deps.executions,
+    secretBox: deps.secretBox,
+    prices: pricesOf(settings),
+    apiUrl: () => `${url}/api`,
+    limits: {
+      ...DEFAULT_HTTP_LIMITS,
+      fileBytesMax: settings.TREADLE_FILE_BYTES_MAX,
+      requestBytesMax: settings.TREADLE_REQUEST_BYTES_MAX,
+    },
+    waitMaxSeconds: settings.TREADLE_WAIT_MAX_SECONDS,
+    processId: deps.processId,
+    contact: settings.TREADLE_CONTACT,
+    trustProxy: settings.TREADLE_TRUST_PROXY,
+    strictTransport: !deps.tls.selfSigned,
+    readiness: deps.readiness,
+    metrics: deps.metrics,
+    routers: deps.routers,
+    liveLog: deps.liveLog,
+    log: deps.log,
+  });
+  const server = await createHttpsServer({
+    app,
+    tls: { cert: deps.tls.certPem, key: deps.tls.keyPem },
+    host: settings.TREADLE_HOST,
+    port: settings.TREADLE_PORT,
+    trustProxy: settings.TREADLE_TRUST_PROXY,
+    log: deps.log,
+  });
+  if (url === "") url = `https://${urlHost(settings.TREADLE_HOST)}:${server.port}`;
+  url = url.replace(/\/+$/, "");
+  return { url, apiUrl: `${url}/api`, close: (graceMs) => server.close(graceMs) };
+}
+
+/** What a person types for the address we listen on. */
+function urlHost(host: string): string {
+  if (["127.0.0.1", "0.0.0.0", "::", "::1", "localhost"].includes(host)) return "localhost";
+  return host.includes(":") ? `[${host}]` : host;
+}
+

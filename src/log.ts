@@ -1,0 +1,20 @@
+import pino from "pino";
+import pretty from "pino-pretty";
+
+export type Log = pino.Logger;
+
+/** JSON lines on stdout; readable ones on a terminal. Keys, cookies and authorisation never appear. */
+export function createLog(options: { level: string; terminal: boolean }): Log {
+  const settings: pino.LoggerOptions = {
+    level: options.level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    redact: {
+      paths: ['req.headers["x-api-key"]', "req.headers.authorization", "req.headers.cookie", "*.apiKey", "*.password"],
+      censor: "[removed]",
+    },
+    serializers: { error: pino.stdSerializers.errWithCause },
+  };
+  if (!options.terminal) return pino(settings);
+  return pino(settings, pretty({ colorize: true, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss", sync: true }));
+}

@@ -1,0 +1,26 @@
+import { collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
+
+/** What Prometheus can ask of a process. Labels are closed lists; ids never are labels. */
+export function createMetrics(sources: { waitingCalls: () => number; programsRunning: () => number; programsWaiting: () => number }) {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry, prefix: "treadle_" });
+  const gauge = (name: string, help: string, read: () => number): void => {
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(read());
+      },
+    });
+  };
+  gauge("treadle_waiting_calls", "Calls that wait for the result of their execution", sources.waitingCalls);
+  gauge("treadle_programs_running", "Executions whose program this process runs or awaits", sources.programsRunning);
+  gauge("treadle_programs_waiting", "Executions that wait for a place on this host", sources.programsWaiting);
+  const ended = new Counter({
+    name: "treadle_executions_ended_total",
+    help: "Executions whose end this process recorded",
+    registers: [registry],
+  });
+  return { executionEnded: () => ended.inc(), read: () => registry.metrics() };
+}

@@ -1,0 +1,188 @@
+import { EnvironmentError } from "../../activities/environments/build-steps.ts";
+import { type Requirements, REQUIREMENTS_FILE, toRequirementsText } from "../../activities/environments/requirements.ts";
+import { findCommit, type NewCommit, publishCommit } from "../../db/commits.ts";
+import type { Db } from "../../db/connect.ts";
+import { createWorkflow, findWorkflow, type Workflow } from "../../db/workflows.ts";
+import type { FileProblem } from "../../domain/errors.ts";
+import type { AccountId, CommitId, WorkflowId } from "../../domain/ids.ts";
+import type { Manifest } from "../../domain/manifest/manifest.ts";
+import { createWorkflowId } from "../ids.ts";
+import { createApiKey, hashApiKey } from "../keys/api-key.ts";
+import type { SecretBox } from "../keys/secret-box.ts";
+import type { Log } from "../log.ts";
+import { type Abilities, checkCandidate } from "./candidate.ts";
+import { problemOf } from "./folder.ts";
+import { type CommitFile, createCommit, createTree } from "./git-objects.ts";
+
+export const MESSAGE_CHARACTERS_MAX = 1_000;
+const NAME_CHARACTERS_MAX = 200;
+/** How often a publish without an expected head starts again because another one was quicker. */
+const RACES_MAX = 5;
+
+export interface PublishRequest {
+  /** Null: a new workflow of the account. */
+  readonly workflowId: WorkflowId | null;
+  readonly accountId: AccountId;
+  /** What a new workflow is called when its manifest has no name. */
+  readonly name: string;
+  readonly files: readonly CommitFile[];
+  readonly message: string;
+  /** The commit the folder is based on. Undefined: whatever the head is. */
+  readonly expectedHead?: CommitId | undefined;
+}
+
+export type Publication =
+  | {
+      readonly kind: "published";
+      readonly workflowId: WorkflowId;
+      readonly commitId: CommitId;
+      /** True when the workflow was made. */
+      readonly created: boolean;
+      /** False when the head has exactly these files already: then no commit is made, whatever the message. */
+      readonly changed: boolean;
+      /** Of a new workflow. */
+      readonly apiKey: string | null;
+      readonly warnings: readonly FileProblem[];
+    }
+  | { readonly kind: "invalid"; readonly problems: readonly FileProblem[]; readonly buildLog: string }
+  | { readonly kind: "head_moved"; readonly head: CommitId | null }
+  | { readonly kind: "unknown_workflow" };
+
+export interface PublisherDeps extends Abilities {
+  readonly db: Db;
+  readonly secretBox: SecretBox;
+  readonly environments: {
+    lock(requirements: Requirements): Promise<{ ok: true; lock: string; key: string } | { ok: false; problems: readonly FileProblem[]; log: string }>;
+    ensure(key: string, lock: string): Promise<unknown>;
+  };
+  /** Makes the workflow's schedule that of its new head, in the same transaction. */
+  readonly syncSchedule?: (tx: Db, published: { workflowId: WorkflowId; manifest: Manifest }) => Promise<void>;
+  readonly log: Log;
+}
+
+export type Publish = (request: PublishRequest) => Promise<Publication>;
+
+/**
+ * Publishing: check the folder, build its environment, store it as a git commit, move the head. All or nothing: the
+ * head moves in the last statement of one transaction that begins after everything slow is done. A published commit
+ * can run at once. Safe to repeat: files that are the head already make no new commit.
+ */
+export function createPublisher(deps: PublisherDeps): Publish {
+  const { db, log } = deps;
+
+  return async function publish(request) {
+    const candidate = checkCandidate(request.files, deps);
+    if (!candidate.ok) return { kind: "invalid", problems: candidate.problems, buildLog: "" };
+    const { manifest, requirements, warnings } = candidate;
+
+    const workflow = request.workflowId === null ? undefined : await findWorkflow(db, request.workflowId);
+    if (workflow === undefined && request.workflowId !== null) return { kind: "unknown_workflow" };
+    const { treeId, objects } = createTree(request.files);
+    if (workflow?.head && (await hasTree(db, workflow, treeId))) {
+      return { kind: "published", workflowId: workflow.id, commitId: workflow.head, created: false, changed: false, apiKey: null, warnings };
+    }
+    const head = workflow?.head ?? null;
+    if (request.expectedHead !== undefined && request.expectedHead !== head) return { kind: "head_moved", head };
+
+    const built = await buildEnvironment(deps, requirements);
+    if (!built.ok) return { kind: "invalid", problems: built.problems, buildLog: built.log };
+
+    const outcome = await store(deps, request, workflow, { treeId, objects, manifest, environment: built.environment });
+    if (outcome.kind === "published") {
+      log.info({ event: "workflow.published", workflowId: outcome.workflowId, commitId: outcome.commitId }, "A commit was published.");
+      return { ...outcome, changed: true, warnings };
+    }
+    return outcome;
+  };
+}
+
+async function hasTree(db: Db, workflow: Workflow, treeId: string): Promise<boolean> {
+  return workflow.head !== null && (await findCommit(db, workflow.id, workflow.head))?.treeId === treeId;
+}
+
+type Built =
+  | { readonly ok: true; readonly environment: NewCommit["environment"] }
+  | { readonly ok: false; readonly problems: readonly FileProblem[]; readonly log: string };
+
+async function buildEnvironment(deps: PublisherDeps, requirements: Requirements | null): Promise<Built> {
+  if (requirements === null) return { ok: true, environment: null };
+  try {
+    const locked = await deps.environments.lock(requirements);
+    if (!locked.ok) return locked;
+    const { key, lock } = locked;
+    await deps.environments.ensure(key, lock);
+    return { ok: true, environment: { key, lock, interpreter: deps.pythonVersion, requirements: toRequirementsText(requirements) } };
+  } catch (error) {
+    // A full disk is the operator's; everything else an installer says is for whoever wrote the requirements.
+    if (!(error instanceof EnvironmentError) || error.kind === "disk_full") throw error;
+    return { ok: false, problems: [problemOf(REQUIREMENTS_FILE, error.message)], log: error.log };
+  }
+}
+
+type Content = Pick<NewCommit, "treeId" | "objects" | "environment"> & { readonly manifest: Manifest };
+type Stored =
+  | Exclude<Publication, { kind: "published" | "invalid" }>
+  | { kind: "published"; workflowId: WorkflowId; commitId: CommitId; created: boolean; apiKey: string | null };
+
+async function store(deps: PublisherDeps, request: PublishRequest, workflow: Workflow | undefined, content: Content): Promise<Stored> {
+  let parentId = workflow?.head ?? null;
+  for (let races = 0; ; races += 1) {
+    const stored = await storeOn(deps, request, workflow?.id, parentId, content);
+    const mayRepeat = stored.kind === "head_moved" && request.expectedHead === undefined && races < RACES_MAX;
+    if (!mayRepeat) return stored;
+    parentId = stored.head;
+  }
+}
+
+/** A new workflow and its first commit appear together or not at all. */
+async function storeOn(
+  deps: PublisherDeps,
+  request: PublishRequest,
+  workflowId: WorkflowId | undefined,
+  parentId: CommitId | null,
+  content: Content,
+): Promise<Stored> {
+  const { treeId, objects, manifest, environment } = content;
+  const message = toMessage(request.message);
+  const commit = createCommit({ treeId, parentId, message, committedAt: new Date() });
+  return deps.db.transaction(async (tx): Promise<Stored> => {
+    const target = workflowId === undefined ? await createTarget(tx, deps.secretBox, request, manifest) : { id: workflowId, apiKey: null };
+    const outcome = await publishCommit(tx, {
+      workflowId: target.id,
+      id: commit.id as CommitId,
+      parentId,
+      treeId,
+      message,
+      manifest,
+      environment,
+      objects: [...objects, commit],
+    });
+    if (outcome.kind !== "published") return outcome;
+    await deps.syncSchedule?.(tx, { workflowId: target.id, manifest });
+    return { kind: "published", workflowId: target.id, commitId: commit.id as CommitId, created: workflowId === undefined, apiKey: target.apiKey };
+  });
+}
+
+async function createTarget(tx: Db, secretBox: SecretBox, request: PublishRequest, manifest: Manifest): Promise<{ id: WorkflowId; apiKey: string }> {
+  const id = createWorkflowId();
+  const apiKey = createApiKey();
+  const name = (manifest.name ?? toOneLine(request.name)).slice(0, NAME_CHARACTERS_MAX) || "Workflow";
+  await createWorkflow(tx, {
+    id,
+    accountId: request.accountId,
+    name,
+    keyHash: hashApiKey(apiKey),
+    keyEncrypted: secretBox.seal(apiKey, id),
+  });
+  return { id, apiKey };
+}
+
+/** The message as git keeps it, without what PostgreSQL or a terminal would stumble over. */
+function toMessage(text: string): string {
+  const clean = text.replaceAll("\r\n", "\n").replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]|\p{Surrogate}/gu, " ");
+  return clean.trim().slice(0, MESSAGE_CHARACTERS_MAX) || "Publish";
+}
+
+function toOneLine(text: string): string {
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]|\p{Surrogate}/gu, " ").trim();
+}

@@ -1,0 +1,67 @@
+import type { Storage } from "../activities/storage/storage.ts";
+import type { Db } from "../db/connect.ts";
+import type { Driver } from "./temporal.ts";
+
+const CHECK_MS = 1_000;
+const CACHE_MS = 2_000;
+
+export interface Check {
+  readonly ok: boolean;
+  /** What is wrong and what to do; what is right, in a few words. */
+  readonly message: string;
+}
+
+export interface Readiness {
+  readonly ready: boolean;
+  readonly checks: Record<string, Check>;
+}
+
+/** Looks at everything an execution needs, each within a second, at most once in two seconds. */
+export function createReadiness(deps: {
+  db: Db;
+  storage: Storage;
+  driver: Driver;
+  isolation: "sandbox" | "none";
+  isolationProblems: readonly string[];
+}): () => Promise<Readiness> {
+  let cached: { at: number; readiness: Promise<Readiness> } | undefined;
+
+  async function look(): Promise<Readiness> {
+    const [database, temporal, storage] = await Promise.all([
+      check("PostgreSQL answers.", deps.db.raw("select 1")),
+      check("Temporal answers.", deps.driver.check()),
+      check("Storage can be written and read.", deps.storage.check()),
+    ]);
+    const checks = { database, temporal, storage, isolation: isolationCheck(deps.isolation, deps.isolationProblems) };
+    return { ready: Object.values(checks).every((each) => each.ok), checks };
+  }
+
+  return () => {
+    if (cached === undefined || Date.now() - cached.at > CACHE_MS) cached = { at: Date.now(), readiness: look() };
+    return cached.readiness;
+  };
+}
+
+async function check(success: string, probe: PromiseLike<unknown>): Promise<Check> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<Check>((resolve) => {
+    timer = setTimeout(() => resolve({ ok: false, message: `No answer within ${CHECK_MS} ms.` }), CHECK_MS);
+  });
+  const answer = Promise.resolve(probe).then(
+    () => ({ ok: true, message: success }),
+    (error: unknown) => ({ ok: false, message: error instanceof Error ? error.message : "It failed." }),
+  );
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function isolationCheck(isolation: "sandbox" | "none", problems: readonly string[]): Check {
+  if (isolation === "none") {
+    return { ok: true, message: "Off (TREADLE_ISOLATION=none): programs have the rights of the service's own user." };
+  }
+  if (problems.length > 0) return { ok: false, message: `Programs are not run: ${problems.join(" ")}` };
+  return { ok: true, message: "Each execution has a sandbox of its own; it tested itself." };
+}

@@ -1,0 +1,129 @@
+import { createActivities } from "../activities/index.ts";
+import type { PythonDeps } from "../activities/python.ts";
+import type { Sandbox } from "../activities/sandbox/sandbox.ts";
+import type { Storage } from "../activities/storage/storage.ts";
+import { createListener, type DatabaseAddress, type Db } from "../db/connect.ts";
+import { microCredits, parseCredits, type Prices } from "../domain/credits.ts";
+import type { ExecutionId } from "../domain/ids.ts";
+import type { Settings } from "./config.ts";
+import { cancelNotice, createExecutions } from "./executions.ts";
+import { openPrograms } from "./host-programs.ts";
+import type { SecretBox } from "./keys/secret-box.ts";
+import type { Defer } from "./lifecycle.ts";
+import type { Log } from "./log.ts";
+import { startPruning } from "./pruning.ts";
+import { createReadiness } from "./readiness.ts";
+import type { Machine } from "./setup/machine.ts";
+import { createSweeper, removeAbandonedUploads } from "./sweeper.ts";
+import { createDriver } from "./temporal.ts";
+import { createWaiters } from "./waiters.ts";
+import { connectTemporal, startWorkers } from "./workers.ts";
+
+/** Programs that are still running when the service stops get this long before they are handed to the next start. */
+const DRAIN_MS = 3_000;
+
+export interface ServiceDeps {
+  readonly settings: Settings;
+  readonly machine: Machine;
+  readonly db: Db;
+  readonly databaseAddress: DatabaseAddress;
+  readonly temporal: { readonly address: string; readonly namespace: string };
+  readonly storage: Storage;
+  readonly secretBox: SecretBox;
+  readonly hostId: string;
+  readonly processId: string;
+  readonly slotCount: number;
+  /** Instead of sandbox and Python; see `StartInput`. */
+  readonly runProgram?: PythonDeps["runProgram"] | undefined;
+  readonly log: Log;
+}
+
+export type ExecutionParts = Awaited<ReturnType<typeof openExecutionParts>>;
+
+/** The prices of this installation. The settings' shape has been checked already. */
+export function pricesOf(settings: Settings): Prices {
+  return {
+    perCpuSecond: parseCredits(settings.TREADLE_CREDITS_PER_CPU_SECOND) ?? microCredits(0),
+    perExecution: parseCredits(settings.TREADLE_CREDITS_PER_EXECUTION) ?? microCredits(0),
+  };
+}
+
+/**
+ * Opens the parts of a process that executions go through, in order, and hands each one's closing to `defer`: listening
+ * for ends, the Temporal connection, the workers (unless the process only answers callers), the sweeper.
+ */
+export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
+  const { settings, db, storage, log, hostId, processId, slotCount } = deps;
+  const programs = await openPrograms(deps);
+  const { environments, spool, slots, sandbox } = programs;
+  defer(() => sandbox.close());
+  const pruning = startPruning({ db, environments, checkouts: programs.checkouts, log });
+  defer(() => pruning.close());
+  const isolationProblems = await findIsolationProblems(deps, sandbox);
+
+  let stopProgram: (executionId: ExecutionId) => boolean = () => false;
+  const waiters = createWaiters({
+    db,
+    openSession: () => createListener(deps.databaseAddress, "treadle listener"),
+    onNotice: cancelNotice({ stop: (executionId) => stopProgram(executionId) }),
+    onFault: (error) => log.warn({ event: "fault", error }, "Listening for ended executions was interrupted."),
+  });
+  defer(() => waiters.close());
+
+  const { activities, python } = createActivities({
+    db,
+    prices: pricesOf(settings),
+    hostId,
+    processId,
+    storage,
+    spool,
+    runProgram: deps.runProgram ?? programs.runProgram,
+    onEnded: waiters.resolve,
+    onFault: (executionId, error) => log.warn({ event: "execution.fault", executionId, error }, "An attempt met a fault of ours."),
+  });
+  stopProgram = (executionId) => python.stop(executionId, "cancelled");
+
+  const connection = await connectTemporal(deps.temporal.address);
+  defer(() => connection.close());
+  const driver = createDriver(connection, deps.temporal.namespace);
+  const workersEnded = await openWorkers(deps, { connection, activities, python }, defer);
+
+  const sweeper = createSweeper({ db, driver, activities, spool, storage, log });
+  defer(() => sweeper.close());
+  await removeAbandonedUploads({ db, storage, log });
+
+  const executions = createExecutions({
+    driver,
+    waiters,
+    python,
+    slots,
+    slotCount,
+    waitingCallsMax: settings.TREADLE_WAITING_CALLS_MAX,
+  });
+  const readiness = createReadiness({ db, storage, driver, isolation: settings.TREADLE_ISOLATION, isolationProblems });
+  return { executions, readiness, waiters, workersEnded, python, environments, spool, slots };
+}
+
+type Worked = Pick<Parameters<typeof startWorkers>[0], "connection" | "activities"> & {
+  python: ReturnType<typeof createActivities>["python"];
+};
+
+/** Answers a promise of the workers' end, which never comes in a process without workers. */
+async function openWorkers(deps: ServiceDeps, { connection, activities, python }: Worked, defer: Defer): Promise<Promise<void>[]> {
+  if (deps.settings.TREADLE_ROLE === "api") return [];
+  const { hostId, slotCount } = deps;
+  const { namespace } = deps.temporal;
+  const workers = await startWorkers({ connection, namespace, activities, hostId, programsMax: slotCount });
+  defer(async () => {
+    workers.shutdown();
+    await python.drain(DRAIN_MS);
+    await workers.ended;
+  });
+  return [workers.ended];
+}
+
+/** What the machine lacks for sandboxes; where it lacks nothing, what a first sandbox could do that it must not. */
+async function findIsolationProblems({ settings, machine }: ServiceDeps, sandbox: Sandbox): Promise<readonly string[]> {
+  if (settings.TREADLE_ISOLATION === "none") return [];
+  return machine.problems.length > 0 ? machine.problems : sandbox.selfTest();
+}

@@ -1,0 +1,188 @@
+import { createReadStream } from "node:fs";
+import { access } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import { openStorage } from "../activities/storage/open.ts";
+import type { Storage } from "../activities/storage/storage.ts";
+import { connect, type DatabaseAddress, type Db } from "../db/connect.ts";
+import { migrate } from "../db/migrate.ts";
+import { microCredits, parseCredits } from "../domain/credits.ts";
+import { createBanner } from "./banner.ts";
+import type { Environment, Settings } from "./config.ts";
+import { publishExamples } from "./examples.ts";
+import { openFrontDoor } from "./front-door.ts";
+import { loadHostId } from "./host.ts";
+import { createOperatorRouter } from "./http/operator/router.ts";
+import { createProcessId } from "./ids.ts";
+import { prepareInstallation } from "./installation.ts";
+import { loadOrCreateKey } from "./keys/key-file.ts";
+import { createSecretBox, type SecretBox } from "./keys/secret-box.ts";
+import { type Defer, stopRequested, withReleases } from "./lifecycle.ts";
+import { createLog, type Log } from "./log.ts";
+import { createMetrics } from "./metrics.ts";
+import { createPreview } from "./publish/preview.ts";
+import { createPublisher } from "./publish/publish.ts";
+import { removeReadyFile, writeReadyFile } from "./ready-file.ts";
+import { type ExecutionParts, openExecutionParts, type ServiceDeps } from "./service.ts";
+import type { Machine } from "./setup/machine.ts";
+import { type Postgres, startPostgres } from "./setup/servers/postgres.ts";
+import { startTemporal, type Temporal } from "./setup/servers/temporal.ts";
+import { installTemporalRuntime } from "./workers.ts";
+
+/** The embedded server takes 60 connections: enough for two processes and for looking in. */
+const POOL_MAX = 20;
+/** Whatever hangs, the process is gone this long after the first request to stop. */
+const STOP_MAX_MS = 9_500;
+const CALLS_GRACE_MS = 3_000;
+/** What a shell shows for a program ended by Ctrl-C. */
+const INTERRUPTED = 130;
+
+export interface StartInput {
+  readonly env: Environment;
+  readonly settings: Settings;
+  readonly machine: Machine;
+  readonly examplesDir: string;
+  readonly report: (line: string) => void;
+  /** What `bench/` puts in the place of sandbox and Python, to measure the engine around them. */
+  readonly runProgram?: ServiceDeps["runProgram"];
+}
+
+/**
+ * The service in one process: servers, and by its role worker, HTTP or both. Opens everything in order, publishes the
+ * examples, writes `ready.json`, prints how to call it, and closes everything in reverse at the first request to stop.
+ */
+export async function runStart(input: StartInput): Promise<void> {
+  const { settings, machine } = input;
+  const log = createLog({ level: settings.TREADLE_LOG_LEVEL, terminal: process.stdout.isTTY === true });
+  const stop = stopRequested(() => process.exit(INTERRUPTED));
+  await withReleases(async (defer) => {
+    defer(() => machine.release());
+    const servers = await startServers(input, log, defer);
+    const foundation = await openFoundation(input, servers.postgres, defer);
+    installTemporalRuntime(log);
+    const parts = await openExecutionParts({ ...foundation, ...input, temporal: servers.temporal, log }, defer);
+    if (settings.TREADLE_ROLE !== "worker") await openForCallers(input, { ...foundation, ...parts, ...servers, log }, defer);
+    log.info({ event: "service.ready", postgres: servers.postgres.source, temporal: servers.temporal.source }, "Ready.");
+
+    const cause = await Promise.race([
+      stop,
+      ...parts.workersEnded.map((ended) => ended.then(() => "the worker ended")),
+      servers.postgres.exited.then((failure) => `PostgreSQL is gone: ${failure.message}`),
+      servers.temporal.exited.then((failure) => `Temporal's server is gone: ${failure.message}`),
+    ]);
+    log.info({ event: "service.stopping", cause }, "Stopping.");
+    setTimeout(() => process.exit(1), STOP_MAX_MS).unref();
+  });
+  log.info({ event: "service.stopped" }, "Stopped.");
+}
+
+interface Servers {
+  readonly postgres: Postgres;
+  readonly temporal: Temporal;
+}
+
+/** Both at once, because each takes a moment; when one fails the other is stopped again. */
+async function startServers({ machine, report }: StartInput, log: Log, defer: Defer): Promise<Servers> {
+  const common = { env: machine.env, dataDir: machine.dataDir, runAs: machine.runAs, report };
+  const line = (source: string) => (text: string) => log.debug({ event: "server.line", source }, text);
+  const [postgres, temporal] = await Promise.allSettled([
+    startPostgres({ ...common, log: line("postgres") }),
+    startTemporal({ ...common, cacheDir: machine.cacheDir, log: line("temporal") }),
+  ]);
+  for (const server of [postgres, temporal]) if (server.status === "fulfilled") defer(() => server.value.stop());
+  if (postgres.status === "rejected") throw postgres.reason;
+  if (temporal.status === "rejected") throw temporal.reason;
+  return { postgres: postgres.value, temporal: temporal.value };
+}
+
+interface Foundation {
+  readonly db: Db;
+  readonly databaseAddress: DatabaseAddress;
+  readonly storage: Storage;
+  readonly secretBox: SecretBox;
+  readonly hostId: string;
+  readonly processId: string;
+  readonly slotCount: number;
+}
+
+async function openFoundation({ settings, machine }: StartInput, postgres: Postgres, defer: Defer): Promise<Foundation> {
+  const db = connect(postgres.connection, { poolMax: POOL_MAX, applicationName: "treadle" });
+  defer(() => db.destroy());
+  await migrate(db);
+  return {
+    db,
+    databaseAddress: postgres.connection,
+    storage: await openStorage({ url: settings.TREADLE_STORAGE_URL, dir: machine.paths.storage }),
+    secretBox: createSecretBox(await loadOrCreateKey(settings.TREADLE_MASTER_KEY_FILE ?? `${machine.paths.keys}/master`)),
+    hostId: await loadHostId(machine.dataDir),
+    processId: createProcessId(),
+    slotCount: settings.TREADLE_SANDBOX_SLOTS ?? availableParallelism() * 2,
+  };
+}
+
+/** Everything callers and operators need; the last thing opened and the first closed. */
+async function openForCallers(
+  input: StartInput,
+  parts: Foundation & ExecutionParts & Servers & { log: Log },
+  defer: Defer,
+): Promise<void> {
+  const { settings, machine, report } = input;
+  const { db, secretBox, log } = parts;
+  const installation = await prepareInstallation({
+    db,
+    keysDir: machine.paths.keys,
+    initialCredits: parseCredits(settings.TREADLE_INITIAL_CREDITS) ?? microCredits(0),
+  });
+  const abilities = { db, secretBox, pythonVersion: machine.python.version, networkAvailable: false, log };
+  const publish = createPublisher({ ...abilities, environments: parts.environments });
+  const metrics = createMetrics({
+    waitingCalls: parts.waiters.count,
+    programsRunning: parts.python.runningCount,
+    programsWaiting: parts.slots.waiting,
+  });
+  const door = await openFrontDoor({
+    ...parts,
+    settings,
+    tls: machine.certificate,
+    liveLog: async (executionId) => {
+      const path = parts.spool.logPathOf(executionId);
+      return (await exists(path)) ? createReadStream(path) : undefined;
+    },
+    metrics: metrics.read,
+    routers: [createOperatorRouter({ db, secretBox, publish, preview: createPreview(abilities) })],
+  });
+  defer(() => door.close(CALLS_GRACE_MS));
+
+  // A cluster's operator publishes what is wanted there; one machine shows what it can.
+  const examples =
+    settings.TREADLE_ROLE === "all"
+      ? await publishExamples({ ...parts, publish, accountId: installation.account.id, folder: input.examplesDir, dataDir: machine.dataDir, report })
+      : { workflows: {}, notes: [] };
+  const readiness = await parts.readiness();
+  const ready = {
+    url: door.url,
+    apiUrl: door.apiUrl,
+    caFile: machine.certificate.caFile,
+    temporalUiUrl: parts.temporal.uiUrl ?? null,
+    signIn: installation.signIn,
+    workflows: examples.workflows,
+    pid: process.pid,
+  };
+  if (readiness.ready) {
+    await writeReadyFile(machine.dataDir, ready);
+    defer(() => removeReadyFile(machine.dataDir));
+  }
+  process.stdout.write(createBanner(ready, [...examples.notes, ...problemsOf(readiness)]));
+}
+
+function problemsOf(readiness: { checks: Readonly<Record<string, { ok: boolean; message: string }>> }): string[] {
+  return Object.entries(readiness.checks)
+    .filter(([, check]) => !check.ok)
+    .map(([name, check]) => `Not ready (${name}): ${check.message}`);
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
