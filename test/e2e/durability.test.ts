@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { setTimeout as sleep } from "node:timers/promises";
+import { aFolder, treadle } from "../support/command-line.ts";
+import { type Answer, aDataDir, isAlive, listTree, startService, type TestService } from "../support/service.ts";
+
+let service: TestService;
+let dataDir: Awaited<ReturnType<typeof aDataDir>>;
+let sleeper: { workflowId: string; apiKey: string };
+
+beforeAll(async () => {
+  dataDir = await aDataDir();
+  service = await startService({ dataDir: dataDir.dataDir });
+  sleeper = await publish({
+    "config.yaml": "inputs:\n  seconds: { type: number }\n  note: { type: secret, required: false }\ntriggers:\n  api: { enabled: true }\n",
+    "main.py": "import time\ndef main(seconds, note):\n    print('sleeping')\n    time.sleep(seconds)\n    return {'slept': seconds}\n",
+  });
+}, 600_000);
+
+afterAll(async () => {
+  await service?.stop();
+  await dataDir?.remove();
+});
+
+async function publish(files: Record<string, string>): Promise<{ workflowId: string; apiKey: string }> {
+  const published = await treadle(dataDir.dataDir, ["publish", await aFolder(files), "--json"]);
+  expect([published.code, published.stderr]).toEqual([0, expect.any(String)]);
+  return published.json() as { workflowId: string; apiKey: string };
+}
+
+const headers = (): Record<string, string> => ({ "x-api-key": sleeper.apiKey, "content-type": "application/json" });
+
+function executeSleeper(seconds: number, note?: string): Promise<Answer> {
+  const body = JSON.stringify(note === undefined ? { seconds } : { seconds, note });
+  return service.call(`/workflows/${sleeper.workflowId}/execute`, { method: "POST", headers: headers(), body });
+}
+
+/** The id of the newest execution, as soon as it runs. */
+async function newestRunning(): Promise<string> {
+  for (;;) {
+    const { executions } = (await treadle(dataDir.dataDir, ["executions", "list", "--json"])).json() as {
+      executions: { executionId: string; status: string; workflowId: string }[];
+    };
+    const newest = executions.find((each) => each.workflowId === sleeper.workflowId && each.status === "running");
+    if (newest) return newest.executionId;
+    await sleep(100);
+  }
+}
+
+interface HistoryEvent {
+  eventType: string;
+  eventTime: string;
+  [attributes: string]: unknown;
+}
+
+/** What Temporal's UI shows of an execution, through the interface the page itself uses. */
+async function readHistory(executionId: string): Promise<{ info: Record<string, unknown>; events: HistoryEvent[]; text: string }> {
+  const base = `${service.ready.temporalUiUrl}/api/v1/namespaces/treadle/workflows/${executionId}`;
+  for (;;) {
+    const described = (await (await fetch(base)).json()) as { workflowExecutionInfo: Record<string, unknown> };
+    const text = await (await fetch(`${base}/history`)).text();
+    const { events } = (JSON.parse(text) as { history: { events: HistoryEvent[] } }).history;
+    if (events.at(-1)?.eventType.includes("WORKFLOW_EXECUTION_COMPLETED")) {
+      return { info: described.workflowExecutionInfo, events, text: text + JSON.stringify(described) };
+    }
+    await sleep(100);
+  }
+}
+
+const count = (events: HistoryEvent[], type: string): number => events.filter((event) => event.eventType === `EVENT_TYPE_${type}`).length;
+
+test("a short execution, in Temporal, was started eagerly and took one workflow task of local activities", async () => {
+  const answer = await executeSleeper(0.01, "a very secret note");
+  expect(answer.status).toBe(200);
+  const { info, events, text } = await readHistory(answer.body.executionId as string);
+  expect(events[0]?.workflowExecutionStartedEventAttributes).toMatchObject({ eagerExecutionAccepted: true });
+  expect(count(events, "WORKFLOW_TASK_COMPLETED")).toBe(1);
+  expect(count(events, "ACTIVITY_TASK_SCHEDULED")).toBe(0);
+  expect(count(events, "MARKER_RECORDED")).toBe(4);
+  expect(events).toHaveLength(9);
+  expect(Object.keys((info.searchAttributes as { indexedFields: object }).indexedFields)).toEqual(
+    expect.arrayContaining(["TreadleWorkflow", "TreadleCommit", "TreadleTrigger", "TreadleAccount"]),
+  );
+  const decoded = text + Buffer.from(text.match(/"data":\s*"([^"]+)"/g)?.join("") ?? "", "base64").toString("latin1");
+  for (const secret of ["a very secret note", Buffer.from("a very secret note").toString("base64").slice(0, 20), sleeper.apiKey]) {
+    expect(decoded).not.toContain(secret);
+  }
+}, 60_000);
+
+test("an execution of more than 3 seconds, in Temporal, is joined by one eagerly dispatched activity", async () => {
+  const answer = await executeSleeper(4);
+  expect(answer.status).toBe(200);
+  expect(answer.body.duration).toBeGreaterThanOrEqual(4);
+  const { events } = await readHistory(answer.body.executionId as string);
+  expect(count(events, "WORKFLOW_TASK_COMPLETED")).toBe(2);
+  expect(count(events, "ACTIVITY_TASK_SCHEDULED")).toBe(1);
+  const scheduled = events.find((event) => event.eventType.endsWith("ACTIVITY_TASK_SCHEDULED"));
+  const started = events.find((event) => event.eventType.endsWith("ACTIVITY_TASK_STARTED"));
+  expect(scheduled?.activityTaskScheduledEventAttributes).toMatchObject({ activityType: { name: "executePython" } });
+  // Dispatched eagerly: handed out in the very transaction that scheduled it, not by a poll some time later.
+  const apartMs = Date.parse(started?.eventTime ?? "") - Date.parse(scheduled?.eventTime ?? "");
+  expect(apartMs).toBeLessThanOrEqual(20);
+}, 60_000);
+
+test("cancel, while the program runs, ends it within two seconds and answers the waiting caller", async () => {
+  const waiting = executeSleeper(60);
+  const executionId = await newestRunning();
+  const before = performance.now();
+  const cancelled = await service.call(`/run-logs/${executionId}/cancel`, { method: "POST", headers: headers() });
+  expect(cancelled.status).toBe(202);
+  const answer = await waiting;
+  expect(performance.now() - before).toBeLessThan(2_000);
+  expect(answer.status).toBe(500);
+  expect(answer.body).toMatchObject({ error: "Execution failed", status: "cancelled", executionId });
+  const again = await service.call(`/run-logs/${executionId}/cancel`, { method: "POST", headers: headers() });
+  expect(again.status).toBe(200);
+}, 60_000);
+
+test("executions, 12 at once of an account with credits for 5, run 5 and refuse 7 with 402", async () => {
+  // Each may cost 300 s × 0.01 + 0.001 = 3.001 credits.
+  const before = (await treadle(dataDir.dataDir, ["credits", "show", "--json"])).json() as { balance: number; available: number };
+  const change = (15.1 - before.available).toFixed(6);
+  expect((await treadle(dataDir.dataDir, ["credits", "adjust", "--reason", "test", "--json", "--", change])).code).toBe(0);
+  const answers = await Promise.all(Array.from({ length: 12 }, () => executeSleeper(2)));
+  const statuses = answers.map((answer) => answer.status).sort((a, b) => a - b);
+  expect(statuses).toEqual([...Array(5).fill(200), ...Array(7).fill(402)]);
+  const refused = answers.find((answer) => answer.status === 402) as Answer;
+  expect(refused.body).toMatchObject({ error: "Insufficient credits", message: expect.any(String), needed: 3.001 });
+  const after = (await treadle(dataDir.dataDir, ["credits", "show", "--json"])).json() as { reserved: number };
+  expect(after.reserved).toBe(0);
+  expect((await treadle(dataDir.dataDir, ["credits", "grant", "500", "--json"])).code).toBe(0);
+}, 120_000);
+
+test("the service, killed while Python runs and started again, ends the execution, charges once, and tells what happened", async () => {
+  const balanceOf = async (): Promise<{ balance: number; reserved: number }> =>
+    (await treadle(dataDir.dataDir, ["credits", "show", "--json"])).json() as { balance: number; reserved: number };
+  const before = await balanceOf();
+  const lost = executeSleeper(5).catch((error: unknown) => error);
+  const executionId = await newestRunning();
+  const tree = await listTree(service.child.pid as number);
+  expect(tree.length).toBeGreaterThan(3);
+  await service.stop("SIGKILL");
+  expect(await lost).toBeInstanceOf(Error);
+  const deadline = Date.now() + 20_000;
+  while (Date.now() < deadline && (await Promise.all(tree.map(isAlive))).some(Boolean)) await sleep(100);
+  expect((await Promise.all(tree.map(isAlive))).filter(Boolean)).toEqual([]);
+
+  service = await startService({ dataDir: dataDir.dataDir });
+  let record: Answer;
+  do {
+    await sleep(200);
+    record = await service.call(`/run-logs/${executionId}`, { method: "GET", headers: headers() });
+  } while (["queued", "running"].includes(record.body.status as string));
+  expect(record.body).toMatchObject({ status: "success", executionId });
+  const after = await balanceOf();
+  expect(after.reserved).toBe(0);
+  const { total } = record.body.cost as { total: number };
+  expect(before.balance - after.balance).toBeCloseTo(total, 6);
+}, 120_000);
+
+test("the service, asked to stop while nothing runs, is gone within 10 seconds with all its processes, and is ready again within 5", async () => {
+  const tree = await listTree(service.child.pid as number);
+  expect(await service.stop("SIGINT")).toBeLessThan(10_000);
+  expect((await Promise.all(tree.map(isAlive))).filter(Boolean)).toEqual([]);
+  service = await startService({ dataDir: dataDir.dataDir });
+  expect(service.output()).not.toContain("Publishing");
+  const answer = await service.execute("hello", { name: "again" });
+  expect(answer.status).toBe(200);
+}, 60_000);
+
+test("a second service on the same data folder, while the first runs, refuses and says which process has it", async () => {
+  await expect(startService({ dataDir: dataDir.dataDir })).rejects.toThrow(String(service.child.pid));
+  expect((await service.execute("hello", {})).status).toBe(200);
+}, 60_000);

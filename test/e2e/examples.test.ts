@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { FormData, Response } from "undici";
+import { createOrders, sumPaidCents, toCsv } from "../support/orders.ts";
+import { type Answer, aDataDir, exampleOf, startService, type TestService } from "../support/service.ts";
+
+let service: TestService;
+let dataDir: Awaited<ReturnType<typeof aDataDir>>;
+
+beforeAll(async () => {
+  dataDir = await aDataDir();
+  service = await startService({ dataDir: dataDir.dataDir });
+}, 600_000);
+
+afterAll(async () => {
+  await service?.stop();
+  await dataDir?.remove();
+});
+
+async function upload(example: string, form: FormData): Promise<Answer> {
+  const { workflowId, apiKey } = exampleOf(service.ready, example);
+  const encoded = new Response(form);
+  return service.call(`/workflows/${workflowId}/execute`, {
+    method: "POST",
+    headers: { "x-api-key": apiKey, "content-type": encoded.headers.get("content-type") as string },
+    body: Buffer.from(await encoded.arrayBuffer()),
+  });
+}
+
+async function output(example: string, answer: Answer, name: string): Promise<string> {
+  expect([answer.status, answer.text]).toEqual([200, expect.any(String)]);
+  const url = (answer.body.outputs as Record<string, string>)[name] as string;
+  const file = await service.call(url, { method: "GET", headers: { "x-api-key": exampleOf(service.ready, example).apiKey } });
+  expect(file.status).toBe(200);
+  return file.text;
+}
+
+test("hello, with JSON inputs, answers exactly the five fields of the contract", async () => {
+  const answer = await service.execute("hello", { name: "Ada", times: 2, loud: true });
+  expect(answer.status).toBe(200);
+  expect(Object.keys(answer.body).sort()).toEqual(["cost", "duration", "executionId", "outputs", "status"]);
+  expect(answer.body.status).toBe("success");
+  expect(answer.body.executionId).toMatch(/^ex_/);
+  expect(answer.body.duration).toBeGreaterThan(0);
+  const { compute, total } = answer.body.cost as { compute: number; total: number };
+  expect(total).toBeCloseTo(compute + 0.001, 6);
+  expect(compute).toBeCloseTo((answer.body.duration as number) * 0.01, 6);
+  expect(JSON.parse(await output("hello", answer, "greeting"))).toEqual({
+    message: "HELLO, ADA!",
+    lines: ["HELLO, ADA!", "HELLO, ADA!"],
+  });
+});
+
+test("hello, with inputs nested under `inputs` and nothing given, uses the defaults", async () => {
+  const answer = await service.execute("hello", { inputs: {} });
+  expect(JSON.parse(await output("hello", answer, "greeting"))).toMatchObject({ message: "Hello, World!" });
+});
+
+test("sales-report, with an export of 100,000 rows, sums what was sold as an independent sum does", async () => {
+  const orders = createOrders({ count: 100_000, seed: 42 });
+  const form = new FormData();
+  form.append("region", JSON.stringify("EU"));
+  form.append("orders", new Blob([toCsv(orders)], { type: "text/csv" }), "orders 2025.csv");
+  const answer = await upload("sales-report", form);
+  const summary = await output("sales-report", answer, "summary");
+  const expected = sumPaidCents(
+    orders.filter((order) => order.region === "EU"),
+    () => "all",
+  ).get("all") as number;
+  expect(sumOfRevenue(summary)).toBeCloseTo(expected / 100, 2);
+  const report = await output("sales-report", answer, "report");
+  expect(report.startsWith("%PDF-")).toBe(true);
+}, 120_000);
+
+test("merge-files, with three files in one input, joins them in the order given", async () => {
+  const form = new FormData();
+  for (const [name, text] of [
+    ["b.csv", "id,city\n1,Oslo\n"],
+    ["a.csv", "id,city\n2,Rome\n"],
+    ["a.csv", "id,city\n3,Kyiv\n"],
+  ] as const) {
+    form.append("files", new Blob([text], { type: "text/csv" }), name);
+  }
+  const merged = await output("merge-files", await upload("merge-files", form), "merged");
+  expect(merged.split(/\r?\n/).filter((line) => line !== "")).toEqual([
+    expect.stringContaining("id"),
+    expect.stringContaining("Oslo"),
+    expect.stringContaining("Rome"),
+    expect.stringContaining("Kyiv"),
+  ]);
+});
+
+test("nightly, with the payload of its schedule, lists the hours by week and person", async () => {
+  const team = [{ name: "Ada", hours_per_week: 40, away: [{ from: "2026-12-21", until: "2027-01-01" }] }];
+  const answer = await service.execute("nightly", { team, start: "2026-12-14", weeks: 2 });
+  const capacity = await output("nightly", answer, "capacity");
+  expect(capacity).toContain("Ada");
+});
+
+/** The last column of numbers named revenue, added up. */
+function sumOfRevenue(csv: string): number {
+  const [heading = "", ...rows] = csv.replace(/^\uFEFF/, "").split(/\r?\n/).filter((line) => line !== "");
+  const column = heading.split(",").findIndex((name) => name.toLowerCase().includes("revenue"));
+  expect(column).toBeGreaterThanOrEqual(0);
+  return rows.reduce((sum, row) => sum + Number(row.split(",").at(column - heading.split(",").length)), 0);
+}

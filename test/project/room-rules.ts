@@ -1,0 +1,76 @@
+import { posix } from "node:path";
+import { parseSync } from "@swc/core";
+
+/** What a room may look into. `types` are rooms it may name with `import type` only. */
+interface Room {
+  readonly values: readonly string[];
+  readonly types: readonly string[];
+  /** All packages, or these. */
+  readonly packages: "all" | readonly string[];
+  readonly node: boolean;
+}
+
+const FREE = { types: [], packages: "all", node: true } as const;
+
+/** The table of rooms in CONTRIBUTING.md, as data. */
+export const ROOMS: Readonly<Record<string, Room>> = {
+  domain: { values: ["domain"], types: [], packages: ["zod", "yaml"], node: false },
+  db: { ...FREE, values: ["db", "domain"] },
+  activities: { ...FREE, values: ["activities", "db", "domain"] },
+  workflows: { values: ["workflows", "domain"], types: ["activities"], packages: ["@temporalio/workflow"], node: false },
+  src: { ...FREE, values: ["src", "activities", "db", "domain"], types: ["workflows"] },
+  bench: { ...FREE, values: ["bench", "src", "activities", "db", "domain"] },
+  test: { ...FREE, values: ["test", "bench", "src", "workflows", "activities", "db", "domain"] },
+};
+
+export interface SourceFile {
+  /** Relative to the checkout, with slashes. */
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Every import of these TypeScript files that the table does not allow, as `path: what is wrong`. */
+export function findForbiddenImports(files: readonly SourceFile[]): string[] {
+  return files.flatMap((file) => {
+    const name = file.path.split("/")[0] ?? "";
+    const room = ROOMS[name];
+    if (room === undefined) return [`${file.path}: is in no room of the table`];
+    return importsOf(file.text).flatMap(({ from, typeOnly }) => {
+      const problem = judge(room, posix.join(posix.dirname(file.path), from), { from, typeOnly });
+      return problem === undefined ? [] : [`${file.path}: ${problem}`];
+    });
+  });
+}
+
+interface Import {
+  readonly from: string;
+  readonly typeOnly: boolean;
+}
+
+function judge(room: Room, target: string, { from, typeOnly }: Import): string | undefined {
+  if (from.startsWith("node:")) return room.node ? undefined : `imports ${from}, and needs nothing of Node`;
+  if (!from.startsWith(".")) {
+    const name = from.split("/", from.startsWith("@") ? 2 : 1).join("/");
+    return room.packages === "all" || room.packages.includes(name) ? undefined : `imports the package ${name}`;
+  }
+  const [other = "", ...rest] = target.split("/");
+  if (rest.length === 0) return undefined; // A file at the top, such as package.json.
+  if (room.values.includes(other)) return undefined;
+  if (!room.types.includes(other)) return `imports ${target}`;
+  return typeOnly ? undefined : `imports ${target} by value; say "import type"`;
+}
+
+/** All imports and re-exports. `import { type A }` counts as a value: it leaves the import in the compiled file. */
+function importsOf(text: string): Import[] {
+  const { body } = parseSync(text, { syntax: "typescript", target: "es2022" });
+  const declared = body.flatMap((item): Import[] => {
+    if (item.type === "ImportDeclaration") return [{ from: item.source.value, typeOnly: item.typeOnly }];
+    if (item.type === "ExportAllDeclaration") return [{ from: item.source.value, typeOnly: false }];
+    if (item.type === "ExportNamedDeclaration" && item.source) {
+      return [{ from: item.source.value, typeOnly: "typeOnly" in item && item.typeOnly === true }];
+    }
+    return [];
+  });
+  const called = [...text.matchAll(/(typeof )?\bimport\(\s*["']([^"']+)["']/g)].map(([, type, from = ""]) => ({ from, typeOnly: type !== undefined }));
+  return [...declared, ...called];
+}
