@@ -70,6 +70,10 @@ module.exports = {
     parser: "swc",
     doNotFollow: { path: "node_modules" },
     exclude: { path: "^dist/" },
-    enhancedResolveOptions: { extensions: [".ts", ".mjs", ".cjs", ".js", ".json"], exportsFields: ["exports"], conditionNames: ["import", "node", "default"] },
+    enhancedResolveOptions: {
+      extensions: [".ts", ".mjs", ".cjs", ".js", ".json"],
+      exportsFields: ["exports"],
+      conditionNames: ["import", "node", "default"],
+    },
   },
 };

@@ -28,7 +28,7 @@ export interface ProgramDeps {
 export function createProgramRunner(deps: ProgramDeps) {
   return async (work: ExecutionWork, signal: AbortSignal): Promise<PythonOutcome> => {
     const release = await deps.slots.take(signal);
-    if (release === undefined) return { status: "cancelled", message: "Cancelled before it ran.", secondsUsed: 0 };
+    if (release === undefined) return leaveUnrun(deps, work.executionId);
     try {
       const request = await prepare(deps, work);
       const result = await deps.sandbox.run(request, { signal });
@@ -42,6 +42,13 @@ export function createProgramRunner(deps: ProgramDeps) {
       release();
     }
   };
+}
+
+/** An empty result, so that the upload finds what there is: nothing, and nothing of an attempt before this one. */
+async function leaveUnrun({ spool }: ProgramDeps, executionId: ExecutionId): Promise<PythonOutcome> {
+  await spool.open(executionId);
+  await spool.writeResult(executionId, { outputs: [], logPath: undefined, logBytes: 0 });
+  return { status: "cancelled", message: "Cancelled before it ran.", secondsUsed: 0 };
 }
 
 async function prepare(deps: ProgramDeps, work: ExecutionWork): Promise<SandboxRequest> {

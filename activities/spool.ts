@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ExecutionId, isExecutionId } from "../domain/ids.ts";
 
@@ -54,15 +54,9 @@ export function createSpool(dir: string) {
       await rm(folderOf(executionId), { recursive: true, force: true });
     },
 
-    /** Executions that still have a folder here, with the age of the folder. */
-    async list(): Promise<{ executionId: ExecutionId; ageSeconds: number }[]> {
-      const found: { executionId: ExecutionId; ageSeconds: number }[] = [];
-      for (const name of await readdir(dir)) {
-        if (!isExecutionId(name)) continue;
-        const { mtimeMs } = await stat(join(dir, name));
-        found.push({ executionId: name, ageSeconds: (Date.now() - mtimeMs) / 1000 });
-      }
-      return found;
+    /** Executions that still have a folder here. */
+    async list(): Promise<ExecutionId[]> {
+      return (await readdir(dir)).filter(isExecutionId);
     },
   };
 }

@@ -14,7 +14,8 @@ async function checkRooms(checkout) {
   const { violations, totalDependenciesCruised } = output.summary;
   const modules = output.modules.filter(({ source }) => ROOMS.includes(source.split("/")[0])).length;
   const problems = violations.map(toLine);
-  if (modules < MODULES_MIN) problems.push(`Only ${modules} modules were read, fewer than ${MODULES_MIN}: does the parser still work?`);
+  if (modules < MODULES_MIN)
+    problems.push(`Only ${modules} modules were read, fewer than ${MODULES_MIN}: does the parser still work?`);
   for (const problem of problems) console.error(problem);
   console.log(`${modules} modules, ${totalDependenciesCruised} imports, ${problems.length} problems`);
   return problems.length === 0 ? 0 : 1;

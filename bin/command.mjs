@@ -22,10 +22,15 @@ export async function runCommandLine(argv) {
     report(describe(error));
     process.exitCode = 1;
   }
+  // What a service that failed to start has left open must not keep the process: its servers end with it.
+  if (started) process.exit();
 }
+
+let started = false;
 
 /** `start`: prepares the machine, as root where that is who we are, and becomes the service. Resolves when it has stopped. */
 async function start({ port, dataDir }) {
+  started = true;
   if (port !== undefined) env.TREADLE_PORT = String(port);
   if (dataDir !== undefined) env.TREADLE_DATA_DIR = dataDir;
   const { loadSettings } = await import("../dist/src/config.js");

@@ -55,6 +55,12 @@ export async function queryRows<Row>(db: Db, sql: string, bindings: Readonly<Rec
     name = `s_${createHash("sha256").update(sql).digest("hex").slice(0, 32)}`;
     names.set(sql, name);
   }
-  const answer: { rows: Row[] } = await db.raw(sql, bindings as Knex.ValueDict).options({ name });
-  return answer.rows;
+  try {
+    const answer: { rows: Row[] } = await db.raw(sql, bindings as Knex.ValueDict).options({ name });
+    return answer.rows;
+  } catch (error) {
+    // PostgreSQL's detail quotes the row it refused, inputs and all; errors end in logs.
+    delete (error as { detail?: string }).detail;
+    throw error;
+  }
 }

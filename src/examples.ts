@@ -34,7 +34,7 @@ export async function publishExamples(deps: {
   const notes: string[] = [];
   for (const name of (await readdir(deps.folder)).sort()) {
     const known = await findKnown(deps.db, record[name]);
-    if (known === undefined) deps.report(`Publishing the example ${name}`);
+    if (known === undefined) deps.report(`Publishing the example ${name} (one with packages usually takes less than a minute)`);
     const problem = await publishExample(deps, name, known, async (workflowId) => {
       record[name] = workflowId;
       await writeFile(`${recordPath}.tmp`, JSON.stringify(record, null, 2));

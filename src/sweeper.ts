@@ -11,7 +11,7 @@ const INTERVAL_MS = 10_000;
 const BATCH = 200;
 /** An accepted execution is started within milliseconds; one that has not been by now has lost whoever accepted it. */
 const OPEN_SECONDS = 20;
-/** What an ended execution left in the spool, or a refused request in storage, is certainly abandoned by now. */
+/** What a request without an execution left in storage is certainly abandoned by now. */
 const ABANDONED_SECONDS = 3_600;
 
 export interface SweeperDeps {
@@ -78,8 +78,8 @@ async function repairOpen(deps: SweeperDeps, execution: OpenExecution): Promise<
 
 async function removeSpooled(deps: SweeperDeps): Promise<void> {
   const spooled = await deps.spool.list();
-  const ended = new Set(await listEnded(deps.db, spooled.map((folder) => folder.executionId)));
-  for (const { executionId } of spooled) if (ended.has(executionId)) await deps.spool.remove(executionId);
+  const ended = new Set(await listEnded(deps.db, spooled));
+  for (const executionId of spooled) if (ended.has(executionId)) await deps.spool.remove(executionId);
 }
 
 /**

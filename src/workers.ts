@@ -20,7 +20,9 @@ export function installTemporalRuntime(log: Log, metricsAddress?: string): void 
     shutdownSignals: [],
     logger: new DefaultLogger("WARN", ({ level, message, meta }) => {
       const line = { event: "server.line", source: "temporal-sdk", ...meta };
-      if (level === "ERROR") log.error(line, message);
+      // A worker for one host's activities has no workflows: as it should be.
+      if (message.startsWith("No workflows registered")) log.debug(line, message);
+      else if (level === "ERROR") log.error(line, message);
       else log.warn(line, message);
     }),
     telemetryOptions: {

@@ -1,5 +1,18 @@
 import { randomUUID } from "node:crypto";
-import { chmod, lstat, mkdir, open, opendir, readdir, rename, rm, rmdir, stat, unlink, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  lstat,
+  mkdir,
+  open,
+  opendir,
+  readdir,
+  rename,
+  rm,
+  rmdir,
+  stat,
+  unlink,
+  writeFile,
+} from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { type FinishedFile, openFinished } from "./finished-file.ts";
 import { requireKey, requirePrefix, requireRange } from "./keys.ts";
@@ -60,7 +73,8 @@ export async function createDiskStorage(settings: { dir: string }): Promise<Stor
       try {
         const info = await handle.stat();
         if (!info.isFile()) noSuchObject(key);
-        if (range !== undefined && range.start >= info.size) throw new RangeError(`The object ${key} has only ${info.size} bytes.`);
+        if (range !== undefined && range.start >= info.size)
+          throw new RangeError(`The object ${key} has only ${info.size} bytes.`);
         return handle.createReadStream(range);
       } catch (error) {
         await handle.close();
@@ -121,7 +135,10 @@ async function receive(folders: Folders, target: string, metered: Meter): Promis
 }
 
 /** Renames a finished file to its place. Copies it when it is on another filesystem, or has a second name by which it could still be changed. */
-async function takeOver(folders: Folders, move: { target: string; path: string; file: FinishedFile }): Promise<PutResult> {
+async function takeOver(
+  folders: Folders,
+  move: { target: string; path: string; file: FinishedFile },
+): Promise<PutResult> {
   const { handle, info } = move.file;
   if (info.nlink === 1) {
     const metered = meter(handle.createReadStream({ autoClose: false, start: 0 }));
@@ -208,7 +225,8 @@ async function removeAbandoned(incoming: string): Promise<void> {
   for (const name of await readdir(incoming)) {
     const path = join(incoming, name);
     const info = await lstat(path).catch(absentAs(() => undefined));
-    if (info !== undefined && Date.now() - info.mtimeMs > ABANDONED_MS) await rm(path, { recursive: true, force: true });
+    if (info !== undefined && Date.now() - info.mtimeMs > ABANDONED_MS)
+      await rm(path, { recursive: true, force: true });
   }
 }
 
@@ -230,7 +248,10 @@ function noSuchObject(key: string): never {
 
 function explained(error: unknown, dir: string): unknown {
   if (!["ENOSPC", "EDQUOT"].includes(codeOf(error) ?? "")) return error;
-  return new StorageFullError(`There is no room left for files under ${dir}. Free some space there, or give the service a larger disk.`, {
-    cause: error,
-  });
+  return new StorageFullError(
+    `There is no room left for files under ${dir}. Free some space there, or give the service a larger disk.`,
+    {
+      cause: error,
+    },
+  );
 }

@@ -9,7 +9,9 @@ const FORM = "s3://BUCKET[/PREFIX][?region=…&endpoint=https://…&path_style=t
 
 /** Opens the storage that a URL names, or the folder `dir` when there is none. */
 export async function openStorage(settings: { url: string | undefined; dir: string }): Promise<Storage> {
-  return settings.url === undefined ? createDiskStorage({ dir: settings.dir }) : createS3Storage(parseStorageUrl(settings.url));
+  return settings.url === undefined
+    ? createDiskStorage({ dir: settings.dir })
+    : createS3Storage(parseStorageUrl(settings.url));
 }
 
 /**
@@ -31,7 +33,8 @@ export function parseStorageUrl(text: string): S3Settings {
     refuse("has an endpoint that is not an http: or https: URL");
   }
   const pathStyle = url.searchParams.get("path_style");
-  if (pathStyle !== null && pathStyle !== "true" && pathStyle !== "false") refuse("has a path_style that is neither true nor false");
+  if (pathStyle !== null && pathStyle !== "true" && pathStyle !== "false")
+    refuse("has a path_style that is neither true nor false");
   return {
     bucket: url.hostname,
     prefix: url.pathname.replace(/^\/|\/$/g, ""),

@@ -8,12 +8,18 @@ const PROBE_MS_MAX = 1_000;
 export async function probeStorage(storage: Pick<Storage, "put" | "get" | "delete">, name: string): Promise<void> {
   const giveUp = AbortSignal.timeout(PROBE_MS_MAX);
   const late = new Promise<never>((_, reject) => {
-    giveUp.addEventListener("abort", () => reject(new Error(`${name} did not answer within ${PROBE_MS_MAX} ms.`)), { once: true });
+    giveUp.addEventListener("abort", () => reject(new Error(`${name} did not answer within ${PROBE_MS_MAX} ms.`)), {
+      once: true,
+    });
   });
   await Promise.race([writeAndRead(storage, name, giveUp), late]);
 }
 
-async function writeAndRead(storage: Pick<Storage, "put" | "get" | "delete">, name: string, signal: AbortSignal): Promise<void> {
+async function writeAndRead(
+  storage: Pick<Storage, "put" | "get" | "delete">,
+  name: string,
+  signal: AbortSignal,
+): Promise<void> {
   const key = `probes/${randomBytes(12).toString("hex")}`;
   const written = randomBytes(32);
   await storage.put(key, Readable.from([written]), { signal });

@@ -66,7 +66,8 @@ export async function createS3Storage(settings: S3Settings): Promise<Storage> {
       const bytes = range === undefined ? {} : { Range: `bytes=${requireRange(range).start}-${range.end}` };
       const answer = await client.send(new s3.GetObjectCommand({ ...at(key), ...bytes })).catch((error: unknown) => {
         if (isNamed(error, "NoSuchKey")) throw new NoSuchObjectError(`There is no object ${key}.`, { cause: error });
-        if (isNamed(error, "InvalidRange")) throw new RangeError(`The object ${key} ends before byte ${range?.start}.`, { cause: error });
+        if (isNamed(error, "InvalidRange"))
+          throw new RangeError(`The object ${key} ends before byte ${range?.start}.`, { cause: error });
         throw error;
       });
       return answer.Body as Readable; // In Node it is one; the SDK's type also has the browser's kinds.
@@ -118,7 +119,9 @@ function clientOptions(settings: S3Settings) {
       httpsAgent: { maxSockets: SOCKETS_MAX },
     },
     ...(endpoint === undefined ? {} : { endpoint }),
-    ...(accessKeyId === undefined || secretAccessKey === undefined ? {} : { credentials: { accessKeyId, secretAccessKey } }),
+    ...(accessKeyId === undefined || secretAccessKey === undefined
+      ? {}
+      : { credentials: { accessKeyId, secretAccessKey } }),
   } as const;
 }
 

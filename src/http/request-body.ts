@@ -20,6 +20,9 @@ export const DEFAULT_PACE: BodyPace = {
 
 const LINGER_LOOK_MS = 50;
 
+/** Requests whose caller waits to be told to send the body. */
+const uninvited = new WeakSet<IncomingMessage>();
+
 /** The caller went away while sending. Nobody is there to answer to; what was stored is removed. */
 export class CallerGoneError extends Error {
   override readonly name = "CallerGoneError";
@@ -53,7 +56,7 @@ export function watchBody(
   }, pace.windowMs).unref();
   let release: (() => void) | undefined;
   response.once("prefinish", () => {
-    if (!request.complete) release = holdOpen(request.socket);
+    if (!request.complete && !uninvited.has(request)) release = holdOpen(request.socket);
   });
   response.once("finish", () => {
     clearInterval(timer);
@@ -100,9 +103,13 @@ function linger(request: IncomingMessage, pace: BodyPace, release: () => void): 
  */
 export function continueWhenRead(request: IncomingMessage, response: ServerResponse): void {
   const read = request._read;
+  uninvited.add(request);
   request._read = function (this: IncomingMessage, size: number) {
     request._read = read;
-    if (!response.headersSent) response.writeContinue();
+    if (!response.headersSent) {
+      uninvited.delete(request);
+      response.writeContinue();
+    }
     read.call(this, size);
   };
 }

@@ -1,9 +1,11 @@
 import { access, chown, mkdir, readdir, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { findCgroupFolders, SERVICE_LEAF } from "../../activities/sandbox/cgroup-folders.ts";
+import { findCgroupFolders } from "../../activities/sandbox/cgroup-folders.ts";
 import type { RunAs } from "./servers/child.ts";
 
 const PREFIX = "treadle-host-";
+/** By this name `findCgroupFolders` knows that it must look one folder up. */
+const SERVICE_LEAF = "treadle-service";
 /** What the owner of a cgroup needs beside the folder, to move its own processes about in it. Version 1 has fewer. */
 const FILES = ["cgroup.procs", "cgroup.threads", "cgroup.subtree_control", "tasks"];
 

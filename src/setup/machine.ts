@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import type { Python } from "../../activities/environments/lock.ts";
 import { collectPackageSettings } from "../../activities/environments/package-settings.ts";
 import type { Settings } from "../config.ts";
+import { delegateCgroups } from "./cgroups.ts";
 import { type Certificate, ensureCertificate, readGivenCertificate } from "./certificate.ts";
 import { prepareDataDir } from "./data-dir.ts";
 import { type DataPaths, handOver, layOutDataDir } from "./data-folders.ts";
@@ -72,6 +73,7 @@ export async function prepareMachine(deps: {
       return { ...machine, env, runAs: user === undefined ? undefined : { uid: user.uid, gid: user.gid } };
     }
     for (const path of [paths.tls, paths.runtime]) await handOver(path, becomes); // root has made files in them since
+    await delegateCgroups(becomes);
     report(`Started as root; the service itself runs as ${becomes.name} (uid ${becomes.uid}) from here on.`);
     dropPrivileges(becomes, { identity: process, env, home: paths.runtime });
     return { ...machine, cacheDir: paths.runtime, env: temporal === undefined ? env : { ...env, TEMPORAL_CLI_PATH: temporal }, runAs: undefined };

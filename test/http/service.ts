@@ -161,10 +161,16 @@ export async function findLeftovers(
 
 export const NOTHING = { executions: 0, reservations: 0, files: [] };
 
-/** Every file below a folder, half-written ones too. */
+/** Every file below a folder, half-written ones too. Looks again when a folder disappears under its eyes. */
 async function listFiles(dir: string): Promise<string[]> {
-  const entries = await readdir(dir, { recursive: true, withFileTypes: true });
-  return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+  for (;;) {
+    try {
+      const entries = await readdir(dir, { recursive: true, withFileTypes: true });
+      return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    }
+  }
 }
 
 /** Calls a workflow with its own key; objects are sent as JSON. */

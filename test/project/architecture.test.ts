@@ -22,7 +22,8 @@ const modules = files.filter(({ path }) => /^[a-z]+\/.*\.ts$/.test(path) && Obje
 
 test("the scan, of this checkout, sees every room and most of the modules there are", () => {
   expect(modules.length).toBeGreaterThanOrEqual(MODULES_MIN);
-  for (const room of Object.keys(ROOMS)) expect([room, modules.some(({ path }) => roomOf(path) === room)]).toEqual([room, true]);
+  for (const room of Object.keys(ROOMS))
+    expect([room, modules.some(({ path }) => roomOf(path) === room)]).toEqual([room, true]);
   expect(files.filter(({ path }) => path.endsWith(".ts")).length).toBe(modules.length);
 });
 
@@ -56,18 +57,26 @@ test.each([
 });
 
 test("names, of files and folders, say what is inside", () => {
-  const banned = files.filter(({ path }) => path.split("/").some((part) => BANNED_NAMES.test(part.split(".")[0] ?? "")));
+  const banned = files.filter(({ path }) =>
+    path.split("/").some((part) => BANNED_NAMES.test(part.split(".")[0] ?? "")),
+  );
   expect(pathsOf(banned)).toEqual([]);
 });
 
 test("files, of code, have 300 lines at most without blank lines and comments", () => {
   const code = files.filter(({ path }) => /\.(ts|mjs|cjs|js|py)$/.test(path));
-  const long = code.filter(({ text }) => text.split("\n").filter((line) => !/^\s*($|\/\/|\/?\*|#)/.test(line)).length > LINES_MAX);
+  const long = code.filter(
+    ({ text }) => text.split("\n").filter((line) => !/^\s*($|\/\/|\/?\*|#)/.test(line)).length > LINES_MAX,
+  );
   expect(pathsOf(long)).toEqual([]);
 });
 
 test("the environment, of the process, is read in src/config.ts and handed on", () => {
-  expect(pathsOf(matching(/process\.env\b/, (path) => isCode(path) && !/^(src\/config\.ts$|(bin|test|bench|deploy)\/)/.test(path)))).toEqual([]);
+  expect(
+    pathsOf(
+      matching(/process\.env\b/, (path) => isCode(path) && !/^(src\/config\.ts$|(bin|test|bench|deploy)\/)/.test(path)),
+    ),
+  ).toEqual([]);
 });
 
 test("tests, of all tiers, mock no module and leave none out", () => {
@@ -76,11 +85,14 @@ test("tests, of all tiers, mock no module and leave none out", () => {
     /\b(test|it|describe)\s*\.\s*(skip|only|todo|failing)\b/,
     /\b(xtest|xit|xdescribe|fit|fdescribe)\s*\(/,
   ];
-  for (const shortcut of shortcuts) expect(pathsOf(matching(shortcut, (path) => path.startsWith("test/") && isCode(path)))).toEqual([]);
+  for (const shortcut of shortcuts)
+    expect(pathsOf(matching(shortcut, (path) => path.startsWith("test/") && isCode(path)))).toEqual([]);
 });
 
 test("test files, of every folder, belong to a tier that npm test runs", () => {
-  const strays = files.filter(({ path }) => /\.test\.[a-z]+$/.test(path) && !TIERS.some((tier) => path.startsWith(`test/${tier}/`)));
+  const strays = files.filter(
+    ({ path }) => /\.test\.[a-z]+$/.test(path) && !TIERS.some((tier) => path.startsWith(`test/${tier}/`)),
+  );
   expect(pathsOf(strays)).toEqual([]);
 });
 
@@ -92,8 +104,12 @@ test("tracked files, of any kind, name no package registry", () => {
 
 test("tracked files, of any kind, hold no path of the machine they were written on", () => {
   const above = dirname(CHECKOUT);
-  const places = [CHECKOUT, ...(["/", tmpdir(), homedir()].includes(above) ? [] : [above]), process.execPath].filter((place) => !isOrdinary(place));
-  const found = files.filter(({ text }) => places.some((place) => text.includes(`${place}/`) || text.includes(`${place}"`)));
+  const places = [CHECKOUT, ...(["/", tmpdir(), homedir()].includes(above) ? [] : [above]), process.execPath].filter(
+    (place) => !isOrdinary(place),
+  );
+  const found = files.filter(({ text }) =>
+    places.some((place) => text.includes(`${place}/`) || text.includes(`${place}"`)),
+  );
   expect(pathsOf(found)).toEqual([]);
 });
 
@@ -120,7 +136,10 @@ function roomOf(path: string): string {
 
 /** Every file that is, or is about to be, in the repository; what is no text, or gone again, is left out. */
 function readTracked(): SourceFile[] {
-  const listed = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], { cwd: CHECKOUT, encoding: "utf8" });
+  const listed = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
+    cwd: CHECKOUT,
+    encoding: "utf8",
+  });
   return listed.split("\0").flatMap((path) => {
     if (path === "") return [];
     try {

@@ -48,7 +48,17 @@ const VARIABLES_OF_LIBRARIES = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "N
 
 describe("docker-compose.yml", () => {
   test("services, all together, are the parts that design and documentation name", () => {
-    const names = ["api", "objects", "objects-bucket", "postgres", "temporal", "temporal-namespace", "temporal-schema", "temporal-ui", "worker"];
+    const names = [
+      "api",
+      "objects",
+      "objects-bucket",
+      "postgres",
+      "temporal",
+      "temporal-namespace",
+      "temporal-schema",
+      "temporal-ui",
+      "worker",
+    ];
     expect(services.map(([name]) => name).sort()).toEqual(names);
     expect(ours.map(([name]) => name).sort()).toEqual(["api", "worker"]);
   });
@@ -73,28 +83,38 @@ describe("docker-compose.yml", () => {
   test("postgres, temporal and objects, which trust who reaches them, are on the network that has no way out", () => {
     expect(compose.networks.backend).toEqual({ internal: true });
     for (const name of ["postgres", "temporal", "objects"]) {
-      expect([name, compose.services[name]?.networks, compose.services[name]?.ports]).toEqual([name, ["backend"], undefined]);
+      expect([name, compose.services[name]?.networks, compose.services[name]?.ports]).toEqual([
+        name,
+        ["backend"],
+        undefined,
+      ]);
     }
   });
 
-  test.each(ours)("%s, which makes sandboxes, has the options for it, an ordinary user, and no capability", (_, service) => {
-    expect(service.security_opt).toEqual([
-      "no-new-privileges:true",
-      "seccomp=./deploy/seccomp.json",
-      expect.stringMatching(/^apparmor=/),
-      "systempaths=unconfined",
-    ]);
-    expect(service.cap_drop).toEqual(["ALL"]);
-    expect(service.user).toBe(last.instructions.filter(({ name }) => name === "USER").at(-1)?.text);
-    expect(service.user).toMatch(/^[1-9]\d*:[1-9]\d*$/);
-  });
+  test.each(ours)(
+    "%s, which makes sandboxes, has the options for it, an ordinary user, and no capability",
+    (_, service) => {
+      expect(service.security_opt).toEqual([
+        "no-new-privileges:true",
+        "seccomp=./deploy/seccomp.json",
+        expect.stringMatching(/^apparmor=/),
+        "systempaths=unconfined",
+      ]);
+      expect(service.cap_drop).toEqual(["ALL"]);
+      expect(service.user).toBe(last.instructions.filter(({ name }) => name === "USER").at(-1)?.text);
+      expect(service.user).toMatch(/^[1-9]\d*:[1-9]\d*$/);
+    },
+  );
 
   test.each(ours)("%s, given its variables, is understood by src/config.ts", (name, { environment = {} }) => {
     const known = [...Object.keys(SETTINGS.shape), ...VARIABLES_OF_LIBRARIES];
     expect(Object.keys(environment).filter((variable) => !known.includes(variable))).toEqual([]);
     const settings = loadSettings({ ...environmentOf(last), ...environment });
     expect(settings).toMatchObject({ TREADLE_ROLE: name, TREADLE_HOST: "0.0.0.0", TREADLE_DATA_DIR: "/data" });
-    expect(parseStorageUrl(settings.TREADLE_STORAGE_URL ?? "")).toMatchObject({ bucket: "treadle", endpoint: "http://objects:7070" });
+    expect(parseStorageUrl(settings.TREADLE_STORAGE_URL ?? "")).toMatchObject({
+      bucket: "treadle",
+      endpoint: "http://objects:7070",
+    });
   });
 
   test("secrets, of all services, come from outside the file, and starting without them is refused", () => {
@@ -102,15 +122,20 @@ describe("docker-compose.yml", () => {
       Object.entries(environment).filter(([name]) => /PASSWORD|PWD|SECRET|DATABASE_URL/.test(name)),
     );
     expect(secrets.length).toBeGreaterThanOrEqual(8);
-    for (const [name, value] of secrets) expect([name, value]).toEqual([name, expect.stringMatching(/\$\{[A-Z_]+:\?[^}]+\}/)]);
+    for (const [name, value] of secrets)
+      expect([name, value]).toEqual([name, expect.stringMatching(/\$\{[A-Z_]+:\?[^}]+\}/)]);
   });
 
   test("names, of what services use, are those of services, networks, volumes and files that exist", () => {
     for (const [name, service] of services) {
-      for (const other of Object.keys(service.depends_on ?? {})) expect([name, Object.hasOwn(compose.services, other)]).toEqual([name, true]);
-      for (const network of service.networks ?? []) expect([name, Object.hasOwn(compose.networks, network)]).toEqual([name, true]);
+      for (const other of Object.keys(service.depends_on ?? {}))
+        expect([name, Object.hasOwn(compose.services, other)]).toEqual([name, true]);
+      for (const network of service.networks ?? [])
+        expect([name, Object.hasOwn(compose.networks, network)]).toEqual([name, true]);
       for (const [source = ""] of (service.volumes ?? []).map((volume) => volume.split(":"))) {
-        const exists = source.startsWith("/") || (source.startsWith(".") ? existsSync(join(CHECKOUT, source)) : Object.hasOwn(compose.volumes, source));
+        const exists =
+          source.startsWith("/") ||
+          (source.startsWith(".") ? existsSync(join(CHECKOUT, source)) : Object.hasOwn(compose.volumes, source));
         expect([name, source, exists]).toEqual([name, source, true]);
       }
     }
@@ -121,7 +146,9 @@ describe("docker-compose.yml", () => {
     for (const [, { depends_on = {} }] of services) {
       for (const [other, { condition }] of Object.entries(depends_on)) {
         const awaited = compose.services[other];
-        const checks = awaited?.healthcheck?.test !== undefined || (awaited?.build !== undefined && imageChecks && !awaited.healthcheck?.disable);
+        const checks =
+          awaited?.healthcheck?.test !== undefined ||
+          (awaited?.build !== undefined && imageChecks && !awaited.healthcheck?.disable);
         if (condition === "service_healthy") expect([other, checks]).toEqual([other, true]);
       }
     }
@@ -135,7 +162,8 @@ describe("the files of deploy", () => {
     const written = parse(read("deploy/temporal/dynamic-config.yaml")) as Record<string, { value: unknown }[]>;
     const said = Object.entries(written).map(([key, [first]]) => `${key}=${JSON.stringify(first?.value)}`);
     expect(said.filter((line) => !told.includes(line))).toEqual([]);
-    for (const key of ["system.enableActivityEagerExecution", "history.transferProcessorMaxPollRPS"]) expect(Object.keys(written)).toContain(key);
+    for (const key of ["system.enableActivityEagerExecution", "history.transferProcessorMaxPollRPS"])
+      expect(Object.keys(written)).toContain(key);
   });
 
   test("the namespace's script, for a server that Treadle does not change, makes every search attribute", () => {
@@ -143,10 +171,13 @@ describe("the files of deploy", () => {
     expect(listed.split(" ").sort()).toEqual([...SEARCH_ATTRIBUTES].sort());
   });
 
-  test.each(["deploy/postgres/databases.sh", "deploy/temporal/schema.sh", "deploy/temporal/namespace.sh"])("%s, read by sh, has no error of syntax", (path) => {
-    execFileSync("sh", ["-n", join(CHECKOUT, path)]);
-    expect(statSync(join(CHECKOUT, path)).mode & 0o111).toBe(0o111);
-  });
+  test.each(["deploy/postgres/databases.sh", "deploy/temporal/schema.sh", "deploy/temporal/namespace.sh"])(
+    "%s, read by sh, has no error of syntax",
+    (path) => {
+      execFileSync("sh", ["-n", join(CHECKOUT, path)]);
+      expect(statSync(join(CHECKOUT, path)).mode & 0o111).toBe(0o111);
+    },
+  );
 
   test("the seccomp profile, of the containers, refuses by default and allows what bubblewrap needs and nothing dangerous", () => {
     interface Rule {
@@ -157,17 +188,23 @@ describe("the files of deploy", () => {
     const profile = JSON.parse(read("deploy/seccomp.json")) as { defaultAction: string; syscalls: readonly Rule[] };
     const allowed = profile.syscalls.filter(({ action }) => action === "SCMP_ACT_ALLOW").flatMap(({ names }) => names);
     expect(profile.defaultAction).toBe("SCMP_ACT_ERRNO");
-    for (const needed of ["clone", "unshare", "setns", "mount", "umount2", "pivot_root", "sethostname", "seccomp"]) expect(allowed).toContain(needed);
-    const dangerous = /^(bpf|ptrace|process_vm_.*|perf_event_open|userfaultfd|io_uring_.*|(add_|request_)?key(ctl)?|kexec.*|.*_module|open_by_handle_at|reboot|swapo.*|iopl|ioperm|acct|quotactl|syslog|(clock_)?settime.*|move_mount|fsopen|open_tree|clone3)$/;
+    for (const needed of ["clone", "unshare", "setns", "mount", "umount2", "pivot_root", "sethostname", "seccomp"])
+      expect(allowed).toContain(needed);
+    const dangerous =
+      /^(bpf|ptrace|process_vm_.*|perf_event_open|userfaultfd|io_uring_.*|(add_|request_)?key(ctl)?|kexec.*|.*_module|open_by_handle_at|reboot|swapo.*|iopl|ioperm|acct|quotactl|syslog|(clock_)?settime.*|move_mount|fsopen|open_tree|clone3)$/;
     expect(allowed.filter((name) => dangerous.test(name))).toEqual([]);
     // ENOSYS, not EPERM: only then does the C library fall back to clone.
-    expect(profile.syscalls.find(({ names }) => names.includes("clone3"))).toMatchObject({ action: "SCMP_ACT_ERRNO", errnoRet: 38 });
+    expect(profile.syscalls.find(({ names }) => names.includes("clone3"))).toMatchObject({
+      action: "SCMP_ACT_ERRNO",
+      errnoRet: 38,
+    });
   });
 
   test("the AppArmor profile, of the containers, has the name that docker-compose.yml tells to use, and closes the kernel's switches", () => {
     const profile = read("deploy/apparmor-treadle");
     expect(profile).toMatch(/^profile treadle /m);
-    for (const denied of ["/sys/**", "sysrq-trigger", "kcore"]) expect(profile).toContain(`deny @{PROC}/${denied}`.replace("//", "/"));
+    for (const denied of ["/sys/**", "sysrq-trigger", "kcore"])
+      expect(profile).toContain(`deny @{PROC}/${denied}`.replace("//", "/"));
   });
 });
 
@@ -189,8 +226,12 @@ describe("Dockerfile", () => {
   });
 
   test("the image, for sandboxes, has bubblewrap and Python, and nothing to build or fetch with", () => {
-    const installed = last.instructions.filter(({ name, text }) => name === "RUN" && text.includes("apt-get install")).map(({ text }) => text).join();
-    for (const tool of ["bubblewrap", "python3", "python3-venv", "ca-certificates"]) expect(installed.split(/\s+/)).toContain(tool);
+    const installed = last.instructions
+      .filter(({ name, text }) => name === "RUN" && text.includes("apt-get install"))
+      .map(({ text }) => text)
+      .join();
+    for (const tool of ["bubblewrap", "python3", "python3-venv", "ca-certificates"])
+      expect(installed.split(/\s+/)).toContain(tool);
     expect(installed).not.toMatch(/\b(sudo|curl|wget|gcc|build-essential|git)\b/);
     expect(installed).toContain("--no-install-recommends");
   });
@@ -199,16 +240,21 @@ describe("Dockerfile", () => {
     const letThrough = read(".dockerignore").split("\n");
     expect(letThrough).toContain("*");
     const copied = stages.flatMap(({ instructions }) =>
-      instructions.filter(({ name, text }) => name === "COPY" && !text.startsWith("--from=")).flatMap(({ text }) => text.split(/\s+/).slice(0, -1)),
+      instructions
+        .filter(({ name, text }) => name === "COPY" && !text.startsWith("--from="))
+        .flatMap(({ text }) => text.split(/\s+/).slice(0, -1)),
     );
     expect(copied).toEqual(expect.arrayContaining(["bin", "examples", "src", "package-lock.json"]));
-    for (const path of copied) expect([path, existsSync(join(CHECKOUT, path)), letThrough.includes(`!${path}`)]).toEqual([path, true, true]);
+    for (const path of copied)
+      expect([path, existsSync(join(CHECKOUT, path)), letThrough.includes(`!${path}`)]).toEqual([path, true, true]);
     expect(letThrough.filter((line) => /^!.*(\.env|\.treadle|node_modules|\.git$|\*)/.test(line))).toEqual([]);
   });
 
   test("stages that are copied from, of the Dockerfile, exist", () => {
     const names = stages.map(({ as }) => as);
-    const wanted = stages.flatMap(({ instructions }) => instructions.flatMap(({ text }) => /^--from=(\S+)/.exec(text)?.[1] ?? []));
+    const wanted = stages.flatMap(({ instructions }) =>
+      instructions.flatMap(({ text }) => /^--from=(\S+)/.exec(text)?.[1] ?? []),
+    );
     expect(wanted.length).toBeGreaterThan(0);
     for (const name of wanted) expect(names).toContain(name);
   });

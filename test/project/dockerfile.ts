@@ -14,7 +14,10 @@ export interface Stage {
 export function parseDockerfile(source: string): Stage[] {
   const lines = source.split("\n").filter((line) => line.trim() !== "" && !/^\s*#/.test(line));
   const stages: { from: string; as: string | undefined; instructions: Instruction[] }[] = [];
-  for (const line of lines.join("\n").replaceAll(/\\\n\s*/g, "").split("\n")) {
+  for (const line of lines
+    .join("\n")
+    .replaceAll(/\\\n\s*/g, "")
+    .split("\n")) {
     const [, name = "", text = ""] = /^([A-Za-z]+)\s+(.*)$/.exec(line) ?? [];
     if (name === "") throw new Error(`This line of the Dockerfile is no instruction: ${line}`);
     if (name.toUpperCase() === "FROM") {

@@ -17,7 +17,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   domain: { values: ["domain"], types: [], packages: ["zod", "yaml"], node: false },
   db: { ...FREE, values: ["db", "domain"] },
   activities: { ...FREE, values: ["activities", "db", "domain"] },
-  workflows: { values: ["workflows", "domain"], types: ["activities"], packages: ["@temporalio/workflow"], node: false },
+  workflows: {
+    values: ["workflows", "domain"],
+    types: ["activities"],
+    packages: ["@temporalio/workflow"],
+    node: false,
+  },
   src: { ...FREE, values: ["src", "activities", "db", "domain"], types: ["workflows"] },
   bench: { ...FREE, values: ["bench", "src", "activities", "db", "domain"] },
   test: { ...FREE, values: ["test", "bench", "src", "workflows", "activities", "db", "domain"] },
@@ -71,6 +76,9 @@ function importsOf(text: string): Import[] {
     }
     return [];
   });
-  const called = [...text.matchAll(/(typeof )?\bimport\(\s*["']([^"']+)["']/g)].map(([, type, from = ""]) => ({ from, typeOnly: type !== undefined }));
+  const called = [...text.matchAll(/(typeof )?\bimport\(\s*["']([^"']+)["']/g)].map(([, type, from = ""]) => ({
+    from,
+    typeOnly: type !== undefined,
+  }));
   return [...declared, ...called];
 }

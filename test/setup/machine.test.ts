@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
-import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readdirSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "@jest/globals";
+import { findCgroupFolders } from "../../activities/sandbox/cgroup-folders.ts";
 import { loadSettings } from "../../src/config.ts";
 import { inspectMachine } from "../../src/setup/inspection.ts";
 import { runCommand } from "../../src/setup/servers/command.ts";
@@ -24,6 +25,8 @@ interface Prepared {
   readonly caFile: string;
   readonly keyReadable: boolean;
   readonly reports: string[];
+  /** Where the service, as whoever it is then, can limit programs. */
+  readonly cgroups?: { readonly version: number; readonly memory: string };
   readonly uid: number;
   readonly refused?: string;
 }
@@ -61,6 +64,18 @@ test("prepareMachine, as root in a checkout that everybody may read, becomes the
     expect({ name, uid: lstatSync(join(machine.dataDir, name)).uid }).toEqual({ name, uid: user.uid });
   }
   expect(readdirSync(machine.dataDir)).not.toContain("instance.lock");
+});
+
+test("prepareMachine, when the service becomes another user, leaves it cgroups to limit programs with, and clears those of services that ended", async () => {
+  const rootCgroups = IS_ROOT ? findCgroupFolders() : undefined;
+  const { path, env } = aCheckout();
+  const first = await prepare({ checkout: path, env });
+  expect(first.cgroups?.version).toBe(rootCgroups?.version);
+  if (rootCgroups === undefined || first.uid === 0) return;
+  expect(first.cgroups?.memory).toMatch(/\/treadle-host-\d+$/);
+  const second = await prepare({ checkout: path, env });
+  expect(existsSync(first.cgroups?.memory as string)).toBe(false);
+  expect(second.cgroups?.memory).not.toBe(first.cgroups?.memory);
 });
 
 test("prepareMachine, as root in a checkout under a closed folder, stays root, keeps secrets, and gives servers and programs a user and a place", async () => {

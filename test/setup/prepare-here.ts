@@ -2,6 +2,7 @@
 // is JSON. `become` turns this process into an ordinary user's first.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { findCgroupFolders } from "../../activities/sandbox/cgroup-folders.ts";
 import { loadSettings } from "../../src/config.ts";
 import { prepareMachine } from "../../src/setup/machine.ts";
 
@@ -22,7 +23,7 @@ try {
   const machine = await prepareMachine({ env, settings: loadSettings(env), checkout, report: (line) => reports.push(line) });
   const { release: _release, packageSettings: _settings, certificate, ...rest } = machine;
   const keyReadable = readFileSync(join(machine.paths.tls, "key.pem"), "utf8") === certificate.keyPem;
-  console.log(JSON.stringify({ ...rest, caFile: certificate.caFile, keyReadable, reports, uid: process.getuid?.() }));
+  console.log(JSON.stringify({ ...rest, caFile: certificate.caFile, keyReadable, reports, cgroups: findCgroupFolders(), uid: process.getuid?.() }));
   await machine.release();
 } catch (error) {
   console.log(JSON.stringify({ reports, refused: (error as Error).message }));

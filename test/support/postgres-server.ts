@@ -45,9 +45,20 @@ while kill -0 "$2" 2>/dev/null; do sleep 0.1; done
 rm -rf "$3"
 `;
 
-/** The process that lives as long as the whole test run: jest itself, also when this is one of its workers. */
-function runPid(): number {
-  return process.send === undefined ? process.pid : process.ppid;
+/**
+ * The process that lives as long as the whole test run: jest itself, also when this is one of its workers. Asked of the
+ * system, because inside of tests `process` is a likeness that does not know which of the two it is.
+ */
+async function findRunPid(): Promise<number> {
+  const commandLine = (await readText(`/proc/${process.pid}/cmdline`)) ?? (await askPs());
+  return commandLine.includes("jest-worker") ? process.ppid : process.pid;
+}
+
+async function askPs(): Promise<string> {
+  const { stdout } = await runCommand("ps", ["-o", "args=", "-p", String(process.pid)], {
+    env: { PATH: process.env.PATH },
+  });
+  return stdout;
 }
 
 /**
@@ -55,7 +66,8 @@ function runPid(): number {
  * the run ends.
  */
 export async function joinTestServer(): Promise<string> {
-  const folder = join(tmpdir(), `treadle-test-${userInfo().uid}-${runPid()}`);
+  const runPid = await findRunPid();
+  const folder = join(tmpdir(), `treadle-test-${userInfo().uid}-${runPid}`);
   const ready = join(folder, "ready");
   try {
     await mkdir(folder, { mode: 0o711 });
@@ -65,7 +77,7 @@ export async function joinTestServer(): Promise<string> {
     return folder;
   }
   try {
-    await startServer(folder);
+    await startServer(folder, runPid);
     await writeFile(ready, "");
   } catch (error) {
     await writeFile(join(folder, "failed"), String(error));
@@ -87,14 +99,14 @@ async function readText(path: string): Promise<string | undefined> {
   return readFile(path, "utf8").catch(() => undefined);
 }
 
-async function startServer(folder: string): Promise<void> {
+async function startServer(folder: string, runPid: number): Promise<void> {
   const runAs = await chooseUser();
   if (runAs !== undefined) await chown(folder, runAs.uid, runAs.gid);
   const binaries = await chooseBinaries(folder, runAs);
   const data = join(folder, "data");
   await createData({ folder, data, binaries, runAs, run: runCommand });
   const pid = launch({ binaries, folder, data, runAs });
-  spawn("/bin/sh", ["-c", WATCHER, "watch-test-run", String(runPid()), String(pid), folder], {
+  spawn("/bin/sh", ["-c", WATCHER, "watch-test-run", String(runPid), String(pid), folder], {
     detached: true,
     stdio: "ignore",
     cwd: "/",

@@ -40,7 +40,15 @@ const RUNGS: readonly Rung[] = [
     program: (cache) => join(cache, `versitygw-${VERSITYGW}`),
     install: installVersitygw,
     // Metadata in a folder of their own: not every filesystem has extended attributes.
-    args: ({ host, port, dir }) => ["--port", `${host}:${port}`, "--quiet", "posix", "--sidecar", join(dir, "meta"), join(dir, "data")],
+    args: ({ host, port, dir }) => [
+      "--port",
+      `${host}:${port}`,
+      "--quiet",
+      "posix",
+      "--sidecar",
+      join(dir, "meta"),
+      join(dir, "data"),
+    ],
   },
   {
     name: `moto ${MOTO}`,
@@ -75,7 +83,9 @@ export async function startS3Server(): Promise<S3Server> {
     await createBucket(server);
   } catch (error) {
     await stop();
-    throw new Error(`${rung.name} was started at ${server.endpoint} but made no bucket within ${READY_MS_MAX} ms.`, { cause: error });
+    throw new Error(`${rung.name} was started at ${server.endpoint} but made no bucket within ${READY_MS_MAX} ms.`, {
+      cause: error,
+    });
   }
   return { ...server, stop };
 }
@@ -96,7 +106,10 @@ async function installed(cache: string): Promise<Rung & { path: string }> {
     }
   }
   const met = faults.map((fault) => `${fault.message}: ${(fault.cause as Error).message}`).join("\n");
-  throw new AggregateError(faults, `The storage tests need Go 1.25 or newer, or Python 3 with venv, and their package registries.\n${met}`);
+  throw new AggregateError(
+    faults,
+    `The storage tests need Go 1.25 or newer, or Python 3 with venv, and their package registries.\n${met}`,
+  );
 }
 
 async function installVersitygw(cache: string): Promise<void> {
@@ -117,11 +130,22 @@ async function installMoto(cache: string): Promise<void> {
   // A venv holds its own path, so it cannot be built elsewhere and renamed; its program appears last.
   const venv = join(cache, `moto-${MOTO}`);
   await run("python3", ["-m", "venv", "--clear", venv]);
-  await run(join(venv, "bin", "python"), ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", `moto[server]==${MOTO}`]);
+  await run(join(venv, "bin", "python"), [
+    "-m",
+    "pip",
+    "install",
+    "--quiet",
+    "--disable-pip-version-check",
+    `moto[server]==${MOTO}`,
+  ]);
 }
 
 async function run(program: string, args: string[], env: Record<string, string> = {}): Promise<void> {
-  await promisify(execFile)(program, args, { env: { ...process.env, ...env }, timeout: S3_INSTALL_MS_MAX / 2, maxBuffer: 1 << 24 });
+  await promisify(execFile)(program, args, {
+    env: { ...process.env, ...env },
+    timeout: S3_INSTALL_MS_MAX / 2,
+    maxBuffer: 1 << 24,
+  });
 }
 
 /** Starts a program that ends when its standard input does, and so with this process, however that ends. */

@@ -1,15 +1,34 @@
 import { execFileSync } from "node:child_process";
-import { createHash, randomBytes } from "node:crypto";
-import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { mkdir, readdir, readFile, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { describe, expect, test } from "@jest/globals";
 import { NoSuchObjectError, type Storage, TooLargeError } from "../../../activities/storage/storage.ts";
+import { aFile, endlessContent, inChunks, keysOf, read, sha256 } from "./content.ts";
 
 const MB = 1024 * 1024;
 
 /** Names that must never become a path or a key. */
-const HOSTILE_KEYS = ["", "/", "/a", "a/", "a//b", ".", "..", "../a", "a/../b", "a/./b", "a/..", "a\\b", "a b", "a\0b", "a\n", "é", "a%2fb"];
+const HOSTILE_KEYS = [
+  "",
+  "/",
+  "/a",
+  "a/",
+  "a//b",
+  ".",
+  "..",
+  "../a",
+  "a/../b",
+  "a/./b",
+  "a/..",
+  "a\\b",
+  "a b",
+  "a\0b",
+  "a\n",
+  "é",
+  "a%2fb",
+];
 const LONG_KEYS = { segment: "a".repeat(256), path: `${"a/".repeat(500)}a` };
 
 export interface Opened {
@@ -30,20 +49,26 @@ export function describeConformance(name: string, open: () => Promise<Opened>): 
 }
 
 function describePut(open: () => Promise<Opened>): void {
-  test.each([0, 1, 5 * MB, 8 * MB, 20 * MB + 3])("put, of %d bytes in uneven chunks, keeps each byte and tells count and hash", async (bytes) => {
-    const { storage } = await open();
-    const content = randomBytes(bytes);
-    const result = await storage.put("executions/ex_1/inputs/a", inChunks(content));
-    expect(result).toEqual({ bytes, sha256: sha256(content) });
-    expect(sha256(await read(storage, "executions/ex_1/inputs/a"))).toBe(result.sha256);
-    const head = await storage.head("executions/ex_1/inputs/a");
-    expect(head?.bytes).toBe(bytes);
-    expect(Math.abs(Date.now() - Number(head?.modifiedAt))).toBeLessThan(60_000);
-  });
+  test.each([0, 1, 5 * MB, 8 * MB, 20 * MB + 3])(
+    "put, of %d bytes in uneven chunks, keeps each byte and tells count and hash",
+    async (bytes) => {
+      const { storage } = await open();
+      const content = randomBytes(bytes);
+      const result = await storage.put("executions/ex_1/inputs/a", inChunks(content));
+      expect(result).toEqual({ bytes, sha256: sha256(content) });
+      expect(sha256(await read(storage, "executions/ex_1/inputs/a"))).toBe(result.sha256);
+      const head = await storage.head("executions/ex_1/inputs/a");
+      expect(head?.bytes).toBe(bytes);
+      expect(Math.abs(Date.now() - Number(head?.modifiedAt))).toBeLessThan(60_000);
+    },
+  );
 
   test("put, of strings, counts bytes and not characters", async () => {
     const { storage } = await open();
-    expect(await storage.put("a", Readable.from(["añ", "b"]))).toEqual({ bytes: 4, sha256: sha256(Buffer.from("añb")) });
+    expect(await storage.put("a", Readable.from(["añ", "b"]))).toEqual({
+      bytes: 4,
+      sha256: sha256(Buffer.from("añb")),
+    });
   });
 
   test("put, of exactly bytesMax, is taken", async () => {
@@ -83,16 +108,19 @@ function describePut(open: () => Promise<Opened>): void {
 }
 
 function describePutFailures(open: () => Promise<Opened>): void {
-  test.each([5, 20 * MB])("put, over a bytesMax of %d, throws TooLargeError, stops reading, and leaves what was there", async (bytesMax) => {
-    const { storage } = await open();
-    await storage.put("a", Readable.from([Buffer.from("before")]));
-    const endless = endlessContent();
-    await expect(storage.put("a", endless, { bytesMax })).rejects.toBeInstanceOf(TooLargeError);
-    await expect(storage.put("b", endlessContent(), { bytesMax })).rejects.toBeInstanceOf(TooLargeError);
-    expect(endless.destroyed).toBe(true);
-    expect((await read(storage, "a")).toString()).toBe("before");
-    expect(await keysOf(storage, "")).toEqual(["a"]);
-  });
+  test.each([5, 20 * MB])(
+    "put, over a bytesMax of %d, throws TooLargeError, stops reading, and leaves what was there",
+    async (bytesMax) => {
+      const { storage } = await open();
+      await storage.put("a", Readable.from([Buffer.from("before")]));
+      const endless = endlessContent();
+      await expect(storage.put("a", endless, { bytesMax })).rejects.toBeInstanceOf(TooLargeError);
+      await expect(storage.put("b", endlessContent(), { bytesMax })).rejects.toBeInstanceOf(TooLargeError);
+      expect(endless.destroyed).toBe(true);
+      expect((await read(storage, "a")).toString()).toBe("before");
+      expect(await keysOf(storage, "")).toEqual(["a"]);
+    },
+  );
 
   test.each([0, 100_000, 20 * MB])("put, aborted after %d bytes, rejects and leaves nothing", async (bytes) => {
     const { storage } = await open();
@@ -101,7 +129,9 @@ function describePutFailures(open: () => Promise<Opened>): void {
     const content = endlessContent((sent) => {
       if (sent > bytes) controller.abort();
     });
-    await expect(storage.put("a", content, { signal: controller.signal })).rejects.toMatchObject({ name: "AbortError" });
+    await expect(storage.put("a", content, { signal: controller.signal })).rejects.toMatchObject({
+      name: "AbortError",
+    });
     expect(content.destroyed).toBe(true);
     expect(await keysOf(storage, "")).toEqual([]);
   });
@@ -115,16 +145,19 @@ function describePutFailures(open: () => Promise<Opened>): void {
     expect(await keysOf(storage, "")).toEqual([]);
   });
 
-  test.each(["an error", "no error"])("put, when the content breaks off with %s, rejects and leaves nothing", async (how) => {
-    const { storage } = await open();
-    const content = endlessContent((sent) => {
-      if (sent > 12 * MB) content.destroy(how === "an error" ? new Error("client hung up") : undefined);
-    });
-    await expect(storage.put("a", content)).rejects.toMatchObject(
-      how === "an error" ? { message: "client hung up" } : { code: "ERR_STREAM_PREMATURE_CLOSE" },
-    );
-    expect(await keysOf(storage, "")).toEqual([]);
-  });
+  test.each(["an error", "no error"])(
+    "put, when the content breaks off with %s, rejects and leaves nothing",
+    async (how) => {
+      const { storage } = await open();
+      const content = endlessContent((sent) => {
+        if (sent > 12 * MB) content.destroy(how === "an error" ? new Error("client hung up") : undefined);
+      });
+      await expect(storage.put("a", content)).rejects.toMatchObject(
+        how === "an error" ? { message: "client hung up" } : { code: "ERR_STREAM_PREMATURE_CLOSE" },
+      );
+      expect(await keysOf(storage, "")).toEqual([]);
+    },
+  );
 
   test("put, when the content fails before it is first read, rejects with its failure", async () => {
     const { storage } = await open();
@@ -134,7 +167,11 @@ function describePutFailures(open: () => Promise<Opened>): void {
     await expect(putting).rejects.toMatchObject({ message: "client hung up" });
   });
 
-  const named = [...HOSTILE_KEYS.map((key) => [key, key]), ["a long segment", LONG_KEYS.segment], ["a long path", LONG_KEYS.path]];
+  const named = [
+    ...HOSTILE_KEYS.map((key) => [key, key]),
+    ["a long segment", LONG_KEYS.segment],
+    ["a long path", LONG_KEYS.path],
+  ];
   test.each(named)("every method, given the hostile key %j, refuses it as a RangeError", async (_, key = "") => {
     const { storage, scratch } = await open();
     const content = endlessContent();
@@ -208,17 +245,20 @@ function describeReading(open: () => Promise<Opened>): void {
     await expect(storage.get("a", range)).rejects.toBeInstanceOf(RangeError);
   });
 
-  test.each(["missing", "a", "a/b/missing", "a/b/c/deeper"])("get and its kin, of %s where there is only a/b/c, find nothing", async (key) => {
-    const { storage, scratch } = await open();
-    await storage.put("a/b/c", Readable.from([Buffer.from("x")]));
-    await expect(storage.get(key)).rejects.toBeInstanceOf(NoSuchObjectError);
-    await expect(storage.get(key, { start: 0, end: 1 })).rejects.toBeInstanceOf(NoSuchObjectError);
-    await expect(storage.localFile(key, join(scratch, "copy"))).rejects.toBeInstanceOf(NoSuchObjectError);
-    expect(await storage.head(key)).toBeUndefined();
-    await storage.delete(key);
-    expect(await keysOf(storage, "")).toEqual(["a/b/c"]);
-    expect(await readdir(scratch)).toEqual([]);
-  });
+  test.each(["missing", "a", "a/b/missing", "a/b/c/deeper"])(
+    "get and its kin, of %s where there is only a/b/c, find nothing",
+    async (key) => {
+      const { storage, scratch } = await open();
+      await storage.put("a/b/c", Readable.from([Buffer.from("x")]));
+      await expect(storage.get(key)).rejects.toBeInstanceOf(NoSuchObjectError);
+      await expect(storage.get(key, { start: 0, end: 1 })).rejects.toBeInstanceOf(NoSuchObjectError);
+      await expect(storage.localFile(key, join(scratch, "copy"))).rejects.toBeInstanceOf(NoSuchObjectError);
+      expect(await storage.head(key)).toBeUndefined();
+      await storage.delete(key);
+      expect(await keysOf(storage, "")).toEqual(["a/b/c"]);
+      expect(await readdir(scratch)).toEqual([]);
+    },
+  );
 
   test("delete, done twice, removes this object and no other", async () => {
     const { storage } = await open();
@@ -253,15 +293,22 @@ function describeListing(open: () => Promise<Opened>): void {
     for (const key of keys) await storage.put(key, Readable.from([Buffer.from("x")]));
     expect(await keysOf(storage, "")).toEqual([...keys].sort());
     expect(await keysOf(storage, "executions/ex_1/")).toEqual(["executions/ex_1/a", "executions/ex_1/b/c"]);
-    expect(await keysOf(storage, "executions/ex_1")).toEqual(["executions/ex_1/a", "executions/ex_1/b/c", "executions/ex_10/a"]);
+    expect(await keysOf(storage, "executions/ex_1")).toEqual([
+      "executions/ex_1/a",
+      "executions/ex_1/b/c",
+      "executions/ex_10/a",
+    ]);
     expect(await keysOf(storage, "top")).toEqual(["top"]);
     expect(await keysOf(storage, "nothing/at/all")).toEqual([]);
   });
 
-  test.each(["../", "/", "a/../", "a//", "..//a", "a b"])("list, of the hostile prefix %j, refuses it as a RangeError", async (prefix) => {
-    const { storage } = await open();
-    await expect(keysOf(storage, prefix)).rejects.toBeInstanceOf(RangeError);
-  });
+  test.each(["../", "/", "a/../", "a//", "..//a", "a b"])(
+    "list, of the hostile prefix %j, refuses it as a RangeError",
+    async (prefix) => {
+      const { storage } = await open();
+      await expect(keysOf(storage, prefix)).rejects.toBeInstanceOf(RangeError);
+    },
+  );
 
   test("list, of more keys than a page of S3 holds, gives each once", async () => {
     const { storage } = await open();
@@ -271,46 +318,4 @@ function describeListing(open: () => Promise<Opened>): void {
     }
     expect(await keysOf(storage, "many/")).toEqual(keys);
   });
-}
-
-export async function keysOf(storage: Storage, prefix: string): Promise<string[]> {
-  const keys: string[] = [];
-  for await (const key of storage.list(prefix)) keys.push(key);
-  return keys.sort();
-}
-
-export async function read(storage: Storage, key: string, range?: { start: number; end: number }): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of await storage.get(key, range)) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks);
-}
-
-export function sha256(content: Buffer): string {
-  return createHash("sha256").update(content).digest("hex");
-}
-
-/** A stream that never ends by itself; `onSent` hears how many bytes it has given so far. */
-export function endlessContent(onSent: (bytes: number) => void = () => undefined): Readable {
-  let sent = 0;
-  return new Readable({
-    read() {
-      sent += 65_536;
-      this.push(Buffer.alloc(65_536, 7));
-      onSent(sent);
-    },
-  });
-}
-
-export async function aFile(folder: string, content: string | Buffer): Promise<string> {
-  const path = join(folder, `file-${randomBytes(6).toString("hex")}`);
-  await writeFile(path, content);
-  return path;
-}
-
-function inChunks(content: Buffer): Readable {
-  const chunks: Buffer[] = [];
-  for (let from = 0, size = 1; from < content.length; from += size, size = (size * 7 + 13) % 200_003) {
-    chunks.push(content.subarray(from, from + size));
-  }
-  return Readable.from(chunks);
 }

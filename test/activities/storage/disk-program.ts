@@ -30,7 +30,14 @@ if (command === "fill") {
   for await (const key of storage.list("")) keys.push(key);
   const incoming = await readdir(join(dir, "incoming"));
   const { bytes: after } = await storage.put("a/c", zeros(3));
-  const report = { refused: refusal.name, message: refusal.message, cause: (refusal.cause as NodeJS.ErrnoException | undefined)?.code, keys, incoming, after };
+  const report = {
+    refused: refusal.name,
+    message: refusal.message,
+    cause: (refusal.cause as NodeJS.ErrnoException | undefined)?.code,
+    keys,
+    incoming,
+    after,
+  };
   process.stdout.write(JSON.stringify(report));
 }
 

@@ -8,7 +8,8 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createDiskStorage } from "../../../activities/storage/disk.ts";
 import { NODE_ARGUMENTS } from "../../setup/servers/surroundings.ts";
-import { aFile, describeConformance, endlessContent, keysOf, read, sha256 } from "./conformance.ts";
+import { describeConformance } from "./conformance.ts";
+import { aFile, endlessContent, keysOf, read, sha256 } from "./content.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 /** A bare node that runs the program beside this file. */
@@ -105,15 +106,18 @@ describe("storage on disk", () => {
     expect(await readdir(join(dir, "objects"))).toEqual([]);
   });
 
-  test.each(["check", "the next start"])("what a killed process left, when it is a day old, is removed by %s; younger files stay", async (how) => {
-    const { storage, dir } = await openFolder();
-    const [old, young] = [join(dir, "incoming", "old"), join(dir, "incoming", "young")];
-    for (const path of [old, young]) await writeFile(path, "half of it");
-    await utimes(old, new Date(), new Date(Date.now() - DAY_MS - 60_000));
-    await utimes(young, new Date(), new Date(Date.now() - DAY_MS + 60_000));
-    await (how === "check" ? storage.check() : createDiskStorage({ dir }));
-    expect(await readdir(join(dir, "incoming"))).toEqual(["young"]);
-  });
+  test.each(["check", "the next start"])(
+    "what a killed process left, when it is a day old, is removed by %s; younger files stay",
+    async (how) => {
+      const { storage, dir } = await openFolder();
+      const [old, young] = [join(dir, "incoming", "old"), join(dir, "incoming", "young")];
+      for (const path of [old, young]) await writeFile(path, "half of it");
+      await utimes(old, new Date(), new Date(Date.now() - DAY_MS - 60_000));
+      await utimes(young, new Date(), new Date(Date.now() - DAY_MS + 60_000));
+      await (how === "check" ? storage.check() : createDiskStorage({ dir }));
+      expect(await readdir(join(dir, "incoming"))).toEqual(["young"]);
+    },
+  );
 });
 
 describe("storage on disk, in a process of its own", () => {

@@ -13,7 +13,13 @@ test("parseStorageUrl, of a bucket alone, means Amazon's own server", () => {
 
 test("parseStorageUrl, of everything, takes everything, and path style wherever there is an endpoint", () => {
   const url = "s3://treadle-files/prod/eu/?region=eu-central-1&endpoint=http://objects:7070";
-  const settings = { bucket: "treadle-files", prefix: "prod/eu", region: "eu-central-1", endpoint: "http://objects:7070", forcePathStyle: true };
+  const settings = {
+    bucket: "treadle-files",
+    prefix: "prod/eu",
+    region: "eu-central-1",
+    endpoint: "http://objects:7070",
+    forcePathStyle: true,
+  };
   expect(parseStorageUrl(url)).toEqual(settings);
   expect(parseStorageUrl(`${url}&path_style=false`)).toEqual({ ...settings, forcePathStyle: false });
 });

@@ -12,7 +12,9 @@ test("probeStorage, of a storage that gives back other bytes, says so and delete
     get: async () => Readable.from([Buffer.alloc(32)]),
     delete: async (key: string) => void deleted.push(key),
   };
-  await expect(probeStorage(storage, "The bucket x")).rejects.toThrow("The bucket x gave back other bytes than were stored.");
+  await expect(probeStorage(storage, "The bucket x")).rejects.toThrow(
+    "The bucket x gave back other bytes than were stored.",
+  );
   expect(deleted).toEqual([expect.stringMatching(/^probes\/[0-9a-f]{24}$/)]);
 });
 

@@ -8,7 +8,8 @@ import { ListMultipartUploadsCommand, S3Client } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
 import { createS3Storage } from "../../../activities/storage/s3.ts";
 import { S3_INSTALL_MS_MAX, type S3Server, startS3Server } from "../../support/s3-server.ts";
-import { describeConformance, endlessContent, keysOf, read } from "./conformance.ts";
+import { describeConformance } from "./conformance.ts";
+import { endlessContent, keysOf, read } from "./content.ts";
 
 let server: S3Server;
 let root: string;
@@ -44,10 +45,19 @@ describe("storage in S3", () => {
     const content = endlessContent((sent) => {
       if (sent > 30_000_000) controller.abort();
     });
-    await expect(storage.put("a", content, { signal: controller.signal })).rejects.toMatchObject({ name: "AbortError" });
-    await expect(storage.put("b", endlessContent(), { bytesMax: 30_000_000 })).rejects.toMatchObject({ name: "TooLargeError" });
+    await expect(storage.put("a", content, { signal: controller.signal })).rejects.toMatchObject({
+      name: "AbortError",
+    });
+    await expect(storage.put("b", endlessContent(), { bytesMax: 30_000_000 })).rejects.toMatchObject({
+      name: "TooLargeError",
+    });
     const { accessKeyId, secretAccessKey, endpoint, region } = server;
-    const client = new S3Client({ endpoint, region, forcePathStyle: true, credentials: { accessKeyId, secretAccessKey } });
+    const client = new S3Client({
+      endpoint,
+      region,
+      forcePathStyle: true,
+      credentials: { accessKeyId, secretAccessKey },
+    });
     const { Uploads } = await client.send(new ListMultipartUploadsCommand({ Bucket: server.bucket }));
     client.destroy();
     expect(Uploads ?? []).toEqual([]);
