@@ -29,7 +29,10 @@ export async function buildInChild({ checkout, env, report }) {
   await withProgress({ report, what: "Building", usual: USUAL }, async () => {
     const program = fileURLToPath(import.meta.url);
     const { code, tail } = await runToEnd(process.execPath, [program, "--locked"], { cwd: checkout, env });
-    if (code !== 0) throw new Error(`The build failed:\n${tail.join("\n")}\nCorrect what it says and start again; the build before this one is untouched.`);
+    if (code !== 0)
+      throw new Error(
+        `The build failed:\n${tail.join("\n")}\nCorrect what it says and start again; the build before this one is untouched.`,
+      );
   });
 }
 

@@ -6,7 +6,13 @@ function explainOldNode(version) {
   var parts = version.split(".").map(Number);
   if (parts[0] > LEAST[0] || (parts[0] === LEAST[0] && parts[1] >= LEAST[1])) return undefined;
   return (
-    "Treadle needs Node.js " + LEAST.join(".") + " or later, and this is " + version + " (" + process.execPath + ").\n" +
+    "Treadle needs Node.js " +
+    LEAST.join(".") +
+    " or later, and this is " +
+    version +
+    " (" +
+    process.execPath +
+    ").\n" +
     "Install a newer one, or put it first on the PATH, and start again."
   );
 }

@@ -14,7 +14,9 @@ const SHOWN_LINES_MAX = 25;
  * build), or `none` (something is missing or of another version). Packages that somebody installed with npm count.
  */
 export async function findPackages(checkout) {
-  const [lockText, manifestText] = await Promise.all(["package-lock.json", "package.json"].map((name) => readText(join(checkout, name))));
+  const [lockText, manifestText] = await Promise.all(
+    ["package-lock.json", "package.json"].map((name) => readText(join(checkout, name))),
+  );
   const expected = stampOf(lockText, manifestText);
   if ((await readText(join(checkout, STAMP)))?.trim() === expected) return "all";
   const installedText = await readText(join(checkout, "node_modules/.package-lock.json"));
@@ -32,7 +34,9 @@ export async function installPackages({ checkout, env, report }) {
     const { code, tail } = await runToEnd(command, [...before, ...args], { cwd: checkout, env });
     if (code !== 0) throw new Error(explainFailure(code, tail));
   });
-  const [lockText, manifestText] = await Promise.all(["package-lock.json", "package.json"].map((name) => readText(join(checkout, name))));
+  const [lockText, manifestText] = await Promise.all(
+    ["package-lock.json", "package.json"].map((name) => readText(join(checkout, name))),
+  );
   await writeFile(join(checkout, STAMP), `${stampOf(lockText, manifestText)}\n`);
 }
 
@@ -46,9 +50,11 @@ function explainFailure(code, tail) {
   const errors = tail.filter((line) => /npm (error|ERR!)\s*\S/.test(line));
   // npm says what is wrong first, and may follow it with how it is used.
   const usage = errors.findIndex((line) => /Clean install a project/.test(line));
-  const lines = errors.length === 0 ? tail.slice(-SHOWN_LINES_MAX) : errors.slice(0, usage === -1 ? SHOWN_LINES_MAX : usage);
+  const lines =
+    errors.length === 0 ? tail.slice(-SHOWN_LINES_MAX) : errors.slice(0, usage === -1 ? SHOWN_LINES_MAX : usage);
   const shown = lines.join("\n");
-  if (code === 127) return `npm could not be started: ${shown}\nInstall npm (it comes with Node.js), or put it on the PATH, and start again.`;
+  if (code === 127)
+    return `npm could not be started: ${shown}\nInstall npm (it comes with Node.js), or put it on the PATH, and start again.`;
   const advice = OFFLINE.test(shown)
     ? "npm did not reach its registry. Connect this machine, or tell npm its proxy or mirror (npm config set proxy …, npm config set registry …), and start again."
     : "Repair what npm says above and start again; nothing half-installed will be used.";

@@ -1,5 +1,5 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { spawn } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -26,14 +26,19 @@ async function runTier(tier, options, folder) {
   const results = join(folder, `${tier}.json`);
   const program = join(checkout, "node_modules/jest/bin/jest.js");
   const args = ["--experimental-vm-modules", "--disable-warning=ExperimentalWarning", program];
-  const child = spawn(process.execPath, [...args, "--selectProjects", tier, "--json", "--outputFile", results, ...options], {
-    cwd: checkout,
-    // The results are in the file; the report for people is on standard error.
-    stdio: ["ignore", "ignore", "inherit"],
-  });
+  const child = spawn(
+    process.execPath,
+    [...args, "--selectProjects", tier, "--json", "--outputFile", results, ...options],
+    {
+      cwd: checkout,
+      // The results are in the file; the report for people is on standard error.
+      stdio: ["ignore", "ignore", "inherit"],
+    },
+  );
   const code = await new Promise((resolve) => child.on("close", resolve));
   const found = await readFile(results, "utf8").then(JSON.parse, () => undefined);
-  if (found === undefined) return { tier, passed: 0, failed: 0, left: 0, problem: `jest ended with code ${code} and no results` };
+  if (found === undefined)
+    return { tier, passed: 0, failed: 0, left: 0, problem: `jest ended with code ${code} and no results` };
   return {
     tier,
     passed: found.numPassedTests,
@@ -79,7 +84,9 @@ function summarize(rows, isSelection) {
   const line = (cells) => cells.map((cell, column) => (column === 0 ? cell.padEnd(12) : cell.padStart(8))).join(" ");
   console.log(`\n${line(["tier", "passed", "failed", "seconds"])}`);
   for (const { tier, passed, failed, seconds, problem } of rows) {
-    console.log(line([tier, String(passed), String(failed), seconds.toFixed(1)]) + (problem === undefined ? "" : `   ${problem}`));
+    console.log(
+      line([tier, String(passed), String(failed), seconds.toFixed(1)]) + (problem === undefined ? "" : `   ${problem}`),
+    );
   }
   const passed = rows.reduce((sum, row) => sum + row.passed, 0);
   const failed = rows.reduce((sum, row) => sum + row.failed + (row.problem === undefined ? 0 : 1), 0);
