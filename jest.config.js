@@ -12,6 +12,17 @@ const tier = (name) => ({
   },
 });
 
-export const TIERS = ["domain", "db", "activities", "runner", "setup", "publish", "http", "workflows", "project", "e2e"];
+export const TIERS = [
+  "domain",
+  "db",
+  "activities",
+  "runner",
+  "setup",
+  "publish",
+  "http",
+  "workflows",
+  "project",
+  "e2e",
+];
 
 export default { projects: TIERS.map(tier) };

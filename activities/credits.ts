@@ -1,6 +1,6 @@
 import { ApplicationFailure } from "@temporalio/common";
-import { findBilling, release, reserve, settle } from "../db/credits.ts";
 import type { Db } from "../db/connect.ts";
+import { findBilling, release, reserve, settle } from "../db/credits.ts";
 import { chargeFor, microCredits, type Prices } from "../domain/credits.ts";
 import type { ExecutionEnd } from "../domain/execution.ts";
 import type { ExecutionId } from "../domain/ids.ts";
@@ -38,7 +38,10 @@ export function createCredits({ db, prices, onEnded }: CreditsDeps) {
         case "insufficient_credits":
           throw ApplicationFailure.nonRetryable(RELEASES.insufficient_credits.message, "insufficient_credits");
         case "closed":
-          throw ApplicationFailure.nonRetryable(`${executionId} was closed before its credits were reserved.`, "internal");
+          throw ApplicationFailure.nonRetryable(
+            `${executionId} was closed before its credits were reserved.`,
+            "internal",
+          );
         case "unknown_execution":
           throw ApplicationFailure.nonRetryable(`${executionId} is not in the record.`, "internal");
       }

@@ -1,4 +1,4 @@
-import { createCredits, type CreditsDeps } from "./credits.ts";
+import { type CreditsDeps, createCredits } from "./credits.ts";
 import { createOutputs, type OutputsDeps } from "./outputs.ts";
 import { createPython, type PythonDeps } from "./python.ts";
 

@@ -7,7 +7,7 @@ import type { Db } from "../db/connect.ts";
 import { findUpload, insertOutputs } from "../db/executions.ts";
 import type { StoredFile, UploadProgress } from "../domain/execution.ts";
 import type { ExecutionId } from "../domain/ids.ts";
-import type { Spool, SpooledOutput } from "./spool.ts";
+import type { Spool, SpooledOutput, SpooledResult } from "./spool.ts";
 import type { Storage } from "./storage/storage.ts";
 
 /** More than this is left to the host's own queue, where an upload may take its time. */
@@ -21,8 +21,21 @@ export interface OutputsDeps {
   readonly spool: Spool;
 }
 
-/** Brings outputs from the host's spool to storage. Repeated, it finds what is there and records the same rows. */
+/**
+ * Brings outputs from the host's spool to storage. Repeated, it finds what is there and records the same rows. A call
+ * whose time ran out goes on all the same, so its retry joins it: two that move the same files would trip over each other.
+ */
 export function createOutputs(deps: OutputsDeps) {
+  const uploading = new Map<ExecutionId, Promise<void>>();
+
+  function join(executionId: ExecutionId, spooled: SpooledResult): Promise<void> {
+    const known = uploading.get(executionId);
+    if (known) return known;
+    const ended = uploadSpooled(deps, executionId, spooled).finally(() => uploading.delete(executionId));
+    uploading.set(executionId, ended);
+    return ended;
+  }
+
   return {
     async uploadOutputs(input: { executionId: ExecutionId; brief: boolean }): Promise<UploadProgress> {
       const { executionId } = input;
@@ -33,11 +46,7 @@ export function createOutputs(deps: OutputsDeps) {
 
       const beating = activityInfo().isLocal ? undefined : setInterval(() => heartbeat(), HEARTBEAT_MS);
       try {
-        const files: StoredFile[] = [];
-        for (const [index, output] of spooled.outputs.entries()) files.push(await keep(deps, executionId, output, index));
-        const logKey = spooled.logPath === undefined ? null : `executions/${executionId}/log.ndjson`;
-        if (spooled.logPath !== undefined && logKey !== null) await moveOnce(deps.storage, logKey, spooled.logPath);
-        await insertOutputs(deps.db, { executionId, files, logKey, logBytes: spooled.logBytes });
+        await join(executionId, spooled);
       } finally {
         clearInterval(beating);
       }
@@ -46,19 +55,36 @@ export function createOutputs(deps: OutputsDeps) {
   };
 }
 
+async function uploadSpooled(deps: OutputsDeps, executionId: ExecutionId, spooled: SpooledResult): Promise<void> {
+  const files: StoredFile[] = [];
+  for (const [index, output] of spooled.outputs.entries()) files.push(await keep(deps, executionId, output, index));
+  const logKey = spooled.logPath === undefined ? null : `executions/${executionId}/log.ndjson`;
+  if (spooled.logPath !== undefined && logKey !== null) await moveOnce(deps.storage, logKey, spooled.logPath);
+  await insertOutputs(deps.db, { executionId, files, logKey, logBytes: spooled.logBytes });
+}
+
 /** Nothing waits here: it was uploaded before, or another host has it. */
 async function withoutSpool(deps: OutputsDeps, executionId: ExecutionId): Promise<UploadProgress> {
   const upload = await findUpload(deps.db, executionId);
   if (upload === undefined) throw ApplicationFailure.nonRetryable(`${executionId} is not in the record.`, "internal");
   if (upload.uploaded || upload.ended) return { kind: "uploaded" };
   if (upload.hostId !== deps.hostId) return { kind: "deferred" };
-  throw ApplicationFailure.nonRetryable(`The outputs of ${executionId} are no longer on the host that made them.`, "internal");
+  throw ApplicationFailure.nonRetryable(
+    `The outputs of ${executionId} are no longer on the host that made them.`,
+    "internal",
+  );
 }
 
-async function keep(deps: OutputsDeps, executionId: ExecutionId, output: SpooledOutput, index: number): Promise<StoredFile> {
+async function keep(
+  deps: OutputsDeps,
+  executionId: ExecutionId,
+  output: SpooledOutput,
+  index: number,
+): Promise<StoredFile> {
   const storageKey = `executions/${executionId}/outputs/${index}`;
   const { bytes, sha256 } = await moveOnce(deps.storage, storageKey, output.path);
-  const contentType = mime.contentType(mime.lookup(output.fileName) || "application/octet-stream") || "application/octet-stream";
+  const contentType =
+    mime.contentType(mime.lookup(output.fileName) || "application/octet-stream") || "application/octet-stream";
   return { name: output.name, fileName: output.fileName, storageKey, bytes, sha256, contentType };
 }
 

@@ -1,5 +1,5 @@
-import { findEnvironmentLock } from "../db/commits.ts";
 import type { ExecutionWork } from "../db/attempts.ts";
+import { findEnvironmentLock } from "../db/commits.ts";
 import type { Db } from "../db/connect.ts";
 import type { PythonOutcome, StoredFile } from "../domain/execution.ts";
 import type { ExecutionId } from "../domain/ids.ts";

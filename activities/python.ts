@@ -1,6 +1,6 @@
 import { activityInfo, cancellationSignal, heartbeat } from "@temporalio/activity";
 import { ApplicationFailure } from "@temporalio/common";
-import { type ClaimOutcome, claimAttempt, endAttempt, type ExecutionWork, renewLease } from "../db/attempts.ts";
+import { type ClaimOutcome, claimAttempt, type ExecutionWork, endAttempt, renewLease } from "../db/attempts.ts";
 import type { Db } from "../db/connect.ts";
 import type { PythonOutcome, PythonProgress } from "../domain/execution.ts";
 import type { ExecutionId } from "../domain/ids.ts";
@@ -106,7 +106,13 @@ async function runningAfter(seconds: number): Promise<PythonProgress> {
 async function runToEnd(deps: PythonDeps, executionId: ExecutionId, signal: AbortSignal): Promise<PythonProgress> {
   const { db, hostId, processId } = deps;
   for (;;) {
-    const claim = await claimAttempt(db, { executionId, hostId, processId, leaseSeconds: LEASE_SECONDS, lostMax: LOST_MAX });
+    const claim = await claimAttempt(db, {
+      executionId,
+      hostId,
+      processId,
+      leaseSeconds: LEASE_SECONDS,
+      lostMax: LOST_MAX,
+    });
     if (claim.kind === "ended") return toProgress(claim);
     if (claim.kind === "closed") throw closedFailure(executionId, claim);
     if (claim.kind === "exhausted") {
@@ -126,7 +132,11 @@ async function runToEnd(deps: PythonDeps, executionId: ExecutionId, signal: Abor
 }
 
 /** Runs one claimed attempt under a lease that is renewed. Answers its outcome, unless it was not ours any more to record. */
-async function runAttempt(deps: PythonDeps, work: ExecutionWork, signal: AbortSignal): Promise<PythonOutcome | undefined> {
+async function runAttempt(
+  deps: PythonDeps,
+  work: ExecutionWork,
+  signal: AbortSignal,
+): Promise<PythonOutcome | undefined> {
   const { db, processId } = deps;
   const { executionId, attempt } = work;
   const lease = new AbortController();
@@ -158,12 +168,16 @@ async function abandonAttempt(deps: PythonDeps, work: ExecutionWork, error: unkn
   }
 }
 
-function toProgress({ outcome, hostId }: Pick<Extract<ClaimOutcome, { kind: "ended" }>, "outcome" | "hostId">): PythonProgress {
+function toProgress({
+  outcome,
+  hostId,
+}: Pick<Extract<ClaimOutcome, { kind: "ended" }>, "outcome" | "hostId">): PythonProgress {
   const { status, secondsUsed } = outcome;
   return { kind: "ended", status, secondsUsed, hostQueue: hostQueue(hostId) };
 }
 
 function closedFailure(executionId: ExecutionId, claim: Extract<ClaimOutcome, { kind: "closed" }>): ApplicationFailure {
-  if (claim.cancelled) return ApplicationFailure.nonRetryable(`${executionId} was cancelled before it ran.`, "cancelled");
+  if (claim.cancelled)
+    return ApplicationFailure.nonRetryable(`${executionId} was cancelled before it ran.`, "cancelled");
   return ApplicationFailure.nonRetryable(`${executionId} has ended already: ${claim.state}.`, "internal");
 }

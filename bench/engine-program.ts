@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
-import { loadSettings } from "../src/config.ts";
 import { createSpool } from "../activities/spool.ts";
+import { loadSettings } from "../src/config.ts";
 import { prepareMachine } from "../src/setup/machine.ts";
 import { runStart } from "../src/start.ts";
 

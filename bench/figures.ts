@@ -9,7 +9,8 @@ export interface Figure {
 
 export function toFigure(series: readonly number[]): Figure {
   const sorted = [...series].sort((a, b) => a - b);
-  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+  const at = (share: number): number =>
+    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
   return { count: sorted.length, p25: at(0.25), p50: at(0.5), p75: at(0.75), p99: at(0.99) };
 }
 

@@ -7,7 +7,9 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 
 /** `python3 main.py` of the interpreter the service uses, printing one word: what every figure is a multiple of. */
-export async function openYardstick(interpreter: string): Promise<{ measureMs(): Promise<number>; close(): Promise<void> }> {
+export async function openYardstick(
+  interpreter: string,
+): Promise<{ measureMs(): Promise<number>; close(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), "treadle-bench-"));
   await writeFile(join(folder, "main.py"), 'print("hello")\n');
   return {

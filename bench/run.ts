@@ -27,10 +27,15 @@ const results: Record<string, unknown> = {
 /** Any file, taken and forgotten: what the upload measurement sends its bytes to. */
 async function publishSink(dataDir: string): Promise<{ workflowId: string; apiKey: string }> {
   const folder = await mkdtemp(join(tmpdir(), "treadle-bench-sink-"));
-  await writeFile(join(folder, "config.yaml"), "inputs:\n  files: { type: file_list }\ntriggers:\n  api: { enabled: true }\n");
+  await writeFile(
+    join(folder, "config.yaml"),
+    "inputs:\n  files: { type: file_list }\ntriggers:\n  api: { enabled: true }\n",
+  );
   await writeFile(join(folder, "main.py"), "def main(files):\n    return None\n");
   const args = [join(ROOT, "bin/treadle"), "publish", folder, "--json"];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { env: { ...process.env, TREADLE_DATA_DIR: dataDir } });
+  const { stdout } = await promisify(execFile)(process.execPath, args, {
+    env: { ...process.env, TREADLE_DATA_DIR: dataDir },
+  });
   return JSON.parse(stdout) as { workflowId: string; apiKey: string };
 }
 
@@ -56,18 +61,24 @@ say(`idle: ${idle.percentOfOneCore.toFixed(2)} % of a core (goal: below 2 %)`);
 
 const hello = await measureHello(service, INTERPRETER, ROUNDS);
 results.hello = hello;
-say(`hello, end to end, cold sandbox: ${formatMs(hello.call)}; bare python3: ${formatMs(hello.bare)}; ratio ${hello.ratio.toFixed(2)} (goal: at most 5)`);
+say(
+  `hello, end to end, cold sandbox: ${formatMs(hello.call)}; bare python3: ${formatMs(hello.bare)}; ratio ${hello.ratio.toFixed(2)} (goal: at most 5)`,
+);
 say(`  CPU a call, ms: ${JSON.stringify(hello.cpuMsPerCall)}`);
 
 const upload = await measureUpload(service, await publishSink(dataDir), UPLOAD_MEBIBYTES);
 results.upload = upload;
-say(`upload of ${upload.mebibytes} MiB: ${upload.status} in ${upload.seconds.toFixed(1)} s, resident memory grew by ${upload.grewMebibytes.toFixed(0)} MiB (goal: at most 64)`);
+say(
+  `upload of ${upload.mebibytes} MiB: ${upload.status} in ${upload.seconds.toFixed(1)} s, resident memory grew by ${upload.grewMebibytes.toFixed(0)} MiB (goal: at most 64)`,
+);
 await service.stop();
 
 const engine = await startService({ dataDir, program: [ENGINE] });
 const engineOnly = await measureHello(engine, INTERPRETER, ROUNDS);
 results.engine = engineOnly;
-say(`engine only: ${formatMs(engineOnly.call)}; bare python3: ${formatMs(engineOnly.bare)}; ratio ${engineOnly.ratio.toFixed(2)} (goal: at most 2.5)`);
+say(
+  `engine only: ${formatMs(engineOnly.call)}; bare python3: ${formatMs(engineOnly.bare)}; ratio ${engineOnly.ratio.toFixed(2)} (goal: at most 2.5)`,
+);
 say(`  CPU a call, ms: ${JSON.stringify(engineOnly.cpuMsPerCall)}`);
 await engine.stop();
 await removeDataDir(dataDir);

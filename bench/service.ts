@@ -67,7 +67,8 @@ async function waitUntilReady(child: ChildProcess, dataDir: string): Promise<Rea
   const path = join(dataDir, "ready.json");
   const deadline = Date.now() + START_MAX_MS;
   while (Date.now() < deadline) {
-    if (child.exitCode !== null) throw new Error(`The service ended with exit code ${child.exitCode} before it was ready.`);
+    if (child.exitCode !== null)
+      throw new Error(`The service ended with exit code ${child.exitCode} before it was ready.`);
     const text = await readFile(path, "utf8").catch(() => undefined);
     if (text !== undefined) {
       const ready = JSON.parse(text) as ReadyFile;

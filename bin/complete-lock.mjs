@@ -5,7 +5,14 @@ import { readFileSync, writeFileSync } from "node:fs";
  * hand does not carry them. `npm ci` compares the names and refuses a lock without them, on every platform; it never
  * fetches those whose `os` or `cpu` is not ours. Run it after each `npm install`: `node bin/complete-lock.mjs`.
  */
-const SYSTEMS = { android: "android", darwin: "darwin", freebsd: "freebsd", linux: "linux", openharmony: "openharmony", win32: "win32" };
+const SYSTEMS = {
+  android: "android",
+  darwin: "darwin",
+  freebsd: "freebsd",
+  linux: "linux",
+  openharmony: "openharmony",
+  win32: "win32",
+};
 const PROCESSORS = ["arm", "arm64", "ia32", "loong64", "ppc64", "riscv64", "s390x", "x64"];
 const LIBRARIES = { gnu: "glibc", musl: "musl" };
 
@@ -26,7 +33,8 @@ function describe(name, range, { dev }) {
   const os = words.map((word) => SYSTEMS[word]).find(Boolean);
   const cpu = name.includes("wasm") ? "wasm32" : words.find((word) => PROCESSORS.includes(word));
   const libc = words.map((word) => LIBRARIES[word]).find(Boolean);
-  if (os === undefined && cpu === undefined) throw new Error(`${name} does not say which platform it is for; lock it by hand.`);
+  if (os === undefined && cpu === undefined)
+    throw new Error(`${name} does not say which platform it is for; lock it by hand.`);
   return {
     version: range.replace(/^[\^~]/, ""),
     ...(cpu ? { cpu: [cpu] } : {}),

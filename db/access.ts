@@ -27,7 +27,10 @@ export async function findUserByEmail(db: Db, email: string): Promise<(User & { 
 }
 
 /** Keeps only the hash of a session's token: a copy of the database opens no session. */
-export async function insertSession(db: Db, session: { tokenHash: Buffer; userId: string; lifetimeSeconds: number }): Promise<void> {
+export async function insertSession(
+  db: Db,
+  session: { tokenHash: Buffer; userId: string; lifetimeSeconds: number },
+): Promise<void> {
   await queryRows(
     db,
     `insert into sessions (token_hash, user_id, expires_at)
@@ -66,7 +69,10 @@ export async function insertAccessToken(
   );
 }
 
-export async function findAccessToken(db: Db, tokenHash: Buffer): Promise<{ accountId: AccountId | null; name: string } | undefined> {
+export async function findAccessToken(
+  db: Db,
+  tokenHash: Buffer,
+): Promise<{ accountId: AccountId | null; name: string } | undefined> {
   const [row] = await queryRows<{ accountId: AccountId | null; name: string }>(
     db,
     `select account_id as "accountId", name from access_tokens where token_hash = :tokenHash and revoked_at is null`,

@@ -49,7 +49,12 @@ export async function claimAttempt(db: Db, claim: Claim): Promise<ClaimOutcome> 
   if (state.alive) return { kind: "busy" };
   const { last, tries } = state;
   if (last !== null && (last.status !== "failed" || tries >= state.attemptsMax || state.cancelled)) {
-    return { kind: "ended", outcome: { ...last, secondsUsed: state.secondsUsed }, hostId: last.hostId, attempt: last.attempt };
+    return {
+      kind: "ended",
+      outcome: { ...last, secondsUsed: state.secondsUsed },
+      hostId: last.hostId,
+      attempt: last.attempt,
+    };
   }
   if (state.cancelled || (state.state !== "queued" && state.state !== "running")) {
     return { kind: "closed", state: state.state, cancelled: state.cancelled };

@@ -171,7 +171,9 @@ export async function findExecutionAccess(
 }
 
 /** The head of every workflow with the environment it runs in: what must not be cleared away. */
-export async function listHeads(db: Db): Promise<{ workflowId: WorkflowId; commitId: CommitId; environmentKey: string | null }[]> {
+export async function listHeads(
+  db: Db,
+): Promise<{ workflowId: WorkflowId; commitId: CommitId; environmentKey: string | null }[]> {
   return queryRows(
     db,
     `select c.workflow_id as "workflowId", c.id as "commitId", c.environment_key as "environmentKey"

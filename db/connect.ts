@@ -49,7 +49,11 @@ const names = new Map<string, string>();
  * The rows of a raw statement, in the shape the statement names. Prepared once a connection: planning our longer
  * statements costs the server more than running them.
  */
-export async function queryRows<Row>(db: Db, sql: string, bindings: Readonly<Record<string, unknown>> = {}): Promise<Row[]> {
+export async function queryRows<Row>(
+  db: Db,
+  sql: string,
+  bindings: Readonly<Record<string, unknown>> = {},
+): Promise<Row[]> {
   let name = names.get(sql);
   if (name === undefined) {
     name = `s_${createHash("sha256").update(sql).digest("hex").slice(0, 32)}`;

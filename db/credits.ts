@@ -24,7 +24,10 @@ export async function findBalance(db: Db, accountId: AccountId): Promise<Balance
 }
 
 /** Adds credits to an account: one ledger entry. The amount is positive. */
-export async function grant(db: Db, entry: { accountId: AccountId; amount: MicroCredits; reason: string }): Promise<void> {
+export async function grant(
+  db: Db,
+  entry: { accountId: AccountId; amount: MicroCredits; reason: string },
+): Promise<void> {
   await queryRows(
     db,
     `insert into ledger_entries (account_id, kind, amount, reason) values (:accountId, 'grant', :amount, :reason)`,

@@ -135,7 +135,11 @@ export async function listExecutions(
 }
 
 /** One output file of an execution by the name in its URL. */
-export async function findOutputFile(db: Db, executionId: ExecutionId, fileName: string): Promise<StoredFile | undefined> {
+export async function findOutputFile(
+  db: Db,
+  executionId: ExecutionId,
+  fileName: string,
+): Promise<StoredFile | undefined> {
   const [row] = await queryRows<Omit<StoredFile, "bytes"> & { bytes: bigint }>(
     db,
     `select name, file_name as "fileName", storage_key as "storageKey", bytes, sha256, content_type as "contentType"
@@ -152,7 +156,11 @@ export const CANCEL_REQUESTED = "execution_cancel_requested";
  * Notes who asked to cancel, the first time, and announces it to whoever runs the program. Answers whether the
  * execution was still open; undefined for an unknown execution.
  */
-export async function requestCancel(db: Db, id: ExecutionId, requestedBy: string): Promise<{ open: boolean } | undefined> {
+export async function requestCancel(
+  db: Db,
+  id: ExecutionId,
+  requestedBy: string,
+): Promise<{ open: boolean } | undefined> {
   const [row] = await queryRows<{ open: boolean }>(
     db,
     `with asked as (

@@ -34,7 +34,8 @@ export async function publishExamples(deps: {
   const notes: string[] = [];
   for (const name of (await readdir(deps.folder)).sort()) {
     const known = await findKnown(deps.db, record[name]);
-    if (known === undefined) deps.report(`Publishing the example ${name} (one with packages usually takes less than a minute)`);
+    if (known === undefined)
+      deps.report(`Publishing the example ${name} (one with packages usually takes less than a minute)`);
     const problem = await publishExample(deps, name, known, async (workflowId) => {
       record[name] = workflowId;
       await writeFile(`${recordPath}.tmp`, JSON.stringify(record, null, 2));
@@ -65,7 +66,8 @@ async function publishExample(
       message: `Example ${name}`,
       name,
     });
-    if (outcome.kind === "invalid") return outcome.problems.map((problem) => `${problem.file}:${problem.line} ${problem.message}`).join(" ");
+    if (outcome.kind === "invalid")
+      return outcome.problems.map((problem) => `${problem.file}:${problem.line} ${problem.message}`).join(" ");
     if (outcome.kind !== "published") return "somebody else changed it at the same time.";
     if (known === undefined) await remember(outcome.workflowId);
     return undefined;

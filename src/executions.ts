@@ -44,4 +44,3 @@ export function cancelNotice(python: Pick<PythonControl, "stop"> | undefined): {
 } {
   return { channel: CANCEL_REQUESTED, receive: (id) => void python?.stop(id as ExecutionId, "cancelled") };
 }
-

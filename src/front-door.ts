@@ -3,7 +3,7 @@ import type { Storage } from "../activities/storage/storage.ts";
 import type { Db } from "../db/connect.ts";
 import type { Settings } from "./config.ts";
 import { createApp } from "./http/app.ts";
-import { DEFAULT_HTTP_LIMITS, type AppDeps, type Executions, type Readiness } from "./http/deps.ts";
+import { type AppDeps, DEFAULT_HTTP_LIMITS, type Executions, type Readiness } from "./http/deps.ts";
 import { createHttpsServer } from "./http/server.ts";
 import type { SecretBox } from "./keys/secret-box.ts";
 import type { Log } from "./log.ts";
@@ -67,4 +67,3 @@ function urlHost(host: string): string {
   if (["127.0.0.1", "0.0.0.0", "::", "::1", "localhost"].includes(host)) return "localhost";
   return host.includes(":") ? `[${host}]` : host;
 }
-

@@ -3,11 +3,11 @@ import { createCheckouts } from "../activities/commits/checkout.ts";
 import { createEnvironments } from "../activities/environments/builder.ts";
 import { createProgramRunner } from "../activities/program.ts";
 import { prepareRunnerFolder } from "../activities/sandbox/runner-folder.ts";
+import type { SandboxLimits } from "../activities/sandbox/sandbox.ts";
 import { createSandbox } from "../activities/sandbox/sandbox.ts";
 import { createSlots } from "../activities/slots.ts";
 import { createSpool } from "../activities/spool.ts";
 import type { Storage } from "../activities/storage/storage.ts";
-import type { SandboxLimits } from "../activities/sandbox/sandbox.ts";
 import type { Db } from "../db/connect.ts";
 import { DEFAULT_BOUNDS } from "../domain/manifest/bounds.ts";
 import type { Settings } from "./config.ts";
@@ -54,7 +54,11 @@ export async function openPrograms(deps: {
     env: machine.packageSettings,
     log: deps.log,
   });
-  const checkouts = createCheckouts({ dir: machine.paths.commits, runAs: machine.runAs, readFiles: createCommitReader(db) });
+  const checkouts = createCheckouts({
+    dir: machine.paths.commits,
+    runAs: machine.runAs,
+    readFiles: createCommitReader(db),
+  });
   const spool = createSpool(machine.paths.spool);
   const slots = createSlots(deps.slotCount);
   const runProgram = createProgramRunner({

@@ -45,13 +45,15 @@ export async function prepareInstallation(deps: {
 /** Two processes that start together on an empty database agree on the first one's account. */
 async function createFirstAccount(db: Db, initialCredits: MicroCredits): Promise<Account> {
   const account: Account = { id: createAccountId(), name: FIRST_ACCOUNT };
-  const outcome = await db.transaction(async (tx) => {
-    const created = await createAccount(tx, account);
-    if (created.kind === "created" && initialCredits > 0n) {
-      await grant(tx, { accountId: account.id, amount: initialCredits, reason: "first start" });
-    }
-    return created;
-  }).catch((error: unknown) => ({ kind: "raced" as const, error }));
+  const outcome = await db
+    .transaction(async (tx) => {
+      const created = await createAccount(tx, account);
+      if (created.kind === "created" && initialCredits > 0n) {
+        await grant(tx, { accountId: account.id, amount: initialCredits, reason: "first start" });
+      }
+      return created;
+    })
+    .catch((error: unknown) => ({ kind: "raced" as const, error }));
   if (outcome.kind === "created") return account;
   const [first] = await listAccounts(db);
   if (first === undefined) throw new Error("The first account could not be created.", { cause: outcome });

@@ -1,7 +1,11 @@
-import { collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 
 /** What Prometheus can ask of a process. Labels are closed lists; ids never are labels. */
-export function createMetrics(sources: { waitingCalls: () => number; programsRunning: () => number; programsWaiting: () => number }) {
+export function createMetrics(sources: {
+  waitingCalls: () => number;
+  programsRunning: () => number;
+  programsWaiting: () => number;
+}) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: "treadle_" });
   const gauge = (name: string, help: string, read: () => number): void => {

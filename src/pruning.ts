@@ -11,9 +11,13 @@ const ENVIRONMENTS = { bytesMax: 20 * 1024 ** 3, unusedForMs: 30 * DAY_MS };
 const CHECKOUTS = { bytesMax: 5 * 1024 ** 3, unusedForMs: 7 * DAY_MS };
 
 /** Removes environments and checkouts that nobody has used for long, every hour. What heads of workflows need stays. */
-export function startPruning(deps: { db: Db; environments: Environments; checkouts: Checkouts; log: Log }): { close(): void } {
+export function startPruning(deps: { db: Db; environments: Environments; checkouts: Checkouts; log: Log }): {
+  close(): void;
+} {
   const timer = setInterval(() => {
-    prune(deps).catch((error: unknown) => deps.log.warn({ event: "fault", error }, "Old environments could not be removed."));
+    prune(deps).catch((error: unknown) =>
+      deps.log.warn({ event: "fault", error }, "Old environments could not be removed."),
+    );
   }, INTERVAL_MS).unref();
   return { close: () => clearInterval(timer) };
 }

@@ -3,7 +3,7 @@ import type { PythonDeps } from "../activities/python.ts";
 import type { Sandbox } from "../activities/sandbox/sandbox.ts";
 import type { Storage } from "../activities/storage/storage.ts";
 import { createListener, type DatabaseAddress, type Db } from "../db/connect.ts";
-import { microCredits, parseCredits, type Prices } from "../domain/credits.ts";
+import { microCredits, type Prices, parseCredits } from "../domain/credits.ts";
 import type { ExecutionId } from "../domain/ids.ts";
 import type { Settings } from "./config.ts";
 import { cancelNotice, createExecutions } from "./executions.ts";
@@ -79,7 +79,8 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
     spool,
     runProgram: deps.runProgram ?? programs.runProgram,
     onEnded: waiters.resolve,
-    onFault: (executionId, error) => log.warn({ event: "execution.fault", executionId, error }, "An attempt met a fault of ours."),
+    onFault: (executionId, error) =>
+      log.warn({ event: "execution.fault", executionId, error }, "An attempt met a fault of ours."),
   });
   stopProgram = (executionId) => python.stop(executionId, "cancelled");
 
@@ -109,7 +110,11 @@ type Worked = Pick<Parameters<typeof startWorkers>[0], "connection" | "activitie
 };
 
 /** Answers a promise of the workers' end, which never comes in a process without workers. */
-async function openWorkers(deps: ServiceDeps, { connection, activities, python }: Worked, defer: Defer): Promise<Promise<void>[]> {
+async function openWorkers(
+  deps: ServiceDeps,
+  { connection, activities, python }: Worked,
+  defer: Defer,
+): Promise<Promise<void>[]> {
   if (deps.settings.TREADLE_ROLE === "api") return [];
   const { hostId, slotCount } = deps;
   const { namespace } = deps.temporal;

@@ -60,8 +60,12 @@ export async function runStart(input: StartInput): Promise<void> {
     const foundation = await openFoundation(input, servers.postgres, defer);
     installTemporalRuntime(log);
     const parts = await openExecutionParts({ ...foundation, ...input, temporal: servers.temporal, log }, defer);
-    if (settings.TREADLE_ROLE !== "worker") await openForCallers(input, { ...foundation, ...parts, ...servers, log }, defer);
-    log.info({ event: "service.ready", postgres: servers.postgres.source, temporal: servers.temporal.source }, "Ready.");
+    if (settings.TREADLE_ROLE !== "worker")
+      await openForCallers(input, { ...foundation, ...parts, ...servers, log }, defer);
+    log.info(
+      { event: "service.ready", postgres: servers.postgres.source, temporal: servers.temporal.source },
+      "Ready.",
+    );
 
     const cause = await Promise.race([
       stop,
@@ -104,7 +108,11 @@ interface Foundation {
   readonly slotCount: number;
 }
 
-async function openFoundation({ settings, machine }: StartInput, postgres: Postgres, defer: Defer): Promise<Foundation> {
+async function openFoundation(
+  { settings, machine }: StartInput,
+  postgres: Postgres,
+  defer: Defer,
+): Promise<Foundation> {
   const db = connect(postgres.connection, { poolMax: POOL_MAX, applicationName: "treadle" });
   defer(() => db.destroy());
   await migrate(db);
@@ -112,7 +120,9 @@ async function openFoundation({ settings, machine }: StartInput, postgres: Postg
     db,
     databaseAddress: postgres.connection,
     storage: await openStorage({ url: settings.TREADLE_STORAGE_URL, dir: machine.paths.storage }),
-    secretBox: createSecretBox(await loadOrCreateKey(settings.TREADLE_MASTER_KEY_FILE ?? `${machine.paths.keys}/master`)),
+    secretBox: createSecretBox(
+      await loadOrCreateKey(settings.TREADLE_MASTER_KEY_FILE ?? `${machine.paths.keys}/master`),
+    ),
     hostId: await loadHostId(machine.dataDir),
     processId: createProcessId(),
     slotCount: settings.TREADLE_SANDBOX_SLOTS ?? availableParallelism() * 2,
@@ -155,7 +165,14 @@ async function openForCallers(
   // A cluster's operator publishes what is wanted there; one machine shows what it can.
   const examples =
     settings.TREADLE_ROLE === "all"
-      ? await publishExamples({ ...parts, publish, accountId: installation.account.id, folder: input.examplesDir, dataDir: machine.dataDir, report })
+      ? await publishExamples({
+          ...parts,
+          publish,
+          accountId: installation.account.id,
+          folder: input.examplesDir,
+          dataDir: machine.dataDir,
+          report,
+        })
       : { workflows: {}, notes: [] };
   const readiness = await parts.readiness();
   const ready = {

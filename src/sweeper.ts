@@ -9,6 +9,7 @@ import type { Driver } from "./temporal.ts";
 
 const INTERVAL_MS = 10_000;
 const BATCH = 200;
+const FAULTS_MAX = 5;
 /** An accepted execution is started within milliseconds; one that has not been by now has lost whoever accepted it. */
 const OPEN_SECONDS = 20;
 /** What a request without an execution left in storage is certainly abandoned by now. */
@@ -36,7 +37,9 @@ export function createSweeper(deps: SweeperDeps) {
   }
 
   const timer = setInterval(() => {
-    sweep().catch((error: unknown) => deps.log.warn({ event: "fault", error }, "A sweep failed; the next one tries again."));
+    sweep().catch((error: unknown) =>
+      deps.log.warn({ event: "fault", error }, "A sweep failed; the next one tries again."),
+    );
   }, INTERVAL_MS).unref();
 
   return {
@@ -50,8 +53,15 @@ export function createSweeper(deps: SweeperDeps) {
 
 async function sweepOnce(deps: SweeperDeps, options: { openSeconds: number }): Promise<void> {
   const open = await listOpenExecutions(deps.db, { olderThanSeconds: options.openSeconds, limit: BATCH });
-  for (const execution of open) await repairOpen(deps, execution);
+  const faults: unknown[] = [];
+  for (const execution of open) {
+    await repairOpen(deps, execution).catch((error: unknown) => faults.push(error));
+    // One that cannot be repaired must not keep the others; when nothing goes, Temporal or the database is away.
+    if (faults.length === FAULTS_MAX) break;
+  }
   await removeSpooled(deps);
+  if (faults.length > 0)
+    throw new AggregateError(faults, `Not every execution was repaired: ${faults.map(String).join(" ")}`);
 }
 
 async function repairOpen(deps: SweeperDeps, execution: OpenExecution): Promise<void> {
@@ -102,6 +112,10 @@ export async function removeAbandonedUploads(deps: Pick<SweeperDeps, "db" | "sto
       removed += 1;
     }
   }
-  if (removed > 0) deps.log.warn({ event: "execution.repaired", repair: "uploads removed", removed }, "Abandoned uploads were removed.");
+  if (removed > 0)
+    deps.log.warn(
+      { event: "execution.repaired", repair: "uploads removed", removed },
+      "Abandoned uploads were removed.",
+    );
   return removed;
 }

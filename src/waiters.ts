@@ -1,6 +1,6 @@
 import type pg from "pg";
-import { EXECUTION_ENDED } from "../db/credits.ts";
 import type { Db } from "../db/connect.ts";
+import { EXECUTION_ENDED } from "../db/credits.ts";
 import { listEnded } from "../db/executions.ts";
 import type { ExecutionId } from "../domain/ids.ts";
 
@@ -52,6 +52,8 @@ export function createWaiters(deps: {
       else deps.onNotice.receive(payload);
     });
     await client.connect();
+    // Closed while it connected: nobody else would end it.
+    if (closed) return client.end();
     session = client;
     await client.query(`listen ${client.escapeIdentifier(EXECUTION_ENDED)}`);
     await client.query(`listen ${client.escapeIdentifier(deps.onNotice.channel)}`);

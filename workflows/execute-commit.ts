@@ -86,7 +86,8 @@ async function runPython(executionId: ExecutionId, input: ExecutionInput): Promi
     progress = { kind: "running" };
   }
   if (progress.kind === "running") progress = await joining.executePython({ executionId });
-  if (progress.kind === "running") throw ApplicationFailure.nonRetryable("executePython ended without an outcome", "internal");
+  if (progress.kind === "running")
+    throw ApplicationFailure.nonRetryable("executePython ended without an outcome", "internal");
   return progress;
 }
 

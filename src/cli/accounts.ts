@@ -35,7 +35,9 @@ export function addAccountCommands(program: Command, act: Act): void {
     .option("--credits <amount>", "credits to begin with", parseAmount)
     .action(
       act<{ credits?: string }>(async (context, [name], { credits }) => {
-        const document = await (await context.client()).post<AccountDocument>("/api/operator/accounts", { json: { name, credits } });
+        const document = await (await context.client()).post<AccountDocument>("/api/operator/accounts", {
+          json: { name, credits },
+        });
         return { document, lines: [`Created ${document.accountId} with ${document.balance} credits`] };
       }),
     );
@@ -46,7 +48,9 @@ export function addAccountCommands(program: Command, act: Act): void {
     .option("--account <name>", "of this account instead of the first")
     .action(
       act<EntryOptions>(async (context, _args, { account }) =>
-        toBalanceAnswer(await (await context.client()).get<BalanceDocument>("/api/operator/credits", { query: { account } })),
+        toBalanceAnswer(
+          await (await context.client()).get<BalanceDocument>("/api/operator/credits", { query: { account } }),
+        ),
       ),
     );
 

@@ -46,12 +46,21 @@ export interface Client {
 /** Speaks to one service. What it sends goes to that service alone: redirects are not followed. */
 export function createClient(service: ServiceAddress): Client {
   const connect = service.ca === undefined ? {} : { ca: service.ca };
-  const agent = new Agent({ connect: { ...connect, timeout: CONNECT_MS_MAX }, headersTimeout: ANSWER_MS_MAX, bodyTimeout: ANSWER_MS_MAX });
+  const agent = new Agent({
+    connect: { ...connect, timeout: CONNECT_MS_MAX },
+    headersTimeout: ANSWER_MS_MAX,
+    bodyTimeout: ANSWER_MS_MAX,
+  });
 
-  async function call(method: Dispatcher.HttpMethod, path: string, { query = {}, ...rest }: Call = {}): Promise<HttpAnswer> {
+  async function call(
+    method: Dispatcher.HttpMethod,
+    path: string,
+    { query = {}, ...rest }: Call = {},
+  ): Promise<HttpAnswer> {
     const url = new URL(`${service.url}${path}`);
     for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
-    const authorization = rest.apiKey === undefined ? { authorization: `Bearer ${service.token}` } : { "x-api-key": rest.apiKey };
+    const authorization =
+      rest.apiKey === undefined ? { authorization: `Bearer ${service.token}` } : { "x-api-key": rest.apiKey };
     const json = rest.json === undefined ? undefined : JSON.stringify(rest.json);
     const type = json === undefined ? {} : { "content-type": "application/json" };
     try {
@@ -61,7 +70,10 @@ export function createClient(service: ServiceAddress): Client {
         headers: { ...authorization, ...type, ...rest.headers },
         body: json ?? rest.body ?? null,
       });
-      return { status: answer.statusCode, body: parseBody(await answer.body.text(), String(answer.headers["content-type"] ?? "")) };
+      return {
+        status: answer.statusCode,
+        body: parseBody(await answer.body.text(), String(answer.headers["content-type"] ?? "")),
+      };
     } catch (error) {
       throw explain(error, service.url);
     }
@@ -94,9 +106,13 @@ function parseBody(text: string, contentType: string): unknown {
 
 /** The errors of a connection in words that say what to do; others stay what they are. */
 function explain(error: unknown, url: string): unknown {
-  const code = String((error as { code?: unknown }).code ?? "");
+  const { code = "" } = error as { code?: string };
   if (ERRORS_OF_CONNECTING.has(code)) {
-    return new Refusal("Service not running", `${url} does not answer (${code}). Is the service running? "npm start" starts it.`, { cause: error });
+    return new Refusal(
+      "Service not running",
+      `${url} does not answer (${code}). Is the service running? "npm start" starts it.`,
+      { cause: error },
+    );
   }
   if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) {
     const words = `The certificate of ${url} is not trusted (${code}). Set NODE_EXTRA_CA_CERTS to the file of the authority that signed it.`;

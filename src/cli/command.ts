@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { parseDuration } from "../../domain/manifest/durations.ts";
 import type { Client } from "./client.ts";
 import type { Answer, CliIo } from "./io.ts";
@@ -32,17 +32,15 @@ export function addGroup(parent: Command, name: string, description: string): Co
   return parent.command(name).description(description);
 }
 
-export function collect(value: string, previous: readonly string[]): string[] {
-  return [...previous, value];
-}
-
 export function parseCount(text: string): number {
-  if (!/^[1-9]\d{0,3}$/.test(text) || Number(text) > 1_000) throw new InvalidArgumentError("It must be a whole number from 1 to 1000.");
+  if (!/^[1-9]\d{0,3}$/.test(text) || Number(text) > 1_000)
+    throw new InvalidArgumentError("It must be a whole number from 1 to 1000.");
   return Number(text);
 }
 
 export function parsePort(text: string): number {
-  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError("It must be a port, from 0 to 65535.");
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
+    throw new InvalidArgumentError("It must be a port, from 0 to 65535.");
   return Number(text);
 }
 
@@ -54,6 +52,7 @@ export function parseSeconds(text: string): number {
 }
 
 export function parseAmount(text: string): string {
-  if (!/^-?\d{1,12}(\.\d{1,6})?$/.test(text)) throw new InvalidArgumentError("It must be a number of credits with at most 6 decimals.");
+  if (!/^-?\d{1,12}(\.\d{1,6})?$/.test(text))
+    throw new InvalidArgumentError("It must be a number of credits with at most 6 decimals.");
   return text;
 }

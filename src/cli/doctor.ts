@@ -12,7 +12,11 @@ export interface Check {
 }
 
 /** `doctor`: what is installed, reachable, isolated. Refused (exit 1) when anything is not as it should be. */
-export function addDoctorCommand(program: Command, act: Act, checkMachine?: (dataDir: string) => Promise<readonly Check[]>): void {
+export function addDoctorCommand(
+  program: Command,
+  act: Act,
+  checkMachine?: (dataDir: string) => Promise<readonly Check[]>,
+): void {
   addCommand(program, "doctor", "look at what is installed, reachable and isolated, and say what to do").action(
     act(async (context) => {
       const machine = (await checkMachine?.(resolveDataDir(context.io, context.dataDir))) ?? [];
@@ -27,7 +31,11 @@ async function checkService(context: Context): Promise<Check[]> {
     const client = await context.client();
     const { status, body } = await client.call("GET", "/readyz");
     return [
-      { name: "service", ok: status === 200, message: status === 200 ? `${client.url} is ready` : `${client.url} is not ready (${status})` },
+      {
+        name: "service",
+        ok: status === 200,
+        message: status === 200 ? `${client.url} is ready` : `${client.url} is not ready (${status})`,
+      },
       ...readChecks(body),
     ];
   } catch (error) {
@@ -43,12 +51,14 @@ function readChecks(body: unknown): Check[] {
   return Object.entries(checks as Record<string, { ok?: unknown; message?: unknown }>).map(([name, check]) => ({
     name,
     ok: check.ok === true,
-    message: String(check.message ?? ""),
+    message: typeof check.message === "string" ? check.message : "",
   }));
 }
 
 function toDoctorAnswer(checks: readonly Check[]): Answer {
   const good = checks.every((check) => check.ok);
-  const lines = checks.map((check) => `${check.ok ? "ok  " : "FAIL"}  ${check.name}${check.message === "" ? "" : `: ${check.message}`}`);
+  const lines = checks.map(
+    (check) => `${check.ok ? "ok  " : "FAIL"}  ${check.name}${check.message === "" ? "" : `: ${check.message}`}`,
+  );
   return { document: { ok: good, checks }, lines, good };
 }

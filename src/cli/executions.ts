@@ -31,21 +31,38 @@ export function addExecutionCommands(program: Command, act: Act): void {
     .option("--account <name>", "of this account only")
     .option("--limit <count>", "at most this many", parseCount, 50)
     .action(
-      act<{ workflow?: string; account?: string; limit: number }>(async (context, _args, { workflow, account, limit }) => {
-        const query = { workflow, account, limit: String(limit) };
-        const document = await (await context.client()).get<{ executions: ExecutionDocument[] }>("/api/operator/executions", { query });
-        const rows = document.executions.map((one) => [one.executionId, one.status, one.trigger, one.createdAt, one.workflowId]);
-        return { document, lines: toTable(["Execution", "Status", "Trigger", "Created", "Workflow"], rows) };
-      }),
+      act<{ workflow?: string; account?: string; limit: number }>(
+        async (context, _args, { workflow, account, limit }) => {
+          const query = { workflow, account, limit: String(limit) };
+          const document = await (await context.client()).get<{ executions: ExecutionDocument[] }>(
+            "/api/operator/executions",
+            { query },
+          );
+          const rows = document.executions.map((one) => [
+            one.executionId,
+            one.status,
+            one.trigger,
+            one.createdAt,
+            one.workflowId,
+          ]);
+          return { document, lines: toTable(["Execution", "Status", "Trigger", "Created", "Workflow"], rows) };
+        },
+      ),
     );
 
-  const addOne = (name: string, description: string, perform: (client: Client, executionId: string, apiKey: string) => Promise<Answer>): void => {
+  const addOne = (
+    name: string,
+    description: string,
+    perform: (client: Client, executionId: string, apiKey: string) => Promise<Answer>,
+  ): void => {
     addCommand(executions, name, description)
       .argument("<execution>")
       .action(
         act(async (context, [executionId]) => {
           const client = await context.client();
-          const record = await client.get<ExecutionDocument>(`/api/operator/executions/${encodeURIComponent(executionId as string)}`);
+          const record = await client.get<ExecutionDocument>(
+            `/api/operator/executions/${encodeURIComponent(executionId as string)}`,
+          );
           return perform(client, record.executionId, await getApiKey(client, record.workflowId));
         }),
       );
@@ -75,7 +92,10 @@ export async function getEnvelope(client: Client, executionId: string, apiKey: s
 
 /** The log so far. One that has not begun is empty. */
 export async function getLog(client: Client, executionId: string, apiKey: string): Promise<string> {
-  const { status, body } = await client.call("GET", `/api/run-logs/${executionId}/logs`, { apiKey, headers: { accept: "text/plain" } });
+  const { status, body } = await client.call("GET", `/api/run-logs/${executionId}/logs`, {
+    apiKey,
+    headers: { accept: "text/plain" },
+  });
   if (status !== 200) throw toRefusal(status, body);
   return typeof body === "string" ? body : "";
 }

@@ -25,11 +25,15 @@ export async function rememberPublished(dir: string, workflowId: string, commitI
   const { [workflowId]: _, ...others } = (await readRecord(dir)).commits;
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    await writeFile(`${path}.tmp`, `${JSON.stringify({ commits: { ...others, [workflowId]: commitId } }, undefined, 2)}\n`);
+    await writeFile(
+      `${path}.tmp`,
+      `${JSON.stringify({ commits: { ...others, [workflowId]: commitId } }, undefined, 2)}\n`,
+    );
     await rename(`${path}.tmp`, path);
     return true;
   } catch (error) {
-    if (["EACCES", "EROFS", "EPERM", "ENOTDIR", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? "")) return false;
+    if (["EACCES", "EROFS", "EPERM", "ENOTDIR", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? ""))
+      return false;
     throw error;
   }
 }

@@ -27,7 +27,10 @@ export async function createForm(
   cwd: string,
 ): Promise<Form> {
   const boundary = `treadle-${randomBytes(16).toString("hex")}`;
-  const parts = [...values.map(toTextPart), ...(await Promise.all(files.map(({ name, path }) => toFilePart(name, resolve(cwd, path)))))];
+  const parts = [
+    ...values.map(toTextPart),
+    ...(await Promise.all(files.map(({ name, path }) => toFilePart(name, resolve(cwd, path))))),
+  ];
   const heads = parts.map((part) => Buffer.from(`--${boundary}\r\n${part.head}\r\n\r\n`));
   const tail = Buffer.from(`--${boundary}--\r\n`);
   const bytes = parts.reduce((sum, part, index) => sum + (heads[index] as Buffer).length + part.bytes + 2, tail.length);
@@ -44,7 +47,11 @@ export async function createForm(
 
 function toTextPart({ name, text }: { name: string; text: string }): Part {
   const content = Buffer.from(text);
-  return { head: `Content-Disposition: form-data; name="${escape(name)}"`, bytes: content.length, content: () => [content] };
+  return {
+    head: `Content-Disposition: form-data; name="${escape(name)}"`,
+    bytes: content.length,
+    content: () => [content],
+  };
 }
 
 async function toFilePart(name: string, path: string): Promise<Part> {
@@ -54,7 +61,8 @@ async function toFilePart(name: string, path: string): Promise<Part> {
   if (!stats.isFile()) throw new Refusal("No such file", `${path} is not a file.`);
   const head = `Content-Disposition: form-data; name="${escape(name)}"; filename="${escape(basename(path))}"\r\nContent-Type: application/octet-stream`;
   // Never more than was announced: a file that grows meanwhile would break the form.
-  const content = () => (stats.size === 0 ? [] : (createReadStream(path, { end: stats.size - 1 }) as AsyncIterable<Buffer>));
+  const content = () =>
+    stats.size === 0 ? [] : (createReadStream(path, { end: stats.size - 1 }) as AsyncIterable<Buffer>);
   return { head, bytes: stats.size, content };
 }
 

@@ -19,7 +19,17 @@ export interface Answer {
 
 /** Rows under headings, in columns as wide as their widest cell. */
 export function toTable(headings: readonly string[], rows: readonly (readonly unknown[])[]): string[] {
-  const cells = [headings, ...rows].map((row) => row.map((cell) => (cell === null || cell === undefined ? "-" : String(cell))));
+  const cells = [headings, ...rows].map((row) => row.map((cell) => toCell(cell)));
   const widths = headings.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
-  return cells.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd());
+  return cells.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+}
+
+function toCell(value: unknown): string {
+  if (value === null || value === undefined) return "-";
+  return typeof value === "string" ? value : JSON.stringify(value);
 }

@@ -2,7 +2,7 @@ import { Command, CommanderError } from "commander";
 import { addAccountCommands } from "./accounts.ts";
 import { type Client, createClient } from "./client.ts";
 import type { Act, Context } from "./command.ts";
-import { type Check, addDoctorCommand } from "./doctor.ts";
+import { addDoctorCommand, type Check } from "./doctor.ts";
 import { addExecutionCommands } from "./executions.ts";
 import type { Answer, CliIo } from "./io.ts";
 import { addPublishCommand } from "./publish.ts";
@@ -32,24 +32,26 @@ export interface CliParts {
 export async function runCli(argv: readonly string[], io: CliIo, parts: CliParts = {}): Promise<number> {
   let exitCode = EXIT_DONE;
   let client: Client | undefined;
-  const act: Act = (perform) => async (...parameters) => {
-    const command = parameters.at(-1) as Command;
-    const options = command.optsWithGlobals<{ json?: boolean; dataDir?: string }>();
-    const context: Context = {
-      io,
-      json: options.json === true,
-      dataDir: options.dataDir,
-      say: (line) => void io.stderr.write(`${line}\n`),
-      client: async () => {
-        client ??= createClient(await findService(io, options.dataDir));
-        return client;
-      },
+  const act: Act =
+    (perform) =>
+    async (...parameters) => {
+      const command = parameters.at(-1) as Command;
+      const options = command.optsWithGlobals<{ json?: boolean; dataDir?: string }>();
+      const context: Context = {
+        io,
+        json: options.json === true,
+        dataDir: options.dataDir,
+        say: (line) => void io.stderr.write(`${line}\n`),
+        client: async () => {
+          client ??= createClient(await findService(io, options.dataDir));
+          return client;
+        },
+      };
+      exitCode = await perform(context, command.args, options as Parameters<typeof perform>[2]).then(
+        (answer) => writeAnswer(context, answer),
+        (error: unknown) => writeRefusal(context, error),
+      );
     };
-    exitCode = await perform(context, command.args, options as Parameters<typeof perform>[2]).then(
-      (answer) => writeAnswer(context, answer),
-      (error: unknown) => writeRefusal(context, error),
-    );
-  };
   try {
     await createProgram(io, act, parts, (code) => (exitCode = code)).parseAsync([...argv], { from: "user" });
   } catch (error) {

@@ -1,7 +1,7 @@
 import { basename, resolve } from "node:path";
 import type { Command } from "commander";
-import type { FileDifference, InputDifference } from "../publish/difference.ts";
 import { createArchive } from "../publish/archive.ts";
+import type { FileDifference, InputDifference } from "../publish/difference.ts";
 import { checkFolder } from "../publish/folder.ts";
 import type { CommitFile } from "../publish/git-objects.ts";
 import { readLocalFolder } from "../publish/local-folder.ts";
@@ -53,7 +53,8 @@ export function addPublishCommand(program: Command, act: Act): void {
 async function publishDir(context: Context, [dir]: readonly string[], options: Options): Promise<Answer> {
   const client = await context.client();
   const folder = resolve(context.io.cwd, dir as string);
-  if (options.dryRun === true) return toDryRunAnswer(await upload<DryRun>(context, client, folder, { ...options, force: true }));
+  if (options.dryRun === true)
+    return toDryRunAnswer(await upload<DryRun>(context, client, folder, { ...options, force: true }));
   const published = await publishFolder(context, client, folder, options);
   return toAnswer(published, client.url);
 }
@@ -62,17 +63,29 @@ async function publishDir(context: Context, [dir]: readonly string[], options: O
  * Publishes a folder and remembers in it what it was published as, so that a later publish to the same workflow
  * notices when somebody else has published in between, and is refused.
  */
-export async function publishFolder(context: Context, client: Client, folder: string, options: Options): Promise<Published> {
+export async function publishFolder(
+  context: Context,
+  client: Client,
+  folder: string,
+  options: Options,
+): Promise<Published> {
   const published = await upload<Published>(context, client, folder, options);
   const noted = await rememberPublished(folder, published.workflowId, published.commitId);
   if (!noted) context.say(`${folder} cannot be written: what it was published as is not remembered.`);
   return published;
 }
 
-async function upload<T extends { warnings?: readonly Detail[] }>(context: Context, client: Client, folder: string, options: Options): Promise<T> {
+async function upload<T extends { warnings?: readonly Detail[] }>(
+  context: Context,
+  client: Client,
+  folder: string,
+  options: Options,
+): Promise<T> {
   const files = await readFiles(folder);
   const expectedHead =
-    options.workflow === undefined || options.force === true ? undefined : await findPublishedCommit(folder, options.workflow);
+    options.workflow === undefined || options.force === true
+      ? undefined
+      : await findPublishedCommit(folder, options.workflow);
   const answer = await client.post<T>("/api/operator/publish", {
     query: {
       workflow: options.workflow,
@@ -92,7 +105,8 @@ async function upload<T extends { warnings?: readonly Detail[] }>(context: Conte
 async function readFiles(folder: string): Promise<readonly CommitFile[]> {
   const read = await readLocalFolder(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") throw new Refusal("No such folder", `There is no folder ${folder}.`, { cause: error });
-    if (error.code === "EACCES") throw new Refusal("Not allowed", `${error.path ?? folder} cannot be read.`, { cause: error });
+    if (error.code === "EACCES")
+      throw new Refusal("Not allowed", `${error.path ?? folder} cannot be read.`, { cause: error });
     throw error;
   });
   const problems = read.ok ? checkFolder(read.files).problems : read.problems;
@@ -105,7 +119,9 @@ function toAnswer(published: Published, serviceUrl: string): Answer {
   const executeUrl = `${serviceUrl}/api/workflows/${workflowId}/execute`;
   const document = { workflowId, commitId, created, changed, ...(apiKey === undefined ? {} : { apiKey }), executeUrl };
   const lines = [
-    changed ? `Published ${commitId} to ${workflowId}` : `Nothing changed: ${commitId} is the latest commit of ${workflowId} already`,
+    changed
+      ? `Published ${commitId} to ${workflowId}`
+      : `Nothing changed: ${commitId} is the latest commit of ${workflowId} already`,
     ...(apiKey === undefined ? [] : [`API key  ${apiKey}`]),
     `Execute  POST ${executeUrl}`,
   ];
@@ -120,7 +136,14 @@ function toDryRunAnswer(dryRun: DryRun): Answer {
     file.linesAdded === null ? "binary" : `+${file.linesAdded} -${file.linesRemoved}`,
   ]);
   const lines = files.length === 0 ? ["No file changes."] : toTable(["", "File", "Lines"], files);
-  if (dryRun.inputs.length > 0) lines.push("", ...toTable(["", "Input"], dryRun.inputs.map((one) => [sign[one.change], one.input])));
+  if (dryRun.inputs.length > 0)
+    lines.push(
+      "",
+      ...toTable(
+        ["", "Input"],
+        dryRun.inputs.map((one) => [sign[one.change], one.input]),
+      ),
+    );
   if (dryRun.nextRuns !== null) lines.push("", "Next runs", ...dryRun.nextRuns.map((run) => `  ${run.local}`));
   return { document: dryRun, lines };
 }

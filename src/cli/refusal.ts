@@ -16,7 +16,11 @@ export class Refusal extends Error {
   /** What else the answer said, such as `needed` and `available`, or a build's log. */
   readonly facts: Readonly<Record<string, unknown>>;
 
-  constructor(error: string, message: string, options: { details?: readonly Detail[]; facts?: Record<string, unknown>; cause?: unknown } = {}) {
+  constructor(
+    error: string,
+    message: string,
+    options: { details?: readonly Detail[]; facts?: Record<string, unknown>; cause?: unknown } = {},
+  ) {
     super(message, { cause: options.cause });
     this.error = error;
     this.details = options.details ?? [];
@@ -43,9 +47,15 @@ function toLine(detail: Detail): string {
 
 /** Reads the service's `{ error, message, … }`. An answer of another form (a proxy's page) is named by its status. */
 export function toRefusal(status: number, body: unknown): Refusal {
-  const { error, message, details, ...facts } = (typeof body === "object" && body !== null ? body : {}) as Record<string, unknown>;
+  const { error, message, details, ...facts } = (typeof body === "object" && body !== null ? body : {}) as Record<
+    string,
+    unknown
+  >;
   if (typeof error !== "string") {
-    return new Refusal("Unexpected answer", `The service answered ${status} without saying why. Is TREADLE_URL the address of Treadle?`);
+    return new Refusal(
+      "Unexpected answer",
+      `The service answered ${status} without saying why. Is TREADLE_URL the address of Treadle?`,
+    );
   }
   const text = typeof message === "string" && message !== "" ? message : error;
   return new Refusal(error, text, { details: Array.isArray(details) ? (details as Detail[]) : [], facts });

@@ -44,7 +44,9 @@ function collectNamed(text: string, previous: readonly Named[]): Named[] {
 
 async function run(context: Context, [target]: readonly string[], options: Options): Promise<Answer> {
   const client = await context.client();
-  const workflowId = isWorkflowId(target as string) ? (target as string) : await publishTarget(context, client, target as string, options);
+  const workflowId = isWorkflowId(target as string)
+    ? (target as string)
+    : await publishTarget(context, client, target as string, options);
   const apiKey = await getApiKey(client, workflowId);
   const form = await toCall(options, context.io.cwd);
   const { status, body } = await client.call("POST", `/api/workflows/${workflowId}/execute`, {

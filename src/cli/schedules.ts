@@ -25,7 +25,12 @@ export function addScheduleCommands(program: Command, act: Act): void {
   addCommand(schedules, "list", "list schedules and when each runs next").action(
     act(async (context) => {
       const document = await (await context.client()).get<{ schedules: ScheduleDocument[] }>("/api/operator/schedules");
-      const rows = document.schedules.map((one) => [one.workflowId, one.cron, one.timezone, one.paused ? `paused: ${one.reason}` : one.nextRun]);
+      const rows = document.schedules.map((one) => [
+        one.workflowId,
+        one.cron,
+        one.timezone,
+        one.paused ? `paused: ${one.reason}` : one.nextRun,
+      ]);
       return { document, lines: toTable(["Workflow", "Cron", "Time zone", "Next run"], rows) };
     }),
   );
@@ -37,8 +42,16 @@ export function addScheduleCommands(program: Command, act: Act): void {
       act<{ count: number }>(async (context, [workflow], { count }) => {
         const path = `/api/operator/schedules/${encodeURIComponent(workflow as string)}/next`;
         const query = { count: String(count) };
-        const document = await (await context.client()).get<{ nextRuns: { utc: string; local: string }[] }>(path, { query });
-        return { document, lines: toTable(["Local", "UTC"], document.nextRuns.map((run) => [run.local, run.utc])) };
+        const document = await (await context.client()).get<{ nextRuns: { utc: string; local: string }[] }>(path, {
+          query,
+        });
+        return {
+          document,
+          lines: toTable(
+            ["Local", "UTC"],
+            document.nextRuns.map((run) => [run.local, run.utc]),
+          ),
+        };
       }),
     );
 

@@ -19,7 +19,11 @@ const HOW_TO_START = 'Start it with "npm start", or name another one by TREADLE_
 export async function findService(io: CliIo, dataDir: string | undefined): Promise<ServiceAddress> {
   const { TREADLE_URL: url, TREADLE_TOKEN: token } = io.env;
   if (dataDir === undefined && url) {
-    if (!token) throw new Refusal("No access token", "TREADLE_URL is set, but TREADLE_TOKEN is not. Set it to a personal access token.");
+    if (!token)
+      throw new Refusal(
+        "No access token",
+        "TREADLE_URL is set, but TREADLE_TOKEN is not. Set it to a personal access token.",
+      );
     return { url: toBaseUrl(url), token, ca: undefined };
   }
   return findLocalService(resolveDataDir(io, dataDir));
@@ -39,12 +43,18 @@ function toBaseUrl(text: string): string {
 async function findLocalService(dataDir: string): Promise<ServiceAddress> {
   const ready = await readIfThere(join(dataDir, "ready.json"));
   if (ready === undefined) {
-    throw new Refusal("Service not running", `No service is running on ${dataDir} (it has no ready.json). ${HOW_TO_START}`);
+    throw new Refusal(
+      "Service not running",
+      `No service is running on ${dataDir} (it has no ready.json). ${HOW_TO_START}`,
+    );
   }
   const { url, caFile } = JSON.parse(ready) as { url: string; caFile?: string };
   const token = await readIfThere(join(dataDir, "keys", "operator-token"));
   if (token === undefined) {
-    throw new Refusal("No access token", `${join(dataDir, "keys", "operator-token")} is missing. Restart the service: it makes a new one.`);
+    throw new Refusal(
+      "No access token",
+      `${join(dataDir, "keys", "operator-token")} is missing. Restart the service: it makes a new one.`,
+    );
   }
   const ca = caFile === undefined ? undefined : await readIfThere(resolve(dataDir, caFile));
   return { url: url.replace(/\/+$/, ""), token: token.trim(), ca };
@@ -57,6 +67,10 @@ async function readIfThere(path: string): Promise<string | undefined> {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     if (code !== "EACCES") throw error;
-    throw new Refusal("Not allowed", `${path} may only be read by the user the service was started as. Run the command as that user.`, { cause: error });
+    throw new Refusal(
+      "Not allowed",
+      `${path} may only be read by the user the service was started as. Run the command as that user.`,
+      { cause: error },
+    );
   }
 }

@@ -23,8 +23,15 @@ export function addWorkflowCommands(program: Command, act: Act): void {
     .action(
       act<{ account?: string }>(async (context, _args, { account }) => {
         const client = await context.client();
-        const document = await client.get<{ workflows: WorkflowDocument[] }>("/api/operator/workflows", { query: { account } });
-        const rows = document.workflows.map((workflow) => [workflow.workflowId, workflow.name, workflow.commitId?.slice(0, 12), workflow.createdAt]);
+        const document = await client.get<{ workflows: WorkflowDocument[] }>("/api/operator/workflows", {
+          query: { account },
+        });
+        const rows = document.workflows.map((workflow) => [
+          workflow.workflowId,
+          workflow.name,
+          workflow.commitId?.slice(0, 12),
+          workflow.createdAt,
+        ]);
         return { document, lines: toTable(["Workflow", "Name", "Commit", "Created"], rows) };
       }),
     );
@@ -35,7 +42,9 @@ export function addWorkflowCommands(program: Command, act: Act): void {
     .action(
       act<{ account?: string }>(async (context, [name], { account }) => {
         const client = await context.client();
-        const document = await client.post<{ workflowId: string; apiKey: string }>("/api/operator/workflows", { json: { name, account } });
+        const document = await client.post<{ workflowId: string; apiKey: string }>("/api/operator/workflows", {
+          json: { name, account },
+        });
         return { document, lines: [`Created ${document.workflowId}`, `API key  ${document.apiKey}`] };
       }),
     );
@@ -44,7 +53,9 @@ export function addWorkflowCommands(program: Command, act: Act): void {
     .argument("<workflow>")
     .action(
       act(async (context, [workflow]) => {
-        const document = await (await context.client()).delete(`/api/operator/workflows/${encodeURIComponent(workflow as string)}`);
+        const document = await (await context.client()).delete(
+          `/api/operator/workflows/${encodeURIComponent(workflow as string)}`,
+        );
         return { document, lines: [`Deleted ${workflow}`] };
       }),
     );
@@ -66,13 +77,16 @@ export function addWorkflowCommands(program: Command, act: Act): void {
     .action(
       act<{ grace?: number }>(async (context, [workflow], { grace }) => {
         const path = `/api/operator/workflows/${encodeURIComponent(workflow as string)}/key/rotate`;
-        return toKeyAnswer(await (await context.client()).post<KeyDocument>(path, { json: { graceSeconds: grace ?? 0 } }));
+        return toKeyAnswer(
+          await (await context.client()).post<KeyDocument>(path, { json: { graceSeconds: grace ?? 0 } }),
+        );
       }),
     );
 }
 
 function toKeyAnswer(document: KeyDocument) {
   const { apiKey, previousKeyExpiresAt } = document;
-  const lines = previousKeyExpiresAt === null ? [apiKey] : [apiKey, `The previous key works until ${previousKeyExpiresAt}`];
+  const lines =
+    previousKeyExpiresAt === null ? [apiKey] : [apiKey, `The previous key works until ${previousKeyExpiresAt}`];
   return { document, lines };
 }

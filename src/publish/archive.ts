@@ -58,7 +58,8 @@ export async function readArchive(source: AsyncIterable<Uint8Array>): Promise<Ar
     let bytes = 0;
     for await (const chunk of source) {
       bytes += chunk.length;
-      if (bytes > ARCHIVE_BYTES_MAX) reading.stop(`The archive is larger than ${ARCHIVE_BYTES_MAX.toLocaleString("en")} bytes.`);
+      if (bytes > ARCHIVE_BYTES_MAX)
+        reading.stop(`The archive is larger than ${ARCHIVE_BYTES_MAX.toLocaleString("en")} bytes.`);
       if (reading.tooLarge !== undefined) break;
       if (!extract.write(chunk)) await Promise.race([drained(extract), ended]);
       if (failure !== undefined) break;
@@ -70,7 +71,8 @@ export async function readArchive(source: AsyncIterable<Uint8Array>): Promise<Ar
   } finally {
     extract.destroy();
   }
-  if (failure !== undefined) return { kind: "malformed", message: `The body is not a whole tar archive: ${failure.message}.` };
+  if (failure !== undefined)
+    return { kind: "malformed", message: `The body is not a whole tar archive: ${failure.message}.` };
   return reading.result();
 }
 
@@ -114,7 +116,8 @@ class ArchiveReading {
 
   #accepts(header: Header, path: string): boolean {
     this.#entries += 1;
-    if (this.#entries > ENTRIES_MAX) this.stop(`The archive has more than ${ENTRIES_MAX.toLocaleString("en")} entries.`);
+    if (this.#entries > ENTRIES_MAX)
+      this.stop(`The archive has more than ${ENTRIES_MAX.toLocaleString("en")} entries.`);
     if (this.tooLarge !== undefined) return false;
     if (header.type === "directory") {
       const folder = path.replace(/\/$/, "");
@@ -139,7 +142,9 @@ class ArchiveReading {
     this.#bytes += bytes;
     if (this.#files.length >= FILES_MAX) this.stop(tooManyFiles(`more than ${FILES_MAX.toLocaleString("en")}`));
     if (this.#bytes > FOLDER_BYTES_MAX) {
-      this.stop(`The files are more than ${FOLDER_BYTES_MAX.toLocaleString("en")} bytes in all, the most a commit can have.`);
+      this.stop(
+        `The files are more than ${FOLDER_BYTES_MAX.toLocaleString("en")} bytes in all, the most a commit can have.`,
+      );
     }
     return this.tooLarge === undefined;
   }

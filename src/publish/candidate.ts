@@ -1,5 +1,5 @@
 import { minorVersionOf } from "../../activities/environments/lock.ts";
-import { readRequirements, type Requirements } from "../../activities/environments/requirements.ts";
+import { type Requirements, readRequirements } from "../../activities/environments/requirements.ts";
 import type { FileProblem } from "../../domain/errors.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { parseManifest } from "../../domain/manifest/parse.ts";
@@ -28,10 +28,16 @@ export function checkCandidate(files: readonly CommitFile[], abilities: Abilitie
   const parsed = parseManifestOf(files, abilities);
   const reading = readRequirements(files);
   if (parsed?.ok === false) problems.push(...parsed.problems);
-  if (parsed?.ok === true) problems.push(...checkEntrypoint(files, parsed.manifest), ...checkPython(parsed.manifest, abilities));
+  if (parsed?.ok === true)
+    problems.push(...checkEntrypoint(files, parsed.manifest), ...checkPython(parsed.manifest, abilities));
   if (!reading.ok) problems.push(...reading.problems);
   if (problems.length > 0 || parsed?.ok !== true || !reading.ok) return { ok: false, problems };
-  return { ok: true, manifest: parsed.manifest, requirements: reading.requirements, warnings: [...warnings, ...reading.notes] };
+  return {
+    ok: true,
+    manifest: parsed.manifest,
+    requirements: reading.requirements,
+    warnings: [...warnings, ...reading.notes],
+  };
 }
 
 function parseManifestOf(files: readonly CommitFile[], { networkAvailable }: Abilities) {
@@ -41,7 +47,9 @@ function parseManifestOf(files: readonly CommitFile[], { networkAvailable }: Abi
 
 function checkEntrypoint(files: readonly CommitFile[], { entrypoint }: Manifest): FileProblem[] {
   if (files.some(({ path }) => path === entrypoint)) return [];
-  return [problemOf(entrypoint, `The entrypoint ${entrypoint} is missing. Add the file, or name another in config.yaml.`)];
+  return [
+    problemOf(entrypoint, `The entrypoint ${entrypoint} is missing. Add the file, or name another in config.yaml.`),
+  ];
 }
 
 function checkPython({ python }: Manifest, { pythonVersion }: Abilities): FileProblem[] {

@@ -33,7 +33,11 @@ export async function* walkTree(
 ): AsyncIterable<{ path: string; executable: boolean; id: string }> {
   let level = [{ prefix: "", id: treeId }];
   while (level.length > 0) {
-    const trees = await getContents(db, workflowId, level.map((folder) => folder.id));
+    const trees = await getContents(
+      db,
+      workflowId,
+      level.map((folder) => folder.id),
+    );
     const below: typeof level = [];
     for (const { prefix, id } of level) {
       for (const entry of parseTree(trees.get(id) as Buffer)) {
@@ -51,7 +55,11 @@ async function readBlobs(
   workflowId: WorkflowId,
   entries: readonly { path: string; executable: boolean; id: string }[],
 ): Promise<CommitFile[]> {
-  const contents = await getContents(db, workflowId, entries.map((entry) => entry.id));
+  const contents = await getContents(
+    db,
+    workflowId,
+    entries.map((entry) => entry.id),
+  );
   return entries.map(({ path, executable, id }) => ({ path, executable, content: contents.get(id) as Buffer }));
 }
 

@@ -26,7 +26,8 @@ export function findFileDifferences(before: readonly CommitFile[], after: readon
   for (const path of [...new Set([...old.keys(), ...current.keys()])].sort()) {
     const was = old.get(path);
     const is = current.get(path);
-    if (was !== undefined && is !== undefined && was.content.equals(is.content) && was.executable === is.executable) continue;
+    if (was !== undefined && is !== undefined && was.content.equals(is.content) && was.executable === is.executable)
+      continue;
     const change = was === undefined ? "added" : is === undefined ? "removed" : "changed";
     differences.push({ path, change, ...countLines(was?.content ?? EMPTY, is?.content ?? EMPTY) });
   }
@@ -38,7 +39,8 @@ const EMPTY = Buffer.alloc(0);
 function countLines(before: Buffer, after: Buffer): { linesAdded: number | null; linesRemoved: number | null } {
   if (isBinary(before) || isBinary(after)) return { linesAdded: null, linesRemoved: null };
   const [old, current] = trimCommon(splitLines(before), splitLines(after));
-  const kept = old.length * current.length <= LINE_PAIRS_MAX ? countCommonInOrder(old, current) : countCommon(old, current);
+  const kept =
+    old.length * current.length <= LINE_PAIRS_MAX ? countCommonInOrder(old, current) : countCommon(old, current);
   return { linesAdded: current.length - kept, linesRemoved: old.length - kept };
 }
 
@@ -56,7 +58,8 @@ function trimCommon(old: string[], current: string[]): [string[], string[]] {
   let start = 0;
   while (start < old.length && start < current.length && old[start] === current[start]) start += 1;
   let end = 0;
-  while (end < old.length - start && end < current.length - start && old.at(-1 - end) === current.at(-1 - end)) end += 1;
+  while (end < old.length - start && end < current.length - start && old.at(-1 - end) === current.at(-1 - end))
+    end += 1;
   return [old.slice(start, old.length - end), current.slice(start, current.length - end)];
 }
 

@@ -29,7 +29,9 @@ export function checkFolder(files: readonly CommitFile[]): FolderCheck {
   }
   problems.push(...findClashes(files));
   if (!files.some((file) => file.path === MANIFEST_FILE)) {
-    problems.push(problemOf(MANIFEST_FILE, "The file is missing. Every workflow has a config.yaml at the top of its folder."));
+    problems.push(
+      problemOf(MANIFEST_FILE, "The file is missing. Every workflow has a config.yaml at the top of its folder."),
+    );
   }
   return { problems, warnings: findLookalikes(files) };
 }
@@ -67,7 +69,9 @@ function findLookalikes(files: readonly CommitFile[]): FileProblem[] {
     const fold = foldPath(path);
     const other = seen.get(fold);
     if (other !== undefined && other !== path) {
-      warnings.push(problemOf(path, `The name differs from ${other} only in case or accents; some file systems cannot hold both.`));
+      warnings.push(
+        problemOf(path, `The name differs from ${other} only in case or accents; some file systems cannot hold both.`),
+      );
     }
     seen.set(fold, path);
   }

@@ -42,7 +42,9 @@ async function readInto(reading: Reading, dir: string, prefix: string): Promise<
     else if (entry.isFile()) await readFileInto(reading, dir, path);
     else {
       const what = entry.isSymbolicLink() ? "a symbolic link" : "not a regular file";
-      reading.problems.push(problemOf(path, `This is ${what}. A commit has regular files only: copy the content here, or leave it out.`));
+      reading.problems.push(
+        problemOf(path, `This is ${what}. A commit has regular files only: copy the content here, or leave it out.`),
+      );
     }
   }
 }

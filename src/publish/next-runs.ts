@@ -13,7 +13,8 @@ export function findNextRuns(manifest: Manifest, after: Date, count: number): Ne
   const { schedule } = manifest.triggers;
   if (schedule === null || !schedule.enabled) return [];
   const parsed = parseCron(schedule.cron);
-  if (!parsed.ok) throw new Error(`A stored manifest has the cron ${JSON.stringify(schedule.cron)}, which is not valid.`);
+  if (!parsed.ok)
+    throw new Error(`A stored manifest has the cron ${JSON.stringify(schedule.cron)}, which is not valid.`);
   return nextTicks(parsed.cron, schedule.timezone, after, count).map((tick) => ({
     utc: tick.toISOString().replace(/\.\d{3}Z$/, "Z"),
     local: formatLocal(tick, schedule.timezone),

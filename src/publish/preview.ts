@@ -1,5 +1,5 @@
-import type { Db } from "../../db/connect.ts";
 import { findCommit } from "../../db/commits.ts";
+import type { Db } from "../../db/connect.ts";
 import { findWorkflow } from "../../db/workflows.ts";
 import type { FileProblem } from "../../domain/errors.ts";
 import type { CommitId, WorkflowId } from "../../domain/ids.ts";
@@ -25,7 +25,10 @@ export type Preview =
   | { readonly kind: "invalid"; readonly problems: readonly FileProblem[] }
   | { readonly kind: "unknown_workflow" };
 
-export type PreviewPublish = (request: { workflowId: WorkflowId | null; files: readonly CommitFile[] }) => Promise<Preview>;
+export type PreviewPublish = (request: {
+  workflowId: WorkflowId | null;
+  files: readonly CommitFile[];
+}) => Promise<Preview>;
 
 /** What publishing would change, by the same checks. Builds no environment: whether the packages exist is not known yet. */
 export function createPreview(deps: Abilities & { readonly db: Db; readonly now?: () => Date }): PreviewPublish {
@@ -46,7 +49,10 @@ export function createPreview(deps: Abilities & { readonly db: Db; readonly now?
       kind: "previewed",
       head,
       files: findFileDifferences(before, files),
-      inputs: findInputDifferences(old === undefined ? {} : toInputsByName(old.manifest as Manifest), toInputsByName(manifest)),
+      inputs: findInputDifferences(
+        old === undefined ? {} : toInputsByName(old.manifest as Manifest),
+        toInputsByName(manifest),
+      ),
       nextRuns: findNextRuns(manifest, now(), NEXT_RUNS),
       warnings,
     };

@@ -1,5 +1,9 @@
 import { EnvironmentError } from "../../activities/environments/build-steps.ts";
-import { type Requirements, REQUIREMENTS_FILE, toRequirementsText } from "../../activities/environments/requirements.ts";
+import {
+  REQUIREMENTS_FILE,
+  type Requirements,
+  toRequirementsText,
+} from "../../activities/environments/requirements.ts";
 import { findCommit, type NewCommit, publishCommit } from "../../db/commits.ts";
 import type { Db } from "../../db/connect.ts";
 import { createWorkflow, findWorkflow, type Workflow } from "../../db/workflows.ts";
@@ -52,7 +56,9 @@ export interface PublisherDeps extends Abilities {
   readonly db: Db;
   readonly secretBox: SecretBox;
   readonly environments: {
-    lock(requirements: Requirements): Promise<{ ok: true; lock: string; key: string } | { ok: false; problems: readonly FileProblem[]; log: string }>;
+    lock(
+      requirements: Requirements,
+    ): Promise<{ ok: true; lock: string; key: string } | { ok: false; problems: readonly FileProblem[]; log: string }>;
     ensure(key: string, lock: string): Promise<unknown>;
   };
   /** Makes the workflow's schedule that of its new head, in the same transaction. */
@@ -79,7 +85,15 @@ export function createPublisher(deps: PublisherDeps): Publish {
     if (workflow === undefined && request.workflowId !== null) return { kind: "unknown_workflow" };
     const { treeId, objects } = createTree(request.files);
     if (workflow?.head && (await hasTree(db, workflow, treeId))) {
-      return { kind: "published", workflowId: workflow.id, commitId: workflow.head, created: false, changed: false, apiKey: null, warnings };
+      return {
+        kind: "published",
+        workflowId: workflow.id,
+        commitId: workflow.head,
+        created: false,
+        changed: false,
+        apiKey: null,
+        warnings,
+      };
     }
     const head = workflow?.head ?? null;
     if (request.expectedHead !== undefined && request.expectedHead !== head) return { kind: "head_moved", head };
@@ -89,7 +103,10 @@ export function createPublisher(deps: PublisherDeps): Publish {
 
     const outcome = await store(deps, request, workflow, { treeId, objects, manifest, environment: built.environment });
     if (outcome.kind === "published") {
-      log.info({ event: "workflow.published", workflowId: outcome.workflowId, commitId: outcome.commitId }, "A commit was published.");
+      log.info(
+        { event: "workflow.published", workflowId: outcome.workflowId, commitId: outcome.commitId },
+        "A commit was published.",
+      );
       return { ...outcome, changed: true, warnings };
     }
     return outcome;
@@ -111,7 +128,10 @@ async function buildEnvironment(deps: PublisherDeps, requirements: Requirements 
     if (!locked.ok) return locked;
     const { key, lock } = locked;
     await deps.environments.ensure(key, lock);
-    return { ok: true, environment: { key, lock, interpreter: deps.pythonVersion, requirements: toRequirementsText(requirements) } };
+    return {
+      ok: true,
+      environment: { key, lock, interpreter: deps.pythonVersion, requirements: toRequirementsText(requirements) },
+    };
   } catch (error) {
     // A full disk is the operator's; everything else an installer says is for whoever wrote the requirements.
     if (!(error instanceof EnvironmentError) || error.kind === "disk_full") throw error;
@@ -124,7 +144,12 @@ type Stored =
   | Exclude<Publication, { kind: "published" | "invalid" }>
   | { kind: "published"; workflowId: WorkflowId; commitId: CommitId; created: boolean; apiKey: string | null };
 
-async function store(deps: PublisherDeps, request: PublishRequest, workflow: Workflow | undefined, content: Content): Promise<Stored> {
+async function store(
+  deps: PublisherDeps,
+  request: PublishRequest,
+  workflow: Workflow | undefined,
+  content: Content,
+): Promise<Stored> {
   let parentId = workflow?.head ?? null;
   for (let races = 0; ; races += 1) {
     const stored = await storeOn(deps, request, workflow?.id, parentId, content);
@@ -146,7 +171,10 @@ async function storeOn(
   const message = toMessage(request.message);
   const commit = createCommit({ treeId, parentId, message, committedAt: new Date() });
   return deps.db.transaction(async (tx): Promise<Stored> => {
-    const target = workflowId === undefined ? await createTarget(tx, deps.secretBox, request, manifest) : { id: workflowId, apiKey: null };
+    const target =
+      workflowId === undefined
+        ? await createTarget(tx, deps.secretBox, request, manifest)
+        : { id: workflowId, apiKey: null };
     const outcome = await publishCommit(tx, {
       workflowId: target.id,
       id: commit.id as CommitId,
@@ -159,11 +187,22 @@ async function storeOn(
     });
     if (outcome.kind !== "published") return outcome;
     await deps.syncSchedule?.(tx, { workflowId: target.id, manifest });
-    return { kind: "published", workflowId: target.id, commitId: commit.id as CommitId, created: workflowId === undefined, apiKey: target.apiKey };
+    return {
+      kind: "published",
+      workflowId: target.id,
+      commitId: commit.id as CommitId,
+      created: workflowId === undefined,
+      apiKey: target.apiKey,
+    };
   });
 }
 
-async function createTarget(tx: Db, secretBox: SecretBox, request: PublishRequest, manifest: Manifest): Promise<{ id: WorkflowId; apiKey: string }> {
+async function createTarget(
+  tx: Db,
+  secretBox: SecretBox,
+  request: PublishRequest,
+  manifest: Manifest,
+): Promise<{ id: WorkflowId; apiKey: string }> {
   const id = createWorkflowId();
   const apiKey = createApiKey();
   const name = (manifest.name ?? toOneLine(request.name)).slice(0, NAME_CHARACTERS_MAX) || "Workflow";

@@ -26,9 +26,15 @@ export interface Certificate {
  * The certificate of our own making in `dir`, for `localhost` and `hostNames` (names and addresses): the one that is
  * there, or a new one when it is missing, damaged, about to end, or lacks a name. P-256; its key has mode 0600.
  */
-export async function ensureCertificate(deps: { dir: string; hostNames: readonly string[]; now: () => number }): Promise<Certificate> {
+export async function ensureCertificate(deps: {
+  dir: string;
+  hostNames: readonly string[];
+  now: () => number;
+}): Promise<Certificate> {
   const { dir, now } = deps;
-  const names = [...new Set([...NAMES_ALWAYS, ...deps.hostNames.map((name) => name.toLowerCase())])].filter(isUsableName);
+  const names = [...new Set([...NAMES_ALWAYS, ...deps.hostNames.map((name) => name.toLowerCase())])].filter(
+    isUsableName,
+  );
   const files = { cert: join(dir, "ca.pem"), key: join(dir, "key.pem") };
   const existing = await readPair(files);
   if (existing !== undefined && isGood(existing.certPem, names, now())) return toCertificate(existing, files.cert);
@@ -53,24 +59,33 @@ export async function readGivenCertificate(given: {
   const { certFile, keyFile } = given;
   if (certFile === undefined && keyFile === undefined) return undefined;
   if (certFile === undefined || keyFile === undefined) {
-    throw new Error(`${certFile === undefined ? "TREADLE_TLS_KEY" : "TREADLE_TLS_CERT"} is set alone. Set TREADLE_TLS_CERT and TREADLE_TLS_KEY both, or neither.`);
+    throw new Error(
+      `${certFile === undefined ? "TREADLE_TLS_KEY" : "TREADLE_TLS_CERT"} is set alone. Set TREADLE_TLS_CERT and TREADLE_TLS_KEY both, or neither.`,
+    );
   }
   const certPem = await readGiven("TREADLE_TLS_CERT", certFile);
   const keyPem = await readGiven("TREADLE_TLS_KEY", keyFile);
   const certificate = parseGiven("TREADLE_TLS_CERT", certFile, () => new X509Certificate(certPem));
   const key = parseGiven("TREADLE_TLS_KEY", keyFile, () => createPrivateKey(keyPem));
   if (!certificate.checkPrivateKey(key)) {
-    throw new Error(`The key ${keyFile} (TREADLE_TLS_KEY) does not belong to the first certificate in ${certFile} (TREADLE_TLS_CERT).`);
+    throw new Error(
+      `The key ${keyFile} (TREADLE_TLS_KEY) does not belong to the first certificate in ${certFile} (TREADLE_TLS_CERT).`,
+    );
   }
   const [from, to] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
   if (given.now() < from || given.now() > to) {
-    throw new Error(`The certificate ${certFile} (TREADLE_TLS_CERT) is valid from ${certificate.validFrom} to ${certificate.validTo}, not now. Put a current one there.`);
+    throw new Error(
+      `The certificate ${certFile} (TREADLE_TLS_CERT) is valid from ${certificate.validFrom} to ${certificate.validTo}, not now. Put a current one there.`,
+    );
   }
   const selfSigned = certificate.issuer === certificate.subject && certificate.verify(certificate.publicKey);
   return { certPem, keyPem, caFile: certFile, fingerprint: certificate.fingerprint256, selfSigned };
 }
 
-async function readPair(files: { cert: string; key: string }): Promise<{ certPem: string; keyPem: string } | undefined> {
+async function readPair(files: {
+  cert: string;
+  key: string;
+}): Promise<{ certPem: string; keyPem: string } | undefined> {
   try {
     const [certPem, keyPem] = await Promise.all([readFile(files.cert, "utf8"), readFile(files.key, "utf8")]);
     return new X509Certificate(certPem).checkPrivateKey(createPrivateKey(keyPem)) ? { certPem, keyPem } : undefined;
@@ -84,7 +99,11 @@ async function readPair(files: { cert: string; key: string }): Promise<{ certPem
 function isGood(certPem: string, names: readonly string[], now: number): boolean {
   const certificate = new X509Certificate(certPem);
   const covers = (name: string) => (isIP(name) ? certificate.checkIP(name) : certificate.checkHost(name)) !== undefined;
-  return now >= Date.parse(certificate.validFrom) && Date.parse(certificate.validTo) - now > RENEW_BEFORE_DAYS * DAY_MS && names.every(covers);
+  return (
+    now >= Date.parse(certificate.validFrom) &&
+    Date.parse(certificate.validTo) - now > RENEW_BEFORE_DAYS * DAY_MS &&
+    names.every(covers)
+  );
 }
 
 async function make(names: readonly string[], now: number): Promise<{ certPem: string; keyPem: string }> {
@@ -99,7 +118,10 @@ async function make(names: readonly string[], now: number): Promise<{ certPem: s
       { name: "basicConstraints", cA: false, critical: true },
       { name: "keyUsage", digitalSignature: true, critical: true },
       { name: "extKeyUsage", serverAuth: true },
-      { name: "subjectAltName", altNames: names.map((name) => (isIP(name) ? { type: 7, ip: name } : { type: 2, value: name })) },
+      {
+        name: "subjectAltName",
+        altNames: names.map((name) => (isIP(name) ? { type: 7, ip: name } : { type: 2, value: name })),
+      },
     ],
   });
   return { certPem: cert.replaceAll("\r\n", "\n"), keyPem: key.replaceAll("\r\n", "\n") };
@@ -125,8 +147,11 @@ function parseGiven<T>(setting: string, path: string, parse: () => T): T {
   try {
     return parse();
   } catch (error) {
-    throw new Error(`${setting} names ${path}, which is not a PEM file that can be used: a certificate chain with the server's own first, or a private key without a passphrase.`, {
-      cause: error,
-    });
+    throw new Error(
+      `${setting} names ${path}, which is not a PEM file that can be used: a certificate chain with the server's own first, or a private key without a passphrase.`,
+      {
+        cause: error,
+      },
+    );
   }
 }

@@ -1,5 +1,20 @@
 import { createHash } from "node:crypto";
-import { chmod, chown, lstat, mkdir, open, readdir, readFile, realpath, rm, rmdir, stat, statfs, symlink, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  chown,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  realpath,
+  rm,
+  rmdir,
+  stat,
+  statfs,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { RunAs } from "./servers/child.ts";
 import { toDiskFullError } from "./servers/disk-full.ts";
@@ -51,10 +66,14 @@ async function findPlace(options: DataDirOptions): Promise<string> {
   const isLink = (await lstat(wanted).catch(ignoreMissing))?.isSymbolicLink() === true;
   const there = await stat(wanted).catch(ignoreMissing);
   if (isLink && there === undefined) {
-    throw new Error(`The data folder ${wanted} is a link to a folder that is gone. Put that folder back, or delete the link to start empty: rm ${wanted}`);
+    throw new Error(
+      `The data folder ${wanted} is a link to a folder that is gone. Put that folder back, or delete the link to start empty: rm ${wanted}`,
+    );
   }
   if (there !== undefined && !there.isDirectory()) {
-    throw new Error(`The data folder ${wanted} is not a folder. Move it away, or choose another one (TREADLE_DATA_DIR).`);
+    throw new Error(
+      `The data folder ${wanted} is not a folder. Move it away, or choose another one (TREADLE_DATA_DIR).`,
+    );
   }
   if (there === undefined) await mkdir(wanted, { recursive: true });
   const dir = await realpath(wanted);
@@ -72,10 +91,15 @@ async function checkContent(dir: string): Promise<boolean> {
   const text = await readFile(join(dir, VERSION_FILE), "utf8").catch(ignoreMissing);
   if (text === undefined) {
     if (names.every((name) => UNFINISHED.test(name))) return false;
-    throw new Error(`${dir} is not empty, and holds no data of Treadle (it has no file ${VERSION_FILE}). Choose another data folder (TREADLE_DATA_DIR), or move its content away.`);
+    throw new Error(
+      `${dir} is not empty, and holds no data of Treadle (it has no file ${VERSION_FILE}). Choose another data folder (TREADLE_DATA_DIR), or move its content away.`,
+    );
   }
   const version = Number(text.trim());
-  if (!Number.isInteger(version) || version < 1) throw new Error(`${join(dir, VERSION_FILE)} says ${JSON.stringify(text.trim())}, which is no version. Restore it from a backup.`);
+  if (!Number.isInteger(version) || version < 1)
+    throw new Error(
+      `${join(dir, VERSION_FILE)} says ${JSON.stringify(text.trim())}, which is no version. Restore it from a backup.`,
+    );
   if (version > DATA_VERSION) {
     throw new Error(
       `The data in ${dir} were written by a newer Treadle (data version ${version}; this one knows ${DATA_VERSION}). Start that newer Treadle, or choose another data folder (TREADLE_DATA_DIR). Nothing was changed.`,
@@ -90,7 +114,9 @@ async function useExisting(dir: string, options: DataDirOptions): Promise<string
   const { uid } = await stat(dir);
   // Root may have served these data as itself, or as the unprivileged user; both are ours to change.
   if (uid !== us && !(us === 0 && [owner.uid, traveller?.uid].includes(uid))) {
-    throw new Error(`The data in ${wanted} belong to user ${uid}, and Treadle was started by user ${us}. Start it as that user, or choose another data folder (TREADLE_DATA_DIR).`);
+    throw new Error(
+      `The data in ${wanted} belong to user ${uid}, and Treadle was started by user ${us}. Start it as that user, or choose another data folder (TREADLE_DATA_DIR).`,
+    );
   }
   // The folder itself is opened below; what is above it stays as it is.
   if (!(await isWithinReach(dirname(dir), traveller))) throw new Error(explainUnreachable(options));
@@ -128,7 +154,9 @@ async function placeOutside(options: DataDirOptions): Promise<string> {
       },
     );
     if (!isNew) {
-      report(`${outside} holds data of an earlier ${wanted}. Nothing leads to them any more; delete them when you do not need them.`);
+      report(
+        `${outside} holds data of an earlier ${wanted}. Nothing leads to them any more; delete them when you do not need them.`,
+      );
       continue;
     }
     await own(outside, options);
@@ -139,7 +167,9 @@ async function placeOutside(options: DataDirOptions): Promise<string> {
     await writeFile(join(outside, "belongs-to.txt"), `${wanted}\n`);
     await rmdir(wanted);
     await symlink(outside, wanted);
-    report(`User ${options.traveller?.uid} cannot enter ${wanted}, because a folder above it is closed to others: the data are kept in ${outside}, and ${wanted} is a link to it.`);
+    report(
+      `User ${options.traveller?.uid} cannot enter ${wanted}, because a folder above it is closed to others: the data are kept in ${outside}, and ${wanted} is a link to it.`,
+    );
     return outside;
   }
 }
@@ -182,9 +212,12 @@ function explainWriting(error: unknown, wanted: string): unknown {
   const { code, path } = error as NodeJS.ErrnoException;
   if (code !== "EACCES" && code !== "EPERM" && code !== "EROFS") return error;
   const why = code === "EROFS" ? "its disk is mounted read-only" : `user ${process.getuid?.()} has no right to`;
-  return new Error(`The data folder ${wanted} cannot be written: ${why} (${path ?? code}). Choose another one (TREADLE_DATA_DIR), or correct its owner and mode.`, {
-    cause: error,
-  });
+  return new Error(
+    `The data folder ${wanted} cannot be written: ${why} (${path ?? code}). Choose another one (TREADLE_DATA_DIR), or correct its owner and mode.`,
+    {
+      cause: error,
+    },
+  );
 }
 
 function ignoreMissing(error: NodeJS.ErrnoException): undefined {

@@ -1,7 +1,7 @@
 import { chmod, lchown, lstat, mkdir, readdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { RunAs } from "./servers/child.ts";
 import { DATA_VERSION, VERSION_FILE } from "./data-dir.ts";
+import type { RunAs } from "./servers/child.ts";
 
 /**
  * What is in a data folder. All of it belongs to the service's user. A mode with others' `x` lets the unprivileged user
@@ -50,7 +50,10 @@ export async function layOutDataDir(dir: string, owner: RunAs): Promise<DataPath
     await handOverFiles(dir, owner);
   }
   const names = Object.keys(FOLDERS) as (keyof typeof FOLDERS)[];
-  const paths = Object.fromEntries(names.map((name) => [name, join(dir, name)])) as Record<keyof typeof FOLDERS, string>;
+  const paths = Object.fromEntries(names.map((name) => [name, join(dir, name)])) as Record<
+    keyof typeof FOLDERS,
+    string
+  >;
   return { ...paths, runner: join(paths.runtime, "runner") };
 }
 

@@ -36,7 +36,11 @@ export async function inspectMachine(deps: {
   ];
 }
 
-const isolationOff: MachineCheck = { name: "isolation", ok: true, message: "off (TREADLE_ISOLATION=none): run your own code only" };
+const isolationOff: MachineCheck = {
+  name: "isolation",
+  ok: true,
+  message: "off (TREADLE_ISOLATION=none): run your own code only",
+};
 
 async function inspectSandboxing(common: Parameters<typeof prepareTools>[0]): Promise<MachineCheck[]> {
   const { found, problems } = await prepareTools(common);
@@ -45,7 +49,11 @@ async function inspectSandboxing(common: Parameters<typeof prepareTools>[0]): Pr
   const refusal = await probeUserNamespaces({ bwrapPath: tool.path, runAs: common.runAs, run: common.run });
   return [
     { name: "bubblewrap", ok: true, message: `${tool.version} (${tool.path})` },
-    { name: "isolation", ok: refusal === undefined, message: refusal ?? `a sandbox can be made${common.runAs === undefined ? "" : ` by user ${common.runAs.uid}`}` },
+    {
+      name: "isolation",
+      ok: refusal === undefined,
+      message: refusal ?? `a sandbox can be made${common.runAs === undefined ? "" : ` by user ${common.runAs.uid}`}`,
+    },
   ];
 }
 

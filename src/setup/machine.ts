@@ -3,8 +3,8 @@ import { resolve } from "node:path";
 import type { Python } from "../../activities/environments/lock.ts";
 import { collectPackageSettings } from "../../activities/environments/package-settings.ts";
 import type { Settings } from "../config.ts";
-import { delegateCgroups } from "./cgroups.ts";
 import { type Certificate, ensureCertificate, readGivenCertificate } from "./certificate.ts";
+import { delegateCgroups } from "./cgroups.ts";
 import { prepareDataDir } from "./data-dir.ts";
 import { type DataPaths, handOver, layOutDataDir } from "./data-folders.ts";
 import { claimInstance } from "./instance-lock.ts";
@@ -76,7 +76,12 @@ export async function prepareMachine(deps: {
     await delegateCgroups(becomes);
     report(`Started as root; the service itself runs as ${becomes.name} (uid ${becomes.uid}) from here on.`);
     dropPrivileges(becomes, { identity: process, env, home: paths.runtime });
-    return { ...machine, cacheDir: paths.runtime, env: temporal === undefined ? env : { ...env, TEMPORAL_CLI_PATH: temporal }, runAs: undefined };
+    return {
+      ...machine,
+      cacheDir: paths.runtime,
+      env: temporal === undefined ? env : { ...env, TEMPORAL_CLI_PATH: temporal },
+      runAs: undefined,
+    };
   } catch (error) {
     await release();
     throw error;
@@ -110,7 +115,9 @@ async function findParts(deps: {
     prepareSandboxing(settings, common),
     prepareCertificate(settings, paths.tls),
     readPackageSettings(env),
-    becomes === undefined ? undefined : fetchTemporalAhead({ ...ahead, user: becomes, signal: giveUp.signal }),
+    becomes === undefined
+      ? Promise.resolve(undefined)
+      : fetchTemporalAhead({ ...ahead, user: becomes, signal: giveUp.signal }),
   ] as const;
   try {
     const [{ python, uv }, { bwrapPath, problems }, certificate, packageSettings, temporal] = await Promise.all(parts);
@@ -135,23 +142,35 @@ async function prepareSandboxing(
   if (settings.TREADLE_ISOLATION === "none") return { bwrapPath: "bwrap", problems: [] };
   const { found, problems } = await prepareTools(common);
   const bwrapPath = found.bwrap?.path;
-  const refusal = bwrapPath === undefined ? undefined : await probeUserNamespaces({ bwrapPath, runAs: common.runAs, run: common.run });
+  const refusal =
+    bwrapPath === undefined
+      ? undefined
+      : await probeUserNamespaces({ bwrapPath, runAs: common.runAs, run: common.run });
   const all = refusal === undefined ? problems : [...problems, refusal];
   for (const problem of all) common.report(problem);
   return { bwrapPath: bwrapPath ?? "bwrap", problems: all };
 }
 
 async function prepareCertificate(settings: Settings, dir: string): Promise<Certificate> {
-  const given = await readGivenCertificate({ certFile: settings.TREADLE_TLS_CERT, keyFile: settings.TREADLE_TLS_KEY, now: Date.now });
+  const given = await readGivenCertificate({
+    certFile: settings.TREADLE_TLS_CERT,
+    keyFile: settings.TREADLE_TLS_KEY,
+    now: Date.now,
+  });
   if (given !== undefined) return given;
-  const publicHost = settings.TREADLE_PUBLIC_URL === undefined ? [] : [new URL(settings.TREADLE_PUBLIC_URL).hostname.replace(/^\[|\]$/g, "")];
+  const publicHost =
+    settings.TREADLE_PUBLIC_URL === undefined
+      ? []
+      : [new URL(settings.TREADLE_PUBLIC_URL).hostname.replace(/^\[|\]$/g, "")];
   return ensureCertificate({ dir, hostNames: [hostname(), settings.TREADLE_HOST, ...publicHost], now: Date.now });
 }
 
 /** Read now: root's own configuration cannot be read any more when the service has become another user. */
 async function readPackageSettings(env: Readonly<Record<string, string | undefined>>): Promise<Record<string, string>> {
   const settings = await collectPackageSettings(env, env.HOME || homedir());
-  return Object.fromEntries(Object.entries(settings).filter((entry): entry is [string, string] => entry[1] !== undefined));
+  return Object.fromEntries(
+    Object.entries(settings).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
 }
 
 function explainRoot(user: ServiceUser, checkout: string): string {

@@ -2,9 +2,9 @@ import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname } from "node:path";
 import type { Python } from "../../activities/environments/lock.ts";
+import { listPrograms } from "./programs.ts";
 import type { RunAs } from "./servers/child.ts";
 import type { RunCommand } from "./servers/command.ts";
-import { listPrograms } from "./programs.ts";
 import type { InstallOutcome } from "./system-packages.ts";
 import { installPackage } from "./system-packages.ts";
 
@@ -77,9 +77,12 @@ export async function findPython(options: PythonOptions): Promise<Python> {
       return installed;
     }
   }
-  const list = tried.map((line) => `\n  - ${line}`).join("") || " nothing: no python3 on the PATH or in the usual folders.";
+  const list =
+    tried.map((line) => `\n  - ${line}`).join("") || " nothing: no python3 on the PATH or in the usual folders.";
   const advice = outcome.kind === "installed" ? "The system's own Python is too old, too." : outcome.problem;
-  throw new Error(`No Python ${VERSION_MIN.join(".")} or later to run programs with. Tried:${list}\n${advice} Or set TREADLE_PYTHON to one.`);
+  throw new Error(
+    `No Python ${VERSION_MIN.join(".")} or later to run programs with. Tried:${list}\n${advice} Or set TREADLE_PYTHON to one.`,
+  );
 }
 
 async function search(options: PythonOptions, tried: string[]): Promise<Python | undefined> {
@@ -108,8 +111,13 @@ async function examine(path: string, options: PythonOptions): Promise<Answer | s
 
 async function ask(path: string, { env, runAs, run }: PythonOptions): Promise<Answer | string> {
   const surroundings = runAs === undefined ? { PATH: env.PATH, HOME: env.HOME } : { PATH: env.PATH };
-  const { code, stdout, tail } = await run(path, ["-I", "-S", "-c", PROBE], { env: surroundings, runAs, timeoutMs: PROBE_TIMEOUT_MS });
-  if (code !== 0) return `${runAs === undefined ? "it cannot" : `user ${runAs.uid}, as which programs run, cannot`} execute it (${tail.at(-1) ?? `code ${code}`})`;
+  const { code, stdout, tail } = await run(path, ["-I", "-S", "-c", PROBE], {
+    env: surroundings,
+    runAs,
+    timeoutMs: PROBE_TIMEOUT_MS,
+  });
+  if (code !== 0)
+    return `${runAs === undefined ? "it cannot" : `user ${runAs.uid}, as which programs run, cannot`} execute it (${tail.at(-1) ?? `code ${code}`})`;
   let answer: Answer;
   try {
     answer = JSON.parse(stdout) as Answer;
@@ -118,7 +126,8 @@ async function ask(path: string, { env, runAs, run }: PythonOptions): Promise<An
   }
   const [major, minor] = answer.version;
   if (answer.implementation !== "cpython") return `it is ${answer.implementation}; needed is CPython`;
-  if (major !== VERSION_MIN[0] || minor < VERSION_MIN[1]) return `it is version ${answer.version.join(".")}; needed is ${VERSION_MIN.join(".")} or later`;
+  if (major !== VERSION_MIN[0] || minor < VERSION_MIN[1])
+    return `it is version ${answer.version.join(".")}; needed is ${VERSION_MIN.join(".")} or later`;
   return answer;
 }
 
@@ -136,8 +145,14 @@ function toPython(answer: Answer): Python {
  * Folders outside `/usr` that a sandbox must show: the whole prefix (its `lib` may hold OpenSSL and more), but only its
  * parts where the prefix is somebody's home or the root of the disk.
  */
-export function toBindPaths({ executable, prefix, folders }: Pick<Answer, "executable" | "prefix" | "folders">): string[] {
-  const wanted = [prefix, dirname(executable), ...folders].filter((path) => path.startsWith("/") && !isOpenAnyway(path) && !isTooWide(path));
+export function toBindPaths({
+  executable,
+  prefix,
+  folders,
+}: Pick<Answer, "executable" | "prefix" | "folders">): string[] {
+  const wanted = [prefix, dirname(executable), ...folders].filter(
+    (path) => path.startsWith("/") && !isOpenAnyway(path) && !isTooWide(path),
+  );
   const unique = [...new Set(wanted)].sort((a, b) => a.length - b.length);
   return unique.filter((path, index) => !unique.slice(0, index).some((above) => path.startsWith(`${above}/`)));
 }
@@ -148,5 +163,10 @@ function isOpenAnyway(path: string): boolean {
 }
 
 function isTooWide(path: string): boolean {
-  return path === "/" || path === homedir() || /^\/(root|home|opt|srv|var|etc|tmp|Users)$/.test(path) || /^\/(home|Users)\/[^/]+$/.test(path);
+  return (
+    path === "/" ||
+    path === homedir() ||
+    /^\/(root|home|opt|srv|var|etc|tmp|Users)$/.test(path) ||
+    /^\/(home|Users)\/[^/]+$/.test(path)
+  );
 }

@@ -1,6 +1,6 @@
-import type { RunCommand } from "./servers/command.ts";
 import { listPrograms } from "./programs.ts";
 import { withProgress } from "./progress.ts";
+import type { RunCommand } from "./servers/command.ts";
 import { SYSTEM_PATH } from "./user.ts";
 
 const INSTALL_TIMEOUT_MS = 300_000;
@@ -13,7 +13,11 @@ interface PackageManager {
 }
 
 const MANAGERS: readonly PackageManager[] = [
-  { command: "apt-get", install: ["-o", "DPkg::Lock::Timeout=60", "install", "--yes", "--no-install-recommends"], refresh: ["update"] },
+  {
+    command: "apt-get",
+    install: ["-o", "DPkg::Lock::Timeout=60", "install", "--yes", "--no-install-recommends"],
+    refresh: ["update"],
+  },
   { command: "dnf", install: ["install", "--assumeyes", "--setopt=install_weak_deps=False"] },
   { command: "apk", install: ["add", "--no-cache"] },
 ];
@@ -50,20 +54,27 @@ export async function installPackage(
   }
   const { command } = manager;
   const advice = `Install it: ${isRoot ? "" : "sudo "}${command} ${command === "apk" ? "add" : "install"} ${names[command]}`;
-  if (!mayInstall) return { kind: "not_installed", problem: `${advice} (TREADLE_INSTALL=never keeps Treadle from doing it.)` };
+  if (!mayInstall)
+    return { kind: "not_installed", problem: `${advice} (TREADLE_INSTALL=never keeps Treadle from doing it.)` };
   if (!isRoot) return { kind: "not_installed", problem: advice };
 
   const env = { ...deps.env, PATH: SYSTEM_PATH, DEBIAN_FRONTEND: "noninteractive" };
   const attempt = (args: readonly string[]) => run(command, args, { env, timeoutMs: INSTALL_TIMEOUT_MS });
-  const result = await withProgress({ report, what: `Installing ${names[command]} with ${command}`, usual: "5 to 60 s" }, async () => {
-    const first = await attempt([...manager.install, names[command]]);
-    if (first.code === 0 || manager.refresh === undefined) return first;
-    await attempt(manager.refresh);
-    return attempt([...manager.install, names[command]]);
-  });
+  const result = await withProgress(
+    { report, what: `Installing ${names[command]} with ${command}`, usual: "5 to 60 s" },
+    async () => {
+      const first = await attempt([...manager.install, names[command]]);
+      if (first.code === 0 || manager.refresh === undefined) return first;
+      await attempt(manager.refresh);
+      return attempt([...manager.install, names[command]]);
+    },
+  );
   if (result.code === 0) return { kind: "installed" };
   const said = result.tail.filter((line) => /^E:|error|unable|not found|could not|failed/i.test(line)).slice(-3);
-  return { kind: "not_installed", problem: `${command} could not install ${names[command]}: ${said.join(" ") || `exit code ${result.code}`}. ${advice}` };
+  return {
+    kind: "not_installed",
+    problem: `${command} could not install ${names[command]}: ${said.join(" ") || `exit code ${result.code}`}. ${advice}`,
+  };
 }
 
 async function findManager(path: string): Promise<PackageManager | undefined> {

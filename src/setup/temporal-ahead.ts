@@ -20,7 +20,14 @@ export async function fetchTemporalAhead(options: {
 }): Promise<string | undefined> {
   const { env, run, report, user, signal } = options;
   if (env.TEMPORAL_ADDRESS !== undefined && env.TEMPORAL_ADDRESS !== "") return undefined;
-  const { path: source, version } = await resolveTemporalBinary({ env, cacheDir: options.cacheDir, report, fetch, run, signal });
+  const { path: source, version } = await resolveTemporalBinary({
+    env,
+    cacheDir: options.cacheDir,
+    report,
+    fetch,
+    run,
+    signal,
+  });
   const { size, mtimeMs } = await stat(source);
   const runAsUser: RunCommand = (command, args, how) => run(command, args, { ...how, runAs: user });
   const path = await copyIntoReach({
@@ -30,6 +37,9 @@ export async function fetchTemporalAhead(options: {
     works: async (candidate) => (await checkBinary(candidate, runAsUser)).kind === "suitable",
     report,
   });
-  if (path === undefined) throw new Error(`User ${user.uid} can execute neither ${source} nor its copy in ${options.runtimeDir}. Is that disk mounted with noexec?`);
+  if (path === undefined)
+    throw new Error(
+      `User ${user.uid} can execute neither ${source} nor its copy in ${options.runtimeDir}. Is that disk mounted with noexec?`,
+    );
   return path;
 }

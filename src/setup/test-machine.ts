@@ -1,5 +1,5 @@
-import { tmpdir } from "node:os";
 import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findPython } from "./python.ts";
 import { runCommand } from "./servers/command.ts";
@@ -41,7 +41,9 @@ export async function prepareTestMachine(deps: {
   }
   if (python !== undefined) {
     const runtimeDir = await mkdtemp(join(tmpdir(), "treadle-uv-"));
-    await attempt(() => findUv({ ...common, cacheDir, runtimeDir, runAs: undefined, pythonPath: python.path, now: Date.now }));
+    await attempt(() =>
+      findUv({ ...common, cacheDir, runtimeDir, runAs: undefined, pythonPath: python.path, now: Date.now }),
+    );
     await rm(runtimeDir, { recursive: true, force: true });
   }
   await attempt(() => resolveTemporalBinary({ env, cacheDir, report, fetch, run }));

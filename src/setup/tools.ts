@@ -1,6 +1,6 @@
+import { listPrograms } from "./programs.ts";
 import type { RunAs } from "./servers/child.ts";
 import type { RunCommand } from "./servers/command.ts";
-import { listPrograms } from "./programs.ts";
 import { installPackage, type PackageNames } from "./system-packages.ts";
 import { SYSTEM_PATH } from "./user.ts";
 
@@ -70,7 +70,11 @@ async function findTool(
   { env, runAs, run }: { env: Readonly<Record<string, string | undefined>>; runAs: RunAs | undefined; run: RunCommand },
 ): Promise<Tool | undefined> {
   for (const path of await listPrograms(command, `${env.PATH ?? ""}:${SYSTEM_PATH}`)) {
-    const { code, stdout } = await run(path, ["--version"], { env: { PATH: SYSTEM_PATH }, runAs, timeoutMs: VERSION_TIMEOUT_MS });
+    const { code, stdout } = await run(path, ["--version"], {
+      env: { PATH: SYSTEM_PATH },
+      runAs,
+      timeoutMs: VERSION_TIMEOUT_MS,
+    });
     if (code === 0) return { path, version: /\d+(\.\d+)+/.exec(stdout)?.[0] ?? "unknown" };
   }
   return undefined;

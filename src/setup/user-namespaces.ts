@@ -4,7 +4,20 @@ import type { RunCommand } from "./servers/command.ts";
 
 const PROBE_TIMEOUT_MS = 10_000;
 /** The smallest sandbox that needs everything the real one does: all namespaces, its own /proc and /dev. */
-const PROBE = ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--"];
+const PROBE = [
+  "--unshare-all",
+  "--unshare-user",
+  "--disable-userns",
+  "--die-with-parent",
+  "--ro-bind",
+  "/",
+  "/",
+  "--proc",
+  "/proc",
+  "--dev",
+  "/dev",
+  "--",
+];
 
 interface Facts {
   /** The first line of a file of the kernel, undefined where there is none. */
@@ -16,7 +29,8 @@ interface Facts {
 const CAUSES: readonly { readonly applies: (facts: Facts) => Promise<boolean>; readonly advice: string }[] = [
   {
     applies: async ({ setting }) => (await setting("/proc/sys/kernel/unprivileged_userns_clone")) === "0",
-    advice: "This kernel forbids user namespaces to ordinary users. Allow them: sysctl -w kernel.unprivileged_userns_clone=1",
+    advice:
+      "This kernel forbids user namespaces to ordinary users. Allow them: sysctl -w kernel.unprivileged_userns_clone=1",
   },
   {
     applies: async ({ setting }) => (await setting("/proc/sys/user/max_user_namespaces")) === "0",
@@ -24,22 +38,27 @@ const CAUSES: readonly { readonly applies: (facts: Facts) => Promise<boolean>; r
   },
   {
     applies: async ({ setting, said }) =>
-      (await setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")) === "1" && /permission|permitted|uid map/i.test(said),
+      (await setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")) === "1" &&
+      /permission|permitted|uid map/i.test(said),
     advice:
       "AppArmor keeps ordinary programs from using user namespaces (Ubuntu 23.10 and later). Give bubblewrap a profile with the rule `userns,` in /etc/apparmor.d/bwrap, or: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
   },
   {
     applies: async ({ said }) => /proc on .*newroot|mount proc/i.test(said),
-    advice: "The container hides parts of /proc. Start it with --security-opt systempaths=unconfined (Podman: unmask=ALL).",
+    advice:
+      "The container hides parts of /proc. Start it with --security-opt systempaths=unconfined (Podman: unmask=ALL).",
   },
   {
     applies: async ({ said }) => /make \/ slave|pivot_root|remount/i.test(said),
-    advice: "The container's AppArmor profile forbids mounts. Start it with --security-opt apparmor=unconfined, or the profile that docker-compose.yml names.",
+    advice:
+      "The container's AppArmor profile forbids mounts. Start it with --security-opt apparmor=unconfined, or the profile that docker-compose.yml names.",
   },
   {
     applies: async ({ setting, said }) =>
-      /namespace|permitted/i.test(said) && ((await setting("/.dockerenv")) !== undefined || (await setting("/run/.containerenv")) !== undefined),
-    advice: "The container's seccomp profile forbids namespaces. Start it with the security options that docker-compose.yml names.",
+      /namespace|permitted/i.test(said) &&
+      ((await setting("/.dockerenv")) !== undefined || (await setting("/run/.containerenv")) !== undefined),
+    advice:
+      "The container's seccomp profile forbids namespaces. Start it with the security options that docker-compose.yml names.",
   },
 ];
 

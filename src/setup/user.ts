@@ -26,7 +26,9 @@ export async function prepareServiceUser(deps: {
   if (!isRoot) return undefined;
   const user = (await findUser(NAME, run)) ?? (await createUser(deps)) ?? (await findUser(FALLBACK, run));
   if (user === undefined) {
-    throw new Error(`Treadle was started as root and needs the user ${NAME} for what must not be root. Make it (useradd --system ${NAME}), or start Treadle as an ordinary user.`);
+    throw new Error(
+      `Treadle was started as root and needs the user ${NAME} for what must not be root. Make it (useradd --system ${NAME}), or start Treadle as an ordinary user.`,
+    );
   }
   if (user.name === FALLBACK) report(`The user ${NAME} could not be made; using ${FALLBACK}.`);
   const trial = await run("/bin/sh", ["-c", "exit 0"], { env: {}, runAs: user });
@@ -44,7 +46,10 @@ export async function findUser(name: string, run: RunCommand): Promise<ServiceUs
   const [uid, gid] = [await ask("-u"), await ask("-g")];
   if (uid.code !== 0 || gid.code !== 0) return undefined;
   const user = { name, uid: Number(uid.stdout), gid: Number(gid.stdout) };
-  if (user.uid === 0) throw new Error(`The user ${name} of this system is root (uid 0). Delete it, or start Treadle as an ordinary user.`);
+  if (user.uid === 0)
+    throw new Error(
+      `The user ${name} of this system is root (uid 0). Delete it, or start Treadle as an ordinary user.`,
+    );
   return user;
 }
 
@@ -54,17 +59,28 @@ export async function findServiceUser(run: RunCommand): Promise<ServiceUser | un
 }
 
 /** By `useradd` (Debian, Fedora, SUSE), else by BusyBox's `adduser` (Alpine). Undefined when neither can. */
-async function createUser({ report, run }: { report: (line: string) => void; run: RunCommand }): Promise<ServiceUser | undefined> {
+async function createUser({
+  report,
+  run,
+}: {
+  report: (line: string) => void;
+  run: RunCommand;
+}): Promise<ServiceUser | undefined> {
   const options = { env: { PATH: SYSTEM_PATH } };
   const home = "/nonexistent";
-  await run("useradd", ["--system", "--user-group", "--no-create-home", "--home-dir", home, "--shell", "/bin/false", NAME], options);
+  await run(
+    "useradd",
+    ["--system", "--user-group", "--no-create-home", "--home-dir", home, "--shell", "/bin/false", NAME],
+    options,
+  );
   let user = await findUser(NAME, run); // asked, not told: another start may have been quicker
   if (user === undefined) {
     await run("addgroup", ["-S", NAME], options);
     await run("adduser", ["-S", "-D", "-H", "-h", home, "-s", "/bin/false", "-G", NAME, NAME], options);
     user = await findUser(NAME, run);
   }
-  if (user !== undefined) report(`Made the system user ${NAME} (uid ${user.uid}): servers and programs run as it, never as root.`);
+  if (user !== undefined)
+    report(`Made the system user ${NAME} (uid ${user.uid}): servers and programs run as it, never as root.`);
   return user;
 }
 
@@ -72,8 +88,19 @@ async function createUser({ report, run }: { report: (line: string) => void; run
  * Whether that user can do the whole service's work: execute this Node.js, read build, packages, runner, examples and
  * `keyFiles`. Then the service itself need not stay root. Asked of the system in one go, in that user's name.
  */
-export async function canServe(checkout: string, user: RunAs, keyFiles: readonly string[], run: RunCommand): Promise<boolean> {
-  const files = ["package.json", "dist/src/start.js", "node_modules/pg/package.json", "dist/runner/main.py", "examples"];
+export async function canServe(
+  checkout: string,
+  user: RunAs,
+  keyFiles: readonly string[],
+  run: RunCommand,
+): Promise<boolean> {
+  const files = [
+    "package.json",
+    "dist/src/start.js",
+    "node_modules/pg/package.json",
+    "dist/runner/main.py",
+    "examples",
+  ];
   const script = 'test -x "$1" || exit 1; shift; for path; do test -r "$path" || exit 1; done';
   const paths = [process.execPath, ...files.map((path) => join(checkout, path)), ...keyFiles];
   const { code } = await run("/bin/sh", ["-c", script, "sh", ...paths], { env: {}, runAs: user });

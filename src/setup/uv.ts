@@ -1,10 +1,10 @@
 import { cp, mkdir, mkdtemp, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { listPrograms } from "./programs.ts";
+import { withProgress } from "./progress.ts";
 import type { RunAs } from "./servers/child.ts";
 import type { RunCommand } from "./servers/command.ts";
 import { copyIntoReach } from "./servers/reachability.ts";
-import { listPrograms } from "./programs.ts";
-import { withProgress } from "./progress.ts";
 
 /** The version that is installed where none is on the PATH. */
 export const UV_VERSION = "0.13.8";
@@ -40,7 +40,8 @@ export async function findUv(options: UvOptions): Promise<{ readonly path: strin
     if (await isUv(path, options)) return { path };
   }
   const cached = join(options.cacheDir, `uv-${UV_VERSION}-${process.platform}-${process.arch}`);
-  if (!(await isUv(cached, { ...options, runAs: undefined })) && !(await installOnce(cached, options))) return undefined;
+  if (!(await isUv(cached, { ...options, runAs: undefined })) && !(await installOnce(cached, options)))
+    return undefined;
   const path = await copyIntoReach({
     source: cached,
     folder: options.runtimeDir,
@@ -61,8 +62,9 @@ async function installOnce(target: string, options: UvOptions): Promise<boolean>
   const failedAt = (await stat(failure).catch(() => undefined))?.mtimeMs;
   if (failedAt !== undefined && options.now() - failedAt < RETRY_AFTER_MS) return false;
   await mkdir(options.cacheDir, { recursive: true });
-  const problem = await withProgress({ report: options.report, what: `Installing uv ${UV_VERSION} with pip`, usual: "2 to 20 s" }, () =>
-    install(target, options),
+  const problem = await withProgress(
+    { report: options.report, what: `Installing uv ${UV_VERSION} with pip`, usual: "2 to 20 s" },
+    () => install(target, options),
   );
   if (problem === undefined) {
     await rm(failure, { force: true });
@@ -80,9 +82,21 @@ async function install(target: string, options: UvOptions): Promise<string | und
   const folder = await mkdtemp(join(options.cacheDir, "making-uv-"));
   try {
     const [command = "", ...before] = pip;
-    const wanted = ["install", "--target", folder, "--only-binary", ":all:", "--no-deps", "--no-compile", `uv==${UV_VERSION}`];
+    const wanted = [
+      "install",
+      "--target",
+      folder,
+      "--only-binary",
+      ":all:",
+      "--no-deps",
+      "--no-compile",
+      `uv==${UV_VERSION}`,
+    ];
     const patience = ["--timeout", "5", "--retries", "0", "--no-input", "--disable-pip-version-check"];
-    const { code, tail } = await options.run(command, [...before, ...wanted, ...patience], { env: options.env, timeoutMs: INSTALL_TIMEOUT_MS });
+    const { code, tail } = await options.run(command, [...before, ...wanted, ...patience], {
+      env: options.env,
+      timeoutMs: INSTALL_TIMEOUT_MS,
+    });
     if (code !== 0) return explainPip(code, tail);
     const program = join(folder, "bin", "uv");
     if (!(await isUv(program, { ...options, runAs: undefined }))) return "the installed program cannot be executed";

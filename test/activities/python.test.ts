@@ -155,7 +155,11 @@ test("drain, with a program under way, hands it over and the next process runs i
   await tick(200);
   await process.python.drain(50);
   await expect(ended).rejects.toThrow("stopping");
-  const [row] = await queryRows<{ status: string | null }>(db, "select status from attempts where execution_id = :executionId", { executionId });
+  const [row] = await queryRows<{ status: string | null }>(
+    db,
+    "select status from attempts where execution_id = :executionId",
+    { executionId },
+  );
   expect(row?.status).toBeNull();
   expect(await aProcess(async () => success, "proc_b").execute(executionId)).toMatchObject({ status: "success" });
 });

@@ -25,7 +25,11 @@ async function anOpenExecution(attemptsMax = 1): Promise<ExecutionId> {
 
 const claim = (executionId: ExecutionId, processId = "proc_a", hostId = "host1") =>
   claimAttempt(db, { executionId, hostId, processId, leaseSeconds: 20, lostMax: 3 });
-const outcome = (status: "success" | "failed", secondsUsed = 1) => ({ status, message: `it was a ${status}`, secondsUsed });
+const outcome = (status: "success" | "failed", secondsUsed = 1) => ({
+  status,
+  message: `it was a ${status}`,
+  secondsUsed,
+});
 
 test("claimAttempt, when 20 processes claim one execution, gives it to one", async () => {
   const executionId = await anOpenExecution();
@@ -40,7 +44,9 @@ test("claimAttempt, when 20 processes claim one execution, gives it to one", asy
 test("claimAttempt, after the attempt ended, answers its outcome to everybody", async () => {
   const executionId = await anOpenExecution();
   await claim(executionId);
-  expect(await endAttempt(db, { executionId, attempt: 1, processId: "proc_a", outcome: outcome("success", 2.5) })).toBe(true);
+  expect(await endAttempt(db, { executionId, attempt: 1, processId: "proc_a", outcome: outcome("success", 2.5) })).toBe(
+    true,
+  );
   expect(await claim(executionId, "proc_b", "host2")).toEqual({
     kind: "ended",
     outcome: { status: "success", message: "it was a success", secondsUsed: 2.5, attempt: 1, hostId: "host1" },
@@ -54,14 +60,20 @@ test("claimAttempt, by a new process of the host that died, takes over at once",
   await claim(executionId, "proc_dead");
   const second = await claim(executionId, "proc_new");
   expect(second.kind === "claimed" && second.work.attempt).toBe(2);
-  expect(await endAttempt(db, { executionId, attempt: 1, processId: "proc_dead", outcome: outcome("success") })).toBe(false);
+  expect(await endAttempt(db, { executionId, attempt: 1, processId: "proc_dead", outcome: outcome("success") })).toBe(
+    false,
+  );
 });
 
 test("claimAttempt, by another host, waits until the lease has run out", async () => {
   const executionId = await anOpenExecution();
   await claim(executionId);
   expect((await claim(executionId, "proc_b", "host2")).kind).toBe("busy");
-  await queryRows(db, "update attempts set lease_until = now() - interval '1 second' where execution_id = :executionId", { executionId });
+  await queryRows(
+    db,
+    "update attempts set lease_until = now() - interval '1 second' where execution_id = :executionId",
+    { executionId },
+  );
   expect((await claim(executionId, "proc_b", "host2")).kind).toBe("claimed");
   expect(await renewLease(db, { executionId, attempt: 1, processId: "proc_a", leaseSeconds: 20 })).toBe("lost");
 });
@@ -86,7 +98,9 @@ test("claimAttempt, of an execution cancelled before it ran, is closed and leave
   const executionId = await anOpenExecution();
   expect(await requestCancel(db, executionId, "api")).toEqual({ open: true });
   expect(await claim(executionId)).toEqual({ kind: "closed", state: "queued", cancelled: true });
-  expect(await queryRows(db, "select 1 from attempts where execution_id = :executionId", { executionId })).toHaveLength(0);
+  expect(await queryRows(db, "select 1 from attempts where execution_id = :executionId", { executionId })).toHaveLength(
+    0,
+  );
 });
 
 test("renewLease, after a request to cancel, says so, and the first to ask is remembered", async () => {

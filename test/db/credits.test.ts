@@ -22,15 +22,26 @@ afterAll(async () => {
 });
 
 const bill = (executionId: ExecutionId, total: bigint) =>
-  ({ executionId, status: "success", secondsUsed: 1, compute: microCredits(total), total: microCredits(total) }) as const;
+  ({
+    executionId,
+    status: "success",
+    secondsUsed: 1,
+    compute: microCredits(total),
+    total: microCredits(total),
+  }) as const;
 const fault = (executionId: ExecutionId) =>
   ({ executionId, status: "failed", failure: "internal", message: "ours" }) as const;
 
-async function executionsFor(credits: bigint, count: number, chargeMax: bigint): Promise<{ accountId: AccountId; ids: ExecutionId[] }> {
+async function executionsFor(
+  credits: bigint,
+  count: number,
+  chargeMax: bigint,
+): Promise<{ accountId: AccountId; ids: ExecutionId[] }> {
   const accountId = await anAccount(db, { microCredits: credits });
   const workflow = await aWorkflow(db, { accountId });
   const ids: ExecutionId[] = [];
-  for (let index = 0; index < count; index += 1) ids.push(await anExecution(db, { workflow, chargeMax: microCredits(chargeMax) }));
+  for (let index = 0; index < count; index += 1)
+    ids.push(await anExecution(db, { workflow, chargeMax: microCredits(chargeMax) }));
   return { accountId, ids };
 }
 
@@ -101,7 +112,9 @@ test("reserve, arriving after the release of its execution, finds it closed and 
 test("adjust, below what is reserved, is refused and leaves the ledger as it was", async () => {
   const { accountId, ids } = await executionsFor(1_000n, 1, 1_000n);
   await reserve(db, ids[0] as ExecutionId);
-  expect(await adjust(db, { accountId, amount: microCredits(-1n), reason: "test" })).toEqual({ kind: "below_reserved" });
+  expect(await adjust(db, { accountId, amount: microCredits(-1n), reason: "test" })).toEqual({
+    kind: "below_reserved",
+  });
   await expectExact(accountId);
 });
 

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { readdirSync } from "node:fs";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { connect, type Db, queryRows } from "../../db/connect.ts";
 import { migrate } from "../../db/migrate.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -44,5 +44,7 @@ test("migrate, when a file fails, leaves nothing of it behind and says so", asyn
   await emptyTheDatabase();
   await db.raw("create table accounts (id text)");
   await expect(migrate(db)).rejects.toThrow("accounts");
-  expect(await queryRows(db, "select 1 from information_schema.tables where table_name = 'ledger_entries'")).toHaveLength(0);
+  expect(
+    await queryRows(db, "select 1 from information_schema.tables where table_name = 'ledger_entries'"),
+  ).toHaveLength(0);
 });

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { aFolder, treadle } from "../support/command-line.ts";
 import { type Answer, aDataDir, isAlive, listTree, startService, type TestService } from "../support/service.ts";
 
@@ -11,8 +11,10 @@ beforeAll(async () => {
   dataDir = await aDataDir();
   service = await startService({ dataDir: dataDir.dataDir });
   sleeper = await publish({
-    "config.yaml": "inputs:\n  seconds: { type: number }\n  note: { type: secret, required: false }\ntriggers:\n  api: { enabled: true }\n",
-    "main.py": "import time\ndef main(seconds, note):\n    print('sleeping')\n    time.sleep(seconds)\n    return {'slept': seconds}\n",
+    "config.yaml":
+      "inputs:\n  seconds: { type: number }\n  note: { type: secret, required: false }\ntriggers:\n  api: { enabled: true }\n",
+    "main.py":
+      "import time\ndef main(seconds, note):\n    print('sleeping')\n    time.sleep(seconds)\n    return {'slept': seconds}\n",
   });
 }, 600_000);
 
@@ -53,7 +55,9 @@ interface HistoryEvent {
 }
 
 /** What Temporal's UI shows of an execution, through the interface the page itself uses. */
-async function readHistory(executionId: string): Promise<{ info: Record<string, unknown>; events: HistoryEvent[]; text: string }> {
+async function readHistory(
+  executionId: string,
+): Promise<{ info: Record<string, unknown>; events: HistoryEvent[]; text: string }> {
   const base = `${service.ready.temporalUiUrl}/api/v1/namespaces/treadle/workflows/${executionId}`;
   for (;;) {
     const described = (await (await fetch(base)).json()) as { workflowExecutionInfo: Record<string, unknown> };
@@ -66,7 +70,8 @@ async function readHistory(executionId: string): Promise<{ info: Record<string, 
   }
 }
 
-const count = (events: HistoryEvent[], type: string): number => events.filter((event) => event.eventType === `EVENT_TYPE_${type}`).length;
+const count = (events: HistoryEvent[], type: string): number =>
+  events.filter((event) => event.eventType === `EVENT_TYPE_${type}`).length;
 
 test("a short execution, in Temporal, was started eagerly and took one workflow task of local activities", async () => {
   const answer = await executeSleeper(0.01, "a very secret note");
@@ -81,7 +86,11 @@ test("a short execution, in Temporal, was started eagerly and took one workflow 
     expect.arrayContaining(["TreadleWorkflow", "TreadleCommit", "TreadleTrigger", "TreadleAccount"]),
   );
   const decoded = text + Buffer.from(text.match(/"data":\s*"([^"]+)"/g)?.join("") ?? "", "base64").toString("latin1");
-  for (const secret of ["a very secret note", Buffer.from("a very secret note").toString("base64").slice(0, 20), sleeper.apiKey]) {
+  for (const secret of [
+    "a very secret note",
+    Buffer.from("a very secret note").toString("base64").slice(0, 20),
+    sleeper.apiKey,
+  ]) {
     expect(decoded).not.toContain(secret);
   }
 }, 60_000);
@@ -117,9 +126,14 @@ test("cancel, while the program runs, ends it within two seconds and answers the
 
 test("executions, 12 at once of an account with credits for 5, run 5 and refuse 7 with 402", async () => {
   // Each may cost 300 s × 0.01 + 0.001 = 3.001 credits.
-  const before = (await treadle(dataDir.dataDir, ["credits", "show", "--json"])).json() as { balance: number; available: number };
+  const before = (await treadle(dataDir.dataDir, ["credits", "show", "--json"])).json() as {
+    balance: number;
+    available: number;
+  };
   const change = (15.1 - before.available).toFixed(6);
-  expect((await treadle(dataDir.dataDir, ["credits", "adjust", "--reason", "test", "--json", "--", change])).code).toBe(0);
+  expect((await treadle(dataDir.dataDir, ["credits", "adjust", "--reason", "test", "--json", "--", change])).code).toBe(
+    0,
+  );
   const answers = await Promise.all(Array.from({ length: 12 }, () => executeSleeper(2)));
   const statuses = answers.map((answer) => answer.status).sort((a, b) => a - b);
   expect(statuses).toEqual([...Array(5).fill(200), ...Array(7).fill(402)]);

@@ -29,7 +29,10 @@ async function upload(example: string, form: FormData): Promise<Answer> {
 async function output(example: string, answer: Answer, name: string): Promise<string> {
   expect([answer.status, answer.text]).toEqual([200, expect.any(String)]);
   const url = (answer.body.outputs as Record<string, string>)[name] as string;
-  const file = await service.call(url, { method: "GET", headers: { "x-api-key": exampleOf(service.ready, example).apiKey } });
+  const file = await service.call(url, {
+    method: "GET",
+    headers: { "x-api-key": exampleOf(service.ready, example).apiKey },
+  });
   expect(file.status).toBe(200);
   return file.text;
 }
@@ -98,7 +101,10 @@ test("nightly, with the payload of its schedule, lists the hours by week and per
 
 /** The last column of numbers named revenue, added up. */
 function sumOfRevenue(csv: string): number {
-  const [heading = "", ...rows] = csv.replace(/^\uFEFF/, "").split(/\r?\n/).filter((line) => line !== "");
+  const [heading = "", ...rows] = csv
+    .replace(/^\uFEFF/, "")
+    .split(/\r?\n/)
+    .filter((line) => line !== "");
   const column = heading.split(",").findIndex((name) => name.toLowerCase().includes("revenue"));
   expect(column).toBeGreaterThanOrEqual(0);
   return rows.reduce((sum, row) => sum + Number(row.split(",").at(column - heading.split(",").length)), 0);

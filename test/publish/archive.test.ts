@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Readable } from "node:stream";
+import type { Readable } from "node:stream";
 import { expect, test } from "@jest/globals";
 import tar, { type Header } from "tar-stream";
 import { ARCHIVE_BYTES_MAX, createArchive, readArchive } from "../../src/publish/archive.ts";
@@ -27,7 +27,11 @@ async function* inPieces(bytes: Buffer, size = 700): AsyncIterable<Buffer> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
 
-const file = (path: string, content = "x", executable = false): CommitFile => ({ path, content: Buffer.from(content), executable });
+const file = (path: string, content = "x", executable = false): CommitFile => ({
+  path,
+  content: Buffer.from(content),
+  executable,
+});
 
 test("readArchive, on what createArchive wrote, gives the same files", async () => {
   const files = [
@@ -51,7 +55,14 @@ test("readArchive, on what GNU tar wrote, reads it, its folders and ./ aside", a
     const bytes = execFileSync("tar", ["-C", dir, "-cf", "-", "."]);
     const archive = await readArchive(inPieces(bytes));
     if (archive.kind !== "files") throw new Error(archive.kind);
-    expect(archive.files.map((entry) => [entry.path, entry.executable]).sort()).toEqual([["main.py", true], [long, false]]);
+    expect(
+      archive.files
+        .map((entry) => [entry.path, entry.executable])
+        .sort(([one], [other]) => String(one).localeCompare(String(other))),
+    ).toEqual([
+      ["main.py", true],
+      [long, false],
+    ]);
     symlinkSync("/etc/passwd", join(dir, "passwd"));
     const linked = await readArchive(inPieces(execFileSync("tar", ["-C", dir, "-cf", "-", "."])));
     expect(linked).toEqual({ kind: "problems", problems: [expect.objectContaining({ file: "passwd" })] });
@@ -95,7 +106,7 @@ test("readArchive, on hostile entries, names every one and keeps none", async ()
 test("readArchive, on a name of bytes that are not UTF-8, refuses it", async () => {
   const bytes = await anArchive({ name: "aXb.py", text: "x" });
   bytes[1] = 0xff;
-  bytes.write(`${(sumOf(bytes)).toString(8).padStart(6, "0")}\0 `, 148, "latin1");
+  bytes.write(`${sumOf(bytes).toString(8).padStart(6, "0")}\0 `, 148, "latin1");
   expect(await readArchive(inPieces(bytes))).toEqual({
     kind: "problems",
     problems: [expect.objectContaining({ message: expect.stringContaining("not valid UTF-8") })],
@@ -121,7 +132,10 @@ test("readArchive, on a header that claims 1 TB, refuses before the content come
       yield Buffer.alloc(65_536);
     }
   }
-  expect(await readArchive(endless())).toEqual({ kind: "too_large", message: expect.stringContaining("20,000,000 bytes") });
+  expect(await readArchive(endless())).toEqual({
+    kind: "too_large",
+    message: expect.stringContaining("20,000,000 bytes"),
+  });
   expect(pulled).toBeLessThan(3);
 });
 
@@ -134,7 +148,10 @@ test("readArchive, on many files that are too much together, stops there", async
 test("readArchive, on one file too many, stops there", async () => {
   const many = Array.from({ length: FILES_MAX + 1 }, (_, index) => file(`f${index}`, ""));
   expect((await readArchive(createArchive(many.slice(1)))).kind).toBe("files");
-  expect(await readArchive(createArchive(many))).toEqual({ kind: "too_large", message: expect.stringContaining("more than 1,000 files") });
+  expect(await readArchive(createArchive(many))).toEqual({
+    kind: "too_large",
+    message: expect.stringContaining("more than 1,000 files"),
+  });
 });
 
 test("readArchive, on endless headers without content, ends", async () => {
@@ -157,7 +174,10 @@ test.each([
   ["text", Buffer.from("this is not a tar archive at all".repeat(40))],
   ["a gzip", Buffer.concat([Buffer.from([0x1f, 0x8b, 8, 0]), Buffer.alloc(2000, 7)])],
 ])("readArchive, on %s, says it is no tar", async (_what, bytes) => {
-  expect(await readArchive(inPieces(bytes))).toEqual({ kind: "malformed", message: expect.stringContaining("not a whole tar") });
+  expect(await readArchive(inPieces(bytes))).toEqual({
+    kind: "malformed",
+    message: expect.stringContaining("not a whole tar"),
+  });
 });
 
 test("readArchive, on an archive that was cut off, says so", async () => {

@@ -2,7 +2,11 @@ import { expect, test } from "@jest/globals";
 import { findFileDifferences, findInputDifferences } from "../../src/publish/difference.ts";
 import type { CommitFile } from "../../src/publish/git-objects.ts";
 
-const file = (path: string, content: string, executable = false): CommitFile => ({ path, content: Buffer.from(content), executable });
+const file = (path: string, content: string, executable = false): CommitFile => ({
+  path,
+  content: Buffer.from(content),
+  executable,
+});
 
 test("findFileDifferences, on added, changed, removed and equal files, counts lines of each", () => {
   const before = [file("gone.py", "a\nb\n"), file("same.py", "x"), file("main.py", "one\ntwo\nthree\nfour\n")];
@@ -21,7 +25,10 @@ test("findFileDifferences, when lines change places, counts what left its order"
 });
 
 test("findFileDifferences, on binary files and modes, says changed without made-up lines", () => {
-  const differences = findFileDifferences([file("a.bin", "\0a"), file("run", "x")], [file("a.bin", "\0b"), file("run", "x", true)]);
+  const differences = findFileDifferences(
+    [file("a.bin", "\0a"), file("run", "x")],
+    [file("a.bin", "\0b"), file("run", "x", true)],
+  );
   expect(differences).toEqual([
     { path: "a.bin", change: "changed", linesAdded: null, linesRemoved: null },
     { path: "run", change: "changed", linesAdded: 0, linesRemoved: 0 },
@@ -32,7 +39,10 @@ test("findFileDifferences, on very long files, answers within a second", () => {
   const before = Array.from({ length: 100_000 }, (_, line) => `a${line}`).join("\n");
   const after = Array.from({ length: 100_000 }, (_, line) => `b${line}`).join("\n");
   const started = Date.now();
-  expect(findFileDifferences([file("a", before)], [file("a", after)])[0]).toMatchObject({ linesAdded: 100_000, linesRemoved: 100_000 });
+  expect(findFileDifferences([file("a", before)], [file("a", after)])[0]).toMatchObject({
+    linesAdded: 100_000,
+    linesRemoved: 100_000,
+  });
   expect(Date.now() - started).toBeLessThan(1_000);
 });
 

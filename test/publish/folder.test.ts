@@ -54,12 +54,20 @@ test.each([
   expect(findPathProblem(path)).toContain(words);
 });
 
-test.each(["main.py", "a/b/c.txt", ".gitignore", ".github/x.yml", "git", "ünï ☕.py", "a b", "-rf", "...", "n".repeat(255)])(
-  "findPathProblem, on the good path %j, says nothing",
-  (path) => {
-    expect(findPathProblem(path)).toBeUndefined();
-  },
-);
+test.each([
+  "main.py",
+  "a/b/c.txt",
+  ".gitignore",
+  ".github/x.yml",
+  "git",
+  "ünï ☕.py",
+  "a b",
+  "-rf",
+  "...",
+  "n".repeat(255),
+])("findPathProblem, on the good path %j, says nothing", (path) => {
+  expect(findPathProblem(path)).toBeUndefined();
+});
 
 test("checkFolder, on several bad files, names every one", () => {
   const { problems } = checkFolder([file("../a"), file("b"), file("b"), file("c"), file("c/d/e"), file(".git/x")]);
@@ -73,7 +81,9 @@ test("checkFolder, at its limits of number and size, accepts; one beyond, refuse
   expect(checkFolder([MANIFEST, ...many, file("more")]).problems[0]?.message).toContain("1001 files");
   const rest = FOLDER_BYTES_MAX - MANIFEST.content.length;
   expect(checkFolder([MANIFEST, file("big", Buffer.alloc(rest))]).problems).toEqual([]);
-  expect(checkFolder([MANIFEST, file("big", Buffer.alloc(rest + 1))]).problems[0]?.message).toContain("20,000,001 bytes");
+  expect(checkFolder([MANIFEST, file("big", Buffer.alloc(rest + 1))]).problems[0]?.message).toContain(
+    "20,000,001 bytes",
+  );
 });
 
 test("checkFolder, on names that differ only in case, warns and does not refuse", () => {
@@ -98,7 +108,12 @@ test("readLocalFolder, on a folder with caches and environments, leaves them out
     ".hidden": "kept",
   });
   const folder = await readLocalFolder(dir);
-  expect(folder.ok && folder.files.map((entry) => entry.path)).toEqual([".hidden", "config.yaml", "main.py", "pkg/__init__.py"]);
+  expect(folder.ok && folder.files.map((entry) => entry.path)).toEqual([
+    ".hidden",
+    "config.yaml",
+    "main.py",
+    "pkg/__init__.py",
+  ]);
 });
 
 test("readLocalFolder, on links and pipes, refuses and names each", async () => {
@@ -110,7 +125,9 @@ test("readLocalFolder, on links and pipes, refuses and names each", async () => 
   execFileSync("mkfifo", [join(dir, "pipe")]);
   const folder = await readLocalFolder(dir);
   if (folder.ok) throw new Error("accepted");
-  expect(folder.problems.map(({ file: path, message }) => [path, /symbolic link|not a regular file/.exec(message)?.[0]])).toEqual([
+  expect(
+    folder.problems.map(({ file: path, message }) => [path, /symbolic link|not a regular file/.exec(message)?.[0]]),
+  ).toEqual([
     ["inside", "symbolic link"],
     ["passwd", "symbolic link"],
     ["pipe", "not a regular file"],
@@ -123,20 +140,28 @@ test("readLocalFolder, on a file of 10 GB, refuses without reading it", async ()
   truncateSync(join(dir, "huge.bin"), 10_000_000_000);
   const folder = await readLocalFolder(dir);
   if (folder.ok) throw new Error("accepted");
-  expect(folder.problems).toEqual([expect.objectContaining({ file: ".", message: expect.stringContaining("reached at huge.bin") })]);
+  expect(folder.problems).toEqual([
+    expect.objectContaining({ file: ".", message: expect.stringContaining("reached at huge.bin") }),
+  ]);
 });
 
 test("readLocalFolder, on too many files, refuses", async () => {
   const dir = aFolder(Object.fromEntries(Array.from({ length: FILES_MAX + 1 }, (_, index) => [`f${index}`, ""])));
   const folder = await readLocalFolder(dir);
-  expect(folder).toEqual({ ok: false, problems: [expect.objectContaining({ message: expect.stringContaining("more than 1,000 files") })] });
+  expect(folder).toEqual({
+    ok: false,
+    problems: [expect.objectContaining({ message: expect.stringContaining("more than 1,000 files") })],
+  });
 });
 
 test("readLocalFolder, on the owner's execute bit, keeps it", async () => {
   const dir = aFolder({ "run.sh": "", "plain.sh": "" });
   execFileSync("chmod", ["0744", join(dir, "run.sh")]);
   const folder = await readLocalFolder(dir);
-  expect(folder.ok && folder.files.map(({ path, executable }) => [path, executable])).toEqual([["plain.sh", false], ["run.sh", true]]);
+  expect(folder.ok && folder.files.map(({ path, executable }) => [path, executable])).toEqual([
+    ["plain.sh", false],
+    ["run.sh", true],
+  ]);
 });
 
 test("readLocalFolder, on a path that is a file, says so", async () => {

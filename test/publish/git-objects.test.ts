@@ -5,7 +5,13 @@ import { dirname, join } from "node:path";
 import { deflateSync } from "node:zlib";
 import { afterAll, expect, test } from "@jest/globals";
 import type { GitObject } from "../../db/commits.ts";
-import { type CommitFile, createCommit, createGitObject, createTree, parseTree } from "../../src/publish/git-objects.ts";
+import {
+  type CommitFile,
+  createCommit,
+  createGitObject,
+  createTree,
+  parseTree,
+} from "../../src/publish/git-objects.ts";
 
 const dirs: string[] = [];
 afterAll(() => {
@@ -36,7 +42,10 @@ function aRepository(): { dir: string; git: (args: string[], input?: Buffer | st
 function writeLoose(dir: string, object: GitObject): void {
   const path = join(dir, ".git/objects", object.id.slice(0, 2), object.id.slice(2));
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, deflateSync(Buffer.concat([Buffer.from(`${object.kind} ${object.content.length}\0`), object.content])));
+  writeFileSync(
+    path,
+    deflateSync(Buffer.concat([Buffer.from(`${object.kind} ${object.content.length}\0`), object.content])),
+  );
 }
 
 const file = (path: string, content: string | Buffer, executable = false): CommitFile => ({
@@ -64,7 +73,12 @@ const AWKWARD: CommitFile[] = [
 
 test("createGitObject, on blobs of several kinds, gives the id of git hash-object", () => {
   const { git } = aRepository();
-  for (const content of [Buffer.alloc(0), Buffer.from("hello\n"), Buffer.from([0, 1, 2, 255]), Buffer.alloc(100_000, 65)]) {
+  for (const content of [
+    Buffer.alloc(0),
+    Buffer.from("hello\n"),
+    Buffer.from([0, 1, 2, 255]),
+    Buffer.alloc(100_000, 65),
+  ]) {
     expect(createGitObject("blob", content).id).toBe(git(["hash-object", "--stdin"], content));
   }
 });
@@ -106,8 +120,17 @@ test("objects of a commit, written into a repository, pass git fsck --strict and
   for (const object of [...objects, commit]) writeLoose(dir, object);
   git(["update-ref", "refs/heads/main", commit.id]);
   expect(git(["fsck", "--strict", "--full"])).toBe("");
-  const listed = git(["-c", "core.quotePath=false", "ls-tree", "-r", "--format=%(objectmode) %(path)", commit.id]).split("\n");
-  expect(listed.sort()).toEqual(AWKWARD.map(({ path, executable }) => `${executable ? "100755" : "100644"} ${path}`).sort());
+  const listed = git([
+    "-c",
+    "core.quotePath=false",
+    "ls-tree",
+    "-r",
+    "--format=%(objectmode) %(path)",
+    commit.id,
+  ]).split("\n");
+  expect(listed.sort()).toEqual(
+    AWKWARD.map(({ path, executable }) => `${executable ? "100755" : "100644"} ${path}`).sort(),
+  );
 });
 
 test("createTree, when the same content is there twice, has its object once", () => {

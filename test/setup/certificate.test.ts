@@ -23,14 +23,22 @@ async function serve({ certPem, keyPem }: Certificate): Promise<number> {
 
 test("ensureCertificate, at the first start, makes a P-256 certificate for this machine's names, its key for us alone", async () => {
   const dir = aFolder();
-  const made = await ensureCertificate({ dir, hostNames: ["Build-7.example.com", "192.168.7.9", "0.0.0.0", "not_a_host"], now });
+  const made = await ensureCertificate({
+    dir,
+    hostNames: ["Build-7.example.com", "192.168.7.9", "0.0.0.0", "not_a_host"],
+    now,
+  });
   const certificate = new X509Certificate(made.certPem);
   for (const name of ["localhost", "build-7.example.com"]) expect(certificate.checkHost(name)).toBe(name);
   for (const address of ["127.0.0.1", "::1", "192.168.7.9"]) expect(certificate.checkIP(address)).toBe(address);
   expect(certificate.checkHost("not_a_host")).toBeUndefined();
   expect(certificate.publicKey.asymmetricKeyDetails).toEqual({ namedCurve: "prime256v1" });
   expect(certificate.ca).toBe(false);
-  expect(made).toMatchObject({ caFile: join(dir, "ca.pem"), fingerprint: certificate.fingerprint256, selfSigned: true });
+  expect(made).toMatchObject({
+    caFile: join(dir, "ca.pem"),
+    fingerprint: certificate.fingerprint256,
+    selfSigned: true,
+  });
   expect(statSync(join(dir, "key.pem")).mode & 0o777).toBe(0o600);
   expect(readFileSync(made.caFile, "utf8")).toBe(made.certPem);
 });
@@ -38,9 +46,20 @@ test("ensureCertificate, at the first start, makes a P-256 certificate for this 
 test("ensureCertificate, trusted by its file, satisfies curl and Node by every name", async () => {
   const made = await ensureCertificate({ dir: aFolder(), hostNames: [], now });
   const port = await serve(made);
-  const curl = await promisify(execFile)("curl", ["--silent", "--show-error", "--noproxy", "*", "--cacert", made.caFile, `https://localhost:${port}/`, `https://127.0.0.1:${port}/`]);
+  const curl = await promisify(execFile)("curl", [
+    "--silent",
+    "--show-error",
+    "--noproxy",
+    "*",
+    "--cacert",
+    made.caFile,
+    `https://localhost:${port}/`,
+    `https://127.0.0.1:${port}/`,
+  ]);
   expect(curl.stdout).toBe("hellohello");
-  await expect(promisify(execFile)("curl", ["--silent", "--noproxy", "*", `https://localhost:${port}/`])).rejects.toMatchObject({ code: 60 });
+  await expect(
+    promisify(execFile)("curl", ["--silent", "--noproxy", "*", `https://localhost:${port}/`]),
+  ).rejects.toMatchObject({ code: 60 });
 
   const request = get({ host: "localhost", port, ca: readFileSync(made.caFile), agent: false });
   const [response] = await once(request, "response");
@@ -53,8 +72,12 @@ test("ensureCertificate, at later starts, keeps the certificate until 30 days be
   const first = await ensureCertificate({ dir, hostNames: ["a.example"], now });
   const end = Date.parse(new X509Certificate(first.certPem).validTo);
   expect(end - Date.now()).toBeLessThan(398 * DAY_MS);
-  expect((await ensureCertificate({ dir, hostNames: ["a.example"], now: () => end - 31 * DAY_MS })).fingerprint).toBe(first.fingerprint);
-  expect((await ensureCertificate({ dir, hostNames: ["a.example"], now: () => end - 29 * DAY_MS })).fingerprint).not.toBe(first.fingerprint);
+  expect((await ensureCertificate({ dir, hostNames: ["a.example"], now: () => end - 31 * DAY_MS })).fingerprint).toBe(
+    first.fingerprint,
+  );
+  expect(
+    (await ensureCertificate({ dir, hostNames: ["a.example"], now: () => end - 29 * DAY_MS })).fingerprint,
+  ).not.toBe(first.fingerprint);
 });
 
 test("ensureCertificate, when a name is new, makes another; when one is no longer asked for, keeps it", async () => {
@@ -82,10 +105,18 @@ test("readGivenCertificate, given a pair, uses it; given half of one, another's 
   const [certFile, keyFile, foreignKey] = [join(folder, "ca.pem"), join(folder, "key.pem"), join(other, "key.pem")];
   expect(await readGivenCertificate({ certFile: undefined, keyFile: undefined, now })).toBeUndefined();
   expect(await readGivenCertificate({ certFile, keyFile, now })).toMatchObject({ caFile: certFile, selfSigned: true });
-  await expect(readGivenCertificate({ certFile, keyFile: undefined, now })).rejects.toThrow("TREADLE_TLS_CERT is set alone");
-  await expect(readGivenCertificate({ certFile, keyFile: foreignKey, now })).rejects.toThrow(`The key ${foreignKey} (TREADLE_TLS_KEY) does not belong`);
+  await expect(readGivenCertificate({ certFile, keyFile: undefined, now })).rejects.toThrow(
+    "TREADLE_TLS_CERT is set alone",
+  );
+  await expect(readGivenCertificate({ certFile, keyFile: foreignKey, now })).rejects.toThrow(
+    `The key ${foreignKey} (TREADLE_TLS_KEY) does not belong`,
+  );
   await expect(readGivenCertificate({ certFile, keyFile: certFile, now })).rejects.toThrow("TREADLE_TLS_KEY names");
-  await expect(readGivenCertificate({ certFile: "/nowhere.pem", keyFile, now })).rejects.toThrow("TREADLE_TLS_CERT names /nowhere.pem, which cannot be read (ENOENT)");
+  await expect(readGivenCertificate({ certFile: "/nowhere.pem", keyFile, now })).rejects.toThrow(
+    "TREADLE_TLS_CERT names /nowhere.pem, which cannot be read (ENOENT)",
+  );
   chmodSync(certFile, 0o600);
-  await expect(readGivenCertificate({ certFile, keyFile, now: () => Date.now() + 500 * DAY_MS })).rejects.toThrow("Put a current one there");
+  await expect(readGivenCertificate({ certFile, keyFile, now: () => Date.now() + 500 * DAY_MS })).rejects.toThrow(
+    "Put a current one there",
+  );
 });

@@ -1,5 +1,5 @@
-import { createRequire } from "node:module";
 import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { expect, test } from "@jest/globals";
 import { aCheckout, aLock, finish } from "./fake-checkout.ts";
@@ -13,7 +13,9 @@ test("prepareCheckout, on a fresh clone, installs, builds, copies what is no Typ
   const { code, stdout } = await checkout.prepare();
   expect(code).toBe(0);
   expect(checkout.calls()).toEqual([INSTALL, "tsc"]);
-  expect(stdout).toMatch(/Installing packages with npm ci \(usually 20 to 60 s\) …\n.*done in \d+ s\.\nBuilding \(usually/);
+  expect(stdout).toMatch(
+    /Installing packages with npm ci \(usually 20 to 60 s\) …\n.*done in \d+ s\.\nBuilding \(usually/,
+  );
   expect(checkout.read("dist/src/start.js")).toContain("started = 1");
   expect(checkout.read("dist/db/migrations/0001.sql")).toBe("select 1;\n");
   expect(drafts(checkout.path)).toEqual([]);
@@ -60,7 +62,9 @@ test("prepareCheckout, when somebody installed the packages with npm, does not i
   expect(checkout.calls()).toEqual(["tsc"]);
 
   const other = aCheckout();
-  other.write("node_modules/.package-lock.json", { packages: { "node_modules/pg": { version: "7.9.9" }, "node_modules/typescript": { version: "7.0.2" } } });
+  other.write("node_modules/.package-lock.json", {
+    packages: { "node_modules/pg": { version: "7.9.9" }, "node_modules/typescript": { version: "7.0.2" } },
+  });
   await other.prepare();
   expect(other.calls()[0]).toBe(INSTALL);
 });
@@ -112,7 +116,9 @@ test("prepareCheckout, started twice at once, lets one work and the other wait f
   const both = await Promise.all([checkout.prepare(), checkout.prepare()]);
   expect(both.map((one) => one.code)).toEqual([0, 0]);
   expect(checkout.calls()).toEqual([INSTALL, "tsc"]);
-  expect(both.map((one) => one.stdout).join()).toMatch(/Another start \(process \d+\) is setting up this checkout; waiting/);
+  expect(both.map((one) => one.stdout).join()).toMatch(
+    /Another start \(process \d+\) is setting up this checkout; waiting/,
+  );
   expect(readdirSync(join(checkout.path, ".setup"))).toEqual([".gitignore"]);
 });
 
@@ -147,7 +153,10 @@ test("prepareCheckout, in a checkout that this user cannot write, uses the build
   await checkout.prepare();
   expect(await checkout.prepare({ uid })).toEqual({ code: 0, stdout: "", stderr: "" });
   checkout.write("src/start.ts", "export const started = 2;\n");
-  expect(await checkout.prepare({ uid })).toMatchObject({ code: 0, stdout: expect.stringContaining("using the build that is there") });
+  expect(await checkout.prepare({ uid })).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("using the build that is there"),
+  });
 });
 
 test("treadle, typed anywhere in the checkout, hands words, exit code and the checkout's data folder to the command line", async () => {
@@ -164,13 +173,20 @@ test("treadle, typed anywhere in the checkout, hands words, exit code and the ch
   const options = { cwd: folder, env: { TREADLE_DATA_DIR: "" } };
   const done = await finish([join(checkout.path, "bin/treadle"), "workflows", "list", "--json"], options);
   expect(done.stderr).toBe("");
-  expect(JSON.parse(done.stdout)).toEqual({ argv: ["workflows", "list", "--json"], data: join(checkout.path, ".treadle"), parts: ["start", "checkMachine"] });
+  expect(JSON.parse(done.stdout)).toEqual({
+    argv: ["workflows", "list", "--json"],
+    data: join(checkout.path, ".treadle"),
+    parts: ["start", "checkMachine"],
+  });
   expect((await finish([join(checkout.path, "bin/treadle"), "bogus"], options)).code).toBe(2);
 });
 
 test("explainOldNode, for a Node.js before 20.19, says what is needed, and is content from there on", () => {
-  const { explainOldNode } = createRequire(import.meta.url)("../../bin/node-version.cjs") as { explainOldNode(version: string): string | undefined };
-  for (const old of ["18.20.4", "20.18.3", "16.0.0"]) expect(explainOldNode(old)).toContain(`Treadle needs Node.js 20.19 or later, and this is ${old}`);
+  const { explainOldNode } = createRequire(import.meta.url)("../../bin/node-version.cjs") as {
+    explainOldNode(version: string): string | undefined;
+  };
+  for (const old of ["18.20.4", "20.18.3", "16.0.0"])
+    expect(explainOldNode(old)).toContain(`Treadle needs Node.js 20.19 or later, and this is ${old}`);
   for (const good of ["20.19.0", "20.20.2", "22.0.0", "100.1.0"]) expect(explainOldNode(good)).toBeUndefined();
 });
 
@@ -182,7 +198,10 @@ async function aTestedCheckout(figures: Record<string, object>) {
   checkout.write("jest.config.js", `export const TIERS = ${JSON.stringify(Object.keys(figures))};`);
   writeFileSync(join(checkout.path, "dist/package.json"), '{"type":"module"}');
   mkdirSync(join(checkout.path, "dist/src/setup"));
-  writeFileSync(join(checkout.path, "dist/src/setup/test-machine.js"), "export const prepareTestMachine = async () => ['no Temporal here'];");
+  writeFileSync(
+    join(checkout.path, "dist/src/setup/test-machine.js"),
+    "export const prepareTestMachine = async () => ['no Temporal here'];",
+  );
   checkout.write("node_modules/jest/package.json", {});
   checkout.write(
     "node_modules/jest/bin/jest.js",
@@ -193,7 +212,8 @@ async function aTestedCheckout(figures: Record<string, object>) {
      if (figures.none) process.exit(1);
      fs.writeFileSync(of("--outputFile"), JSON.stringify({ numPassedTests: 0, numFailedTests: 0, numPendingTests: 0, numTodoTests: 0, numRuntimeErrorTestSuites: 0, ...figures }));`,
   );
-  const npmTest = (...args: string[]) => finish([join(checkout.path, "bin/run-tests.mjs"), ...args], { cwd: checkout.path });
+  const npmTest = (...args: string[]) =>
+    finish([join(checkout.path, "bin/run-tests.mjs"), ...args], { cwd: checkout.path });
   return { checkout, npmTest };
 }
 
@@ -218,10 +238,23 @@ test.each([
 });
 
 test("npm test, given tiers and options of jest, runs only those tiers and hands the options on", async () => {
-  const { checkout, npmTest } = await aTestedCheckout({ domain: { numPassedTests: 1, numPendingTests: 9 }, db: {}, http: {} });
+  const { checkout, npmTest } = await aTestedCheckout({
+    domain: { numPassedTests: 1, numPendingTests: 9 },
+    db: {},
+    http: {},
+  });
   expect((await npmTest("domain", "http", "-t", "cron")).code).toBe(0);
   const calls = checkout.calls().filter((call) => call.startsWith("jest"));
-  expect(calls).toEqual(["jest --selectProjects domain --json --outputFile -t cron", "jest --selectProjects http --json --outputFile -t cron"]);
-  expect(await npmTest("domian")).toMatchObject({ code: 2, stderr: expect.stringContaining("There is no tier domian. Tiers: domain, db, http.") });
-  expect(await npmTest("db", "-t", "nothing")).toMatchObject({ code: 1, stdout: expect.stringContaining("No test matched.") });
+  expect(calls).toEqual([
+    "jest --selectProjects domain --json --outputFile -t cron",
+    "jest --selectProjects http --json --outputFile -t cron",
+  ]);
+  expect(await npmTest("domian")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("There is no tier domian. Tiers: domain, db, http."),
+  });
+  expect(await npmTest("db", "-t", "nothing")).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining("No test matched."),
+  });
 });

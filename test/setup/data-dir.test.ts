@@ -1,4 +1,16 @@
-import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "@jest/globals";
 import { DATA_VERSION, type DataDirOptions, prepareDataDir } from "../../src/setup/data-dir.ts";
@@ -10,7 +22,14 @@ const US = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
 const reports: string[] = [];
 
 function prepare(wanted: string, options: Partial<DataDirOptions> = {}): Promise<string> {
-  return prepareDataDir({ wanted, traveller: RUN_AS, owner: US, report: (line) => reports.push(line), outsideFolder: join(aFolder(), "outside"), ...options });
+  return prepareDataDir({
+    wanted,
+    traveller: RUN_AS,
+    owner: US,
+    report: (line) => reports.push(line),
+    outsideFolder: join(aFolder(), "outside"),
+    ...options,
+  });
 }
 
 const mode = (path: string) => statSync(path).mode & 0o7777;
@@ -109,17 +128,22 @@ test("prepareDataDir, on data of another user, says whose they are", async () =>
   if (!IS_ROOT) return expect(RUN_AS).toBeUndefined();
   const dir = await aDataDir();
   chownSync(dir, 54321, 54321);
-  await expect(prepare(dir)).rejects.toThrow(`The data in ${dir} belong to user 54321, and Treadle was started by user 0`);
+  await expect(prepare(dir)).rejects.toThrow(
+    `The data in ${dir} belong to user 54321, and Treadle was started by user 0`,
+  );
 });
 
 test("prepareDataDir, with less than 200 MB free, refuses with both figures", async () => {
   const wanted = join(aFolder(), "data");
-  await expect(prepare(wanted, { freeBytes: async () => 150 * 1024 * 1024 })).rejects.toThrow("has 150 MB left; Treadle starts with 200 MB or more");
+  await expect(prepare(wanted, { freeBytes: async () => 150 * 1024 * 1024 })).rejects.toThrow(
+    "has 150 MB left; Treadle starts with 200 MB or more",
+  );
 });
 
 test("prepareDataDir, when writing meets a full disk, says so", async () => {
   const wanted = join(aFolder(), "data");
-  const freeBytes = async () => Promise.reject(Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" }));
+  const freeBytes = async () =>
+    Promise.reject(Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" }));
   await expect(prepare(wanted, { freeBytes })).rejects.toThrow(`The disk that holds ${wanted} is full`);
 });
 
@@ -133,8 +157,10 @@ test("layOutDataDir, for root with an unprivileged user, closes secrets and file
   const open = ["spool", "commits", "environments", "runtime", "tls"];
   for (const name of ["keys", "storage", "logs"]) expect(mode(join(dir, name))).toBe(0o700);
   if (!IS_ROOT) return;
-  for (const name of open) expect({ name, open: await canReach(join(dir, name), "x", RUN_AS) }).toEqual({ name, open: true });
-  for (const name of ["keys", "storage", "logs"]) expect({ name, open: await canReach(join(dir, name), "x", RUN_AS) }).toEqual({ name, open: false });
+  for (const name of open)
+    expect({ name, open: await canReach(join(dir, name), "x", RUN_AS) }).toEqual({ name, open: true });
+  for (const name of ["keys", "storage", "logs"])
+    expect({ name, open: await canReach(join(dir, name), "x", RUN_AS) }).toEqual({ name, open: false });
   expect(await canReach(dir, "r", RUN_AS)).toBe(false);
 });
 
@@ -149,7 +175,9 @@ test("layOutDataDir, when the service becomes another user than last time, hands
   writeFileSync(join(dir, "postgres/treadle.lock"), "");
   writeFileSync(join(dir, "host-id"), "x");
   const owners = () =>
-    ["keys/old/master", "keys/link", "postgres", "postgres/data", "postgres/treadle.lock", "host-id"].map((path) => lstatSync(join(dir, path)).uid);
+    ["keys/old/master", "keys/link", "postgres", "postgres/data", "postgres/treadle.lock", "host-id"].map(
+      (path) => lstatSync(join(dir, path)).uid,
+    );
   const { uid } = RUN_AS;
 
   await layOutDataDir(dir, RUN_AS);

@@ -73,7 +73,8 @@ export function aCheckout(): FakeCheckout {
     run,
     calls: () => (existsSync(join(path, "calls")) ? readFileSync(join(path, "calls"), "utf8").trim().split("\n") : []),
     read: (name) => readFileSync(join(path, name), "utf8"),
-    prepare: ({ development = false, uid } = {}) => run(prepareCode(path, development), uid === undefined ? {} : { uid }),
+    prepare: ({ development = false, uid } = {}) =>
+      run(prepareCode(path, development), uid === undefined ? {} : { uid }),
   };
 }
 
@@ -87,11 +88,19 @@ function prepareCode(path: string, development: boolean): string {
 }
 
 /** Runs `node` with these arguments to its end. */
-export function finish(args: readonly string[], options: { cwd: string; npm?: string; uid?: number | undefined; env?: Record<string, string> }): Promise<Finished> {
+export function finish(
+  args: readonly string[],
+  options: { cwd: string; npm?: string; uid?: number | undefined; env?: Record<string, string> },
+): Promise<Finished> {
   const { uid, cwd } = options;
   const env = { ...process.env, NODE_OPTIONS: "", npm_execpath: options.npm, ...options.env };
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"], ...(uid === undefined ? {} : { uid }) });
+    const child = spawn(process.execPath, args, {
+      cwd,
+      env,
+      stdio: ["ignore", "pipe", "pipe"],
+      ...(uid === undefined ? {} : { uid }),
+    });
     const said = { stdout: "", stderr: "" };
     for (const name of ["stdout", "stderr"] as const) child[name].on("data", (chunk) => (said[name] += String(chunk)));
     child.on("close", (code) => resolve({ code, ...said }));

@@ -15,7 +15,9 @@ async function anotherService(dataDir: string) {
     console.log("claimed");
     setInterval(() => {}, 1000);
   `;
-  const child = spawn(process.execPath, [...NODE_ARGUMENTS, "--input-type=module", "-e", program], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [...NODE_ARGUMENTS, "--input-type=module", "-e", program], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   afterwards(() => child.kill("SIGKILL"));
   await once(createInterface({ input: child.stdout }), "line");
   return child;
@@ -24,7 +26,9 @@ async function anotherService(dataDir: string) {
 test("claimInstance, while another process has the data folder, names its pid and address; after its SIGKILL succeeds", async () => {
   const dataDir = aFolder();
   const other = await anotherService(dataDir);
-  await expect(claimInstance(dataDir)).rejects.toThrow(`Another Treadle (process ${other.pid}) is running on the data folder ${dataDir}`);
+  await expect(claimInstance(dataDir)).rejects.toThrow(
+    `Another Treadle (process ${other.pid}) is running on the data folder ${dataDir}`,
+  );
   writeFileSync(join(dataDir, "ready.json"), JSON.stringify({ pid: other.pid, url: "https://localhost:8443" }));
   await expect(claimInstance(dataDir)).rejects.toThrow(`(process ${other.pid}, https://localhost:8443)`);
 

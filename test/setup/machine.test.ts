@@ -1,5 +1,16 @@
 import { execFile } from "node:child_process";
-import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readdirSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -10,7 +21,15 @@ import { inspectMachine } from "../../src/setup/inspection.ts";
 import { runCommand } from "../../src/setup/servers/command.ts";
 import { canReach } from "../../src/setup/servers/reachability.ts";
 import { findServiceUser } from "../../src/setup/user.ts";
-import { aFolder, afterwards, aProgram, aTemporalProgram, IS_ROOT, NODE_ARGUMENTS, RUN_AS } from "./servers/surroundings.ts";
+import {
+  aFolder,
+  afterwards,
+  aProgram,
+  aTemporalProgram,
+  IS_ROOT,
+  NODE_ARGUMENTS,
+  RUN_AS,
+} from "./servers/surroundings.ts";
 
 const PROGRAM = fileURLToPath(new URL("prepare-here.ts", import.meta.url));
 
@@ -34,19 +53,37 @@ interface Prepared {
 /** A built checkout as far as the preparation looks at it, and the tools it would otherwise fetch. */
 function aCheckout() {
   const path = aFolder();
-  for (const file of ["package.json", "dist/src/start.js", "dist/runner/main.py", "node_modules/pg/package.json", "examples/x"]) {
+  for (const file of [
+    "package.json",
+    "dist/src/start.js",
+    "dist/runner/main.py",
+    "node_modules/pg/package.json",
+    "examples/x",
+  ]) {
     mkdirSync(dirname(join(path, file)), { recursive: true });
     writeFileSync(join(path, file), "");
   }
   const tools = aFolder();
   aProgram(join(tools, "uv"), "echo uv 0.9.9");
   const temporal = aTemporalProgram(join(tools, "temporal"), "1.8.2", "1.31.2");
-  const env = { PATH: `${tools}:/usr/bin:/bin`, HOME: aFolder(), TREADLE_DATA_DIR: join(path, ".treadle"), TEMPORAL_CLI_PATH: temporal, TREADLE_INSTALL: "never" };
+  const env = {
+    PATH: `${tools}:/usr/bin:/bin`,
+    HOME: aFolder(),
+    TREADLE_DATA_DIR: join(path, ".treadle"),
+    TEMPORAL_CLI_PATH: temporal,
+    TREADLE_INSTALL: "never",
+  };
   return { path, env, tools };
 }
 
-async function prepare(how: { checkout: string; env: Record<string, string>; become?: { uid: number; gid: number } | undefined }): Promise<Prepared> {
-  const { stdout } = await promisify(execFile)(process.execPath, [...NODE_ARGUMENTS, PROGRAM, JSON.stringify(how)], { env: { ...process.env, NODE_OPTIONS: "" } });
+async function prepare(how: {
+  checkout: string;
+  env: Record<string, string>;
+  become?: { uid: number; gid: number } | undefined;
+}): Promise<Prepared> {
+  const { stdout } = await promisify(execFile)(process.execPath, [...NODE_ARGUMENTS, PROGRAM, JSON.stringify(how)], {
+    env: { ...process.env, NODE_OPTIONS: "" },
+  });
   return JSON.parse(stdout) as Prepared;
 }
 
@@ -56,9 +93,19 @@ test("prepareMachine, as root in a checkout that everybody may read, becomes the
   const machine = await prepare({ checkout: path, env });
   const user = await findServiceUser(runCommand);
   if (user === undefined || !(await canReach(process.execPath, "x", user))) return expect(machine.uid).toBe(0);
-  expect(machine).toMatchObject({ uid: user.uid, dataDir: join(path, ".treadle"), keyReadable: true, problems: [], uv: { path: join(tools, "uv") } });
+  expect(machine).toMatchObject({
+    uid: user.uid,
+    dataDir: join(path, ".treadle"),
+    keyReadable: true,
+    problems: [],
+    uv: { path: join(tools, "uv") },
+  });
   expect(machine.runAs).toBeUndefined();
-  expect(machine.env).toMatchObject({ TEMPORAL_CLI_PATH: join(tools, "temporal"), HOME: machine.paths.runtime, USER: user.name });
+  expect(machine.env).toMatchObject({
+    TEMPORAL_CLI_PATH: join(tools, "temporal"),
+    HOME: machine.paths.runtime,
+    USER: user.name,
+  });
   expect(statSync(machine.dataDir).mode & 0o777).toBe(0o700);
   for (const name of ["keys", "tls", "tls/key.pem", "storage", "runtime", "data-version"]) {
     expect({ name, uid: lstatSync(join(machine.dataDir, name)).uid }).toEqual({ name, uid: user.uid });
@@ -88,8 +135,10 @@ test("prepareMachine, as root in a checkout under a closed folder, stays root, k
   expect(machine).toMatchObject({ uid: 0, runAs: { uid: user?.uid, gid: user?.gid }, keyReadable: true });
   expect(machine.dataDir).toBe(realpathSync(join(path, ".treadle")));
   expect(machine.dataDir).toMatch(/^\/var\/lib\/treadle\/treadle-[0-9a-f]{8}$/);
-  for (const name of ["spool", "commits", "environments", "runtime"]) expect(await canReach(join(machine.dataDir, name), "x", user)).toBe(true);
-  for (const name of ["keys", "storage", "tls/key.pem"]) expect(await canReach(join(machine.dataDir, name), "r", user)).toBe(false);
+  for (const name of ["spool", "commits", "environments", "runtime"])
+    expect(await canReach(join(machine.dataDir, name), "x", user)).toBe(true);
+  for (const name of ["keys", "storage", "tls/key.pem"])
+    expect(await canReach(join(machine.dataDir, name), "r", user)).toBe(false);
   expect(await canReach(machine.python.path, "x", user)).toBe(true);
   expect(machine.reports.join("\n")).toContain("the service stays root; PostgreSQL, Temporal and every program run as");
 
@@ -100,7 +149,12 @@ test("prepareMachine, as an ordinary user, does everything as that user and asks
   const { path, env } = aCheckout();
   if (RUN_AS !== undefined) chownSync(path, RUN_AS.uid, RUN_AS.gid);
   const machine = await prepare({ checkout: path, env, become: RUN_AS });
-  expect(machine).toMatchObject({ uid: RUN_AS?.uid ?? process.getuid?.(), dataDir: join(path, ".treadle"), keyReadable: true, problems: [] });
+  expect(machine).toMatchObject({
+    uid: RUN_AS?.uid ?? process.getuid?.(),
+    dataDir: join(path, ".treadle"),
+    keyReadable: true,
+    problems: [],
+  });
   expect(machine.runAs).toBeUndefined();
   expect(statSync(machine.dataDir).mode & 0o777).toBe(0o700);
 });
@@ -108,7 +162,11 @@ test("prepareMachine, as an ordinary user, does everything as that user and asks
 test("prepareMachine, when the Python asked for does not do, says so and leaves the data folder to the next start", async () => {
   const { path, env } = aCheckout();
   if (RUN_AS !== undefined) chownSync(path, RUN_AS.uid, RUN_AS.gid);
-  const machine = await prepare({ checkout: path, env: { ...env, TREADLE_PYTHON: "/nowhere/python3" }, become: RUN_AS });
+  const machine = await prepare({
+    checkout: path,
+    env: { ...env, TREADLE_PYTHON: "/nowhere/python3" },
+    become: RUN_AS,
+  });
   expect(machine.refused).toContain("TREADLE_PYTHON is /nowhere/python3, but it cannot execute it");
   expect(readdirSync(join(path, ".treadle"))).not.toContain("instance.lock");
 });
@@ -124,7 +182,9 @@ test("inspectMachine, on this machine, finds Node.js, Python and a working sandb
   const env = { PATH: process.env.PATH };
   const dataDir = aFolder();
   const checks = await inspectMachine({ env, settings: loadSettings(env), dataDir });
-  expect(checks.map(({ name, ok }) => ({ name, ok }))).toEqual(["node", "python", "bubblewrap", "isolation", "data"].map((name) => ({ name, ok: true })));
+  expect(checks.map(({ name, ok }) => ({ name, ok }))).toEqual(
+    ["node", "python", "bubblewrap", "isolation", "data"].map((name) => ({ name, ok: true })),
+  );
   const wrong = { ...env, TREADLE_PYTHON: "/nowhere/python3", TREADLE_ISOLATION: "none" };
   const [, python] = await inspectMachine({ env: wrong, settings: loadSettings(wrong), dataDir });
   expect(python).toMatchObject({ ok: false, message: expect.stringContaining("TREADLE_PYTHON is /nowhere/python3") });

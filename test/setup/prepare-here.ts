@@ -20,10 +20,24 @@ if (become !== undefined) {
 }
 const reports: string[] = [];
 try {
-  const machine = await prepareMachine({ env, settings: loadSettings(env), checkout, report: (line) => reports.push(line) });
+  const machine = await prepareMachine({
+    env,
+    settings: loadSettings(env),
+    checkout,
+    report: (line) => reports.push(line),
+  });
   const { release: _release, packageSettings: _settings, certificate, ...rest } = machine;
   const keyReadable = readFileSync(join(machine.paths.tls, "key.pem"), "utf8") === certificate.keyPem;
-  console.log(JSON.stringify({ ...rest, caFile: certificate.caFile, keyReadable, reports, cgroups: findCgroupFolders(), uid: process.getuid?.() }));
+  console.log(
+    JSON.stringify({
+      ...rest,
+      caFile: certificate.caFile,
+      keyReadable,
+      reports,
+      cgroups: findCgroupFolders(),
+      uid: process.getuid?.(),
+    }),
+  );
   await machine.release();
 } catch (error) {
   console.log(JSON.stringify({ reports, refused: (error as Error).message }));

@@ -20,7 +20,8 @@ function aSystem(users: Record<string, number>, can: { useradd?: boolean; adduse
       if (!can[command]) return { code: 127 };
       users.treadle = 990;
     }
-    if (options.runAs !== undefined) return can.become === false ? { code: 126, stderr: ["Operation not permitted"] } : {};
+    if (options.runAs !== undefined)
+      return can.become === false ? { code: 126, stderr: ["Operation not permitted"] } : {};
     return {};
   });
 }
@@ -41,7 +42,9 @@ test("prepareServiceUser, when the user is missing, makes it without login and h
   reports.length = 0;
   const { run, calls } = aSystem({ nobody: 65534 }, { useradd: true });
   expect(await prepareServiceUser({ isRoot: true, report, run })).toMatchObject({ name: "treadle", uid: 990 });
-  expect(calls.find((call) => call.command === "useradd")?.args).toEqual(expect.arrayContaining(["--system", "--no-create-home", "/bin/false"]));
+  expect(calls.find((call) => call.command === "useradd")?.args).toEqual(
+    expect.arrayContaining(["--system", "--no-create-home", "/bin/false"]),
+  );
   expect(reports.join()).toContain("Made the system user treadle (uid 990)");
 });
 
@@ -59,18 +62,28 @@ test("prepareServiceUser, where no user can be made, falls back to nobody and sa
 
 test("prepareServiceUser, when treadle is root under another name, refuses", async () => {
   const { run } = aSystem({ treadle: 0 });
-  await expect(prepareServiceUser({ isRoot: true, report, run })).rejects.toThrow("The user treadle of this system is root");
+  await expect(prepareServiceUser({ isRoot: true, report, run })).rejects.toThrow(
+    "The user treadle of this system is root",
+  );
 });
 
 test("prepareServiceUser, when this root may not become anybody, says what to give it", async () => {
   const { run } = aSystem({ treadle: 990 }, { become: false });
-  await expect(prepareServiceUser({ isRoot: true, report, run })).rejects.toThrow(/cannot become treadle \(Operation not permitted\).*SETUID and SETGID/);
+  await expect(prepareServiceUser({ isRoot: true, report, run })).rejects.toThrow(
+    /cannot become treadle \(Operation not permitted\).*SETUID and SETGID/,
+  );
 });
 
 /** What `canServe` looks for, in a folder that everybody may enter. */
 function aCheckout(): string {
   const checkout = aFolder();
-  for (const path of ["package.json", "dist/src/start.js", "dist/runner/main.py", "node_modules/pg/package.json", "examples/x"]) {
+  for (const path of [
+    "package.json",
+    "dist/src/start.js",
+    "dist/runner/main.py",
+    "node_modules/pg/package.json",
+    "examples/x",
+  ]) {
     mkdirSync(dirname(join(checkout, path)), { recursive: true });
     writeFileSync(join(checkout, path), "");
   }
@@ -99,7 +112,7 @@ function anIdentity({ sticky = false } = {}): { identity: Identity; acts: string
   const acts: string[] = [];
   const ids = { uid: 0, gid: 0 };
   const identity = {
-    setgroups: (groups: readonly unknown[]) => void acts.push(`groups ${groups}`),
+    setgroups: (groups: readonly unknown[]) => void acts.push(`groups ${groups.join()}`),
     setgid: (gid: number) => {
       acts.push("gid");
       ids.gid = gid;
@@ -140,6 +153,13 @@ test("dropPrivileges, in a real process of root, leaves nothing of root", () => 
     console.log(JSON.stringify({ uid: process.getuid(), groups: process.getgroups(), shadow, caps: /CapEff:\\s*(\\w+)/.exec(readFileSync("/proc/self/status", "utf8"))?.[1] }));
   `;
   const loader = new URL("./servers/typescript-loader.mjs", import.meta.url).href;
-  const answer = execFileSync(process.execPath, ["--import", loader, "--input-type=module", "-e", program], { encoding: "utf8" });
-  expect(JSON.parse(answer)).toEqual({ uid: RUN_AS?.uid, groups: [RUN_AS?.gid], shadow: "closed", caps: "0000000000000000" });
+  const answer = execFileSync(process.execPath, ["--import", loader, "--input-type=module", "-e", program], {
+    encoding: "utf8",
+  });
+  expect(JSON.parse(answer)).toEqual({
+    uid: RUN_AS?.uid,
+    groups: [RUN_AS?.gid],
+    shadow: "closed",
+    caps: "0000000000000000",
+  });
 });

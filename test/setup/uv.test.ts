@@ -15,7 +15,15 @@ function places() {
 }
 
 function find(options: Partial<UvOptions> & { cacheDir: string; runtimeDir: string }) {
-  return findUv({ env: {}, pythonPath: "/nowhere/python", runAs: RUN_AS, report: (line) => reports.push(line), run: runCommand, now: Date.now, ...options });
+  return findUv({
+    env: {},
+    pythonPath: "/nowhere/python",
+    runAs: RUN_AS,
+    report: (line) => reports.push(line),
+    run: runCommand,
+    now: Date.now,
+    ...options,
+  });
 }
 
 /** A Python whose pip is of this version and "installs" a uv, or fails with these words; it writes down how it was called. */
@@ -24,7 +32,10 @@ function aPip(version: string, failure?: string) {
   const calls = join(folder, "calls");
   const install = `while [ "$1" != --target ]; do shift; done; mkdir -p "$2/bin"; printf '#!/bin/sh\\necho uv ${UV_VERSION}\\n' > "$2/bin/uv"; chmod +x "$2/bin/uv"`;
   const body = `case "$*" in *--version) echo "pip ${version} from /x (python 3.11)";; *) echo "$* index=$PIP_INDEX_URL" >> ${calls}; ${failure === undefined ? install : `echo '${failure}' >&2; exit 1`};; esac`;
-  return { python: aProgram(join(folder, "python3"), body), calls: () => (existsSync(calls) ? readFileSync(calls, "utf8").trim().split("\n") : []) };
+  return {
+    python: aProgram(join(folder, "python3"), body),
+    calls: () => (existsSync(calls) ? readFileSync(calls, "utf8").trim().split("\n") : []),
+  };
 }
 
 test("findUv, with one on the PATH that the unprivileged user can execute, takes it", async () => {
@@ -40,7 +51,9 @@ test("findUv, without one, installs the pinned version as a wheel with the machi
   const first = await find({ ...place, env, pythonPath: pip.python });
   expect(first?.path.startsWith(place.cacheDir) || first?.path.startsWith(place.runtimeDir)).toBe(true);
   expect(pip.calls()).toHaveLength(1);
-  expect(pip.calls()[0]).toMatch(new RegExp(`--only-binary :all: .*uv==${UV_VERSION} .*--retries 0.* index=https://mirror.example/simple`));
+  expect(pip.calls()[0]).toMatch(
+    new RegExp(`--only-binary :all: .*uv==${UV_VERSION} .*--retries 0.* index=https://mirror.example/simple`),
+  );
   expect(readdirSync(place.cacheDir)).toEqual([CACHED]);
 
   expect(await find({ ...place, env, pythonPath: pip.python })).toEqual(first);
@@ -59,7 +72,10 @@ test("findUv, when the cache is closed to the unprivileged user, gives it a copy
 
 test("findUv, when the index cannot be reached, answers none without the password in its address, and asks again after an hour only", async () => {
   const place = places();
-  const pip = aPip("24.1", "ERROR: No matching distribution found for uv (from https://ada:secret@mirror.example/simple)");
+  const pip = aPip(
+    "24.1",
+    "ERROR: No matching distribution found for uv (from https://ada:secret@mirror.example/simple)",
+  );
   reports.length = 0;
   const now = Date.now();
   expect(await find({ ...place, pythonPath: pip.python, now: () => now })).toBeUndefined();

@@ -37,10 +37,10 @@ export interface Answer {
 }
 
 export interface Call {
-  readonly method?: string;
+  readonly method?: string | undefined;
   readonly headers?: Readonly<Record<string, string | string[]>>;
-  readonly body?: string | Buffer | Readable;
-  readonly signal?: AbortSignal;
+  readonly body?: string | Buffer | Readable | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Calls one HTTPS server with its own certificate as the only trusted one. Every call has a connection of its own. */

@@ -12,7 +12,15 @@ export interface Order {
 
 const REGIONS = ["EU", "US", "APAC"];
 /** Names that a careless reader of CSV or a careless writer of PDF gets wrong. */
-const PRODUCTS = ['Desk "Oak", large', "Lamp & Shade", "Chair <ergonomic>", "Mug, 0.3 l", "Notebook (A5)", "Pen", "Backpack"];
+const PRODUCTS = [
+  'Desk "Oak", large',
+  "Lamp & Shade",
+  "Chair <ergonomic>",
+  "Mug, 0.3 l",
+  "Notebook (A5)",
+  "Pen",
+  "Backpack",
+];
 const FIRST_DAY = Date.UTC(2025, 0, 1);
 const DAYS = 365;
 /** One order in this many comes twice, as exports that overlap do. */

@@ -41,7 +41,8 @@ const SETTINGS = {
 const WATCHER = `
 while kill -0 "$1" 2>/dev/null; do sleep 0.5; done
 kill -QUIT "$2" 2>/dev/null
-while kill -0 "$2" 2>/dev/null; do sleep 0.1; done
+tries=0
+while [ $tries -lt 100 ] && kill -0 "$2" 2>/dev/null; do sleep 0.1; tries=$((tries + 1)); done
 rm -rf "$3"
 `;
 

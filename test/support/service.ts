@@ -100,7 +100,8 @@ export function exampleOf(ready: ReadyFile, name: string): { workflowId: string;
 async function waitUntilReady(child: ChildProcess, dataDir: string, output: () => string): Promise<ReadyFile> {
   const deadline = Date.now() + START_MAX_MS;
   while (Date.now() < deadline) {
-    if (child.exitCode !== null) throw new Error(`The service ended with ${child.exitCode} before it was ready:\n${output()}`);
+    if (child.exitCode !== null)
+      throw new Error(`The service ended with ${child.exitCode} before it was ready:\n${output()}`);
     const text = await readFile(join(dataDir, "ready.json"), "utf8").catch(() => undefined);
     const ready = text === undefined ? undefined : (JSON.parse(text) as ReadyFile);
     if (ready?.pid === child.pid) return ready as ReadyFile;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { activityInfo, cancellationSignal, heartbeat } from "@temporalio/activity";
 import { Client, WorkflowFailedError } from "@temporalio/client";
 import { ApplicationFailure } from "@temporalio/common";
 import { Worker } from "@temporalio/worker";
-import { cancellationSignal, activityInfo, heartbeat } from "@temporalio/activity";
 import type { Activities } from "../../activities/index.ts";
 import type { PythonProgress } from "../../domain/execution.ts";
 import { aTemporal, type TestTemporal } from "../support/temporal.ts";

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { type Account, createAccount, listAccounts } from "../../../db/accounts.ts";
 import type { Db } from "../../../db/connect.ts";
 import { adjust, findBalance, grant } from "../../../db/credits.ts";
-import { type MicroCredits, MICRO_PER_CREDIT, parseCredits, toCredits } from "../../../domain/credits.ts";
+import { MICRO_PER_CREDIT, type MicroCredits, parseCredits, toCredits } from "../../../domain/credits.ts";
 import { createAccountId } from "../../ids.ts";
 import { ApiError } from "../errors.ts";
 import { parseRequest, queryText, sendDocument } from "./body.ts";
@@ -31,7 +31,9 @@ export function createAccountRoutes(deps: { db: Db }): Router {
   router.get("/accounts", async (_request, response) => {
     const { accountId } = callerOf(response);
     const visible = (await listAccounts(db)).filter((account) => accountId === null || account.id === accountId);
-    const accounts = await Promise.all(visible.map(async (account) => ({ ...toDocument(account), ...(await balanceOf(db, account)) })));
+    const accounts = await Promise.all(
+      visible.map(async (account) => ({ ...toDocument(account), ...(await balanceOf(db, account)) })),
+    );
     sendDocument(response, { accounts });
   });
 
@@ -44,10 +46,12 @@ export function createAccountRoutes(deps: { db: Db }): Router {
     // One transaction: an account that was to have credits never stands there without them.
     const created = await db.transaction(async (tx) => {
       const outcome = await createAccount(tx, account);
-      if (outcome.kind === "created" && credits > 0n) await grant(tx, { accountId: account.id, amount: credits, reason: "account created" });
+      if (outcome.kind === "created" && credits > 0n)
+        await grant(tx, { accountId: account.id, amount: credits, reason: "account created" });
       return outcome;
     });
-    if (created.kind === "name_taken") throw new ApiError("conflict", `There is already an account ${JSON.stringify(input.name)}.`);
+    if (created.kind === "name_taken")
+      throw new ApiError("conflict", `There is already an account ${JSON.stringify(input.name)}.`);
     sendDocument(response, { ...toDocument(account), ...(await balanceOf(db, account)) }, 201);
   });
 
@@ -58,7 +62,8 @@ export function createAccountRoutes(deps: { db: Db }): Router {
 
   router.post("/credits/grants", async (request, response) => {
     const { account, credits, reason } = await readEntry(request.body, response);
-    if (credits <= 0n) throw new ApiError("invalid_request", "A grant is more than 0 credits. \"credits adjust\" takes credits away.");
+    if (credits <= 0n)
+      throw new ApiError("invalid_request", 'A grant is more than 0 credits. "credits adjust" takes credits away.');
     await grant(db, { accountId: account.id, amount: credits, reason });
     sendDocument(response, await balanceOf(db, account));
   });
@@ -67,7 +72,10 @@ export function createAccountRoutes(deps: { db: Db }): Router {
     const { account, credits, reason } = await readEntry(request.body, response);
     const adjusted = await adjust(db, { accountId: account.id, amount: credits, reason });
     if (adjusted.kind === "below_reserved") {
-      throw new ApiError("conflict", "That would leave less than is reserved by executions under way. Take away less, or wait for them.");
+      throw new ApiError(
+        "conflict",
+        "That would leave less than is reserved by executions under way. Take away less, or wait for them.",
+      );
     }
     sendDocument(response, await balanceOf(db, account));
   });
@@ -89,5 +97,9 @@ function toDocument(account: Account) {
 async function balanceOf(db: Db, account: Account) {
   const found = await findBalance(db, account.id);
   if (found === undefined) throw new Error(`${account.id} has no balance.`);
-  return { balance: toCredits(found.balance), reserved: toCredits(found.reserved), available: toCredits(found.available) };
+  return {
+    balance: toCredits(found.balance),
+    reserved: toCredits(found.reserved),
+    available: toCredits(found.available),
+  };
 }

@@ -21,7 +21,10 @@ export function createAuthorization(db: Db): RequestHandler {
     const caller = token === undefined ? undefined : await findAccessToken(db, hashToken(token));
     if (caller === undefined) {
       response.set("WWW-Authenticate", "Bearer");
-      throw new ApiError("unauthorized", "The access token is missing or not valid. Send it as Authorization: Bearer <token>.");
+      throw new ApiError(
+        "unauthorized",
+        "The access token is missing or not valid. Send it as Authorization: Bearer <token>.",
+      );
     }
     response.locals["caller"] = caller;
     next();
@@ -50,10 +53,14 @@ export async function getAccount(db: Db, caller: Caller, name: string | undefine
   if (name !== undefined) {
     const account = await findAccountByName(db, name);
     if (account !== undefined && maySee(caller, account.id)) return account;
-    throw new ApiError("not_found", `There is no account ${JSON.stringify(name)}. "accounts list" shows those there are.`);
+    throw new ApiError(
+      "not_found",
+      `There is no account ${JSON.stringify(name)}. "accounts list" shows those there are.`,
+    );
   }
   const account = (await listAccounts(db)).find((candidate) => maySee(caller, candidate.id));
-  if (account === undefined) throw new ApiError("not_found", "There is no account yet. Create one with \"accounts create\".");
+  if (account === undefined)
+    throw new ApiError("not_found", 'There is no account yet. Create one with "accounts create".');
   return account;
 }
 
@@ -61,14 +68,14 @@ export async function getAccount(db: Db, caller: Caller, name: string | undefine
 export async function getWorkflow(db: Db, caller: Caller, id: unknown): Promise<Workflow> {
   const workflow = typeof id === "string" && isWorkflowId(id) ? await findWorkflow(db, id) : undefined;
   if (workflow !== undefined && maySee(caller, workflow.accountId)) return workflow;
-  throw new ApiError("workflow_not_found", "There is no such workflow. \"workflows list\" shows those there are.");
+  throw new ApiError("workflow_not_found", 'There is no such workflow. "workflows list" shows those there are.');
 }
 
 /** An execution the caller may see, also of a workflow that has been deleted since. */
 export async function getExecution(db: Db, caller: Caller, id: unknown): Promise<ExecutionRecord> {
   const execution = typeof id === "string" && isExecutionId(id) ? await findExecution(db, id) : undefined;
   if (execution !== undefined && maySee(caller, execution.accountId)) return execution;
-  throw new ApiError("not_found", "There is no such execution. \"executions list\" shows the latest.");
+  throw new ApiError("not_found", 'There is no such execution. "executions list" shows the latest.');
 }
 
 function maySee(caller: Caller, accountId: AccountId): boolean {

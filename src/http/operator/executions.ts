@@ -20,7 +20,8 @@ export function createExecutionRoutes(deps: { db: Db }): Router {
     const caller = callerOf(response);
     const filter = parseRequest(Filter, request.query);
     const workflow = filter.workflow === undefined ? undefined : await getWorkflow(db, caller, filter.workflow);
-    const accountId = filter.account === undefined ? caller.accountId : (await getAccount(db, caller, filter.account)).id;
+    const accountId =
+      filter.account === undefined ? caller.accountId : (await getAccount(db, caller, filter.account)).id;
     const found = await listExecutions(db, { accountId, workflowId: workflow?.id ?? null, limit: filter.limit });
     sendDocument(response, { executions: found.map(toDocument) });
   });

@@ -32,11 +32,15 @@ export function createPublishRoutes(deps: { db: Db; publish: Publish; preview: P
     const files = await readFiles(request);
     const workflowId = workflow?.id ?? null;
     if (query.dryRun === "true") {
-      const { kind, ...previewed } = check(await preview({ workflowId, files }));
+      const { kind: _preview, ...previewed } = check(await preview({ workflowId, files }));
       sendDocument(response, { workflowId, ...previewed });
       return;
     }
-    const { kind, apiKey, ...published } = check(
+    const {
+      kind: _published,
+      apiKey,
+      ...published
+    } = check(
       await publish({
         workflowId,
         accountId: account?.id ?? (workflow as NonNullable<typeof workflow>).accountId,
@@ -81,7 +85,10 @@ function check<O extends Outcome>(outcome: O): Good<O> {
       return outcome as Good<O>;
     case "invalid": {
       const buildLog = "buildLog" in outcome && outcome.buildLog !== "" ? { buildLog: outcome.buildLog } : {};
-      throw new ApiError("invalid_request", "The folder cannot be published.", { details: outcome.problems, ...buildLog });
+      throw new ApiError("invalid_request", "The folder cannot be published.", {
+        details: outcome.problems,
+        ...buildLog,
+      });
     }
     case "head_moved":
       throw new ApiError(

@@ -1,7 +1,7 @@
 import { Router } from "express";
 import { z } from "zod";
-import type { Db } from "../../../db/connect.ts";
 import { findCommit } from "../../../db/commits.ts";
+import type { Db } from "../../../db/connect.ts";
 import { listScheduledManifests } from "../../../db/head-manifests.ts";
 import type { Workflow } from "../../../db/workflows.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
@@ -20,7 +20,9 @@ export function createScheduleRoutes(deps: { db: Db }): Router {
 
   router.get("/schedules", async (_request, response) => {
     const heads = await listScheduledManifests(db, callerOf(response).accountId);
-    sendDocument(response, { schedules: heads.map(({ workflowId, manifest }) => toDocument(workflowId, manifest as Manifest)) });
+    sendDocument(response, {
+      schedules: heads.map(({ workflowId, manifest }) => toDocument(workflowId, manifest as Manifest)),
+    });
   });
 
   router.get("/schedules/:workflowId/next", async (request, response) => {

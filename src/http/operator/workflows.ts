@@ -13,7 +13,10 @@ import { callerOf, getAccount, getWorkflow } from "./caller.ts";
 
 const GRACE_SECONDS_MAX = 30 * 86_400;
 
-const NewWorkflow = z.strictObject({ name: z.string().trim().min(1).max(200), account: z.string().min(1).max(200).optional() });
+const NewWorkflow = z.strictObject({
+  name: z.string().trim().min(1).max(200),
+  account: z.string().min(1).max(200).optional(),
+});
 const Rotation = z.strictObject({ graceSeconds: z.int().min(0).max(GRACE_SECONDS_MAX).default(0) });
 
 /** Workflows and their keys. */
@@ -33,7 +36,13 @@ export function createWorkflowRoutes(deps: { db: Db; secretBox: SecretBox }): Ro
     const account = await getAccount(db, callerOf(response), input.account);
     const id = createWorkflowId();
     const apiKey = createApiKey();
-    await createWorkflow(db, { id, accountId: account.id, name: input.name, keyHash: hashApiKey(apiKey), keyEncrypted: secretBox.seal(apiKey, id) });
+    await createWorkflow(db, {
+      id,
+      accountId: account.id,
+      name: input.name,
+      keyHash: hashApiKey(apiKey),
+      keyEncrypted: secretBox.seal(apiKey, id),
+    });
     sendDocument(response, { workflowId: id, apiKey }, 201);
   });
 

@@ -21,23 +21,36 @@ test("POST /credits/grants, in micro-credits, adds exactly that and a ledger ent
   const json = { account: "granted", credits: "0.000001", reason: "a gift" };
   const answer = await service.operator("/api/operator/credits/grants", { method: "POST", json });
   expect([answer.status, answer.json()]).toEqual([200, { balance: 0.000001, reserved: 0, available: 0.000001 }]);
-  const entries = await queryRows(service.db, "select kind, amount, reason from ledger_entries where account_id = :accountId", { accountId });
+  const entries = await queryRows(
+    service.db,
+    "select kind, amount, reason from ledger_entries where account_id = :accountId",
+    { accountId },
+  );
   expect(entries).toEqual([{ kind: "grant", amount: 1n, reason: "a gift" }]);
 });
 
-test.each([["0"], ["-1"], ["1.0000001"], ["1e3"], ["many"], ["1000000001"]])("POST /credits/grants, of %s credits, answers 400 and grants nothing", async (credits) => {
-  await anAccount(service.db, { name: `not granted ${credits}`, credits: "1" });
-  const answer = await service.operator("/api/operator/credits/grants", { method: "POST", json: { account: `not granted ${credits}`, credits } });
-  expect([answer.status, answer.json()["error"]]).toEqual([400, "Invalid request"]);
-  const balance = await service.operator(`/api/operator/credits?account=${encodeURIComponent(`not granted ${credits}`)}`);
-  expect(balance.json()).toEqual({ balance: 1, reserved: 0, available: 1 });
-});
+test.each([["0"], ["-1"], ["1.0000001"], ["1e3"], ["many"], ["1000000001"]])(
+  "POST /credits/grants, of %s credits, answers 400 and grants nothing",
+  async (credits) => {
+    await anAccount(service.db, { name: `not granted ${credits}`, credits: "1" });
+    const answer = await service.operator("/api/operator/credits/grants", {
+      method: "POST",
+      json: { account: `not granted ${credits}`, credits },
+    });
+    expect([answer.status, answer.json()["error"]]).toEqual([400, "Invalid request"]);
+    const balance = await service.operator(
+      `/api/operator/credits?account=${encodeURIComponent(`not granted ${credits}`)}`,
+    );
+    expect(balance.json()).toEqual({ balance: 1, reserved: 0, available: 1 });
+  },
+);
 
 test("POST /credits/adjustments, below what is reserved, answers 409 and changes nothing", async () => {
   const accountId = await anAccount(service.db, { name: "busy", credits: "10" });
   const workflow = await aWorkflow(service.db, { accountId });
   await reserve(service.db, await anExecution(service.db, { workflow }));
-  const take = (credits: string) => service.operator("/api/operator/credits/adjustments", { method: "POST", json: { account: "busy", credits } });
+  const take = (credits: string) =>
+    service.operator("/api/operator/credits/adjustments", { method: "POST", json: { account: "busy", credits } });
   const refused = await take("-8");
   expect([refused.status, refused.json()["error"]]).toEqual([409, "Conflict"]);
   const taken = await take("-6.5");
@@ -58,7 +71,10 @@ test("POST /accounts, with credits, makes it with them; a second time answers 40
 });
 
 test("POST /accounts, with several problems, names all of them", async () => {
-  const answer = await service.operator("/api/operator/accounts", { method: "POST", json: { name: " ", credits: "x", colour: "red" } });
+  const answer = await service.operator("/api/operator/accounts", {
+    method: "POST",
+    json: { name: " ", credits: "x", colour: "red" },
+  });
   expect(answer.status).toBe(400);
   const details = answer.json()["details"] as { input: string }[];
   expect(details.map((detail) => detail.input).sort()).toEqual(["", "credits", "name"]);

@@ -30,7 +30,10 @@ export function fakeEnvironments(): PublisherDeps["environments"] & { built: str
   };
 }
 
-export type Caller = (path: string, call?: Omit<Call, "body"> & { json?: unknown; body?: Call["body"] }) => Promise<Answer>;
+export type Caller = (
+  path: string,
+  call?: Omit<Call, "body"> & { json?: unknown; body?: Call["body"] },
+) => Promise<Answer>;
 
 export interface OperatorService extends TestDatabase {
   readonly url: string;
@@ -47,12 +50,25 @@ export interface OperatorService extends TestDatabase {
 }
 
 /** The operator's routes over HTTPS on a database of their own, with one account called "main". */
-export async function anOperatorService(options: { environments?: PublisherDeps["environments"]; networkAvailable?: boolean } = {}): Promise<OperatorService> {
+export async function anOperatorService(
+  options: { environments?: PublisherDeps["environments"]; networkAvailable?: boolean } = {},
+): Promise<OperatorService> {
   const database = await aDatabase();
   const { db } = database;
   const abilities = { pythonVersion: "3.11.2", networkAvailable: options.networkAvailable ?? false };
-  const publish = createPublisher({ db, secretBox: TEST_SECRET_BOX, environments: options.environments ?? fakeEnvironments(), log: SILENT, ...abilities });
-  const router = createOperatorRouter({ db, secretBox: TEST_SECRET_BOX, publish, preview: createPreview({ db, ...abilities }) });
+  const publish = createPublisher({
+    db,
+    secretBox: TEST_SECRET_BOX,
+    environments: options.environments ?? fakeEnvironments(),
+    log: SILENT,
+    ...abilities,
+  });
+  const router = createOperatorRouter({
+    db,
+    secretBox: TEST_SECRET_BOX,
+    publish,
+    preview: createPreview({ db, ...abilities }),
+  });
   const app = express().use("/api", router).use(answerErrors(SILENT));
   const tls = await aCertificate();
   const server = await createHttpsServer({ app, tls, host: "127.0.0.1", port: 0, trustProxy: false, log: SILENT });
@@ -64,16 +80,18 @@ export async function anOperatorService(options: { environments?: PublisherDeps[
     await insertAccessToken(db, { tokenHash: hashToken(token), accountId, name: "test" });
     return token;
   }
-  const as = (token: string | undefined): Caller => (path, { json, headers, ...rest } = {}) =>
-    call(path, {
-      ...rest,
-      ...(json === undefined ? {} : { body: JSON.stringify(json) }),
-      headers: {
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-        ...(json === undefined ? {} : { "content-type": "application/json" }),
-        ...headers,
-      },
-    });
+  const as =
+    (token: string | undefined): Caller =>
+    (path, { json, headers, ...rest } = {}) =>
+      call(path, {
+        ...rest,
+        ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+        headers: {
+          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+          ...(json === undefined ? {} : { "content-type": "application/json" }),
+          ...headers,
+        },
+      });
   const accountId = await anAccount(db, { name: "main", credits: "100" });
   const operatorToken = await tokenOf(null);
   const dataDir = writeDataDir({ url, cert: tls.cert, token: operatorToken });

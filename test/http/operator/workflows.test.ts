@@ -19,7 +19,10 @@ const opens = async (workflowId: WorkflowId, apiKey: string): Promise<boolean | 
 
 test("POST /workflows, with a name, makes one without a commit whose key works", async () => {
   const created = await service.operator("/api/operator/workflows", { method: "POST", json: { name: "Fresh" } });
-  expect([created.status, created.json()]).toEqual([201, { workflowId: expect.stringMatching(/^wf_/), apiKey: expect.any(String) }]);
+  expect([created.status, created.json()]).toEqual([
+    201,
+    { workflowId: expect.stringMatching(/^wf_/), apiKey: expect.any(String) },
+  ]);
   const { workflowId, apiKey } = created.json() as { workflowId: WorkflowId; apiKey: string };
   expect([isApiKey(apiKey), await opens(workflowId, apiKey)]).toEqual([true, true]);
   const shown = await service.operator(`/api/operator/workflows/${workflowId}`);
@@ -76,21 +79,41 @@ test("GET /executions, with filters, lists newest first and only what was asked 
   const second = await anExecution(service.db, { workflow, trigger: "form" });
   const third = await anExecution(service.db, { workflow: other });
   const list = async (query: string) => {
-    const { executions } = (await service.operator(`/api/operator/executions?${query}`)).json() as { executions: { executionId: string }[] };
+    const { executions } = (await service.operator(`/api/operator/executions?${query}`)).json() as {
+      executions: { executionId: string }[];
+    };
     return executions.map((execution) => execution.executionId);
   };
   expect(await list("account=busy%20one")).toEqual([third, second, first]);
   expect(await list(`workflow=${workflow.workflowId}`)).toEqual([second, first]);
   expect(await list("account=busy%20one&limit=1")).toEqual([third]);
   const shown = (await service.operator(`/api/operator/executions/${second}`)).json();
-  expect(shown).toEqual({ executionId: second, workflowId: workflow.workflowId, status: "queued", trigger: "form", createdAt: expect.any(String) });
+  expect(shown).toEqual({
+    executionId: second,
+    workflowId: workflow.workflowId,
+    status: "queued",
+    trigger: "form",
+    createdAt: expect.any(String),
+  });
   expect((await service.operator("/api/operator/executions?limit=0")).status).toBe(400);
 });
 
 test("GET /schedules, on declared schedules, shows the next run of the enabled and the reason of the paused", async () => {
   const accountId = await anAccount(service.db);
-  const schedule = { cron: "30 6 * * 1-5", timezone: "Europe/Berlin", payload: {}, overlap: "skip", catchup: "latest", maxLatenessSeconds: 3600, jitterSeconds: 0 } as const;
-  const withSchedule = (enabled: boolean) => aWorkflow(service.db, { accountId, manifest: aManifest({ triggers: { api: null, schedule: { ...schedule, enabled } } }) });
+  const schedule = {
+    cron: "30 6 * * 1-5",
+    timezone: "Europe/Berlin",
+    payload: {},
+    overlap: "skip",
+    catchup: "latest",
+    maxLatenessSeconds: 3600,
+    jitterSeconds: 0,
+  } as const;
+  const withSchedule = (enabled: boolean) =>
+    aWorkflow(service.db, {
+      accountId,
+      manifest: aManifest({ triggers: { api: null, schedule: { ...schedule, enabled } } }),
+    });
   const enabled = await withSchedule(true);
   const paused = await withSchedule(false);
   const plain = await aWorkflow(service.db, { accountId });
@@ -98,11 +121,27 @@ test("GET /schedules, on declared schedules, shows the next run of the enabled a
   const { cron, timezone } = schedule;
   expect((await mine("/api/operator/schedules")).json()).toEqual({
     schedules: [
-      { workflowId: enabled.workflowId, cron, timezone, nextRun: expect.stringMatching(/T06:30:00\+0[12]:00$/), paused: false, reason: null },
-      { workflowId: paused.workflowId, cron, timezone, nextRun: null, paused: true, reason: expect.stringContaining("config.yaml") },
+      {
+        workflowId: enabled.workflowId,
+        cron,
+        timezone,
+        nextRun: expect.stringMatching(/T06:30:00\+0[12]:00$/),
+        paused: false,
+        reason: null,
+      },
+      {
+        workflowId: paused.workflowId,
+        cron,
+        timezone,
+        nextRun: null,
+        paused: true,
+        reason: expect.stringContaining("config.yaml"),
+      },
     ],
   });
-  const next = (await mine(`/api/operator/schedules/${enabled.workflowId}/next?count=100`)).json() as { nextRuns: { utc: string; local: string }[] };
+  const next = (await mine(`/api/operator/schedules/${enabled.workflowId}/next?count=100`)).json() as {
+    nextRuns: { utc: string; local: string }[];
+  };
   expect(next.nextRuns).toHaveLength(100);
   expect(next.nextRuns.every((run) => Date.parse(run.utc) === Date.parse(run.local))).toBe(true);
   expect((await mine(`/api/operator/schedules/${paused.workflowId}/next`)).json()).toEqual({ nextRuns: [] });
@@ -148,18 +187,21 @@ test("lists, with a stranger's token, are empty", async () => {
   expect((await stranger("/api/operator/schedules")).json()).toEqual({ schedules: [] });
 });
 
-test.each([["GET", "/workflows"], ["POST", "/publish"], ["POST", "/credits/grants"], ["GET", "/nothing"], ["GET", ""]])(
-  "%s /operator%s, without a valid token, answers 401",
-  async (method, path) => {
-    const revoked = "trp_revoked";
-    await insertAccessToken(service.db, { tokenHash: hashToken(revoked), accountId: null, name: "revoked" });
-    await queryRows(service.db, "update access_tokens set revoked_at = now() where name = 'revoked'");
-    for (const token of [undefined, "wrong", revoked, "x".repeat(300)]) {
-      const answer = await service.as(token)(`/api/operator${path}`, { method });
-      expect([answer.status, answer.json()["error"]]).toEqual([401, "Unauthorized"]);
-    }
-  },
-);
+test.each([
+  ["GET", "/workflows"],
+  ["POST", "/publish"],
+  ["POST", "/credits/grants"],
+  ["GET", "/nothing"],
+  ["GET", ""],
+])("%s /operator%s, without a valid token, answers 401", async (method, path) => {
+  const revoked = "trp_revoked";
+  await insertAccessToken(service.db, { tokenHash: hashToken(revoked), accountId: null, name: "revoked" });
+  await queryRows(service.db, "update access_tokens set revoked_at = now() where name = 'revoked'");
+  for (const token of [undefined, "wrong", revoked, "x".repeat(300)]) {
+    const answer = await service.as(token)(`/api/operator${path}`, { method });
+    expect([answer.status, answer.json()["error"]]).toEqual([401, "Unauthorized"]);
+  }
+});
 
 test("an unknown operator route, with a good token, answers 404 in JSON", async () => {
   const answer = await service.operator("/api/operator/nothing");

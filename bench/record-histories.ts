@@ -1,0 +1,129 @@
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { cancellationSignal, heartbeat } from "@temporalio/activity";
+import { Client } from "@temporalio/client";
+import { ApplicationFailure } from "@temporalio/common";
+import { historyToJSON } from "@temporalio/common/lib/proto-utils.js";
+import { DefaultLogger, NativeConnection, Runtime, Worker } from "@temporalio/worker";
+import type { Activities } from "../activities/index.ts";
+import type { PythonProgress } from "../domain/execution.ts";
+import { startTemporal } from "../src/setup/servers/temporal.ts";
+import { findCacheDir } from "../src/setup/servers/temporal-cache.ts";
+
+/**
+ * Records what `executeCommit` leaves in Temporal, one history a shape, for the replay test. Each call adds a numbered folder
+ * to `test/histories` and changes none: executions of every version that was ever deployed may be open.
+ */
+const HISTORIES = fileURLToPath(new URL("../../test/histories/", import.meta.url));
+const BUNDLE = fileURLToPath(new URL("../workflow-bundle.js", import.meta.url));
+/** In place of the process and host that Temporal would note. */
+const IDENTITY = "recorder";
+const HOST_QUEUE = "host-recorded";
+/** Long enough for the workflow to have joined the program, so that the cancellation meets the joining activity. */
+const BEFORE_CANCEL_MS = 1_000;
+
+const ended: PythonProgress = { kind: "ended", status: "success", secondsUsed: 0.5, hostQueue: HOST_QUEUE };
+
+/** What usually happens, without a database, a sandbox or storage. */
+const USUAL: Activities = {
+  reserveCredits: async () => undefined,
+  executePython: async () => ended,
+  uploadOutputs: async () => ({ kind: "uploaded" }),
+  settleCredits: async () => undefined,
+  releaseCredits: async () => undefined,
+};
+
+const endedWhenStopped: Activities["executePython"] = async ({ waitSeconds }) => {
+  if (waitSeconds !== undefined) return { kind: "running" };
+  const beating = setInterval(() => heartbeat(), 100);
+  await new Promise((resolve) => cancellationSignal().addEventListener("abort", resolve));
+  clearInterval(beating);
+  return { kind: "ended", status: "cancelled", secondsUsed: 0.2, hostQueue: HOST_QUEUE };
+};
+
+/** Every way through `executeCommit`, by the name of its file: what is different from the usual. */
+const SHAPES: Readonly<Record<string, Partial<Activities> & { cancel?: true }>> = {
+  "short-success": {},
+  "long-joined": {
+    executePython: async ({ waitSeconds }) => (waitSeconds === undefined ? ended : { kind: "running" }),
+  },
+  "refused-credits": {
+    reserveCredits: async () => {
+      throw ApplicationFailure.nonRetryable("The account has too few credits.", "insufficient_credits");
+    },
+  },
+  "cancelled-before-it-ran": {
+    executePython: async () => {
+      throw ApplicationFailure.nonRetryable("It was cancelled before it ran.", "cancelled");
+    },
+  },
+  "cancelled-while-it-ran": { executePython: endedWhenStopped, cancel: true },
+  "uploaded-from-its-host": {
+    uploadOutputs: async ({ brief }) => (brief ? { kind: "deferred" } : { kind: "uploaded" }),
+  },
+};
+
+async function recordShape(
+  temporal: { connection: NativeConnection; namespace: string },
+  name: string,
+  { cancel, ...different }: Partial<Activities> & { cancel?: true },
+): Promise<string> {
+  const activities = { ...USUAL, ...different };
+  const common = {
+    ...temporal,
+    identity: IDENTITY,
+    activities,
+    maxHeartbeatThrottleInterval: "200 milliseconds",
+  } as const;
+  const taskQueue = `recorded-${name}`;
+  const worker = await Worker.create({ ...common, taskQueue, workflowBundle: { codePath: BUNDLE } });
+  const host = await Worker.create({ ...common, taskQueue: HOST_QUEUE });
+  const { workflow } = new Client({ ...temporal, identity: IDENTITY });
+  return host.runUntil(
+    worker.runUntil(async () => {
+      const workflowId = `ex_${name.replaceAll("-", "").slice(0, 30).padEnd(16, "0")}`;
+      const handle = await workflow.start("executeCommit", { workflowId, taskQueue, args: [{ timeoutSeconds: 300 }] });
+      if (cancel) {
+        await new Promise((resolve) => setTimeout(resolve, BEFORE_CANCEL_MS));
+        await handle.cancel();
+      }
+      await handle.result().catch(() => undefined);
+      return toText(historyToJSON(await handle.fetchHistory()));
+    }),
+  );
+}
+
+/** Without what tells about the machine it was recorded on; replay needs none of it. */
+function toText(history: string): string {
+  const telling = new Set(["stackTrace", "buildId"]);
+  const plain = JSON.parse(history, (key, value: unknown) => (telling.has(key) ? undefined : value)) as unknown;
+  return `${JSON.stringify(plain, null, 1)}\n`;
+}
+
+Runtime.install({ logger: new DefaultLogger("ERROR") });
+const recorded = (await readdir(HISTORIES).catch(() => [])).map(Number);
+const version = String(Math.max(0, ...recorded.filter(Number.isInteger)) + 1);
+const dataDir = await mkdtemp(join(tmpdir(), "treadle-histories-"));
+const server = await startTemporal({
+  env: process.env,
+  dataDir,
+  cacheDir: findCacheDir(process.env),
+  report: (line) => void process.stderr.write(`${line}\n`),
+  log: () => undefined,
+});
+const connection = await NativeConnection.connect({ address: server.address });
+try {
+  const histories: [string, string][] = [];
+  for (const [name, shape] of Object.entries(SHAPES)) {
+    histories.push([name, await recordShape({ connection, namespace: server.namespace }, name, shape)]);
+  }
+  await mkdir(join(HISTORIES, version), { recursive: true });
+  for (const [name, text] of histories) await writeFile(join(HISTORIES, version, `${name}.json`), text);
+  process.stdout.write(`${histories.length} histories are in test/histories/${version}.\n`);
+} finally {
+  await connection.close();
+  await server.stop();
+  await rm(dataDir, { recursive: true, force: true });
+}

@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { MockActivityEnvironment } from "@temporalio/testing";
+import { DefaultLogger } from "@temporalio/worker";
+import { createCredits } from "../../activities/credits.ts";
+import { type Db, queryRows } from "../../db/connect.ts";
+import { findBalance } from "../../db/credits.ts";
+import { findExecution } from "../../db/executions.ts";
+import { microCredits, type Prices } from "../../domain/credits.ts";
+import type { AccountId, ExecutionId } from "../../domain/ids.ts";
+import { createExecutionId } from "../../src/ids.ts";
+import { anAccount, anExecution, aWorkflow } from "../support/builders.ts";
+import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+
+const PRICES: Prices = { perCpuSecond: microCredits(10_000), perExecution: microCredits(1_000) };
+/** What the builder's execution may cost: 300 seconds of a core, and the fee. */
+const CHARGE_MAX = 3_001_000n;
+const GRANTED = 10_000_000n;
+
+let database: TestDatabase;
+let db: Db;
+
+beforeAll(async () => {
+  database = await aDatabase();
+  db = database.db;
+}, 60_000);
+
+afterAll(async () => {
+  await database?.drop();
+});
+
+/** An accepted execution of an account of its own, and the activities as a worker calls them. */
+async function anAcceptedExecution(given: { credits?: bigint; cpu?: number; prices?: Prices } = {}) {
+  const accountId = await anAccount(db, { microCredits: given.credits ?? GRANTED });
+  const workflow = await aWorkflow(db, { accountId });
+  const executionId = await anExecution(db, { workflow, cpu: given.cpu ?? 1 });
+  const told: ExecutionId[] = [];
+  const credits = createCredits({ db, prices: given.prices ?? PRICES, onEnded: (id) => told.push(id) });
+  const call = <Input>(activity: (input: Input) => Promise<void>, input: Input): Promise<void> =>
+    new MockActivityEnvironment(undefined, { logger: new DefaultLogger("ERROR") }).run(activity, input);
+  return {
+    accountId,
+    executionId,
+    told,
+    reserve: (id = executionId) => call(credits.reserveCredits, { executionId: id }),
+    settle: (bill: Omit<Parameters<typeof credits.settleCredits>[0], "executionId">) =>
+      call(credits.settleCredits, { executionId, ...bill }),
+    release: (cause: Parameters<typeof credits.releaseCredits>[0]["cause"]) =>
+      call(credits.releaseCredits, { executionId, cause }),
+  };
+}
+
+async function findMoney(accountId: AccountId) {
+  const balance = await findBalance(db, accountId);
+  const settlements = await queryRows<{ amount: bigint }>(
+    db,
+    "select amount from ledger_entries where account_id = :accountId and kind = 'settlement'",
+    { accountId },
+  );
+  return { balance: balance?.balance, reserved: balance?.reserved, settled: settlements.map((entry) => entry.amount) };
+}
+
+async function findCharge(executionId: ExecutionId) {
+  const record = await findExecution(db, executionId);
+  return record && { state: record.state, compute: record.chargeCompute, total: record.chargeTotal };
+}
+
+test("reserveCredits, called twice, holds the most the execution can cost once", async () => {
+  const { accountId, reserve } = await anAcceptedExecution();
+  await reserve();
+  await reserve();
+  expect(await findMoney(accountId)).toEqual({ balance: GRANTED, reserved: CHARGE_MAX, settled: [] });
+});
+
+test("reserveCredits, a micro-credit short, is refused with the type `insufficient_credits` each time and holds nothing", async () => {
+  const { accountId, reserve } = await anAcceptedExecution({ credits: CHARGE_MAX - 1n });
+  const refusal = { type: "insufficient_credits", nonRetryable: true };
+  await expect(reserve()).rejects.toMatchObject(refusal);
+  await expect(reserve()).rejects.toMatchObject(refusal);
+  expect(await findMoney(accountId)).toMatchObject({ reserved: 0n });
+});
+
+test("reserveCredits, with exactly what it can cost, holds all there is", async () => {
+  const { accountId, reserve } = await anAcceptedExecution({ credits: CHARGE_MAX });
+  await reserve();
+  expect(await findMoney(accountId)).toMatchObject({ balance: CHARGE_MAX, reserved: CHARGE_MAX });
+});
+
+test("reserveCredits, arriving after the release, is refused with the type `internal` and holds nothing", async () => {
+  const { accountId, reserve, release } = await anAcceptedExecution();
+  await release("internal");
+  await expect(reserve()).rejects.toMatchObject({ type: "internal", nonRetryable: true });
+  expect(await findMoney(accountId)).toMatchObject({ reserved: 0n });
+});
+
+test("reserveCredits, of an execution that is not recorded, is refused with the type `internal`", async () => {
+  const { reserve } = await anAcceptedExecution();
+  await expect(reserve(createExecutionId())).rejects.toMatchObject({ type: "internal", nonRetryable: true });
+});
+
+test("settleCredits, called twice, charges once, exact to the micro-credit, and tells each time", async () => {
+  const { accountId, executionId, told, reserve, settle } = await anAcceptedExecution({ cpu: 0.25 });
+  await reserve();
+  await settle({ status: "success", secondsUsed: 0.333 });
+  await settle({ status: "success", secondsUsed: 0.333 });
+  // 0.25 cores × 0.333 s × 10,000 = 832.5 micro-credits, half up; and the fee of 1,000.
+  expect(await findCharge(executionId)).toEqual({ state: "success", compute: 833n, total: 1_833n });
+  expect(await findMoney(accountId)).toEqual({ balance: GRANTED - 1_833n, reserved: 0n, settled: [-1_833n] });
+  expect(told).toEqual([executionId, executionId]);
+});
+
+test("settleCredits, repeated with another bill, keeps the first", async () => {
+  const { executionId, reserve, settle } = await anAcceptedExecution();
+  await reserve();
+  await settle({ status: "failed", secondsUsed: 1 });
+  await settle({ status: "success", secondsUsed: 200 });
+  expect(await findCharge(executionId)).toEqual({ state: "failed", compute: 10_000n, total: 11_000n });
+});
+
+test("settleCredits, after the prices rose, charges no more than was reserved", async () => {
+  const prices: Prices = { perCpuSecond: microCredits(50_000), perExecution: microCredits(1_000) };
+  const { accountId, executionId, reserve, settle } = await anAcceptedExecution({ prices });
+  await reserve();
+  await settle({ status: "success", secondsUsed: 299 });
+  expect(await findCharge(executionId)).toEqual({ state: "success", compute: CHARGE_MAX, total: CHARGE_MAX });
+  expect(await findMoney(accountId)).toEqual({ balance: GRANTED - CHARGE_MAX, reserved: 0n, settled: [-CHARGE_MAX] });
+});
+
+test("settleCredits, of a program stopped late, charges the seconds of its time-out and no more", async () => {
+  const cheap: Prices = { perCpuSecond: microCredits(5_000), perExecution: microCredits(1_000) };
+  const { executionId, reserve, settle } = await anAcceptedExecution({ prices: cheap });
+  await reserve();
+  await settle({ status: "timed_out", secondsUsed: 300.75 });
+  expect(await findCharge(executionId)).toEqual({ state: "timed_out", compute: 1_500_000n, total: 1_501_000n });
+});
+
+test("settleCredits, of one cancelled before it ran, charges nothing", async () => {
+  const { accountId, executionId, reserve, settle } = await anAcceptedExecution();
+  await reserve();
+  await settle({ status: "cancelled", secondsUsed: 0 });
+  expect(await findCharge(executionId)).toEqual({ state: "cancelled", compute: 0n, total: 0n });
+  expect(await findMoney(accountId)).toMatchObject({ balance: GRANTED, reserved: 0n });
+});
+
+test("settleCredits, of one cancelled while it ran, charges what it used", async () => {
+  const { executionId, reserve, settle } = await anAcceptedExecution();
+  await reserve();
+  await settle({ status: "cancelled", secondsUsed: 0.2 });
+  expect(await findCharge(executionId)).toEqual({ state: "cancelled", compute: 2_000n, total: 3_000n });
+});
+
+test("releaseCredits, called twice, frees once what was held, charges nothing, and tells each time", async () => {
+  const { accountId, executionId, told, reserve, release } = await anAcceptedExecution();
+  await reserve();
+  await release("internal");
+  await release("cancelled");
+  expect(await findExecution(db, executionId)).toMatchObject({ state: "failed", failure: "internal", chargeTotal: 0n });
+  expect(await findMoney(accountId)).toEqual({ balance: GRANTED, reserved: 0n, settled: [] });
+  expect(told).toEqual([executionId, executionId]);
+});
+
+test.each([
+  ["cancelled", { state: "cancelled", failure: null }],
+  ["terminated", { state: "cancelled", failure: null }],
+  ["insufficient_credits", { state: "failed", failure: "insufficient_credits" }],
+  ["internal", { state: "failed", failure: "internal" }],
+] as const)("releaseCredits, because of %s, ends the execution as that with a message", async (cause, end) => {
+  const { executionId, release } = await anAcceptedExecution();
+  await release(cause);
+  expect(await findExecution(db, executionId)).toMatchObject({ ...end, message: expect.stringMatching(/\.$/) });
+});
+
+test("releaseCredits, after the settlement, changes nothing", async () => {
+  const { accountId, executionId, reserve, settle, release } = await anAcceptedExecution();
+  await reserve();
+  await settle({ status: "success", secondsUsed: 1 });
+  await release("internal");
+  expect(await findExecution(db, executionId)).toMatchObject({ state: "success", failure: null, chargeTotal: 11_000n });
+  expect(await findMoney(accountId)).toEqual({ balance: GRANTED - 11_000n, reserved: 0n, settled: [-11_000n] });
+});
+
+test("settleCredits, after the release, charges nothing", async () => {
+  const { accountId, executionId, reserve, settle, release } = await anAcceptedExecution();
+  await reserve();
+  await release("cancelled");
+  await settle({ status: "success", secondsUsed: 1 });
+  expect(await findCharge(executionId)).toEqual({ state: "cancelled", compute: 0n, total: 0n });
+  expect(await findMoney(accountId)).toEqual({ balance: GRANTED, reserved: 0n, settled: [] });
+});

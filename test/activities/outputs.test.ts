@@ -1,0 +1,244 @@
+import { createHash } from "node:crypto";
+import { mkdtemp, readdir, rm, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { MockActivityEnvironment } from "@temporalio/testing";
+import { DefaultLogger } from "@temporalio/worker";
+import { createOutputs } from "../../activities/outputs.ts";
+import { createProgramRunner } from "../../activities/program.ts";
+import { createSlots } from "../../activities/slots.ts";
+import { createSpool, type Spool } from "../../activities/spool.ts";
+import { createDiskStorage } from "../../activities/storage/disk.ts";
+import type { Storage } from "../../activities/storage/storage.ts";
+import { claimAttempt, endAttempt } from "../../db/attempts.ts";
+import { type Db, queryRows } from "../../db/connect.ts";
+import { findUpload } from "../../db/executions.ts";
+import type { ExecutionId } from "../../domain/ids.ts";
+import { anExecution, aWorkflow } from "../support/builders.ts";
+import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+
+const HOST = "host-a";
+const PROCESS = "proc_a";
+const MEBIBYTE = 1024 * 1024;
+
+let database: TestDatabase;
+let db: Db;
+let dir: string;
+let storage: Storage;
+let spool: Spool;
+
+beforeAll(async () => {
+  database = await aDatabase();
+  db = database.db;
+  dir = await mkdtemp(join(tmpdir(), "treadle-outputs-"));
+  storage = await createDiskStorage({ dir: join(dir, "storage") });
+  spool = createSpool(join(dir, "spool"));
+}, 60_000);
+
+afterAll(async () => {
+  await database?.drop();
+  await rm(dir, { recursive: true, force: true });
+});
+
+/** An execution whose only attempt succeeded on `hostId`. */
+async function anExecutedExecution(hostId = HOST): Promise<ExecutionId> {
+  const executionId = await anExecution(db, { workflow: await aWorkflow(db) });
+  const claim = { executionId, hostId, processId: PROCESS, leaseSeconds: 60, lostMax: 3 };
+  await claimAttempt(db, claim);
+  await endAttempt(db, { ...claim, attempt: 1, outcome: { status: "success", message: "", secondsUsed: 1 } });
+  return executionId;
+}
+
+/** The same with two outputs and a log in the spool. */
+async function aSpooledExecution(given: { firstBytes?: number } = {}) {
+  const executionId = await anExecutedExecution();
+  const folder = await spool.open(executionId);
+  const files = { "report.pdf": "a report", "data.unheard-of": "data" };
+  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
+  await writeFile(spool.logPathOf(executionId), "a line\n");
+  const firstBytes = given.firstBytes ?? files["report.pdf"].length;
+  const first = join(folder, "report.pdf");
+  await truncate(first, firstBytes);
+  await spool.writeResult(executionId, {
+    outputs: [
+      { name: "report", fileName: "report.pdf", path: first, bytes: firstBytes },
+      { name: "data", fileName: "data.unheard-of", path: join(folder, "data.unheard-of"), bytes: 4 },
+    ],
+    logPath: spool.logPathOf(executionId),
+    logBytes: 7,
+  });
+  return { executionId, folder };
+}
+
+/** What a worker process of a host has. */
+function aWorker(given: { hostId?: string; storage?: Storage } = {}): ReturnType<typeof createOutputs> {
+  return createOutputs({ db, hostId: given.hostId ?? HOST, storage: given.storage ?? storage, spool });
+}
+
+/** Calls the activity as Temporal does. */
+function upload(executionId: ExecutionId, given: { brief?: boolean; outputs?: ReturnType<typeof aWorker> } = {}) {
+  const outputs = given.outputs ?? aWorker();
+  const worker = new MockActivityEnvironment(undefined, { logger: new DefaultLogger("ERROR") });
+  return worker.run(outputs.uploadOutputs, { executionId, brief: given.brief ?? true });
+}
+
+function findRows(executionId: ExecutionId) {
+  return queryRows(
+    db,
+    `select name, file_name, storage_key, bytes::int, sha256, content_type from execution_files
+      where execution_id = :executionId and direction = 'output' order by storage_key`,
+    { executionId },
+  );
+}
+
+async function findLog(executionId: ExecutionId) {
+  const [row] = await queryRows(
+    db,
+    "select log_key, log_bytes::int, uploaded_at is not null as uploaded from executions where id = :executionId",
+    { executionId },
+  );
+  return row;
+}
+
+const sha256 = (content: string): string => createHash("sha256").update(content).digest("hex");
+
+/** What must be there after an upload, however often and with whatever interruption it was tried. */
+async function expectUploaded(executionId: ExecutionId): Promise<void> {
+  const prefix = `executions/${executionId}`;
+  expect(await findRows(executionId)).toEqual([
+    {
+      name: "report",
+      file_name: "report.pdf",
+      storage_key: `${prefix}/outputs/0`,
+      bytes: 8,
+      sha256: sha256("a report"),
+      content_type: "application/pdf",
+    },
+    {
+      name: "data",
+      file_name: "data.unheard-of",
+      storage_key: `${prefix}/outputs/1`,
+      bytes: 4,
+      sha256: sha256("data"),
+      content_type: "application/octet-stream",
+    },
+  ]);
+  expect(await findLog(executionId)).toEqual({ log_key: `${prefix}/log.ndjson`, log_bytes: 7, uploaded: true });
+  const stored = ["outputs/0", "outputs/1", "log.ndjson"].map(async (name) =>
+    text(await storage.get(`${prefix}/${name}`)),
+  );
+  expect(await Promise.all(stored)).toEqual(["a report", "data", "a line\n"]);
+}
+
+test("uploadOutputs, called twice, leaves the same rows and files as called once", async () => {
+  const { executionId, folder } = await aSpooledExecution();
+  expect(await upload(executionId)).toEqual({ kind: "uploaded" });
+  await expectUploaded(executionId);
+  expect(await upload(executionId)).toEqual({ kind: "uploaded" });
+  await expectUploaded(executionId);
+  expect(await readdir(folder)).toEqual(["result.json"]);
+});
+
+test("uploadOutputs, called again while an earlier call is under way, ends right for both", async () => {
+  const { executionId } = await aSpooledExecution();
+  const outputs = aWorker();
+  const calls = [upload(executionId, { outputs }), upload(executionId, { outputs, brief: false })];
+  expect(await Promise.all(calls)).toEqual([{ kind: "uploaded" }, { kind: "uploaded" }]);
+  await expectUploaded(executionId);
+});
+
+test("uploadOutputs, after a call that ended between moving files and recording them, records what that call moved", async () => {
+  const { executionId, folder } = await aSpooledExecution();
+  await storage.putFile(`executions/${executionId}/outputs/0`, join(folder, "report.pdf"));
+  await storage.putFile(`executions/${executionId}/log.ndjson`, spool.logPathOf(executionId));
+  expect(await upload(executionId)).toEqual({ kind: "uploaded" });
+  await expectUploaded(executionId);
+});
+
+test("uploadOutputs, of more than 64 MiB in a brief call, defers it and moves nothing; a patient call uploads it", async () => {
+  // With the other output and the log it is a byte too many.
+  const firstBytes = 64 * MEBIBYTE - 4 - 7 + 1;
+  const { executionId, folder } = await aSpooledExecution({ firstBytes });
+  expect(await upload(executionId)).toEqual({ kind: "deferred" });
+  expect(await findRows(executionId)).toEqual([]);
+  expect(await readdir(folder)).toHaveLength(4);
+  expect(await upload(executionId, { brief: false })).toEqual({ kind: "uploaded" });
+  expect(await findRows(executionId)).toMatchObject([{ bytes: firstBytes }, { bytes: 4 }]);
+});
+
+test("uploadOutputs, of exactly 64 MiB in a brief call, uploads", async () => {
+  const { executionId } = await aSpooledExecution({ firstBytes: 64 * MEBIBYTE - 4 - 7 });
+  expect(await upload(executionId)).toEqual({ kind: "uploaded" });
+});
+
+test("uploadOutputs, on a host that did not run the program, defers to the one that did", async () => {
+  const executionId = await anExecutedExecution("host-b");
+  expect(await upload(executionId)).toEqual({ kind: "deferred" });
+  expect(await findUpload(db, executionId)).toMatchObject({ uploaded: false, hostId: "host-b" });
+});
+
+test("uploadOutputs, after the upload when the spool is gone, is done", async () => {
+  const { executionId } = await aSpooledExecution();
+  await upload(executionId);
+  await spool.remove(executionId);
+  expect(await upload(executionId)).toEqual({ kind: "uploaded" });
+  expect(await upload(executionId, { outputs: aWorker({ hostId: "host-b" }) })).toEqual({ kind: "uploaded" });
+  await expectUploaded(executionId);
+});
+
+test("uploadOutputs, on the host that ran the program but has lost the outputs, fails with the type `internal`", async () => {
+  const executionId = await anExecutedExecution();
+  await expect(upload(executionId)).rejects.toMatchObject({ type: "internal", nonRetryable: true });
+  expect(await findUpload(db, executionId)).toMatchObject({ uploaded: false });
+});
+
+test("uploadOutputs, when storage fails halfway, throws its error, records nothing, and succeeds when called again", async () => {
+  const { executionId } = await aSpooledExecution();
+  const failing: Storage = {
+    ...storage,
+    async putFile(key, path) {
+      if (key.endsWith("/outputs/1")) throw new Error("The bucket is gone.");
+      return storage.putFile(key, path);
+    },
+  };
+  await expect(upload(executionId, { outputs: aWorker({ storage: failing }) })).rejects.toThrow("The bucket is gone.");
+  expect(await findRows(executionId)).toEqual([]);
+  expect(await findLog(executionId)).toEqual({ log_key: null, log_bytes: 0, uploaded: false });
+  expect(await upload(executionId)).toEqual({ kind: "uploaded" });
+  await expectUploaded(executionId);
+});
+
+test("uploadOutputs, of a program that wrote nothing, records an upload without files and log", async () => {
+  const executionId = await anExecutedExecution();
+  await spool.open(executionId);
+  await spool.writeResult(executionId, { outputs: [], logPath: undefined, logBytes: 0 });
+  expect(await upload(executionId)).toEqual({ kind: "uploaded" });
+  expect(await findRows(executionId)).toEqual([]);
+  expect(await findLog(executionId)).toEqual({ log_key: null, log_bytes: 0, uploaded: true });
+});
+
+test("uploadOutputs, of one cancelled while it waited for its turn, records an upload without files, not those of an earlier attempt", async () => {
+  const { executionId } = await aSpooledExecution();
+  const slots = createSlots(1);
+  await slots.take(new AbortController().signal);
+  const unused = (): never => {
+    throw new Error("A program that never had its turn must not be prepared.");
+  };
+  const runProgram = createProgramRunner({
+    db,
+    slots,
+    spool,
+    storage,
+    sandbox: { run: unused },
+    checkouts: { ensure: unused },
+    environments: { ensure: unused },
+    ceilings: {} as Parameters<typeof createProgramRunner>[0]["ceilings"],
+    openSecrets: unused,
+  } as unknown as Parameters<typeof createProgramRunner>[0]);
+  const work = { executionId } as Parameters<typeof runProgram>[0];
+  expect(await runProgram(work, AbortSignal.abort("cancelled"))).toMatchObject({ status: "cancelled", secondsUsed: 0 });
+  expect(await upload(executionId)).toEqual({ kind: "uploaded" });
+  expect(await findRows(executionId)).toEqual([]);
+});

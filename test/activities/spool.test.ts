@@ -1,0 +1,71 @@
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "@jest/globals";
+import { createSpool, type Spool, type SpooledResult } from "../../activities/spool.ts";
+import { createExecutionId } from "../../src/ids.ts";
+
+let dir: string;
+let spool: Spool;
+
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), "treadle-spool-"));
+  spool = createSpool(dir);
+});
+
+afterEach(async () => {
+  await rm(dir, { recursive: true, force: true });
+});
+
+const RESULT: SpooledResult = { outputs: [], logPath: undefined, logBytes: 0 };
+
+test("readResult, before a result was written, answers undefined", async () => {
+  const id = createExecutionId();
+  expect(await spool.readResult(id)).toBeUndefined();
+  await spool.open(id);
+  expect(await spool.readResult(id)).toBeUndefined();
+});
+
+test("readResult, after a result was written, answers it, log or none", async () => {
+  const [id, silent] = [createExecutionId(), createExecutionId()];
+  const folder = await spool.open(id);
+  const output = { name: "report", fileName: "report.pdf", path: join(folder, "report.pdf"), bytes: 3 };
+  const result = { outputs: [output], logPath: spool.logPathOf(id), logBytes: 7 };
+  await spool.writeResult(id, result);
+  await spool.open(silent);
+  await spool.writeResult(silent, RESULT);
+  expect(await spool.readResult(id)).toEqual(result);
+  expect(await spool.readResult(silent)).toEqual(RESULT);
+});
+
+test("readResult, of a result whose writing was cut short, answers undefined", async () => {
+  const id = createExecutionId();
+  const folder = await spool.open(id);
+  await writeFile(join(folder, "result.json.tmp"), '{"outputs":');
+  expect(await spool.readResult(id)).toBeUndefined();
+});
+
+test("open, for a second attempt, removes everything the first one left", async () => {
+  const id = createExecutionId();
+  const folder = await spool.open(id);
+  await writeFile(join(folder, "half-an-output"), "x");
+  await spool.writeResult(id, RESULT);
+  expect(await spool.open(id)).toBe(folder);
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test("remove, called twice, leaves nothing of this execution and all of another", async () => {
+  const [id, other] = [createExecutionId(), createExecutionId()];
+  await spool.open(id);
+  await spool.open(other);
+  await spool.remove(id);
+  await spool.remove(id);
+  expect(await readdir(dir)).toEqual([other]);
+});
+
+test("list, of a spool with foreign folders in it, answers executions only", async () => {
+  const id = createExecutionId();
+  await spool.open(id);
+  await mkdir(join(dir, "lost+found"));
+  expect(await spool.list()).toEqual([id]);
+});

@@ -1,0 +1,236 @@
+import { mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { Client } from "@temporalio/client";
+import { Worker } from "@temporalio/worker";
+import { type Activities, createActivities } from "../../activities/index.ts";
+import { createSpool, type Spool } from "../../activities/spool.ts";
+import { createDiskStorage } from "../../activities/storage/disk.ts";
+import type { Storage } from "../../activities/storage/storage.ts";
+import { hostQueue, TASK_QUEUE } from "../../activities/task-queues.ts";
+import { claimAttempt, endAttempt } from "../../db/attempts.ts";
+import { type Db, queryRows } from "../../db/connect.ts";
+import { findBalance, reserve } from "../../db/credits.ts";
+import { findExecution, insertOutputs, listOpenExecutions } from "../../db/executions.ts";
+import { microCredits } from "../../domain/credits.ts";
+import type { ExecutionId } from "../../domain/ids.ts";
+import { createExecutionId } from "../../src/ids.ts";
+import { createLog } from "../../src/log.ts";
+import { createSweeper, removeAbandonedUploads } from "../../src/sweeper.ts";
+import { createDriver, type Driver } from "../../src/temporal.ts";
+import { anAccount, anExecution, aWorkflow } from "../support/builders.ts";
+import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aTemporal, type TestTemporal } from "../support/temporal.ts";
+
+const HOST = "host-a";
+const PRICES = { perCpuSecond: microCredits(10_000), perExecution: microCredits(1_000) };
+const GRANTED = 10_000_000n;
+const log = createLog({ level: "silent", terminal: false });
+
+let database: TestDatabase;
+let db: Db;
+let temporal: TestTemporal;
+let driver: Driver;
+let client: Client;
+let dir: string;
+let spool: Spool;
+let storage: Storage;
+let activities: Activities;
+let started: ExecutionId[] = [];
+
+beforeAll(async () => {
+  database = await aDatabase();
+  db = database.db;
+  temporal = await aTemporal();
+  driver = createDriver(temporal.connection, temporal.namespace);
+  client = new Client({ connection: temporal.connection, namespace: temporal.namespace });
+  dir = await mkdtemp(join(tmpdir(), "treadle-sweeper-"));
+  storage = await createDiskStorage({ dir: join(dir, "storage") });
+  spool = createSpool(join(dir, "spool"));
+  await spool.open("ex_makes0the0folder0" as ExecutionId);
+  activities = createActivities({
+    db,
+    prices: PRICES,
+    hostId: HOST,
+    processId: "proc_a",
+    storage,
+    spool,
+    runProgram: async ({ executionId }) => {
+      started.push(executionId);
+      await spool.open(executionId);
+      await spool.writeResult(executionId, { outputs: [], logPath: undefined, logBytes: 0 });
+      return { status: "success", message: "", secondsUsed: 1 };
+    },
+    onEnded: () => undefined,
+    onFault: () => undefined,
+  }).activities;
+}, 120_000);
+
+afterAll(async () => {
+  await temporal?.stop();
+  await database?.drop();
+  await rm(dir, { recursive: true, force: true });
+});
+
+afterEach(async () => {
+  const held = await queryRows(
+    db,
+    `select e.id from reservations r join executions e on e.id = r.execution_id where r.state = 'open' and e.finished_at is not null`,
+  );
+  expect(held).toEqual([]);
+});
+
+/** One sweep, as if `openSeconds` had passed for every open execution. */
+async function sweep(given: { openSeconds?: number; driver?: Driver } = {}): Promise<void> {
+  const sweeper = createSweeper({ db, driver: given.driver ?? driver, activities, spool, storage, log });
+  try {
+    await sweeper.sweep({ openSeconds: given.openSeconds ?? 0 });
+  } finally {
+    await sweeper.close();
+  }
+}
+
+/** An accepted execution of an account of its own that Temporal has not heard of. */
+async function anAcceptedExecution() {
+  const accountId = await anAccount(db, { microCredits: GRANTED });
+  const executionId = await anExecution(db, { workflow: await aWorkflow(db, { accountId }) });
+  return { accountId, executionId, findBalance: () => findBalance(db, accountId) };
+}
+
+/** Starts an execution in Temporal, where no worker takes it unless the test runs one. */
+async function startInTemporal(executionId: ExecutionId): Promise<void> {
+  const open = await listOpenExecutions(db, { olderThanSeconds: 0, limit: 1_000 });
+  const execution = open.find(({ id }) => id === executionId);
+  if (execution === undefined) throw new Error(`${executionId} is not open.`);
+  await driver.start({ ...execution, executionId });
+}
+
+/** Runs a worker with the real activities until the execution has ended in Temporal. */
+async function work(executionId: ExecutionId): Promise<void> {
+  const common = { connection: temporal.connection, namespace: temporal.namespace };
+  const worker = await Worker.create({
+    ...common,
+    activities,
+    taskQueue: TASK_QUEUE,
+    workflowBundle: temporal.workflowBundle,
+  });
+  const host = await Worker.create({ ...common, activities, taskQueue: hostQueue(HOST) });
+  await host.runUntil(worker.runUntil(client.workflow.getHandle(executionId).result()));
+}
+
+async function recordOutcome(executionId: ExecutionId, given: { uploaded: boolean }): Promise<void> {
+  const claim = { executionId, hostId: HOST, processId: "proc_a", leaseSeconds: 60, lostMax: 3 };
+  await claimAttempt(db, claim);
+  await endAttempt(db, { ...claim, attempt: 1, outcome: { status: "success", message: "", secondsUsed: 1.5 } });
+  if (given.uploaded) await insertOutputs(db, { executionId, files: [], logKey: null, logBytes: 0 });
+}
+
+test("sweep, of an execution that was recorded but never started, starts it, and it ends as any other", async () => {
+  const { executionId, findBalance: balance } = await anAcceptedExecution();
+  expect(await driver.describe(executionId)).toBe("gone");
+  await sweep();
+  expect(await driver.describe(executionId)).toBe("running");
+  await sweep();
+  await work(executionId);
+  expect(started.filter((id) => id === executionId)).toHaveLength(1);
+  expect(await findExecution(db, executionId)).toMatchObject({ state: "success", chargeTotal: 11_000n });
+  expect(await balance()).toMatchObject({ balance: GRANTED - 11_000n, reserved: 0n });
+}, 60_000);
+
+test("sweep, of an execution accepted just now, leaves it to whoever accepted it", async () => {
+  const { executionId } = await anAcceptedExecution();
+  await sweep({ openSeconds: 20 });
+  expect(await driver.describe(executionId)).toBe("gone");
+  expect(await findExecution(db, executionId)).toMatchObject({ state: "queued" });
+});
+
+test("sweep, of an execution that is under way in Temporal, leaves it alone", async () => {
+  const { executionId, findBalance: balance } = await anAcceptedExecution();
+  await startInTemporal(executionId);
+  await reserve(db, executionId);
+  await sweep();
+  expect(await findExecution(db, executionId)).toMatchObject({ state: "queued" });
+  expect(await balance()).toMatchObject({ reserved: 3_001_000n });
+  await client.workflow.getHandle(executionId).terminate();
+});
+
+test("sweep, of an execution terminated in Temporal, ends it as cancelled and frees what it held without a charge", async () => {
+  const { executionId, findBalance: balance } = await anAcceptedExecution();
+  await startInTemporal(executionId);
+  await reserve(db, executionId);
+  await client.workflow.getHandle(executionId).terminate("by the test");
+  await sweep();
+  expect(await findExecution(db, executionId)).toMatchObject({
+    state: "cancelled",
+    failure: null,
+    message: "Ended by the operator. Nothing was charged.",
+    chargeTotal: 0n,
+  });
+  expect(await balance()).toMatchObject({ balance: GRANTED, reserved: 0n });
+});
+
+test("sweep, of one that ran and was uploaded but ended in Temporal before it was settled, settles it once", async () => {
+  const { executionId, findBalance: balance } = await anAcceptedExecution();
+  await startInTemporal(executionId);
+  await reserve(db, executionId);
+  await recordOutcome(executionId, { uploaded: true });
+  await client.workflow.getHandle(executionId).terminate();
+  await sweep();
+  await sweep();
+  expect(await findExecution(db, executionId)).toMatchObject({ state: "success", chargeTotal: 16_000n });
+  expect(await balance()).toMatchObject({ balance: GRANTED - 16_000n, reserved: 0n });
+});
+
+test("sweep, of one that ran but was not uploaded and failed in Temporal, releases it as a fault of ours", async () => {
+  const { executionId, findBalance: balance } = await anAcceptedExecution();
+  await reserve(db, executionId);
+  await recordOutcome(executionId, { uploaded: false });
+  await sweep({ driver: { ...driver, describe: async () => "completed" } });
+  expect(await findExecution(db, executionId)).toMatchObject({ state: "failed", failure: "internal", chargeTotal: 0n });
+  expect(await balance()).toMatchObject({ balance: GRANTED, reserved: 0n });
+});
+
+test("sweep, when one execution cannot be repaired, repairs those after it and says what failed", async () => {
+  const [broken, next] = [await anAcceptedExecution(), await anAcceptedExecution()];
+  const sweeping = sweep({
+    driver: {
+      ...driver,
+      async start(input) {
+        if (input.executionId === broken.executionId) throw new Error("Its name cannot be stored.");
+        return driver.start(input);
+      },
+    },
+  });
+  await expect(sweeping).rejects.toThrow("Its name cannot be stored.");
+  expect(await driver.describe(next.executionId)).toBe("running");
+  for (const { executionId } of [broken, next]) await activities.releaseCredits({ executionId, cause: "internal" });
+  await client.workflow.getHandle(next.executionId).terminate();
+});
+
+test("sweep, with folders in the spool, removes those of ended executions and keeps the others", async () => {
+  const [ended, open] = [await anAcceptedExecution(), await anAcceptedExecution()];
+  await activities.releaseCredits({ executionId: ended.executionId, cause: "cancelled" });
+  for (const { executionId } of [ended, open]) await writeFile(join(await spool.open(executionId), "output"), "x");
+  await sweep({ openSeconds: 3_600 });
+  const left = await readdir(join(dir, "spool"));
+  expect(left).toContain(open.executionId);
+  expect(left).not.toContain(ended.executionId);
+});
+
+test("removeAbandonedUploads, with files of refused requests, removes those older than an hour and keeps those of executions", async () => {
+  const { executionId } = await anAcceptedExecution();
+  const [old, young] = [createExecutionId(), createExecutionId()];
+  const twoHoursAgo = new Date(Date.now() - 2 * 3_600_000);
+  const keys = [old, young, executionId].map((id) => `executions/${id}/inputs/0`);
+  for (const key of keys) {
+    await storage.put(key, Readable.from(["content"]));
+    const path = join(dir, "storage/objects", key);
+    if (!key.includes(young)) await utimes(path, twoHoursAgo, twoHoursAgo);
+  }
+  expect(await removeAbandonedUploads({ db, storage, log })).toBe(1);
+  expect(await removeAbandonedUploads({ db, storage, log })).toBe(0);
+  const left = await Promise.all(keys.map(async (key) => (await storage.head(key)) !== undefined));
+  expect(left).toEqual([false, true, true]);
+});
