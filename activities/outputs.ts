@@ -8,7 +8,7 @@ import { findUpload, insertOutputs } from "../db/executions.ts";
 import type { StoredFile, UploadProgress } from "../domain/execution.ts";
 import type { ExecutionId } from "../domain/ids.ts";
 import type { Spool, SpooledOutput, SpooledResult } from "./spool.ts";
-import type { Storage } from "./storage/storage.ts";
+import { NoSuchObjectError, type Storage } from "./storage/storage.ts";
 
 /** More than this is left to the host's own queue, where an upload may take its time. */
 const BRIEF_BYTES_MAX = 64 * 1024 * 1024;
@@ -95,9 +95,13 @@ async function moveOnce(storage: Storage, key: string, path: string): Promise<{ 
     throw error;
   });
   if (here !== undefined) return storage.putFile(key, path);
+  const content = await storage.get(key).catch((error: unknown) => {
+    if (!(error instanceof NoSuchObjectError)) throw error;
+    throw ApplicationFailure.nonRetryable(`${key} is neither in the spool nor in storage.`, "internal");
+  });
   const hash = createHash("sha256");
   let bytes = 0;
-  for await (const chunk of await storage.get(key)) {
+  for await (const chunk of content) {
     hash.update(chunk as Buffer);
     bytes += (chunk as Buffer).length;
   }

@@ -9,6 +9,8 @@ import { runToEnd, withProgress } from "./progress.mjs";
 /** Beside the folders that `tsconfig.build.json` names, everything that `dist` is made of. */
 const PYTHON_ROOM = "runner";
 const FILES = ["package-lock.json", "tsconfig.json", "tsconfig.build.json", "bin/build.mjs"];
+/** Caches, and the figures of benchmarks: writing them down must not make the build old. */
+const NOT_SOURCES = new Set(["__pycache__", "results"]);
 const STAMP = ".sources";
 const DRAFT_PREFIX = ".build-";
 const USUAL = "10 to 20 s";
@@ -105,7 +107,7 @@ function listSources(checkout) {
   const walk = (folder) => {
     if (!existsSync(join(checkout, folder))) return;
     for (const entry of readdirSync(join(checkout, folder), { withFileTypes: true })) {
-      if (entry.name.startsWith(".") || entry.name === "__pycache__") continue;
+      if (entry.name.startsWith(".") || NOT_SOURCES.has(entry.name)) continue;
       const path = `${folder}/${entry.name}`;
       if (entry.isDirectory()) walk(path);
       else if (entry.isFile()) found.push(path);

@@ -14,6 +14,8 @@ import { toRefusal } from "./refusal.ts";
 
 const POLL_MS_MIN = 150;
 const POLL_MS_MAX = 2_000;
+/** The log says of each line when it was written and to which stream; somebody watching sees that for himself. */
+const LINE_PREFIX = /^\d{4}-\S+ (?:stdout|stderr|system) /gm;
 
 interface Named {
   readonly name: string;
@@ -99,12 +101,11 @@ async function follow(context: Context, client: Client, executionId: string, api
     const envelope = await getEnvelope(client, executionId, apiKey);
     const log = await getLog(client, executionId, apiKey);
     if (log.length > printed) {
-      out.write(log.slice(printed));
+      out.write(log.slice(printed).replace(LINE_PREFIX, ""));
       printed = log.length;
       pauseMs = POLL_MS_MIN;
     }
     if (envelope.status !== "queued" && envelope.status !== "running") {
-      if (printed > 0 && !log.endsWith("\n")) out.write("\n");
       return envelope;
     }
     await sleep(pauseMs);

@@ -1,4 +1,4 @@
-import type { Readable } from "node:stream";
+import { Readable } from "node:stream";
 import tar, { type Header } from "tar-stream";
 import type { FileProblem } from "../../domain/errors.ts";
 import { findPathProblem } from "./file-path.ts";
@@ -33,7 +33,8 @@ export function createArchive(files: readonly CommitFile[]): Readable {
     pack.entry({ name: file.path, mode, mtime: new Date(0), type: "file" }, file.content);
   }
   pack.finalize();
-  return pack as unknown as Readable;
+  // tar-stream's streams are not Node's own; piped into a connection that closes, they would end the process.
+  return Readable.from(pack as unknown as AsyncIterable<Buffer>);
 }
 
 /**

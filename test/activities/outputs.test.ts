@@ -194,6 +194,13 @@ test("uploadOutputs, on the host that ran the program but has lost the outputs, 
   expect(await findUpload(db, executionId)).toMatchObject({ uploaded: false });
 });
 
+test("uploadOutputs, when one output is neither in the spool nor in storage, fails with the type `internal` and records nothing", async () => {
+  const { executionId, folder } = await aSpooledExecution();
+  await rm(join(folder, "data.unheard-of"));
+  await expect(upload(executionId)).rejects.toMatchObject({ type: "internal", nonRetryable: true });
+  expect(await findRows(executionId)).toEqual([]);
+});
+
 test("uploadOutputs, when storage fails halfway, throws its error, records nothing, and succeeds when called again", async () => {
   const { executionId } = await aSpooledExecution();
   const failing: Storage = {

@@ -69,6 +69,10 @@ test(".env.example, with every line in force, changes nothing", () => {
   expect(loadSettings(Object.fromEntries(given) as Record<string, string>)).toEqual(DEFAULTS);
 });
 
+function byName(rows: readonly (readonly unknown[])[]): readonly unknown[][] {
+  return rows.map((row) => [...row]).sort(([one], [other]) => String(one).localeCompare(String(other)));
+}
+
 test("docs/errors.md, in its table, has every code of domain/errors.ts with its status and text, and no other", () => {
   const documented = readTable("docs/errors.md", "Code").map(([code = "", status, text = ""]) => [
     readCode(code)[0],
@@ -76,7 +80,7 @@ test("docs/errors.md, in its table, has every code of domain/errors.ts with its 
     readCode(text)[0],
   ]);
   const codes = Object.keys(ERROR_TEXT) as ErrorCode[];
-  expect(documented.sort()).toEqual(codes.map((code) => [code, STATUS[code], ERROR_TEXT[code]]).sort());
+  expect(byName(documented)).toEqual(byName(codes.map((code) => [code, STATUS[code], ERROR_TEXT[code]])));
 });
 
 test("docs/errors.md, below its table, explains every code under its name, beginning with its status", () => {
@@ -84,7 +88,7 @@ test("docs/errors.md, below its table, explains every code under its name, begin
     code,
     Number(status),
   ]);
-  expect(explained.sort()).toEqual(Object.entries(STATUS).sort());
+  expect(byName(explained)).toEqual(byName(Object.entries(STATUS)));
 });
 
 interface Layer {

@@ -1,0 +1,253 @@
+import { Readable } from "node:stream";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import tar from "tar-stream";
+import { queryRows } from "../../../db/connect.ts";
+import type { CommitId, WorkflowId } from "../../../domain/ids.ts";
+import { createArchive } from "../../../src/publish/archive.ts";
+import { createCommitReader } from "../../../src/publish/commit-files.ts";
+import { aWorkflow } from "../../support/builders.ts";
+import type { Answer } from "../../support/https.ts";
+import { anOperatorService, fakeEnvironments, type OperatorService } from "./operator-service.ts";
+
+const environments = fakeEnvironments();
+let service: OperatorService;
+beforeAll(async () => {
+  service = await anOperatorService({ environments });
+});
+afterAll(() => service.close());
+
+const CONFIG = "name: Greeter\ninputs:\n  who: { type: string, default: World }\ntriggers:\n  api: { enabled: true }\n";
+const GOOD = { "config.yaml": CONFIG, "main.py": "def main(who):\n    return who\n" };
+
+const toFiles = (contents: Readonly<Record<string, string | Buffer>>) =>
+  Object.entries(contents).map(([path, content]) => ({
+    path,
+    content: Buffer.from(content as string),
+    executable: path.endsWith(".sh"),
+  }));
+
+function publish(contents: Readonly<Record<string, string | Buffer>>, query = ""): Promise<Answer> {
+  return send(createArchive(toFiles(contents)), query);
+}
+
+function send(body: Readable | Buffer, query = "", type = "application/x-tar"): Promise<Answer> {
+  return service.operator(`/api/operator/publish?${query}`, {
+    method: "POST",
+    headers: { "content-type": type },
+    body,
+  });
+}
+
+const counts = async () =>
+  (
+    await queryRows(
+      service.db,
+      "select (select count(*) from workflows) as workflows, (select count(*) from commits) as commits, (select count(*) from git_objects) as objects",
+    )
+  )[0];
+
+async function readBack(workflowId: string, commitId: string): Promise<Record<string, string>> {
+  const contents: Record<string, string> = {};
+  for await (const file of createCommitReader(service.db)(workflowId as WorkflowId, commitId as CommitId))
+    contents[file.path] = file.content.toString();
+  return contents;
+}
+
+test("POST /publish, without a workflow, makes one with its commit and key, and the files can be read back", async () => {
+  const contents = { ...GOOD, "lib/deep/a.py": "x = 1\n", "run.sh": "#!/bin/sh\n" };
+  const answer = await publish(contents, "message=First");
+  expect([answer.status, answer.json()]).toEqual([
+    201,
+    {
+      workflowId: expect.stringMatching(/^wf_/),
+      commitId: expect.stringMatching(/^[0-9a-f]{40}$/),
+      created: true,
+      changed: true,
+      warnings: [],
+      apiKey: expect.stringMatching(/^trd_/),
+    },
+  ]);
+  const { workflowId, commitId } = answer.json() as { workflowId: string; commitId: string };
+  expect(await readBack(workflowId, commitId)).toEqual(contents);
+  const shown = await service.operator(`/api/operator/workflows/${workflowId}`);
+  expect(shown.json()).toMatchObject({ name: "Greeter", commitId, accountId: service.accountId });
+});
+
+test("POST /publish, again with the same files, answers the same commit and makes none", async () => {
+  const { workflowId, commitId } = (await publish(GOOD)).json() as { workflowId: string; commitId: string };
+  const before = await counts();
+  const again = await publish(GOOD, `workflow=${workflowId}&message=Other+words`);
+  expect([again.status, again.json()]).toEqual([
+    200,
+    { workflowId, commitId, created: false, changed: false, warnings: [] },
+  ]);
+  expect(await counts()).toEqual(before);
+});
+
+test("POST /publish, on an older head than the workflow has, answers 409 with the head and changes nothing", async () => {
+  const { workflowId, commitId: first } = (await publish(GOOD)).json() as { workflowId: string; commitId: string };
+  const second = (await publish({ ...GOOD, "b.py": "" }, `workflow=${workflowId}&expectedHead=${first}`)).json()[
+    "commitId"
+  ];
+  const before = await counts();
+  const stale = await publish({ ...GOOD, "c.py": "" }, `workflow=${workflowId}&expectedHead=${first}`);
+  expect([stale.status, stale.json()]).toMatchObject([409, { error: "Conflict", head: second }]);
+  expect(await counts()).toEqual(before);
+  const forced = await publish({ ...GOOD, "c.py": "" }, `workflow=${workflowId}`);
+  expect(forced.status).toBe(200);
+});
+
+test("POST /publish, twice at once on one head, lets one win and tells the other", async () => {
+  const { workflowId, commitId } = (await publish(GOOD)).json() as { workflowId: string; commitId: string };
+  const query = `workflow=${workflowId}&expectedHead=${commitId}`;
+  const answers = await Promise.all([1, 2, 3].map((n) => publish({ ...GOOD, "n.py": String(n) }, query)));
+  expect(answers.map((answer) => answer.status).sort()).toEqual([200, 409, 409]);
+});
+
+test("POST /publish, several at once without an expected head, makes a line of commits", async () => {
+  const { workflowId } = (await publish(GOOD)).json() as { workflowId: string };
+  const answers = await Promise.all(
+    [1, 2, 3, 4].map((n) => publish({ ...GOOD, "n.py": String(n) }, `workflow=${workflowId}`)),
+  );
+  expect(answers.map((answer) => answer.status)).toEqual([200, 200, 200, 200]);
+  const commits = await queryRows<{ id: string; parent: string | null }>(
+    service.db,
+    "select id, parent_id as parent from commits where workflow_id = :workflowId",
+    { workflowId },
+  );
+  expect(commits).toHaveLength(5);
+  expect(new Set(commits.map((commit) => commit.parent)).size).toBe(5);
+});
+
+test("POST /publish, with several mistakes in several files, names each with line and column and stores nothing", async () => {
+  const before = await counts();
+  const answer = await publish({
+    "config.yaml":
+      "name: x\nentrypoint: start.py\ninputs:\n  who: { type: string, maxlength: 5 }\n  n: { type: numbr }\n",
+    "requirements.txt": "pandas==2.3.3\n-e .\nfoo @ https://example.com/x.whl\n",
+  });
+  expect([answer.status, answer.json()["error"]]).toEqual([400, "Invalid request"]);
+  const details = answer.json()["details"] as { file: string; line: number; column: number; message: string }[];
+  expect(details.map(({ file, line }) => `${file}:${line}`).sort()).toEqual(
+    expect.arrayContaining(["config.yaml:4", "config.yaml:5", "requirements.txt:2", "requirements.txt:3"]),
+  );
+  expect(details.every(({ line, column, message }) => line >= 1 && column >= 1 && message !== "")).toBe(true);
+  expect(await counts()).toEqual(before);
+});
+
+test.each([
+  ["no config.yaml", { "main.py": "" }, "config.yaml"],
+  ["no entrypoint", { "config.yaml": "name: x\n" }, "main.py"],
+  [
+    "the network, which is not there yet",
+    { ...GOOD, "config.yaml": `${CONFIG}limits: { network: true }\n` },
+    "config.yaml",
+  ],
+  ["another Python", { ...GOOD, "config.yaml": `${CONFIG}python: "3.99"\n` }, "config.yaml"],
+])("POST /publish, with %s, answers 400 naming the file", async (_what, contents, file) => {
+  const answer = await publish(contents);
+  expect(answer.status).toBe(400);
+  expect(answer.json()["details"]).toEqual([expect.objectContaining({ file })]);
+});
+
+test("POST /publish, on a hostile tar, names its entries and stores nothing", async () => {
+  const before = await counts();
+  const pack = tar.pack();
+  for (const [path, content] of Object.entries(GOOD)) pack.entry({ name: path }, content);
+  pack.entry({ name: "../../escape.py" }, "boom");
+  pack.entry({ name: "link", type: "symlink", linkname: "/etc/passwd" });
+  pack.entry({ name: "device", type: "character-device" });
+  pack.finalize();
+  const answer = await send(Readable.from(pack as unknown as AsyncIterable<Buffer>));
+  expect(answer.status).toBe(400);
+  expect((answer.json()["details"] as { file: string }[]).map((one) => one.file)).toEqual([
+    "../../escape.py",
+    "link",
+    "device",
+  ]);
+  expect(await counts()).toEqual(before);
+});
+
+test("POST /publish, with 20 MB and more, answers 413 while it is still being sent, and the next call works", async () => {
+  const before = await counts();
+  const answer = await publish({ ...GOOD, "big.bin": Buffer.alloc(20_000_000) });
+  expect([answer.status, answer.json()["error"]]).toEqual([413, "Payload too large"]);
+  expect(await counts()).toEqual(before);
+  expect((await publish(GOOD)).status).toBe(201);
+});
+
+test.each([["application/json"], ["application/gzip"], ["multipart/form-data"]])(
+  "POST /publish, as %s, answers 415",
+  async (type) => {
+    expect((await send(Buffer.from("{}"), "", type)).status).toBe(415);
+  },
+);
+
+test.each([
+  ["an expected head that is no commit", "expectedHead=main"],
+  ["a dry run that is neither true nor false", "dryRun=yes"],
+  ["an unknown parameter", "colour=red"],
+  ["too long a message", `message=${"x".repeat(1_001)}`],
+])("POST /publish, with %s, answers 400", async (_what, query) => {
+  expect((await publish(GOOD, query)).status).toBe(400);
+});
+
+test("POST /publish?dryRun, against a head, shows the difference of files and inputs and changes nothing", async () => {
+  const { workflowId } = (await publish({ ...GOOD, "old.py": "1\n2\n" })).json() as { workflowId: string };
+  const before = await counts();
+  const config = `${CONFIG.replace("who: { type: string, default: World }", "who: { type: text, default: World }\n  n: { type: integer, default: 1 }")}  schedule: { enabled: true, cron: "0 9 * * 1-5", timezone: Europe/Berlin }\n`;
+  const answer = await publish(
+    { "config.yaml": config, "main.py": GOOD["main.py"] },
+    `workflow=${workflowId}&dryRun=true`,
+  );
+  expect(answer.status).toBe(200);
+  expect(answer.json()).toMatchObject({
+    workflowId,
+    files: [
+      { path: "config.yaml", change: "changed", linesAdded: 3, linesRemoved: 1 },
+      { path: "old.py", change: "removed", linesAdded: 0, linesRemoved: 2 },
+    ],
+    inputs: [
+      { input: "n", change: "added" },
+      { input: "who", change: "changed" },
+    ],
+  });
+  const { nextRuns } = answer.json() as { nextRuns: { utc: string; local: string }[] };
+  expect(nextRuns).toHaveLength(10);
+  expect(nextRuns.every((run) => /T09:00:00\+0[12]:00$/.test(run.local))).toBe(true);
+  expect(await counts()).toEqual(before);
+});
+
+test("POST /publish?dryRun, without a workflow, shows everything as added and makes no workflow", async () => {
+  const before = await counts();
+  const answer = await publish(GOOD, "dryRun=true");
+  expect(answer.json()).toMatchObject({
+    workflowId: null,
+    head: null,
+    nextRuns: [],
+    files: [
+      { path: "config.yaml", change: "added" },
+      { path: "main.py", change: "added" },
+    ],
+  });
+  expect(await counts()).toEqual(before);
+});
+
+test("POST /publish, with requirements, builds the environment before the head moves and records its key", async () => {
+  const answer = await publish({ ...GOOD, "requirements.txt": "pandas==2.3.3\n" });
+  const { workflowId, commitId } = answer.json();
+  expect(environments.built).toContain("key of pandas==2.3.3");
+  const rows = await queryRows(
+    service.db,
+    "select c.environment_key as key, e.lock from commits c join environments e on e.key = c.environment_key where c.workflow_id = :workflowId and c.id = :commitId",
+    { workflowId, commitId },
+  );
+  expect(rows).toEqual([{ key: "key of pandas==2.3.3", lock: "locked pandas==2.3.3" }]);
+});
+
+test("POST /publish, to a workflow without a commit, gives it its first", async () => {
+  const { workflowId } = await aWorkflow(service.db, { accountId: service.accountId, commit: false });
+  const answer = await publish(GOOD, `workflow=${workflowId}`);
+  expect([answer.status, answer.json()]).toMatchObject([200, { workflowId, created: false, changed: true }]);
+  expect(answer.json()["apiKey"]).toBeUndefined();
+});

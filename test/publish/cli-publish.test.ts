@@ -1,0 +1,258 @@
+import { cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { queryRows } from "../../db/connect.ts";
+import { reserve, settle } from "../../db/credits.ts";
+import { insertOutputs, requestCancel } from "../../db/executions.ts";
+import { microCredits } from "../../domain/credits.ts";
+import { succeed } from "../http/service.ts";
+import { anExecution, aWorkflow } from "../support/builders.ts";
+import { aCliService, type CliService } from "./cli-service.ts";
+
+const CONFIG = `name: Greeter
+inputs:
+  who: { type: string, default: World }
+  count: { type: integer, default: 1 }
+  notes: { type: file_list, required: false }
+triggers:
+  api: { enabled: true }
+`;
+const GOOD = { "config.yaml": CONFIG, "main.py": "def main(who, count, notes):\n    return who\n" };
+
+let service: CliService;
+beforeAll(async () => {
+  service = await aCliService({
+    // Ends a moment later, as a program does, with a log and an output; one called "fail" fails.
+    run: async (db, start) => {
+      const [row] = await queryRows<{ inputs: { who?: string } }>(db, "select inputs from executions where id = :id", {
+        id: start.executionId,
+      });
+      const key = `executions/${start.executionId}/log.ndjson`;
+      const lines = ["Hello", "2026-not a prefix"].map(
+        (text, id) => `${JSON.stringify({ id, time: "2026-11-21T05:00:00.000Z", stream: "stdout", text })}\n`,
+      );
+      await service.storage.put(key, Readable.from(lines.map((line) => Buffer.from(line))));
+      await insertOutputs(db, { executionId: start.executionId, files: [], logKey: key, logBytes: 1 });
+      setTimeout(() => void end(row?.inputs.who === "fail", start).catch(() => undefined), 200);
+    },
+  });
+});
+afterAll(() => service.close());
+
+async function end(fails: boolean, start: Parameters<typeof succeed>[1]): Promise<void> {
+  if (!fails) return succeed(service.db, start);
+  await reserve(service.db, start.executionId);
+  await settle(service.db, {
+    executionId: start.executionId,
+    status: "failed",
+    secondsUsed: 1,
+    compute: microCredits(1n),
+    total: microCredits(1n),
+  });
+}
+
+test("publish, of a good folder, answers the documents of the contract and notices when nothing changed", async () => {
+  const dir = service.folder(GOOD);
+  const first = await service.cli("publish", dir, "-m", "First", "--json");
+  expect([first.code, first.json()]).toEqual([
+    0,
+    {
+      workflowId: expect.stringMatching(/^wf_/),
+      commitId: expect.stringMatching(/^[0-9a-f]{40}$/),
+      created: true,
+      changed: true,
+      apiKey: expect.stringMatching(/^trd_/),
+      executeUrl: `${service.url}/api/workflows/${first.json()["workflowId"]}/execute`,
+    },
+  ]);
+  const { workflowId, commitId } = first.json() as { workflowId: string; commitId: string };
+  const again = await service.cli("publish", dir, "--workflow", workflowId, "--json");
+  expect(again.json()).toMatchObject({ workflowId, commitId, created: false, changed: false });
+  expect((await service.cli("publish", dir, "--workflow", workflowId)).out).toContain("Nothing changed");
+  const another = await service.cli("publish", dir, "--json");
+  expect(another.json()["workflowId"]).not.toBe(workflowId);
+});
+
+test("publish, of an invalid folder, exits 1 with every problem, as JSON and as lines", async () => {
+  const dir = service.folder({
+    "config.yaml": "name: x\ninputs:\n  who: { type: strng }\nlimits: { tmeout: 5m }\n",
+    "main.py": "",
+  });
+  const json = await service.cli("publish", dir, "--json");
+  expect(json.code).toBe(1);
+  expect(json.json()).toMatchObject({ error: "Invalid request", message: expect.any(String) });
+  const details = json.json()["details"] as { file: string; line: number; column: number; message: string }[];
+  expect(details.map(({ file, line }) => [file, line])).toEqual([
+    ["config.yaml", 3],
+    ["config.yaml", 4],
+  ]);
+  const plain = await service.cli("publish", dir);
+  expect([plain.code, plain.out]).toEqual([1, ""]);
+  expect(plain.err).toContain(`config.yaml:4:${details[1]?.column} ${details[1]?.message}\n`);
+});
+
+test("publish, of a folder with links, refuses before anything is sent", async () => {
+  const dir = service.folder(GOOD);
+  symlinkSync("/etc/passwd", join(dir, "passwd"));
+  const result = await service.cli("publish", dir, "--json");
+  expect([result.code, result.json()["details"]]).toEqual([1, [expect.objectContaining({ file: "passwd" })]]);
+  const missing = await service.cli("publish", join(dir, "nowhere"), "--json");
+  expect([missing.code, missing.json()["error"]]).toEqual([1, "No such folder"]);
+});
+
+test("publish, from a copy that is behind, refuses to overwrite the newer head unless forced", async () => {
+  const mine = service.folder(GOOD);
+  const { workflowId } = (await service.cli("publish", mine, "--json")).json() as { workflowId: string };
+  const theirs = `${mine}-theirs`;
+  cpSync(mine, theirs, { recursive: true });
+  writeFileSync(join(theirs, "new.py"), "x = 1\n");
+  expect((await service.cli("publish", theirs, "--workflow", workflowId)).code).toBe(0);
+  writeFileSync(join(mine, "main.py"), "def main():\n    pass\n");
+  const stale = await service.cli("publish", mine, "--workflow", workflowId, "--json");
+  expect([stale.code, stale.json()]).toMatchObject([
+    1,
+    { error: "Conflict", message: expect.stringContaining("--force") },
+  ]);
+  expect((await service.cli("publish", mine, "--workflow", workflowId, "--force")).code).toBe(0);
+  writeFileSync(join(mine, "main.py"), "def main():\n    return 1\n");
+  expect((await service.cli("publish", mine, "--workflow", workflowId)).code).toBe(0);
+});
+
+test("publish, of a folder where nothing can be noted, publishes and says that it is not remembered", async () => {
+  const dir = service.folder({ ...GOOD, ".treadle": "a file where the memory would be" });
+  const result = await service.cli("publish", dir, "--json");
+  expect([result.code, result.err]).toEqual([0, expect.stringContaining("not remembered")]);
+});
+
+test("publish, with --dry-run, shows what would change and changes nothing, here neither", async () => {
+  const dir = service.folder(GOOD);
+  const json = await service.cli("publish", dir, "--dry-run", "--json");
+  expect([json.code, json.json()]).toMatchObject([
+    0,
+    {
+      workflowId: null,
+      inputs: [{ input: "count", change: "added" }, { input: "notes" }, { input: "who" }],
+      nextRuns: [],
+    },
+  ]);
+  const plain = await service.cli("publish", dir, "--dry-run");
+  expect(plain.out).toContain("+  main.py      +2 -0\n");
+  expect(existsSync(join(dir, ".treadle"))).toBe(false);
+});
+
+test("run, of a folder, publishes once, passes inputs and files, prints the log and the result", async () => {
+  const dir = service.folder(GOOD);
+  const note = join(service.folder({ "note ünï.txt": "a note" }), "note ünï.txt");
+  const first = await service.cli(
+    "run",
+    dir,
+    "-i",
+    "who=Ada",
+    "-i",
+    "count=3",
+    "-f",
+    `notes=@${note}`,
+    "-f",
+    `notes=${note}`,
+  );
+  expect([first.code, first.out]).toEqual([
+    0,
+    expect.stringMatching(/^Hello\n2026-not a prefix\nsuccess in 1\.234 s, 0\.051 credits \(ex_/),
+  ]);
+  const again = await service.cli("run", dir, "-i", "who=123", "--json");
+  expect([again.code, again.json()]).toMatchObject([
+    0,
+    { status: "success", executionId: expect.stringMatching(/^ex_/), cost: { total: 0.051 } },
+  ]);
+  expect(again.err).toContain("Hello\n");
+  const [start, other] = service.started.slice(-2);
+  expect(other?.workflowId).toBe(start?.workflowId);
+  const rows = await queryRows<{ inputs: unknown }>(
+    service.db,
+    "select inputs from executions where workflow_id = :id order by created_at",
+    { id: start?.workflowId },
+  );
+  expect(rows.map((row) => row.inputs)).toMatchObject([
+    { who: "Ada", count: 3 },
+    { who: "123", count: 1 },
+  ]);
+  const files = await queryRows(
+    service.db,
+    "select name, file_name as file, bytes from execution_files where execution_id = :id order by position",
+    { id: start?.executionId },
+  );
+  expect(files).toEqual([
+    { name: "notes", file: "note ünï.txt", bytes: 6n },
+    { name: "notes", file: "note ünï (2).txt", bytes: 6n },
+  ]);
+  const memory = JSON.parse(readFileSync(join(dir, ".treadle/published.json"), "utf8"));
+  expect(Object.keys(memory.commits)).toEqual([start?.workflowId]);
+});
+
+test("run, of a program that fails, prints its log and exits 1 with the envelope", async () => {
+  const dir = service.folder(GOOD);
+  const { workflowId } = (await service.cli("publish", dir, "--json")).json() as { workflowId: string };
+  const result = await service.cli("run", workflowId, "-i", "who=fail", "--json");
+  expect([result.code, result.json()]).toMatchObject([
+    1,
+    { status: "failed", error: "Execution failed", executionId: expect.any(String) },
+  ]);
+});
+
+test("run, with inputs that do not fit, exits 1 naming each and starts nothing", async () => {
+  const dir = service.folder(GOOD);
+  const before = service.started.length;
+  const result = await service.cli("run", dir, "-i", "count=many", "-i", "whoo=Ada");
+  expect([result.code, result.out, service.started.length]).toEqual([1, "", before]);
+  expect(result.err).toMatch(/^count: /m);
+  expect(result.err).toMatch(/^whoo: /m);
+  const missing = await service.cli("run", dir, "-f", "notes=@/nowhere/x", "--json");
+  expect([missing.code, missing.json()["error"]]).toEqual([1, "No such file"]);
+});
+
+test("run, of a folder remembered from another service, publishes a new workflow", async () => {
+  const dir = service.folder({
+    ...GOOD,
+    ".treadle/published.json": JSON.stringify({ commits: { wf_0000000000000000000000: "0".repeat(40) } }),
+  });
+  expect((await service.cli("run", dir)).code).toBe(0);
+  const broken = service.folder({ ...GOOD, ".treadle/published.json": "{ not json" });
+  expect((await service.cli("run", broken)).code).toBe(0);
+});
+
+test("executions, after some ran, are listed, shown, cancelled, and their logs printed", async () => {
+  const dir = service.folder(GOOD);
+  const { executionId } = (await service.cli("run", dir, "--json")).json() as { executionId: string };
+  const listed = (await service.cli("executions", "list", "--limit", "1", "--json")).json();
+  expect(listed).toEqual({
+    executions: [
+      {
+        executionId,
+        workflowId: expect.stringMatching(/^wf_/),
+        status: "success",
+        trigger: "api",
+        createdAt: expect.any(String),
+      },
+    ],
+  });
+  const shown = await service.cli("executions", "show", executionId, "--json");
+  expect([shown.code, shown.json()]).toEqual([
+    0,
+    { status: "success", executionId, duration: 1.234, outputs: {}, cost: { compute: 0.05, total: 0.051 } },
+  ]);
+  expect((await service.cli("executions", "logs", executionId)).out).toContain(" stdout Hello\n");
+  expect((await service.cli("executions", "logs", executionId, "--json")).json()).toMatchObject({
+    executionId,
+    log: expect.stringContaining("Hello"),
+  });
+  expect((await service.cli("executions", "cancel", executionId)).out).toBe(`${executionId} has ended: success\n`);
+
+  const open = await anExecution(service.db, { workflow: await aWorkflow(service.db) });
+  const cancelled = await service.cli("executions", "cancel", open, "--json");
+  expect([cancelled.code, cancelled.json()["executionId"]]).toEqual([0, open]);
+  expect((await requestCancel(service.db, open, "nobody"))?.open).toBe(true);
+  expect(service.cancelled.map((one) => one.executionId)).toEqual([open]);
+  const unknown = await service.cli("executions", "show", "ex_0000000000000000", "--json");
+  expect([unknown.code, unknown.json()["error"]]).toEqual([1, "Not found"]);
+});

@@ -1,0 +1,101 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { Writable } from "node:stream";
+import { Router } from "express";
+import { insertAccessToken } from "../../db/access.ts";
+import { type CliParts, runCli } from "../../src/cli/main.ts";
+import { createOperatorRouter } from "../../src/http/operator/router.ts";
+import { createAccessToken, hashToken } from "../../src/keys/tokens.ts";
+import { createPreview } from "../../src/publish/preview.ts";
+import { createPublisher } from "../../src/publish/publish.ts";
+import { fakeEnvironments, SILENT } from "../http/operator/operator-service.ts";
+import { aService, type TestService, type TestServiceOptions } from "../http/service.ts";
+import { anAccount, TEST_SECRET_BOX } from "../support/builders.ts";
+
+export interface CliResult {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+  /** Standard output, which has to be one JSON document. */
+  json(): Record<string, unknown>;
+}
+
+export interface CliService extends TestService {
+  readonly dataDir: string;
+  readonly operatorToken: string;
+  /** Runs a command in a folder of this service's tests, with its data folder in the environment. */
+  cli(...argv: string[]): Promise<CliResult>;
+  /** A new folder with these files. */
+  folder(files: Readonly<Record<string, string>>): string;
+}
+
+function collect(): Writable & { text: () => string } {
+  const chunks: Buffer[] = [];
+  const stream = new Writable({ write: (chunk: Buffer, _encoding, done) => (chunks.push(chunk), done()) });
+  return Object.assign(stream, { text: () => Buffer.concat(chunks).toString() });
+}
+
+/** Runs one command with nothing of this process's environment. */
+export async function cli(
+  argv: readonly string[],
+  options: { env?: Record<string, string>; cwd?: string; parts?: CliParts } = {},
+): Promise<CliResult> {
+  const [stdout, stderr] = [collect(), collect()];
+  const code = await runCli(
+    argv,
+    { env: options.env ?? {}, cwd: options.cwd ?? tmpdir(), stdout, stderr },
+    options.parts,
+  );
+  const [out, err] = [stdout.text(), stderr.text()];
+  return { code, out, err, json: () => JSON.parse(out) as Record<string, unknown> };
+}
+
+/** The whole HTTP interface with the operator's routes, one account called "main" with 100 credits, and a data folder for the CLI. */
+export async function aCliService(options: TestServiceOptions = {}): Promise<CliService> {
+  // The routes need the database, which is made with the service.
+  const routes = Router();
+  const service = await aService({ ...options, routers: [routes] });
+  const { db } = service;
+  const abilities = { pythonVersion: "3.11.2", networkAvailable: false };
+  const publish = createPublisher({
+    db,
+    secretBox: TEST_SECRET_BOX,
+    environments: fakeEnvironments(),
+    log: SILENT,
+    ...abilities,
+  });
+  routes.use(
+    createOperatorRouter({ db, secretBox: TEST_SECRET_BOX, publish, preview: createPreview({ db, ...abilities }) }),
+  );
+  await anAccount(db, { name: "main", credits: "100" });
+  const operatorToken = createAccessToken();
+  await insertAccessToken(db, { tokenHash: hashToken(operatorToken), accountId: null, name: "operator" });
+
+  const base = mkdtempSync(join(tmpdir(), "cli-"));
+  const dataDir = join(base, "data");
+  mkdirSync(join(dataDir, "keys"), { recursive: true, mode: 0o700 });
+  writeFileSync(join(dataDir, "ca.pem"), service.cert);
+  writeFileSync(join(dataDir, "keys", "operator-token"), `${operatorToken}\n`, { mode: 0o600 });
+  const ready = { url: service.url, apiUrl: service.apiUrl, caFile: join(dataDir, "ca.pem"), pid: process.pid };
+  writeFileSync(join(dataDir, "ready.json"), JSON.stringify(ready), { mode: 0o600 });
+  let folders = 0;
+  return {
+    ...service,
+    dataDir,
+    operatorToken,
+    cli: (...argv) => cli(argv, { env: { TREADLE_DATA_DIR: dataDir }, cwd: base }),
+    folder(files) {
+      const dir = join(base, `folder-${(folders += 1)}`);
+      for (const [path, content] of Object.entries(files)) {
+        mkdirSync(dirname(join(dir, path)), { recursive: true });
+        writeFileSync(join(dir, path), content);
+      }
+      return dir;
+    },
+    async close() {
+      await service.close();
+      rmSync(base, { recursive: true });
+    },
+  };
+}

@@ -1,0 +1,242 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { aWorkflow } from "../support/builders.ts";
+import { aCliService, type CliService, cli } from "./cli-service.ts";
+
+let service: CliService;
+beforeAll(async () => {
+  service = await aCliService();
+});
+afterAll(() => service.close());
+
+test("workflows and key, through a life, answer the documents of the contract", async () => {
+  const created = await service.cli("workflows", "create", "My flow", "--json");
+  expect([created.code, created.err]).toEqual([0, ""]);
+  expect(created.json()).toEqual({ workflowId: expect.stringMatching(/^wf_/), apiKey: expect.stringMatching(/^trd_/) });
+  const { workflowId, apiKey } = created.json() as { workflowId: string; apiKey: string };
+
+  const listed = (await service.cli("workflows", "list", "--json")).json() as {
+    workflows: { workflowId: string; name: string }[];
+  };
+  expect(listed.workflows[0]).toMatchObject({ workflowId, name: "My flow", commitId: null });
+  expect((await service.cli("key", "show", workflowId, "--json")).json()).toEqual({
+    apiKey,
+    previousKeyExpiresAt: null,
+  });
+
+  const rotated = (await service.cli("key", "rotate", workflowId, "--grace", "1h30m", "--json")).json();
+  expect(Math.round((Date.parse(rotated["previousKeyExpiresAt"] as string) - Date.now()) / 60_000)).toBe(90);
+  const again = (await service.cli("key", "rotate", workflowId, "--json")).json();
+  expect(again["previousKeyExpiresAt"]).toBeNull();
+  expect((await service.cli("key", "show", workflowId)).out.split("\n")[0]).toBe(again["apiKey"]);
+
+  expect((await service.cli("workflows", "delete", workflowId, "--json")).json()).toEqual({
+    workflowId,
+    deleted: true,
+  });
+  const gone = await service.cli("key", "show", workflowId, "--json");
+  expect([gone.code, gone.json()]).toEqual([
+    1,
+    { error: "Workflow not found", message: expect.any(String), details: [] },
+  ]);
+});
+
+test("credits, granted and adjusted down, answer the balance", async () => {
+  const account = ["--account", "cli", "--json"];
+  expect((await service.cli("accounts", "create", "cli", "--credits", "2.5", "--json")).json()).toMatchObject({
+    name: "cli",
+    balance: 2.5,
+  });
+  expect((await service.cli("credits", "grant", "0.5", "--reason", "a gift", ...account)).json()).toEqual({
+    balance: 3,
+    reserved: 0,
+    available: 3,
+  });
+  expect((await service.cli("credits", "adjust", "-1.25", ...account)).json()).toEqual({
+    balance: 1.75,
+    reserved: 0,
+    available: 1.75,
+  });
+  expect((await service.cli("credits", "show", ...account)).json()).toEqual({
+    balance: 1.75,
+    reserved: 0,
+    available: 1.75,
+  });
+  expect((await service.cli("credits", "show")).out).toBe("balance 100, reserved 0, available 100\n");
+  const refused = await service.cli("credits", "adjust", "-2", ...account);
+  expect([refused.code, refused.json()["error"]]).toEqual([1, "Conflict"]);
+});
+
+test("accounts list, on a terminal, prints a table", async () => {
+  const { out } = await service.cli("accounts", "list");
+  expect(
+    out
+      .split("\n")
+      .slice(0, 2)
+      .map((line) => line.split(/ +/)),
+  ).toEqual([
+    ["Name", "Account", "Balance", "Reserved", "Available"],
+    ["main", expect.stringMatching(/^acct_/), "100", "0", "100"],
+  ]);
+});
+
+test.each([
+  ["no command", []],
+  ["an unknown command", ["frobnicate"]],
+  ["an unknown group command", ["workflows", "frobnicate"]],
+  ["a group alone", ["credits"]],
+  ["a missing argument", ["workflows", "create"]],
+  ["an argument too many", ["workflows", "list", "more"]],
+  ["an unknown option", ["credits", "show", "--colour"]],
+  ["credits that are none", ["credits", "grant", "lots"]],
+  ["a length of time that is none", ["key", "rotate", "wf_0000000000000000", "--grace", "soon"]],
+  ["a limit that is none", ["executions", "list", "--limit", "0"]],
+  ["an input without a value", ["run", "wf_0000000000000000", "-i", "name"]],
+])("runCli, with %s, exits 2 with words on standard error and nothing on standard output", async (_what, argv) => {
+  for (const json of [[], ["--json"]]) {
+    const result = await cli([...argv, ...json]);
+    expect([result.code, result.out]).toEqual([2, ""]);
+    expect(result.err).not.toBe("");
+  }
+});
+
+test("runCli, asked for help, exits 0", async () => {
+  const { code, out } = await cli(["--help"]);
+  expect([code, out]).toEqual([0, expect.stringContaining("publish")]);
+});
+
+test("a command, with --json before its name, answers JSON too", async () => {
+  expect((await service.cli("--json", "credits", "show")).json()).toEqual({
+    balance: 100,
+    reserved: 0,
+    available: 100,
+  });
+});
+
+test("a command, without a running service, exits 1 and says how to start one", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "no-service-"));
+  try {
+    const result = await cli(["credits", "show", "--json"], { cwd: dir });
+    expect([result.code, result.json()]).toEqual([
+      1,
+      { error: "Service not running", message: expect.stringContaining("npm start"), details: [] },
+    ]);
+    expect(result.json()["message"]).toContain(join(dir, ".treadle"));
+    const plain = await cli(["credits", "show"], { cwd: dir });
+    expect([plain.code, plain.out, plain.err]).toEqual([1, "", expect.stringContaining("npm start")]);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+});
+
+test("a command, when ready.json is left over from a service that was killed, says that nothing answers", async () => {
+  const dir = service.folder({
+    "keys/operator-token": "trp_x",
+    "ready.json": JSON.stringify({ url: "https://127.0.0.1:1" }),
+  });
+  const result = await cli(["credits", "show", "--data-dir", dir, "--json"]);
+  expect([result.code, result.json()["error"]]).toEqual([1, "Service not running"]);
+});
+
+test("a command, with --data-dir, uses that service even when TREADLE_URL names another", async () => {
+  const env = { TREADLE_URL: "https://127.0.0.1:1", TREADLE_TOKEN: "trp_x" };
+  expect((await cli(["credits", "show", "--data-dir", service.dataDir], { env })).code).toBe(0);
+  expect((await cli(["credits", "show"], { env: { ...env, TREADLE_DATA_DIR: service.dataDir } })).code).toBe(1);
+});
+
+test.each([
+  ["plain http", { TREADLE_URL: "http://127.0.0.1:8443", TREADLE_TOKEN: "trp_x" }, "https://"],
+  ["no token", { TREADLE_URL: "https://127.0.0.1:8443" }, "TREADLE_TOKEN"],
+])("a command, with TREADLE_URL and %s, exits 1 and says what to set", async (_what, env, words) => {
+  const result = await cli(["credits", "show"], { env });
+  expect([result.code, result.err]).toEqual([1, expect.stringContaining(words)]);
+});
+
+test("a command, against a certificate nobody vouches for, exits 1 and sends no token", async () => {
+  const result = await cli(["credits", "show", "--json"], {
+    env: { TREADLE_URL: `${service.url}/api/`, TREADLE_TOKEN: service.operatorToken },
+  });
+  expect([result.code, result.json()["error"]]).toEqual([1, "Certificate not trusted"]);
+});
+
+test("a command, with a token that is not valid, exits 1", async () => {
+  const dir = service.folder({ "keys/operator-token": "trp_wrong\n" });
+  writeFileSync(join(dir, "ready.json"), JSON.stringify({ url: service.url, caFile: join(service.dataDir, "ca.pem") }));
+  const result = await cli(["credits", "show", "--data-dir", dir, "--json"]);
+  expect([result.code, result.json()["error"]]).toEqual([1, "Unauthorized"]);
+});
+
+test("doctor, on a service with a failing check, names each check and exits 1", async () => {
+  const checks = {
+    database: { ok: true, message: "PostgreSQL answers." },
+    isolation: { ok: false, message: "Install bubblewrap." },
+  };
+  const ill = await aCliService({ readiness: async () => ({ ready: false, checks }) });
+  try {
+    const parts = { checkMachine: async (dataDir: string) => [{ name: "python", ok: true, message: dataDir }] };
+    const result = await cli(["doctor", "--json"], { env: { TREADLE_DATA_DIR: ill.dataDir }, parts });
+    expect(result.code).toBe(1);
+    expect(result.json()).toEqual({
+      ok: false,
+      checks: [
+        { name: "python", ok: true, message: ill.dataDir },
+        { name: "service", ok: false, message: expect.stringContaining("not ready") },
+        { name: "database", ok: true, message: "PostgreSQL answers." },
+        { name: "isolation", ok: false, message: "Install bubblewrap." },
+      ],
+    });
+    expect((await ill.cli("doctor")).out).toContain("FAIL  isolation: Install bubblewrap.\n");
+  } finally {
+    await ill.close();
+  }
+});
+
+test("doctor, on a healthy service, exits 0; without one it still shows the machine, and exits 1", async () => {
+  expect((await service.cli("doctor", "--json")).json()).toMatchObject({ ok: true });
+  const parts = { checkMachine: async () => [{ name: "python", ok: true, message: "3.11.2" }] };
+  const alone = await cli(["doctor"], { cwd: service.folder({ x: "" }), parts });
+  expect([alone.code, alone.out]).toEqual([
+    1,
+    expect.stringMatching(/^ok {4}python: 3\.11\.2\nFAIL {2}service: No service/),
+  ]);
+});
+
+test("start, with a port and a folder, hands them to whoever starts services and exits as that says", async () => {
+  const asked: unknown[] = [];
+  const start = async (options: unknown): Promise<number> => (asked.push(options), 3);
+  expect((await cli(["start", "--port", "0", "--data-dir", "d"], { parts: { start } })).code).toBe(3);
+  expect(asked).toEqual([{ port: 0, dataDir: "d" }]);
+  expect((await cli(["start", "--port", "70000"], { parts: { start } })).code).toBe(2);
+});
+
+test("schedules, on a workflow with one, list it, its next runs, and no ticks yet", async () => {
+  const schedule = {
+    enabled: true,
+    cron: "0 9 * * *",
+    timezone: "America/New_York",
+    payload: {},
+    overlap: "skip",
+    catchup: "latest",
+    maxLatenessSeconds: 3600,
+    jitterSeconds: 0,
+  } as const;
+  const { workflowId } = await aWorkflow(service.db, { manifest: { triggers: { api: null, schedule } } });
+  const listed = (await service.cli("schedules", "list", "--json")).json() as { schedules: unknown[] };
+  expect(listed.schedules).toEqual([
+    {
+      workflowId,
+      cron: "0 9 * * *",
+      timezone: "America/New_York",
+      nextRun: expect.stringMatching(/T09:00:00-0[45]:00$/),
+      paused: false,
+      reason: null,
+    },
+  ]);
+  const next = (await service.cli("schedules", "next", workflowId, "--count", "3", "--json")).json() as {
+    nextRuns: unknown[];
+  };
+  expect(next.nextRuns).toHaveLength(3);
+  expect((await service.cli("schedules", "ticks", workflowId, "--json")).json()).toEqual({ ticks: [] });
+});
