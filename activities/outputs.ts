@@ -13,6 +13,7 @@ import { NoSuchObjectError, type Storage } from "./storage/storage.ts";
 /** More than this is left to the host's own queue, where an upload may take its time. */
 const BRIEF_BYTES_MAX = 64 * 1024 * 1024;
 const HEARTBEAT_MS = 5_000;
+const MOVES_AT_ONCE = 4;
 
 export interface OutputsDeps {
   readonly db: Db;
@@ -56,11 +57,27 @@ export function createOutputs(deps: OutputsDeps) {
 }
 
 async function uploadSpooled(deps: OutputsDeps, executionId: ExecutionId, spooled: SpooledResult): Promise<void> {
+  const { logPath, logBytes, outputs } = spooled;
+  const logKey = logPath === undefined ? null : `executions/${executionId}/log.ndjson`;
   const files: StoredFile[] = [];
-  for (const [index, output] of spooled.outputs.entries()) files.push(await keep(deps, executionId, output, index));
-  const logKey = spooled.logPath === undefined ? null : `executions/${executionId}/log.ndjson`;
-  if (spooled.logPath !== undefined && logKey !== null) await moveOnce(deps.storage, logKey, spooled.logPath);
-  await insertOutputs(deps.db, { executionId, files, logKey, logBytes: spooled.logBytes });
+  const moves = outputs.map((output, index) => async (): Promise<void> => {
+    files[index] = await keep(deps, executionId, output, index);
+  });
+  if (logPath !== undefined && logKey !== null)
+    moves.push(async () => void (await moveOnce(deps.storage, logKey, logPath)));
+  await moveSome(moves);
+  await insertOutputs(deps.db, { executionId, files, logKey, logBytes });
+}
+
+/** A few at a time: most of a small file's time is waiting for the disk. Ends when none is under way, also when one failed. */
+async function moveSome(moves: readonly (() => Promise<void>)[]): Promise<void> {
+  let next = 0;
+  const work = async (): Promise<void> => {
+    for (let move = moves[next++]; move !== undefined; move = moves[next++]) await move();
+  };
+  const ended = await Promise.allSettled(Array.from({ length: MOVES_AT_ONCE }, work));
+  const failed = ended.find((each) => each.status === "rejected");
+  if (failed) throw failed.reason;
 }
 
 /** Nothing waits here: it was uploaded before, or another host has it. */

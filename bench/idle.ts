@@ -2,13 +2,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { readTree } from "./processes.ts";
 import type { BenchService } from "./service.ts";
 
+/** Caches fill and code is compiled for a while after a start: that is not idling. */
+const SETTLE_MS = 20_000;
+
 /** What the service and its servers use of one core while nobody calls, over `seconds`, by program. */
 export async function measureIdle(service: BenchService, seconds: number) {
-  await sleep(5_000);
-  const before = await readTree(service.ready.pid);
+  await sleep(SETTLE_MS);
+  const before = await readTree(service.ready.pid, "living");
   const startedAt = performance.now();
   await sleep(seconds * 1000);
-  const after = await readTree(service.ready.pid);
+  const after = await readTree(service.ready.pid, "living");
   const elapsed = (performance.now() - startedAt) / 1000;
   const percentByProgram = Object.fromEntries(
     [...after].map(([name, used]) => [name, ((used - (before.get(name) ?? 0)) / elapsed) * 100]),

@@ -3,6 +3,16 @@ import { readdir, readFile } from "node:fs/promises";
 /** `USER_HZ` of every Linux a Node.js binary runs on. */
 const TICKS_PER_SECOND = 100;
 
+/** Time on a core of all living threads, to the nanosecond: clock ticks misjudge a process that wakes for microseconds. */
+async function readRunSeconds(pid: number): Promise<number> {
+  let seconds = 0;
+  for (const task of await readdir(`/proc/${pid}/task`).catch(() => [])) {
+    const text = await readFile(`/proc/${pid}/task/${task}/schedstat`, "utf8").catch(() => "0");
+    seconds += Number(text.split(" ")[0]) / 1e9;
+  }
+  return seconds;
+}
+
 async function readStat(pid: number): Promise<{ parent: number; name: string; cpuSeconds: number } | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
   if (text === undefined) return undefined;
@@ -13,8 +23,11 @@ async function readStat(pid: number): Promise<{ parent: number; name: string; cp
   return { parent: Number(fields[1]), name, cpuSeconds: ticks / TICKS_PER_SECOND };
 }
 
-/** A process and all below it, with the CPU each has used so far, by program name. */
-export async function readTree(root: number): Promise<Map<string, number>> {
+/**
+ * A process and all below it, with the CPU seconds each has used so far, by program name. `ticks` counts children that
+ * have ended, too; `living` is exact, for processes that are still there.
+ */
+export async function readTree(root: number, count: "ticks" | "living" = "ticks"): Promise<Map<string, number>> {
   const stats = new Map<number, NonNullable<Awaited<ReturnType<typeof readStat>>>>();
   for (const entry of await readdir("/proc")) {
     const stat = /^\d+$/.test(entry) ? await readStat(Number(entry)) : undefined;
@@ -24,7 +37,9 @@ export async function readTree(root: number): Promise<Map<string, number>> {
   for (const [pid, stat] of stats) {
     let ancestor: number | undefined = pid;
     while (ancestor !== undefined && ancestor !== root && ancestor > 1) ancestor = stats.get(ancestor)?.parent;
-    if (ancestor === root) byName.set(stat.name, (byName.get(stat.name) ?? 0) + stat.cpuSeconds);
+    if (ancestor !== root) continue;
+    const seconds = count === "ticks" ? stat.cpuSeconds : await readRunSeconds(pid);
+    byName.set(stat.name, (byName.get(stat.name) ?? 0) + seconds);
   }
   return byName;
 }

@@ -14,7 +14,7 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const ENGINE = fileURLToPath(new URL("./engine-program.js", import.meta.url));
 const INTERPRETER = process.env.TREADLE_PYTHON ?? "/usr/bin/python3";
 const ROUNDS = 200;
-const IDLE_SECONDS = 30;
+const IDLE_SECONDS = 60;
 const UPLOAD_MEBIBYTES = 1024;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);

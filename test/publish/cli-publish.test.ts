@@ -63,7 +63,7 @@ test("publish, of a good folder, answers the documents of the contract and notic
       created: true,
       changed: true,
       apiKey: expect.stringMatching(/^trd_/),
-      executeUrl: `${service.url}/api/workflows/${first.json()["workflowId"]}/execute`,
+      executeUrl: `${service.url}/api/workflows/${String(first.json()["workflowId"])}/execute`,
     },
   ]);
   const { workflowId, commitId } = first.json() as { workflowId: string; commitId: string };
