@@ -131,7 +131,7 @@ function anIdentity({ sticky = false } = {}): { identity: Identity; acts: string
 
 test("dropPrivileges, as root, gives up groups, group and user in this order, and root's folders", () => {
   const { identity, acts } = anIdentity();
-  const env = { HOME: "/root", XDG_CACHE_HOME: "/root/.cache", PATH: "/usr/bin" };
+  const env = { HOME: "/home/owner", XDG_CACHE_HOME: "/home/owner/.cache", PATH: "/usr/bin" };
   dropPrivileges(USER, { identity, env, home: "/data/runtime" });
   expect(acts).toEqual(["groups 991", "gid", "uid", "umask 77"]);
   expect(env).toEqual({ HOME: "/data/runtime", USER: "treadle", LOGNAME: "treadle", PATH: "/usr/bin" });
