@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { FormData, Response } from "undici";
 import { createOrders, sumPaidCents, toCsv } from "../support/orders.ts";
+import { readPage } from "../support/pdf.ts";
 import { type Answer, aDataDir, exampleOf, startService, type TestService } from "../support/service.ts";
 
 let service: TestService;
@@ -58,20 +59,31 @@ test("hello, with inputs nested under `inputs` and nothing given, uses the defau
   expect(JSON.parse(await output("hello", answer, "greeting"))).toMatchObject({ message: "Hello, World!" });
 });
 
-test("sales-report, with an export of 100,000 rows, sums what was sold as an independent sum does", async () => {
+test("sales-report, with an export of 100,000 rows, says in CSV, PDF and chart what an independent sum says", async () => {
   const orders = createOrders({ count: 100_000, seed: 42 });
   const form = new FormData();
   form.append("region", JSON.stringify("EU"));
   form.append("orders", new Blob([toCsv(orders)], { type: "text/csv" }), "orders 2025.csv");
   const answer = await upload("sales-report", form);
   const summary = await output("sales-report", answer, "summary");
-  const expected = sumPaidCents(
-    orders.filter((order) => order.region === "EU"),
-    () => "all",
-  ).get("all") as number;
-  expect(sumOfRevenue(summary)).toBeCloseTo(expected / 100, 2);
+  const sold = orders.filter((order) => order.region === "EU");
+  const total = sumPaidCents(sold, () => "all").get("all") as number;
+  expect(sumOfRevenue(summary)).toBeCloseTo(total / 100, 2);
+
   const report = await output("sales-report", answer, "report");
   expect(report.startsWith("%PDF-")).toBe(true);
+  const { texts, heightsByWidth } = readPage(report);
+  expect(texts).toEqual(expect.arrayContaining(["Sales report: EU", money(total), "Revenue by month", "Best sellers"]));
+  const products = [...sumPaidCents(sold, (order) => order.product)].sort(([, a], [, b]) => b - a);
+  expect(products.map(([product]) => texts.indexOf(product))).not.toContain(-1);
+  expect(texts.filter((text) => products.some(([product]) => product === text))).toEqual(
+    products.map(([name]) => name),
+  );
+  expect(texts).toEqual(expect.arrayContaining(products.map(([, cents]) => money(cents))));
+  const months = [...sumPaidCents(sold, (order) => order.orderedAt.slice(0, 7))].sort(([a], [b]) => (a < b ? -1 : 1));
+  const bars = [...heightsByWidth.values()].find((heights) => heights.length === months.length) ?? [];
+  const perCent = Math.max(...bars) / Math.max(...months.map(([, cents]) => cents));
+  expect(bars.map(Math.round)).toEqual(months.map(([, cents]) => Math.round(cents * perCent)));
 }, 120_000);
 
 test("merge-files, with three files in one input, joins them in the order given", async () => {
@@ -98,6 +110,10 @@ test("nightly, with the payload of its schedule, lists the hours by week and per
   const capacity = await output("nightly", answer, "capacity");
   expect(capacity).toContain("Ada");
 });
+
+function money(cents: number): string {
+  return (cents / 100).toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+}
 
 /** The last column of numbers named revenue, added up. */
 function sumOfRevenue(csv: string): number {
