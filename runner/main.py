@@ -67,10 +67,10 @@ def tell(event, /, **facts):
         pass
 
 
-def read_request():
+def read_request(descriptor):
     chunks = []
     while not chunks or not chunks[-1].endswith(b"\n"):
-        chunk = posix.read(CONTROL_FD, 1 << 20)
+        chunk = posix.read(descriptor, 1 << 20)
         if not chunk:
             posix._exit(1)  # The host hung up before it asked for anything.
         chunks.append(chunk)
@@ -91,6 +91,10 @@ def take_streams(ends, use_pipes):
         posix.dup2(ends[3], 2)
     # The ends of the pipes, and whatever the service was started with and passed on without knowing.
     posix.closerange(CONTROL_FD + 1, DESCRIPTORS_MAX)
+    flush_each_line()
+
+
+def flush_each_line():
     # The log is shown while it grows, so each line leaves at once, as on a terminal.
     sys.stdout.reconfigure(line_buffering=True)
 
@@ -107,25 +111,38 @@ def apply_limits(limits):
         resource.setrlimit(limit, (value, value))
 
 
-def lay_out(request):
+def lay_out(work, commit):
     """The working folder looks like the commit's folder, with inputs.json, inputs/ and outputs/ beside its files."""
-    work, commit = request["workDir"], request["commitDir"]
     for name in posix.listdir(commit):
         if name not in OWN_NAMES:
             posix.symlink(commit + "/" + name, work + "/" + name)
-    with open(work + "/inputs.json", "w", encoding="utf-8") as file:
-        file.write(request["inputsText"])
     posix.chdir(work)
 
 
-def prepare_interpreter(request):
+def rehearse():
+    """Touches what the first moments of an execution touch, so that a fork has its own copies of those pages ahead of time."""
+    parse_json('{"kinds": {"name": "string"}, "inputs": {"name": null, "count": 1.5}}')
+    module = type(sys)("rehearsal")
+    exec(compile("def main(count=1):\n    return {'count': count + 1}\n", "<rehearsal>", "exec"), module.__dict__)
+    load("_treadle_outputs").encode(call(module.main, {"count": 1}))
+    try:
+        open(RUNNER_FOLDER + "/nothing", "rb")
+    except OSError:
+        pass
+
+
+def write_inputs(request):
+    with open(request["workDir"] + "/inputs.json", "w", encoding="utf-8") as file:
+        file.write(request["inputsText"])
+
+
+def prepare_environment(environment):
     """What `site` would have done, without its cost: exit() and friends, and the environment's packages."""
     import _sitebuiltins
 
     builtins.exit = _sitebuiltins.Quitter("exit", "Ctrl-D (i.e. EOF)")
     builtins.quit = _sitebuiltins.Quitter("quit", "Ctrl-D (i.e. EOF)")
     builtins.help = _sitebuiltins._Helper()
-    environment = request["environmentDir"]
     if environment:
         packages = "%s/lib/python%d.%d/site-packages" % (environment, *sys.version_info[:2])
         if any(name.endswith(".pth") for name in posix.listdir(packages)):
@@ -138,6 +155,10 @@ def prepare_interpreter(request):
         if posix.access(environment + "/bin/python3", posix.X_OK):
             sys.executable = environment + "/bin/python3"
     sys.path.append(RUNNER_FOLDER + "/modules")
+
+
+def prepare_entry(request):
+    """Points the interpreter at the user's file, as `python3 main.py` would. Answers its path."""
     sys._treadle_control = (posix.getpid(), CONTROL_FD)  # For the module `treadle`, in this process alone.
     entry = request["workDir"] + "/" + request["entrypoint"]
     sys.path.insert(0, entry.rpartition("/")[0])
@@ -165,13 +186,19 @@ def make_module(name, entry):
     return module
 
 
-def run_entry(request, entry):
-    """Runs the user's file; answers whether `main` was called, and what it returned."""
-    tell("started")  # Before compiling, which a hostile file can make as long as it likes.
-    with open(entry, "rb") as file:
+def compile_entry(path, entry):
+    """The user's file at `path`, compiled as `entry`, and whether it gives itself a `main`."""
+    with open(path, "rb") as file:
         source = file.read()
     code = compile(source, entry, "exec", dont_inherit=True)
-    if not binds_main(source, code):
+    return code, binds_main(source, code)
+
+
+def run_entry(request, entry, compiled):
+    """Runs the user's file; answers whether `main` was called, and what it returned."""
+    tell("started")  # Before compiling, which a hostile file can make as long as it likes.
+    code, has_main = compiled or compile_entry(entry, entry)
+    if not has_main:
         tell("mode", mode="script")
         sys.modules["__main__"] = module = make_module("__main__", entry)
         exec(code, module.__dict__)
@@ -249,11 +276,11 @@ def load(name):
         sys.path.remove(RUNNER_FOLDER)
 
 
-def run_user_code(request, entry):
+def run_user_code(request, entry, compiled=None):
     """Returns the process's exit code. Ends of every kind have been told to the host by then."""
     first_process = posix.getpid()
     try:
-        called, result = run_entry(request, entry)
+        called, result = run_entry(request, entry, compiled)
         if posix.getpid() != first_process:
             return 0  # A forked child that came back up to here: only its parent speaks for the execution.
         if called:
@@ -285,12 +312,15 @@ def run_user_code(request, entry):
 def start():
     posix.set_inheritable(CONTROL_FD, False)
     ends = offer_streams()
-    request = read_request()
+    request = read_request(CONTROL_FD)
     take_streams(ends, request["pipes"])
-    lay_out(request)
+    lay_out(request["workDir"], request["commitDir"])
+    write_inputs(request)
     apply_limits(request["rlimits"])
-    entry = prepare_interpreter(request)
+    prepare_environment(request["environmentDir"])
+    entry = prepare_entry(request)
     sys.exit(run_user_code(request, entry))
 
 
-start()
+if __name__ == "__main__":
+    start()

@@ -7,9 +7,12 @@ export const INSIDE = {
   commit: "/commit",
   environment: "/env",
   runner: "/runner",
+  lane: "/lane",
   scratch: ["/app", "/tmp", "/dev/shm"],
 } as const;
 
+/** What packages may leave in the scratch folders while they are imported is far less. */
+const LANE_SCRATCH_BYTES = 16 * 1024 * 1024;
 /** Who user code is inside its namespace. Outside it is whoever starts bubblewrap, which must not be root. */
 const INSIDE_ID = "10001";
 
@@ -18,15 +21,20 @@ export interface Mount {
   readonly to: string;
 }
 
-export interface SandboxFolders {
+/** What every sandbox of a commit sees, read-only. */
+export interface CommonFolders {
   readonly runnerDir: string;
   /** Folders outside `/usr` that the interpreter needs; they keep their paths. */
   readonly interpreterPaths: readonly string[];
   readonly commitDir: string;
   readonly environmentDir: string | null;
+}
+
+export interface SandboxFolders extends CommonFolders {
   readonly outputsDir: string;
   /** Input files, by their paths inside. */
   readonly inputs: readonly Mount[];
+  readonly hasFileInputs: boolean;
   readonly scratchBytes: number;
   /** Set when bubblewrap runs in an empty network namespace made for this sandbox already. */
   readonly hasNetworkNamespace: boolean;
@@ -38,48 +46,74 @@ export interface SandboxFolders {
  * program are on its command line already. Order matters: bubblewrap makes the mounts one after the other, and locks `/` and `/dev` last.
  */
 export function toBubblewrapArguments(folders: SandboxFolders): string[] {
-  const readOnly = (from: string, to: string) => ["--ro-bind", from, to];
-  const scratch = (path: string, mode: string) => [
-    "--size",
-    String(folders.scratchBytes),
-    "--perms",
-    mode,
-    "--tmpfs",
-    path,
-  ];
-  const environment = folders.environmentDir;
+  const { hasFileInputs, scratchBytes } = folders;
+  const inputs = `${INSIDE.work}/inputs`;
   return [
-    // --unshare-all only tries for a user namespace; the second flag makes the lack of one an error.
-    ...[
-      "--unshare-all",
-      ...(folders.hasNetworkNamespace ? ["--share-net"] : []),
-      "--unshare-user",
-      "--disable-userns",
-      "--uid",
-      INSIDE_ID,
-      "--gid",
-      INSIDE_ID,
-    ],
-    ...["--hostname", "sandbox", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"],
-    ...toSetenv(toVariables("/tmp", environment === null ? null : INSIDE.environment)),
+    ...toNamespaces(folders.hasNetworkNamespace),
+    "--disable-userns",
+    ...toReadOnlyParts(folders),
+    ...["--proc", "/proc", "--dev", "/dev"],
+    ...toScratch(scratchBytes),
+    ...(hasFileInputs ? ["--size", "65536", "--perms", "0755", "--tmpfs", inputs] : ["--dir", inputs]),
+    ...folders.inputs.flatMap(({ from, to }) => readOnly(from, join(INSIDE.work, to))),
+    ...(hasFileInputs ? ["--remount-ro", inputs] : []),
+    ...["--bind", folders.outputsDir, `${INSIDE.work}/outputs`],
+    ...toLocks(),
+  ];
+}
+
+/**
+ * The same for a lane: its zygote may make namespaces (the seccomp filter says which), and `/lane` holds a folder for each
+ * fork, which mounts its own scratch over what is here and hides `/lane`.
+ */
+export function toLaneArguments(folders: CommonFolders & { readonly laneDir: string }): string[] {
+  return [
+    ...toNamespaces(false),
+    "--as-pid-1",
+    ...toReadOnlyParts(folders),
+    ...["--proc", "/proc", "--dev", "/dev"],
+    ...toScratch(LANE_SCRATCH_BYTES),
+    ...["--bind", folders.laneDir, INSIDE.lane],
+    ...toLocks(),
+  ];
+}
+
+function readOnly(from: string, to: string): string[] {
+  return ["--ro-bind", from, to];
+}
+
+function toNamespaces(hasNetworkNamespace: boolean): string[] {
+  return [
+    "--unshare-all",
+    ...(hasNetworkNamespace ? ["--share-net"] : []),
+    // --unshare-all only tries for a user namespace; this makes the lack of one an error.
+    "--unshare-user",
+    ...["--uid", INSIDE_ID, "--gid", INSIDE_ID, "--hostname", "sandbox"],
+    ...["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"],
+  ];
+}
+
+function toReadOnlyParts({ runnerDir, interpreterPaths, commitDir, environmentDir }: CommonFolders): string[] {
+  return [
+    ...toSetenv(toVariables("/tmp", environmentDir === null ? null : INSIDE.environment)),
     ...readOnly("/usr", "/usr"),
     ...rootLinks(),
-    ...folders.interpreterPaths.flatMap((path) => readOnly(path, path)),
-    ...readOnly(join(folders.runnerDir, "etc"), "/etc"),
-    ...readOnly(folders.runnerDir, INSIDE.runner),
-    ...readOnly(folders.commitDir, INSIDE.commit),
-    ...(environment === null ? [] : readOnly(environment, INSIDE.environment)),
-    ...["--proc", "/proc", "--dev", "/dev"],
-    ...scratch("/dev/shm", "1777"),
-    ...scratch("/tmp", "1777"),
-    ...scratch(INSIDE.work, "0700"),
-    ...["--dir", `${INSIDE.work}/inputs`],
-    ...folders.inputs.flatMap(({ from, to }) => readOnly(from, join(INSIDE.work, to))),
-    ...["--bind", folders.outputsDir, `${INSIDE.work}/outputs`],
-    // Both are tmpfs of half the machine's memory, and writable, until they are locked.
-    ...["--remount-ro", "/dev", "--remount-ro", "/"],
-    ...["--chdir", INSIDE.work],
+    ...interpreterPaths.flatMap((path) => readOnly(path, path)),
+    ...readOnly(join(runnerDir, "etc"), "/etc"),
+    ...readOnly(runnerDir, INSIDE.runner),
+    ...readOnly(commitDir, INSIDE.commit),
+    ...(environmentDir === null ? [] : readOnly(environmentDir, INSIDE.environment)),
   ];
+}
+
+function toScratch(bytes: number): string[] {
+  const scratch = (path: string, mode: string) => ["--size", String(bytes), "--perms", mode, "--tmpfs", path];
+  return [...scratch("/dev/shm", "1777"), ...scratch("/tmp", "1777"), ...scratch(INSIDE.work, "0700")];
+}
+
+/** Both are tmpfs of half the machine's memory, and writable, until they are locked. */
+function toLocks(): string[] {
+  return ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", INSIDE.work];
 }
 
 /** The whole environment of user code. Nothing of the service's own environment is in it. */

@@ -1,29 +1,14 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { mkdir, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Duplex, Readable } from "node:stream";
 import { INSIDE, toBubblewrapArguments, toVariables } from "./bubblewrap.ts";
 import type { Cgroup } from "./cgroup.ts";
 import type { PlacedInputs, User } from "./input-files.ts";
+import { endProcess, followChild, type Launched } from "./launched.ts";
 import { CONTROL_FD, INTERPRETER_FLAGS, type Parked } from "./parking.ts";
 import { listChildren } from "./process-tree.ts";
 import type { SandboxRequest, SandboxSettings } from "./request.ts";
 import { RUNNER_PROGRAM } from "./runner-folder.ts";
-
-/** A sandbox whose runner is starting. */
-export interface Launched {
-  readonly child: ChildProcess;
-  readonly cgroup: Cgroup | undefined;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
-  readonly control: Duplex;
-  /** Paths as the runner sees them. */
-  readonly paths: { readonly workDir: string; readonly commitDir: string; readonly environmentDir: string | null };
-  /** The root of the sandbox's file system as the host reaches it, given the pid of a process inside. */
-  readonly rootDirOf: ((pid: number) => string) | undefined;
-  /** The processes that must be gone before the execution is over, outermost first, and the runner itself last. */
-  listProcesses(): number[];
-}
 
 /** Lets a parked bubblewrap go on: it makes the sandbox of this execution and starts the interpreter with the runner. */
 export function launchInBubblewrap(
@@ -42,12 +27,18 @@ export function launchInBubblewrap(
       environmentDir: request.environmentDir,
       outputsDir: join(request.spoolDir, "outputs"),
       inputs: inputs.mounts,
+      hasFileInputs: hasFileInputs(request),
       scratchBytes: request.limits.scratchBytes,
       hasNetworkNamespace: parked.hasNetworkNamespace,
     }),
   );
   return {
-    ...toStreams(child),
+    // The death of process 1 of the pid namespace is the end of all in it.
+    ...followChild(child, { listProcesses: () => listLine(child.pid), killRest: () => undefined }),
+    path: "cold",
+    isReady: false,
+    outputsDir: join(request.spoolDir, "outputs"),
+    release: async () => cgroup?.remove(),
     cgroup,
     paths: {
       workDir: INSIDE.work,
@@ -55,7 +46,6 @@ export function launchInBubblewrap(
       environmentDir: request.environmentDir && INSIDE.environment,
     },
     rootDirOf: (pid) => `/proc/${pid}/root`,
-    listProcesses: () => listLine(child.pid),
   };
 }
 
@@ -90,13 +80,25 @@ export async function launchUnprotected(
   cgroup?.limit(request.limits);
   // The runner starts nothing before it is asked to, so that everything it starts is in the cgroup too.
   await cgroup?.attach(child.pid);
+  const killRest = () => {
+    cgroup?.kill();
+    if (child.pid !== undefined) endProcess(-child.pid);
+  };
   return {
-    ...toStreams(child),
+    ...followChild(child, { listProcesses: () => (child.pid === undefined ? [] : [child.pid]), killRest }),
+    path: "cold",
+    isReady: false,
+    outputsDir: join(request.spoolDir, "outputs"),
+    release: async () => cgroup?.remove(),
     cgroup,
     paths: { workDir, commitDir: request.commitDir, environmentDir: request.environmentDir },
     rootDirOf: undefined,
-    listProcesses: () => (child.pid === undefined ? [] : [child.pid]),
   };
+}
+
+/** Whether the commit declares inputs that are files, given or not. */
+export function hasFileInputs({ kinds }: Pick<SandboxRequest, "kinds">): boolean {
+  return Object.values(kinds).some((kind) => kind === "file" || kind === "file_list");
 }
 
 /** The bubblewraps outside, bubblewrap as process 1 of the sandbox, and the runner, which has no children yet. */
@@ -104,9 +106,4 @@ function listLine(outermost: number | undefined): number[] {
   const line: number[] = [];
   for (let pid = outermost; pid !== undefined; pid = listChildren(pid)[0]) line.push(pid);
   return line;
-}
-
-function toStreams(child: ChildProcess): Pick<Launched, "child" | "stdout" | "stderr" | "control"> {
-  const [, stdout, stderr, control] = child.stdio;
-  return { child, stdout: stdout as Readable, stderr: stderr as Readable, control: control as Duplex };
 }

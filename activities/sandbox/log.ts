@@ -1,6 +1,5 @@
-import { once } from "node:events";
-import { createWriteStream, type WriteStream } from "node:fs";
 import { StringDecoder } from "node:string_decoder";
+import { createLogFile } from "./log-file.ts";
 import type { LogLine, LogStream } from "./request.ts";
 
 const LINE_CHARS_MAX = 64 * 1024;
@@ -21,11 +20,7 @@ export interface LogRecorder {
  * replacement characters, lines over 64 KB come in pieces; after `bytesMax` bytes the rest is dropped and a last line says so.
  */
 export function createLogRecorder(path: string, bytesMax: number, onLine?: (line: LogLine) => void): LogRecorder {
-  const file = createWriteStream(path, { flags: "wx", mode: 0o600, highWaterMark: 1 << 20 });
-  let failure: Error | undefined;
-  file.on("error", (error) => {
-    failure ??= error;
-  });
+  const file = createLogFile(path);
   const linesMax = Math.ceil(bytesMax / LOG_BYTES_PER_LINE_MIN);
   let lines = 0;
   let bytes = 0;
@@ -64,8 +59,7 @@ export function createLogRecorder(path: string, bytesMax: number, onLine?: (line
     truncated ||= wasCut;
     if (truncated) write("system", `The log is cut here: it reached its limit of ${bytesMax} bytes.`);
     flush();
-    await endFile(file);
-    if (failure) throw new Error(`The log ${path} could not be written.`, { cause: failure });
+    await file.close();
     return { logBytes: bytes + noteBytes, logTruncated: truncated };
   };
   let closed: ReturnType<typeof finish> | undefined;
@@ -132,10 +126,4 @@ function cut(text: string): [string, string] {
   const last = text.charCodeAt(LINE_CHARS_MAX - 1);
   const at = last >= 0xd800 && last < 0xdc00 ? LINE_CHARS_MAX - 1 : LINE_CHARS_MAX;
   return [text.slice(0, at), text.slice(at)];
-}
-
-async function endFile(file: WriteStream): Promise<void> {
-  if (file.destroyed) return;
-  file.end();
-  await once(file, "close");
 }

@@ -32,6 +32,17 @@ export interface Interpreter {
   readonly bindPaths: readonly string[];
 }
 
+/** How many lanes a host keeps, and for how long. Without these settings every execution starts cold. */
+export interface LaneSettings {
+  /** Existing, on the file system of the spool, passable for the sandbox's user; each lane has a folder in it. */
+  readonly dir: string;
+  readonly lanesMax: number;
+  /** Proportional set size of all lanes that wait; the least recently used ones go first. */
+  readonly idleBytesMax: number;
+  /** A lane that had nothing to do for this long is closed. */
+  readonly idleMs: number;
+}
+
 export interface SandboxSettings {
   readonly isolation: "bubblewrap" | "none";
   readonly bwrapPath: string;
@@ -41,6 +52,7 @@ export interface SandboxSettings {
   /** The kernel user of every sandbox; required when the service is root, impossible otherwise. */
   readonly runAs?: { readonly uid: number; readonly gid: number } | undefined;
   readonly limits: SandboxLimits;
+  readonly lanes?: LaneSettings | undefined;
 }
 
 export interface InputFiles {
@@ -78,8 +90,15 @@ export interface CollectedOutput {
   readonly bytes: number;
 }
 
+/** What decides which lane may serve an execution: its code and its limits, none of its inputs. */
+export type LaneRequest = Pick<SandboxRequest, "commitDir" | "environmentDir" | "entrypoint" | "kinds" | "limits">;
+
+export type Warmth = { readonly warm: true } | { readonly warm: false; readonly reason: string };
+
 export interface SandboxResult {
   readonly outcome: PythonOutcome;
+  /** `lane`: a fork of an interpreter that had the packages imported; `cold`: an interpreter of its own. */
+  readonly path: "cold" | "lane";
   readonly outputs: readonly CollectedOutput[];
   readonly logBytes: number;
   readonly logTruncated: boolean;
@@ -117,6 +136,10 @@ export interface Sandbox {
    * Throws when the sandbox itself could not do its work; such a call may be repeated with an empty spool folder.
    */
   run(request: SandboxRequest, watch?: SandboxWatch): Promise<SandboxResult>;
+  /** Makes a lane for executions of this code, unless there is one; says why not where it had better start cold. */
+  warm(request: LaneRequest): Promise<Warmth>;
+  /** Why no lane takes work, when that is so for all of them. */
+  laneProblem(): string | undefined;
   /** Tries what user code must not be able to do. Answers what was possible; empty means isolated. */
   selfTest(): Promise<string[]>;
   /** Ends what is kept ready for the next execution; those under way go on. */

@@ -8,8 +8,14 @@ const PREPARE_TIMEOUT_MS = 60_000;
 
 /** File names of the seccomp filters inside a runner folder: for sandboxes with a memory cgroup, and without. */
 export const FILTER_FILES = { withCgroup: "with-cgroup.bpf", withoutCgroup: "without-cgroup.bpf" } as const;
+/** The same for a zygote, which makes namespaces; its forks load one of the above in addition. */
+export const ZYGOTE_FILTER_FILES = {
+  withCgroup: "zygote-with-cgroup.bpf",
+  withoutCgroup: "zygote-without-cgroup.bpf",
+} as const;
 /** The compiled runner: what the interpreter is started with. */
 export const RUNNER_PROGRAM = "main.pyc";
+export const ZYGOTE_PROGRAM = "zygote.pyc";
 
 /** Synthetic, so that nothing of the host's users, names and resolvers is seen inside. */
 const ETC_FILES: Readonly<Record<string, string>> = {
@@ -43,7 +49,9 @@ for parent in (folder, os.path.join(folder, "modules")):
         if name.endswith(".py"):
             inside = "/runner" + os.path.join(parent, name)[len(folder):]
             py_compile.compile(os.path.join(parent, name), dfile=inside, doraise=True, invalidation_mode=mode)
-py_compile.compile(os.path.join(folder, "main.py"), os.path.join(folder, "main.pyc"), dfile="/runner/main.py", doraise=True, invalidation_mode=mode)
+for program in ("main", "zygote"):
+    path = os.path.join(folder, program)
+    py_compile.compile(path + ".py", path + ".pyc", dfile="/runner/%s.py" % program, doraise=True, invalidation_mode=mode)
 `;
 
 export interface RunnerFolderSources {
@@ -73,8 +81,10 @@ export async function prepareRunnerFolder(sources: RunnerFolderSources): Promise
     await promisify(execFile)(sources.interpreterPath, ["-I", "-S", "-c", COMPILE, folder], {
       timeout: PREPARE_TIMEOUT_MS,
     });
-    await writeFile(join(folder, FILTER_FILES.withCgroup), buildSeccompFilter(architecture, { memfd: true }));
-    await writeFile(join(folder, FILTER_FILES.withoutCgroup), buildSeccompFilter(architecture, { memfd: false }));
+    for (const [files, forks] of [[FILTER_FILES, false] as const, [ZYGOTE_FILTER_FILES, true] as const]) {
+      await writeFile(join(folder, files.withCgroup), buildSeccompFilter(architecture, { memfd: true, forks }));
+      await writeFile(join(folder, files.withoutCgroup), buildSeccompFilter(architecture, { memfd: false, forks }));
+    }
     await makeEtc(join(folder, "etc"));
     await openForAll(folder);
     await rm(target, { recursive: true, force: true });

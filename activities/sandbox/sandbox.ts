@@ -1,9 +1,11 @@
 import { chownSync, mkdirSync, rmSync } from "node:fs";
 import { join, posix } from "node:path";
 import { createCgroup, sweepCgroups } from "./cgroup.ts";
-import { findCgroupFolders } from "./cgroup-folders.ts";
+import { type CgroupFolders, findCgroupFolders } from "./cgroup-folders.ts";
 import { type PlacedInputs, placeInputs, type User } from "./input-files.ts";
-import { type Launched, launchInBubblewrap, launchUnprotected } from "./launch.ts";
+import { createLanes, type Lanes } from "./lanes/lanes.ts";
+import { launchInBubblewrap, launchUnprotected } from "./launch.ts";
+import type { Launched } from "./launched.ts";
 import { createLogRecorder } from "./log.ts";
 import { addOutputs, CANCELLED, decideOutcome } from "./outcome.ts";
 import { collectOutputs } from "./outputs.ts";
@@ -36,7 +38,11 @@ export function createSandbox(settings: SandboxSettings): Sandbox {
   const cgroups = findCgroupFolders();
   if (cgroups !== undefined) sweepCgroups(cgroups);
   const parking = createParking(settings, cgroups);
+  const lanes = openLanes(settings, cgroups, user);
   const launch = async (request: SandboxRequest, inputs: PlacedInputs) => {
+    const lane = await lanes?.claim(request);
+    if (lane !== undefined) return lane.launch(request, inputs);
+    makeFolder(join(request.spoolDir, "outputs"), user);
     if (settings.isolation === "bubblewrap") return launchInBubblewrap(await parking.take(), settings, request, inputs);
     makeFolder(join(request.spoolDir, "work"), user);
     const cgroup = cgroups && createCgroup(cgroups, `treadle-${process.pid}-u${++unprotectedBefore}`);
@@ -44,9 +50,20 @@ export function createSandbox(settings: SandboxSettings): Sandbox {
   };
   const run = (request: SandboxRequest, watch: SandboxWatch = {}) => {
     checkRequest(request, settings.limits);
-    return runExecution({ user, launch }, request, watch);
+    return runExecution({ user, isIsolated: settings.isolation === "bubblewrap", launch }, request, watch);
   };
-  return { run, selfTest: () => testIsolation(settings, run), close: () => parking.close() };
+  return {
+    run,
+    warm: async (request) => (await lanes?.warm(request)) ?? { warm: false, reason: "Lanes are switched off." },
+    laneProblem: () => lanes?.problem(),
+    selfTest: () => testIsolation(settings, run),
+    close: async () => void (await Promise.all([parking.close(), lanes?.close()])),
+  };
+}
+
+function openLanes(settings: SandboxSettings, cgroups: CgroupFolders | undefined, user: User): Lanes | undefined {
+  if (settings.lanes === undefined || settings.isolation === "none") return undefined;
+  return createLanes({ settings, bounds: settings.lanes, cgroups, user });
 }
 
 function chooseUser({ runAs }: SandboxSettings): User {
@@ -62,25 +79,26 @@ function chooseUser({ runAs }: SandboxSettings): User {
 
 interface Launcher {
   readonly user: User;
+  readonly isIsolated: boolean;
   launch(request: SandboxRequest, inputs: PlacedInputs): Promise<Launched>;
 }
 
 async function runExecution(
-  { user, launch }: Launcher,
+  { user, isIsolated, launch }: Launcher,
   request: SandboxRequest,
   watch: SandboxWatch,
 ): Promise<SandboxResult> {
   const { spoolDir, limits } = request;
   const outputsDir = join(spoolDir, "outputs");
-  makeFolder(outputsDir, user);
   const inputsDir = join(spoolDir, "inputs");
-  mkdirSync(inputsDir, { mode: 0o711 });
+  if (request.files.length > 0) mkdirSync(inputsDir, { mode: 0o711 });
   const log = createLogRecorder(join(spoolDir, "log.ndjson"), limits.logBytesMax, watch.onLine);
   let launched: Launched | undefined;
   try {
     if (watch.signal?.aborted === true) {
       return {
         outcome: { status: "cancelled", message: CANCELLED, secondsUsed: 0 },
+        path: "cold",
         outputs: [],
         ...(await log.close()),
       };
@@ -88,15 +106,18 @@ async function runExecution(
     const inputs = await placeInputs(request.files, inputsDir, user);
     const place = (launched = await launch(request, inputs));
     const toRequestLine = (pipes: boolean) => toRunnerRequest(request, inputs, place, pipes);
-    const { facts, named } = await supervise(launched, { request, toRequestLine, outputsDir, log, watch });
+    const { facts, named } = await supervise(place, { request, toRequestLine, log, watch });
+    launched = undefined;
+    await place.release(outputsDir);
     const collected = await collectOutputs(outputsDir, limits, named);
     for (const note of collected.notes) log.note(note);
     const outcome = addOutputs(decideOutcome(facts, limits), collected, request);
-    return { outcome, outputs: collected.outputs, ...(await log.close()) };
+    return { outcome, path: place.path, outputs: collected.outputs, ...(await log.close()) };
   } finally {
     await log.close();
-    await launched?.cgroup?.remove();
-    for (const name of ["inputs", "work"]) rmSync(join(spoolDir, name), { recursive: true, force: true });
+    await launched?.release(undefined);
+    if (request.files.length > 0) rmSync(inputsDir, { recursive: true, force: true });
+    if (!isIsolated) rmSync(join(spoolDir, "work"), { recursive: true, force: true });
   }
 }
 

@@ -6,6 +6,8 @@ export type SeccompArchitecture = (typeof SECCOMP_ARCHITECTURES)[number];
 export interface SeccompOptions {
   /** memfd memory is counted by a memory cgroup and by nothing else, so without one the call is closed. */
   readonly memfd: boolean;
+  /** What a zygote needs to make the namespaces of a fork, each call with exactly the flags it uses; the fork gives it up. */
+  readonly forks?: boolean;
 }
 
 /** One classic-BPF instruction: operation, jump if true, jump if false, operand. */
@@ -24,6 +26,10 @@ const KILL_PROCESS = 0x80000000;
 
 /** CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. */
 const CLONE_NAMESPACE_BITS = 0x7e020080;
+/** NEWUSER, NEWNS, NEWPID, NEWIPC, NEWUTS and SIGCHLD: `CLONE_FLAGS` of `runner/_treadle_fork.py`. */
+const FORK_FLAGS = 0x3c020011;
+/** tmpfs, proc, a bind mount, the same made read-only, a read-only tmpfs: the mounts of `runner/_treadle_fork.py`. */
+const FORK_MOUNT_FLAGS = [0x6, 0xe, 0x1000, 0x1027, 0x7];
 const TERMINAL_INJECTION = [0x5412, 0x541c, 0x5423]; // TIOCSTI, TIOCLINUX, TIOCSETD
 const PR_SET_MM = 35;
 const AF_UNIX = 1;
@@ -102,10 +108,12 @@ export function buildSeccompFilter(architecture: SeccompArchitecture, options: S
     if (number !== null) program.push(skipUnlessEqual(number, body.length), ...body);
   };
 
+  if (options.forks === true) onCall("mount", [loadArgument(3), ...whenOneOf(FORK_MOUNT_FLAGS, [allow]), fail(EPERM)]);
   for (const name of REFUSED) onCall(name, [fail(EPERM)]);
   for (const name of ABSENT) onCall(name, [fail(ENOSYS)]);
   if (!options.memfd) onCall("memfd_create", [fail(ENOSYS)]);
-  onCall("clone", [loadArgument(0), skipUnlessAnyBit(CLONE_NAMESPACE_BITS, 1), fail(EPERM), allow]);
+  const asFork = options.forks === true ? whenOneOf([FORK_FLAGS], [allow]) : [];
+  onCall("clone", [loadArgument(0), ...asFork, skipUnlessAnyBit(CLONE_NAMESPACE_BITS, 1), fail(EPERM), allow]);
   onCall("personality", [loadArgument(0), ...whenOneOf([0, 0xffffffff], [allow]), fail(EPERM)]);
   onCall("ioctl", [loadArgument(1), ...whenOneOf(TERMINAL_INJECTION, [fail(EPERM)]), allow]);
   onCall("prctl", [loadArgument(0), ...whenOneOf([PR_SET_MM], [fail(EPERM)]), allow]);

@@ -7,17 +7,27 @@ import type { Readable } from "node:stream";
  * A pipe can be opened again by name (`/dev/stdout`), which the sockets that Node makes for a child cannot.
  */
 export function openPipes(pid: number, descriptors: readonly number[]): Readable[] | undefined {
+  try {
+    return openEnds(pid, descriptors, "read");
+  } catch {
+    return undefined;
+  }
+}
+
+/** Ends of pipes of another process, each opened anew for us. Throws when one of them is no pipe, or not to be had. */
+export function openEnds(pid: number, descriptors: readonly number[], end: "read" | "write"): Socket[] {
   const opened: number[] = [];
+  const mode = end === "read" ? constants.O_RDONLY : constants.O_WRONLY;
   try {
     for (const descriptor of descriptors) {
-      const fd = openSync(`/proc/${pid}/fd/${descriptor}`, constants.O_RDONLY | constants.O_NONBLOCK);
+      const fd = openSync(`/proc/${pid}/fd/${descriptor}`, mode | constants.O_NONBLOCK);
       opened.push(fd);
-      if (!fstatSync(fd).isFIFO()) throw new Error("not a pipe");
+      if (!fstatSync(fd).isFIFO()) throw new Error(`Descriptor ${descriptor} of process ${pid} is no pipe.`);
     }
-    return opened.map((fd) => new Socket({ fd, readable: true, writable: false }));
-  } catch {
+    return opened.map((fd) => new Socket({ fd, readable: end === "read", writable: end === "write" }));
+  } catch (error) {
     for (const fd of opened) closeSync(fd);
-    return undefined;
+    throw error;
   }
 }
 

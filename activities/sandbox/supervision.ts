@@ -1,10 +1,10 @@
 import type { Readable } from "node:stream";
 import { INSIDE } from "./bubblewrap.ts";
 import { type ControlEvent, createControlReader, type ReportedEnd } from "./control.ts";
-import type { Launched } from "./launch.ts";
+import type { Exit, Launched } from "./launched.ts";
 import type { LogRecorder } from "./log.ts";
 import type { ExecutionFacts, StopReason } from "./outcome.ts";
-import { findProcess, isRunning, type KnownProcess, waitForDeath } from "./process-tree.ts";
+import { findProcess, type KnownProcess, waitForDeath } from "./process-tree.ts";
 import type { SandboxRequest, SandboxWatch } from "./request.ts";
 import { openPipes, waitForEnds } from "./streams.ts";
 import { startWatchdog } from "./watchdog.ts";
@@ -26,7 +26,6 @@ export interface Surroundings {
   readonly request: SandboxRequest;
   /** The request as the runner reads it: one line of JSON, given whether its streams are pipes now. */
   readonly toRequestLine: (pipes: boolean) => string;
-  readonly outputsDir: string;
   readonly log: LogRecorder;
   readonly watch: SandboxWatch;
 }
@@ -60,16 +59,16 @@ export async function supervise(launched: Launched, around: Surroundings): Promi
       named: new Map(),
       streams: [launched.control],
       releases: [],
-      processes: [],
+      processes: launched.isReady ? listKnown(launched) : [],
       startupText: "",
     },
     ...{ stopped: undefined, mode: undefined, reported: undefined, startedAtMs: undefined },
   };
   listen(course);
   try {
-    const exit = await waitForExit(launched);
+    const exit = await launched.waitForExit();
     release(course);
-    killTree(launched, course.processes);
+    launched.kill(course.processes);
     await waitForDeath(course.processes, DEATH_TIMEOUT_MS);
     await waitForEnds(course.streams, STREAM_END_TIMEOUT_MS);
     return { facts: toFacts(course, exit), named: course.named };
@@ -89,16 +88,17 @@ function listen(course: Course): void {
   );
   signal?.addEventListener("abort", onAbort);
   if (signal?.aborted === true) onAbort();
-  launched.stdout.resume();
-  launched.stderr.on("data", (chunk: Buffer) => {
-    if (course.startedAtMs === undefined)
-      course.startupText = (course.startupText + chunk.toString("utf8")).slice(0, STARTUP_TEXT_MAX);
-  });
   launched.control.on(
     "data",
     createControlReader((event) => follow(course, event, startTimer)),
   );
   launched.control.on("error", () => undefined); // It hung up; that the process ended is heard elsewhere.
+  if (launched.isReady) return letGo(course, undefined);
+  launched.stdout.resume();
+  launched.stderr.on("data", (chunk: Buffer) => {
+    if (course.startedAtMs === undefined)
+      course.startupText = (course.startupText + chunk.toString("utf8")).slice(0, STARTUP_TEXT_MAX);
+  });
 }
 
 function follow(course: Course, event: ControlEvent, startTimer: NodeJS.Timeout): void {
@@ -127,24 +127,28 @@ function follow(course: Course, event: ControlEvent, startTimer: NodeJS.Timeout)
 }
 
 /** The runner is up and nothing of the user's has run: learn its processes, take its streams, and give it the request. */
-function letGo(course: Course, pipes: readonly number[]): void {
+function letGo(course: Course, pipes: readonly number[] | undefined): void {
   const { launched, around } = course;
-  course.processes = launched.listProcesses().flatMap((pid) => findProcess(pid) ?? []);
+  if (!launched.isReady) course.processes = listKnown(launched);
   const runner = course.processes.at(-1);
   if (runner === undefined || course.stopped !== undefined) return;
   if (launched.cgroup?.holds(runner.pid) === false) {
     course.startupText += "It is outside of its cgroup, so nothing would limit its memory.";
-    launched.control.destroy();
+    launched.hangUp();
     return;
   }
-  const opened = openPipes(runner.pid, pipes);
+  const opened = pipes && openPipes(runner.pid, pipes);
   for (const [index, name] of (["stdout", "stderr"] as const).entries()) {
     const stream = opened?.[index] ?? launched[name];
     stream.on("data", (chunk: Buffer) => around.log.add(name, chunk));
     stream.on("error", () => undefined);
     course.streams.push(stream);
   }
-  launched.control.write(around.toRequestLine(opened !== undefined));
+  launched.sendRequest(around.toRequestLine(opened !== undefined));
+}
+
+function listKnown(launched: Launched): KnownProcess[] {
+  return launched.listProcesses().flatMap((pid) => findProcess(pid) ?? []);
 }
 
 /** From here on time is the user's: it is measured, billed and limited. */
@@ -158,7 +162,7 @@ function startClocks(course: Course): void {
   const top = processes.at(-2) ?? runner;
   if (runner === undefined || top === undefined) return;
   const tree = {
-    outputsDir: around.outputsDir,
+    outputsDir: launched.outputsDir,
     rootPid: top.pid,
     rootDir: launched.rootDirOf?.(runner.pid),
     scratchDirs: INSIDE.scratch,
@@ -170,33 +174,17 @@ function startClocks(course: Course): void {
 
 function stop(course: Course, reason: NonNullable<Course["stopped"]>): void {
   const { launched, processes } = course;
-  if (course.stopped !== undefined || hasExited(launched)) return;
+  if (course.stopped !== undefined || launched.hasExited()) return;
   course.stopped = reason;
-  if (processes.length > 0) return killTree(launched, processes);
+  if (processes.length > 0) return launched.kill(processes);
   // Namespaces half made are hard to catch. A runner whose host hangs up ends, and everything around it with it.
-  launched.control.destroy();
-  const timer = setTimeout(() => killTree(launched, course.processes), HALF_MADE_TIMEOUT_MS);
+  launched.hangUp();
+  const timer = setTimeout(() => launched.kill(course.processes), HALF_MADE_TIMEOUT_MS);
   course.releases.push(() => clearTimeout(timer));
 }
 
 function release(course: Course): void {
   for (const undo of course.releases.splice(0)) undo();
-}
-
-interface Exit {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-  readonly atMs: number;
-}
-
-function waitForExit({ child }: Launched): Promise<Exit> {
-  return new Promise((resolve, reject) => {
-    const onExit = (code: number | null, signal: NodeJS.Signals | null) =>
-      resolve({ code, signal, atMs: performance.now() });
-    if (child.exitCode !== null || child.signalCode !== null) onExit(child.exitCode, child.signalCode);
-    child.once("exit", onExit);
-    child.once("error", (error) => reject(new Error("The sandbox's program could not be started.", { cause: error })));
-  });
 }
 
 function toFacts(course: Course, exit: Exit): ExecutionFacts {
@@ -210,32 +198,4 @@ function toFacts(course: Course, exit: Exit): ExecutionFacts {
   // The limit is what was reserved and agreed to; that ending the process takes a moment longer is ours.
   const secondsUsed = Math.round(Math.min(seconds, course.around.request.limits.timeoutSeconds) * 1000) / 1000;
   return { stopped, exitCode: exit.code, exitSignal: exit.signal, oomKills, mode, reported, secondsUsed };
-}
-
-/**
- * Ends everything. The death of process 1 of the pid namespace is the end of all in it; without a namespace it is the
- * cgroup or the process group. The outermost process is halted first, so that it cannot start what we have not seen.
- */
-function killTree(launched: Launched, known: readonly KnownProcess[]): void {
-  const { child } = launched;
-  const alive = !hasExited(launched);
-  if (alive) child.kill("SIGSTOP");
-  const seen = known.length > 0 || !alive ? known.filter(isRunning).map(({ pid }) => pid) : launched.listProcesses();
-  if (alive) child.kill("SIGKILL");
-  for (const pid of seen) endProcess(pid);
-  if (launched.rootDirOf !== undefined) return;
-  launched.cgroup?.kill();
-  if (child.pid !== undefined) endProcess(-child.pid);
-}
-
-function hasExited({ child }: Launched): boolean {
-  return child.exitCode !== null || child.signalCode !== null;
-}
-
-function endProcess(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It is gone already.
-  }
 }

@@ -4,6 +4,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -17,11 +18,14 @@ import { prepareRunnerFolder } from "../../activities/sandbox/runner-folder.ts";
 import {
   createSandbox,
   type Interpreter,
+  type LaneSettings,
   type LogLine,
   type Progress,
   type SandboxLimits,
+  type SandboxRequest,
   type SandboxResult,
   type SandboxSettings,
+  type Warmth,
 } from "../../activities/sandbox/sandbox.ts";
 import type { JsonValue } from "../../domain/manifest/json-values.ts";
 import type { InputKind } from "../../domain/manifest/manifest.ts";
@@ -77,10 +81,22 @@ export interface Ran extends SandboxResult {
   readonly elapsedMs: number;
 }
 
+/** A commit's folder that stays, so that several executions are of the same code. */
+export interface Commit {
+  readonly commitDir: string;
+  warm(): Promise<Warmth>;
+  run(program?: Omit<Program, "code" | "commit">): Promise<Ran>;
+}
+
 export interface Bench {
   readonly root: string;
   readonly settings: SandboxSettings;
   run(program: Program): Promise<Ran>;
+  /** `program` gives the files, and what else decides about a lane; its inputs are given to each run. */
+  commit(program: Program): Commit;
+  laneProblem(): string | undefined;
+  /** An environment whose packages are these files. */
+  environment(packages: Readonly<Record<string, string>>): string;
   selfTest(): Promise<string[]>;
   close(): Promise<void>;
 }
@@ -103,6 +119,17 @@ export function makeFolder(name: string): string {
   return folder;
 }
 
+/** Lanes in the bench's folder. */
+export const LANES = { lanesMax: 8, idleBytesMax: 1024 * MIB, idleMs: 600_000 };
+
+/** A bench whose executions are served by lanes. */
+export function openWarmBench(
+  change: Partial<SandboxSettings> = {},
+  bounds: Partial<LaneSettings> = {},
+): Promise<Bench> {
+  return openBench({ ...change, lanes: { dir: "", ...LANES, ...bounds } });
+}
+
 /** A sandbox with everything it needs, in a temporary folder of its own. `close` removes it all. */
 export async function openBench(change: Partial<SandboxSettings> = {}): Promise<Bench> {
   const root = makeFolder("bench");
@@ -114,6 +141,7 @@ export async function openBench(change: Partial<SandboxSettings> = {}): Promise<
     interpreterPath: interpreter.path,
     architecture: process.arch,
   });
+  mkdirSync(join(root, "lanes"), { mode: 0o711 });
   const settings: SandboxSettings = {
     isolation: "bubblewrap",
     bwrapPath: "/usr/bin/bwrap",
@@ -122,13 +150,36 @@ export async function openBench(change: Partial<SandboxSettings> = {}): Promise<
     runAs: process.getuid?.() === 0 ? UNPRIVILEGED : undefined,
     limits: { ...LIMITS, memoryBytes: 4096 * MIB, outputBytesMax: 4096 * MIB, outputFilesMax: 10_000 },
     ...change,
+    lanes: change.lanes && { ...change.lanes, dir: join(root, "lanes") },
   };
   const sandbox = createSandbox(settings);
   let count = 0;
+  const nextFolder = () => join(root, `execution-${++count}`);
   return {
     root,
     settings,
-    run: (program) => runProgram(sandbox, join(root, `execution-${++count}`), program),
+    run: (program) => {
+      const folder = nextFolder();
+      return runProgram(sandbox, folder, writeCommit(folder, program), program);
+    },
+    commit(program) {
+      const commitDir = writeCommit(nextFolder(), program);
+      return {
+        commitDir,
+        warm: () => sandbox.warm(toRequest(program, { commitDir, spoolDir: "", files: [] })),
+        run: (given) => runProgram(sandbox, nextFolder(), commitDir, { ...program, ...given }),
+      };
+    },
+    laneProblem: () => sandbox.laneProblem(),
+    environment(packages) {
+      const folder = join(nextFolder(), "environment");
+      writeFolder(
+        join(folder, `lib/python${interpreter.version.split(".").slice(0, 2).join(".")}/site-packages`),
+        packages,
+      );
+      openPath(folder);
+      return folder;
+    },
     selfTest: () => sandbox.selfTest(),
     async close() {
       await sandbox.close();
@@ -137,19 +188,43 @@ export async function openBench(change: Partial<SandboxSettings> = {}): Promise<
   };
 }
 
-async function runProgram(sandbox: ReturnType<typeof createSandbox>, folder: string, program: Program): Promise<Ran> {
-  const commitDir = writeFolder(join(folder, "commit"), {
-    [program.entrypoint ?? "main.py"]: program.code,
-    ...program.commit,
-  });
+function writeCommit(folder: string, program: Program): string {
+  return writeFolder(join(folder, "commit"), { [program.entrypoint ?? "main.py"]: program.code, ...program.commit });
+}
+
+function toRequest(
+  program: Omit<Program, "code">,
+  { commitDir, spoolDir, files }: Pick<SandboxRequest, "commitDir" | "spoolDir" | "files">,
+): SandboxRequest {
+  const fileKinds = (program.files ?? []).map(
+    ({ input, list }) => [input, list === true ? "file_list" : "file"] as const,
+  );
+  return {
+    executionId: "ex_0123456789abcdef",
+    commitDir,
+    environmentDir: program.environmentDir ?? null,
+    entrypoint: program.entrypoint ?? "main.py",
+    spoolDir,
+    inputs: program.inputs ?? {},
+    kinds: {
+      ...Object.fromEntries(Object.keys(program.inputs ?? {}).map((name) => [name, "json"] as const)),
+      ...program.kinds,
+      ...Object.fromEntries(fileKinds),
+    },
+    files,
+    declaredOutputs: program.outputs ?? null,
+    limits: { ...LIMITS, ...program.limits },
+  };
+}
+
+async function runProgram(
+  sandbox: ReturnType<typeof createSandbox>,
+  folder: string,
+  commitDir: string,
+  program: Omit<Program, "code">,
+): Promise<Ran> {
   const spoolDir = writeFolder(join(folder, "spool"), {});
   const progress: Progress[] = [];
-  const kinds = {
-    ...program.kinds,
-    ...Object.fromEntries(
-      (program.files ?? []).map(({ input, list }) => [input, list === true ? "file_list" : "file"] as const),
-    ),
-  };
   const files = (program.files ?? []).map(({ input, list, files: own }) => ({
     input,
     list: list === true,
@@ -160,26 +235,14 @@ async function runProgram(sandbox: ReturnType<typeof createSandbox>, folder: str
     }),
   }));
   const started = performance.now();
-  const result = await sandbox.run(
-    {
-      executionId: "ex_0123456789abcdef",
-      commitDir,
-      environmentDir: program.environmentDir ?? null,
-      entrypoint: program.entrypoint ?? "main.py",
-      spoolDir,
-      inputs: program.inputs ?? {},
-      kinds: {
-        ...Object.fromEntries(Object.keys(program.inputs ?? {}).map((name) => [name, "json"] as const)),
-        ...kinds,
-      },
-      files,
-      declaredOutputs: program.outputs ?? null,
-      limits: { ...LIMITS, ...program.limits },
-    },
-    { signal: program.signal, onLine: program.onLine, onProgress: (event) => progress.push(event) },
-  );
+  const result = await sandbox.run(toRequest(program, { commitDir, spoolDir, files }), {
+    signal: program.signal,
+    onLine: program.onLine,
+    onProgress: (event) => progress.push(event),
+  });
   const elapsedMs = performance.now() - started;
-  const lines = readFileSync(join(spoolDir, "log.ndjson"), "utf8").split("\n").filter(Boolean);
+  const logPath = join(spoolDir, "log.ndjson");
+  const lines = existsSync(logPath) ? readFileSync(logPath, "utf8").split("\n").filter(Boolean) : [];
   const log = lines.map((line) => JSON.parse(line) as LogLine);
   const textOf = (stream: string) =>
     log
@@ -222,4 +285,11 @@ export function jsonOf<T>(ran: Ran, name = "result"): T {
   if (text === undefined)
     throw new Error(`No output ${name}: ${ran.outcome.status}, ${ran.outcome.message}\n${ran.stderr}`);
   return JSON.parse(text) as T;
+}
+
+/** Everybody may pass every folder from here down. */
+function openPath(folder: string): void {
+  chmodSync(folder, 0o755);
+  for (const entry of readdirSync(folder, { withFileTypes: true }))
+    if (entry.isDirectory()) openPath(join(folder, entry.name));
 }

@@ -1,0 +1,182 @@
+import { mkdirSync, readFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { createCgroup } from "../cgroup.ts";
+import type { CgroupFolders } from "../cgroup-folders.ts";
+import type { PlacedInputs, User } from "../input-files.ts";
+import { hasFileInputs } from "../launch.ts";
+import type { Launched } from "../launched.ts";
+import type { LaneRequest, SandboxSettings } from "../request.ts";
+import { clearFork, type Fork, launchFork, makeForkFolders, openFork } from "./fork.ts";
+import { findFork, inspectFork, stopZygote } from "./guard.ts";
+import { startZygote, type Zygote } from "./zygote.ts";
+
+/** Importing the packages; PyTorch takes some ten seconds on a slow disk. */
+const WARM_TIMEOUT_MS = 60_000;
+const FORK_TIMEOUT_MS = 10_000;
+/** Address space layout and hash seed are those of the zygote, so it is renewed now and then. */
+const FORKS_MAX = 500;
+
+/** Why executions of this code start cold, in words for its author. */
+export class UnfitError extends Error {}
+
+export type LaneState = "forking" | "ready" | "busy" | "closed";
+
+/** A zygote and its one fork, which waits for an execution or serves one. */
+export interface Lane {
+  state(): LaneState;
+  /** Resolves when a fork waits, or when the lane is closed. */
+  whenReady(): Promise<void>;
+  /** Keeps the waiting fork for the caller, who launches it next. False when none waits. */
+  claim(): boolean;
+  /** Gives the claimed fork to an execution, whose release makes the next one. */
+  launch(request: { readonly environmentDir: string | null }, inputs: PlacedInputs): Promise<Launched>;
+  /** Bytes that would be free without it: proportional set size of its processes. */
+  measureBytes(): number;
+  close(): Promise<void>;
+}
+
+export interface LaneDeps {
+  readonly settings: SandboxSettings;
+  readonly cgroups: CgroupFolders | undefined;
+  readonly user: User;
+  /** New with every lane of this process. */
+  readonly name: string;
+  readonly lanesDir: string;
+  /** Called when the state has changed. */
+  readonly onChange: () => void;
+}
+
+/** Starts a lane and waits until its first fork was found to be confined. Throws UnfitError when the code must run cold. */
+export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<Lane> {
+  const laneDir = join(deps.lanesDir, deps.name);
+  mkdirSync(laneDir, { mode: 0o711 });
+  const cgroup = deps.cgroups && createCgroup(deps.cgroups, deps.name);
+  let zygote: Zygote | undefined;
+  const remove = async () => {
+    await zygote?.end();
+    await cgroup?.remove();
+    await rm(laneDir, { recursive: true, force: true });
+  };
+  try {
+    zygote = await startZygote(deps.settings, request, { laneDir, cgroup });
+    await expectWarm(zygote);
+    const pid = zygote.findPid();
+    const makeFork = createForkMaker({ zygote, pid, laneDir, hasFiles: hasFileInputs(request), user: deps.user });
+    const fork = await makeFork();
+    const problems = inspectFork(fork.processes, pid);
+    if (problems.length > 0) throw new Error(`A lane is not confined: ${problems.join("; ")}.`);
+    return followLane({ deps, zygote, pid, cgroup, makeFork, remove }, fork);
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+async function expectWarm(zygote: Zygote): Promise<void> {
+  const event = await zygote.next(WARM_TIMEOUT_MS).catch((error: unknown) => {
+    throw new Error(`${error instanceof Error ? error.message : ""} ${zygote.said()}`.trim(), { cause: error });
+  });
+  if (event.type === "unfit") throw new UnfitError(event.reason);
+  if (event.type !== "warm") throw new Error("The lane's zygote said something else than that it is warm.");
+  if (zygote.said() !== "") throw new UnfitError("Importing the packages prints something.");
+}
+
+/** Makes forks, one after the other; each is answered with the zygote stopped. */
+function createForkMaker(parts: {
+  readonly zygote: Zygote;
+  readonly pid: number;
+  readonly laneDir: string;
+  readonly hasFiles: boolean;
+  readonly user: User;
+}): () => Promise<Fork> {
+  const { zygote, pid } = parts;
+  let number = 0;
+  return async () => {
+    const folders = makeForkFolders(parts.laneDir, ++number, parts.hasFiles, parts.user);
+    zygote.fork(number);
+    process.kill(pid, "SIGCONT");
+    const event = await zygote.next(FORK_TIMEOUT_MS);
+    if (event.type !== "forked") throw new Error(`A lane could not fork. ${zygote.said()}`);
+    const processes = findFork(pid);
+    await stopZygote(pid, processes);
+    return openFork(processes, event.descriptors, folders);
+  };
+}
+
+interface LaneParts {
+  readonly deps: LaneDeps;
+  readonly zygote: Zygote;
+  readonly pid: number;
+  readonly cgroup: ReturnType<typeof createCgroup> | undefined;
+  readonly makeFork: () => Promise<Fork>;
+  readonly remove: () => Promise<void>;
+}
+
+function followLane({ deps, zygote, pid, cgroup, makeFork, remove }: LaneParts, first: Fork): Lane {
+  let fork = first;
+  let forks = 1;
+  let state: LaneState = "ready";
+  let ready: Promise<void> = Promise.resolve();
+  let closing: Promise<void> | undefined;
+
+  const change = (to: LaneState) => {
+    if (state === "closed") return;
+    state = to;
+    deps.onChange();
+  };
+  const close = () => {
+    change("closed");
+    return (closing ??= remove());
+  };
+  const makeNext = async () => {
+    if (state === "closed") return;
+    if (forks++ >= FORKS_MAX) return close();
+    change("forking");
+    try {
+      fork = await makeFork();
+      change("ready");
+    } catch {
+      await close(); // A lane is cheap; one that misbehaves is not asked twice.
+    }
+  };
+  const hasOomKills = (before: number) => (cgroup?.countOomKills() ?? 0) > before;
+  void zygote.ended.then(close).catch(() => undefined);
+
+  return {
+    state: () => state,
+    whenReady: () => ready,
+    measureBytes: () => [pid, fork.processes.first, fork.processes.user].reduce((sum, each) => sum + readPss(each), 0),
+    close,
+    claim() {
+      if (state !== "ready") return false;
+      change("busy");
+      return true;
+    },
+    async launch(request, inputs) {
+      const mine = fork;
+      const oomKillsBefore = cgroup?.countOomKills() ?? 0;
+      const launched = await launchFork(mine, inputs, { cgroup, environmentDir: request.environmentDir });
+      return {
+        ...launched,
+        async release(outputsDir) {
+          clearFork(mine, outputsDir);
+          const endedByItself =
+            outputsDir !== undefined && (await launched.waitForExit()).code !== null && !hasOomKills(oomKillsBefore);
+          if (!endedByItself) return close();
+          ready = makeNext();
+        },
+      };
+    },
+  };
+}
+
+/** Proportional set size; shared pages of a fork count once. */
+function readPss(pid: number): number {
+  try {
+    const text = readFileSync(`/proc/${pid}/smaps_rollup`, "latin1");
+    return Number(/^Pss:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) * 1024;
+  } catch {
+    return 0;
+  }
+}

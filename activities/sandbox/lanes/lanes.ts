@@ -1,0 +1,200 @@
+import { availableParallelism } from "node:os";
+import type { CgroupFolders } from "../cgroup-folders.ts";
+import type { User } from "../input-files.ts";
+import type { LaneRequest, LaneSettings, SandboxSettings, Warmth } from "../request.ts";
+import { type Lane, startLane, UnfitError } from "./lane.ts";
+
+/** Lanes of one commit: as many executions as the machine can do at once, and two whose forks are being made. */
+const LANES_PER_COMMIT_MAX = availableParallelism() + 2;
+/** A cold start takes about as long, so waiting for a lane is worth no more. */
+const PATIENCE_MS = 40;
+const LOOK_EVERY_MS = 30_000;
+/** Codes that are remembered, so that not every execution of unfit code tries again. */
+const GROUPS_MAX = 1_000;
+/** After a lane failed by a fault of ours, executions of that code start cold for this long. */
+const RETRY_AFTER_MS = 60_000;
+
+export interface Lanes {
+  /** A lane whose fork is the caller's, or undefined: then the execution starts cold. Never waits longer than a cold start takes. */
+  claim(request: LaneRequest): Promise<Lane | undefined>;
+  warm(request: LaneRequest): Promise<Warmth>;
+  /** Why no lane was confined when it was last tried. */
+  problem(): string | undefined;
+  close(): Promise<void>;
+}
+
+interface Group {
+  readonly lanes: Set<Lane>;
+  starting: number;
+  usedAt: number;
+  refusal: { readonly reason: string; readonly until: number } | undefined;
+}
+
+export interface LanesDeps {
+  readonly settings: SandboxSettings;
+  readonly bounds: LaneSettings;
+  readonly cgroups: CgroupFolders | undefined;
+  readonly user: User;
+}
+
+/**
+ * The lanes of this host, by code and limits. Bounded by number, by memory and by idle time; the least recently used
+ * code loses its lanes first.
+ */
+export function createLanes(deps: LanesDeps): Lanes {
+  const { bounds } = deps;
+  const groups = new Map<string, Group>();
+  const changes = createSignal();
+  const starter = createStarter(deps, groups, changes.give);
+  const look = setInterval(() => void closeIdle(groups, bounds).catch(starter.report), LOOK_EVERY_MS).unref();
+  let closed = false;
+
+  const groupOf = (request: LaneRequest): Group => {
+    const key = toKey(request);
+    const group = groups.get(key) ?? { lanes: new Set(), starting: 0, usedAt: 0, refusal: undefined };
+    groups.delete(key); // Reinserted, so that the map is in the order of use.
+    groups.set(key, group);
+    group.usedAt = Date.now();
+    forgetOldest(groups);
+    return group;
+  };
+  return {
+    async claim(request) {
+      if (closed) return undefined;
+      const group = groupOf(request);
+      if (isRefused(group)) return undefined;
+      const deadline = Date.now() + PATIENCE_MS;
+      for (;;) {
+        const ready = pruneClosed(group).find((lane) => lane.claim());
+        if (ready !== undefined) return ready;
+        const isFull = group.lanes.size + group.starting >= LANES_PER_COMMIT_MAX;
+        const isForking = [...group.lanes].some((lane) => lane.state() === "forking");
+        if (!isFull && !isForking && group.starting === 0) void starter.start(request, group);
+        const left = deadline - Date.now();
+        if (left <= 0 || !(isForking || isFull)) return undefined;
+        await changes.wait(left);
+      }
+    },
+    async warm(request) {
+      if (closed) return { warm: false, reason: "The sandbox is closed." };
+      const group = groupOf(request);
+      if (group.refusal !== undefined && isRefused(group)) return { warm: false, reason: group.refusal.reason };
+      return pruneClosed(group).length > 0 ? { warm: true } : starter.start(request, group);
+    },
+    problem: starter.problem,
+    async close() {
+      closed = true;
+      clearInterval(look);
+      starter.stop();
+      await Promise.all([...groups.values()].flatMap(({ lanes }) => [...lanes].map((lane) => lane.close())));
+    },
+  };
+}
+
+/** Starts lanes one by one as they are asked for, and remembers why one could not be. */
+function createStarter(deps: LanesDeps, groups: Map<string, Group>, onChange: () => void) {
+  let started = 0;
+  let stopped = false;
+  let problem: string | undefined;
+
+  async function start(request: LaneRequest, group: Group): Promise<Warmth> {
+    group.starting += 1;
+    try {
+      await makeRoom(groups, group, deps.bounds.lanesMax);
+      const name = `treadle-${process.pid}-l${++started}`;
+      const lane = await startLane({ ...deps, name, lanesDir: deps.bounds.dir, onChange }, request);
+      problem = undefined;
+      if (stopped) await lane.close();
+      else group.lanes.add(lane);
+      return { warm: true };
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      const forEver = error instanceof UnfitError;
+      if (!(error instanceof FullError)) {
+        group.refusal = { reason, until: forEver ? Number.POSITIVE_INFINITY : Date.now() + RETRY_AFTER_MS };
+        if (!forEver) problem = reason;
+      }
+      return { warm: false, reason };
+    } finally {
+      group.starting -= 1;
+      onChange();
+    }
+  }
+  return {
+    start,
+    problem: () => problem,
+    report: (error: unknown) => void (problem = error instanceof Error ? error.message : String(error)),
+    stop: () => void (stopped = true),
+  };
+}
+
+/** Wakes everybody who waits, at every change. */
+function createSignal() {
+  const waiting = new Set<() => void>();
+  return {
+    give() {
+      for (const wake of [...waiting]) wake();
+    },
+    wait(ms: number): Promise<void> {
+      return new Promise((resolve) => {
+        const wake = () => {
+          clearTimeout(timer);
+          waiting.delete(wake);
+          resolve();
+        };
+        const timer = setTimeout(wake, ms);
+        waiting.add(wake);
+      });
+    },
+  };
+}
+
+/** Every lane there may be is in use. */
+class FullError extends Error {}
+
+/** What is the same here may share a lane. Folders are named after their content. */
+function toKey({ commitDir, environmentDir, entrypoint, kinds, limits }: LaneRequest): string {
+  const files = Object.values(kinds).some((kind) => kind === "file" || kind === "file_list");
+  return JSON.stringify([commitDir, environmentDir, entrypoint, files, limits]);
+}
+
+function isRefused({ refusal }: Group): boolean {
+  return refusal !== undefined && refusal.until > Date.now();
+}
+
+function pruneClosed(group: Group): Lane[] {
+  for (const lane of group.lanes) if (lane.state() === "closed") group.lanes.delete(lane);
+  return [...group.lanes];
+}
+
+/** Closes waiting lanes of the least recently used code until there is room for one more. */
+async function makeRoom(groups: Map<string, Group>, wanted: Group, lanesMax: number): Promise<void> {
+  const count = () => [...groups.values()].reduce((sum, group) => sum + pruneClosed(group).length + group.starting, 0);
+  for (const group of groups.values()) {
+    if (count() <= lanesMax) return;
+    if (group === wanted) continue;
+    for (const lane of group.lanes) if (lane.state() === "ready") await lane.close();
+  }
+  if (count() > lanesMax) throw new FullError(`All ${lanesMax} lanes of this host are in use.`);
+}
+
+async function closeIdle(groups: Map<string, Group>, bounds: LaneSettings): Promise<void> {
+  let bytes = 0;
+  for (const [key, group] of [...groups].reverse()) {
+    const idle = Date.now() - group.usedAt > bounds.idleMs;
+    for (const lane of pruneClosed(group)) {
+      if (lane.state() !== "ready") continue;
+      bytes += lane.measureBytes();
+      if (idle || bytes > bounds.idleBytesMax) await lane.close();
+    }
+    if (idle && group.lanes.size === 0 && group.refusal === undefined) groups.delete(key);
+  }
+}
+
+/** Codes without a lane are kept only for what is known against them. */
+function forgetOldest(groups: Map<string, Group>): void {
+  if (groups.size <= GROUPS_MAX) return;
+  for (const [key, group] of groups) {
+    if (group.lanes.size === 0 && group.starting === 0) return void groups.delete(key);
+  }
+}

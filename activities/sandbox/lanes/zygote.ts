@@ -1,0 +1,191 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import type { Socket } from "node:net";
+import { join } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { INSIDE, toLaneArguments } from "../bubblewrap.ts";
+import type { Cgroup } from "../cgroup.ts";
+import { hasFileInputs } from "../launch.ts";
+import { endProcess } from "../launched.ts";
+import { CONTROL_FD, INTERPRETER_FLAGS } from "../parking.ts";
+import { findProcess, listChildren, waitForDeath } from "../process-tree.ts";
+import type { LaneRequest, SandboxSettings } from "../request.ts";
+import { FILTER_FILES, ZYGOTE_FILTER_FILES, ZYGOTE_PROGRAM } from "../runner-folder.ts";
+
+const ARGUMENTS_FD = 4;
+const FILTER_FD = 5;
+const LINE_BYTES_MAX = 4_096;
+const SAID_MAX = 2_000;
+const DEATH_TIMEOUT_MS = 5_000;
+/** Each of the scratch folders of a fork; the cold path counts all of them together, from outside. */
+const SCRATCH_INODES = 32_768;
+
+/** What a zygote says, all of it untrusted: packages run in the same process. */
+export type ZygoteEvent =
+  | { readonly type: "warm" }
+  | { readonly type: "unfit"; readonly reason: string }
+  | { readonly type: "forked"; readonly descriptors: ForkDescriptors };
+
+/** Descriptors of the fork's user process, whose other ends the host opens. */
+export interface ForkDescriptors {
+  readonly stdout: number;
+  readonly stderr: number;
+  readonly control: number;
+  readonly request: number;
+  readonly verdict: number;
+}
+
+/** A zygote in its sandbox, as a process of ours. */
+export interface Zygote {
+  /** The next thing it says. Rejects when it ends, or says nothing in time. */
+  next(timeoutMs: number): Promise<ZygoteEvent>;
+  /** Its process id for the host. */
+  findPid(): number;
+  /** Tells it to make a fork, whose folder in the lane's is `number`. */
+  fork(number: number): void;
+  /** What it printed: nothing, as a rule. */
+  said(): string;
+  readonly ended: Promise<void>;
+  /** Ends it and all of its forks. */
+  end(): Promise<void>;
+}
+
+export async function startZygote(
+  settings: SandboxSettings,
+  request: LaneRequest,
+  { laneDir, cgroup }: { readonly laneDir: string; readonly cgroup: Cgroup | undefined },
+): Promise<Zygote> {
+  const child = spawnBubblewrap(settings, cgroup !== undefined);
+  const failure = new Promise<Error>((resolve) => child.once("error", resolve));
+  if (child.pid === undefined) throw new Error(`${settings.bwrapPath} could not be started.`, { cause: await failure });
+  cgroup?.limit(request.limits);
+  await cgroup?.attach(child.pid);
+  const stdio = child.stdio as readonly (Socket | null | undefined)[];
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const [events, control] = [createEventQueue(ended), stdio[CONTROL_FD] as Socket];
+  let said = "";
+  for (const stream of [child.stdout, child.stderr] as Readable[]) {
+    stream.on("data", (chunk: Buffer) => (said = (said + chunk.toString("utf8")).slice(0, SAID_MAX)));
+    stream.on("error", () => undefined);
+  }
+  control.on("data", createLineReader(events.add));
+  control.on("error", () => undefined); // It ended, which is heard elsewhere.
+  const args = toLaneArguments({
+    runnerDir: settings.runnerDir,
+    interpreterPaths: settings.interpreter.bindPaths,
+    commitDir: request.commitDir,
+    environmentDir: request.environmentDir,
+    laneDir,
+  });
+  const argumentsPipe = stdio[ARGUMENTS_FD] as Writable;
+  argumentsPipe.on("error", () => undefined);
+  argumentsPipe.end(args.map((argument) => `${argument}\0`).join(""));
+  control.write(toRequestLine(request, cgroup !== undefined));
+  for (const handle of [child, ...stdio]) handle?.unref(); // A lane that waits keeps nobody from ending.
+  return {
+    next: events.next,
+    findPid: () => findInnermost(child.pid as number),
+    fork: (number) => void control.write(`{"fork":${number}}\n`),
+    said: () => said,
+    ended,
+    async end() {
+      const tree = [child.pid as number, ...listChildren(child.pid as number)].flatMap((pid) => findProcess(pid) ?? []);
+      for (const { pid } of tree) endProcess(pid);
+      await waitForDeath(tree, DEATH_TIMEOUT_MS);
+      for (const stream of stdio) stream?.destroy();
+    },
+  };
+}
+
+function spawnBubblewrap(
+  { bwrapPath, interpreter, runnerDir, runAs }: SandboxSettings,
+  hasCgroup: boolean,
+): ChildProcess {
+  const name = hasCgroup ? ZYGOTE_FILTER_FILES.withCgroup : ZYGOTE_FILTER_FILES.withoutCgroup;
+  const filter = openSync(join(runnerDir, name), "r");
+  const program = [interpreter.path, ...INTERPRETER_FLAGS, `${INSIDE.runner}/${ZYGOTE_PROGRAM}`, String(CONTROL_FD)];
+  const command = ["--args", String(ARGUMENTS_FD), "--seccomp", String(FILTER_FD), "--", ...program];
+  try {
+    const stdio = ["ignore", "pipe", "pipe", "pipe", "pipe", filter] as const;
+    return spawn(bwrapPath, command, { stdio: [...stdio], env: {}, cwd: "/", ...runAs });
+  } finally {
+    closeSync(filter);
+  }
+}
+
+/** One line of JSON, as `runner/protocol.md` describes it. */
+function toRequestLine(request: LaneRequest, hasCgroup: boolean): string {
+  const line = {
+    commitDir: INSIDE.commit,
+    environmentDir: request.environmentDir && INSIDE.environment,
+    entrypoint: request.entrypoint,
+    workDir: INSIDE.work,
+    laneDir: INSIDE.lane,
+    scratchDirs: INSIDE.scratch,
+    scratchBytes: request.limits.scratchBytes,
+    scratchInodes: SCRATCH_INODES,
+    hasFiles: hasFileInputs(request),
+    filter: `${INSIDE.runner}/${hasCgroup ? FILTER_FILES.withCgroup : FILTER_FILES.withoutCgroup}`,
+  };
+  return `${JSON.stringify(line)}\n`;
+}
+
+function findInnermost(outermost: number): number {
+  const [child] = listChildren(outermost);
+  if (child === undefined) throw new Error("The lane's sandbox is empty.");
+  return child;
+}
+
+function createEventQueue(ended: Promise<void>) {
+  const waiting: ZygoteEvent[] = [];
+  let taker: ((event: ZygoteEvent) => void) | undefined;
+  return {
+    add(event: ZygoteEvent) {
+      if (taker === undefined) waiting.push(event);
+      else taker(event);
+      taker = undefined;
+    },
+    async next(timeoutMs: number): Promise<ZygoteEvent> {
+      const first = waiting.shift();
+      if (first !== undefined) return first;
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, timeoutMs)));
+      const event = await Promise.race([new Promise<ZygoteEvent>((resolve) => (taker = resolve)), ended, late]);
+      clearTimeout(timer);
+      taker = undefined;
+      if (event === undefined) throw new Error("The lane's zygote ended, or did not answer.");
+      return event;
+    },
+  };
+}
+
+/** Lines that are malformed or too long are dropped: nobody waits for them. */
+function createLineReader(onEvent: (event: ZygoteEvent) => void): (chunk: Buffer) => void {
+  let rest = "";
+  return (chunk) => {
+    const lines = (rest + chunk.toString("utf8")).split("\n");
+    rest = (lines.pop() ?? "").slice(0, LINE_BYTES_MAX);
+    for (const line of lines) {
+      const event = parseEvent(line);
+      if (event !== undefined) onEvent(event);
+    }
+  };
+}
+
+function parseEvent(line: string): ZygoteEvent | undefined {
+  let value: Readonly<Record<string, unknown>> | null;
+  try {
+    value = JSON.parse(line) as typeof value;
+  } catch {
+    return undefined;
+  }
+  if (value?.type === "warm") return { type: "warm" };
+  if (value?.type === "unfit") return { type: "unfit", reason: String(value.reason).slice(0, 500) };
+  if (value?.type !== "forked") return undefined;
+  const { stdout, stderr, control, request, verdict } = value;
+  const all = [stdout, stderr, control, request, verdict];
+  const areDescriptors = all.every((each) => Number.isInteger(each) && (each as number) > 2 && (each as number) < 1e6);
+  return areDescriptors
+    ? { type: "forked", descriptors: { stdout, stderr, control, request, verdict } as ForkDescriptors }
+    : undefined;
+}

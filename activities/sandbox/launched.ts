@@ -1,0 +1,98 @@
+import type { ChildProcess } from "node:child_process";
+import type { Duplex, Readable } from "node:stream";
+import type { Cgroup } from "./cgroup.ts";
+import { isRunning, type KnownProcess } from "./process-tree.ts";
+
+/** How a process ended. */
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  /** By `performance.now()`. */
+  readonly atMs: number;
+}
+
+/** A sandbox whose runner is starting, or is ready. */
+export interface Launched {
+  readonly path: "cold" | "lane";
+  /** Undefined when nothing but the runner limits its memory. */
+  readonly cgroup: Pick<Cgroup, "countOomKills" | "holds"> | undefined;
+  /** The user's own, when the runner is ready already; else what is said before it is. */
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** What the runner says. */
+  readonly control: Readable;
+  /** Gives the runner its request: one line. */
+  sendRequest(line: string): void;
+  /** A runner that has no request yet ends then, and everything around it. */
+  hangUp(): void;
+  /** The runner waits for its request: no event will announce it. */
+  readonly isReady: boolean;
+  /** Where outputs grow, on the host. */
+  readonly outputsDir: string;
+  /** Paths as the runner sees them. */
+  readonly paths: { readonly workDir: string; readonly commitDir: string; readonly environmentDir: string | null };
+  /** The root of the sandbox's file system as the host reaches it, given the pid of a process inside. */
+  readonly rootDirOf: ((pid: number) => string) | undefined;
+  /** The processes that must be gone before the execution is over, outermost first, and the runner itself last. */
+  listProcesses(): number[];
+  /** Rejects when it never started. */
+  waitForExit(): Promise<Exit>;
+  hasExited(): boolean;
+  /** Ends everything of it. `known` are its processes, as far as they are known. */
+  kill(known: readonly KnownProcess[]): void;
+  /**
+   * Gives back what it was made of, once all of it is dead; its outputs are in `outputsDir` from then on. Undefined when
+   * something went wrong that is not the user's.
+   */
+  release(outputsDir: string | undefined): Promise<void>;
+}
+
+/** What supervision needs of a sandbox that is a child of ours. `killRest` ends what the death of the outermost process does not. */
+export function followChild(
+  child: ChildProcess,
+  { listProcesses, killRest }: { listProcesses: () => number[]; killRest: () => void },
+): Pick<
+  Launched,
+  "stdout" | "stderr" | "control" | "sendRequest" | "hangUp" | "listProcesses" | "waitForExit" | "hasExited" | "kill"
+> {
+  const [, stdout, stderr] = child.stdio;
+  const control = child.stdio[3] as Duplex;
+  const hasExited = () => child.exitCode !== null || child.signalCode !== null;
+  return {
+    stdout: stdout as Readable,
+    stderr: stderr as Readable,
+    control,
+    sendRequest: (line) => void control.write(line),
+    hangUp: () => control.destroy(),
+    listProcesses,
+    hasExited,
+    waitForExit: () =>
+      new Promise((resolve, reject) => {
+        const onExit = (code: number | null, signal: NodeJS.Signals | null) =>
+          resolve({ code, signal, atMs: performance.now() });
+        if (hasExited()) onExit(child.exitCode, child.signalCode);
+        child.once("exit", onExit);
+        child.once("error", (error) =>
+          reject(new Error("The sandbox's program could not be started.", { cause: error })),
+        );
+      }),
+    kill(known) {
+      // The outermost process is halted first, so that it cannot start what we have not seen.
+      const alive = !hasExited();
+      if (alive) child.kill("SIGSTOP");
+      const seen = known.length > 0 || !alive ? known.filter(isRunning).map(({ pid }) => pid) : listProcesses();
+      if (alive) child.kill("SIGKILL");
+      for (const pid of seen) endProcess(pid);
+      killRest();
+    },
+  };
+}
+
+/** SIGKILL; a process that is gone already is fine. */
+export function endProcess(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It ended by itself.
+  }
+}

@@ -1,0 +1,222 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { listChildren } from "../../activities/sandbox/process-tree.ts";
+import { type Bench, type Commit, jsonOf, openWarmBench, type Program, type Ran } from "./harness.ts";
+
+let bench: Bench;
+
+beforeAll(async () => {
+  bench = await openWarmBench();
+});
+
+afterAll(async () => {
+  await bench.close();
+});
+
+/** A commit with a lane. Fails with the reason where there is none. */
+async function aWarmCommit(program: Program): Promise<Commit> {
+  const commit = bench.commit(program);
+  expect(await commit.warm()).toEqual({ warm: true });
+  return commit;
+}
+
+function laneRan(ran: Ran): Ran {
+  expect([ran.path, ran.outcome.status, ran.outcome.message]).toEqual(["lane", "success", ""]);
+  return ran;
+}
+
+/** Every process of this one, by pid and name. */
+function listZygotes(): number[] {
+  const isZygote = (pid: number) => readFileSync(`/proc/${pid}/cmdline`, "latin1").includes("zygote");
+  return listChildren(process.pid)
+    .flatMap((pid) => listChildren(pid))
+    .filter(isZygote);
+}
+
+test("a lane, given inputs of several kinds, serves them as the cold path does", async () => {
+  const program: Program = {
+    code: `
+import json
+def main(name, when, data, upload, uploads):
+    print("hello", name)
+    return {"seen": [name, when.year, data, upload.read_text(), [each.name for each in uploads]], "copy": upload}
+`,
+    inputs: { name: "Ada", when: "2026-02-03", data: { a: [1, 2] } },
+    kinds: { name: "string", when: "date", data: "json" },
+    files: [
+      { input: "upload", files: [{ content: "text", fileName: "a b.txt" }] },
+      {
+        input: "uploads",
+        list: true,
+        files: [
+          { content: "1", fileName: "x.txt" },
+          { content: "2", fileName: "y.txt" },
+        ],
+      },
+    ],
+  };
+  const commit = await aWarmCommit(program);
+  for (let round = 0; round < 3; round++) {
+    const ran = laneRan(await commit.run());
+    expect(jsonOf(ran, "seen")).toEqual(["Ada", 2026, { a: [1, 2] }, "text", ["x.txt", "y.txt"]]);
+    expect(ran.texts.copy).toBe("text");
+    expect(ran.stdout).toBe("hello Ada");
+  }
+});
+
+test("a lane, after an execution that changed all it could reach, shows none of it to the next", async () => {
+  const commit = await aWarmCommit({
+    code: `
+import builtins, json, os, random, sys, tempfile, uuid
+def main(plant):
+    seen = {
+        "module": getattr(json, "planted", None), "builtin": getattr(builtins, "planted", None),
+        "path": "/planted" in sys.path, "variable": os.environ.get("PLANTED"),
+        "files": [p for p in ("/tmp/planted", "/app/planted", "/dev/shm/planted", "/app/outputs/planted") if os.path.exists(p)],
+        "processes": sorted(int(p) for p in os.listdir("/proc") if p.isdigit()), "pid": os.getpid(),
+    }
+    if plant:
+        json.planted = builtins.planted = 1
+        sys.path.append("/planted"); os.environ["PLANTED"] = "1"
+        for path in ("/tmp/planted", "/app/planted", "/dev/shm/planted"):
+            open(path, "w").close()
+        if os.fork() == 0:
+            os.setsid()
+            import time; time.sleep(60)
+    return {"seen": seen, "random": [random.random(), str(uuid.uuid4()), tempfile.mktemp()]}
+`,
+    kinds: { plant: "boolean" },
+    inputs: { plant: true },
+  });
+  const fresh = {
+    ...{ module: null, builtin: null, path: false, variable: null, files: [], processes: [1, 2], pid: 2 },
+  };
+  const drawn: unknown[] = [];
+  for (let round = 0; round < 4; round++) {
+    const ran = laneRan(await commit.run());
+    expect(jsonOf(ran, "seen")).toEqual(fresh);
+    drawn.push(...jsonOf<unknown[]>(ran, "random"));
+  }
+  expect(new Set(drawn).size).toBe(drawn.length);
+});
+
+test.each([
+  ["an exception", "raise ValueError('bad')", "failed", "ValueError: bad"],
+  ["an exit code", "import sys; sys.exit(3)", "failed", "The code exited with code 3."],
+  ["os._exit", "import os; os._exit(7)", "failed", "The code exited with code 7."],
+  [
+    "a signal to itself",
+    "import os, signal; os.kill(os.getpid(), signal.SIGTERM)",
+    "failed",
+    "The process was killed by SIGTERM.",
+  ],
+  ["a crash", "import ctypes; ctypes.string_at(1)", "failed", expect.stringContaining("SIGSEGV")],
+])(
+  "a lane, with code that ends by %s, tells it and serves the next execution",
+  async (_name, line, status, message) => {
+    const commit = await aWarmCommit({ code: `${line}\n` });
+    for (let round = 0; round < 2; round++) {
+      const ran = await commit.run();
+      expect([ran.path, ran.outcome.status, ran.outcome.message]).toEqual(["lane", status, message]);
+    }
+  },
+);
+
+test("a lane, whose execution is stopped by its time limit, is replaced", async () => {
+  const commit = await aWarmCommit({
+    code: "import time\ndef main(seconds):\n    time.sleep(seconds)\n    return 1\n",
+    inputs: { seconds: 30 },
+    limits: { timeoutSeconds: 1 },
+  });
+  const late = await commit.run();
+  expect([late.path, late.outcome.status]).toEqual(["lane", "timed_out"]);
+  expect((await commit.run({ inputs: { seconds: 0 } })).outcome.status).toBe("success");
+  expect(await commit.warm()).toEqual({ warm: true });
+  laneRan(await commit.run({ inputs: { seconds: 0 } }));
+});
+
+test("a lane, cancelled while its code runs, ends at once", async () => {
+  const commit = await aWarmCommit({ code: "import time\nprint('on', flush=True)\ntime.sleep(60)\n" });
+  const controller = new AbortController();
+  const ran = await commit.run({ signal: controller.signal, onLine: () => controller.abort() });
+  expect([ran.path, ran.outcome.status]).toEqual(["lane", "cancelled"]);
+  expect(ran.elapsedMs).toBeLessThan(2_000);
+});
+
+test.each([
+  [
+    "starts a thread",
+    "import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n",
+    "threads",
+  ],
+  ["prints", "print('imported')\n", "prints"],
+  ["keeps a random generator", "import random\nrng = random.Random(1)\n", "Random"],
+  ["raises", "raise RuntimeError('no')\n", "RuntimeError"],
+  ["ends the interpreter", "raise SystemExit\n", "ended"],
+])("a commit, whose package %s when it is imported, runs cold", async (_name, source, reason) => {
+  const environmentDir = bench.environment({ "odd.py": source });
+  const commit = bench.commit({ code: "def main():\n    return 1\nimport odd\n", environmentDir });
+  expect(await commit.warm()).toEqual({ warm: false, reason: expect.stringContaining(reason) });
+  expect((await commit.run()).path).toBe("cold");
+});
+
+test("a commit, with a module named like one of the standard library, runs cold and finds its own", async () => {
+  const commit = bench.commit({
+    code: "import csv, tempfile\nimport random\ndef main():\n    return random.mine\n",
+    commit: { "random.py": "mine = 'own'\nclass Random: pass\n" },
+  });
+  expect(await commit.warm()).toEqual({ warm: false, reason: expect.stringContaining("random") });
+});
+
+test("a package, imported ahead, is not imported again and its files are seen", async () => {
+  const environmentDir = bench.environment({
+    "slow.py": "import os\nopen('/tmp/cache', 'w').write('made at import')\nwho = os.getpid()\n",
+  });
+  const commit = await aWarmCommit({
+    code: "import slow, os\ndef main():\n    return [slow.who == os.getpid(), open('/tmp/cache').read()]\n",
+    environmentDir,
+  });
+  expect(jsonOf(laneRan(await commit.run()))).toEqual([false, "made at import"]);
+});
+
+test("a lane, whose zygote is killed, is replaced", async () => {
+  const commit = await aWarmCommit({ code: "def main():\n    return 1\n" });
+  const before = new Set(listZygotes());
+  laneRan(await commit.run());
+  for (const pid of before) process.kill(pid, "SIGKILL");
+  expect((await commit.run()).outcome.status).toBe("success");
+  expect(await commit.warm()).toEqual({ warm: true });
+  laneRan(await commit.run());
+});
+
+test("a zygote, while an execution of its lane runs, is stopped", async () => {
+  const commit = await aWarmCommit({ code: "print('on', flush=True)\nimport time\ntime.sleep(0.3)\n" });
+  const states: string[] = [];
+  const readState = (pid: number) => /^State:\s+(\w)/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1] ?? "";
+  laneRan(await commit.run({ onLine: () => states.push(...listZygotes().map(readState)) }));
+  expect(states.length).toBeGreaterThan(0);
+  expect(new Set(states)).toEqual(new Set(["T"]));
+});
+
+test("lanes, more codes than there may be, close the one that was used least recently", async () => {
+  const small = await openWarmBench({}, { lanesMax: 2 });
+  try {
+    const commits = [1, 2, 3].map((value) => small.commit({ code: `def main():\n    return ${value}\n` }));
+    for (const commit of commits) expect(await commit.warm()).toEqual({ warm: true });
+    expect(readdirSync(join(small.root, "lanes"))).toHaveLength(2);
+    expect((await commits[2]?.run())?.path).toBe("lane");
+    expect((await commits[0]?.run())?.path).toBe("cold");
+  } finally {
+    await small.close();
+  }
+});
+
+test("a bench with lanes, closed, leaves no process", async () => {
+  const own = await openWarmBench();
+  const before = new Set(listZygotes());
+  await own.commit({ code: "def main():\n    return 1\n" }).warm();
+  expect(listZygotes().length).toBe(before.size + 1);
+  await own.close();
+  expect(new Set(listZygotes())).toEqual(before);
+});
