@@ -17,6 +17,7 @@ export const TIERS = [
   "db",
   "activities",
   "runner",
+  "sandbox",
   "setup",
   "publish",
   "http",

@@ -1,12 +1,12 @@
 import type { ExecutionWork } from "../db/attempts.ts";
-import { findEnvironmentLock } from "../db/commits.ts";
+import { findCommit, findEnvironmentLock } from "../db/commits.ts";
 import type { Db } from "../db/connect.ts";
 import type { PythonOutcome, StoredFile } from "../domain/execution.ts";
-import type { ExecutionId } from "../domain/ids.ts";
+import type { CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
 import type { Manifest } from "../domain/manifest/manifest.ts";
 import type { Checkouts } from "./commits/checkout.ts";
 import type { Environments } from "./environments/builder.ts";
-import type { InputFiles, Sandbox, SandboxLimits, SandboxRequest } from "./sandbox/sandbox.ts";
+import type { InputFiles, LaneRequest, Sandbox, SandboxLimits, SandboxRequest, Warmth } from "./sandbox/sandbox.ts";
 import type { Slots } from "./slots.ts";
 import type { Spool } from "./spool.ts";
 import type { Storage } from "./storage/storage.ts";
@@ -26,12 +26,14 @@ export interface ProgramDeps {
 
 /** Gathers code, environment and inputs of an attempt on this host, runs its program in a sandbox, spools what came out. */
 export function createProgramRunner(deps: ProgramDeps) {
-  return async (work: ExecutionWork, signal: AbortSignal): Promise<PythonOutcome> => {
+  const runsByPath = { cold: 0, lane: 0 };
+  const runProgram = async (work: ExecutionWork, signal: AbortSignal): Promise<PythonOutcome> => {
     const release = await deps.slots.take(signal);
     if (release === undefined) return leaveUnrun(deps, work.executionId);
     try {
       const request = await prepare(deps, work);
       const result = await deps.sandbox.run(request, { signal });
+      runsByPath[result.path] += 1;
       await deps.spool.writeResult(work.executionId, {
         outputs: result.outputs,
         logPath: result.logBytes > 0 ? deps.spool.logPathOf(work.executionId) : undefined,
@@ -41,6 +43,19 @@ export function createProgramRunner(deps: ProgramDeps) {
     } finally {
       release();
     }
+  };
+  return { runProgram, runsByPath: (): Readonly<typeof runsByPath> => runsByPath };
+}
+
+/**
+ * Makes the next execution of a commit a warm one, if this host has not done so already. For a commit that was just
+ * published; any other warms up by being executed.
+ */
+export function createWarmer(deps: Omit<ProgramDeps, "storage" | "spool" | "slots" | "openSecrets">) {
+  return async (workflowId: WorkflowId, commitId: CommitId): Promise<Warmth> => {
+    const commit = await findCommit(deps.db, workflowId, commitId);
+    if (commit === undefined) return { warm: false, reason: `There is no commit ${commitId} of ${workflowId}.` };
+    return deps.sandbox.warm(await prepareCode(deps, { ...commit, commitId }));
   };
 }
 
@@ -54,22 +69,33 @@ async function leaveUnrun({ spool }: ProgramDeps, executionId: ExecutionId): Pro
 async function prepare(deps: ProgramDeps, work: ExecutionWork): Promise<SandboxRequest> {
   const { executionId } = work;
   const manifest = work.manifest as Manifest;
-  const [spoolDir, commitDir, environmentDir] = await Promise.all([
-    deps.spool.open(executionId),
+  const [spoolDir, code] = await Promise.all([deps.spool.open(executionId), prepareCode(deps, work)]);
+  const secrets = work.secretInputs === null ? {} : deps.openSecrets(work.secretInputs, executionId);
+  return {
+    ...code,
+    executionId,
+    spoolDir,
+    inputs: { ...work.inputs, ...secrets } as SandboxRequest["inputs"],
+    files: await fetchFiles(deps, manifest, work.files, spoolDir),
+    declaredOutputs: manifest.outputs.filter((output) => output.required).map((output) => output.name),
+  };
+}
+
+/** Code, environment and limits of a commit on this host. */
+async function prepareCode(
+  deps: Pick<ProgramDeps, "db" | "checkouts" | "environments" | "ceilings">,
+  work: Pick<ExecutionWork, "workflowId" | "commitId" | "environmentKey" | "manifest">,
+): Promise<LaneRequest> {
+  const manifest = work.manifest as Manifest;
+  const [commitDir, environmentDir] = await Promise.all([
     deps.checkouts.ensure(work.workflowId, work.commitId),
     ensureEnvironment(deps, work.environmentKey),
   ]);
-  const secrets = work.secretInputs === null ? {} : deps.openSecrets(work.secretInputs, executionId);
   return {
-    executionId,
     commitDir,
     environmentDir,
     entrypoint: manifest.entrypoint,
-    spoolDir,
-    inputs: { ...work.inputs, ...secrets } as SandboxRequest["inputs"],
     kinds: Object.fromEntries(manifest.inputs.map((input) => [input.name, input.kind])),
-    files: await fetchFiles(deps, manifest, work.files, spoolDir),
-    declaredOutputs: manifest.outputs.filter((output) => output.required).map((output) => output.name),
     limits: {
       ...deps.ceilings,
       timeoutSeconds: manifest.limits.timeoutSeconds,
@@ -80,7 +106,10 @@ async function prepare(deps: ProgramDeps, work: ExecutionWork): Promise<SandboxR
 }
 
 /** The environment's folder; built again from its lock on a host that does not have it. */
-async function ensureEnvironment(deps: ProgramDeps, key: string | null): Promise<string | null> {
+async function ensureEnvironment(
+  deps: Pick<ProgramDeps, "db" | "environments">,
+  key: string | null,
+): Promise<string | null> {
   if (key === null) return null;
   const lock = await findEnvironmentLock(deps.db, key);
   if (lock === undefined) throw new Error(`The lock of environment ${key} is not in the record.`);

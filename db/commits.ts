@@ -111,6 +111,8 @@ export interface Commit {
   readonly treeId: string;
   readonly message: string;
   readonly manifest: unknown;
+  /** Null when it needs no packages. */
+  readonly environmentKey: string | null;
   readonly createdAt: Date;
 }
 
@@ -118,7 +120,7 @@ export async function findCommit(db: Db, workflowId: WorkflowId, id: CommitId): 
   const [row] = await queryRows<Commit>(
     db,
     `select workflow_id as "workflowId", id, parent_id as "parentId", tree_id as "treeId", message, manifest,
-            created_at as "createdAt"
+            environment_key as "environmentKey", created_at as "createdAt"
        from commits where workflow_id = :workflowId and id = :id`,
     { workflowId, id },
   );

@@ -1,9 +1,9 @@
 import { fileURLToPath } from "node:url";
 import { createCheckouts } from "../activities/commits/checkout.ts";
 import { createEnvironments } from "../activities/environments/builder.ts";
-import { createProgramRunner } from "../activities/program.ts";
+import { createProgramRunner, createWarmer } from "../activities/program.ts";
 import { prepareRunnerFolder } from "../activities/sandbox/runner-folder.ts";
-import type { SandboxLimits } from "../activities/sandbox/sandbox.ts";
+import type { LaneSettings, SandboxLimits } from "../activities/sandbox/sandbox.ts";
 import { createSandbox } from "../activities/sandbox/sandbox.ts";
 import { createSlots } from "../activities/slots.ts";
 import { createSpool } from "../activities/spool.ts";
@@ -43,6 +43,7 @@ export async function openPrograms(deps: {
     runnerDir: machine.paths.runner,
     runAs: machine.runAs,
     limits,
+    lanes: lanesOf(settings, machine.paths.lanes),
   });
   const environments = createEnvironments({
     dir: machine.paths.environments,
@@ -61,7 +62,7 @@ export async function openPrograms(deps: {
   });
   const spool = createSpool(machine.paths.spool);
   const slots = createSlots(deps.slotCount);
-  const runProgram = createProgramRunner({
+  const { runProgram, runsByPath } = createProgramRunner({
     db,
     sandbox,
     checkouts,
@@ -73,7 +74,18 @@ export async function openPrograms(deps: {
     openSecrets: (sealed, executionId) =>
       JSON.parse(deps.secretBox.open(sealed, executionId).toString("utf8")) as Record<string, string>,
   });
-  return { sandbox, environments, checkouts, spool, slots, runProgram };
+  const warm = createWarmer({ db, sandbox, checkouts, environments, ceilings: limits });
+  return { sandbox, environments, checkouts, spool, slots, runProgram, runsByPath, warm };
+}
+
+function lanesOf(settings: Settings, dir: string): LaneSettings | undefined {
+  if (settings.TREADLE_LANES_MAX === 0) return undefined;
+  return {
+    dir,
+    lanesMax: settings.TREADLE_LANES_MAX,
+    idleBytesMax: settings.TREADLE_LANES_BYTES_MAX,
+    idleMs: settings.TREADLE_LANE_IDLE_SECONDS * 1000,
+  };
 }
 
 /** The most one execution may use on this installation, whatever its manifest says. */

@@ -23,6 +23,8 @@ export function createReadiness(deps: {
   driver: Driver;
   isolation: "sandbox" | "none";
   isolationProblems: readonly string[];
+  /** Why executions of warm code start cold all the same. They run, so this keeps nobody from being ready. */
+  laneProblem: () => string | undefined;
 }): () => Promise<Readiness> {
   let cached: { at: number; readiness: Promise<Readiness> } | undefined;
 
@@ -33,7 +35,8 @@ export function createReadiness(deps: {
       check("Storage can be written and read.", deps.storage.check()),
     ]);
     const checks = { database, temporal, storage, isolation: isolationCheck(deps.isolation, deps.isolationProblems) };
-    return { ready: Object.values(checks).every((each) => each.ok), checks };
+    const ready = Object.values(checks).every((each) => each.ok);
+    return { ready, checks: { ...checks, lanes: laneCheck(deps.laneProblem()) } };
   }
 
   return () => {
@@ -56,6 +59,11 @@ async function check(success: string, probe: PromiseLike<unknown>): Promise<Chec
   } finally {
     clearTimeout(timer);
   }
+}
+
+function laneCheck(problem: string | undefined): Check {
+  if (problem === undefined) return { ok: true, message: "Executions of warm code are served by lanes." };
+  return { ok: false, message: `Every execution starts cold: ${problem}` };
 }
 
 function isolationCheck(isolation: "sandbox" | "none", problems: readonly string[]): Check {

@@ -101,8 +101,28 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
     slotCount,
     waitingCallsMax: settings.TREADLE_WAITING_CALLS_MAX,
   });
-  const readiness = createReadiness({ db, storage, driver, isolation: settings.TREADLE_ISOLATION, isolationProblems });
-  return { executions, readiness, waiters, workersEnded, python, environments, spool, slots };
+  const readiness = createReadiness({
+    db,
+    storage,
+    driver,
+    isolation: settings.TREADLE_ISOLATION,
+    isolationProblems,
+    laneProblem: sandbox.laneProblem,
+  });
+  // Programs are run elsewhere, or by somebody else's code: nothing to warm here.
+  const warm = settings.TREADLE_ROLE === "api" || deps.runProgram !== undefined ? undefined : programs.warm;
+  return {
+    executions,
+    readiness,
+    waiters,
+    workersEnded,
+    python,
+    environments,
+    spool,
+    slots,
+    warm,
+    runsByPath: programs.runsByPath,
+  };
 }
 
 type Worked = Pick<Parameters<typeof startWorkers>[0], "connection" | "activities"> & {

@@ -6,6 +6,7 @@ import type { Storage } from "../activities/storage/storage.ts";
 import { connect, type DatabaseAddress, type Db } from "../db/connect.ts";
 import { migrate } from "../db/migrate.ts";
 import { microCredits, parseCredits } from "../domain/credits.ts";
+import type { CommitId, WorkflowId } from "../domain/ids.ts";
 import { createBanner } from "./banner.ts";
 import type { Environment, Settings } from "./config.ts";
 import { publishExamples } from "./examples.ts";
@@ -129,6 +130,16 @@ async function openFoundation(
   };
 }
 
+/** Makes a lane for what was published. That there is none is no fault: the commit's executions start cold. */
+function warmInBackground({ warm, log }: ExecutionParts & { log: Log }) {
+  return (workflowId: WorkflowId, commitId: CommitId): void => {
+    warm?.(workflowId, commitId).then(
+      (warmth) => log.debug({ event: "workflow.warmed", workflowId, commitId, ...warmth }, "A commit was warmed up."),
+      (error: unknown) => log.warn({ event: "fault", workflowId, commitId, error }, "A commit could not be warmed up."),
+    );
+  };
+}
+
 /** Everything callers and operators need; the last thing opened and the first closed. */
 async function openForCallers(
   input: StartInput,
@@ -143,11 +154,16 @@ async function openForCallers(
     initialCredits: parseCredits(settings.TREADLE_INITIAL_CREDITS) ?? microCredits(0),
   });
   const abilities = { db, secretBox, pythonVersion: machine.python.version, networkAvailable: false, log };
-  const publish = createPublisher({ ...abilities, environments: parts.environments });
+  const publish = createPublisher({
+    ...abilities,
+    environments: parts.environments,
+    onPublished: warmInBackground(parts),
+  });
   const metrics = createMetrics({
     waitingCalls: parts.waiters.count,
     programsRunning: parts.python.runningCount,
     programsWaiting: parts.slots.waiting,
+    programsByPath: parts.runsByPath,
   });
   const door = await openFrontDoor({
     ...parts,

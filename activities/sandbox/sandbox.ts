@@ -3,7 +3,8 @@ import { join, posix } from "node:path";
 import { createCgroup, sweepCgroups } from "./cgroup.ts";
 import { type CgroupFolders, findCgroupFolders } from "./cgroup-folders.ts";
 import { type PlacedInputs, placeInputs, type User } from "./input-files.ts";
-import { createLanes, type Lanes } from "./lanes/lanes.ts";
+import { startLane } from "./lanes/lane.ts";
+import { createLanes, type Lanes, type LanesDeps } from "./lanes/lanes.ts";
 import { launchInBubblewrap, launchUnprotected } from "./launch.ts";
 import type { Launched } from "./launched.ts";
 import { createLogRecorder } from "./log.ts";
@@ -63,7 +64,28 @@ export function createSandbox(settings: SandboxSettings): Sandbox {
 
 function openLanes(settings: SandboxSettings, cgroups: CgroupFolders | undefined, user: User): Lanes | undefined {
   if (settings.lanes === undefined || settings.isolation === "none") return undefined;
-  return createLanes({ settings, bounds: settings.lanes, cgroups, user });
+  const { lanes: bounds } = settings;
+  return createLanes({
+    settings,
+    bounds,
+    cgroups,
+    user,
+    selfTest: () => testLane({ settings, bounds, cgroups, user }),
+  });
+}
+
+/** Whether an execution in a lane is as confined as one on the cold path. Answers what was possible. */
+async function testLane(deps: Omit<LanesDeps, "selfTest">): Promise<string[]> {
+  const { settings, bounds, user } = deps;
+  return testIsolation(settings, async (request) => {
+    const lane = await startLane({ ...deps, lanesDir: bounds.dir, onChange: () => undefined }, request);
+    const launch = (given: SandboxRequest, inputs: PlacedInputs) => lane.launch(given, inputs);
+    try {
+      return await runExecution({ user, isIsolated: true, launch }, request, {});
+    } finally {
+      await lane.close();
+    }
+  });
 }
 
 function chooseUser({ runAs }: SandboxSettings): User {

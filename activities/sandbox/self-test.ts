@@ -42,6 +42,7 @@ def main(secret, port, name):
     forbid("an abstract socket of the host can be reached", lambda: connect(socket.AF_UNIX, "\\0" + name))
     forbid("sockets to the hypervisor can be made", lambda: socket.socket(40, socket.SOCK_STREAM).close())
     forbid("namespaces can be made", lambda: call(libc.unshare(0x10000000)))
+    forbid("the lane's folder can be read", lambda: os.listdir("/lane"))
     for folder in ("/", "/usr", "/etc", "/dev", "/commit", "/runner"):
         forbid(folder + " can be written", lambda: open(folder + "/treadle-probe", "w").close())
     status = dict(line.split(":\\t", 1) for line in open("/proc/self/status").read().splitlines() if ":\\t" in line)

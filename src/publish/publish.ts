@@ -63,6 +63,8 @@ export interface PublisherDeps extends Abilities {
   };
   /** Makes the workflow's schedule that of its new head, in the same transaction. */
   readonly syncSchedule?: (tx: Db, published: { workflowId: WorkflowId; manifest: Manifest }) => Promise<void>;
+  /** Told of every new head, once it is one. Not waited for. */
+  readonly onPublished?: (workflowId: WorkflowId, commitId: CommitId) => void;
   readonly log: Log;
 }
 
@@ -107,6 +109,7 @@ export function createPublisher(deps: PublisherDeps): Publish {
         { event: "workflow.published", workflowId: outcome.workflowId, commitId: outcome.commitId },
         "A commit was published.",
       );
+      deps.onPublished?.(outcome.workflowId, outcome.commitId);
       return { ...outcome, changed: true, warnings };
     }
     return outcome;

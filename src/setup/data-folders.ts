@@ -16,6 +16,8 @@ const FOLDERS = {
   storage: 0o700,
   /** Outputs that wait for storage; the programs' own folders in it. */
   spool: 0o711,
+  /** What executions of warm code write and read, until the spool has it. */
+  lanes: 0o711,
   /** The files of commits, as sandboxes see them. */
   commits: 0o711,
   /** Python environments. */

@@ -233,7 +233,7 @@ test("uploadOutputs, of one cancelled while it waited for its turn, records an u
   const unused = (): never => {
     throw new Error("A program that never had its turn must not be prepared.");
   };
-  const runProgram = createProgramRunner({
+  const { runProgram } = createProgramRunner({
     db,
     slots,
     spool,

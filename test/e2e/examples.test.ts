@@ -54,6 +54,16 @@ test("hello, with JSON inputs, answers exactly the five fields of the contract",
   });
 });
 
+test("hello, executed again and again, is served by a lane that was warmed when it was published", async () => {
+  const before = await countPrograms();
+  for (let round = 0; round < 5; round++) {
+    const answer = await service.execute("hello", { name: `Ada ${round}` });
+    expect(JSON.parse(await output("hello", answer, "greeting"))).toMatchObject({ message: `Hello, Ada ${round}!` });
+  }
+  const after = await countPrograms();
+  expect([after.lane - before.lane, after.cold - before.cold]).toEqual([5, 0]);
+});
+
 test("hello, with inputs nested under `inputs` and nothing given, uses the defaults", async () => {
   const answer = await service.execute("hello", { inputs: {} });
   expect(JSON.parse(await output("hello", answer, "greeting"))).toMatchObject({ message: "Hello, World!" });
@@ -113,6 +123,14 @@ test("nightly, with the payload of its schedule, lists the hours by week and per
 
 function money(cents: number): string {
   return (cents / 100).toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+}
+
+/** How many programs the service has run, by the way it started them. */
+async function countPrograms(): Promise<{ lane: number; cold: number }> {
+  const { text } = await service.call(`${service.ready.url}/metrics`, { method: "GET" });
+  const count = (path: string) =>
+    Number(new RegExp(`^treadle_programs_total{path="${path}"} (\\d+)`, "m").exec(text)?.[1]);
+  return { lane: count("lane"), cold: count("cold") };
 }
 
 /** The last column of numbers named revenue, added up. */

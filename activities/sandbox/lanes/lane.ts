@@ -40,18 +40,19 @@ export interface LaneDeps {
   readonly settings: SandboxSettings;
   readonly cgroups: CgroupFolders | undefined;
   readonly user: User;
-  /** New with every lane of this process. */
-  readonly name: string;
   readonly lanesDir: string;
   /** Called when the state has changed. */
   readonly onChange: () => void;
 }
 
+let lanesBefore = 0;
+
 /** Starts a lane and waits until its first fork was found to be confined. Throws UnfitError when the code must run cold. */
 export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<Lane> {
-  const laneDir = join(deps.lanesDir, deps.name);
+  const name = `treadle-${process.pid}-l${++lanesBefore}`;
+  const laneDir = join(deps.lanesDir, name);
   mkdirSync(laneDir, { mode: 0o711 });
-  const cgroup = deps.cgroups && createCgroup(deps.cgroups, deps.name);
+  const cgroup = deps.cgroups && createCgroup(deps.cgroups, name);
   let zygote: Zygote | undefined;
   const remove = async () => {
     await zygote?.end();

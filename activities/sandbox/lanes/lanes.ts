@@ -1,4 +1,6 @@
+import { readdirSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import type { CgroupFolders } from "../cgroup-folders.ts";
 import type { User } from "../input-files.ts";
 import type { LaneRequest, LaneSettings, SandboxSettings, Warmth } from "../request.ts";
@@ -35,6 +37,8 @@ export interface LanesDeps {
   readonly bounds: LaneSettings;
   readonly cgroups: CgroupFolders | undefined;
   readonly user: User;
+  /** Tried once, before the first lane takes work. Answers what user code could do in a lane that it must not. */
+  readonly selfTest: () => Promise<string[]>;
 }
 
 /**
@@ -45,6 +49,7 @@ export function createLanes(deps: LanesDeps): Lanes {
   const { bounds } = deps;
   const groups = new Map<string, Group>();
   const changes = createSignal();
+  removeLeft(bounds.dir);
   const starter = createStarter(deps, groups, changes.give);
   const look = setInterval(() => void closeIdle(groups, bounds).catch(starter.report), LOOK_EVERY_MS).unref();
   let closed = false;
@@ -91,18 +96,24 @@ export function createLanes(deps: LanesDeps): Lanes {
   };
 }
 
+/** What a service left that was killed. The folder is ours alone. */
+function removeLeft(dir: string): void {
+  for (const name of readdirSync(dir)) rmSync(join(dir, name), { recursive: true, force: true });
+}
+
 /** Starts lanes one by one as they are asked for, and remembers why one could not be. */
 function createStarter(deps: LanesDeps, groups: Map<string, Group>, onChange: () => void) {
-  let started = 0;
   let stopped = false;
   let problem: string | undefined;
+  let tested: Promise<string[]> | undefined;
 
   async function start(request: LaneRequest, group: Group): Promise<Warmth> {
     group.starting += 1;
     try {
       await makeRoom(groups, group, deps.bounds.lanesMax);
-      const name = `treadle-${process.pid}-l${++started}`;
-      const lane = await startLane({ ...deps, name, lanesDir: deps.bounds.dir, onChange }, request);
+      const problems = await (tested ??= deps.selfTest());
+      if (problems.length > 0) throw new Error(`A lane is not confined: ${problems.join("; ")}.`);
+      const lane = await startLane({ ...deps, lanesDir: deps.bounds.dir, onChange }, request);
       problem = undefined;
       if (stopped) await lane.close();
       else group.lanes.add(lane);
