@@ -24,6 +24,7 @@ CAPABILITIES = 41
 CAPABILITY_VERSION_3 = 0x20080522
 DESCRIPTORS_MAX = 1 << 16
 REQUEST_FD = 4
+LOWEST_MOVED = 64
 
 """Keeps the interpreter's lock during calls: the clone must not find another thread in the middle of something."""
 libc = ctypes.PyDLL(None, use_errno=True)
@@ -86,6 +87,7 @@ class Lane:
 
     def begin(self, number):
         """Process 1 of the execution: makes its world, starts the user's process in it, and tells how that ended."""
+        posix.setsid()
         uids, gids = self.ids
         write("/proc/self/setgroups", b"deny")
         write("/proc/self/uid_map", uids)
@@ -99,15 +101,27 @@ class Lane:
         if user == 0:
             posix.close(verdict[1])
             self.become_user(stdout, stderr, request, control, verdict[0])
-        for end in (*stdout, *stderr, *control, request[0], verdict[0]):
+        for end in (*stdout, *stderr, *control, request[0], verdict[0], self.runner.CONTROL_FD):
             posix.close(end)
+        for output in (1, 2):
+            posix.dup2(0, output)  # Nothing is left that the zygote has, too.
         # The request's writing end stays open until the end: without a writer, the reader would see the end of it at once.
         while True:
             pid, status = posix.waitpid(-1, 0)
             if pid == user:
                 break
+        self.end_the_others()
         posix.write(verdict[1], b"%d\n" % (posix.WEXITSTATUS(status) if posix.WIFEXITED(status) else 128 + posix.WTERMSIG(status)))
         posix._exit(0)
+
+    def end_the_others(self):
+        """The end of the user's process is the end of the execution. What it started goes before anybody hears of it."""
+        try:
+            posix.kill(-1, signal.SIGKILL)
+            while True:
+                posix.waitpid(-1, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass
 
     def make_world(self, number):
         request = self.request
@@ -144,8 +158,6 @@ class Lane:
     def become_user(self, stdout, stderr, request, control, verdict):
         """The user's process, up to the point where only the request is missing; then with it, to its end."""
         check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "dumpable")
-        write("/proc/self/oom_score_adj", b"1000")
-        posix.setsid()
         runner = self.runner
         # Above the ends that are given fixed numbers below, so that none of them is overwritten.
         ends = [move_up(end) for end in (stdout[0], stderr[0], control[0], request[0], verdict)]
@@ -154,6 +166,7 @@ class Lane:
             posix.dup2(move_up(end), descriptor, descriptor < 3)
         names = ("stdout", "stderr", "control", "request", "verdict")
         fields = ",".join('"%s":%d' % pair for pair in zip(names, ends))
+        posix.closerange(REQUEST_FD + 1, LOWEST_MOVED)
         posix.write(outer, ('{"type":"forked",%s}\n' % fields).encode())
         posix.close(outer)
         self.reseed()
@@ -191,6 +204,8 @@ class Lane:
         except BaseException:
             sys.excepthook(*sys.exc_info())
         for stream in (sys.stdout, sys.stderr):
+            if stream is None or getattr(stream, "closed", False):
+                continue
             try:
                 stream.flush()
             except BaseException:
@@ -206,12 +221,13 @@ def drop_modules(names):
         try:
             alive.append(_weakref.ref(module))
         except TypeError:
-            pass  # Anything may be put into sys.modules.
+            pass
         del module
     gc.collect()
     for reference in reversed(alive):
         module = reference()
-        clear(getattr(module, "__dict__", {}))
+        if isinstance(module, type(sys)):  # Anything may be put into sys.modules.
+            clear(module.__dict__)
         del module
     gc.collect()
 
@@ -225,7 +241,7 @@ def clear(names):
 
 
 def move_up(descriptor):
-    return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 64)
+    return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, LOWEST_MOVED)
 
 
 def lay_again(path, mode, content):

@@ -11,6 +11,7 @@ export const INSIDE = {
   scratch: ["/app", "/tmp", "/dev/shm"],
 } as const;
 
+const THREAD_VARIABLES = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"];
 /** What packages may leave in the scratch folders while they are imported is far less. */
 const LANE_SCRATCH_BYTES = 16 * 1024 * 1024;
 /** Who user code is inside its namespace. Outside it is whoever starts bubblewrap, which must not be root. */
@@ -28,6 +29,8 @@ export interface CommonFolders {
   readonly interpreterPaths: readonly string[];
   readonly commitDir: string;
   readonly environmentDir: string | null;
+  /** Cores that user code may use. */
+  readonly cpu: number;
 }
 
 export interface SandboxFolders extends CommonFolders {
@@ -93,9 +96,9 @@ function toNamespaces(hasNetworkNamespace: boolean): string[] {
   ];
 }
 
-function toReadOnlyParts({ runnerDir, interpreterPaths, commitDir, environmentDir }: CommonFolders): string[] {
+function toReadOnlyParts({ runnerDir, interpreterPaths, commitDir, environmentDir, cpu }: CommonFolders): string[] {
   return [
-    ...toSetenv(toVariables("/tmp", environmentDir === null ? null : INSIDE.environment)),
+    ...toSetenv(toVariables("/tmp", environmentDir === null ? null : INSIDE.environment, cpu)),
     ...readOnly("/usr", "/usr"),
     ...rootLinks(),
     ...interpreterPaths.flatMap((path) => readOnly(path, path)),
@@ -116,10 +119,15 @@ function toLocks(): string[] {
   return ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", INSIDE.work];
 }
 
-/** The whole environment of user code. Nothing of the service's own environment is in it. */
-export function toVariables(home: string, environmentDir: string | null) {
+/**
+ * The whole environment of user code. Nothing of the service's own environment is in it. Numerical libraries get as many
+ * threads as the code may use cores: with one they start none, and so can be imported ahead in a lane.
+ */
+export function toVariables(home: string, environmentDir: string | null, cpu: number) {
   const path = "/usr/local/bin:/usr/bin:/bin";
-  const variables = { HOME: home, USER: "user", LANG: "C.UTF-8" };
+  const threads = String(Math.max(1, Math.ceil(cpu)));
+  const ofLibraries = Object.fromEntries(THREAD_VARIABLES.map((name) => [name, threads]));
+  const variables = { HOME: home, USER: "user", LANG: "C.UTF-8", ...ofLibraries };
   if (environmentDir === null) return { ...variables, PATH: path };
   return { ...variables, PATH: `${environmentDir}/bin:${path}`, VIRTUAL_ENV: environmentDir };
 }

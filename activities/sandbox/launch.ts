@@ -25,6 +25,7 @@ export function launchInBubblewrap(
       interpreterPaths: settings.interpreter.bindPaths,
       commitDir: request.commitDir,
       environmentDir: request.environmentDir,
+      cpu: request.limits.cpu,
       outputsDir: join(request.spoolDir, "outputs"),
       inputs: inputs.mounts,
       hasFileInputs: hasFileInputs(request),
@@ -66,7 +67,7 @@ export async function launchUnprotected(
   const program = [...INTERPRETER_FLAGS, join(settings.runnerDir, RUNNER_PROGRAM), String(CONTROL_FD)];
   const child = spawn(settings.interpreter.path, program, {
     stdio: ["ignore", "pipe", "pipe", "pipe"],
-    env: toVariables(workDir, request.environmentDir),
+    env: toVariables(workDir, request.environmentDir, request.limits.cpu),
     cwd: workDir,
     detached: true, // A process group of its own, which is what can be ended as a whole.
     uid: user.uid,

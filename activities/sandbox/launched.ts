@@ -1,7 +1,9 @@
 import type { ChildProcess } from "node:child_process";
 import type { Duplex, Readable } from "node:stream";
 import type { Cgroup } from "./cgroup.ts";
-import { isRunning, type KnownProcess } from "./process-tree.ts";
+import { isRunning, type KnownProcess, waitForDeath } from "./process-tree.ts";
+
+export const DEATH_TIMEOUT_MS = 10_000;
 
 /** How a process ended. */
 export interface Exit {
@@ -40,6 +42,8 @@ export interface Launched {
   hasExited(): boolean;
   /** Ends everything of it. `known` are its processes, as far as they are known. */
   kill(known: readonly KnownProcess[]): void;
+  /** Resolves when nothing of it runs any more. Throws when it could not be ended. */
+  waitForDeath(known: readonly KnownProcess[]): Promise<void>;
   /**
    * Gives back what it was made of, once all of it is dead; its outputs are in `outputsDir` from then on. Undefined when
    * something went wrong that is not the user's.
@@ -53,7 +57,16 @@ export function followChild(
   { listProcesses, killRest }: { listProcesses: () => number[]; killRest: () => void },
 ): Pick<
   Launched,
-  "stdout" | "stderr" | "control" | "sendRequest" | "hangUp" | "listProcesses" | "waitForExit" | "hasExited" | "kill"
+  | "stdout"
+  | "stderr"
+  | "control"
+  | "sendRequest"
+  | "hangUp"
+  | "listProcesses"
+  | "waitForExit"
+  | "hasExited"
+  | "kill"
+  | "waitForDeath"
 > {
   const [, stdout, stderr] = child.stdio;
   const control = child.stdio[3] as Duplex;
@@ -85,6 +98,7 @@ export function followChild(
       for (const pid of seen) endProcess(pid);
       killRest();
     },
+    waitForDeath: (known) => waitForDeath(known, DEATH_TIMEOUT_MS),
   };
 }
 

@@ -11,6 +11,7 @@ export interface KnownProcess {
 const IMPATIENT_MS = 2;
 const DEATH_POLL_MS = 2;
 const KIB = 1024;
+const PF_EXITING = 0x4;
 
 /** The process, or undefined when it is gone, a zombie included: nothing of a zombie runs any more. */
 export function findProcess(pid: number): KnownProcess | undefined {
@@ -23,16 +24,35 @@ export function isRunning(process: KnownProcess): boolean {
   return findProcess(process.pid)?.startTime === process.startTime;
 }
 
+/** Whether a process has begun to exit (PF_EXITING of `include/linux/sched.h`) or is gone: it runs no code of its own any more. */
+export function isExiting(process: KnownProcess): boolean {
+  const fields = readStat(process.pid);
+  return fields === undefined || fields.startTime !== process.startTime || (fields.flags & PF_EXITING) !== 0;
+}
+
 /** Waits until none of the processes runs. Throws after `timeoutMs`. */
 export async function waitForDeath(processes: readonly KnownProcess[], timeoutMs: number): Promise<void> {
   const deadline = performance.now() + timeoutMs;
-  const impatientUntil = performance.now() + IMPATIENT_MS;
   for (const process of processes) {
-    while (isRunning(process)) {
-      const now = performance.now();
-      if (now > deadline) throw new Error(`Process ${process.pid} of a sandbox could not be ended.`);
-      await (now < impatientUntil ? yieldOnce() : sleep(DEATH_POLL_MS));
-    }
+    await waitUntil(() => !isRunning(process), deadline, `Process ${process.pid} of a sandbox could not be ended.`);
+  }
+}
+
+/**
+ * Waits until nothing of a pid namespace runs: its first process has begun to exit, so that it makes no more processes,
+ * and has none left. That the kernel takes the namespace apart afterwards, for milliseconds, is nobody's wait.
+ */
+export async function waitForNamespaceEnd(first: KnownProcess, timeoutMs: number): Promise<void> {
+  const isOver = () => isExiting(first) && (!isRunning(first) || listChildren(first.pid).length === 0);
+  await waitUntil(isOver, performance.now() + timeoutMs, `Process ${first.pid} of a lane could not be ended.`);
+}
+
+async function waitUntil(isTrue: () => boolean, deadline: number, otherwise: string): Promise<void> {
+  const impatientUntil = performance.now() + IMPATIENT_MS;
+  while (!isTrue()) {
+    const now = performance.now();
+    if (now > deadline) throw new Error(otherwise);
+    await (now < impatientUntil ? yieldOnce() : sleep(DEATH_POLL_MS));
   }
 }
 
@@ -75,11 +95,11 @@ function scanForChildren(parent: number): number[] {
 }
 
 /** The command name in `stat` is in parentheses and may hold anything, so fields are counted from the last one. */
-function readStat(pid: number): { state: string; parent: number; startTime: string } | undefined {
+function readStat(pid: number): { state: string; parent: number; flags: number; startTime: string } | undefined {
   const text = readProc(`/proc/${pid}/stat`);
   if (text === "") return undefined;
   const [state = "", parent = "", ...rest] = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  return { state, parent: Number(parent), startTime: rest[17] ?? "" };
+  return { state, parent: Number(parent), flags: Number(rest[4]), startTime: rest[17] ?? "" };
 }
 
 function readProc(path: string): string {

@@ -74,11 +74,13 @@ function openLanes(settings: SandboxSettings, cgroups: CgroupFolders | undefined
   });
 }
 
+const unwatched = { onChange: () => undefined, onFailure: () => undefined, onServed: () => undefined };
+
 /** Whether an execution in a lane is as confined as one on the cold path. Answers what was possible. */
 async function testLane(deps: Omit<LanesDeps, "selfTest">): Promise<string[]> {
   const { settings, bounds, user } = deps;
   return testIsolation(settings, async (request) => {
-    const lane = await startLane({ ...deps, lanesDir: bounds.dir, onChange: () => undefined }, request);
+    const lane = await startLane({ ...deps, lanesDir: bounds.dir, ...unwatched }, request);
     const launch = (given: SandboxRequest, inputs: PlacedInputs) => lane.launch(given, inputs);
     try {
       return await runExecution({ user, isIsolated: true, launch }, request, {});

@@ -4,7 +4,7 @@ import { type ControlEvent, createControlReader, type ReportedEnd } from "./cont
 import type { Exit, Launched } from "./launched.ts";
 import type { LogRecorder } from "./log.ts";
 import type { ExecutionFacts, StopReason } from "./outcome.ts";
-import { findProcess, type KnownProcess, waitForDeath } from "./process-tree.ts";
+import { findProcess, type KnownProcess } from "./process-tree.ts";
 import type { SandboxRequest, SandboxWatch } from "./request.ts";
 import { openPipes, waitForEnds } from "./streams.ts";
 import { startWatchdog } from "./watchdog.ts";
@@ -12,7 +12,6 @@ import { startWatchdog } from "./watchdog.ts";
 /** From the start of the sandbox to the user's code: 20 ms as a rule; on a machine that does nothing else, 10. */
 const START_TIMEOUT_MS = 60_000;
 const HALF_MADE_TIMEOUT_MS = 1_000;
-const DEATH_TIMEOUT_MS = 10_000;
 const STREAM_END_TIMEOUT_MS = 2_000;
 const STARTUP_TEXT_MAX = 4_000;
 
@@ -69,7 +68,7 @@ export async function supervise(launched: Launched, around: Surroundings): Promi
     const exit = await launched.waitForExit();
     release(course);
     launched.kill(course.processes);
-    await waitForDeath(course.processes, DEATH_TIMEOUT_MS);
+    await launched.waitForDeath(course.processes);
     await waitForEnds(course.streams, STREAM_END_TIMEOUT_MS);
     return { facts: toFacts(course, exit), named: course.named };
   } finally {

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { type Bench, jsonOf, openBench, writeFolder } from "./harness.ts";
+import { type Bench, jsonOf, openBench, THREAD_VARIABLES, writeFolder } from "./harness.ts";
 
 let bench: Bench;
 beforeAll(async () => {
@@ -129,7 +129,7 @@ def main():
     user: "user",
     tmp: "/tmp",
     zone: "Europe/Berlin",
-    environ: ["HOME", "LANG", "PATH", "PWD", "USER"],
+    environ: ["HOME", "LANG", ...THREAD_VARIABLES, "PATH", "PWD", "USER"].sort(),
     encoding: "utf-8",
     host: "sandbox",
     ids: [10001, 10001],

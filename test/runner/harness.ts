@@ -37,6 +37,9 @@ jest.setTimeout(60_000);
 export const UNPRIVILEGED = { uid: 64321, gid: 64321 };
 export const RUNNER_SOURCE = fileURLToPath(new URL("../../runner", import.meta.url));
 
+/** What numerical libraries are told of the cores they may use. */
+export const THREAD_VARIABLES = ["MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"];
+
 export const LIMITS: SandboxLimits = {
   timeoutSeconds: 20,
   memoryBytes: 256 * MIB,

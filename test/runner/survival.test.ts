@@ -66,6 +66,7 @@ for _ in range(3):
             os.closerange(0, 64)
             while True: time.sleep(0.05)
         os._exit(0)
+    os.wait()
 print("lingering", flush=True)
 while True: time.sleep(0.05)
 `;

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { createSandbox } from "../../activities/sandbox/sandbox.ts";
-import { type Bench, jsonOf, LIMITS, openBench } from "./harness.ts";
+import { type Bench, jsonOf, LIMITS, openBench, THREAD_VARIABLES } from "./harness.ts";
 
 let bench: Bench;
 beforeAll(async () => {
@@ -27,7 +27,13 @@ def main(name, orders, day):
     files: [{ input: "orders", files: [{ fileName: "orders.csv", content: "x" }] }],
   });
   expect(ran.outcome).toMatchObject({ status: "success", message: "" });
-  expect(jsonOf(ran)).toEqual(["x", "orders.csv", 2026, true, ["HOME", "LANG", "PATH", "USER"]]);
+  expect(jsonOf(ran)).toEqual([
+    "x",
+    "orders.csv",
+    2026,
+    true,
+    ["HOME", "LANG", ...THREAD_VARIABLES, "PATH", "USER"].sort(),
+  ]);
   expect(ran.texts.left).toBe("1;2");
   expect(ran.stdout).toBe("hello Ada");
   expect(ran.progress).toEqual([{ fraction: 0.5, message: "half" }]);

@@ -5,8 +5,8 @@ import { dirname, join, relative } from "node:path";
 import { INSIDE } from "../bubblewrap.ts";
 import type { Cgroup } from "../cgroup.ts";
 import type { PlacedInputs, User } from "../input-files.ts";
-import { type Exit, endProcess, type Launched } from "../launched.ts";
-import { isRunning } from "../process-tree.ts";
+import { DEATH_TIMEOUT_MS, type Exit, endProcess, type Launched } from "../launched.ts";
+import { isRunning, waitForNamespaceEnd } from "../process-tree.ts";
 import { openEnds } from "../streams.ts";
 import type { ForkProcesses } from "./guard.ts";
 import type { ForkDescriptors } from "./zygote.ts";
@@ -96,6 +96,7 @@ export async function launchFork(
     waitForExit: () => exit,
     hasExited: () => hasExited,
     // With the first process of its pid namespace, all of them end.
+    waitForDeath: async ([first]) => first && waitForNamespaceEnd(first, DEATH_TIMEOUT_MS),
     kill: (known) => known.filter(isRunning).forEach(({ pid }) => endProcess(pid)),
   };
 }

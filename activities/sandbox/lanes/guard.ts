@@ -1,11 +1,12 @@
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { setTimeout as sleep, setImmediate as yieldOnce } from "node:timers/promises";
+import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { INSIDE } from "../bubblewrap.ts";
-import { listChildren } from "../process-tree.ts";
+import { findProcess, isExiting, listChildren } from "../process-tree.ts";
 
 /**
  * What the host knows of a lane's processes by looking at them itself. The zygote imports packages, which can change
- * everything in it, so nothing it says of itself counts.
+ * everything in it and in its forks, so nothing they say of themselves counts. All of it is looked at anew for each
+ * fork, with the zygote stopped and the fork without its inputs.
  */
 export interface ForkProcesses {
   /** Process 1 of the execution's namespaces, and the user's process below it. */
@@ -13,36 +14,67 @@ export interface ForkProcesses {
   readonly user: number;
 }
 
+/** The packages of this code keep something that would outlive an execution; in words for its author. */
+export class UnfitError extends Error {}
+
 const STOP_TIMEOUT_MS = 2_000;
-const IMPATIENT_MS = 2;
+const CLOSE_TIMEOUT_MS = 500;
 /** What a fork has of its own; the network namespace is the lane's. */
 const OWN_NAMESPACES = ["user", "mnt", "pid", "ipc", "uts"] as const;
 const WRITABLE = new Set<string>([...INSIDE.scratch, `${INSIDE.work}/outputs`, "/proc"]);
+/** stdin, the two pipes for what it prints, and the line to the host. */
+const ZYGOTE_DESCRIPTORS = "0,1,2,3";
+const COUNTERS = ["dev", "snmp", "netstat", "snmp6"];
 
 /** The zygote's only fork. Throws when there are other processes: somebody would be there while an execution has its data. */
 export function findFork(zygote: number): ForkProcesses {
-  const [first, ...others] = listChildren(zygote);
-  const [user, ...more] = first === undefined ? [] : listChildren(first);
+  const [first, ...others] = listLiving(zygote);
+  const [user, ...more] = first === undefined ? [] : listLiving(first);
   if (first === undefined || user === undefined) throw new Error("The lane's fork is gone.");
-  if (others.length > 0 || more.length > 0) throw new Error("The lane holds processes that are none of its fork's.");
+  if (others.length > 0 || more.length > 0) throw new UnfitError("A package keeps processes of its own.");
   return { first, user };
 }
 
+/** Without the fork before, which the kernel may still be taking apart. */
+function listLiving(parent: number): number[] {
+  return listChildren(parent).filter((pid) => {
+    const found = findProcess(pid);
+    return found !== undefined && !isExiting(found);
+  });
+}
+
 /**
- * Stops the zygote, so that no code that outlives an execution runs while that execution has its inputs. Throws when it
- * cannot be stopped, has threads, or has made other processes meanwhile.
+ * Stops the zygote, so that no code that outlives an execution runs while that execution has its inputs, and throws
+ * unless nothing it holds could carry them over: no thread, process, descriptor or memory that others share.
  */
 export async function stopZygote(zygote: number, fork: ForkProcesses): Promise<void> {
   process.kill(zygote, "SIGSTOP");
   const startedAt = performance.now();
   while (readState(zygote) !== "T") {
-    const waited = performance.now() - startedAt;
-    if (waited > STOP_TIMEOUT_MS) throw new Error("The lane's zygote could not be stopped.");
-    await (waited < IMPATIENT_MS ? yieldOnce() : sleep(1));
+    if (performance.now() - startedAt > STOP_TIMEOUT_MS) throw new Error("The lane's zygote could not be stopped.");
+    await sleep(1);
   }
-  if (readdirSync(`/proc/${zygote}/task`).length !== 1) throw new Error("The lane's zygote has threads.");
+  if (readdirSync(`/proc/${zygote}/task`).length !== 1) throw new UnfitError("A package starts threads.");
   const now = findFork(zygote);
-  if (now.first !== fork.first || now.user !== fork.user) throw new Error("The lane's fork was exchanged.");
+  if (now.first !== fork.first || now.user !== fork.user) throw new UnfitError("A package forks by itself.");
+  const descriptors = readdirSync(`/proc/${zygote}/fd`).sort((a, b) => Number(a) - Number(b));
+  if (descriptors.join() !== ZYGOTE_DESCRIPTORS) throw new UnfitError("A package keeps files, pipes or sockets open.");
+  for (const pid of [zygote, fork.first, fork.user]) {
+    if (sharesMemory(pid)) throw new UnfitError("A package keeps memory that is shared between processes.");
+  }
+  await expectOwnDescriptors([fork.first, fork.user]);
+  checkWorkingFolders(zygote, fork);
+}
+
+/** Throws unless both of the fork's processes are as confined as an execution must be. */
+export function checkConfinement({ first, user }: ForkProcesses, zygote: number): void {
+  const problems = [...inspectStatus(first), ...inspectStatus(user), ...inspectWorld(user, zygote)];
+  if (problems.length > 0) throw new Error(`A lane is not confined: ${[...new Set(problems)].join("; ")}.`);
+}
+
+/** Counters of the lane's network, which show any use of it to whoever comes after. */
+export function readNetworkMarks(zygote: number): string {
+  return COUNTERS.map((name) => readOrNothing(`/proc/${zygote}/net/${name}`)).join();
 }
 
 /** The state letter of `/proc/<pid>/stat`. */
@@ -51,25 +83,69 @@ function readState(pid: number): string {
   return text.charAt(text.lastIndexOf(")") + 2);
 }
 
-/** Whether the user's process is confined as it must be. Answers what is wrong; empty means confined. */
-export function inspectFork({ user }: ForkProcesses, zygote: number): string[] {
-  const status = readStatus(user);
+/** Whether writing to a page of this process could show in another one: a shared mapping that is writable, or could be made so. */
+function sharesMemory(pid: number): boolean {
+  return /^\S+ .w.s /m.test(readFileSync(`/proc/${pid}/maps`, "latin1"));
+}
+
+/**
+ * A fork has pipes of its own and nothing else: a file or a socket would be one that the zygote has made. The line by which
+ * it told us of itself is closed a moment after.
+ */
+async function expectOwnDescriptors(pids: readonly number[]): Promise<void> {
+  const startedAt = performance.now();
+  while (!pids.every(holdsPipesOnly)) {
+    if (performance.now() - startedAt > CLOSE_TIMEOUT_MS)
+      throw new UnfitError("A package passes files or sockets on to executions.");
+    await sleep(1);
+  }
+}
+
+function holdsPipesOnly(pid: number): boolean {
+  return readdirSync(`/proc/${pid}/fd`).every((descriptor) => {
+    const target = readLinkOrNothing(`/proc/${pid}/fd/${descriptor}`);
+    return target === "" || target === "/dev/null" || target.startsWith("pipe:");
+  });
+}
+
+/** A working folder may lie below a mount, and so be a place that no path leads to. */
+function checkWorkingFolders(zygote: number, { first, user }: ForkProcesses): void {
+  const root = statSync(`/proc/${zygote}/root/`);
+  const own = statSync(`/proc/${user}/root${INSIDE.work}`);
+  for (const pid of [first, user]) {
+    const [cwd, rootOfIt] = [statSync(`/proc/${pid}/cwd/`), statSync(`/proc/${pid}/root/`)];
+    const isOwn = cwd.dev === own.dev && cwd.ino === own.ino && rootOfIt.ino === root.ino && rootOfIt.dev === root.dev;
+    if (!isOwn) throw new UnfitError("A package changes the working folder of executions.");
+  }
+  const cwd = statSync(`/proc/${zygote}/cwd/`);
+  const lane = statSync(`/proc/${zygote}/root${INSIDE.work}`);
+  if (cwd.dev !== lane.dev || cwd.ino !== lane.ino) throw new UnfitError("A package changes the working folder.");
+}
+
+function inspectStatus(pid: number): string[] {
+  const status = readFileSync(`/proc/${pid}/status`, "latin1");
   const problems: string[] = [];
   const expect = (field: string, wanted: string) => {
-    if (status.get(field) !== wanted) problems.push(`${field} is ${status.get(field)} and should be ${wanted}`);
+    const found = new RegExp(`^${field}:\\s+(\\S+)`, "m").exec(status)?.[1];
+    if (found !== wanted) problems.push(`${field} is ${found} and should be ${wanted}`);
   };
   for (const set of ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"]) expect(set, "0000000000000000");
   expect("NoNewPrivs", "1");
   expect("Seccomp", "2");
-  if (status.has("Seccomp_filters")) expect("Seccomp_filters", "2"); // The lane's and the execution's; Linux 5.9.
-  if (/^0\b/.test(status.get("Uid") ?? "0")) problems.push("it runs as root");
-  for (const name of OWN_NAMESPACES) {
-    const own = readNamespace(user, name);
-    if (own === readNamespace(zygote, name)) problems.push(`it shares its ${name} namespace with the lane`);
-  }
+  if (status.includes("Seccomp_filters")) expect("Seccomp_filters", "2"); // The lane's and the execution's; Linux 5.9.
+  if (/^Uid:\s+0\b/m.test(status)) problems.push("it runs as root");
+  return problems;
+}
+
+function inspectWorld(user: number, zygote: number): string[] {
+  const problems = OWN_NAMESPACES.filter((name) => readNamespace(user, name) === readNamespace(zygote, name)).map(
+    (name) => `it shares its ${name} namespace with the lane`,
+  );
   if (readNamespace(user, "net") === readNamespace(process.pid, "net")) problems.push("it is on the host's network");
-  const writable = listWritableMounts(user).filter((path) => !WRITABLE.has(path));
-  if (writable.length > 0) problems.push(`it can write ${writable.join(", ")}`);
+  const mounts = readMounts(user);
+  const writable = [...mounts].filter(([path, isWritable]) => isWritable && !WRITABLE.has(path) && !isDevice(path));
+  if (writable.length > 0) problems.push(`it can write ${writable.map(([path]) => path).join(", ")}`);
+  if (mounts.get(INSIDE.lane) !== false) problems.push("it can see the lane's folder");
   return problems;
 }
 
@@ -77,20 +153,38 @@ function readNamespace(pid: number, name: string): string {
   return readlinkSync(`/proc/${pid}/ns/${name}`);
 }
 
-function readStatus(pid: number): Map<string, string> {
-  const lines = readFileSync(`/proc/${pid}/status`, "latin1").split("\n");
-  return new Map(lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim()]));
+function isDevice(path: string): boolean {
+  return path.startsWith("/dev/") && path !== "/dev/shm";
 }
 
-/** Mount points that are writable, and not covered by a later mount on the same path. Devices are nodes, not folders. */
-function listWritableMounts(pid: number): string[] {
-  const top = new Map<string, boolean>();
+/** Of each mount point, whether what is mounted there last is writable. */
+function readMounts(pid: number): Map<string, boolean> {
+  const mounts = new Map<string, boolean>();
   for (const line of readFileSync(`/proc/${pid}/mountinfo`, "latin1").split("\n")) {
     const [, , , , path, options = "", ...rest] = line.split(" ");
-    const superOptions = rest[rest.length - 1] ?? "";
-    if (path === undefined) continue;
-    top.set(path, !options.split(",").includes("ro") && !superOptions.split(",").includes("ro"));
+    const superOptions = rest.at(-1) ?? "";
+    if (path !== undefined) mounts.set(path, !hasReadOnly(options) && !hasReadOnly(superOptions));
   }
-  const isDevice = (path: string) => path.startsWith("/dev/") && path !== "/dev/shm";
-  return [...top].filter(([path, writable]) => writable && !isDevice(path)).map(([path]) => path);
+  return mounts;
+}
+
+function hasReadOnly(options: string): boolean {
+  return options === "ro" || options.startsWith("ro,");
+}
+
+/** Nothing: it was closed meanwhile. */
+function readLinkOrNothing(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return "";
+  }
+}
+
+function readOrNothing(path: string): string {
+  try {
+    return readFileSync(path, "latin1");
+  } catch {
+    return ""; // Not every kernel has each of them.
+  }
 }

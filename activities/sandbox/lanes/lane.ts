@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { setImmediate as pause } from "node:timers/promises";
 import { createCgroup } from "../cgroup.ts";
 import type { CgroupFolders } from "../cgroup-folders.ts";
 import type { PlacedInputs, User } from "../input-files.ts";
@@ -8,7 +9,7 @@ import { hasFileInputs } from "../launch.ts";
 import type { Launched } from "../launched.ts";
 import type { LaneRequest, SandboxSettings } from "../request.ts";
 import { clearFork, type Fork, launchFork, makeForkFolders, openFork } from "./fork.ts";
-import { findFork, inspectFork, stopZygote } from "./guard.ts";
+import { checkConfinement, findFork, readNetworkMarks, stopZygote, UnfitError } from "./guard.ts";
 import { startZygote, type Zygote } from "./zygote.ts";
 
 /** Importing the packages; PyTorch takes some ten seconds on a slow disk. */
@@ -16,9 +17,6 @@ const WARM_TIMEOUT_MS = 60_000;
 const FORK_TIMEOUT_MS = 10_000;
 /** Address space layout and hash seed are those of the zygote, so it is renewed now and then. */
 const FORKS_MAX = 500;
-
-/** Why executions of this code start cold, in words for its author. */
-export class UnfitError extends Error {}
 
 export type LaneState = "forking" | "ready" | "busy" | "closed";
 
@@ -43,7 +41,14 @@ export interface LaneDeps {
   readonly lanesDir: string;
   /** Called when the state has changed. */
   readonly onChange: () => void;
+  /** Called when it could not make its next fork. */
+  readonly onFailure: (error: unknown) => void;
+  /** Called with how long an execution had the lane. */
+  readonly onServed: (ms: number) => void;
 }
+
+/** A lane that did its work and must not do more. */
+class UsedUpError extends Error {}
 
 let lanesBefore = 0;
 
@@ -65,8 +70,6 @@ export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<L
     const pid = zygote.findPid();
     const makeFork = createForkMaker({ zygote, pid, laneDir, hasFiles: hasFileInputs(request), user: deps.user });
     const fork = await makeFork();
-    const problems = inspectFork(fork.processes, pid);
-    if (problems.length > 0) throw new Error(`A lane is not confined: ${problems.join("; ")}.`);
     return followLane({ deps, zygote, pid, cgroup, makeFork, remove }, fork);
   } catch (error) {
     await remove();
@@ -80,7 +83,8 @@ async function expectWarm(zygote: Zygote): Promise<void> {
   });
   if (event.type === "unfit") throw new UnfitError(event.reason);
   if (event.type !== "warm") throw new Error("The lane's zygote said something else than that it is warm.");
-  if (zygote.said() !== "") throw new UnfitError("Importing the packages prints something.");
+  if (zygote.said() !== "")
+    throw new UnfitError("Importing the packages, or compiling the entrypoint, prints something.");
 }
 
 /** Makes forks, one after the other; each is answered with the zygote stopped. */
@@ -92,8 +96,10 @@ function createForkMaker(parts: {
   readonly user: User;
 }): () => Promise<Fork> {
   const { zygote, pid } = parts;
+  const unusedNetwork = readNetworkMarks(pid);
   let number = 0;
   return async () => {
+    if (readNetworkMarks(pid) !== unusedNetwork) throw new UsedUpError("An execution has used the lane's network.");
     const folders = makeForkFolders(parts.laneDir, ++number, parts.hasFiles, parts.user);
     zygote.fork(number);
     process.kill(pid, "SIGCONT");
@@ -101,6 +107,7 @@ function createForkMaker(parts: {
     if (event.type !== "forked") throw new Error(`A lane could not fork. ${zygote.said()}`);
     const processes = findFork(pid);
     await stopZygote(pid, processes);
+    checkConfinement(processes, pid);
     return openFork(processes, event.descriptors, folders);
   };
 }
@@ -137,8 +144,9 @@ function followLane({ deps, zygote, pid, cgroup, makeFork, remove }: LaneParts, 
     try {
       fork = await makeFork();
       change("ready");
-    } catch {
-      await close(); // A lane is cheap; one that misbehaves is not asked twice.
+    } catch (error) {
+      if (!(error instanceof UsedUpError)) deps.onFailure(error);
+      await close();
     }
   };
   const hasOomKills = (before: number) => (cgroup?.countOomKills() ?? 0) > before;
@@ -156,16 +164,18 @@ function followLane({ deps, zygote, pid, cgroup, makeFork, remove }: LaneParts, 
     },
     async launch(request, inputs) {
       const mine = fork;
+      const launchedAt = performance.now();
       const oomKillsBefore = cgroup?.countOomKills() ?? 0;
       const launched = await launchFork(mine, inputs, { cgroup, environmentDir: request.environmentDir });
       return {
         ...launched,
         async release(outputsDir) {
           clearFork(mine, outputsDir);
+          deps.onServed(performance.now() - launchedAt);
           const endedByItself =
             outputsDir !== undefined && (await launched.waitForExit()).code !== null && !hasOomKills(oomKillsBefore);
           if (!endedByItself) return close();
-          ready = makeNext();
+          ready = pause().then(makeNext); // After whoever waits for this execution has it.
         },
       };
     },

@@ -4,12 +4,16 @@ import { join } from "node:path";
 import type { CgroupFolders } from "../cgroup-folders.ts";
 import type { User } from "../input-files.ts";
 import type { LaneRequest, LaneSettings, SandboxSettings, Warmth } from "../request.ts";
-import { type Lane, startLane, UnfitError } from "./lane.ts";
+import { UnfitError } from "./guard.ts";
+import { type Lane, startLane } from "./lane.ts";
 
 /** Lanes of one commit: as many executions as the machine can do at once, and two whose forks are being made. */
 const LANES_PER_COMMIT_MAX = availableParallelism() + 2;
-/** A cold start takes about as long, so waiting for a lane is worth no more. */
+/** Where executions take long, waiting for a lane is worth no more than a cold start takes. */
 const PATIENCE_MS = 40;
+/** Where they are short, a lane is free again soon, and a cold start would only make all of them slower. */
+const SHORT_MS = 50;
+const PATIENCE_WITH_SHORT_MS = 1_000;
 const LOOK_EVERY_MS = 30_000;
 /** Codes that are remembered, so that not every execution of unfit code tries again. */
 const GROUPS_MAX = 1_000;
@@ -29,6 +33,8 @@ interface Group {
   readonly lanes: Set<Lane>;
   starting: number;
   usedAt: number;
+  /** How long an execution has its lane, as a rule: an exponential mean. */
+  usualMs: number;
   refusal: { readonly reason: string; readonly until: number } | undefined;
 }
 
@@ -56,7 +62,13 @@ export function createLanes(deps: LanesDeps): Lanes {
 
   const groupOf = (request: LaneRequest): Group => {
     const key = toKey(request);
-    const group = groups.get(key) ?? { lanes: new Set(), starting: 0, usedAt: 0, refusal: undefined };
+    const group = groups.get(key) ?? {
+      lanes: new Set(),
+      starting: 0,
+      usedAt: 0,
+      usualMs: SHORT_MS,
+      refusal: undefined,
+    };
     groups.delete(key); // Reinserted, so that the map is in the order of use.
     groups.set(key, group);
     group.usedAt = Date.now();
@@ -68,7 +80,7 @@ export function createLanes(deps: LanesDeps): Lanes {
       if (closed) return undefined;
       const group = groupOf(request);
       if (isRefused(group)) return undefined;
-      const deadline = Date.now() + PATIENCE_MS;
+      const deadline = Date.now() + (group.usualMs < SHORT_MS ? PATIENCE_WITH_SHORT_MS : PATIENCE_MS);
       for (;;) {
         const ready = pruneClosed(group).find((lane) => lane.claim());
         if (ready !== undefined) return ready;
@@ -76,7 +88,7 @@ export function createLanes(deps: LanesDeps): Lanes {
         const isForking = [...group.lanes].some((lane) => lane.state() === "forking");
         if (!isFull && !isForking && group.starting === 0) void starter.start(request, group);
         const left = deadline - Date.now();
-        if (left <= 0 || !(isForking || isFull)) return undefined;
+        if (left <= 0 || group.lanes.size === 0 || !(isForking || isFull || group.usualMs < SHORT_MS)) return undefined;
         await changes.wait(left);
       }
     },
@@ -107,25 +119,30 @@ function createStarter(deps: LanesDeps, groups: Map<string, Group>, onChange: ()
   let problem: string | undefined;
   let tested: Promise<string[]> | undefined;
 
+  const refuse = (group: Group) => (error: unknown) => {
+    const reason = toReason(error);
+    const isUnfit = error instanceof UnfitError;
+    group.refusal = { reason, until: isUnfit ? Number.POSITIVE_INFINITY : Date.now() + RETRY_AFTER_MS };
+    if (!isUnfit) problem = reason;
+  };
+
   async function start(request: LaneRequest, group: Group): Promise<Warmth> {
     group.starting += 1;
     try {
       await makeRoom(groups, group, deps.bounds.lanesMax);
       const problems = await (tested ??= deps.selfTest());
       if (problems.length > 0) throw new Error(`A lane is not confined: ${problems.join("; ")}.`);
-      const lane = await startLane({ ...deps, lanesDir: deps.bounds.dir, onChange }, request);
+      const lane = await startLane(
+        { ...deps, lanesDir: deps.bounds.dir, onChange, onFailure: refuse(group), onServed: noteDuration(group) },
+        request,
+      );
       problem = undefined;
       if (stopped) await lane.close();
       else group.lanes.add(lane);
       return { warm: true };
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      const forEver = error instanceof UnfitError;
-      if (!(error instanceof FullError)) {
-        group.refusal = { reason, until: forEver ? Number.POSITIVE_INFINITY : Date.now() + RETRY_AFTER_MS };
-        if (!forEver) problem = reason;
-      }
-      return { warm: false, reason };
+      if (!(error instanceof FullError)) refuse(group)(error);
+      return { warm: false, reason: toReason(error) };
     } finally {
       group.starting -= 1;
       onChange();
@@ -134,8 +151,18 @@ function createStarter(deps: LanesDeps, groups: Map<string, Group>, onChange: ()
   return {
     start,
     problem: () => problem,
-    report: (error: unknown) => void (problem = error instanceof Error ? error.message : String(error)),
+    report: (error: unknown) => void (problem = toReason(error)),
     stop: () => void (stopped = true),
+  };
+}
+
+function toReason(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function noteDuration(group: Group) {
+  return (ms: number): void => {
+    group.usualMs += (ms - group.usualMs) / 8;
   };
 }
 

@@ -75,6 +75,7 @@ export async function startZygote(
     interpreterPaths: settings.interpreter.bindPaths,
     commitDir: request.commitDir,
     environmentDir: request.environmentDir,
+    cpu: request.limits.cpu,
     laneDir,
   });
   const argumentsPipe = stdio[ARGUMENTS_FD] as Writable;
