@@ -1,0 +1,143 @@
+import { realpath } from "node:fs/promises";
+import { type Holder, type Launcher, runCommand, startHolder, startWithExitPipe } from "./commands.ts";
+import { DEAD_END, MTU_BYTES, planSlot, toInnerCommands, toRemovalCommands, toSlotCommands, UPLINK } from "./plan.ts";
+import type { NetworkPrograms } from "./programs.ts";
+import type { AddressRange } from "./ranges.ts";
+import {
+  type CounterName,
+  LIST_COUNTERS,
+  parseCounters,
+  type RulesetFacts,
+  toOwnUpdate,
+  toRuleset,
+} from "./ruleset.ts";
+
+/** Switches of the router's network namespace, by what is written into them. */
+const SWITCHES: Readonly<Record<string, readonly string[]>> = {
+  "1": ["ipv4/ip_forward", "ipv6/conf/all/disable_ipv6", "ipv6/conf/default/disable_ipv6"],
+  // A connection in the middle of which we would come is none of ours.
+  "0": ["netfilter/nf_conntrack_tcp_loose", "ipv4/conf/all/send_redirects", "ipv4/conf/default/send_redirects"],
+  // Seconds for which what has ended is remembered: a flood of short connections would fill the table otherwise.
+  "10": ["netfilter/nf_conntrack_tcp_timeout_time_wait", "netfilter/nf_conntrack_udp_timeout"],
+};
+
+/** One router: a user, a network and a mount namespace of the unprivileged user, with rules in force from the beginning. */
+export interface Router {
+  /** Resolves with the reason when it has ended by itself, or its uplink has. Never rejects. */
+  readonly ended: Promise<string>;
+  /** Put before a command, by the unprivileged user: runs it in the slot of this number. */
+  enter(slot: number): string[];
+  makeSlot(slot: number): Promise<void>;
+  /** Cuts the slot off at once. What lives in it keeps a namespace without a link. */
+  removeSlot(slot: number): Promise<void>;
+  updateOwn(own: readonly AddressRange[]): Promise<void>;
+  readCounters(): Promise<Record<CounterName, number>>;
+  /** Runs `act` while a dead end stands where the uplink will be. */
+  withDeadEnd<T>(act: () => Promise<T>): Promise<T>;
+  attachUplink(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Makes a router in which the rules are loaded before there is anything they could let through. Rejects, leaving nothing, when any step fails. */
+export async function openRouter(programs: NetworkPrograms, launcher: Launcher, facts: RulesetFacts): Promise<Router> {
+  const { unshare, nsenter, mount, nft, tee, cat } = programs;
+  const namespaces = ["--user", "--map-root-user", "--net", "--mount", "--propagation", "private"];
+  const holder = await startHolder(launcher, [unshare, ...namespaces, cat]);
+  try {
+    const ns = `/proc/${holder.pid}/ns`;
+    const here: Launcher = { runAs: launcher.runAs, prefix: [] };
+    const enter = [
+      nsenter,
+      "--preserve-credentials",
+      `--user=${ns}/user`,
+      `--net=${ns}/net`,
+      `--mount=${ns}/mnt`,
+      "--",
+    ];
+    const inside: Launcher = { runAs: launcher.runAs, prefix: enter };
+    await runCommand(inside, [nft, "-f", "-"], toRuleset(facts));
+    const switches = Object.entries(SWITCHES).map(([value, names]) =>
+      runCommand(inside, [tee, ...names.map((name) => `/proc/sys/net/${name}`)], value),
+    );
+    await Promise.all(switches);
+    // Where iproute2 keeps its namespaces; a link to /run nearly everywhere.
+    const run = await realpath("/var/run");
+    await runCommand(inside, [mount, "-t", "tmpfs", "-o", "mode=0700,size=1m", "tmpfs", run]);
+    return build({ programs, launcher, here, inside, holder, folder: `/proc/${holder.pid}/root${run}/netns`, facts });
+  } catch (error) {
+    await holder.close();
+    throw error;
+  }
+}
+
+interface Parts {
+  readonly programs: NetworkPrograms;
+  /** Starts programs where the uplink is. */
+  readonly launcher: Launcher;
+  readonly here: Launcher;
+  readonly inside: Launcher;
+  readonly holder: Holder;
+  /** Of the slots' namespaces, as the host reaches it. */
+  readonly folder: string;
+  readonly facts: RulesetFacts;
+}
+
+function build({ programs, launcher, here, inside, holder, folder, facts }: Parts): Router {
+  const { ip, nft, nsenter } = programs;
+  let uplink: Holder | undefined;
+  let tellEnd: (reason: string) => void = () => undefined;
+  const ended = new Promise<string>((resolve) => {
+    tellEnd = resolve;
+  });
+  void holder.ended.then((how) => tellEnd(`the router's ${how}`));
+
+  const enterNamespace = (name: string) => [
+    ...[nsenter, "--preserve-credentials", `--user=/proc/${holder.pid}/ns/user`, `--net=${folder}/${name}`, "--"],
+  ];
+  const batch = (at: Launcher, lines: readonly string[]) =>
+    runCommand(at, [ip, "-batch", "-"], lines.map((line) => `${line}\n`).join(""));
+  const batchIn = (name: string, lines: readonly string[]) => batch({ ...here, prefix: enterNamespace(name) }, lines);
+
+  return {
+    ended,
+    enter: (slot) => enterNamespace(planSlot(slot).namespace),
+    async makeSlot(slot) {
+      const plan = planSlot(slot);
+      await batch(inside, toSlotCommands(plan));
+      await batchIn(plan.namespace, toInnerCommands(plan));
+    },
+    async removeSlot(slot) {
+      await batch(inside, toRemovalCommands(planSlot(slot)));
+    },
+    async updateOwn(own) {
+      await runCommand(inside, [nft, "-f", "-"], toOwnUpdate(own));
+    },
+    readCounters: async () => parseCounters(await runCommand(inside, [nft, ...LIST_COUNTERS])),
+    async withDeadEnd(act) {
+      await batch(inside, DEAD_END.make);
+      await batchIn(DEAD_END.namespace, DEAD_END.raise);
+      const result = await act();
+      await batch(inside, DEAD_END.remove);
+      return result;
+    },
+    async attachUplink() {
+      uplink = await startWithExitPipe(launcher, toUplinkCommand(programs, holder.pid, facts));
+      void uplink.ended.then((how) => tellEnd(how));
+    },
+    async close() {
+      await uplink?.close();
+      await holder.close();
+    },
+  };
+}
+
+/** slirp4netns with everything off that can be: no way to the host's loopback, no IPv6 (its default), no privileges of its own. */
+function toUplinkCommand({ slirp4netns }: NetworkPrograms, pid: number, { forwardsNames }: RulesetFacts): string[] {
+  return [
+    slirp4netns,
+    ...["--configure", `--mtu=${MTU_BYTES}`, `--cidr=${UPLINK.network}`],
+    ...["--disable-host-loopback", "--enable-sandbox", "--enable-seccomp"],
+    ...(forwardsNames ? [] : ["--disable-dns"]),
+    ...["--exit-fd=3", "--ready-fd=4", String(pid), UPLINK.device],
+  ];
+}

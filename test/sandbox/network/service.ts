@@ -1,0 +1,80 @@
+/**
+ * A service in a process of its own, inside the test's world: makes a network and does what lines on its input ask.
+ * `stays` root with `runAs`, `drops` root after preparing the device, or is an `ordinary` user from the beginning.
+ */
+import { createInterface } from "node:readline";
+import { createNetwork, type NetworkSettings, type NetworkSlot } from "../../../activities/sandbox/network/network.ts";
+import { requirePrograms } from "../../../activities/sandbox/network/programs.ts";
+import { prepareTunDevice } from "../../../activities/sandbox/network/tun-device.ts";
+
+export interface ServiceOrder {
+  readonly how: "stays" | "drops" | "ordinary";
+  readonly user: { readonly uid: number; readonly gid: number } | undefined;
+  readonly settings: Omit<NetworkSettings, "runAs" | "report">;
+  /** Answers for `protectedHosts`. */
+  readonly names?: Readonly<Record<string, readonly string[]>>;
+}
+
+export type Request =
+  | { readonly act: "take" | "problem" | "close" }
+  | { readonly act: "release" | "look"; readonly slot: number }
+  | { readonly act: "rename"; readonly name: string; readonly addresses: readonly string[] };
+
+const { how, user, settings, names } = JSON.parse(process.argv[2] ?? "") as ServiceOrder;
+const answers = new Map(Object.entries(names ?? {}));
+
+const programs = requirePrograms(settings.programs);
+const tun = how === "drops" && !("problem" in programs) ? await prepareTunDevice(programs, user) : undefined;
+if (how !== "stays" && user !== undefined) {
+  process.setgroups?.([user.gid]);
+  process.setgid?.(user.gid);
+  process.setuid?.(user.uid);
+}
+const startedAt = performance.now();
+const network = await createNetwork({
+  ...settings,
+  tun,
+  runAs: how === "stays" ? user : undefined,
+  async resolveName(name) {
+    const addresses = answers.get(name);
+    if (addresses === undefined) throw new Error(`${name} is unknown`);
+    return addresses;
+  },
+  report: (line) => console.error(line),
+});
+say({ id: 0, startMs: performance.now() - startedAt, problem: network.problem ?? null });
+
+const slots: NetworkSlot[] = [];
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, request } = JSON.parse(line) as { id: number; request: Request };
+  obey(request).then(
+    (answer) => say({ id, ...answer }),
+    (error: Error) => say({ id, error: error.message }),
+  );
+});
+
+async function obey(request: Request): Promise<object> {
+  switch (request.act) {
+    case "take": {
+      const { enter, resolvConf } = slots[slots.push(await network.take()) - 1] as NetworkSlot;
+      return { slot: slots.length - 1, enter, resolvConf };
+    }
+    case "look":
+      return { isUsable: slots[request.slot]?.isUsable };
+    case "release":
+      slots[request.slot]?.release();
+      return {};
+    case "rename":
+      answers.set(request.name, request.addresses);
+      return {};
+    case "problem":
+      return { problem: network.problem ?? null };
+    case "close":
+      await network.close();
+      return {};
+  }
+}
+
+function say(answer: object): void {
+  process.stdout.write(`${JSON.stringify(answer)}\n`);
+}
