@@ -95,6 +95,7 @@ async function prepareCode(
     commitDir,
     environmentDir,
     entrypoint: manifest.entrypoint,
+    network: manifest.limits.network,
     kinds: Object.fromEntries(manifest.inputs.map((input) => [input.name, input.kind])),
     limits: {
       ...deps.ceilings,

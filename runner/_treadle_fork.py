@@ -96,15 +96,19 @@ class Lane:
         self.lock()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         stdout, stderr, request, verdict = posix.pipe(), posix.pipe(), posix.pipe(), posix.pipe()
-        control = posix.pipe()
+        control, seal = posix.pipe(), posix.pipe()
         user = posix.fork()
         if user == 0:
             posix.close(verdict[1])
-            self.become_user(stdout, stderr, request, control, verdict[0])
+            self.become_user(stdout, stderr, request, control, verdict[0], seal[0])
         for end in (*stdout, *stderr, *control, request[0], verdict[0], self.runner.CONTROL_FD):
             posix.close(end)
         for output in (1, 2):
             posix.dup2(0, output)  # Nothing is left that the zygote has, too.
+        # The host has looked at this process, which only works before this: nobody in here is to look into it.
+        posix.read(seal[0], 1)
+        check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "dumpable")
+        posix.write(verdict[1], b"sealed\n")
         # The request's writing end stays open until the end: without a writer, the reader would see the end of it at once.
         while True:
             pid, status = posix.waitpid(-1, 0)
@@ -152,20 +156,18 @@ class Lane:
             libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
         check(libc.capset(ctypes.byref(CapabilityHeader(CAPABILITY_VERSION_3, 0)), self.no_capabilities), "capset")
         check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
-        check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "dumpable")
         check(libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(self.program), 0, 0), "seccomp")
 
-    def become_user(self, stdout, stderr, request, control, verdict):
+    def become_user(self, stdout, stderr, request, control, verdict, seal):
         """The user's process, up to the point where only the request is missing; then with it, to its end."""
-        check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "dumpable")
         runner = self.runner
         # Above the ends that are given fixed numbers below, so that none of them is overwritten.
         ends = [move_up(end) for end in (stdout[0], stderr[0], control[0], request[0], verdict)]
         outer = move_up(runner.CONTROL_FD)
         for end, descriptor in ((stdout[1], 1), (stderr[1], 2), (control[1], runner.CONTROL_FD), (request[0], REQUEST_FD)):
             posix.dup2(move_up(end), descriptor, descriptor < 3)
-        names = ("stdout", "stderr", "control", "request", "verdict")
-        fields = ",".join('"%s":%d' % pair for pair in zip(names, ends))
+        names = ("stdout", "stderr", "control", "request", "verdict", "seal")
+        fields = ",".join('"%s":%d' % pair for pair in zip(names, [*ends, seal]))
         posix.closerange(REQUEST_FD + 1, LOWEST_MOVED)
         posix.write(outer, ('{"type":"forked",%s}\n' % fields).encode())
         posix.close(outer)

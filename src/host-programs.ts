@@ -2,13 +2,14 @@ import { fileURLToPath } from "node:url";
 import { createCheckouts } from "../activities/commits/checkout.ts";
 import { createEnvironments } from "../activities/environments/builder.ts";
 import { createProgramRunner, createWarmer } from "../activities/program.ts";
+import { createNetwork, type Network } from "../activities/sandbox/network/network.ts";
 import { prepareRunnerFolder } from "../activities/sandbox/runner-folder.ts";
 import type { LaneSettings, SandboxLimits } from "../activities/sandbox/sandbox.ts";
 import { createSandbox } from "../activities/sandbox/sandbox.ts";
 import { createSlots } from "../activities/slots.ts";
 import { createSpool } from "../activities/spool.ts";
 import type { Storage } from "../activities/storage/storage.ts";
-import type { Db } from "../db/connect.ts";
+import type { DatabaseAddress, Db } from "../db/connect.ts";
 import { DEFAULT_BOUNDS } from "../domain/manifest/bounds.ts";
 import type { Settings } from "./config.ts";
 import type { SecretBox } from "./keys/secret-box.ts";
@@ -16,6 +17,8 @@ import type { Log } from "./log.ts";
 import { createCommitReader } from "./publish/commit-files.ts";
 import type { Machine } from "./setup/machine.ts";
 
+/** The network's self-test goes from one slot to another. */
+const NETWORK_SLOTS_MIN = 2;
 const RUNNER = fileURLToPath(new URL("../runner/", import.meta.url));
 
 /** Everything this host needs to run programs: sandbox, code, environments, spool, and places to run. */
@@ -25,17 +28,20 @@ export async function openPrograms(deps: {
   settings: Settings;
   machine: Machine;
   slotCount: number;
+  databaseAddress: DatabaseAddress;
+  temporalAddress: string;
   secretBox: SecretBox;
   log: Log;
 }) {
   const { machine, settings, db } = deps;
   const limits = ceilingsOf(settings);
-  await prepareRunnerFolder({
+  const runnerFolder = prepareRunnerFolder({
     sourceDir: RUNNER,
     targetDir: machine.paths.runner,
     interpreterPath: machine.python.path,
     architecture: process.arch,
   });
+  const [network] = await Promise.all([openNetwork(deps), runnerFolder]);
   const sandbox = createSandbox({
     isolation: settings.TREADLE_ISOLATION === "none" ? "none" : "bubblewrap",
     bwrapPath: machine.bwrapPath,
@@ -44,6 +50,7 @@ export async function openPrograms(deps: {
     runAs: machine.runAs,
     limits,
     lanes: lanesOf(settings, machine.paths.lanes),
+    network,
   });
   const environments = createEnvironments({
     dir: machine.paths.environments,
@@ -75,7 +82,41 @@ export async function openPrograms(deps: {
       JSON.parse(deps.secretBox.open(sealed, executionId).toString("utf8")) as Record<string, string>,
   });
   const warm = createWarmer({ db, sandbox, checkouts, environments, ceilings: limits });
-  return { sandbox, environments, checkouts, spool, slots, runProgram, runsByPath, warm };
+  return { sandbox, network, environments, checkouts, spool, slots, runProgram, runsByPath, warm };
+}
+
+/** The way out for executions that ask for one. It never fails a start: what is missing is its `problem`. */
+async function openNetwork(deps: Parameters<typeof openPrograms>[0]): Promise<Network | undefined> {
+  const { machine, settings, log } = deps;
+  if (machine.network === undefined) return undefined;
+  const { programs, tun } = machine.network;
+  const nameservers = splitList(settings.TREADLE_NETWORK_NAMESERVERS);
+  const network = await createNetwork({
+    programs,
+    tun,
+    runAs: machine.runAs,
+    dir: machine.paths.runtime,
+    slots: Math.max(NETWORK_SLOTS_MIN, settings.TREADLE_NETWORK_SLOTS ?? deps.slotCount),
+    protectedHosts: [...hostsOf(deps), ...splitList(settings.TREADLE_NETWORK_DENY)],
+    ...(nameservers.length === 0 ? {} : { nameservers }),
+    report: (line) => log.warn({ event: "network" }, line),
+  });
+  return network;
+}
+
+/** Our own servers, wherever they are: no execution may reach them. */
+function hostsOf({ databaseAddress, temporalAddress }: Parameters<typeof openPrograms>[0]): string[] {
+  const database =
+    "host" in databaseAddress ? databaseAddress.host : new URL(databaseAddress.connectionString).hostname;
+  const isSocket = database === "" || database.startsWith("/");
+  return [...(isSocket ? [] : [database]), temporalAddress.replace(/:\d+$/, "")];
+}
+
+function splitList(text: string | undefined): string[] {
+  return (text ?? "")
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
 }
 
 function lanesOf(settings: Settings, dir: string): LaneSettings | undefined {

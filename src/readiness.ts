@@ -25,6 +25,8 @@ export function createReadiness(deps: {
   isolationProblems: readonly string[];
   /** Why executions of warm code start cold all the same. They run, so this keeps nobody from being ready. */
   laneProblem: () => string | undefined;
+  /** Why executions that ask for a network are refused; the others run. */
+  networkProblem: () => string | undefined;
 }): () => Promise<Readiness> {
   let cached: { at: number; readiness: Promise<Readiness> } | undefined;
 
@@ -36,7 +38,10 @@ export function createReadiness(deps: {
     ]);
     const checks = { database, temporal, storage, isolation: isolationCheck(deps.isolation, deps.isolationProblems) };
     const ready = Object.values(checks).every((each) => each.ok);
-    return { ready, checks: { ...checks, lanes: laneCheck(deps.laneProblem()) } };
+    return {
+      ready,
+      checks: { ...checks, lanes: laneCheck(deps.laneProblem()), network: networkCheck(deps.networkProblem()) },
+    };
   }
 
   return () => {
@@ -64,6 +69,12 @@ async function check(success: string, probe: PromiseLike<unknown>): Promise<Chec
 function laneCheck(problem: string | undefined): Check {
   if (problem === undefined) return { ok: true, message: "Executions of warm code are served by lanes." };
   return { ok: false, message: `Every execution starts cold: ${problem}` };
+}
+
+function networkCheck(problem: string | undefined): Check {
+  if (problem === undefined)
+    return { ok: true, message: "Executions that ask for it reach the public internet, and nothing else." };
+  return { ok: false, message: `Workflows with limits.network are refused: ${problem}` };
 }
 
 function isolationCheck(isolation: "sandbox" | "none", problems: readonly string[]): Check {

@@ -1,5 +1,6 @@
 import { createActivities } from "../activities/index.ts";
 import type { PythonDeps } from "../activities/python.ts";
+import type { Network } from "../activities/sandbox/network/network.ts";
 import type { Sandbox } from "../activities/sandbox/sandbox.ts";
 import type { Storage } from "../activities/storage/storage.ts";
 import { createListener, type DatabaseAddress, type Db } from "../db/connect.ts";
@@ -54,7 +55,8 @@ export function pricesOf(settings: Settings): Prices {
  */
 export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
   const { settings, db, storage, log, hostId, processId, slotCount } = deps;
-  const programs = await openPrograms(deps);
+  const programs = await openPrograms({ ...deps, temporalAddress: deps.temporal.address });
+  defer(async () => programs.network?.close());
   const { environments, spool, slots, sandbox } = programs;
   defer(() => sandbox.close());
   const pruning = startPruning({ db, environments, checkouts: programs.checkouts, log });
@@ -101,6 +103,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
     slotCount,
     waitingCallsMax: settings.TREADLE_WAITING_CALLS_MAX,
   });
+  const networkProblem = () => findNetworkProblem(deps, programs.network);
   const readiness = createReadiness({
     db,
     storage,
@@ -108,6 +111,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
     isolation: settings.TREADLE_ISOLATION,
     isolationProblems,
     laneProblem: sandbox.laneProblem,
+    networkProblem,
   });
   // Programs are run elsewhere, or by somebody else's code: nothing to warm here.
   const warm = settings.TREADLE_ROLE === "api" || deps.runProgram !== undefined ? undefined : programs.warm;
@@ -122,6 +126,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
     slots,
     warm,
     runsByPath: programs.runsByPath,
+    networkProblem,
   };
 }
 
@@ -145,6 +150,14 @@ async function openWorkers(
     await workers.ended;
   });
   return [workers.ended];
+}
+
+/** Why no execution can have a network here. A process that only answers callers leaves that to the workers. */
+function findNetworkProblem({ settings }: ServiceDeps, network: Network | undefined): string | undefined {
+  if (settings.TREADLE_ROLE === "api") return undefined;
+  if (network !== undefined) return network.problem;
+  const reason = settings.TREADLE_ISOLATION === "none" ? "TREADLE_ISOLATION=none" : "TREADLE_NETWORK_SLOTS=0";
+  return `Executions have no filtered network (${reason}).`;
 }
 
 /** What the machine lacks for sandboxes; where it lacks nothing, what a first sandbox could do that it must not. */

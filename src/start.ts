@@ -153,7 +153,13 @@ async function openForCallers(
     keysDir: machine.paths.keys,
     initialCredits: parseCredits(settings.TREADLE_INITIAL_CREDITS) ?? microCredits(0),
   });
-  const abilities = { db, secretBox, pythonVersion: machine.python.version, networkAvailable: false, log };
+  const abilities = {
+    db,
+    secretBox,
+    pythonVersion: machine.python.version,
+    networkAvailable: parts.networkProblem() === undefined,
+    log,
+  };
   const publish = createPublisher({
     ...abilities,
     environments: parts.environments,

@@ -39,12 +39,14 @@ export interface SandboxFolders extends CommonFolders {
   readonly inputs: readonly Mount[];
   readonly hasFileInputs: boolean;
   readonly scratchBytes: number;
+  /** A file to be seen as `/etc/resolv.conf`; without a network the empty one of the runner's folder is. */
+  readonly resolvConf: string | undefined;
   /** Set when bubblewrap runs in an empty network namespace made for this sandbox already. */
   readonly hasNetworkNamespace: boolean;
 }
 
 /**
- * What `bwrap --args` reads: one single-use sandbox, without network, that ends when its parent does.
+ * What `bwrap --args` reads: one single-use sandbox that ends when its parent does, without a network unless it is in one.
  * The seccomp filter and the
  * program are on its command line already. Order matters: bubblewrap makes the mounts one after the other, and locks `/` and `/dev` last.
  */
@@ -55,6 +57,7 @@ export function toBubblewrapArguments(folders: SandboxFolders): string[] {
     ...toNamespaces(folders.hasNetworkNamespace),
     "--disable-userns",
     ...toReadOnlyParts(folders),
+    ...(folders.resolvConf === undefined ? [] : readOnly(folders.resolvConf, "/etc/resolv.conf")),
     ...["--proc", "/proc", "--dev", "/dev"],
     ...toScratch(scratchBytes),
     ...(hasFileInputs ? ["--size", "65536", "--perms", "0755", "--tmpfs", inputs] : ["--dir", inputs]),

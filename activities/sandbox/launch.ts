@@ -5,6 +5,7 @@ import { INSIDE, toBubblewrapArguments, toVariables } from "./bubblewrap.ts";
 import type { Cgroup } from "./cgroup.ts";
 import type { PlacedInputs, User } from "./input-files.ts";
 import { endProcess, followChild, type Launched } from "./launched.ts";
+import type { NetworkSlot } from "./network/network.ts";
 import { CONTROL_FD, INTERPRETER_FLAGS, type Parked } from "./parking.ts";
 import { listChildren } from "./process-tree.ts";
 import type { SandboxRequest, SandboxSettings } from "./request.ts";
@@ -16,6 +17,7 @@ export function launchInBubblewrap(
   settings: SandboxSettings,
   request: SandboxRequest,
   inputs: PlacedInputs,
+  slot?: NetworkSlot,
 ): Launched {
   const { child, cgroup } = parked;
   cgroup?.limit(request.limits);
@@ -30,6 +32,7 @@ export function launchInBubblewrap(
       inputs: inputs.mounts,
       hasFileInputs: hasFileInputs(request),
       scratchBytes: request.limits.scratchBytes,
+      resolvConf: slot?.resolvConf,
       hasNetworkNamespace: parked.hasNetworkNamespace,
     }),
   );
@@ -39,7 +42,10 @@ export function launchInBubblewrap(
     path: "cold",
     isReady: false,
     outputsDir: join(request.spoolDir, "outputs"),
-    release: async () => cgroup?.remove(),
+    async release() {
+      slot?.release(); // Its connections are ended by the death of what had them, and that came before.
+      await cgroup?.remove();
+    },
     cgroup,
     paths: {
       workDir: INSIDE.work,

@@ -55,6 +55,8 @@ export interface Parked {
 
 export interface Parking {
   take(): Promise<Parked>;
+  /** One that nobody kept ready, in a network of its own: `enter` is what takes it there. */
+  start(enter: readonly string[]): Promise<Parked>;
   /** Ends the spares. Nothing can be taken any more. */
   close(): Promise<void>;
 }
@@ -69,7 +71,7 @@ export function createParking(settings: SandboxSettings, cgroups: CgroupFolders 
   let refill: NodeJS.Timeout | undefined;
   let closed = false;
   const staged = canStage(settings);
-  const park = async () => startParked(settings, cgroups, await staged);
+  const park = async () => startParked(settings, cgroups, (await staged) ? "empty" : "later");
 
   const fill = () => {
     while (!closed && spares.length < SPARES) {
@@ -91,6 +93,7 @@ export function createParking(settings: SandboxSettings, cgroups: CgroupFolders 
       keepAlive(parked.child, true);
       return parked;
     },
+    start: (enter) => startParked(settings, cgroups, { enter }),
     async close() {
       closed = true;
       clearTimeout(refill);
@@ -123,13 +126,16 @@ function isAlive(child: ChildProcess): boolean {
 
 let parkedBefore = 0;
 
+/** Its network namespace: one that is there already, an empty one made now, or one that the sandbox makes itself. */
+type ParkedNetwork = { readonly enter: readonly string[] } | "empty" | "later";
+
 async function startParked(
   settings: SandboxSettings,
   cgroups: CgroupFolders | undefined,
-  staged: boolean,
+  network: ParkedNetwork,
 ): Promise<Parked> {
   const cgroup = cgroups && createCgroup(cgroups, `treadle-${process.pid}-${++parkedBefore}`);
-  const child = start(settings, cgroup !== undefined, staged);
+  const child = start(settings, cgroup !== undefined, network);
   const failure = new Promise<Error>((resolve) => child.once("error", resolve));
   if (child.pid === undefined) {
     await cgroup?.remove();
@@ -137,12 +143,17 @@ async function startParked(
   }
   await cgroup?.attach(child.pid);
   const stages = child.stdio as readonly (Readable | Writable | null | undefined)[];
-  if (staged) writeArguments(stages[STAGE_ARGUMENTS_FD], NETWORK_STAGE);
+  if (network === "empty") writeArguments(stages[STAGE_ARGUMENTS_FD], NETWORK_STAGE);
   keepAlive(child, false);
-  return { child, cgroup, hasNetworkNamespace: staged, setOut: (args) => writeArguments(stages[ARGUMENTS_FD], args) };
+  return {
+    child,
+    cgroup,
+    hasNetworkNamespace: network !== "later",
+    setOut: (args) => writeArguments(stages[ARGUMENTS_FD], args),
+  };
 }
 
-function start(settings: SandboxSettings, hasCgroup: boolean, staged: boolean): ChildProcess {
+function start(settings: SandboxSettings, hasCgroup: boolean, network: ParkedNetwork): ChildProcess {
   const filter = openSync(
     join(settings.runnerDir, hasCgroup ? FILTER_FILES.withCgroup : FILTER_FILES.withoutCgroup),
     "r",
@@ -154,17 +165,13 @@ function start(settings: SandboxSettings, hasCgroup: boolean, staged: boolean): 
     String(CONTROL_FD),
   ];
   const command = ["--args", String(ARGUMENTS_FD), "--seccomp", String(FILTER_FD), "--", ...program];
+  const staged = network === "empty";
+  const before = typeof network === "object" ? network.enter : [];
+  const stage = staged ? [settings.bwrapPath, "--args", String(STAGE_ARGUMENTS_FD), "--"] : [];
+  const [path, ...args] = [...before, ...stage, settings.bwrapPath, ...command] as [string, ...string[]];
   try {
-    return spawn(
-      settings.bwrapPath,
-      staged ? ["--args", String(STAGE_ARGUMENTS_FD), "--", settings.bwrapPath, ...command] : command,
-      {
-        stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", filter, staged ? "pipe" : "ignore"],
-        env: {},
-        cwd: "/",
-        ...settings.runAs,
-      },
-    );
+    const stdio = ["ignore", "pipe", "pipe", "pipe", "pipe", filter, staged ? "pipe" : "ignore"] as const;
+    return spawn(path, args, { stdio: [...stdio], env: {}, cwd: "/", ...settings.runAs });
   } finally {
     closeSync(filter);
   }

@@ -1,6 +1,7 @@
 import type { PythonOutcome } from "../../domain/execution.ts";
 import type { JsonValue } from "../../domain/manifest/json-values.ts";
 import type { InputKind } from "../../domain/manifest/manifest.ts";
+import type { Network } from "./network/network.ts";
 
 /** What one execution may use. As a setting of the service: what one execution may ask for. */
 export interface SandboxLimits {
@@ -53,6 +54,8 @@ export interface SandboxSettings {
   readonly runAs?: { readonly uid: number; readonly gid: number } | undefined;
   readonly limits: SandboxLimits;
   readonly lanes?: LaneSettings | undefined;
+  /** For executions that ask for one. Without it they are refused. */
+  readonly network?: Pick<Network, "take"> | undefined;
 }
 
 export interface InputFiles {
@@ -78,6 +81,8 @@ export interface SandboxRequest {
   readonly kinds: Readonly<Record<string, InputKind>>;
   readonly files: readonly InputFiles[];
   readonly declaredOutputs: readonly string[] | null;
+  /** Whether it may reach the internet. */
+  readonly network?: boolean;
   readonly limits: SandboxLimits;
 }
 
@@ -91,7 +96,10 @@ export interface CollectedOutput {
 }
 
 /** What decides which lane may serve an execution: its code and its limits, none of its inputs. */
-export type LaneRequest = Pick<SandboxRequest, "commitDir" | "environmentDir" | "entrypoint" | "kinds" | "limits">;
+export type LaneRequest = Pick<
+  SandboxRequest,
+  "commitDir" | "environmentDir" | "entrypoint" | "kinds" | "limits" | "network"
+>;
 
 export type Warmth = { readonly warm: true } | { readonly warm: false; readonly reason: string };
 

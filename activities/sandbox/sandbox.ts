@@ -20,7 +20,7 @@ import type {
   SandboxWatch,
 } from "./request.ts";
 import { testIsolation } from "./self-test.ts";
-import { supervise } from "./supervision.ts";
+import { NotStartedError, supervise } from "./supervision.ts";
 
 export type * from "./request.ts";
 
@@ -31,7 +31,7 @@ const CPU_SLACK_SECONDS = 60;
 let unprotectedBefore = 0;
 
 /**
- * A place to run user code in. With isolation `bubblewrap` every execution gets a sandbox of its own, without network,
+ * A place to run user code in. With isolation `bubblewrap` every execution gets a sandbox of its own, without a network unless it asks for one,
  * under the kernel user of `runAs` (or ours); throws when that would be root.
  */
 export function createSandbox(settings: SandboxSettings): Sandbox {
@@ -40,10 +40,23 @@ export function createSandbox(settings: SandboxSettings): Sandbox {
   if (cgroups !== undefined) sweepCgroups(cgroups);
   const parking = createParking(settings, cgroups);
   const lanes = openLanes(settings, cgroups, user);
+  const launchWithNetwork = async (request: SandboxRequest, inputs: PlacedInputs) => {
+    if (settings.network === undefined) throw new Error("This host cannot give executions a network.");
+    const slot = await settings.network.take();
+    try {
+      return launchInBubblewrap(await parking.start(slot.enter), settings, request, inputs, slot);
+    } catch (error) {
+      slot.release();
+      throw error;
+    }
+  };
   const launch = async (request: SandboxRequest, inputs: PlacedInputs) => {
     const lane = await lanes?.claim(request);
-    if (lane !== undefined) return lane.launch(request, inputs);
+    return lane === undefined ? launchCold(request, inputs) : lane.launch(request, inputs);
+  };
+  const launchCold = async (request: SandboxRequest, inputs: PlacedInputs) => {
     makeFolder(join(request.spoolDir, "outputs"), user);
+    if (settings.isolation === "bubblewrap" && request.network === true) return launchWithNetwork(request, inputs);
     if (settings.isolation === "bubblewrap") return launchInBubblewrap(await parking.take(), settings, request, inputs);
     makeFolder(join(request.spoolDir, "work"), user);
     const cgroup = cgroups && createCgroup(cgroups, `treadle-${process.pid}-u${++unprotectedBefore}`);
@@ -51,7 +64,7 @@ export function createSandbox(settings: SandboxSettings): Sandbox {
   };
   const run = (request: SandboxRequest, watch: SandboxWatch = {}) => {
     checkRequest(request, settings.limits);
-    return runExecution({ user, isIsolated: settings.isolation === "bubblewrap", launch }, request, watch);
+    return runExecution({ user, isIsolated: settings.isolation === "bubblewrap", launch, launchCold }, request, watch);
   };
   return {
     run,
@@ -83,7 +96,7 @@ async function testLane(deps: Omit<LanesDeps, "selfTest">): Promise<string[]> {
     const lane = await startLane({ ...deps, lanesDir: bounds.dir, ...unwatched }, request);
     const launch = (given: SandboxRequest, inputs: PlacedInputs) => lane.launch(given, inputs);
     try {
-      return await runExecution({ user, isIsolated: true, launch }, request, {});
+      return await runExecution({ user, isIsolated: true, launch, launchCold: launch }, request, {});
     } finally {
       await lane.close();
     }
@@ -105,10 +118,11 @@ interface Launcher {
   readonly user: User;
   readonly isIsolated: boolean;
   launch(request: SandboxRequest, inputs: PlacedInputs): Promise<Launched>;
+  launchCold(request: SandboxRequest, inputs: PlacedInputs): Promise<Launched>;
 }
 
 async function runExecution(
-  { user, isIsolated, launch }: Launcher,
+  { user, isIsolated, launch, launchCold }: Launcher,
   request: SandboxRequest,
   watch: SandboxWatch,
 ): Promise<SandboxResult> {
@@ -128,9 +142,20 @@ async function runExecution(
       };
     }
     const inputs = await placeInputs(request.files, inputsDir, user);
-    const place = (launched = await launch(request, inputs));
-    const toRequestLine = (pipes: boolean) => toRunnerRequest(request, inputs, place, pipes);
-    const { facts, named } = await supervise(place, { request, toRequestLine, log, watch });
+    const follow = (place: Launched) =>
+      supervise(place, {
+        request,
+        toRequestLine: (pipes) => toRunnerRequest(request, inputs, place, pipes),
+        log,
+        watch,
+      });
+    let place = (launched = await launch(request, inputs));
+    const { facts, named } = await follow(place).catch(async (error: unknown) => {
+      if (!(error instanceof NotStartedError) || place.path === "cold") throw error;
+      await place.release(undefined); // Its lane had died while it waited; the cold path is always there.
+      place = launched = await launchCold(request, inputs);
+      return follow(place);
+    });
     launched = undefined;
     await place.release(outputsDir);
     const collected = await collectOutputs(outputsDir, limits, named);
@@ -179,7 +204,7 @@ function toRunnerRequest(
     inputs: values,
     inputsText: JSON.stringify(values),
     kinds,
-    network: false,
+    network: request.network === true,
     outputFilesMax: limits.outputFilesMax,
     pipes,
     rlimits: {

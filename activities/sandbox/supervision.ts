@@ -21,6 +21,9 @@ export interface Supervised {
   readonly named: ReadonlyMap<string, string>;
 }
 
+/** The user's code was never reached, so the execution may be launched anew. */
+export class NotStartedError extends Error {}
+
 export interface Surroundings {
   readonly request: SandboxRequest;
   /** The request as the runner reads it: one line of JSON, given whether its streams are pipes now. */
@@ -191,8 +194,12 @@ function toFacts(course: Course, exit: Exit): ExecutionFacts {
   const oomKills = launched.cgroup?.countOomKills() ?? 0;
   const explained = startedAtMs !== undefined || reported !== undefined || oomKills > 0 || stopped !== undefined;
   if (!explained || stopped === "start_timed_out") {
-    throw new Error(`The sandbox did not start (exit code ${exit.code ?? exit.signal}). ${course.startupText.trim()}`);
+    throw new NotStartedError(
+      `The sandbox did not start (exit code ${exit.code ?? exit.signal}). ${course.startupText.trim()}`,
+    );
   }
+  if (launched.path === "lane" && exit.code === null && stopped === undefined && oomKills === 0)
+    throw new Error("The lane of an execution ended under it.");
   const seconds = startedAtMs === undefined ? 0 : (exit.atMs - startedAtMs) / 1000;
   // The limit is what was reserved and agreed to; that ending the process takes a moment longer is ours.
   const secondsUsed = Math.round(Math.min(seconds, course.around.request.limits.timeoutSeconds) * 1000) / 1000;

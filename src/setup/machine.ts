@@ -8,6 +8,7 @@ import { delegateCgroups } from "./cgroups.ts";
 import { prepareDataDir } from "./data-dir.ts";
 import { type DataPaths, handOver, layOutDataDir } from "./data-folders.ts";
 import { claimInstance } from "./instance-lock.ts";
+import { type NetworkTools, prepareNetworkTools } from "./network-tools.ts";
 import { findPython } from "./python.ts";
 import type { RunAs } from "./servers/child.ts";
 import { type RunCommand, runCommand } from "./servers/command.ts";
@@ -32,6 +33,8 @@ export interface Machine {
   readonly python: Python;
   readonly uv: { readonly path: string } | undefined;
   readonly bwrapPath: string;
+  /** Undefined when no execution is to have a network. */
+  readonly network: NetworkTools | undefined;
   /** Why sandboxes cannot be made here, each with what to do; empty when they can, or are not wanted. */
   readonly problems: readonly string[];
   readonly certificate: Certificate;
@@ -112,7 +115,7 @@ async function findParts(deps: {
   };
   const parts = [
     findPythonAndUv(),
-    prepareSandboxing(settings, common),
+    prepareSandboxing(settings, { ...common, becomes }),
     prepareCertificate(settings, paths.tls),
     readPackageSettings(env),
     becomes === undefined
@@ -120,8 +123,8 @@ async function findParts(deps: {
       : fetchTemporalAhead({ ...ahead, user: becomes, signal: giveUp.signal }),
   ] as const;
   try {
-    const [{ python, uv }, { bwrapPath, problems }, certificate, packageSettings, temporal] = await Promise.all(parts);
-    return { cacheDir, python, uv, bwrapPath, problems, certificate, packageSettings, temporal };
+    const [{ python, uv }, sandboxing, certificate, packageSettings, temporal] = await Promise.all(parts);
+    return { cacheDir, python, uv, ...sandboxing, certificate, packageSettings, temporal };
   } catch (error) {
     giveUp.abort(); // a build of Temporal takes minutes
     await Promise.allSettled(parts);
@@ -134,12 +137,12 @@ function keyFilesOf({ TREADLE_MASTER_KEY_FILE: file }: Settings): string[] {
   return file === undefined ? [] : [resolve(file)];
 }
 
-/** bubblewrap, and whether it works here. Problems are reported and handed on: `/readyz` and `doctor` tell them, too. */
+/** bubblewrap, whether it works here, and the tools of networks. Problems are reported and handed on: `/readyz` and `doctor` tell them, too. */
 async function prepareSandboxing(
   settings: Settings,
-  common: Parameters<typeof prepareTools>[0],
-): Promise<{ bwrapPath: string; problems: readonly string[] }> {
-  if (settings.TREADLE_ISOLATION === "none") return { bwrapPath: "bwrap", problems: [] };
+  common: Parameters<typeof prepareTools>[0] & { becomes: RunAs | undefined },
+): Promise<Pick<Machine, "bwrapPath" | "network" | "problems">> {
+  if (settings.TREADLE_ISOLATION === "none") return { bwrapPath: "bwrap", network: undefined, problems: [] };
   const { found, problems } = await prepareTools(common);
   const bwrapPath = found.bwrap?.path;
   const refusal =
@@ -148,7 +151,9 @@ async function prepareSandboxing(
       : await probeUserNamespaces({ bwrapPath, runAs: common.runAs, run: common.run });
   const all = refusal === undefined ? problems : [...problems, refusal];
   for (const problem of all) common.report(problem);
-  return { bwrapPath: bwrapPath ?? "bwrap", problems: all };
+  const isWanted = settings.TREADLE_NETWORK_SLOTS !== 0 && settings.TREADLE_ROLE !== "api" && all.length === 0;
+  const network = isWanted ? await prepareNetworkTools(common) : undefined;
+  return { bwrapPath: bwrapPath ?? "bwrap", network, problems: all };
 }
 
 async function prepareCertificate(settings: Settings, dir: string): Promise<Certificate> {

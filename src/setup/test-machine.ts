@@ -1,6 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { requirePrograms } from "../../activities/sandbox/network/programs.ts";
+import { prepareNetworkTools } from "./network-tools.ts";
 import { findPython } from "./python.ts";
 import { runCommand } from "./servers/command.ts";
 import { resolveTemporalBinary } from "./servers/temporal-binary.ts";
@@ -34,6 +36,9 @@ export async function prepareTestMachine(deps: {
   const python = await attempt(() => findPython(common));
   const tools = await prepareTools(common);
   problems.push(...tools.problems);
+  const network = await prepareNetworkTools({ ...common, becomes: undefined });
+  const lacking = requirePrograms(network.programs);
+  if ("problem" in lacking) problems.push(lacking.problem);
   const bwrapPath = tools.found.bwrap?.path;
   if (bwrapPath !== undefined) {
     const refusal = await probeUserNamespaces({ bwrapPath, runAs, run });

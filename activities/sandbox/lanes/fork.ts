@@ -11,13 +11,16 @@ import { openEnds } from "../streams.ts";
 import type { ForkProcesses } from "./guard.ts";
 import type { ForkDescriptors } from "./zygote.ts";
 
-const VERDICT_BYTES_MAX = 16;
+const VERDICT_BYTES_MAX = 32;
+const SEALED = "sealed\n";
+const CODE = /^sealed\n(\d+)\n/;
 
 /** A fork that waits for its request: a sandbox of its own that has done nothing yet. */
 export interface Fork {
   readonly processes: ForkProcesses;
   readonly folders: ForkFolders;
   readonly streams: ForkStreams;
+  readonly verdict: Verdict;
 }
 
 interface ForkStreams {
@@ -44,17 +47,26 @@ export function makeForkFolders(laneDir: string, number: number, hasFiles: boole
   return { outputs, inputs };
 }
 
-/** Opens the host's ends of a fork's pipes. Throws when it does not have them. */
-export function openFork(processes: ForkProcesses, descriptors: ForkDescriptors, folders: ForkFolders): Fork {
+/**
+ * Opens the host's ends of a fork's pipes, and has its first process close itself to all other processes of the fork. To
+ * be called when everything has been looked at. Throws when it does not have them.
+ */
+export async function openFork(
+  processes: ForkProcesses,
+  descriptors: ForkDescriptors,
+  folders: ForkFolders,
+): Promise<Fork> {
   const { stdout, stderr, control, request, verdict } = descriptors;
   const [out, err, said, status] = openEnds(processes.user, [stdout, stderr, control, verdict], "read");
   const [line] = openEnds(processes.user, [request], "write");
+  const [seal] = openEnds(processes.first, [descriptors.seal], "write");
   const streams = { stdout: out, stderr: err, control: said, verdict: status, request: line } as ForkStreams;
-  for (const stream of Object.values(streams) as Socket[]) {
-    stream.on("error", () => undefined); // It died; its verdict tells.
-    stream.unref();
-  }
-  return { processes, folders, streams };
+  for (const stream of [...Object.values(streams), seal] as Socket[]) stream.on("error", () => undefined); // Its verdict tells.
+  const fork = { processes, folders, streams, verdict: readVerdict(streams.verdict) };
+  seal?.end(".");
+  await fork.verdict.sealed;
+  for (const stream of Object.values(streams) as Socket[]) stream.unref();
+  return fork;
 }
 
 /** Gives a waiting fork its inputs. What it is told next is its request. */
@@ -70,7 +82,7 @@ export async function launchFork(
   for (const { from, to } of inputs.mounts) await placeInput(from, join(folders.inputs ?? "", relative("inputs", to)));
   for (const stream of [streams.control, streams.verdict]) stream.ref();
   const oomKillsBefore = around.cgroup?.countOomKills() ?? 0;
-  const exit = readVerdict(streams.verdict);
+  const { exit } = fork.verdict;
   let hasExited = false;
   void exit.then(() => (hasExited = true));
   return {
@@ -119,18 +131,27 @@ export function clearFork({ folders, streams }: Fork, outputsDir: string | undef
   for (const stream of Object.values(streams) as Socket[]) stream.destroy();
 }
 
-/** Process 1 writes how the user's process ended, and ends. Nothing written means that it was killed itself. */
-function readVerdict(verdict: Socket): Promise<Exit> {
-  return new Promise((resolve) => {
-    let text = "";
-    const decide = () => {
-      const code = /^\d+\n/.test(text) ? Number.parseInt(text, 10) : null;
-      resolve({ code, signal: code === null ? "SIGKILL" : null, atMs: performance.now() });
-    };
-    verdict.on("data", (chunk: Buffer) => {
+/** What process 1 says. Nothing about the end means that it was killed itself. */
+interface Verdict {
+  /** Rejects when it ended before. */
+  readonly sealed: Promise<void>;
+  readonly exit: Promise<Exit>;
+}
+
+function readVerdict(stream: Socket): Verdict {
+  let text = "";
+  let exit: (exit: Exit) => void = () => undefined;
+  const sealed = new Promise<void>((resolve, reject) => {
+    stream.on("data", (chunk: Buffer) => {
       text = (text + chunk.toString("latin1")).slice(0, VERDICT_BYTES_MAX);
-      if (text.includes("\n")) decide();
+      if (text.startsWith(SEALED)) resolve();
+      const code = CODE.exec(text)?.[1];
+      if (code !== undefined) exit({ code: Number(code), signal: null, atMs: performance.now() });
     });
-    verdict.once("close", decide);
+    stream.once("close", () => {
+      reject(new Error("A lane's fork ended before it had anything to do."));
+      exit({ code: null, signal: "SIGKILL", atMs: performance.now() });
+    });
   });
+  return { sealed, exit: new Promise((resolve) => (exit = resolve)) };
 }

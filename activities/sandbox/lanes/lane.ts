@@ -108,7 +108,7 @@ function createForkMaker(parts: {
     const processes = findFork(pid);
     await stopZygote(pid, processes);
     checkConfinement(processes, pid);
-    return openFork(processes, event.descriptors, folders);
+    return await openFork(processes, event.descriptors, folders);
   };
 }
 

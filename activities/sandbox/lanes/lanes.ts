@@ -77,7 +77,7 @@ export function createLanes(deps: LanesDeps): Lanes {
   };
   return {
     async claim(request) {
-      if (closed) return undefined;
+      if (closed || request.network === true) return undefined;
       const group = groupOf(request);
       if (isRefused(group)) return undefined;
       const deadline = Date.now() + (group.usualMs < SHORT_MS ? PATIENCE_WITH_SHORT_MS : PATIENCE_MS);
@@ -94,6 +94,7 @@ export function createLanes(deps: LanesDeps): Lanes {
     },
     async warm(request) {
       if (closed) return { warm: false, reason: "The sandbox is closed." };
+      if (request.network === true) return { warm: false, reason: "Code with a network starts cold." };
       const group = groupOf(request);
       if (group.refusal !== undefined && isRefused(group)) return { warm: false, reason: group.refusal.reason };
       return pruneClosed(group).length > 0 ? { warm: true } : starter.start(request, group);

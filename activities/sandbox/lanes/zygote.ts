@@ -26,13 +26,14 @@ export type ZygoteEvent =
   | { readonly type: "unfit"; readonly reason: string }
   | { readonly type: "forked"; readonly descriptors: ForkDescriptors };
 
-/** Descriptors of the fork's user process, whose other ends the host opens. */
+/** Descriptors of the fork's user process, whose other ends the host opens; `seal` is one of its first process. */
 export interface ForkDescriptors {
   readonly stdout: number;
   readonly stderr: number;
   readonly control: number;
   readonly request: number;
   readonly verdict: number;
+  readonly seal: number;
 }
 
 /** A zygote in its sandbox, as a process of ours. */
@@ -183,10 +184,10 @@ function parseEvent(line: string): ZygoteEvent | undefined {
   if (value?.type === "warm") return { type: "warm" };
   if (value?.type === "unfit") return { type: "unfit", reason: String(value.reason).slice(0, 500) };
   if (value?.type !== "forked") return undefined;
-  const { stdout, stderr, control, request, verdict } = value;
-  const all = [stdout, stderr, control, request, verdict];
+  const { stdout, stderr, control, request, verdict, seal } = value;
+  const all = [stdout, stderr, control, request, verdict, seal];
   const areDescriptors = all.every((each) => Number.isInteger(each) && (each as number) > 2 && (each as number) < 1e6);
   return areDescriptors
-    ? { type: "forked", descriptors: { stdout, stderr, control, request, verdict } as ForkDescriptors }
+    ? { type: "forked", descriptors: { stdout, stderr, control, request, verdict, seal } as ForkDescriptors }
     : undefined;
 }
