@@ -4,6 +4,7 @@ const LINE_BYTES_MAX = 32 * 1024;
 /** A thousand outputs with long names are about 0.5 MB; whoever sends more is not the runner. */
 const TOTAL_BYTES_MAX = 4 * 1024 * 1024;
 const PROGRESS_EVENTS_MAX = 2_000;
+const OUTPUT_NAME_CHARS_MAX = 200;
 const MESSAGE_CHARS_MAX = 2_000;
 
 /** How the runner says the user's code ended. `memory`: an uncaught MemoryError. */
@@ -78,7 +79,7 @@ function parseEvent(line: Buffer): ControlEvent | undefined {
     case "progress":
       return toProgress(fields);
     case "output":
-      return typeof fields.name === "string" && typeof fields.file === "string"
+      return isOutputName(fields.name) && typeof fields.file === "string"
         ? { type: "output", name: fields.name, file: fields.file }
         : undefined;
     case "end":
@@ -86,6 +87,12 @@ function parseEvent(line: Buffer): ControlEvent | undefined {
     default:
       return undefined;
   }
+}
+
+/** What the runner lets pass as an output's name; anything else came from somebody else, and the file keeps its own name. */
+function isOutputName(value: unknown): value is string {
+  if (typeof value !== "string" || value === "" || value.length > OUTPUT_NAME_CHARS_MAX) return false;
+  return !/[\p{Cc}\p{Cs}/\\]/u.test(value) && !/^\.+$/.test(value);
 }
 
 function toProgress({ fraction, message }: Readonly<Record<string, unknown>>): ControlEvent | undefined {

@@ -114,7 +114,8 @@ function nameOutputs(found: readonly FoundFile[], named: ReadonlyMap<string, str
 export function toStem(fileName: string): string {
   if (fileName.includes("/")) return fileName;
   const dot = fileName.lastIndexOf(".");
-  return dot > 0 ? fileName.slice(0, dot) : fileName;
+  const stem = fileName.slice(0, Math.max(dot, 0));
+  return /^\.*$/.test(stem) ? fileName : stem;
 }
 
 function decodeName(bytes: Buffer): string | undefined {

@@ -11,6 +11,8 @@ import { startWatchdog } from "./watchdog.ts";
 
 /** From the start of the sandbox to the user's code: 20 ms as a rule; on a machine that does nothing else, 10. */
 const START_TIMEOUT_MS = 60_000;
+/** Between SIGTERM and SIGKILL of an execution that is cancelled. */
+const CANCEL_GRACE_MS = 1_000;
 const HALF_MADE_TIMEOUT_MS = 1_000;
 const STREAM_END_TIMEOUT_MS = 2_000;
 const STARTUP_TEXT_MAX = 4_000;
@@ -178,11 +180,24 @@ function stop(course: Course, reason: NonNullable<Course["stopped"]>): void {
   const { launched, processes } = course;
   if (course.stopped !== undefined || launched.hasExited()) return;
   course.stopped = reason;
+  if (reason === "cancelled" && course.startedAtMs !== undefined) return askToEnd(course);
   if (processes.length > 0) return launched.kill(processes);
   // Namespaces half made are hard to catch. A runner whose host hangs up ends, and everything around it with it.
   launched.hangUp();
   const timer = setTimeout(() => launched.kill(course.processes), HALF_MADE_TIMEOUT_MS);
   course.releases.push(() => clearTimeout(timer));
+}
+
+/** Lets the user's process put things in order, for a moment: what it leaves in `outputs/` by then is kept. */
+function askToEnd({ launched, processes, releases }: Course): void {
+  const runner = processes.at(-1);
+  try {
+    if (runner !== undefined) process.kill(runner.pid, "SIGTERM");
+  } catch {
+    // It has just ended.
+  }
+  const timer = setTimeout(() => launched.kill(processes), CANCEL_GRACE_MS);
+  releases.push(() => clearTimeout(timer));
 }
 
 function release(course: Course): void {

@@ -148,6 +148,36 @@ test.each([0, 1, 3, 6, 10, 15, 25])(
   },
 );
 
+test("cancelling, of code that handles SIGTERM, keeps what it saves within a second", async () => {
+  const ran = await runUntilUp(`
+import signal, sys, time
+def save(number, frame):
+    open("outputs/part.txt", "w").write("saved")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, save)
+print("up", flush=True)
+time.sleep(60)
+`);
+  expect([ran.outcome.status, ran.texts.part]).toEqual(["cancelled", "saved"]);
+});
+
+test("cancelling, of code that ignores SIGTERM, ends it within two seconds", async () => {
+  const startedAt = performance.now();
+  const ran = await runUntilUp(
+    "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(60)\n",
+  );
+  expect(ran.outcome.status).toBe("cancelled");
+  expect(performance.now() - startedAt).toBeLessThan(5_000); // The sandbox's start and end are in it, too.
+  expect(ran.outcome.secondsUsed).toBeGreaterThan(0.9);
+  expect(ran.outcome.secondsUsed).toBeLessThan(2);
+});
+
+/** Cancels at the first line of the log. */
+function runUntilUp(code: string) {
+  const controller = new AbortController();
+  return bench.run({ code, signal: controller.signal, onLine: () => controller.abort() });
+}
+
 test("cancelling, before the start, starts nothing", async () => {
   const ran = await bench.run({ code: "print('ran')", signal: AbortSignal.abort() });
   expect(ran.outcome).toEqual({ status: "cancelled", message: "The execution was cancelled.", secondsUsed: 0 });
