@@ -92,7 +92,7 @@ async function openNetwork(deps: Parameters<typeof openPrograms>[0]): Promise<Ne
   const { programs, tun } = machine.network;
   const nameservers = splitList(settings.TREADLE_NETWORK_NAMESERVERS);
   const network = await createNetwork({
-    programs,
+    programs: { ...programs, python3: machine.python.path }, // One that the unprivileged user can start.
     tun,
     runAs: machine.runAs,
     dir: machine.paths.runtime,

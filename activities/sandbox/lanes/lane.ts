@@ -43,7 +43,7 @@ export interface LaneDeps {
   readonly onChange: () => void;
   /** Called when it could not make its next fork. */
   readonly onFailure: (error: unknown) => void;
-  /** Called with how long an execution had the lane. */
+  /** Called with how long the code of an execution took. */
   readonly onServed: (ms: number) => void;
 }
 
@@ -171,7 +171,7 @@ function followLane({ deps, zygote, pid, cgroup, makeFork, remove }: LaneParts, 
         ...launched,
         async release(outputsDir) {
           clearFork(mine, outputsDir);
-          deps.onServed(performance.now() - launchedAt);
+          deps.onServed((await launched.waitForExit()).atMs - launchedAt);
           const endedByItself =
             outputsDir !== undefined && (await launched.waitForExit()).code !== null && !hasOomKills(oomKillsBefore);
           if (!endedByItself) return close();

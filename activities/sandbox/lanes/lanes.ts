@@ -12,7 +12,7 @@ const LANES_PER_COMMIT_MAX = availableParallelism() + 2;
 /** Where executions take long, waiting for a lane is worth no more than a cold start takes. */
 const PATIENCE_MS = 40;
 /** Where they are short, a lane is free again soon, and a cold start would only make all of them slower. */
-const SHORT_MS = 50;
+const SHORT_MS = 200;
 const PATIENCE_WITH_SHORT_MS = 1_000;
 const LOOK_EVERY_MS = 30_000;
 /** Codes that are remembered, so that not every execution of unfit code tries again. */
@@ -33,7 +33,7 @@ interface Group {
   readonly lanes: Set<Lane>;
   starting: number;
   usedAt: number;
-  /** How long an execution has its lane, as a rule: an exponential mean. */
+  /** How long an execution takes as a rule, without the making of the next fork: an exponential mean. */
   usualMs: number;
   refusal: { readonly reason: string; readonly until: number } | undefined;
 }
@@ -66,7 +66,7 @@ export function createLanes(deps: LanesDeps): Lanes {
       lanes: new Set(),
       starting: 0,
       usedAt: 0,
-      usualMs: SHORT_MS,
+      usualMs: 0,
       refusal: undefined,
     };
     groups.delete(key); // Reinserted, so that the map is in the order of use.
