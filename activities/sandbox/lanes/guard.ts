@@ -24,6 +24,7 @@ const OWN_NAMESPACES = ["user", "mnt", "pid", "ipc", "uts"] as const;
 const WRITABLE = new Set<string>([...INSIDE.scratch, `${INSIDE.work}/outputs`, "/proc"]);
 /** stdin, the two pipes for what it prints, and the line to the host. */
 const ZYGOTE_DESCRIPTORS = "0,1,2,3";
+const READ_ONLY_FILES = /^\/(usr|lib|lib32|lib64|env)\//;
 const COUNTERS = ["dev", "snmp", "netstat", "snmp6"];
 
 /** The zygote's only fork. Throws when there are other processes: somebody would be there while an execution has its data. */
@@ -83,9 +84,13 @@ function readState(pid: number): string {
   return text.charAt(text.lastIndexOf(")") + 2);
 }
 
-/** Whether writing to a page of this process could show in another one: a shared mapping that is writable, or could be made so. */
+/**
+ * Whether writing to a page of this process could ever show in another one. A shared mapping that is only readable now can
+ * be made writable, unless it is of a file on a read-only mount: glibc maps a cache of its own from below `/usr`.
+ */
 function sharesMemory(pid: number): boolean {
-  return /^\S+ .w.s /m.test(readFileSync(`/proc/${pid}/maps`, "latin1"));
+  const shared = readFileSync(`/proc/${pid}/maps`, "latin1").matchAll(/^\S+ ...s \S+ \S+ \S+ *(.*)$/gm);
+  return [...shared].some(([, path = ""]) => !READ_ONLY_FILES.test(path));
 }
 
 /**
