@@ -129,17 +129,18 @@ export const LANES = { lanesMax: 8, idleBytesMax: 1024 * MIB, idleMs: 600_000 };
 export function openWarmBench(
   change: Partial<SandboxSettings> = {},
   bounds: Partial<LaneSettings> = {},
+  runnerSource = RUNNER_SOURCE,
 ): Promise<Bench> {
-  return openBench({ ...change, lanes: { dir: "", ...LANES, ...bounds } });
+  return openBench({ ...change, lanes: { dir: "", ...LANES, ...bounds } }, runnerSource);
 }
 
 /** A sandbox with everything it needs, in a temporary folder of its own. `close` removes it all. */
-export async function openBench(change: Partial<SandboxSettings> = {}): Promise<Bench> {
+export async function openBench(change: Partial<SandboxSettings> = {}, runnerSource = RUNNER_SOURCE): Promise<Bench> {
   const root = makeFolder("bench");
   const interpreter = findInterpreter();
   const runnerDir = join(root, "runner");
   await prepareRunnerFolder({
-    sourceDir: RUNNER_SOURCE,
+    sourceDir: runnerSource,
     targetDir: runnerDir,
     interpreterPath: interpreter.path,
     architecture: process.arch,

@@ -1,8 +1,17 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { listChildren } from "../../activities/sandbox/process-tree.ts";
-import { type Bench, type Commit, jsonOf, openWarmBench, type Program, type Ran } from "./harness.ts";
+import {
+  type Bench,
+  type Commit,
+  jsonOf,
+  makeFolder,
+  openWarmBench,
+  type Program,
+  type Ran,
+  RUNNER_SOURCE,
+} from "./harness.ts";
 
 let bench: Bench;
 
@@ -205,6 +214,40 @@ test("a zygote, while an execution of its lane runs, is stopped", async () => {
   laneRan(await commit.run({ onLine: () => states.push(...listZygotes().map(readState)) }));
   expect(states.length).toBeGreaterThan(0);
   expect(new Set(states)).toEqual(new Set(["T"]));
+});
+
+test.each([
+  ["keeps its capabilities", "check(libc.capset(", "False and check(libc.capset(", "CapEff"],
+  [
+    "lacks the filter",
+    "check(libc.prctl(PR_SET_SECCOMP",
+    "False and check(libc.prctl(PR_SET_SECCOMP",
+    "Seccomp_filters",
+  ],
+  [
+    "sees the lane's folder",
+    'mount(b"tmpfs", request["laneDir"]',
+    'False and mount(b"tmpfs", request["laneDir"]',
+    "the lane's folder",
+  ],
+])("lanes, whose fork %s, take no work and say so", async (_name, defence, without, problem) => {
+  const sourceDir = makeFolder("weak-runner");
+  cpSync(RUNNER_SOURCE, sourceDir, { recursive: true });
+  const program = join(sourceDir, "_treadle_fork.py");
+  const text = readFileSync(program, "utf8");
+  expect(text).toContain(defence);
+  writeFileSync(program, text.replace(defence, without));
+  const weak = await openWarmBench({}, {}, sourceDir);
+  try {
+    const commit = weak.commit({ code: "def main():\n    return 1\n" });
+    expect(await commit.warm()).toEqual({ warm: false, reason: expect.stringContaining(problem) });
+    expect(weak.laneProblem()).toContain(problem);
+    const ran = await commit.run();
+    expect([ran.path, ran.outcome.status]).toEqual(["cold", "success"]);
+  } finally {
+    await weak.close();
+    rmSync(sourceDir, { recursive: true });
+  }
 });
 
 test("lanes, more codes than there may be, close the one that was used least recently", async () => {

@@ -60,15 +60,16 @@ export interface Service {
 export async function startService(
   world: World,
   how: ServiceOrder["how"],
-  change: Partial<NetworkSettings> & Pick<ServiceOrder, "names"> = {},
+  change: Partial<NetworkSettings> & Pick<ServiceOrder, "names" | "executor"> = {},
   user: ServiceOrder["user"] | null = USER,
 ): Promise<Service> {
-  const { names, ...settings } = change;
+  const { names, executor, ...settings } = change;
   const order: ServiceOrder = {
     how,
     user: user ?? undefined,
     settings: { programs: PROGRAMS, dir: world.dir, slots: 2, deniedRanges: DENIED, refreshSeconds: 0.2, ...settings },
     ...(names === undefined ? {} : { names }),
+    ...(executor === undefined ? {} : { executor }),
   };
   // The world of an ordinary user is one in which it is root; the service must not be.
   const demote = IS_ROOT ? [] : [PROGRAMS.unshare, "--user", "--map-user=1000", "--map-group=1000"];

@@ -6,21 +6,25 @@ import { createInterface } from "node:readline";
 import { createNetwork, type NetworkSettings, type NetworkSlot } from "../../../activities/sandbox/network/network.ts";
 import { requirePrograms } from "../../../activities/sandbox/network/programs.ts";
 import { prepareTunDevice } from "../../../activities/sandbox/network/tun-device.ts";
+import { createExecutor, type ExecutorPlace } from "./executor.ts";
 
 export interface ServiceOrder {
   readonly how: "stays" | "drops" | "ordinary";
   readonly user: { readonly uid: number; readonly gid: number } | undefined;
   readonly settings: Omit<NetworkSettings, "runAs" | "report">;
+  /** For services that execute code, too. */
+  readonly executor?: ExecutorPlace;
   /** Answers for `protectedHosts`. */
   readonly names?: Readonly<Record<string, readonly string[]>>;
 }
 
 export type Request =
   | { readonly act: "take" | "problem" | "close" }
+  | { readonly act: "execute"; readonly code: string; readonly network: boolean }
   | { readonly act: "release" | "look"; readonly slot: number }
   | { readonly act: "rename"; readonly name: string; readonly addresses: readonly string[] };
 
-const { how, user, settings, names } = JSON.parse(process.argv[2] ?? "") as ServiceOrder;
+const { how, user, settings, names, executor } = JSON.parse(process.argv[2] ?? "") as ServiceOrder;
 const answers = new Map(Object.entries(names ?? {}));
 
 const programs = requirePrograms(settings.programs);
@@ -42,6 +46,7 @@ const network = await createNetwork({
   },
   report: (line) => console.error(line),
 });
+const execute = executor && createExecutor(executor, network, how === "stays" ? user : undefined);
 say({ id: 0, startMs: performance.now() - startedAt, problem: network.problem ?? null });
 
 const slots: NetworkSlot[] = [];
@@ -59,6 +64,9 @@ async function obey(request: Request): Promise<object> {
       const { enter, resolvConf } = slots[slots.push(await network.take()) - 1] as NetworkSlot;
       return { slot: slots.length - 1, enter, resolvConf };
     }
+    case "execute":
+      if (execute === undefined) throw new Error("This service executes nothing.");
+      return execute(request.code, request.network);
     case "look":
       return { isUsable: slots[request.slot]?.isUsable };
     case "release":

@@ -1,0 +1,53 @@
+import { chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Network } from "../../../activities/sandbox/network/network.ts";
+import { createSandbox, type SandboxLimits } from "../../../activities/sandbox/sandbox.ts";
+
+const MIB = 1024 * 1024;
+const LIMITS: SandboxLimits = {
+  ...{ timeoutSeconds: 20, memoryBytes: 256 * MIB, cpu: 1, processes: 32, openFiles: 256, fileBytesMax: 64 * MIB },
+  ...{ scratchBytes: 32 * MIB, outputBytesMax: 32 * MIB, outputFilesMax: 50, logBytesMax: MIB },
+};
+
+/** Where a service of the tests finds what its sandbox needs; everybody may read it. */
+export interface ExecutorPlace {
+  readonly runnerDir: string;
+  readonly interpreterPath: string;
+  readonly interpreterVersion: string;
+  /** Existing; the service's user may write in it. */
+  readonly folder: string;
+}
+
+/** Runs code as the service does: through the sandbox, with or without a network. Answers its outcome and its JSON result. */
+export function createExecutor(
+  place: ExecutorPlace,
+  network: Network,
+  runAs: { uid: number; gid: number } | undefined,
+) {
+  const sandbox = createSandbox({
+    isolation: "bubblewrap",
+    bwrapPath: "/usr/bin/bwrap",
+    interpreter: { path: place.interpreterPath, version: place.interpreterVersion, prefix: "/usr", bindPaths: [] },
+    runnerDir: place.runnerDir,
+    runAs,
+    limits: LIMITS,
+    network,
+  });
+  let count = 0;
+  return async (code: string, hasNetwork: boolean) => {
+    const folder = join(place.folder, `execution-${process.pid}-${++count}`);
+    for (const name of ["", "commit", "spool"]) mkdirSync(join(folder, name), { mode: 0o755 });
+    writeFileSync(join(folder, "commit/main.py"), code, { mode: 0o644 });
+    if (runAs !== undefined) chownSync(join(folder, "spool"), runAs.uid, runAs.gid);
+    const { outcome, outputs } = await sandbox.run({
+      ...{ executionId: "ex_1", commitDir: join(folder, "commit"), environmentDir: null, entrypoint: "main.py" },
+      ...{ spoolDir: join(folder, "spool"), inputs: {}, kinds: {}, files: [], declaredOutputs: null, limits: LIMITS },
+      network: hasNetwork,
+    });
+    const result = outputs.find((output) => output.name === "result");
+    return {
+      outcome,
+      result: result === undefined ? null : (JSON.parse(readFileSync(result.path, "utf8")) as unknown),
+    };
+  };
+}
