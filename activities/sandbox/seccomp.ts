@@ -72,8 +72,14 @@ const REFUSED: readonly SyscallName[] = [
   ...(["get_mempolicy", "set_mempolicy", "mbind", "migrate_pages", "move_pages", "set_mempolicy_home_node"] as const),
 ];
 
-/** ENOSYS rather than EPERM: callers know it from older kernels and do without (glibc: clone3 → clone). */
-const ABSENT: readonly SyscallName[] = ["io_uring_setup", "io_uring_enter", "io_uring_register", "clone3"];
+/**
+ * ENOSYS rather than EPERM: callers know it from older kernels and do without (glibc: clone3 → clone). inotify watches inodes, whatever
+ * the namespace: it would tell which files of a shared environment others read.
+ */
+const ABSENT: readonly SyscallName[] = [
+  ...(["io_uring_setup", "io_uring_enter", "io_uring_register", "clone3"] as const),
+  ...(["inotify_init", "inotify_init1"] as const),
+];
 
 const loadField = (offset: number): Instruction => [0x20, 0, 0, offset];
 const loadNumber = loadField(0);

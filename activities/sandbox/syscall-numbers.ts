@@ -26,6 +26,9 @@ export const SYSCALL_NUMBERS = {
   kcmp: [312, 272],
   pidfd_getfd: [438, 438],
   process_madvise: [440, 440],
+  // what others do with files
+  inotify_init: [253, null],
+  inotify_init1: [294, 26],
   // keys, programs in the kernel, tracing
   keyctl: [250, 219],
   add_key: [248, 217],
