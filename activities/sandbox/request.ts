@@ -42,6 +42,8 @@ export interface LaneSettings {
   readonly idleBytesMax: number;
   /** A lane that had nothing to do for this long is closed. */
   readonly idleMs: number;
+  /** How often memory and idle time are looked at; every 30 s unless given. */
+  readonly lookEveryMs?: number;
 }
 
 export interface SandboxSettings {

@@ -1,17 +1,7 @@
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { listChildren } from "../../activities/sandbox/process-tree.ts";
-import {
-  type Bench,
-  type Commit,
-  jsonOf,
-  makeFolder,
-  openWarmBench,
-  type Program,
-  type Ran,
-  RUNNER_SOURCE,
-} from "./harness.ts";
+import { type Bench, type Commit, jsonOf, openWarmBench, type Program, type Ran } from "./harness.ts";
+import { listZygotes } from "./zygotes.ts";
 
 let bench: Bench;
 
@@ -42,14 +32,6 @@ async function expectLane(commit: Commit, given: Parameters<Commit["run"]>[0] = 
     if ((await commit.run(given)).path === "lane") return;
   }
   throw new Error("No lane has come back.");
-}
-
-/** Every process of this one, by pid and name. */
-function listZygotes(): number[] {
-  const isZygote = (pid: number) => readFileSync(`/proc/${pid}/cmdline`, "latin1").includes("zygote");
-  return listChildren(process.pid)
-    .flatMap((pid) => listChildren(pid))
-    .filter(isZygote);
 }
 
 test("a lane, given inputs of several kinds, serves them as the cold path does", async () => {
@@ -214,60 +196,4 @@ test("a zygote, while an execution of its lane runs, is stopped", async () => {
   laneRan(await commit.run({ onLine: () => states.push(...listZygotes().map(readState)) }));
   expect(states.length).toBeGreaterThan(0);
   expect(new Set(states)).toEqual(new Set(["T"]));
-});
-
-test.each([
-  ["keeps its capabilities", "check(libc.capset(", "False and check(libc.capset(", "CapEff"],
-  [
-    "lacks the filter",
-    "check(libc.prctl(PR_SET_SECCOMP",
-    "False and check(libc.prctl(PR_SET_SECCOMP",
-    "Seccomp_filters",
-  ],
-  [
-    "sees the lane's folder",
-    'mount(b"tmpfs", request["laneDir"]',
-    'False and mount(b"tmpfs", request["laneDir"]',
-    "the lane's folder",
-  ],
-])("lanes, whose fork %s, take no work and say so", async (_name, defence, without, problem) => {
-  const sourceDir = makeFolder("weak-runner");
-  cpSync(RUNNER_SOURCE, sourceDir, { recursive: true });
-  const program = join(sourceDir, "_treadle_fork.py");
-  const text = readFileSync(program, "utf8");
-  expect(text).toContain(defence);
-  writeFileSync(program, text.replace(defence, without));
-  const weak = await openWarmBench({}, {}, sourceDir);
-  try {
-    const commit = weak.commit({ code: "def main():\n    return 1\n" });
-    expect(await commit.warm()).toEqual({ warm: false, reason: expect.stringContaining(problem) });
-    expect(weak.laneProblem()).toContain(problem);
-    const ran = await commit.run();
-    expect([ran.path, ran.outcome.status]).toEqual(["cold", "success"]);
-  } finally {
-    await weak.close();
-    rmSync(sourceDir, { recursive: true });
-  }
-});
-
-test("lanes, more codes than there may be, close the one that was used least recently", async () => {
-  const small = await openWarmBench({}, { lanesMax: 2 });
-  try {
-    const commits = [1, 2, 3].map((value) => small.commit({ code: `def main():\n    return ${value}\n` }));
-    for (const commit of commits) expect(await commit.warm()).toEqual({ warm: true });
-    expect(readdirSync(join(small.root, "lanes"))).toHaveLength(2);
-    expect((await commits[2]?.run())?.path).toBe("lane");
-    expect((await commits[0]?.run())?.path).toBe("cold");
-  } finally {
-    await small.close();
-  }
-});
-
-test("a bench with lanes, closed, leaves no process", async () => {
-  const own = await openWarmBench();
-  const before = new Set(listZygotes());
-  await own.commit({ code: "def main():\n    return 1\n" }).warm();
-  expect(listZygotes().length).toBe(before.size + 1);
-  await own.close();
-  expect(new Set(listZygotes())).toEqual(before);
 });

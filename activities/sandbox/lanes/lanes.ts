@@ -57,7 +57,10 @@ export function createLanes(deps: LanesDeps): Lanes {
   const changes = createSignal();
   removeLeft(bounds.dir);
   const starter = createStarter(deps, groups, changes.give);
-  const look = setInterval(() => void closeIdle(groups, bounds).catch(starter.report), LOOK_EVERY_MS).unref();
+  const look = setInterval(
+    () => void closeIdle(groups, bounds).catch(starter.report),
+    bounds.lookEveryMs ?? LOOK_EVERY_MS,
+  ).unref();
   let closed = false;
 
   const groupOf = (request: LaneRequest): Group => {

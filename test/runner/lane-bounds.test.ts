@@ -1,0 +1,93 @@
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "@jest/globals";
+import { makeFolder, openWarmBench, RUNNER_SOURCE } from "./harness.ts";
+import { listZygotes } from "./zygotes.ts";
+
+test.each([
+  ["keeps its capabilities", "check(libc.capset(", "False and check(libc.capset(", "CapEff"],
+  [
+    "lacks the filter",
+    "check(libc.prctl(PR_SET_SECCOMP",
+    "False and check(libc.prctl(PR_SET_SECCOMP",
+    "Seccomp_filters",
+  ],
+  [
+    "sees the lane's folder",
+    'mount(b"tmpfs", request["laneDir"]',
+    'False and mount(b"tmpfs", request["laneDir"]',
+    "the lane's folder",
+  ],
+])("lanes, whose fork %s, take no work and say so", async (_name, defence, without, problem) => {
+  const sourceDir = makeFolder("weak-runner");
+  cpSync(RUNNER_SOURCE, sourceDir, { recursive: true });
+  const program = join(sourceDir, "_treadle_fork.py");
+  const text = readFileSync(program, "utf8");
+  expect(text).toContain(defence);
+  writeFileSync(program, text.replace(defence, without));
+  const weak = await openWarmBench({}, {}, sourceDir);
+  try {
+    const commit = weak.commit({ code: "def main():\n    return 1\n" });
+    expect(await commit.warm()).toEqual({ warm: false, reason: expect.stringContaining(problem) });
+    expect(weak.laneProblem()).toContain(problem);
+    const ran = await commit.run();
+    expect([ran.path, ran.outcome.status]).toEqual(["cold", "success"]);
+  } finally {
+    await weak.close();
+    rmSync(sourceDir, { recursive: true });
+  }
+});
+
+test("lanes, more codes than there may be, close the one that was used least recently", async () => {
+  const small = await openWarmBench({}, { lanesMax: 2 });
+  try {
+    const commits = [1, 2, 3].map((value) => small.commit({ code: `def main():\n    return ${value}\n` }));
+    for (const commit of commits) expect(await commit.warm()).toEqual({ warm: true });
+    expect(readdirSync(join(small.root, "lanes"))).toHaveLength(2);
+    expect((await commits[2]?.run())?.path).toBe("lane");
+    expect((await commits[0]?.run())?.path).toBe("cold");
+  } finally {
+    await small.close();
+  }
+});
+
+test("a lane, without work for its idle time, is closed", async () => {
+  const idle = await openWarmBench({}, { idleMs: 300, lookEveryMs: 50 });
+  try {
+    expect(await idle.commit({ code: "def main():\n    return 1\n" }).warm()).toEqual({ warm: true });
+    expect(readdirSync(join(idle.root, "lanes"))).toHaveLength(1);
+    await waitUntilEqual(() => readdirSync(join(idle.root, "lanes")).length, 0);
+  } finally {
+    await idle.close();
+  }
+});
+
+test("lanes, holding more memory than they may, lose the one that was used least recently", async () => {
+  const large = "x = bytearray(40 << 20)\nx[::4096] = bytes(len(x[::4096])).replace(b'\\0', b'1')\n";
+  const tight = await openWarmBench({}, { idleBytesMax: 90 << 20, lookEveryMs: 50 });
+  try {
+    const environmentDir = tight.environment({ "large.py": large });
+    const code = (value: number) => `import large\ndef main():\n    return ${value}\n`;
+    const commits = [1, 2, 3].map((value) => tight.commit({ code: code(value), environmentDir }));
+    for (const commit of commits) expect(await commit.warm()).toEqual({ warm: true });
+    await waitUntilEqual(() => readdirSync(join(tight.root, "lanes")).length, 1);
+    expect((await commits[2]?.run())?.path).toBe("lane");
+  } finally {
+    await tight.close();
+  }
+});
+
+async function waitUntilEqual(read: () => unknown, wanted: unknown): Promise<void> {
+  for (let waited = 0; waited < 10_000 && read() !== wanted; waited += 20) await sleep(20);
+  expect(read()).toBe(wanted);
+}
+
+test("a bench with lanes, closed, leaves no process", async () => {
+  const own = await openWarmBench();
+  const before = new Set(listZygotes());
+  await own.commit({ code: "def main():\n    return 1\n" }).warm();
+  expect(listZygotes().length).toBe(before.size + 1);
+  await own.close();
+  expect(new Set(listZygotes())).toEqual(before);
+});
