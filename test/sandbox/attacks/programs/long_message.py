@@ -1,0 +1,3 @@
+"""An exception whose text alone would fill a table."""
+
+raise ValueError("x" * 10_000_000)

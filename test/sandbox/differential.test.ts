@@ -1,0 +1,86 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { collectPackageSettings } from "../../activities/environments/package-settings.ts";
+import { aFolder, findUv, lockOf, MACHINE_SETTINGS, someEnvironments } from "../activities/environments/machine.ts";
+import { type Bench, openBench, openWarmBench, type Program, type Ran } from "../runner/harness.ts";
+import { type CorpusProgram, listPrograms } from "./corpus.ts";
+import { type Given, RUNNER_FRAME } from "./given.ts";
+import { runInLane } from "./lane-runs.ts";
+
+/** The packages that workflows use most. One environment for all programs that need any. */
+const PACKAGES = ["numpy==2.2.6", "pandas==2.3.3", "matplotlib==3.10.7", "pillow==12.0.0", "requests==2.32.5"];
+const LIMITS = { memoryBytes: 1024 * 1024 * 1024 };
+const PROGRAMS_MIN = 60;
+
+let cold: Bench;
+let warm: Bench;
+let packages: string;
+
+beforeAll(async () => {
+  cold = await openBench();
+  warm = await openWarmBench();
+  const env = await collectPackageSettings(MACHINE_SETTINGS, process.env.HOME ?? aFolder());
+  const environments = someEnvironments({ uv: findUv(), env });
+  const { key, lock } = await lockOf(environments, ...PACKAGES);
+  packages = await environments.ensure(key, lock);
+}, 300_000);
+
+afterAll(async () => {
+  await Promise.all([cold.close(), warm.close()]);
+});
+
+/** Everything an execution gives back but times. Of each stream the order of lines counts; between streams there is none. */
+function describeRan(ran: Ran, { normalize = (text) => text }: Given) {
+  const linesOf = (stream: string) => {
+    const lines = ran.log.filter((line) => line.stream === stream).map(({ text }) => normalize(text));
+    return lines.filter((line, index) => line !== RUNNER_FRAME || lines[index - 1] !== RUNNER_FRAME);
+  };
+  return {
+    status: ran.outcome.status,
+    message: normalize(ran.outcome.message),
+    outputs: ran.outputs.map(({ name, fileName, path, bytes }) => {
+      const content = readFileSync(path);
+      const text = ran.texts[name];
+      return text !== undefined && bytes < 20_000
+        ? { name, fileName, text: normalize(text) }
+        : { name, fileName, bytes, sha256: createHash("sha256").update(content).digest("hex") };
+    }),
+    stdout: linesOf("stdout"),
+    stderr: linesOf("stderr"),
+    system: linesOf("system"),
+    truncated: ran.logTruncated,
+    progress: ran.progress,
+  };
+}
+
+const corpus = listPrograms((name) => (name.startsWith("packages/") ? "packages" : undefined));
+
+function withPackages(program: Program): Program {
+  const limits = { ...LIMITS, ...program.limits };
+  return program.environmentDir === undefined
+    ? { ...program, limits }
+    : { ...program, limits, environmentDir: packages };
+}
+
+test("corpus, counted, is as large as was promised", () => {
+  expect(corpus.length).toBeGreaterThanOrEqual(PROGRAMS_MIN);
+});
+
+test.each(corpus)(
+  "$name, run cold and twice in a lane, gives equal results",
+  async ({ program, given }: CorpusProgram) => {
+    const whole = withPackages(program);
+    const commit = warm.commit(whole);
+    const [coldRan] = await Promise.all([cold.run(whole), commit.warm()]);
+    const expected = describeRan(coldRan, given);
+    const expectEqual = (ran: Ran) => expect(describeRan(ran, given)).toEqual(expected);
+    if (given.unfit !== undefined) {
+      expect(await commit.warm()).toEqual({ warm: false, reason: expect.stringContaining(given.unfit) });
+      const ran = await commit.run();
+      expect(ran.path).toBe("cold");
+      return expectEqual(ran);
+    }
+    for (let round = 0; round < 2; round++) expectEqual(await runInLane(commit, {}, expectEqual));
+  },
+);

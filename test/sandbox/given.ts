@@ -1,0 +1,112 @@
+import type { JsonValue } from "../../domain/manifest/json-values.ts";
+import type { InputKind } from "../../domain/manifest/manifest.ts";
+import type { Program } from "../runner/harness.ts";
+
+/** What a program needs beyond its code. Everything is optional: most programs need nothing. */
+export interface Given extends Partial<Omit<Program, "code" | "commit" | "environmentDir">> {
+  /** Takes out of a text what is random by nature, and nothing else; it sees messages, log lines and small outputs. */
+  readonly normalize?: (text: string) => string;
+  /** Part of the reason why a lane refuses this code; without it the code must run in a lane. */
+  readonly unfit?: string;
+}
+
+const EVERY_KIND: Readonly<Record<string, InputKind>> = {
+  name: "string",
+  notes: "text",
+  price: "number",
+  count: "integer",
+  urgent: "boolean",
+  region: "select",
+  tags: "multi_select",
+  day: "date",
+  at: "datetime",
+  data: "json",
+  token: "secret",
+  table: "file",
+  parts: "file_list",
+};
+
+const VALUES: Readonly<Record<string, JsonValue>> = {
+  name: "Ada Lövelace 🙂",
+  notes: 'two\nlines\twith \u2028 and \\ "quotes"',
+  price: 12.5,
+  count: -3,
+  urgent: false,
+  region: "EU",
+  tags: ["a", "b c"],
+  day: "2026-02-28",
+  at: "2026-02-28T13:14:15.016+02:00",
+  data: { list: [1, null, { deep: true }], text: "ü", large: 9007199254740991, small: 1e-300 },
+  token: "s3cret-value",
+};
+
+const TABLE = { input: "table", files: [{ fileName: "orders.csv", content: "region;price\nEU;1\n" }] };
+const COUNT = { inputs: { count: 3 }, kinds: { count: "integer" } } satisfies Given;
+const PRICES = {
+  files: [{ input: "table", files: [{ fileName: "p.csv", content: "region,price\nEU,1.5\nUS,2\nEU,3\n" }] }],
+} satisfies Given;
+
+/** Addresses of objects, as `repr` gives them. */
+const withoutAddresses = (text: string) => text.replaceAll(/0x[0-9a-f]{6,}/g, "0x…");
+const withoutSeconds = (text: string) => text.replaceAll(/in \d+\.\d{3}s/g, "in …s");
+/** The runner's own frames are fewer or more, so the limit is met some frames earlier or later. */
+const withoutDepth = (text: string) => text.replaceAll(/repeated 9\d\d more times/g, "repeated 9… more times");
+/** What stands for any number of the runner's own frames, which only a crash shows. */
+export const RUNNER_FRAME = "frames of the runner";
+
+/** A crash shows every frame, those of the runner too; addresses as well. */
+const withoutRunner = (text: string) => (text.includes("/runner/") ? RUNNER_FRAME : withoutAddresses(text));
+
+/** What programs are given, by `group/name`. */
+export const GIVEN: Readonly<Record<string, Given>> = {
+  "arguments/every_kind": {
+    kinds: EVERY_KIND,
+    inputs: VALUES,
+    files: [
+      TABLE,
+      {
+        input: "parts",
+        list: true,
+        files: [
+          { fileName: "a.txt", content: "one" },
+          { fileName: "ä b.txt", content: "two" },
+        ],
+      },
+    ],
+  },
+  "arguments/nothing_given": { kinds: EVERY_KIND },
+  "arguments/files": {
+    files: [
+      { input: "first", files: [{ fileName: "same name.txt", content: "1" }] },
+      { input: "second", files: [{ fileName: "same name.txt", content: "2" }] },
+      { input: "many", list: true, files: [{ fileName: "数据.csv", content: "3" }] },
+    ],
+  },
+  "arguments/keywords": { inputs: { count: 3, other: "x" }, kinds: { count: "integer", other: "string" } },
+  "arguments/positional_only": COUNT,
+  "arguments/missing_parameter": COUNT,
+  "arguments/ignored_input": { inputs: { count: 3, other: "x" }, kinds: { count: "integer", other: "string" } },
+  "arguments/async_main": COUNT,
+  "arguments/class_main": COUNT,
+  "arguments/decorated_main": { inputs: { count: 3, name: "n" }, kinds: { count: "integer", name: "string" } },
+  "arguments/imported_main": COUNT,
+  "arguments/partial_main": COUNT,
+  "arguments/script_reads_inputs": { ...COUNT, files: [TABLE] },
+  "results/refused_object": { normalize: withoutAddresses },
+  "results/refused_function": { normalize: withoutAddresses },
+  "results/declared_missing": { outputs: ["report"] },
+  "prints/log_limit": { limits: { logBytesMax: 20_000 } },
+  "modules/entry_in_folder": { entrypoint: "jobs/report.py" },
+  "modules/entry_named_like_library": { entrypoint: "calendar.py" },
+  "packages/pandas_": PRICES,
+  "library/unittest_": { normalize: withoutSeconds },
+  "endings/atexit_exits": { normalize: withoutAddresses },
+  "endings/atexit_order": { normalize: withoutAddresses },
+  "failures/generator_close": { normalize: withoutAddresses },
+  "failures/unraisable": { normalize: withoutAddresses },
+  "failures/recursion": { normalize: withoutDepth },
+  "failures/syntax_error": { unfit: "does not compile" },
+  "interpreter/script_warnings": { unfit: "prints" },
+  "modules/shadows_ours": { unfit: "_treadle_outputs" },
+  "signals/crash_with_faulthandler": { normalize: withoutRunner },
+};

@@ -1,0 +1,1 @@
+from work import main  # noqa: F401

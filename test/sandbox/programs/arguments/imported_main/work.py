@@ -1,0 +1,2 @@
+def main(count):
+    return {"module": main.__module__, "count": count}

@@ -1,0 +1,2 @@
+def main(*, count, **rest):
+    return [count, sorted(rest)]

@@ -1,0 +1,2 @@
+def main(count, undeclared):
+    print("never reached")

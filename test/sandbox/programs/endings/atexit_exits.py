@@ -1,0 +1,5 @@
+import atexit
+import sys
+
+atexit.register(lambda: sys.exit(9))
+print("main")

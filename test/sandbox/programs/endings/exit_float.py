@@ -1,0 +1,5 @@
+import sys
+
+print("before")
+sys.exit(2.5)
+print("after")

@@ -1,0 +1,8 @@
+import sys
+
+
+def main():
+    try:
+        sys.exit("from main")
+    finally:
+        print("finally")

@@ -1,0 +1,9 @@
+import sys
+import threading
+
+
+def main():
+    thread = threading.Thread(target=lambda: sys.exit(7))
+    thread.start()
+    thread.join()
+    return "a thread's exit is its own"

@@ -1,0 +1,5 @@
+import sys
+
+print("before")
+quit(4)
+print("after")

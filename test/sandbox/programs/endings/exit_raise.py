@@ -1,0 +1,5 @@
+import sys
+
+print("before")
+raise SystemExit(5)
+print("after")

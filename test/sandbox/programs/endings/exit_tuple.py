@@ -1,0 +1,5 @@
+import sys
+
+print("before")
+sys.exit((1, 2))
+print("after")

@@ -1,0 +1,6 @@
+import registry
+
+
+def main():
+    registry.note("main")
+    return "ok"

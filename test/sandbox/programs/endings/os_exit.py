@@ -1,0 +1,6 @@
+import os
+import sys
+
+sys.stdout.write("buffered, without an end")
+print("a line")
+os._exit(6)

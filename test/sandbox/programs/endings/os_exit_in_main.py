@@ -1,0 +1,5 @@
+import os
+
+
+def main():
+    os._exit(0)

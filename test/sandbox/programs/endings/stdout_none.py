@@ -1,0 +1,5 @@
+import sys
+
+print("last words")
+sys.stdout = sys.stderr = None
+print("nowhere")

@@ -1,0 +1,5 @@
+from collections import NotThere  # noqa
+
+
+def main():
+    pass

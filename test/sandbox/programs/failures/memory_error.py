@@ -1,0 +1,2 @@
+def main():
+    return bytearray(1 << 60)

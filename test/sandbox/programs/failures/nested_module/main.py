@@ -1,0 +1,5 @@
+from parts.deep import work
+
+
+def main():
+    return work.start()

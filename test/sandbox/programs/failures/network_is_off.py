@@ -1,0 +1,3 @@
+import socket
+
+socket.create_connection(("192.0.2.1", 80), timeout=1)

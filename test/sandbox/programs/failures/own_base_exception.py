@@ -1,0 +1,6 @@
+class Odd(BaseException):
+    pass
+
+
+def main():
+    raise Odd("neither exit nor error")

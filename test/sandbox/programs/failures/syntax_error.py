@@ -1,0 +1,3 @@
+print("never")
+def main(:
+    pass

@@ -1,0 +1,6 @@
+print("before")
+import parts.broken  # noqa
+
+
+def main():
+    pass

@@ -1,0 +1,4 @@
+import warnings
+
+warnings.simplefilter("error")
+warnings.warn("now an error", DeprecationWarning)

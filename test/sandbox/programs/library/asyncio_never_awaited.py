@@ -1,0 +1,7 @@
+async def work():
+    pass
+
+
+def main():
+    work()
+    return "a warning follows"

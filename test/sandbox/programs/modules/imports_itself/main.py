@@ -1,0 +1,8 @@
+import other
+
+STATE = []
+
+
+def main():
+    STATE.append("main")
+    return [other.look(), __name__]

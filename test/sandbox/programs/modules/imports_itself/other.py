@@ -1,0 +1,4 @@
+def look():
+    import main
+
+    return [main.STATE, main.__name__]

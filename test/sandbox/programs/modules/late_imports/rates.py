@@ -1,0 +1,2 @@
+print("rates is run")
+counter = 0

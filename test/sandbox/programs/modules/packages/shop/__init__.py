@@ -1,0 +1,2 @@
+__version__ = "2"
+print("shop is loaded")

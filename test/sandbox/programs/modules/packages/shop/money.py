@@ -1,0 +1,2 @@
+def add(prices):
+    return sum(prices)

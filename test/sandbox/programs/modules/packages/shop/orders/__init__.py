@@ -1,0 +1,6 @@
+from ..money import add
+from .tax import RATE
+
+
+def total(prices):
+    return add(prices) * RATE

@@ -1,0 +1,5 @@
+import random
+
+
+def main():
+    return [random.OWN, random.__file__]

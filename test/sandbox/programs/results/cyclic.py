@@ -1,0 +1,4 @@
+def main():
+    value = {}
+    value["self"] = value
+    return value

@@ -1,0 +1,2 @@
+def main():
+    return {"a/b": 1}

@@ -1,0 +1,2 @@
+def main():
+    return [__import__("pathlib").Path("main.py")]

@@ -1,0 +1,4 @@
+import ctypes
+
+print("before", flush=True)
+ctypes.string_at(1)

@@ -1,0 +1,8 @@
+import os
+import signal
+import time
+
+print("before", flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+time.sleep(0.05)
+print("after")
