@@ -283,6 +283,15 @@ def load(name):
         sys.path.remove(RUNNER_FOLDER)
 
 
+def load_failures():
+    """A program may have failed because it used up its descriptors. Standard input, which is empty, then makes room for one."""
+    try:
+        return load("_treadle_failures")
+    except OSError:
+        posix.close(0)
+        return load("_treadle_failures")
+
+
 def run_user_code(request, entry, compiled=None):
     """Returns the process's exit code. Ends of every kind have been told to the host by then."""
     first_process = posix.getpid()
@@ -302,7 +311,7 @@ def run_user_code(request, entry, compiled=None):
             tell("end", code=code, kind="exit", message=message[:MESSAGE_CHARS_MAX])
         return code
     except BaseException as error:
-        failures = load("_treadle_failures")
+        failures = load_failures()
         if isinstance(error, ContractError):
             sys.stderr.write("treadle: %s\n" % error)
         else:

@@ -44,6 +44,7 @@ def start():
 
     request = runner.read_request(CONTROL_FD)
     sys.path.pop(0)
+    runner.apply_limits(request["rlimits"])
     try:
         compiled = warm_up(runner, request)
         left = packages.collect_leftovers(request["scratchDirs"])

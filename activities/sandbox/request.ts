@@ -4,6 +4,9 @@ import type { InputKind } from "../../domain/manifest/manifest.ts";
 import type { Network } from "./network/network.ts";
 
 /** What one execution may use. As a setting of the service: what one execution may ask for. */
+/** RLIMIT_DATA counts address space that was never touched too; what is touched, the watchdog counts. */
+const DATA_SLACK_BYTES = 128 * 1024 * 1024;
+
 export interface SandboxLimits {
   /** Wall time of the user's process. */
   readonly timeoutSeconds: number;
@@ -20,6 +23,11 @@ export interface SandboxLimits {
   readonly outputBytesMax: number;
   readonly outputFilesMax: number;
   readonly logBytesMax: number;
+}
+
+/** How much data one process may have where no cgroup counts the memory of all. */
+export function toDataBytes({ memoryBytes }: Pick<SandboxLimits, "memoryBytes">): number {
+  return memoryBytes + DATA_SLACK_BYTES;
 }
 
 export interface Interpreter {

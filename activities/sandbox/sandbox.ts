@@ -11,21 +11,20 @@ import { createLogRecorder } from "./log.ts";
 import { addOutputs, CANCELLED, decideOutcome } from "./outcome.ts";
 import { collectOutputs } from "./outputs.ts";
 import { createParking } from "./parking.ts";
-import type {
-  Sandbox,
-  SandboxLimits,
-  SandboxRequest,
-  SandboxResult,
-  SandboxSettings,
-  SandboxWatch,
+import {
+  type Sandbox,
+  type SandboxLimits,
+  type SandboxRequest,
+  type SandboxResult,
+  type SandboxSettings,
+  type SandboxWatch,
+  toDataBytes,
 } from "./request.ts";
 import { testIsolation } from "./self-test.ts";
 import { NotStartedError, supervise } from "./supervision.ts";
 
 export type * from "./request.ts";
 
-/** RLIMIT_DATA counts address space that was never touched too; what is touched, the watchdog counts. */
-const DATA_SLACK_BYTES = 128 * 1024 * 1024;
 /** The wall clock ends an execution; this only catches what the wall clock somehow would not. */
 const CPU_SLACK_SECONDS = 60;
 let unprotectedBefore = 0;
@@ -213,7 +212,7 @@ function toRunnerRequest(
       FSIZE: limits.fileBytesMax,
       CORE: 0,
       CPU: Math.ceil(limits.timeoutSeconds * Math.max(1, limits.cpu)) + CPU_SLACK_SECONDS,
-      ...(cgroup === undefined ? { DATA: limits.memoryBytes + DATA_SLACK_BYTES } : {}),
+      ...(cgroup === undefined ? { DATA: toDataBytes(limits) } : {}),
     },
   };
   return `${JSON.stringify(line)}\n`;

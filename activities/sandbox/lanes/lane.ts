@@ -14,6 +14,8 @@ import { startZygote, type Zygote } from "./zygote.ts";
 
 /** Importing the packages; PyTorch takes some ten seconds on a slow disk. */
 const WARM_TIMEOUT_MS = 60_000;
+/** Where no cgroup bounds the memory. What can be taken between two looks, the limits of its processes bound. */
+const MEASURE_EVERY_MS = 50;
 const FORK_TIMEOUT_MS = 10_000;
 /** Address space layout and hash seed are those of the zygote, so it is renewed now and then. */
 const FORKS_MAX = 500;
@@ -66,7 +68,7 @@ export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<L
   };
   try {
     zygote = await startZygote(deps.settings, request, { laneDir, cgroup });
-    await expectWarm(zygote);
+    await expectWarm(zygote, cgroup === undefined ? request.limits.memoryBytes : undefined);
     const pid = zygote.findPid();
     const makeFork = createForkMaker({ zygote, pid, laneDir, hasFiles: hasFileInputs(request), user: deps.user });
     const fork = await makeFork();
@@ -77,10 +79,21 @@ export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<L
   }
 }
 
-async function expectWarm(zygote: Zygote): Promise<void> {
-  const event = await zygote.next(WARM_TIMEOUT_MS).catch((error: unknown) => {
-    throw new Error(`${error instanceof Error ? error.message : ""} ${zygote.said()}`.trim(), { cause: error });
-  });
+async function expectWarm(zygote: Zygote, memoryBytesMax: number | undefined): Promise<void> {
+  let isTooLarge = false;
+  const measure = () => {
+    if (isTooLarge || zygote.measureMemoryBytes() <= (memoryBytesMax ?? 0)) return;
+    isTooLarge = true;
+    void zygote.end().catch(() => undefined); // Whoever started it ends it once more, and hears of it.
+  };
+  const measuring = memoryBytesMax === undefined ? undefined : setInterval(measure, MEASURE_EVERY_MS);
+  const event = await zygote
+    .next(WARM_TIMEOUT_MS)
+    .catch((error: unknown) => {
+      if (isTooLarge) throw new UnfitError("Importing the packages takes more memory than an execution may have.");
+      throw new Error(`${error instanceof Error ? error.message : ""} ${zygote.said()}`.trim(), { cause: error });
+    })
+    .finally(() => clearInterval(measuring));
   if (event.type === "unfit") throw new UnfitError(event.reason);
   if (event.type !== "warm") throw new Error("The lane's zygote said something else than that it is warm.");
   if (zygote.said() !== "")

@@ -8,8 +8,8 @@ import type { Cgroup } from "../cgroup.ts";
 import { hasFileInputs } from "../launch.ts";
 import { endProcess } from "../launched.ts";
 import { CONTROL_FD, INTERPRETER_FLAGS } from "../parking.ts";
-import { findProcess, listChildren, waitForDeath } from "../process-tree.ts";
-import type { LaneRequest, SandboxSettings } from "../request.ts";
+import { findProcess, listChildren, listTree, measureMemoryBytes, waitForDeath } from "../process-tree.ts";
+import { type LaneRequest, type SandboxSettings, toDataBytes } from "../request.ts";
 import { FILTER_FILES, ZYGOTE_FILTER_FILES, ZYGOTE_PROGRAM } from "../runner-folder.ts";
 
 const ARGUMENTS_FD = 4;
@@ -17,6 +17,10 @@ const FILTER_FD = 5;
 const LINE_BYTES_MAX = 4_096;
 const SAID_MAX = 2_000;
 const DEATH_TIMEOUT_MS = 5_000;
+/** The zygote, what bubblewrap puts around it and a fork's first process, beside the processes that an execution may have. */
+const OWN_PROCESSES = 8;
+/** A fork has a hundred open while it is made; the limit of its execution is set behind that. */
+const OPEN_FILES_MIN = 256;
 /** Each of the scratch folders of a fork; the cold path counts all of them together, from outside. */
 const SCRATCH_INODES = 32_768;
 
@@ -44,6 +48,8 @@ export interface Zygote {
   findPid(): number;
   /** Tells it to make a fork, whose folder in the lane's is `number`. */
   fork(number: number): void;
+  /** Memory of everything in the lane, in bytes. */
+  measureMemoryBytes(): number;
   /** What it printed: nothing, as a rule. */
   said(): string;
   readonly ended: Promise<void>;
@@ -88,6 +94,7 @@ export async function startZygote(
     next: events.next,
     findPid: () => findInnermost(child.pid as number),
     fork: (number) => void control.write(`{"fork":${number}}\n`),
+    measureMemoryBytes: () => measureMemoryBytes(listTree(child.pid as number)),
     said: () => said,
     ended,
     async end() {
@@ -117,6 +124,7 @@ function spawnBubblewrap(
 
 /** One line of JSON, as `runner/protocol.md` describes it. */
 function toRequestLine(request: LaneRequest, hasCgroup: boolean): string {
+  const { limits } = request;
   const line = {
     commitDir: INSIDE.commit,
     environmentDir: request.environmentDir && INSIDE.environment,
@@ -124,10 +132,18 @@ function toRequestLine(request: LaneRequest, hasCgroup: boolean): string {
     workDir: INSIDE.work,
     laneDir: INSIDE.lane,
     scratchDirs: INSIDE.scratch,
-    scratchBytes: request.limits.scratchBytes,
+    scratchBytes: limits.scratchBytes,
     scratchInodes: SCRATCH_INODES,
     hasFiles: hasFileInputs(request),
     filter: `${INSIDE.runner}/${hasCgroup ? FILTER_FILES.withCgroup : FILTER_FILES.withoutCgroup}`,
+    // Packages are code, too: while they are imported they get what an execution gets, and no more.
+    rlimits: {
+      NPROC: limits.processes + OWN_PROCESSES,
+      NOFILE: Math.max(limits.openFiles, OPEN_FILES_MIN),
+      FSIZE: limits.fileBytesMax,
+      CORE: 0,
+      ...(hasCgroup ? {} : { DATA: toDataBytes(limits) }),
+    },
   };
   return `${JSON.stringify(line)}\n`;
 }

@@ -149,7 +149,6 @@ export const PACKAGE_ATTACKS: readonly Attack[] = [
     essence: "takes memory and processes at import, in the zygote, where no execution is counted yet",
     containment: "it gets no more than an execution may have",
     ways: ["any"],
-    needsCgroup: true,
     wage: async ({ post, scene }) => {
       const name = scene.newName();
       const packages = { "evil.py": read("import_hog").replace("NAME", name) };

@@ -15,8 +15,6 @@ export interface Attack {
   /** What has to hold. Where possible the host looks for it, and the program's own word does not count. */
   readonly containment: string;
   readonly ways: readonly Way[];
-  /** Nothing holds it where no cgroup does, which the documentation has to say. */
-  readonly needsCgroup?: boolean;
   /** Taken away from every sandbox of this attack, because what is behind it is what is attacked. */
   readonly circumstance?: Weakening;
   /** Carries it out; answers what the attacker got. Nothing: contained. */
