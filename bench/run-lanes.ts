@@ -16,6 +16,7 @@ import {
 } from "./lanes.ts";
 import { findEnvironment, openSandbox } from "./sandbox.ts";
 import { makeDataDir, removeDataDir, startService } from "./service.ts";
+import { measureStorm } from "./storm.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const INTERPRETER = process.env.TREADLE_BENCH_PYTHON ?? "/usr/bin/python3.11";
@@ -59,7 +60,7 @@ if (readCpuMs !== undefined) {
 }
 
 const packages = join(environmentDir, "lib/python3.11/site-packages");
-const pandasCommit = await sandbox.addCommit(PANDAS, environmentDir);
+const pandasCommit = await sandbox.addCommit(PANDAS, { environmentDir });
 const pandas = await measureInTurn({ interpreter: INTERPRETER, commit: pandasCommit, rounds: 40, packages });
 results.pandas = pandas;
 say(
@@ -70,6 +71,12 @@ const first = await measureFirst(sandbox, INTERPRETER, 30);
 results.first = first;
 say(
   `first execution after publishing: ${formatMs(first.warmed)}; ratio ${first.ratios.warmed.toFixed(2)} (goal: at most 1.5); cold ${first.ratios.cold.toFixed(2)}`,
+);
+
+const storm = await measureStorm(sandbox, 400);
+results.storm = storm;
+say(
+  `beside a fork bomb, a memory hog and an output flood: ${formatMs(storm.stormy)}; alone ${formatMs(storm.quiet)}; ratio ${storm.ratio.toFixed(2)} (goal: at most 5); they ended ${JSON.stringify(storm.ends)}`,
 );
 await sandbox.close();
 

@@ -28,7 +28,10 @@ const LIMITS: SandboxLimits = {
 export interface BenchSandbox {
   readonly folder: string;
   /** A commit that is one file. */
-  addCommit(code: string, environmentDir?: string): Promise<BenchCommit>;
+  addCommit(
+    code: string,
+    more?: { readonly environmentDir?: string; readonly limits?: Partial<SandboxLimits> },
+  ): Promise<BenchCommit>;
   close(): Promise<void>;
 }
 
@@ -37,6 +40,8 @@ export interface BenchCommit {
   warm(): Promise<void>;
   /** One execution; its spool folder stays until the end. */
   run(): Promise<{ ms: number; path: SandboxResult["path"] }>;
+  /** One that may come to any end. Its spool folder is removed. */
+  tryToRun(): Promise<{ status: string }>;
 }
 
 export async function openSandbox(interpreter: string, user: { uid: number; gid: number }): Promise<BenchSandbox> {
@@ -58,15 +63,26 @@ export async function openSandbox(interpreter: string, user: { uid: number; gid:
     lanes: { ...bounds, dir: join(folder, "lanes") },
   });
   let count = 0;
-  const addCommit = async (code: string, environmentDir?: string): Promise<BenchCommit> => {
+  const addCommit: BenchSandbox["addCommit"] = async (code, more = {}) => {
     const commitDir = join(folder, `commit-${++count}`);
     await mkdir(commitDir);
     await chmod(commitDir, 0o755);
     await writeFile(join(commitDir, "main.py"), code);
     await chmod(join(commitDir, "main.py"), 0o644);
     const published: LaneRequest = {
-      ...{ commitDir, environmentDir: environmentDir ?? null, entrypoint: "main.py" },
-      ...{ kinds: { name: "string" }, limits: LIMITS },
+      ...{ commitDir, environmentDir: more.environmentDir ?? null, entrypoint: "main.py" },
+      ...{ kinds: { name: "string" }, limits: { ...LIMITS, ...more.limits } },
+    };
+    const start = async () => {
+      const spoolDir = join(folder, "spool", String(++count));
+      await mkdir(spoolDir, { mode: 0o711 });
+      const request: SandboxRequest = {
+        ...published,
+        ...{ executionId: "ex_bench", spoolDir, inputs: { name: "Ada" }, files: [], declaredOutputs: null },
+      };
+      const startedAt = performance.now();
+      const { outcome, path } = await sandbox.run(request);
+      return { ms: performance.now() - startedAt, outcome, path, spoolDir };
     };
     return {
       mainPath: join(commitDir, "main.py"),
@@ -75,17 +91,14 @@ export async function openSandbox(interpreter: string, user: { uid: number; gid:
         if (!warmth.warm) throw new Error(`There is no lane: ${warmth.reason}`);
       },
       async run() {
-        const spoolDir = join(folder, "spool", String(++count));
-        await mkdir(spoolDir, { mode: 0o711 });
-        const request: SandboxRequest = {
-          ...published,
-          ...{ executionId: "ex_bench", spoolDir, inputs: { name: "Ada" }, files: [], declaredOutputs: null },
-        };
-        const startedAt = performance.now();
-        const { outcome, path } = await sandbox.run(request);
-        const ms = performance.now() - startedAt;
+        const { ms, outcome, path } = await start();
         if (outcome.status !== "success") throw new Error(outcome.message);
         return { ms, path };
+      },
+      async tryToRun() {
+        const { outcome, spoolDir } = await start();
+        await rm(spoolDir, { recursive: true, force: true });
+        return outcome;
       },
     };
   };

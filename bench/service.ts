@@ -10,12 +10,26 @@ import type { ReadyFile } from "../src/ready-file.ts";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const START_MAX_MS = 900_000;
 
+export interface Answer {
+  readonly status: number;
+  readonly ms: number;
+  readonly body: Record<string, unknown>;
+}
+
+export interface Published {
+  readonly workflowId: string;
+  readonly apiKey: string;
+}
+
 export interface BenchService {
   readonly ready: ReadyFile;
   readonly dataDir: string;
   /** Milliseconds from spawning to `ready.json`. */
   readonly startMs: number;
-  execute(example: string, inputs: object): Promise<{ status: number; ms: number; body: Record<string, unknown> }>;
+  /** Trusts the service's certificate. */
+  readonly agent: Agent;
+  execute(example: string, inputs: object): Promise<Answer>;
+  call(workflow: Published, inputs: object): Promise<Answer>;
   stop(): Promise<void>;
 }
 
@@ -38,22 +52,23 @@ export async function startService(options: { dataDir: string; program?: string[
   const ready = await waitUntilReady(child, options.dataDir);
   const startMs = performance.now() - startedAt;
   const agent = new Agent({ connect: { ca: await readFile(ready.caFile, "utf8") } });
+  const call = async (workflow: Published, inputs: object): Promise<Answer> => {
+    const before = performance.now();
+    const answer = await request(`${ready.apiUrl}/workflows/${workflow.workflowId}/execute`, {
+      method: "POST",
+      dispatcher: agent,
+      headers: { "x-api-key": workflow.apiKey, "content-type": "application/json" },
+      body: JSON.stringify(inputs),
+    });
+    const body = (await answer.body.json()) as Record<string, unknown>;
+    return { status: answer.statusCode, ms: performance.now() - before, body };
+  };
   return {
-    ready,
-    dataDir: options.dataDir,
-    startMs,
+    ...{ ready, dataDir: options.dataDir, startMs, agent, call },
     async execute(example, inputs) {
       const workflow = ready.workflows[example];
       if (workflow === undefined) throw new Error(`The example ${example} was not published.`);
-      const before = performance.now();
-      const answer = await request(`${ready.apiUrl}/workflows/${workflow.workflowId}/execute`, {
-        method: "POST",
-        dispatcher: agent,
-        headers: { "x-api-key": workflow.apiKey, "content-type": "application/json" },
-        body: JSON.stringify(inputs),
-      });
-      const body = (await answer.body.json()) as Record<string, unknown>;
-      return { status: answer.statusCode, ms: performance.now() - before, body };
+      return call(workflow, inputs);
     },
     async stop() {
       await agent.close();
