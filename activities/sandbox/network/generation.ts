@@ -1,6 +1,7 @@
 import { createOwnRangesReader, type ReadOwnRanges, type ResolveName } from "./addresses.ts";
 import type { Launcher } from "./commands.ts";
 import type { NetworkPrograms } from "./programs.ts";
+import type { AddressRange } from "./ranges.ts";
 import { openRouter, type Router } from "./router.ts";
 import type { RulesetFacts } from "./ruleset.ts";
 import { testRouter } from "./self-test.ts";
@@ -45,7 +46,7 @@ export async function openGeneration(settings: GenerationSettings): Promise<Gene
     router = await openRouter(programs, { runAs, prefix: (settings.tun ?? own)?.enter ?? [] }, facts);
     const slots = await fillAndTest(router, settings.slots, facts, { python: programs.python3, launcher: here });
     await router.attachUplink();
-    return watch({ router, slots, readOwn, refreshMs: settings.refreshMs, closeAll });
+    return watch({ router, slots, own: facts.own, readOwn, refreshMs: settings.refreshMs, closeAll });
   } catch (error) {
     await closeAll();
     throw error;
@@ -70,6 +71,8 @@ async function fillAndTest(
 function watch(parts: {
   readonly router: Router;
   readonly slots: readonly number[];
+  /** What the rules protect already. */
+  readonly own: readonly AddressRange[];
   readonly readOwn: ReadOwnRanges;
   readonly refreshMs: number;
   readonly closeAll: () => Promise<void>;
@@ -82,9 +85,13 @@ function watch(parts: {
   void router.ended.then(fail);
   const slots = createSlotPool(router, parts.slots, fail);
   let timer: NodeJS.Timeout;
+  let known = JSON.stringify(parts.own);
   const refresh = async () => {
     try {
-      await router.updateOwn(await readOwn());
+      const own = await readOwn();
+      const found = JSON.stringify(own);
+      if (found !== known) await router.updateOwn(own); // Most of the time nothing has changed, and telling the rules costs most.
+      known = found;
       if (!closing) refreshLater();
     } catch (error) {
       fail(`this host's own addresses could not be read again: ${(error as Error).message}`);
