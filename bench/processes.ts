@@ -13,33 +13,44 @@ async function readRunSeconds(pid: number): Promise<number> {
   return seconds;
 }
 
-async function readStat(pid: number): Promise<{ parent: number; name: string; cpuSeconds: number } | undefined> {
+interface Stat {
+  readonly parent: number;
+  readonly name: string;
+  /** Of the process and of its children that have ended. */
+  readonly cpuSeconds: number;
+  readonly endedSeconds: number;
+}
+
+async function readStat(pid: number): Promise<Stat | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
   if (text === undefined) return undefined;
   const name = text.slice(text.indexOf("(") + 1, text.lastIndexOf(")"));
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   // Fields 14 to 17 of proc(5): own and reaped children's user and system time.
-  const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
-  return { parent: Number(fields[1]), name, cpuSeconds: ticks / TICKS_PER_SECOND };
+  const [own, ended] = [fields.slice(11, 13), fields.slice(13, 15)].map(
+    (times) => times.reduce((sum, field) => sum + Number(field), 0) / TICKS_PER_SECOND,
+  ) as [number, number];
+  return { parent: Number(fields[1]), name, cpuSeconds: own + ended, endedSeconds: ended };
 }
 
 /**
  * A process and all below it, with the CPU seconds each has used so far, by program name. `ticks` counts children that
- * have ended, too; `living` is exact, for processes that are still there.
+ * have ended with the program that started them; `living` is exact, and has all that have ended under a name of their own.
  */
 export async function readTree(root: number, count: "ticks" | "living" = "ticks"): Promise<Map<string, number>> {
-  const stats = new Map<number, NonNullable<Awaited<ReturnType<typeof readStat>>>>();
+  const stats = new Map<number, Stat>();
   for (const entry of await readdir("/proc")) {
     const stat = /^\d+$/.test(entry) ? await readStat(Number(entry)) : undefined;
     if (stat) stats.set(Number(entry), stat);
   }
   const byName = new Map<string, number>();
+  const add = (name: string, seconds: number) => byName.set(name, (byName.get(name) ?? 0) + seconds);
   for (const [pid, stat] of stats) {
     let ancestor: number | undefined = pid;
     while (ancestor !== undefined && ancestor !== root && ancestor > 1) ancestor = stats.get(ancestor)?.parent;
     if (ancestor !== root) continue;
-    const seconds = count === "ticks" ? stat.cpuSeconds : await readRunSeconds(pid);
-    byName.set(stat.name, (byName.get(stat.name) ?? 0) + seconds);
+    add(stat.name, count === "ticks" ? stat.cpuSeconds : await readRunSeconds(pid));
+    if (count === "living") add("(ended)", stat.endedSeconds);
   }
   return byName;
 }
