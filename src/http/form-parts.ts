@@ -50,7 +50,7 @@ export function collectParts(deps: PartsDeps) {
   return {
     takeText: texts.take,
     takeFile: files.take,
-    /** Resolves when no file is on its way to storage any more, however it went. */
+    /** Resolves when no file is on its way to storage any more, however it went, and what is no file is gone again. */
     settle: files.settle,
     /** How much has been read since the form was found to be refused. */
     countRemainder: (bytes: number): number => (verdict.refused ? (remainder += bytes) : 0),
@@ -63,7 +63,10 @@ function collectTexts({ limits, stop }: PartsDeps, inputs: Inputs, verdict: Verd
   let bytes = 0;
   return {
     values,
-    take(name: string | undefined, text: string, truncated: boolean): void {
+    /** The parser has no text for a part in a character set that it does not know, whatever its types say. */
+    take(name: string | undefined, text: string | undefined, truncated: boolean): void {
+      if (text === undefined)
+        return complain(verdict, name ?? "", "is in a character set that is not known here. Send it as UTF-8.");
       bytes += Buffer.byteLength(text);
       if (truncated || bytes > limits.jsonBytesMax) {
         const message = `is too long: the text parts of a form are at most ${limits.jsonBytesMax} bytes together. Send large values as files.`;
@@ -113,7 +116,10 @@ function collectFiles(deps: PartsDeps, inputs: Inputs, verdict: Verdict) {
   }
 
   return {
-    settle: async (): Promise<void> => void (await Promise.all(underWay)),
+    async settle(): Promise<void> {
+      await Promise.all(underWay);
+      for (const file of stored) if (isEmptyChoice(file)) await deps.uploads.remove(file.storageKey);
+    },
 
     take(name: string | undefined, content: Readable, info: FileInfo): void {
       content.on("error", () => undefined);
@@ -171,7 +177,7 @@ function refuseInput(
 
 /** A browser sends a file field in which nothing was chosen as an empty part without a file name. */
 function isEmptyChoice(file: StoredFile): boolean {
-  return file.fileName === "" && file.bytes === 0;
+  return file.fileName === "" && file.bytes === 0 && file.storageKey !== "";
 }
 
 function withSafeNames(files: readonly StoredFile[]): StoredFile[] {

@@ -31,8 +31,18 @@ export async function readForm(
   setMaxListeners(0, stop.signal);
   const parts = collectParts({ ...options, stop });
   const parser = openParser(request, limits);
-  parser.on("field", (name, text, info) => parts.takeText(name as string | undefined, text, info.valueTruncated));
-  parser.on("file", (name, content, info) => parts.takeFile(name as string | undefined, content, info));
+  // Called by the parser, in an event of the socket: whatever they throw would end the process.
+  const guard = (take: () => void): void => {
+    try {
+      take();
+    } catch (error) {
+      stop.abort(error);
+    }
+  };
+  parser.on("field", (name, text, info) =>
+    guard(() => parts.takeText(name as string | undefined, text as string | undefined, info.valueTruncated)),
+  );
+  parser.on("file", (name, content, info) => guard(() => parts.takeFile(name as string | undefined, content, info)));
   parser.on("fieldsLimit", () =>
     stop.abort(new ApiError("invalid_request", `The form has more than ${TEXT_PARTS_MAX} text parts.`)),
   );

@@ -11,6 +11,8 @@ export interface Upload {
 /** The input files of a request that has not become an execution yet. */
 export interface Uploads {
   put(content: Readable, options: { bytesMax: number; signal: AbortSignal }): Promise<Upload>;
+  /** Deletes one that turned out to be no input. */
+  remove(storageKey: string): Promise<void>;
   /** Deletes everything that was stored, and what is still on its way: the request was refused. */
   discard(): Promise<void>;
 }
@@ -26,6 +28,7 @@ export function createUploads(storage: Storage, executionId: ExecutionId): Uploa
       underWay.push(stored);
       return { storageKey, ...(await stored) };
     },
+    remove: (storageKey) => storage.delete(storageKey),
     async discard() {
       await Promise.allSettled(underWay);
       await Promise.all(keys.map((key) => storage.delete(key)));
