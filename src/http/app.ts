@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import express, { type Express, type RequestHandler } from "express";
 import helmet from "helmet";
 import type { Log } from "../log.ts";
@@ -8,6 +7,7 @@ import { ApiError } from "./errors.ts";
 import { createExecuteRoute } from "./execute.ts";
 import { createRunLogRoutes } from "./executions.ts";
 import { createHealthRoutes } from "./health.ts";
+import { createRequestId } from "./request-id.ts";
 import { refuseForeignOrigin } from "./same-origin.ts";
 import { createSessionRoutes } from "./sessions.ts";
 
@@ -38,7 +38,7 @@ export function createApp(deps: AppDeps): Express {
 }
 
 const nameRequest: RequestHandler = (_request, response, next) => {
-  response.set("X-Request-Id", `req_${randomBytes(10).toString("hex")}`);
+  response.set("X-Request-Id", createRequestId());
   next();
 };
 
@@ -73,8 +73,11 @@ function secureHeaders(deps: Pick<AppDeps, "strictTransport" | "trustProxy">): R
   });
 }
 
+/** RFC 9112, 3.2. Of several hosts, a proxy in between may have believed another one than we would. */
 const demandHost: RequestHandler = (request, _response, next) => {
-  if (request.httpVersion === "1.1" && request.headers.host === undefined)
+  const hosts = request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "host").length;
+  if (hosts > 1) throw new ApiError("invalid_request", "The request names several hosts. Send the Host header once.");
+  if (request.httpVersion === "1.1" && hosts === 0)
     throw new ApiError("invalid_request", "The request names no host. Send the Host header once.");
   next();
 };

@@ -1,3 +1,4 @@
+import { isPoolExhausted } from "../../db/connect.ts";
 import { ERROR_TEXT, type ErrorCode } from "../../domain/errors.ts";
 
 /** The HTTP status of each code. A new code does not compile before it has one. */
@@ -50,10 +51,15 @@ export class ApiError extends Error {
   }
 }
 
+/** PostgreSQL's `character_not_in_repertoire` and `untranslatable_character`: a text of the caller's that cannot be stored. */
+const NOT_STORABLE = new Set(["22021", "22P05"]);
+
 /** Errors of Express and its body parser carry these; nothing else of ours does. */
 interface HttpFault {
   readonly status?: unknown;
   readonly type?: unknown;
+  /** PostgreSQL's, of its own errors. */
+  readonly code?: unknown;
 }
 
 /**
@@ -67,7 +73,12 @@ export function toApiError(error: unknown): ApiError | undefined {
       "invalid_request",
       "The address holds a percent sign that encodes nothing. Encode each part of the path as UTF-8.",
     );
-  const { status, type } = (error ?? {}) as HttpFault;
+  const { status, type, code } = (error ?? {}) as HttpFault;
+  if (typeof code === "string" && NOT_STORABLE.has(code))
+    return new ApiError(
+      "invalid_request",
+      "A text of the request holds a character that cannot be stored, such as NUL.",
+    );
   switch (type) {
     case "entity.parse.failed":
       return new ApiError("invalid_request", "The body is not valid JSON.");

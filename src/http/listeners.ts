@@ -10,12 +10,15 @@ import type { Socket } from "node:net";
 import { ApiError } from "./errors.ts";
 import { type OpenResponses, refuseBytes, trackResponses } from "./malformed.ts";
 import { type BodyPace, continueWhenRead, watchBody } from "./request-body.ts";
+import { createRequestId } from "./request-id.ts";
 
 const HANDSHAKE_MS = 10_000;
 const HEADERS_CHECK_MS = 5_000;
 const HEADER_BYTES_MAX = 16 * 1024;
 const HEADERS_MAX = 200;
 const KEEP_ALIVE_MS = 65_000;
+
+const VERSIONS = new Set(["1.0", "1.1"]);
 
 const HTTPS_ONLY =
   "This service speaks HTTPS only. Send the request to the same address with https://. A key that was sent over plain HTTP may have been read on the way: make a new one.";
@@ -69,6 +72,9 @@ export function createListeners(options: ListenersOptions): Listeners {
       continueWhenRead(request, response);
       accept(request, response);
     });
+    server.on("connect", (_request: IncomingMessage, socket: Socket) =>
+      refuseBytes(new Error("CONNECT"), socket, open),
+    );
     server.on("clientError", (error: Error, socket: Socket) => refuseBytes(error, socket, open));
     server.on(server === secure ? "secureConnection" : "connection", (socket: Socket) => {
       connections.add(socket);
@@ -93,9 +99,19 @@ function createAcceptance(
   return (request, response) => {
     trackResponses(on.open, request, response);
     watchBody(request, response, { pace: options.pace, onTooSlow: () => refuseSlow(request, response) });
-    if (isFromHttps(request, on.overTls, options.trustProxy)) options.app(request, response);
+    const malformed = findMalformed(request);
+    if (malformed !== undefined) refuse(response, malformed);
+    else if (isFromHttps(request, on.overTls, options.trustProxy)) options.app(request, response);
     else refuse(response, HTTPS_ONLY);
   };
+}
+
+/** What the parser lets pass and nobody behind it can read. */
+function findMalformed({ httpVersion, url = "" }: IncomingMessage): string | undefined {
+  if (!VERSIONS.has(httpVersion)) return "This service speaks HTTP/1.1.";
+  return url.startsWith("/") || url === "*" || URL.canParse(url)
+    ? undefined
+    : "The address of the request is malformed.";
 }
 
 /** Whether the caller's own connection was encrypted; behind a proxy that is the proxy's word, first of the list it adds to. */
@@ -117,6 +133,8 @@ function refuse(response: ServerResponse, message: string): void {
     "Content-Type": "application/json; charset=utf-8",
     "Content-Length": Buffer.byteLength(body),
     "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "X-Request-Id": createRequestId(),
     Connection: "close",
   });
   response.end(body);

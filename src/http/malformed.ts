@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { ApiError } from "./errors.ts";
+import { createRequestId } from "./request-id.ts";
 
 const LAST_WORDS_MS = 2_000;
 
@@ -13,12 +14,20 @@ export function trackResponses(open: OpenResponses, request: IncomingMessage, re
   response.once("close", () => ofSocket.delete(response));
 }
 
+/** Connections that were told off: what still arrives on them is more of the same. */
+const refused = new WeakSet<object>();
+
 /**
- * Answers bytes that are no HTTP request with 400 and closes. Where an answer has begun on the connection, nothing can be
- * said any more and it only closes.
+ * Answers bytes that are no HTTP request with 400 and closes. A request that was complete before them gets its own answer,
+ * and then the connection is closed; where an answer has begun otherwise, nothing can be said any more and it only closes.
  */
 export function refuseBytes(error: Error & { code?: string }, socket: Socket, open: OpenResponses): void {
-  const begun = [...(open.get(socket) ?? [])].some((response) => response.headersSent);
+  if (refused.has(socket)) return;
+  refused.add(socket);
+  const responses = [...(open.get(socket) ?? [])];
+  const owed = responses.filter((response) => response.req.complete && !response.writableFinished);
+  if (owed.length > 0) return closeAfter(owed, socket);
+  const begun = responses.some((response) => response.headersSent);
   if (begun || !socket.writable || error.code === "ECONNRESET") return void socket.destroy(error);
   const body = JSON.stringify(new ApiError("invalid_request", explain(error.code)).toBody());
   socket.end(
@@ -26,12 +35,24 @@ export function refuseBytes(error: Error & { code?: string }, socket: Socket, op
       "HTTP/1.1 400 Bad Request",
       "Content-Type: application/json; charset=utf-8",
       `Content-Length: ${Buffer.byteLength(body)}`,
+      "X-Content-Type-Options: nosniff",
+      `X-Request-Id: ${createRequestId()}`,
       "Connection: close",
       "",
       body,
     ].join("\r\n"),
   );
   setTimeout(() => socket.destroy(error), LAST_WORDS_MS).unref();
+}
+
+function closeAfter(responses: readonly ServerResponse[], socket: Socket): void {
+  let left = responses.length;
+  for (const response of responses) {
+    response.once("close", () => {
+      left -= 1;
+      if (left === 0) socket.destroySoon();
+    });
+  }
 }
 
 function explain(code: string | undefined): string {

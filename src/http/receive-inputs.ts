@@ -1,7 +1,7 @@
 import type { Request } from "express";
 import type { InputProblem } from "../../domain/errors.ts";
 import type { StoredFile } from "../../domain/execution.ts";
-import { flattenBody, parseInputs, parseTextPart } from "../../domain/manifest/inputs.ts";
+import { parseInputs, parseTextPart } from "../../domain/manifest/inputs.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import type { UploadedFile } from "../../domain/manifest/uploads.ts";
 import type { HttpLimits } from "./deps.ts";
@@ -50,7 +50,7 @@ export async function receiveInputs(
 ): Promise<ReceivedInputs> {
   const { manifest, limits } = options;
   if (options.kind === "json") {
-    const parsed = parseInputs(manifest, flattenBody(manifest, await readJsonObject(request, limits.jsonBytesMax)));
+    const parsed = parseInputs(manifest, await readJsonObject(request, limits.jsonBytesMax));
     if (!parsed.ok) throw invalidInputs(parsed.problems);
     return { inputs: parsed.inputs, secrets: parsed.secrets, files: [] };
   }

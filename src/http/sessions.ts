@@ -2,6 +2,7 @@ import { type Request, type Response, Router } from "express";
 import { z } from "zod";
 import { deleteSession, findSessionUser, findUserByEmail, insertSession, putUser, type User } from "../../db/access.ts";
 import type { Db } from "../../db/connect.ts";
+import { isStorable } from "../../domain/manifest/json-values.ts";
 import { hashPassword, verifyPassword } from "../keys/password.ts";
 import { createSessionToken, hashToken } from "../keys/tokens.ts";
 import { refuseMethod } from "./answers.ts";
@@ -16,7 +17,10 @@ const BODY_BYTES_MAX = 10_000;
 const METHODS = ["GET", "POST", "DELETE"] as const;
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
-const SignIn = z.object({ email: z.string().max(320), password: z.string().max(1_000) });
+const SignIn = z.object({
+  email: z.string().max(320).refine(isStorable, "holds a character that cannot be stored."),
+  password: z.string().max(1_000),
+});
 
 /** Sign in, ask who is signed in, sign out. The database keeps the hash of the cookie's token alone. */
 export function createSessionRoutes(deps: { db: Db }): Router {
