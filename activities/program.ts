@@ -5,7 +5,9 @@ import type { PythonOutcome, StoredFile } from "../domain/execution.ts";
 import type { CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
 import type { Manifest } from "../domain/manifest/manifest.ts";
 import type { Checkouts } from "./commits/checkout.ts";
-import type { Environments } from "./environments/builder.ts";
+import type { Environments, Recipe } from "./environments/builder.ts";
+import type { Interpreters } from "./environments/interpreters.ts";
+import type { Runtimes } from "./sandbox/runtimes.ts";
 import type { InputFiles, LaneRequest, Sandbox, SandboxLimits, SandboxRequest, Warmth } from "./sandbox/sandbox.ts";
 import type { Slots } from "./slots.ts";
 import type { Spool } from "./spool.ts";
@@ -15,7 +17,9 @@ export interface ProgramDeps {
   readonly db: Db;
   readonly sandbox: Sandbox;
   readonly checkouts: Checkouts;
-  readonly environments: Environments;
+  readonly environments: Pick<Environments, "ensure">;
+  readonly interpreters: Pick<Interpreters, "find">;
+  readonly runtimes: Runtimes;
   readonly storage: Storage;
   readonly spool: Spool;
   readonly slots: Slots;
@@ -81,19 +85,23 @@ async function prepare(deps: ProgramDeps, work: ExecutionWork): Promise<SandboxR
   };
 }
 
-/** Code, environment and limits of a commit on this host. */
+/** Code, interpreter, environment and limits of a commit on this host. */
 async function prepareCode(
-  deps: Pick<ProgramDeps, "db" | "checkouts" | "environments" | "ceilings">,
+  deps: Pick<ProgramDeps, "db" | "checkouts" | "environments" | "interpreters" | "runtimes" | "ceilings">,
   work: Pick<ExecutionWork, "workflowId" | "commitId" | "environmentKey" | "manifest">,
 ): Promise<LaneRequest> {
   const manifest = work.manifest as Manifest;
-  const [commitDir, environmentDir] = await Promise.all([
+  const python = await deps.interpreters.find(manifest.python);
+  if (python === undefined) throw new Error(`This host has no Python ${manifest.python}, which the commit asks for.`);
+  const [commitDir, environmentDir, runtime] = await Promise.all([
     deps.checkouts.ensure(work.workflowId, work.commitId),
-    ensureEnvironment(deps, work.environmentKey),
+    ensureEnvironment(deps, work.environmentKey, { python, build: manifest.build }),
+    deps.runtimes.prepare(python),
   ]);
   return {
     commitDir,
     environmentDir,
+    runtime,
     entrypoint: manifest.entrypoint,
     network: manifest.limits.network,
     kinds: Object.fromEntries(manifest.inputs.map((input) => [input.name, input.kind])),
@@ -110,11 +118,12 @@ async function prepareCode(
 async function ensureEnvironment(
   deps: Pick<ProgramDeps, "db" | "environments">,
   key: string | null,
+  recipe: Recipe,
 ): Promise<string | null> {
   if (key === null) return null;
   const lock = await findEnvironmentLock(deps.db, key);
   if (lock === undefined) throw new Error(`The lock of environment ${key} is not in the record.`);
-  return deps.environments.ensure(key, lock);
+  return deps.environments.ensure(key, lock, recipe);
 }
 
 async function fetchFiles(

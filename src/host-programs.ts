@@ -1,9 +1,11 @@
 import { fileURLToPath } from "node:url";
 import { createCheckouts } from "../activities/commits/checkout.ts";
 import { createEnvironments } from "../activities/environments/builder.ts";
+import { createInterpreters } from "../activities/environments/interpreters.ts";
 import { createProgramRunner, createWarmer } from "../activities/program.ts";
 import { createNetwork, type Network } from "../activities/sandbox/network/network.ts";
 import { prepareRunnerFolder } from "../activities/sandbox/runner-folder.ts";
+import { createRuntimes } from "../activities/sandbox/runtimes.ts";
 import type { LaneSettings, SandboxLimits } from "../activities/sandbox/sandbox.ts";
 import { createSandbox } from "../activities/sandbox/sandbox.ts";
 import { createSlots } from "../activities/slots.ts";
@@ -16,6 +18,8 @@ import type { SecretBox } from "./keys/secret-box.ts";
 import type { Log } from "./log.ts";
 import { createCommitReader } from "./publish/commit-files.ts";
 import type { Machine } from "./setup/machine.ts";
+import { examinePython } from "./setup/python.ts";
+import { runCommand } from "./setup/servers/command.ts";
 
 /** The network's self-test goes from one slot to another. */
 const NETWORK_SLOTS_MIN = 2;
@@ -35,11 +39,12 @@ export async function openPrograms(deps: {
 }) {
   const { machine, settings, db } = deps;
   const limits = ceilingsOf(settings);
-  const runnerFolder = prepareRunnerFolder({
-    sourceDir: RUNNER,
-    targetDir: machine.paths.runner,
-    interpreterPath: machine.python.path,
-    architecture: process.arch,
+  const runnerSources = { sourceDir: RUNNER, targetDir: machine.paths.runner, architecture: process.arch };
+  const runnerFolder = prepareRunnerFolder({ ...runnerSources, interpreterPath: machine.python.path });
+  const interpreters = createInterpreters({
+    standard: machine.python,
+    env: machine.env,
+    examine: (path) => examinePython(path, { env: machine.env, runAs: machine.runAs, run: runCommand }),
   });
   const [network] = await Promise.all([openNetwork(deps), runnerFolder]);
   const sandbox = createSandbox({
@@ -69,20 +74,18 @@ export async function openPrograms(deps: {
   });
   const spool = createSpool(machine.paths.spool);
   const slots = createSlots(deps.slotCount);
+  const runtimes = createRuntimes(machine.python, runnerSources);
+  const code = { db, sandbox, checkouts, environments, interpreters, runtimes, ceilings: limits };
   const { runProgram, runsByPath } = createProgramRunner({
-    db,
-    sandbox,
-    checkouts,
-    environments,
+    ...code,
     storage: deps.storage,
     spool,
     slots,
-    ceilings: limits,
     openSecrets: (sealed, executionId) =>
       JSON.parse(deps.secretBox.open(sealed, executionId).toString("utf8")) as Record<string, string>,
   });
-  const warm = createWarmer({ db, sandbox, checkouts, environments, ceilings: limits });
-  return { sandbox, network, environments, checkouts, spool, slots, runProgram, runsByPath, warm };
+  const warm = createWarmer(code);
+  return { sandbox, network, environments, interpreters, checkouts, spool, slots, runProgram, runsByPath, warm };
 }
 
 /** The way out for executions that ask for one. It never fails a start: what is missing is its `problem`. */

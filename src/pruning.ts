@@ -1,5 +1,6 @@
 import type { Checkouts } from "../activities/commits/checkout.ts";
 import type { Environments } from "../activities/environments/builder.ts";
+import type { Sandbox } from "../activities/sandbox/sandbox.ts";
 import { listHeads } from "../db/commits.ts";
 import type { Db } from "../db/connect.ts";
 import type { Log } from "./log.ts";
@@ -10,10 +11,16 @@ const DAY_MS = 86_400_000;
 const ENVIRONMENTS = { bytesMax: 20 * 1024 ** 3, unusedForMs: 30 * DAY_MS };
 const CHECKOUTS = { bytesMax: 5 * 1024 ** 3, unusedForMs: 7 * DAY_MS };
 
-/** Removes environments and checkouts that nobody has used for long, every hour. What heads of workflows need stays. */
-export function startPruning(deps: { db: Db; environments: Environments; checkouts: Checkouts; log: Log }): {
-  close(): void;
-} {
+export interface PruningDeps {
+  readonly db: Db;
+  readonly sandbox: Pick<Sandbox, "usedFolders">;
+  readonly environments: Pick<Environments, "prune">;
+  readonly checkouts: Pick<Checkouts, "prune">;
+  readonly log: Log;
+}
+
+/** Removes environments and checkouts that nobody has used for long, every hour; see `prune`. */
+export function startPruning(deps: PruningDeps): { readonly close: () => void } {
   const timer = setInterval(() => {
     prune(deps).catch((error: unknown) =>
       deps.log.warn({ event: "fault", error }, "Old environments could not be removed."),
@@ -22,9 +29,11 @@ export function startPruning(deps: { db: Db; environments: Environments; checkou
   return { close: () => clearInterval(timer) };
 }
 
-async function prune({ db, environments, checkouts }: Parameters<typeof startPruning>[0]): Promise<void> {
+/** What heads of workflows need stays, and what executions and lanes have before them. */
+export async function prune({ db, sandbox, environments, checkouts }: Omit<PruningDeps, "log">): Promise<void> {
   const heads = await listHeads(db);
   const inUse = new Set(heads.flatMap((head) => (head.environmentKey === null ? [] : [head.environmentKey])));
-  await environments.prune({ ...ENVIRONMENTS, inUse });
-  await checkouts.prune({ ...CHECKOUTS, inUse: heads });
+  const isBusy = (path: string): boolean => sandbox.usedFolders().has(path);
+  await environments.prune({ ...ENVIRONMENTS, inUse, isBusy });
+  await checkouts.prune({ ...CHECKOUTS, inUse: heads, isBusy });
 }

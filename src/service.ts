@@ -59,8 +59,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
   defer(async () => programs.network?.close());
   const { environments, spool, slots, sandbox } = programs;
   defer(() => sandbox.close());
-  const pruning = startPruning({ db, environments, checkouts: programs.checkouts, log });
-  defer(() => pruning.close());
+  defer(startPruning({ db, sandbox, environments, checkouts: programs.checkouts, log }).close);
   const isolationProblems = await findIsolationProblems(deps, sandbox);
 
   let stopProgram: (executionId: ExecutionId) => boolean = () => false;
@@ -122,6 +121,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
     workersEnded,
     python,
     environments,
+    interpreters: programs.interpreters,
     spool,
     slots,
     warm,

@@ -156,7 +156,7 @@ async function openForCallers(
   const abilities = {
     db,
     secretBox,
-    pythonVersion: machine.python.version,
+    interpreters: parts.interpreters,
     networkAvailable: parts.networkProblem() === undefined,
     log,
   };
@@ -165,6 +165,7 @@ async function openForCallers(
     environments: parts.environments,
     onPublished: warmInBackground(parts),
   });
+  const operator = { db, secretBox, publish, preview: createPreview(abilities), environments: parts.environments };
   const metrics = createMetrics({
     waitingCalls: parts.waiters.count,
     programsRunning: parts.python.runningCount,
@@ -180,7 +181,7 @@ async function openForCallers(
       return (await exists(path)) ? createReadStream(path) : undefined;
     },
     metrics: metrics.read,
-    routers: [createOperatorRouter({ db, secretBox, publish, preview: createPreview(abilities) })],
+    routers: [createOperatorRouter(operator)],
   });
   defer(() => door.close(CALLS_GRACE_MS));
 

@@ -2,12 +2,15 @@ import { spawn } from "node:child_process";
 import { StringDecoder } from "node:string_decoder";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Confinement, Program } from "./confinement.ts";
+import { type ForeignCode, startForeignCode } from "./foreign-code.ts";
 import { hideCredentials } from "./package-settings.ts";
 import { measureFolder } from "./sealed-folder.ts";
 
 const LOG_CHARACTERS_MAX = 1_000_000;
 const LINE_CHARACTERS_MAX = 4_000;
 const MEASURE_EVERY_MS = 1_000;
+/** Of a build that would like to move the cursor of whoever reads its log. */
+const CONTROLS = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 const DISK_FULL = /no space left on device|disk quota exceeded|ENOSPC|EDQUOT/i;
 
 export interface BuildLimits {
@@ -40,6 +43,14 @@ export interface StepResult {
   readonly output: string;
 }
 
+export interface StepWatch {
+  readonly dir?: string;
+  /** Its words are only in its result. */
+  readonly quiet?: boolean;
+  /** It was made by `confineForeignCode`. */
+  readonly isForeign?: boolean;
+}
+
 /** The steps of one build: one clock, one log, one place to work in. */
 export interface BuildSteps {
   readonly workDir: string;
@@ -47,9 +58,9 @@ export interface BuildSteps {
   say(line: string): void;
   /**
    * Runs a program to its end. Throws when a limit is reached; a program that fails is a result. What grows in `dir`
-   * is limited; a `quiet` program's words are only in its result.
+   * is limited.
    */
-  run(program: Program, watch?: { readonly dir?: string; readonly quiet?: boolean }): Promise<StepResult>;
+  run(program: Program, watch?: StepWatch): Promise<StepResult>;
   log(): string;
 }
 
@@ -70,12 +81,9 @@ export function createBuildSteps(options: {
     report?.(clean);
   };
   const toPublic = (line: string): string =>
-    hideCredentials(line).replaceAll(workDir, ".").slice(0, LINE_CHARACTERS_MAX);
+    hideCredentials(line).replaceAll(workDir, ".").replaceAll(CONTROLS, "").slice(0, LINE_CHARACTERS_MAX);
 
-  async function run(
-    program: Program,
-    watch: { readonly dir?: string; readonly quiet?: boolean } = {},
-  ): Promise<StepResult> {
+  const start = (program: Program): ForeignCode => {
     const child = spawn(program.command, program.args, {
       stdio: ["ignore", "pipe", "pipe"],
       env: program.env,
@@ -83,6 +91,14 @@ export function createBuildSteps(options: {
       detached: confinement.isolation === "none", // a process group of its own, to end it as a whole
       ...confinement.runAs,
     });
+    return { child, release: async () => undefined };
+  };
+
+  async function run(program: Program, watch: StepWatch = {}): Promise<StepResult> {
+    const started = await (watch.isForeign === true
+      ? startForeignCode(program, workDir, confinement.runAs)
+      : start(program));
+    const { child } = started;
     const stop = (): void => {
       if (confinement.isolation !== "none")
         child.kill("SIGKILL"); // its sandbox ends with it
@@ -93,8 +109,7 @@ export function createBuildSteps(options: {
       if (output.length < LOG_CHARACTERS_MAX) output += `${toPublic(line)}\n`;
       if (watch.quiet !== true) say(line);
     };
-    followLines(child.stdout, read);
-    followLines(child.stderr, read);
+    for (const stream of [child.stdout, child.stderr]) if (stream !== null) followLines(stream, read);
     const ended = new Promise<number | null>((resolve, reject) => child.once("error", reject).once("close", resolve));
     const guard = new AbortController();
     const guarding = guardLimits(limits, deadline, watch.dir, guard.signal).then((broken) => {
@@ -110,6 +125,7 @@ export function createBuildSteps(options: {
       return { code, output };
     } finally {
       guard.abort();
+      await started.release();
     }
   }
 

@@ -37,7 +37,7 @@ export async function buildEnvironment(session: Session, lock: string): Promise<
 
 function refuseFailure({ steps, place }: Session, { code, output }: StepResult): void {
   if (code === 0) return;
-  throw new EnvironmentError("refused", toSentence(output, place.python), steps.log());
+  throw new EnvironmentError("refused", toSentence(output, place), steps.log());
 }
 
 /**

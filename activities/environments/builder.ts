@@ -3,14 +3,14 @@ import { join } from "node:path";
 import type { FileProblem } from "../../domain/errors.ts";
 import { buildEnvironment } from "./build.ts";
 import { type BuildLimits, EnvironmentError } from "./build-steps.ts";
-import { type EnvironmentKey, keyOf, type Python, writeLock } from "./lock.ts";
+import { type EnvironmentKey, keyOf, type Python, type Recipe, writeLock } from "./lock.ts";
 import { type Requirements, toRequirementsText } from "./requirements.ts";
 import { toProblem } from "./resolver-words.ts";
 import { type PruneOptions, publishFolder, touchFolder } from "./sealed-folder.ts";
 import { createWorkshop } from "./workshop.ts";
 
 export { EnvironmentError } from "./build-steps.ts";
-export type { EnvironmentKey, Python } from "./lock.ts";
+export type { EnvironmentKey, Python, Recipe } from "./lock.ts";
 
 const LIMITS: BuildLimits = { timeoutMs: 10 * 60_000, bytesMax: 4 * 1024 ** 3, entriesMax: 300_000 };
 /** More builds than this would take the machine from the executions that run on it. */
@@ -20,6 +20,7 @@ const KEY = /^[0-9a-f]{64}$/;
 export interface EnvironmentsSettings {
   /** Belongs to the service; the unprivileged user must be able to pass through it, and through its parents. */
   readonly dir: string;
+  /** Of environments whose recipe names no other. */
   readonly python: Python;
   readonly uv: { readonly path: string } | undefined;
   readonly bwrapPath: string;
@@ -35,22 +36,24 @@ export type LockResult =
   | { readonly ok: true; readonly lock: string; readonly key: EnvironmentKey; readonly log: string }
   | { readonly ok: false; readonly problems: readonly FileProblem[]; readonly log: string };
 
-interface Follow {
+/** The recipe: the settings' Python and wheels only, unless it says otherwise. */
+interface BuildOptions extends Partial<Recipe> {
   /** Told what the build says, line by line. */
   readonly report?: ((line: string) => void) | undefined;
 }
 
 export interface Environments {
   /**
-   * Resolves requirements to exact versions with hashes, wheels only; no code of a package is run. What the resolver
-   * refuses is a problem at a line; a machine that cannot resolve anything throws an `EnvironmentError`.
+   * Resolves requirements to exact versions with hashes. No code of a package is run, unless the recipe lets packages be
+   * built: then in a sandbox without network. What the resolver refuses is a problem at the place of a requirement; a
+   * machine that cannot resolve anything throws an `EnvironmentError`.
    */
-  lock(requirements: Requirements, follow?: Follow): Promise<LockResult>;
+  lock(requirements: Requirements, options?: BuildOptions): Promise<LockResult>;
   /**
    * The folder of the environment, built first when it is not there: complete, read-only, laid out as a virtual
    * environment that is seen at `/env`. Never built twice at once on a machine. Throws an `EnvironmentError`.
    */
-  ensure(key: EnvironmentKey, lock: string, follow?: Follow): Promise<string>;
+  ensure(key: EnvironmentKey, lock: string, options?: BuildOptions): Promise<string>;
   /** Removes environments that nobody used for long, or least recently when all are too large. Answers their keys. */
   prune(options: PruneOptions): Promise<EnvironmentKey[]>;
   /** What the last build of an environment said on this host. */
@@ -64,21 +67,27 @@ interface Running {
 
 /** Python environments of one machine, in one folder; any number of processes may share it. */
 export function createEnvironments(settings: EnvironmentsSettings): Environments {
-  const { dir, python } = settings;
+  const { dir } = settings;
   const workshop = createWorkshop({ ...settings, limits: { ...LIMITS, ...settings.limits } });
   const running = new Map<EnvironmentKey, Running>();
   const takeTurn = createTurns(BUILDS_AT_ONCE_MAX);
   const logPathOf = (key: EnvironmentKey): string => join(dir, `${key}.log`);
 
-  async function build(key: EnvironmentKey, lock: string, report: (line: string) => void): Promise<string> {
+  async function build(
+    key: EnvironmentKey,
+    lock: string,
+    recipe: Recipe,
+    report: (line: string) => void,
+  ): Promise<string> {
     const path = join(dir, key);
-    if (!KEY.test(key) || keyOf(python, lock) !== key) throw wrongInterpreter(python);
+    if (!KEY.test(key) || keyOf(recipe.python, lock, recipe.build) !== key) throw wrongInterpreter(recipe.python);
     await workshop.withLease(key, path, (work) =>
       takeTurn(async () => {
         const startedAtMs = Date.now();
-        const session = await workshop.openSession(work, lock, report);
+        const session = await workshop.openSession(work, lock, { ...recipe, report });
         try {
           await buildEnvironment(session, lock);
+          await touchFolder(session.place.environmentDir); // its age counts from now, however long the build took
           await publishFolder(session.place.environmentDir, path);
         } finally {
           await writeFile(logPathOf(key), session.steps.log(), { mode: 0o600 });
@@ -93,25 +102,16 @@ export function createEnvironments(settings: EnvironmentsSettings): Environments
   }
 
   return {
-    async lock(requirements, follow = {}) {
-      return workshop.inWorkFolder("lock", async (work) => {
-        const { steps, place, installer } = await workshop.openSession(
-          work,
-          toRequirementsText(requirements),
-          follow.report,
-        );
-        const resolution = await installer.resolve(steps, place);
-        if (!resolution.ok)
-          return { ok: false, problems: [toProblem(resolution.output, requirements, python)], log: steps.log() };
-        const lock = writeLock(resolution.pins);
-        return { ok: true, lock, key: keyOf(python, lock), log: steps.log() };
-      });
+    async lock(requirements, options = {}) {
+      const recipe = toRecipe(settings, options);
+      const act = () => resolve(workshop, requirements, recipe, options.report);
+      return recipe.build === "source" ? takeTurn(act) : act(); // which may build, too
     },
 
-    async ensure(key, lock, follow = {}) {
+    async ensure(key, lock, options = {}) {
       if (KEY.test(key) && (await touchFolder(join(dir, key)))) return join(dir, key);
-      const entry = running.get(key) ?? start(key, lock);
-      if (follow.report !== undefined) entry.reports.add(follow.report);
+      const entry = running.get(key) ?? start(key, lock, toRecipe(settings, options));
+      if (options.report !== undefined) entry.reports.add(options.report);
       return entry.path;
     },
 
@@ -126,21 +126,45 @@ export function createEnvironments(settings: EnvironmentsSettings): Environments
     readLog: (key) => readFile(logPathOf(key), "utf8").catch(() => undefined),
   };
 
-  function start(key: EnvironmentKey, lock: string): Running {
+  function start(key: EnvironmentKey, lock: string, recipe: Recipe): Running {
     const reports: Running["reports"] = new Set();
     const tell = (line: string): void => {
       for (const report of reports) report(line);
     };
-    const entry = { reports, path: build(key, lock, tell).finally(() => running.delete(key)) };
+    const entry = { reports, path: build(key, lock, recipe, tell).finally(() => running.delete(key)) };
     running.set(key, entry);
     return entry;
   }
 }
 
+async function resolve(
+  workshop: ReturnType<typeof createWorkshop>,
+  requirements: Requirements,
+  recipe: Recipe,
+  report: BuildOptions["report"],
+): Promise<LockResult> {
+  return workshop.inWorkFolder("lock", async (work) => {
+    const list = toRequirementsText(requirements);
+    const { steps, place, installer } = await workshop.openSession(work, list, { ...recipe, report });
+    const resolution = await installer.resolve(steps, place);
+    if (!resolution.ok)
+      return { ok: false, problems: [toProblem(resolution.output, requirements, recipe)], log: steps.log() };
+    const lock = writeLock(resolution.pins);
+    return { ok: true, lock, key: keyOf(recipe.python, lock, recipe.build), log: steps.log() };
+  });
+}
+
+function toRecipe(
+  settings: EnvironmentsSettings,
+  { python = settings.python, build = "wheels" }: BuildOptions,
+): Recipe {
+  return { python, build };
+}
+
 function wrongInterpreter(python: Python): EnvironmentError {
   return new EnvironmentError(
     "wrong_interpreter",
-    `This commit's packages were locked for another Python than this machine's ${python.version} on ${python.platform}. Publish the workflow again.`,
+    `This commit's packages were locked for another Python than ${python.version} on ${python.platform}. Publish the workflow again.`,
     "",
   );
 }

@@ -26,6 +26,11 @@ export interface Binding {
   readonly writable?: boolean;
 }
 
+/** The descriptor of the seccomp filter, where a program gets one. */
+const FILTER_FD = 3;
+/** Of each place in memory where foreign code may write; what it makes is on the disk, where it is measured. */
+const MEMORY_FOLDER_BYTES = 64 * 1024 * 1024;
+
 /** Processes of their own that end with us, no rights to gain, no terminal. */
 const ALONE = [
   "--unshare-user",
@@ -40,9 +45,14 @@ const ALONE = [
 
 /**
  * For resolving and downloading: the machine's network and its files as its user may read them, but nothing can be
- * written outside of one folder. Only our installer runs here, never code of a package.
+ * written outside of one folder. Only our installer runs here, never code of a package. Hidden folders are empty in it.
  */
-export function confineWithNetwork(confinement: Confinement, program: Program, writableDir: string): Program {
+export function confineWithNetwork(
+  confinement: Confinement,
+  program: Program,
+  writableDir: string,
+  hiddenFolders: readonly string[] = [],
+): Program {
   if (confinement.isolation === "none") return program;
   const args = [
     ...ALONE,
@@ -56,6 +66,7 @@ export function confineWithNetwork(confinement: Confinement, program: Program, w
     "--bind",
     writableDir,
     writableDir,
+    ...hiddenFolders.flatMap((path) => ["--tmpfs", path]),
   ];
   return {
     command: confinement.bwrapPath,
@@ -80,6 +91,24 @@ export function confineWithoutNetwork(
     ...["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"],
     ...bindings.flatMap(({ from, to, writable }) => [writable === true ? "--bind" : "--ro-bind", from, to]),
     ...["--remount-ro", "/", "--chdir", "/tmp", "--"],
+  ];
+  return { command: confinement.bwrapPath, args: [...args, program.command, ...program.args], env: program.env };
+}
+
+/**
+ * For code of a package, while it is built: no network, nothing of the machine but `/usr`, the interpreter and what is
+ * bound, and a seccomp filter, which `startForeignCode` hands over as `FILTER_FD`. Never without a sandbox.
+ */
+export function confineForeignCode(confinement: Confinement, program: Program, bindings: readonly Binding[]): Program {
+  if (confinement.isolation === "none") throw new Error("Packages are built in sandboxes only.");
+  const inMemory = (path: string): string[] => ["--size", String(MEMORY_FOLDER_BYTES), "--tmpfs", path];
+  const args = [
+    ...[...ALONE, "--unshare-net", "--unshare-cgroup-try", "--disable-userns", "--seccomp", String(FILTER_FD)],
+    ...["--ro-bind", "/usr", "/usr", ...rootLinks(), "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"],
+    ...["--ro-bind-try", "/etc/alternatives", "/etc/alternatives"], // where `cc` is a link to
+    ...["--proc", "/proc", "--dev", "/dev", ...inMemory("/dev/shm"), ...inMemory("/tmp")],
+    ...bindings.flatMap(({ from, to, writable }) => [writable === true ? "--bind" : "--ro-bind", from, to]),
+    ...["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp", "--"],
   ];
   return { command: confinement.bwrapPath, args: [...args, program.command, ...program.args], env: program.env };
 }

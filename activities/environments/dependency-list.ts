@@ -1,6 +1,6 @@
 import type { FileProblem } from "../../domain/errors.ts";
-import { parseRequirement, type PythonDemand, type Requirement } from "./requirement.ts";
 import { parseVersionDemand } from "./python-versions.ts";
+import { type PythonDemand, parseRequirement, type Requirement } from "./requirement.ts";
 import type { KeyPlace, Place } from "./toml.ts";
 
 const DEPENDENCIES_MAX = 500;
@@ -23,8 +23,11 @@ export function readDependencyList(value: unknown, name: string, place: KeyPlace
   return (value as string[]).flatMap((text, index): Requirement[] => {
     const at: Place = (isLocated ? place.texts[index] : undefined) ?? place;
     const parsed = /[\r\n]/.test(text)
-      ? { column: 1, message: "A requirement is one line." }
-      : (parseRequirement(text) ?? { column: 1, message: "A requirement begins with the name of a package." });
+      ? { column: 1, message: "A requirement is one line. Remove the line break." }
+      : (parseRequirement(text) ?? {
+          column: 1,
+          message: "A requirement begins with the name of a package, such as requests==2.32.3.",
+        });
     const column = isLocated ? at.column + parsed.column : at.column; // behind the quotation mark
     if (!("message" in parsed)) return [{ name: parsed.name, text: parsed.text, line: at.line, column }];
     report({ line: at.line, column }, parsed.message);

@@ -35,7 +35,8 @@ export function parseInlineMetadata(file: string, content: Buffer): Declaration 
     problems: [{ file, line, column: 1, message }],
   });
   if (second !== undefined) return refuse(second.line, "There are two # /// script blocks. Keep one.");
-  if (block === undefined) return { ok: true, list: [], python: null, notes: unclosed.map((line) => noteOf(file, line)) };
+  if (block === undefined)
+    return { ok: true, list: [], python: null, notes: unclosed.map((line) => noteOf(file, line)) };
   const bytes = Buffer.from(block.lines.map((line) => line.slice(line.startsWith("# ") ? 2 : 1)).join("\n"), "latin1");
   const text = bytes.toString("utf8");
   if (text.length > BLOCK_CHARACTERS_MAX) return refuse(block.line, "The # /// script block is too long.");

@@ -3,7 +3,7 @@ import { cpus } from "node:os";
 import { dirname, join } from "node:path";
 import type { BuildSteps, StepResult } from "./build-steps.ts";
 import { type Binding, type Confinement, confineWithoutNetwork, type Program } from "./confinement.ts";
-import { minorVersionOf, type Pin, type Python } from "./lock.ts";
+import { minorVersionOf, type Pin, type Python, type Recipe } from "./lock.ts";
 
 export const PATH = "/usr/local/bin:/usr/bin:/bin";
 /** Where environments are seen inside every sandbox; console scripts have it in their first line. */
@@ -13,9 +13,8 @@ const COMPILERS_MAX = 4;
 const COMPILER_MEMORY_KIB = 2 * 1024 * 1024;
 
 /** Where a build does its work. `ownDir` belongs to the unprivileged user and is all it can write. */
-export interface BuildPlace {
+export interface BuildPlace extends Recipe {
   readonly confinement: Confinement;
-  readonly python: Python;
   readonly ownDir: string;
   readonly environmentDir: string;
   /** The requirements, or the lock, depending on the step; readable by everybody. */
@@ -40,7 +39,7 @@ export interface Installer {
 /** Makes the folders of a build below `workDir`, owned by the user the installers run as. */
 export async function makePlace(
   confinement: Confinement,
-  python: Python,
+  recipe: Recipe,
   workDir: string,
   list: string,
 ): Promise<BuildPlace> {
@@ -54,7 +53,7 @@ export async function makePlace(
     await chmod(path, 0o755);
     if (confinement.runAs !== undefined) await chown(path, confinement.runAs.uid, confinement.runAs.gid);
   }
-  return { confinement, python, ownDir, environmentDir, listPath };
+  return { ...recipe, confinement, ownDir, environmentDir, listPath };
 }
 
 /** Links of an environment's skeleton, by their paths in it. */

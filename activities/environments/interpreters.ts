@@ -25,23 +25,19 @@ export interface Interpreters {
   find(minorVersion: string | null): Promise<Python | undefined>;
   /** All there are now, oldest first. */
   list(): Promise<readonly Python[]>;
-  /** Interpreters that are there but cannot be used, each with the reason. For the operator, not for publishers. */
-  rejected(): readonly string[];
 }
 
 /** Interpreters of this machine that the unprivileged user can start: the system's, and those uv has installed. Nothing is ever downloaded. */
 export function createInterpreters(search: InterpreterSearch): Interpreters {
   const { standard } = search;
   const known = new Map([[minorVersionOf(standard), standard]]);
-  let rejected: readonly string[] = [];
   let looking: Promise<void> | undefined;
 
   function look(): Promise<void> {
     looking ??= findAll(search)
-      .then((found) => {
-        rejected = found.rejected;
+      .then((pythons) => {
         for (const minor of known.keys()) if (minor !== minorVersionOf(standard)) known.delete(minor);
-        for (const python of found.pythons) {
+        for (const python of pythons) {
           const minor = minorVersionOf(python);
           if (!known.has(minor)) known.set(minor, python);
         }
@@ -56,37 +52,30 @@ export function createInterpreters(search: InterpreterSearch): Interpreters {
     standard,
     async find(minorVersion) {
       if (minorVersion === null) return standard;
-      if (!known.has(minorVersion)) await look();
+      const python = known.get(minorVersion);
+      // An update by uv puts the next patch version into another folder and removes this one.
+      if (python !== undefined && (python === standard || (await isProgram(python.path)))) return python;
+      await look();
       return known.get(minorVersion);
     },
     async list() {
       await look();
       return [...known.values()].sort((a, b) => minorOf(a) - minorOf(b));
     },
-    rejected: () => rejected,
   };
 }
 
-/** For a machine of one interpreter. */
-export function onlyInterpreter(standard: Python): Interpreters {
-  const find: Interpreters["find"] = async (minor) =>
-    minor === null || minor === minorVersionOf(standard) ? standard : undefined;
-  return { standard, find, list: async () => [standard], rejected: () => [] };
-}
-
-async function findAll(search: InterpreterSearch): Promise<{ pythons: Python[]; rejected: string[] }> {
+async function findAll(search: InterpreterSearch): Promise<Python[]> {
   const pythons: Python[] = [];
-  const rejected: string[] = [];
   const seen = new Set<string>();
   for (const path of await listCandidates(search)) {
     const target = await realpath(path).catch(() => path);
     if (seen.has(target)) continue;
     seen.add(target);
     const python = await search.examine(path);
-    if (typeof python === "string") rejected.push(`${path}: ${python}`);
-    else pythons.push(python);
+    if (typeof python !== "string") pythons.push(python); // otherwise a shim of another tool, or not for our user
   }
-  return { pythons, rejected };
+  return pythons;
 }
 
 /** Programs called `python3.N`: on the PATH, in the usual folders, and where uv has installed them, newest patch first. */

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Manifest } from "../../domain/manifest/manifest.ts";
 import type { Interpreter } from "../sandbox/request.ts";
 import { normalizeName } from "./requirements.ts";
 
@@ -14,6 +15,13 @@ export type EnvironmentKey = string;
 export interface Python extends Interpreter {
   /** Operating system, processor and C library, such as `linux-x86_64-glibc2.36`: what decides which wheels fit. */
   readonly platform: string;
+}
+
+/** What an environment is made with, besides its lock. */
+export interface Recipe {
+  readonly python: Python;
+  /** `source`: a package without a wheel that fits may be built, which runs its code. */
+  readonly build: Manifest["build"];
 }
 
 export interface Pin {
@@ -60,8 +68,9 @@ export function writeLock(pins: readonly Pin[]): string {
  * The key of an environment. Of the interpreter's version only what decides about compatible wheels and bytecode
  * counts (3.11, not 3.11.2): a security update of Python must not take every published workflow away.
  */
-export function keyOf(python: Python, lock: string): EnvironmentKey {
+export function keyOf(python: Python, lock: string, build: Recipe["build"] = "wheels"): EnvironmentKey {
   const parts = [LAYOUT, minorVersionOf(python), python.platform, writeLock(parseLock(lock))];
+  if (build === "source") parts.push("built from source where there is no wheel");
   return createHash("sha256").update(parts.join("\n")).digest("hex");
 }
 

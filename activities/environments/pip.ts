@@ -3,6 +3,7 @@ import { createReadStream } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { EnvironmentError } from "./build-steps.ts";
 import { type Binding, confineWithNetwork, type Program } from "./confinement.ts";
 import { type BuildPlace, type Installer, PATH, runInEnvironment } from "./installer.ts";
 import type { Pin } from "./lock.ts";
@@ -23,6 +24,9 @@ resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
 del sys.argv[0]
 runpy.run_path(sys.argv[0], run_name="__main__")
 `;
+
+const NEEDS_UV =
+  "build: source needs uv, which this installation has not. Let its operator install uv, or remove build: source and name packages that have wheels.";
 
 /** A pip that any Python can run: the folder of the package, or the same folder inside its wheel. */
 export interface Pip {
@@ -49,6 +53,7 @@ export function createPip(pip: Pip, settings: Variables): Installer {
     name: `pip ${pip.version}`,
 
     async resolve(steps, place) {
+      if (place.build === "source") throw new EnvironmentError("refused", NEEDS_UV, steps.log());
       const wheelsDir = join(place.ownDir, "wheels");
       const program = online(place, ["--dest", wheelsDir, "-r", place.listPath]);
       const { code, output } = await steps.run(program, { dir: place.ownDir });
@@ -57,7 +62,8 @@ export function createPip(pip: Pip, settings: Variables): Installer {
       return { ok: true, pins: await Promise.all(names.map((name) => pinWheel(wheelsDir, name))) };
     },
 
-    fetch(steps, place) {
+    async fetch(steps, place) {
+      if (place.build === "source") throw new EnvironmentError("refused", NEEDS_UV, steps.log());
       const wheelsDir = join(place.ownDir, "wheels");
       const program = online(place, ["--no-deps", "--require-hashes", "--dest", wheelsDir, "-r", place.listPath]);
       return steps.run(program, { dir: place.ownDir });

@@ -20,7 +20,8 @@ export function parseVersionDemand(text: string): readonly Clause[] | undefined 
     const isPrefix = star !== undefined;
     if (isPrefix && ((operator !== "==" && operator !== "!=") || stageName !== undefined)) return undefined;
     if (operator === "~=" && numbers.length < 2) return undefined;
-    const stage = stageName === undefined ? 0 : ["rc", "b", "a"].indexOf(stageName) * -1_000 - 1_000 + Number(stageNumber);
+    const stage =
+      stageName === undefined ? 0 : ["rc", "b", "a"].indexOf(stageName) * -1_000 - 1_000 + Number(stageNumber);
     clauses.push({ operator, numbers, stage, isPrefix });
   }
   return clauses.length === 0 ? undefined : clauses;

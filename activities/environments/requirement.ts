@@ -110,7 +110,8 @@ export function parseRequirement(written: string): ParsedRequirement | undefined
     return { column: start + found.index + leading + 1, message: message(found[0]) };
   }
   const name = take(NAME, text, 0);
-  if (name === 0) return { column: start + 1, message: "A requirement begins with the name of a package." };
+  if (name === 0)
+    return { column: start + 1, message: "A requirement begins with the name of a package, such as requests==2.32.3." };
   const end = findMistake(text, name);
   if (end !== undefined) {
     const found = end === text.length ? "The end of the line" : JSON.stringify(text.slice(end, end + 20));

@@ -1,6 +1,6 @@
 import type { FileProblem } from "../../domain/errors.ts";
-import type { Python } from "./lock.ts";
-import { normalizeName, type Requirement, type Requirements, toRequirementsText } from "./requirements.ts";
+import type { Recipe } from "./lock.ts";
+import { findByRow, normalizeName, type Requirement, type Requirements, toRequirementsText } from "./requirements.ts";
 
 const MESSAGE_CHARACTERS_MAX = 1_000;
 const NOT_SAID_TO_PEOPLE =
@@ -18,13 +18,21 @@ const HASH_DIFFERS = /hash mismatch|DO NOT MATCH THE HASHES|does not match the h
  * What a resolver said, as a problem at the requirement it spoke of: the first one it names, or the first line when
  * it names none.
  */
-export function toProblem(output: string, requirements: Requirements, python: Python): FileProblem {
-  const { line, column } = findRequirement(output, requirements) ?? (requirements.list[0] as Requirement);
-  return { file: requirements.file, line, column, message: toSentence(output, python) };
+export function toProblem(output: string, requirements: Requirements, recipe: Recipe): FileProblem {
+  return { ...findPlace(output, requirements), message: toSentence(output, recipe) };
+}
+
+/** Where the requirement stands that some words are about; the first one when they name none. */
+export function findPlace(
+  words: string,
+  requirements: Requirements,
+): { readonly file: string; readonly line: number; readonly column: number } {
+  const { line, column } = findRequirement(words, requirements) ?? (requirements.list[0] as Requirement);
+  return { file: requirements.file, line, column };
 }
 
 /** What an installer said, for people: its own words without decoration, and ours where they leave one guessing. */
-export function toSentence(output: string, python: Python): string {
+export function toSentence(output: string, recipe: Recipe): string {
   const words = (output.split(TRACEBACK)[0] ?? "")
     .split("\n")
     .map((line) => line.replace(DECORATION, "").replace(DECORATION, "").trim())
@@ -34,7 +42,7 @@ export function toSentence(output: string, python: Python): string {
     .replaceAll(/-r \S*requirements\.txt \((line \d+)\)/g, "$1")
     .slice(0, MESSAGE_CHARACTERS_MAX);
   const lastLine = output.trimEnd().split("\n").at(-1) ?? "";
-  return [findFault(output), words || lastLine || "The packages could not be installed.", findReason(output, python)]
+  return [findFault(output), words || lastLine || "The packages could not be installed.", findReason(output, recipe)]
     .filter((part) => part !== "")
     .join(" ");
 }
@@ -47,21 +55,23 @@ function findFault(output: string): string {
 }
 
 /** What the installer's words leave out: that there may be such a package, but not as a wheel. */
-function findReason(output: string, python: Python): string {
-  if (UNREACHABLE.test(output)) return "";
+function findReason(output: string, { python, build }: Recipe): string {
+  if (UNREACHABLE.test(output) || build === "source") return "";
   const rule = "Only wheels are installed, because building from source would run code of the package";
-  if (STOPPED_BUILD.test(output)) return `${rule}; a package asks for one that is no wheel.`;
-  return NO_WHEEL.test(output) ? `${rule}; there is none for Python ${python.version} on ${python.platform}.` : "";
+  const advice = "To allow that, in a sandbox, say build: source in config.yaml.";
+  if (STOPPED_BUILD.test(output)) return `${rule}; a package asks for one that is no wheel. ${advice}`;
+  if (!NO_WHEEL.test(output)) return "";
+  return `${rule}; there is none for Python ${python.version} on ${python.platform}. ${advice}`;
 }
 
 function findRequirement(output: string, requirements: Requirements): Requirement | undefined {
   const [, first, second] = /\(from line (\d+) of|requirements\.txt \(line (\d+)\)/.exec(output) ?? [];
   const byLine = first ?? second;
-  if (byLine !== undefined) return requirements.list.find(({ line }) => line === Number(byLine));
+  if (byLine !== undefined) return findByRow(requirements, Number(byLine));
   const position = /at position (\d+)/.exec(output)?.[1];
   if (position !== undefined) {
     const before = Buffer.from(toRequirementsText(requirements)).subarray(0, Number(position)).toString();
-    return requirements.list.find(({ line }) => line === before.split("\n").length);
+    return findByRow(requirements, before.split("\n").length);
   }
   const byMarker = requirements.list.find(
     ({ text }) => text.includes(";") && output.includes(text.slice(text.indexOf(";") + 1).trim()),

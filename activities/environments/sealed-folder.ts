@@ -103,6 +103,8 @@ export interface PruneOptions {
   readonly unusedForMs: number;
   /** Names of folders that must stay. */
   readonly inUse: ReadonlySet<string>;
+  /** Whether somebody has a folder before them right now, by its path; asked at the last moment. */
+  readonly isBusy?: (path: string) => boolean;
 }
 
 /**
@@ -133,11 +135,25 @@ export async function pruneFolders(
     if (!isDue || unusedForMs < RECENTLY_USED_MS || options.inUse.has(folder.name)) continue;
     const aside = join(asideDir, `removed.${folder.name}`);
     await removeFolder(aside);
-    await chmod(folder.path, 0o755); // a folder without write permission cannot be moved to another parent
-    await rename(folder.path, aside);
+    if (options.isBusy?.(folder.path) === true || !(await takeAway(folder.path, aside, folder.usedAtMs))) continue;
     await removeFolder(aside);
     bytes -= folder.bytes;
     removed.push(folder.name);
   }
   return removed;
+}
+
+/**
+ * Moves a folder aside, unless it has been used since it was looked at: measuring all of them takes seconds. Whoever uses
+ * a folder touches it first and so either is seen here, before or after the move, or finds no folder and makes a new one.
+ */
+async function takeAway(path: string, aside: string, usedAtMs: number): Promise<boolean> {
+  const isUnused = async (at: string): Promise<boolean> =>
+    (await lstat(at).catch(() => undefined))?.mtimeMs === usedAtMs;
+  if (!(await isUnused(path))) return false;
+  await chmod(path, 0o755); // a folder without write permission cannot be moved to another parent
+  await rename(path, aside);
+  if (await isUnused(aside)) return true;
+  await publishFolder(aside, path);
+  return false;
 }

@@ -56,27 +56,63 @@ interface Token extends Place {
   readonly written: string;
 }
 
-/** Walks through a document that is known to be valid. Keys inside of values (`{ a = 1 }`) belong to the value. */
+type Remember = (path: readonly string[], place: Place, texts: readonly Place[]) => void;
+
+/** Walks through a document that is known to be valid. */
 function locateKeys(text: string): Map<string, KeyPlace> {
   const places = new Map<string, KeyPlace>();
-  const remember = (path: readonly string[], { line, column }: Place, texts: readonly Place[]): void => {
+  const remember: Remember = (path, { line, column }, texts) => {
     if (!places.has(toId(path))) places.set(toId(path), { line, column, texts });
   };
   let table: string[] = [];
   for (const statement of splitStatements(text)) {
     const [first] = statement;
     if (first === undefined) continue;
-    const equals = statement.findIndex(({ written }) => written === "=");
     if (first.written === "[") {
       table = statement.filter(isName).map(toName);
       remember(table, first, []);
-    } else if (equals > 0) {
-      const key = statement.slice(0, equals).filter(isName).map(toName);
-      const texts = statement.slice(equals).filter(({ kind }) => kind === "text");
-      remember([...table, ...key], first, texts);
-    }
+    } else locateEntry(statement, 0, table, remember);
   }
   return places;
+}
+
+/** Remembers the key at a token, with the texts of its value, and the keys of tables within it. Answers where it ends. */
+function locateEntry(tokens: readonly Token[], start: number, table: readonly string[], remember: Remember): number {
+  let equals = start;
+  while (equals < tokens.length && tokens[equals]?.written !== "=") equals += 1;
+  const key = tokens[start];
+  if (key === undefined) return tokens.length;
+  const path = [...table, ...tokens.slice(start, equals).filter(isName).map(toName)];
+  const texts: Place[] = [];
+  const end = locateValue(tokens, equals + 1, path, { remember, texts });
+  remember(path, key, texts);
+  return end;
+}
+
+function locateValue(
+  tokens: readonly Token[],
+  start: number,
+  path: readonly string[],
+  found: { readonly remember: Remember; readonly texts: Place[] },
+): number {
+  const first = tokens[start];
+  if (first?.kind === "text") found.texts.push(first);
+  if (first?.written !== "{" && first?.written !== "[") return findEnd(tokens, start);
+  const close = first.written === "{" ? "}" : "]";
+  let at = start + 1;
+  while (at < tokens.length && tokens[at]?.written !== close) {
+    if (tokens[at]?.written === ",") at += 1;
+    else if (close === "}") at = locateEntry(tokens, at, path, found.remember);
+    else at = locateValue(tokens, at, path, { ...found, remember: () => undefined }); // a table in a list has no path
+  }
+  return at + 1;
+}
+
+/** The end of a value that is no list and no table: numbers and dates are several tokens. */
+function findEnd(tokens: readonly Token[], start: number): number {
+  let at = start;
+  while (at < tokens.length && !(tokens[at]?.kind === "sign" && /[,\]}]/.test(tokens[at]?.written ?? ""))) at += 1;
+  return at;
 }
 
 /** Tokens without blanks and comments, as one list for each table header and each key with its value. */
@@ -115,7 +151,7 @@ function isName({ kind }: Token): boolean {
 }
 
 function toName({ kind, written }: Token): string {
-  return kind === "bare" ? written : String(parse(`name = ${written}`).name);
+  return kind === "bare" ? written : (parse(`name = ${written}`).name as string);
 }
 
 function toId(path: readonly string[]): string {

@@ -6,13 +6,12 @@ import { type BuildLimits, createBuildSteps, diskFull, isDiskFull } from "./buil
 import type { User } from "./confinement.ts";
 import { findInstaller } from "./find-installer.ts";
 import { type Installer, makePlace } from "./installer.ts";
-import type { Python } from "./lock.ts";
+import type { Recipe } from "./lock.ts";
 import type { Variables } from "./package-settings.ts";
 import { type PruneOptions, pruneFolders, touchFolder } from "./sealed-folder.ts";
 
 export interface WorkshopSettings {
   readonly dir: string;
-  readonly python: Python;
   readonly uv: { readonly path: string } | undefined;
   readonly bwrapPath: string;
   readonly isolation: "bubblewrap" | "none";
@@ -23,12 +22,12 @@ export interface WorkshopSettings {
 
 /** Where environments are made, beside where they are kept: on the same file system, so that one is moved in one act. */
 export function createWorkshop(settings: WorkshopSettings) {
-  const { dir, python, limits } = settings;
+  const { dir, limits } = settings;
   const { isolation, bwrapPath, runAs } = settings;
   const confinement = { isolation, bwrapPath, runAs };
   const buildingDir = join(dir, ".building");
   let prepared: Promise<void> | undefined;
-  let installer: Installer | undefined;
+  const installers = new Map<string, Installer>();
 
   function prepare(): Promise<void> {
     prepared ??= prepareFolders([dir, buildingDir])
@@ -70,15 +69,17 @@ export function createWorkshop(settings: WorkshopSettings) {
       });
     },
 
-    /** Clock, log, folders and tool of one build. The tool is looked for once; a machine without one is asked again. */
-    async openSession(work: WorkFolder, list: string, report: ((line: string) => void) | undefined): Promise<Session> {
+    /** Clock, log, folders and tool of one build. A tool is looked for once for each Python; a machine without one is asked again. */
+    async openSession(
+      work: WorkFolder,
+      list: string,
+      { python, build, report }: Recipe & { readonly report: ((line: string) => void) | undefined },
+    ): Promise<Session> {
       const steps = createBuildSteps({ confinement, limits, workDir: work.path, report });
-      const place = await makePlace(confinement, python, work.path, list);
-      installer ??= await findInstaller(
-        { confinement, python, uv: settings.uv, settings: settings.env },
-        steps,
-        place.ownDir,
-      );
+      const place = await makePlace(confinement, { python, build }, work.path, list);
+      const sources = { confinement, python, uv: settings.uv, settings: settings.env };
+      const installer = installers.get(python.path) ?? (await findInstaller(sources, steps, place.ownDir));
+      installers.set(python.path, installer);
       steps.say(`Python ${python.version} on ${python.platform}, ${installer.name}.`);
       return { steps, place, installer };
     },

@@ -91,12 +91,12 @@ function toSettings(folders: CgroupFolders, limits: CgroupLimits): Setting[] {
   ];
 }
 
-/** Removes what a service that was killed left in `folders`: names are `treadle-<service pid>-<number>`, with a letter before the number for lanes and unprotected ones. */
+/** Removes what a service that was killed left in `folders`: names are `treadle-<service pid>-<number>`, with a letter before the number for lanes, builds and unprotected ones. */
 export function sweepCgroups(folders: CgroupFolders): void {
   for (const parent of new Set([folders.memory, folders.pids, folders.cpu])) {
     if (parent === undefined) continue;
     for (const entry of readdirSync(parent)) {
-      const pid = /^treadle-(\d+)-[ul]?\d+$/.exec(entry)?.[1];
+      const pid = /^treadle-(\d+)-[bul]?\d+$/.exec(entry)?.[1];
       if (pid !== undefined && !processExists(Number(pid))) removeEmpty(join(parent, entry));
     }
   }

@@ -7,7 +7,7 @@ import type { Readable, Writable } from "node:stream";
 import { INSIDE } from "./bubblewrap.ts";
 import { type Cgroup, createCgroup } from "./cgroup.ts";
 import type { CgroupFolders } from "./cgroup-folders.ts";
-import type { SandboxSettings } from "./request.ts";
+import type { Runtime, SandboxSettings } from "./request.ts";
 import { FILTER_FILES, RUNNER_PROGRAM } from "./runner-folder.ts";
 
 export const CONTROL_FD = 3;
@@ -55,8 +55,8 @@ export interface Parked {
 
 export interface Parking {
   take(): Promise<Parked>;
-  /** One that nobody kept ready, in a network of its own: `enter` is what takes it there. */
-  start(enter: readonly string[]): Promise<Parked>;
+  /** One that nobody kept ready: for another interpreter, or in a network of its own, where `enter` takes it. */
+  start(runtime: Runtime, enter?: readonly string[]): Promise<Parked>;
   /** Ends the spares. Nothing can be taken any more. */
   close(): Promise<void>;
 }
@@ -93,7 +93,12 @@ export function createParking(settings: SandboxSettings, cgroups: CgroupFolders 
       keepAlive(parked.child, true);
       return parked;
     },
-    start: (enter) => startParked(settings, cgroups, { enter }),
+    async start(runtime, enter) {
+      const network = enter === undefined ? ((await staged) ? "empty" : "later") : { enter };
+      const parked = await startParked({ ...settings, ...runtime }, cgroups, network);
+      keepAlive(parked.child, true);
+      return parked;
+    },
     async close() {
       closed = true;
       clearTimeout(refill);

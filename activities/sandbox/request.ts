@@ -41,6 +41,13 @@ export interface Interpreter {
   readonly bindPaths: readonly string[];
 }
 
+/** An interpreter, and the runner as it was compiled for it. */
+export interface Runtime {
+  readonly interpreter: Interpreter;
+  /** Made by `prepareRunnerFolder`; readable by the user that sandboxes run as. */
+  readonly runnerDir: string;
+}
+
 /** How many lanes a host keeps, and for how long. Without these settings every execution starts cold. */
 export interface LaneSettings {
   /** Existing, on the file system of the spool, passable for the sandbox's user; each lane has a folder in it. */
@@ -54,12 +61,10 @@ export interface LaneSettings {
   readonly lookEveryMs?: number;
 }
 
-export interface SandboxSettings {
+/** The runtime is that of requests that name no other. */
+export interface SandboxSettings extends Runtime {
   readonly isolation: "bubblewrap" | "none";
   readonly bwrapPath: string;
-  readonly interpreter: Interpreter;
-  /** Made by `prepareRunnerDir`; readable by the user that sandboxes run as. */
-  readonly runnerDir: string;
   /** The kernel user of every sandbox; required when the service is root, impossible otherwise. */
   readonly runAs?: { readonly uid: number; readonly gid: number } | undefined;
   readonly limits: SandboxLimits;
@@ -81,6 +86,8 @@ export interface SandboxRequest {
   readonly commitDir: string;
   /** Folder like a virtual environment, with `lib/pythonX.Y/site-packages`. */
   readonly environmentDir: string | null;
+  /** What the code runs with, when it is not the sandbox's own; the environment was made for it. */
+  readonly runtime?: Runtime | undefined;
   /** Path inside the commit, with forward slashes. */
   readonly entrypoint: string;
   /** Existing, empty, of this execution only: `outputs/`, `inputs/` and `log.ndjson` are made in it. */
@@ -108,7 +115,7 @@ export interface CollectedOutput {
 /** What decides which lane may serve an execution: its code and its limits, none of its inputs. */
 export type LaneRequest = Pick<
   SandboxRequest,
-  "commitDir" | "environmentDir" | "entrypoint" | "kinds" | "limits" | "network"
+  "commitDir" | "environmentDir" | "runtime" | "entrypoint" | "kinds" | "limits" | "network"
 >;
 
 export type Warmth = { readonly warm: true } | { readonly warm: false; readonly reason: string };
@@ -158,6 +165,8 @@ export interface Sandbox {
   warm(request: LaneRequest): Promise<Warmth>;
   /** Why no lane takes work, when that is so for all of them. */
   laneProblem(): string | undefined;
+  /** The folders of commits and environments that executions under way and lanes have before them: they must stay. */
+  usedFolders(): ReadonlySet<string>;
   /** Tries what user code must not be able to do. Answers what was possible; empty means isolated. */
   selfTest(): Promise<string[]>;
   /** Ends what is kept ready for the next execution; those under way go on. */

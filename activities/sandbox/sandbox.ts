@@ -12,6 +12,7 @@ import { addOutputs, CANCELLED, decideOutcome } from "./outcome.ts";
 import { collectOutputs } from "./outputs.ts";
 import { createParking } from "./parking.ts";
 import {
+  type LaneRequest,
   type Sandbox,
   type SandboxLimits,
   type SandboxRequest,
@@ -39,35 +40,46 @@ export function createSandbox(settings: SandboxSettings): Sandbox {
   if (cgroups !== undefined) sweepCgroups(cgroups);
   const parking = createParking(settings, cgroups);
   const lanes = openLanes(settings, cgroups, user);
-  const launchWithNetwork = async (request: SandboxRequest, inputs: PlacedInputs) => {
+  const launchWithNetwork = async (request: SandboxRequest, inputs: PlacedInputs, signal?: AbortSignal) => {
     if (settings.network === undefined) throw new Error("This host cannot give executions a network.");
-    const slot = await settings.network.take();
+    const slot = await settings.network.take(signal);
     try {
-      return launchInBubblewrap(await parking.start(slot.enter), settings, request, inputs, slot);
+      const used = runtimeOf(settings, request);
+      return launchInBubblewrap(await parking.start(used, slot.enter), used, request, inputs, slot);
     } catch (error) {
       slot.release();
       throw error;
     }
   };
-  const launch = async (request: SandboxRequest, inputs: PlacedInputs) => {
+  const launch: Launcher["launch"] = async (request, inputs, signal) => {
     const lane = await lanes?.claim(request);
-    return lane === undefined ? launchCold(request, inputs) : lane.launch(request, inputs);
+    return lane === undefined ? launchCold(request, inputs, signal) : lane.launch(request, inputs);
   };
-  const launchCold = async (request: SandboxRequest, inputs: PlacedInputs) => {
+  const launchCold: Launcher["launchCold"] = async (request, inputs, signal) => {
     makeFolder(join(request.spoolDir, "outputs"), user);
-    if (settings.isolation === "bubblewrap" && request.network === true) return launchWithNetwork(request, inputs);
-    if (settings.isolation === "bubblewrap") return launchInBubblewrap(await parking.take(), settings, request, inputs);
+    if (settings.isolation === "bubblewrap" && request.network === true)
+      return launchWithNetwork(request, inputs, signal);
+    const used = runtimeOf(settings, request);
+    if (settings.isolation === "bubblewrap") {
+      const parked = await (request.runtime === undefined ? parking.take() : parking.start(used));
+      return launchInBubblewrap(parked, used, request, inputs);
+    }
     makeFolder(join(request.spoolDir, "work"), user);
     const cgroup = cgroups && createCgroup(cgroups, `treadle-${process.pid}-u${++unprotectedBefore}`);
-    return launchUnprotected(settings, request, inputs, { user, cgroup });
+    return launchUnprotected(used, request, inputs, { user, cgroup });
   };
+  const running = new Set<SandboxRequest>();
+  const isIsolated = settings.isolation === "bubblewrap";
   const run = (request: SandboxRequest, watch: SandboxWatch = {}) => {
     checkRequest(request, settings.limits);
-    return runExecution({ user, isIsolated: settings.isolation === "bubblewrap", launch, launchCold }, request, watch);
+    running.add(request);
+    const result = runExecution({ user, isIsolated, launch, launchCold }, request, watch);
+    return result.finally(() => running.delete(request));
   };
   return {
     run,
     warm: async (request) => (await lanes?.warm(request)) ?? { warm: false, reason: "Lanes are switched off." },
+    usedFolders: () => new Set([...running, ...(lanes?.listRequests() ?? [])].flatMap(foldersOf)),
     laneProblem: () => lanes?.problem(),
     selfTest: () => testIsolation(settings, run),
     close: async () => void (await Promise.all([parking.close(), lanes?.close()])),
@@ -86,6 +98,10 @@ function openLanes(settings: SandboxSettings, cgroups: CgroupFolders | undefined
   });
 }
 
+function foldersOf({ commitDir, environmentDir }: LaneRequest): string[] {
+  return environmentDir === null ? [commitDir] : [commitDir, environmentDir];
+}
+
 const unwatched = { onChange: () => undefined, onFailure: () => undefined, onServed: () => undefined };
 
 /** Whether an execution in a lane is as confined as one on the cold path. Answers what was possible. */
@@ -102,6 +118,11 @@ async function testLane(deps: Omit<LanesDeps, "selfTest">): Promise<string[]> {
   });
 }
 
+/** The settings with the interpreter of one request, and the runner compiled for it. */
+function runtimeOf(settings: SandboxSettings, { runtime }: Pick<SandboxRequest, "runtime">): SandboxSettings {
+  return runtime === undefined ? settings : { ...settings, ...runtime };
+}
+
 function chooseUser({ runAs }: SandboxSettings): User {
   const user = runAs ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   if (user.uid === 0) {
@@ -116,8 +137,9 @@ function chooseUser({ runAs }: SandboxSettings): User {
 interface Launcher {
   readonly user: User;
   readonly isIsolated: boolean;
-  launch(request: SandboxRequest, inputs: PlacedInputs): Promise<Launched>;
-  launchCold(request: SandboxRequest, inputs: PlacedInputs): Promise<Launched>;
+  /** Rejects when `signal` aborts while it waits for something that others have. */
+  launch(request: SandboxRequest, inputs: PlacedInputs, signal?: AbortSignal): Promise<Launched>;
+  launchCold(request: SandboxRequest, inputs: PlacedInputs, signal?: AbortSignal): Promise<Launched>;
 }
 
 async function runExecution(
@@ -132,14 +154,13 @@ async function runExecution(
   const log = createLogRecorder(join(spoolDir, "log.ndjson"), limits.logBytesMax, watch.onLine);
   let launched: Launched | undefined;
   try {
-    if (watch.signal?.aborted === true) {
-      return {
-        outcome: { status: "cancelled", message: CANCELLED, secondsUsed: 0 },
-        path: "cold",
-        outputs: [],
-        ...(await log.close()),
-      };
-    }
+    const endUnstarted = async (): Promise<SandboxResult> => ({
+      outcome: { status: "cancelled", message: CANCELLED, secondsUsed: 0 },
+      path: "cold",
+      outputs: [],
+      ...(await log.close()),
+    });
+    if (watch.signal?.aborted === true) return await endUnstarted();
     const inputs = await placeInputs(request.files, inputsDir, user);
     const follow = (place: Launched) =>
       supervise(place, {
@@ -148,11 +169,16 @@ async function runExecution(
         log,
         watch,
       });
-    let place = (launched = await launch(request, inputs));
+    launched = await launch(request, inputs, watch.signal).catch((error: unknown) => {
+      if (watch.signal?.aborted === true) return undefined;
+      throw error;
+    });
+    if (launched === undefined) return await endUnstarted();
+    let place = launched;
     const { facts, named } = await follow(place).catch(async (error: unknown) => {
       if (!(error instanceof NotStartedError) || place.path === "cold") throw error;
       await place.release(undefined); // Its lane had died while it waited; the cold path is always there.
-      place = launched = await launchCold(request, inputs);
+      place = launched = await launchCold(request, inputs, watch.signal);
       return follow(place);
     });
     launched = undefined;

@@ -16,6 +16,8 @@ export interface ManifestOptions {
   readonly bounds?: ManifestBounds;
   /** False while the installation cannot give executions a network: `limits.network: true` is then refused at its line. */
   readonly networkAvailable?: boolean;
+  /** The minor versions of Python that the installation has, such as 3.12: another is then refused at its line. */
+  readonly pythonVersions?: readonly string[] | undefined;
 }
 
 export type ManifestResult =
@@ -32,18 +34,22 @@ const SECTIONS = new Set(["inputs", "outputs", "limits", "retry", "concurrency",
  * in the order of the file, at most 200. Believes nothing of the text: it may be hostile.
  */
 export function parseManifest(source: string, options: ManifestOptions = {}): ManifestResult {
-  const { fileName = "config.yaml", bounds = DEFAULT_BOUNDS, networkAvailable = true } = options;
+  const { fileName = "config.yaml", bounds = DEFAULT_BOUNDS, networkAvailable = true, pythonVersions } = options;
   const document = readConfigDocument(source, bounds.configBytesMax);
   const found: PlacedProblem[] = [...document.problems];
   const problems = createProblems(document.places, found);
   const manifest = document.readable
-    ? readConfig(dropNulls(document.value ?? {}), { bounds, networkAvailable }, problems)
+    ? readConfig(dropNulls(document.value ?? {}), { bounds, networkAvailable, pythonVersions }, problems)
     : undefined;
   if (manifest && found.length === 0) return { ok: true, manifest };
   return { ok: false, problems: sortProblems(found).map((problem) => ({ file: fileName, ...problem })) };
 }
 
-type ReadOptions = { bounds: ManifestBounds; networkAvailable: boolean };
+type ReadOptions = {
+  bounds: ManifestBounds;
+  networkAvailable: boolean;
+  pythonVersions: readonly string[] | undefined;
+};
 
 /** The manifest of what is readable; it is the whole one when no problem was reported. */
 function readConfig(data: unknown, options: ReadOptions, problems: Problems): Manifest {
@@ -56,6 +62,7 @@ function readConfig(data: unknown, options: ReadOptions, problems: Problems): Ma
   const entrypoint = config.entrypoint ?? "main.py";
   const entrypointProblem = findEntrypointProblem(entrypoint);
   if (entrypointProblem !== undefined) problems.addAtValue(["entrypoint"], entrypointProblem);
+  checkPython(config.python, options.pythonVersions, problems);
   const schedule = config.triggers?.schedule ? toSchedule(config.triggers.schedule, options.bounds, problems) : null;
   // A payload for an input whose own declaration is wrong is neither right nor wrong.
   for (const name of listDeclared(data)) if (!inputs.some((input) => input.name === name)) unreadable.add(name);
@@ -75,6 +82,15 @@ function readConfig(data: unknown, options: ReadOptions, problems: Problems): Ma
     concurrency: toConcurrency(config.concurrency, options.bounds, problems),
     triggers: { api: config.triggers?.api ?? null, schedule },
   };
+}
+
+function checkPython(wanted: string | undefined, versions: readonly string[] | undefined, problems: Problems): void {
+  if (wanted === undefined || versions === undefined || versions.includes(wanted)) return;
+  const there = [versions.slice(0, -1).join(", "), versions.at(-1)].filter((part) => part !== "").join(" and ");
+  problems.addAtValue(
+    ["python"],
+    `There is no Python ${wanted} on this installation, which has ${there}. Ask for what there is, or let its operator install Python ${wanted}; nothing is downloaded.`,
+  );
 }
 
 function readInputs(declared: NonNullable<Config["inputs"]>, bounds: ManifestBounds, problems: Problems): Input[] {

@@ -11,6 +11,9 @@ import { findPublishedCommit, rememberPublished } from "./folder-record.ts";
 import { type Answer, toTable } from "./io.ts";
 import { type Detail, Refusal } from "./refusal.ts";
 
+/** Of what building the environment said; `workflows build-log` has all of it. */
+const LOG_LINES_SHOWN = 12;
+
 export interface Published {
   readonly workflowId: string;
   readonly commitId: string;
@@ -19,6 +22,7 @@ export interface Published {
   /** False when the folder was the workflow's latest commit already. */
   readonly changed: boolean;
   readonly apiKey?: string;
+  readonly buildLog?: string;
   readonly warnings?: readonly Detail[];
 }
 
@@ -70,6 +74,9 @@ export async function publishFolder(
   options: Options,
 ): Promise<Published> {
   const published = await upload<Published>(context, client, folder, options);
+  for (const line of (published.buildLog ?? "").trimEnd().split("\n").slice(-LOG_LINES_SHOWN)) {
+    if (line !== "") context.say(line);
+  }
   const noted = await rememberPublished(folder, published.workflowId, published.commitId);
   if (!noted) context.say(`${folder} cannot be written: what it was published as is not remembered.`);
   return published;

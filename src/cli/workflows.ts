@@ -9,12 +9,20 @@ interface WorkflowDocument {
   readonly createdAt: string;
 }
 
+interface BuildLogDocument {
+  readonly commitId: string;
+  /** Null when the commit asks for no packages. */
+  readonly environment: string | null;
+  /** Null when it is no longer there, or was built on another machine. */
+  readonly log: string | null;
+}
+
 interface KeyDocument {
   readonly apiKey: string;
   readonly previousKeyExpiresAt: string | null;
 }
 
-/** `workflows list|create|delete` and `key show|rotate`. */
+/** `workflows list|create|delete|build-log` and `key show|rotate`. */
 export function addWorkflowCommands(program: Command, act: Act): void {
   const workflows = addGroup(program, "workflows", "the workflows there are");
 
@@ -60,6 +68,21 @@ export function addWorkflowCommands(program: Command, act: Act): void {
       }),
     );
 
+  addCommand(workflows, "build-log", "show what building a commit's Python environment said")
+    .argument("<workflow>")
+    .option("--commit <id>", "this commit, rather than the latest")
+    .action(
+      act<{ commit?: string }>(async (context, [workflow], { commit }) => {
+        const path = `/api/operator/workflows/${encodeURIComponent(workflow as string)}/build-log`;
+        const document = await (await context.client()).get<BuildLogDocument>(path, { query: { commit } });
+        return { document, lines: toLogLines(document) };
+      }),
+    );
+
+  addKeyCommands(program, act);
+}
+
+function addKeyCommands(program: Command, act: Act): void {
   const key = addGroup(program, "key", "the API key of a workflow");
 
   addCommand(key, "show", "show the key")
@@ -82,6 +105,11 @@ export function addWorkflowCommands(program: Command, act: Act): void {
         );
       }),
     );
+}
+
+function toLogLines({ environment, log }: BuildLogDocument): string[] {
+  if (environment === null) return ["The commit asks for no packages, so nothing was built."];
+  return [log?.trimEnd() ?? "There is no log of this environment on the service's machine any more."];
 }
 
 function toKeyAnswer(document: KeyDocument) {

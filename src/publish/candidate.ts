@@ -1,5 +1,7 @@
-import { minorVersionOf } from "../../activities/environments/lock.ts";
-import { type Requirements, readRequirements } from "../../activities/environments/requirements.ts";
+import type { Interpreters } from "../../activities/environments/interpreters.ts";
+import { minorVersionOf, type Python } from "../../activities/environments/lock.ts";
+import { fitsVersion } from "../../activities/environments/python-versions.ts";
+import { type PythonDemand, type Requirements, readRequirements } from "../../activities/environments/requirements.ts";
 import type { FileProblem } from "../../domain/errors.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { parseManifest } from "../../domain/manifest/parse.ts";
@@ -8,8 +10,8 @@ import type { CommitFile } from "./git-objects.ts";
 
 /** What this installation can do for a workflow; a manifest that asks for more is refused at publish. */
 export interface Abilities {
-  /** Of the interpreter executions run with, such as 3.11.2. */
-  readonly pythonVersion: string;
+  /** The Pythons that executions can run with. */
+  readonly interpreters: Pick<Interpreters, "find" | "list">;
   readonly networkAvailable: boolean;
 }
 
@@ -17,32 +19,43 @@ export type Candidate =
   | {
       readonly ok: true;
       readonly manifest: Manifest;
+      /** What its executions run with. */
+      readonly python: Python;
       readonly requirements: Requirements | null;
       readonly warnings: readonly FileProblem[];
     }
   | { readonly ok: false; readonly problems: readonly FileProblem[] };
 
 /** Judges a folder that wants to be a commit, without running or storing anything. All problems of all its files at once. */
-export function checkCandidate(files: readonly CommitFile[], abilities: Abilities): Candidate {
+export async function checkCandidate(files: readonly CommitFile[], abilities: Abilities): Promise<Candidate> {
   const { problems, warnings } = checkFolder(files);
-  const parsed = parseManifestOf(files, abilities);
-  const reading = readRequirements(files);
+  const parsed = await parseManifestOf(files, abilities);
+  const manifest = parsed?.ok === true ? parsed.manifest : undefined;
+  const reading = readRequirements(files, manifest?.entrypoint);
   if (parsed?.ok === false) problems.push(...parsed.problems);
-  if (parsed?.ok === true)
-    problems.push(...checkEntrypoint(files, parsed.manifest), ...checkPython(parsed.manifest, abilities));
+  if (manifest !== undefined) problems.push(...checkEntrypoint(files, manifest));
   if (!reading.ok) problems.push(...reading.problems);
-  if (problems.length > 0 || parsed?.ok !== true || !reading.ok) return { ok: false, problems };
+  const python = manifest && (await abilities.interpreters.find(manifest.python));
+  if (reading.ok && python !== undefined)
+    problems.push(...(await checkDemands(reading.pythons, python, abilities.interpreters)));
+  if (problems.length > 0 || manifest === undefined || python === undefined || !reading.ok)
+    return { ok: false, problems };
   return {
     ok: true,
-    manifest: parsed.manifest,
+    manifest,
+    python,
     requirements: reading.requirements,
     warnings: [...warnings, ...reading.notes],
   };
 }
 
-function parseManifestOf(files: readonly CommitFile[], { networkAvailable }: Abilities) {
+/** The machine's Pythons are only looked for when the manifest could ask for one. */
+async function parseManifestOf(files: readonly CommitFile[], { interpreters, networkAvailable }: Abilities) {
   const file = files.find(({ path }) => path === MANIFEST_FILE);
-  return file && parseManifest(file.content.toString("utf8"), { networkAvailable });
+  if (file === undefined) return undefined;
+  const text = file.content.toString("utf8");
+  const pythons = /python/i.test(text) ? await interpreters.list() : undefined;
+  return parseManifest(text, { networkAvailable, pythonVersions: pythons?.map(minorVersionOf) });
 }
 
 function checkEntrypoint(files: readonly CommitFile[], { entrypoint }: Manifest): FileProblem[] {
@@ -52,8 +65,24 @@ function checkEntrypoint(files: readonly CommitFile[], { entrypoint }: Manifest)
   ];
 }
 
-function checkPython({ python }: Manifest, { pythonVersion }: Abilities): FileProblem[] {
-  const available = minorVersionOf({ version: pythonVersion });
-  if (python === null || python === available) return [];
-  return [problemOf(MANIFEST_FILE, `The workflow asks for Python ${python}; this installation has ${available}.`)];
+/** Every `requires-python` has to let the workflow's Python in, whichever file it is in. */
+async function checkDemands(
+  demands: readonly PythonDemand[],
+  { version }: Python,
+  interpreters: Abilities["interpreters"],
+): Promise<FileProblem[]> {
+  const unmet = demands.filter(({ text }) => !fitsVersion(text, version));
+  if (unmet.length === 0) return [];
+  const others = await interpreters.list();
+  const fitting = others.find((python) => demands.every(({ text }) => fitsVersion(text, python.version)));
+  const advice =
+    fitting === undefined
+      ? `This installation has ${others.map(minorVersionOf).join(", ")}: correct this requires-python, or let its operator install another Python.`
+      : `Write python: "${minorVersionOf(fitting)}" into ${MANIFEST_FILE}, or correct this requires-python.`;
+  return unmet.map(({ file, line, column, text }) => ({
+    file,
+    line,
+    column,
+    message: `The code wants Python ${text}, and the workflow runs with ${version}. ${advice}`,
+  }));
 }

@@ -36,7 +36,7 @@ export function createPreview(deps: Abilities & { readonly db: Db; readonly now?
   const readCommitFiles = createCommitReader(db);
 
   return async function preview({ workflowId, files }) {
-    const candidate = checkCandidate(files, deps);
+    const candidate = await checkCandidate(files, deps);
     if (!candidate.ok) return { kind: "invalid", problems: candidate.problems };
     const workflow = workflowId === null ? undefined : await findWorkflow(db, workflowId);
     if (workflow === undefined && workflowId !== null) return { kind: "unknown_workflow" };

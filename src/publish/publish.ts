@@ -1,9 +1,7 @@
 import { EnvironmentError } from "../../activities/environments/build-steps.ts";
-import {
-  REQUIREMENTS_FILE,
-  type Requirements,
-  toRequirementsText,
-} from "../../activities/environments/requirements.ts";
+import type { Recipe } from "../../activities/environments/lock.ts";
+import { type Requirements, toRequirementsText } from "../../activities/environments/requirements.ts";
+import { findPlace } from "../../activities/environments/resolver-words.ts";
 import { findCommit, type NewCommit, publishCommit } from "../../db/commits.ts";
 import type { Db } from "../../db/connect.ts";
 import { createWorkflow, findWorkflow, type Workflow } from "../../db/workflows.ts";
@@ -14,14 +12,15 @@ import { createWorkflowId } from "../ids.ts";
 import { createApiKey, hashApiKey } from "../keys/api-key.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
 import type { Log } from "../log.ts";
-import { type Abilities, checkCandidate } from "./candidate.ts";
-import { problemOf } from "./folder.ts";
+import { type Abilities, type Candidate, checkCandidate } from "./candidate.ts";
 import { type CommitFile, createCommit, createTree } from "./git-objects.ts";
 
 export const MESSAGE_CHARACTERS_MAX = 1_000;
 const NAME_CHARACTERS_MAX = 200;
 /** How often a publish without an expected head starts again because another one was quicker. */
 const RACES_MAX = 5;
+/** The log's own limit, twice: of resolving, and of building. */
+const LOG_CHARACTERS_MAX = 2_000_000;
 
 export interface PublishRequest {
   /** Null: a new workflow of the account. */
@@ -47,10 +46,15 @@ export type Publication =
       /** Of a new workflow. */
       readonly apiKey: string | null;
       readonly warnings: readonly FileProblem[];
+      /** What making the environment said; empty where there was nothing to make. */
+      readonly buildLog: string;
     }
   | { readonly kind: "invalid"; readonly problems: readonly FileProblem[]; readonly buildLog: string }
   | { readonly kind: "head_moved"; readonly head: CommitId | null }
   | { readonly kind: "unknown_workflow" };
+
+/** What an environment is made with, and who is told how far it is. */
+type BuildOptions = Recipe & { readonly report: (line: string) => void };
 
 export interface PublisherDeps extends Abilities {
   readonly db: Db;
@@ -58,8 +62,9 @@ export interface PublisherDeps extends Abilities {
   readonly environments: {
     lock(
       requirements: Requirements,
+      options: BuildOptions,
     ): Promise<{ ok: true; lock: string; key: string } | { ok: false; problems: readonly FileProblem[]; log: string }>;
-    ensure(key: string, lock: string): Promise<unknown>;
+    ensure(key: string, lock: string, options: BuildOptions): Promise<unknown>;
   };
   /** Makes the workflow's schedule that of its new head, in the same transaction. */
   readonly syncSchedule?: (tx: Db, published: { workflowId: WorkflowId; manifest: Manifest }) => Promise<void>;
@@ -79,9 +84,9 @@ export function createPublisher(deps: PublisherDeps): Publish {
   const { db, log } = deps;
 
   return async function publish(request) {
-    const candidate = checkCandidate(request.files, deps);
+    const candidate = await checkCandidate(request.files, deps);
     if (!candidate.ok) return { kind: "invalid", problems: candidate.problems, buildLog: "" };
-    const { manifest, requirements, warnings } = candidate;
+    const { manifest, warnings } = candidate;
 
     const workflow = request.workflowId === null ? undefined : await findWorkflow(db, request.workflowId);
     if (workflow === undefined && request.workflowId !== null) return { kind: "unknown_workflow" };
@@ -95,12 +100,13 @@ export function createPublisher(deps: PublisherDeps): Publish {
         changed: false,
         apiKey: null,
         warnings,
+        buildLog: "",
       };
     }
     const head = workflow?.head ?? null;
     if (request.expectedHead !== undefined && request.expectedHead !== head) return { kind: "head_moved", head };
 
-    const built = await buildEnvironment(deps, requirements);
+    const built = await buildEnvironment(deps, candidate);
     if (!built.ok) return { kind: "invalid", problems: built.problems, buildLog: built.log };
 
     const outcome = await store(deps, request, workflow, { treeId, objects, manifest, environment: built.environment });
@@ -110,7 +116,7 @@ export function createPublisher(deps: PublisherDeps): Publish {
         "A commit was published.",
       );
       deps.onPublished?.(outcome.workflowId, outcome.commitId);
-      return { ...outcome, changed: true, warnings };
+      return { ...outcome, changed: true, warnings, buildLog: built.log };
     }
     return outcome;
   };
@@ -121,24 +127,34 @@ async function hasTree(db: Db, workflow: Workflow, treeId: string): Promise<bool
 }
 
 type Built =
-  | { readonly ok: true; readonly environment: NewCommit["environment"] }
+  | { readonly ok: true; readonly environment: NewCommit["environment"]; readonly log: string }
   | { readonly ok: false; readonly problems: readonly FileProblem[]; readonly log: string };
 
-async function buildEnvironment(deps: PublisherDeps, requirements: Requirements | null): Promise<Built> {
-  if (requirements === null) return { ok: true, environment: null };
+async function buildEnvironment(
+  { environments }: PublisherDeps,
+  { manifest, python, requirements }: Extract<Candidate, { ok: true }>,
+): Promise<Built> {
+  if (requirements === null) return { ok: true, environment: null, log: "" };
+  let log = "";
+  const report = (line: string): void => {
+    if (log.length < LOG_CHARACTERS_MAX) log += `${line}\n`;
+  };
+  const options = { python, build: manifest.build, report };
   try {
-    const locked = await deps.environments.lock(requirements);
+    const locked = await environments.lock(requirements, options);
     if (!locked.ok) return locked;
     const { key, lock } = locked;
-    await deps.environments.ensure(key, lock);
+    await environments.ensure(key, lock, options);
     return {
       ok: true,
-      environment: { key, lock, interpreter: deps.pythonVersion, requirements: toRequirementsText(requirements) },
+      environment: { key, lock, interpreter: python.version, requirements: toRequirementsText(requirements) },
+      log,
     };
   } catch (error) {
     // A full disk is the operator's; everything else an installer says is for whoever wrote the requirements.
     if (!(error instanceof EnvironmentError) || error.kind === "disk_full") throw error;
-    return { ok: false, problems: [problemOf(REQUIREMENTS_FILE, error.message)], log: error.log };
+    const problem = { ...findPlace(error.message, requirements), message: error.message };
+    return { ok: false, problems: [problem], log: log.includes(error.log) ? log : error.log };
   }
 }
 

@@ -28,7 +28,8 @@ print(json.dumps({
     "version": list(sys.version_info[:3]),
     "implementation": sys.implementation.name,
     "prefix": sys.base_prefix,
-    "folders": [sys.base_exec_prefix, sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), os.path.dirname(library)],
+    # One that was moved since it was built, as those of uv are, names a library folder that is not there.
+    "folders": [path for path in (sys.base_exec_prefix, sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), os.path.dirname(library)) if os.path.isdir(path)],
     "platform": sysconfig.get_platform() + "-" + (libc or ("musl" if "musl" in str(of("SOABI")) else "libc")),
 }))
 `;
@@ -62,8 +63,8 @@ export interface PythonOptions {
 export async function findPython(options: PythonOptions): Promise<Python> {
   const { TREADLE_PYTHON: named } = options.env;
   if (named !== undefined && named !== "") {
-    const answer = await examine(named, options);
-    if (typeof answer !== "string") return toPython(answer);
+    const answer = await examinePython(named, options);
+    if (typeof answer !== "string") return answer;
     throw new Error(`TREADLE_PYTHON is ${named}, but ${answer}. Correct it, or unset it to let Treadle find a Python.`);
   }
   const tried: string[] = [];
@@ -93,23 +94,35 @@ async function search(options: PythonOptions, tried: string[]): Promise<Python |
       const target = await realpath(candidate);
       if (seen.has(target)) continue;
       seen.add(target);
-      const answer = await examine(candidate, options);
-      if (typeof answer !== "string") return toPython(answer);
+      const answer = await examinePython(candidate, options);
+      if (typeof answer !== "string") return answer;
       tried.push(`${candidate}: ${answer}`);
     }
   }
   return undefined;
 }
 
+/** What an interpreter is when that user starts it, or why it cannot be used. */
+export async function examinePython(
+  path: string,
+  surroundings: Pick<PythonOptions, "env" | "runAs" | "run">,
+): Promise<Python | string> {
+  const answer = await examine(path, surroundings);
+  return typeof answer === "string" ? answer : toPython(answer);
+}
+
 /** What the interpreter says of itself when that user starts it, or what is wrong with it. */
-async function examine(path: string, options: PythonOptions): Promise<Answer | string> {
+async function examine(path: string, options: Pick<PythonOptions, "env" | "runAs" | "run">): Promise<Answer | string> {
   const answer = await ask(path, options);
   if (typeof answer === "string" || answer.executable === path) return answer;
   // The path that sandboxes will start, without whatever a wrapper script or a virtual environment set up.
   return ask(answer.executable, options);
 }
 
-async function ask(path: string, { env, runAs, run }: PythonOptions): Promise<Answer | string> {
+async function ask(
+  path: string,
+  { env, runAs, run }: Pick<PythonOptions, "env" | "runAs" | "run">,
+): Promise<Answer | string> {
   const surroundings = runAs === undefined ? { PATH: env.PATH, HOME: env.HOME } : { PATH: env.PATH };
   const { code, stdout, tail } = await run(path, ["-I", "-S", "-c", PROBE], {
     env: surroundings,

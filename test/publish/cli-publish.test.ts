@@ -256,3 +256,27 @@ test("executions, after some ran, are listed, shown, cancelled, and their logs p
   const unknown = await service.cli("executions", "show", "ex_0000000000000000", "--json");
   expect([unknown.code, unknown.json()["error"]]).toEqual([1, "Not found"]);
 });
+
+test("publish, of a folder with packages, shows the end of what building them said, and build-log shows the log later", async () => {
+  const dir = service.folder({ ...GOOD, "requirements.txt": "six\n" });
+  const published = await service.cli("publish", dir, "--json");
+  const { workflowId, commitId } = published.json();
+  expect(published.err).toMatch(/^line 9 of key of six\n[^]*line 20 of key of six\n$/);
+  expect(published.json()).not.toHaveProperty("buildLog");
+  const shown = await service.cli("workflows", "build-log", String(workflowId));
+  expect([shown.code, shown.out]).toEqual([0, "built key of six\n"]);
+  const document = await service.cli(
+    "workflows",
+    "build-log",
+    String(workflowId),
+    "--commit",
+    String(commitId),
+    "--json",
+  );
+  expect(document.json()).toEqual({ commitId, environment: "key of six", log: "built key of six" });
+  expect((await service.cli("workflows", "build-log", String(workflowId), "--commit", "0".repeat(40))).code).toBe(1);
+  const plain = (await service.cli("publish", service.folder(GOOD), "--json")).json();
+  expect((await service.cli("workflows", "build-log", String(plain["workflowId"]))).out).toMatch(
+    /asks for no packages/,
+  );
+});

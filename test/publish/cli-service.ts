@@ -12,6 +12,7 @@ import { createPublisher } from "../../src/publish/publish.ts";
 import { fakeEnvironments, SILENT } from "../http/operator/operator-service.ts";
 import { aService, type TestService, type TestServiceOptions } from "../http/service.ts";
 import { anAccount, TEST_SECRET_BOX } from "../support/builders.ts";
+import { A_PYTHON, onlyInterpreter } from "../support/python.ts";
 
 export interface CliResult {
   readonly code: number;
@@ -57,16 +58,30 @@ export async function aCliService(options: TestServiceOptions = {}): Promise<Cli
   const routes = Router();
   const service = await aService({ ...options, routers: [routes] });
   const { db } = service;
-  const abilities = { pythonVersion: "3.11.2", networkAvailable: false };
+  const abilities = { interpreters: onlyInterpreter(A_PYTHON), networkAvailable: false };
+  const fake = fakeEnvironments();
+  const environments: typeof fake = {
+    ...fake,
+    async ensure(key, lock, options) {
+      for (let line = 1; line <= 20; line += 1) options.report(`line ${line} of ${key}`);
+      await fake.ensure(key, lock, options);
+    },
+  };
   const publish = createPublisher({
     db,
     secretBox: TEST_SECRET_BOX,
-    environments: fakeEnvironments(),
+    environments,
     log: SILENT,
     ...abilities,
   });
   routes.use(
-    createOperatorRouter({ db, secretBox: TEST_SECRET_BOX, publish, preview: createPreview({ db, ...abilities }) }),
+    createOperatorRouter({
+      db,
+      secretBox: TEST_SECRET_BOX,
+      publish,
+      preview: createPreview({ db, ...abilities }),
+      environments,
+    }),
   );
   await anAccount(db, { name: "main", credits: "100" });
   const operatorToken = createAccessToken();

@@ -9,9 +9,10 @@ import { checkCandidate } from "../../src/publish/candidate.ts";
 import { readLocalFolder } from "../../src/publish/local-folder.ts";
 import { findNextRuns } from "../../src/publish/next-runs.ts";
 import { createOrders, sumPaidCents, toCsv } from "../support/orders.ts";
+import { A_PYTHON, onlyInterpreter } from "../support/python.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../examples/", import.meta.url));
-const ABILITIES = { pythonVersion: "3.11.2", networkAvailable: false };
+const ABILITIES = { interpreters: onlyInterpreter(A_PYTHON), networkAvailable: false };
 
 const dirs: string[] = [];
 afterAll(() => {
@@ -44,7 +45,7 @@ test.each(["hello", "sales-report", "merge-files", "nightly"])(
   async (example) => {
     const folder = await readLocalFolder(join(EXAMPLES, example));
     if (!folder.ok) throw new Error(JSON.stringify(folder.problems));
-    const candidate = checkCandidate(folder.files, ABILITIES);
+    const candidate = await checkCandidate(folder.files, ABILITIES);
     expect(candidate).toMatchObject({
       ok: true,
       warnings: [],
@@ -55,7 +56,7 @@ test.each(["hello", "sales-report", "merge-files", "nightly"])(
 
 test("the example nightly, by its schedule, runs at 6:30 in Berlin on weekdays", async () => {
   const folder = await readLocalFolder(join(EXAMPLES, "nightly"));
-  const candidate = folder.ok ? checkCandidate(folder.files, ABILITIES) : undefined;
+  const candidate = folder.ok ? await checkCandidate(folder.files, ABILITIES) : undefined;
   if (candidate?.ok !== true) throw new Error("The example is not valid.");
   const runs = findNextRuns(candidate.manifest, new Date("2026-10-23T12:00:00Z"), 2);
   expect(runs).toEqual([

@@ -26,10 +26,13 @@ export interface Lanes {
   warm(request: LaneRequest): Promise<Warmth>;
   /** Why no lane was confined when it was last tried. */
   problem(): string | undefined;
+  /** The code of every lane there is. */
+  listRequests(): LaneRequest[];
   close(): Promise<void>;
 }
 
 interface Group {
+  readonly request: LaneRequest;
   readonly lanes: Set<Lane>;
   starting: number;
   usedAt: number;
@@ -66,6 +69,7 @@ export function createLanes(deps: LanesDeps): Lanes {
   const groupOf = (request: LaneRequest): Group => {
     const key = toKey(request);
     const group = groups.get(key) ?? {
+      request,
       lanes: new Set(),
       starting: 0,
       usedAt: 0,
@@ -103,6 +107,10 @@ export function createLanes(deps: LanesDeps): Lanes {
       return pruneClosed(group).length > 0 ? { warm: true } : starter.start(request, group);
     },
     problem: starter.problem,
+    listRequests: () =>
+      [...groups.values()]
+        .filter((group) => pruneClosed(group).length + group.starting > 0)
+        .map(({ request }) => request),
     async close() {
       closed = true;
       clearInterval(look);
@@ -137,7 +145,14 @@ function createStarter(deps: LanesDeps, groups: Map<string, Group>, onChange: ()
       const problems = await (tested ??= deps.selfTest());
       if (problems.length > 0) throw new Error(`A lane is not confined: ${problems.join("; ")}.`);
       const lane = await startLane(
-        { ...deps, lanesDir: deps.bounds.dir, onChange, onFailure: refuse(group), onServed: noteDuration(group) },
+        {
+          ...deps,
+          settings: { ...deps.settings, ...request.runtime },
+          lanesDir: deps.bounds.dir,
+          onChange,
+          onFailure: refuse(group),
+          onServed: noteDuration(group),
+        },
         request,
       );
       problem = undefined;
@@ -195,9 +210,9 @@ function createSignal() {
 class FullError extends Error {}
 
 /** What is the same here may share a lane. Folders are named after their content. */
-function toKey({ commitDir, environmentDir, entrypoint, kinds, limits }: LaneRequest): string {
+function toKey({ commitDir, environmentDir, runtime, entrypoint, kinds, limits }: LaneRequest): string {
   const files = Object.values(kinds).some((kind) => kind === "file" || kind === "file_list");
-  return JSON.stringify([commitDir, environmentDir, entrypoint, files, limits]);
+  return JSON.stringify([commitDir, environmentDir, runtime?.interpreter.path, entrypoint, files, limits]);
 }
 
 function isRefused({ refusal }: Group): boolean {

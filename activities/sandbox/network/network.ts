@@ -50,8 +50,8 @@ export interface NetworkSlot {
 }
 
 export interface Network {
-  /** A slot nobody has used before; waits while all are taken. Rejects, with `problem`, while there is no network. */
-  take(): Promise<NetworkSlot>;
+  /** A slot nobody has used before; waits while all are taken. Rejects, with `problem`, while there is no network; and when `signal` aborts. */
+  take(signal?: AbortSignal): Promise<NetworkSlot>;
   /** Why there is no network now, and what to do; undefined when there is one. */
   readonly problem: string | undefined;
   /** Ends the router and its uplink. Executions still in a slot are left without a link. */
@@ -79,10 +79,10 @@ export async function createNetwork(settings: NetworkSettings): Promise<Network>
     settings.report,
   );
   return {
-    async take() {
+    async take(signal) {
       const generation = keeper.current();
       const { router, slots } = generation;
-      const slot = await slots.take();
+      const slot = await slots.take(signal);
       return {
         enter: router.enter(slot),
         resolvConf,

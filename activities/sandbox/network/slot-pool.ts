@@ -2,8 +2,8 @@ import type { Router } from "./router.ts";
 
 /** The slots of one router. Each is used once; for every one given back, a new one is made. */
 export interface SlotPool {
-  /** A fresh slot; waits, in order of asking, while all are taken. Rejects when the pool is closed meanwhile. */
-  take(): Promise<number>;
+  /** A fresh slot; waits, in order of asking, while all are taken. Rejects when the pool is closed, or `signal` aborts, meanwhile. */
+  take(signal?: AbortSignal): Promise<number>;
   /** Removes the slot at once. Calling it again does nothing. */
   release(slot: number): void;
   /** Nothing can be taken any more, for the reason given. Resolves when nothing is being made any more. */
@@ -51,12 +51,13 @@ export function createSlotPool(
   }
 
   return {
-    take() {
-      if (closedBecause !== undefined) return Promise.reject(new Error(closedBecause));
+    async take(signal) {
+      if (closedBecause !== undefined) throw new Error(closedBecause);
+      signal?.throwIfAborted();
       const slot = free.shift();
-      if (slot === undefined) return new Promise((resolve, reject) => waiters.push({ resolve, reject }));
+      if (slot === undefined) return wait(waiters, signal);
       taken.add(slot);
-      return Promise.resolve(slot);
+      return slot;
     },
     release(slot) {
       if (!taken.delete(slot)) return;
@@ -69,4 +70,27 @@ export function createSlotPool(
       return work;
     },
   };
+}
+
+/** Stands in line until it is served, or gives up. */
+function wait(waiters: Waiter[], signal: AbortSignal | undefined): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const giveUp = () => {
+      waiters.splice(waiters.indexOf(waiter), 1);
+      reject(signal?.reason as Error);
+    };
+    const leave = () => signal?.removeEventListener("abort", giveUp);
+    const waiter: Waiter = {
+      resolve: (slot) => {
+        leave();
+        resolve(slot);
+      },
+      reject: (error) => {
+        leave();
+        reject(error);
+      },
+    };
+    waiters.push(waiter);
+    signal?.addEventListener("abort", giveUp);
+  });
 }

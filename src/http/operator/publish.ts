@@ -39,6 +39,7 @@ export function createPublishRoutes(deps: { db: Db; publish: Publish; preview: P
     const {
       kind: _published,
       apiKey,
+      buildLog,
       ...published
     } = check(
       await publish({
@@ -50,7 +51,8 @@ export function createPublishRoutes(deps: { db: Db; publish: Publish; preview: P
         expectedHead: query.expectedHead as CommitId | undefined,
       }),
     );
-    sendDocument(response, { ...published, ...(apiKey === null ? {} : { apiKey }) }, published.created ? 201 : 200);
+    const said = { ...(apiKey === null ? {} : { apiKey }), ...(buildLog === "" ? {} : { buildLog }) };
+    sendDocument(response, { ...published, ...said }, published.created ? 201 : 200);
   });
 
   return router;

@@ -1,4 +1,5 @@
 import express, { Router } from "express";
+import type { Environments } from "../../../activities/environments/builder.ts";
 import type { Db } from "../../../db/connect.ts";
 import type { SecretBox } from "../../keys/secret-box.ts";
 import type { PreviewPublish } from "../../publish/preview.ts";
@@ -18,6 +19,7 @@ export interface OperatorDeps {
   readonly secretBox: SecretBox;
   readonly publish: Publish;
   readonly preview: PreviewPublish;
+  readonly environments: Pick<Environments, "readLog">;
 }
 
 /** What the command line calls: everything under `/operator`, for holders of a personal access token only. */

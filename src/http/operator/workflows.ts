@@ -1,9 +1,12 @@
 import { Router } from "express";
 import { z } from "zod";
+import type { Environments } from "../../../activities/environments/builder.ts";
 import { findCurrentKey, rotateKey } from "../../../db/api-keys.ts";
+import { findCommit } from "../../../db/commits.ts";
 import type { Db } from "../../../db/connect.ts";
 import { findPreviousKeyExpiry } from "../../../db/replaced-keys.ts";
 import { createWorkflow, deleteWorkflow, listWorkflows, type Workflow } from "../../../db/workflows.ts";
+import { isCommitId } from "../../../domain/ids.ts";
 import { createWorkflowId } from "../../ids.ts";
 import { createApiKey, hashApiKey } from "../../keys/api-key.ts";
 import type { SecretBox } from "../../keys/secret-box.ts";
@@ -19,9 +22,13 @@ const NewWorkflow = z.strictObject({
 });
 const Rotation = z.strictObject({ graceSeconds: z.int().min(0).max(GRACE_SECONDS_MAX).default(0) });
 
-/** Workflows and their keys. */
-export function createWorkflowRoutes(deps: { db: Db; secretBox: SecretBox }): Router {
-  const { db, secretBox } = deps;
+/** Workflows, their keys, and what building their environments said. */
+export function createWorkflowRoutes(deps: {
+  db: Db;
+  secretBox: SecretBox;
+  environments: Pick<Environments, "readLog">;
+}): Router {
+  const { db, secretBox, environments } = deps;
   const router = Router();
 
   router.get("/workflows", async (request, response) => {
@@ -54,6 +61,16 @@ export function createWorkflowRoutes(deps: { db: Db; secretBox: SecretBox }): Ro
     const workflow = await getWorkflow(db, callerOf(response), request.params.workflowId);
     await deleteWorkflow(db, workflow.id);
     sendDocument(response, { workflowId: workflow.id, deleted: true });
+  });
+
+  router.get("/workflows/:workflowId/build-log", async (request, response) => {
+    const workflow = await getWorkflow(db, callerOf(response), request.params.workflowId);
+    const wanted = queryText(request, "commit") ?? workflow.head;
+    const commit = wanted !== null && isCommitId(wanted) ? await findCommit(db, workflow.id, wanted) : undefined;
+    if (commit === undefined) throw new ApiError("not_found", `The workflow has no commit ${wanted ?? "yet"}.`);
+    const { id: commitId, environmentKey } = commit;
+    const log = environmentKey === null ? undefined : await environments.readLog(environmentKey);
+    sendDocument(response, { commitId, environment: environmentKey, log: log ?? null });
   });
 
   router.get("/workflows/:workflowId/key", async (request, response) => {

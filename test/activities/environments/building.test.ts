@@ -250,4 +250,44 @@ describe("limits and races", () => {
         .sort(),
     ).toEqual([a, `${a}.log`, d, `${d}.log`].sort());
   });
+
+  test("prune, an environment that was only just built, however long that took, or is before somebody, leaves it", async () => {
+    const environments = someEnvironments({ env });
+    const { key, lock } = await lockOf(environments, "hello");
+    const pause = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_000);
+    const report = (line: string) => void (line === "The environment is ready." && pause());
+    const path = await environments.ensure(key, lock, { report });
+    // Its last change is that it was finished, not when its folder was begun.
+    expect(Date.now() - statSync(path).mtimeMs).toBeLessThan(2_000);
+    const everything = { bytesMax: 0, unusedForMs: 0, inUse: new Set<string>() };
+    expect(await environments.prune(everything)).toEqual([]);
+    const old = new Date(Date.now() - 60 * MINUTE_MS);
+    utimesSync(path, old, old);
+    expect(await environments.prune({ ...everything, isBusy: (each) => each === path })).toEqual([]);
+    expect(await environments.prune(everything)).toEqual([key]);
+  });
+
+  test("prune, of an environment that somebody asks for at the same moment, leaves it or builds it again", async () => {
+    const environments = someEnvironments({ env });
+    const { key, lock } = await lockOf(environments, "hello");
+    const path = await environments.ensure(key, lock);
+    const old = new Date(Date.now() - 60 * MINUTE_MS);
+    utimesSync(path, old, old);
+    // The moment after it was chosen and before it is taken away.
+    const isBusy = () => {
+      const now = new Date();
+      utimesSync(path, now, now);
+      return false;
+    };
+    expect(await environments.prune({ bytesMax: 0, unusedForMs: 0, inUse: new Set(), isBusy })).toEqual([]);
+    for (let round = 0; round < 10; round += 1) {
+      utimesSync(path, old, old);
+      const pruning = environments.prune({ bytesMax: 0, unusedForMs: 0, inUse: new Set() });
+      await sleep(round * 2);
+      const asked = await environments.ensure(key, lock);
+      await pruning;
+      expect(readdirSync(join(asked, "bin")).length).toBeGreaterThan(0);
+      expect(runWith(asked, ["greet"])).toBe("hi from /env\n");
+    }
+  });
 });

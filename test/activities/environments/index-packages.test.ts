@@ -46,3 +46,12 @@ test("lock, a real package that only has its source, is refused at its line", as
     problems: [{ line: 3, message: expect.stringMatching(/docopt.*Only wheels are installed/) }],
   });
 });
+
+test("lock and ensure with build: source, a real package that only has its source, is built and can be imported", async () => {
+  const environments = someEnvironments({ uv: findUv(), env: await settings() });
+  const result = await environments.lock(theRequirements("six==1.16.0", "docopt==0.6.2"), { build: "source" });
+  if (!result.ok) throw new Error(`${JSON.stringify(result.problems)}\n${result.log}`);
+  expect(result.lock).toMatch(/^docopt==0\.6\.2 [^]*49b3a825280bd66b3aa83585ef59c4a8c82f2c8a522dbe754a8bc8d08c85c491/);
+  const path = await environments.ensure(result.key, result.lock, { build: "source" });
+  expect(runWith(path, ["python3", "-c", "import docopt, six; print(docopt.__version__)"])).toBe("0.6.2\n");
+});

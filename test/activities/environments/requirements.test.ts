@@ -25,6 +25,7 @@ test("readRequirements, plain requirements with comments, keeps name, text and p
   expect(reading).toEqual({
     ok: true,
     notes: [],
+    pythons: [],
     requirements: {
       file: "requirements.txt",
       list: [
@@ -54,7 +55,7 @@ test.each([
   ["", "an empty file"],
   ["\n\n  # nothing yet\n", "only comments"],
 ])("readRequirements, %j (%s), needs no environment", (content) => {
-  expect(read(content)).toEqual({ ok: true, requirements: null, notes: [] });
+  expect(read(content)).toEqual({ ok: true, requirements: null, pythons: [], notes: [] });
 });
 
 test.each([
@@ -108,14 +109,4 @@ test("readRequirements, a file beyond a limit, says which limit", () => {
   expect(problemsOf("six\n".repeat(500))).toEqual([]);
   expect(problemsOf(`six${" ".repeat(1_000)}`)[0]?.message).toMatch(/longer than 1,000 characters/);
   expect(problemsOf(Buffer.from([0x73, 0xff, 0x0a]))[0]?.message).toMatch(/UTF-8/);
-});
-
-test("readRequirements, packages declared elsewhere only, says what to do in notes", () => {
-  const reading = readRequirements([
-    file("[project]\n", "pyproject.toml"),
-    file('# /// script\n# dependencies = ["six"]\n# ///\n', "main.py"),
-    file("six\n", "sub/requirements.txt"),
-  ]);
-  expect(reading).toMatchObject({ ok: true, requirements: null });
-  expect(reading.ok && reading.notes.map(({ file: name }) => name)).toEqual(["pyproject.toml", "main.py"]);
 });

@@ -161,6 +161,25 @@ test("parseManifest, network where there is none, is refused at its line", () =>
   ]);
 });
 
+test("parseManifest, a Python that is not there, is refused at its line with those there are", () => {
+  const source = 'name: x\npython: "3.12"\n';
+  expect(problemsOf(source)).toEqual([]);
+  expect(problemsOf(source, { pythonVersions: ["3.10", "3.12"] })).toEqual([]);
+  expect(problemsOf("name: x\n", { pythonVersions: ["3.11"] })).toEqual([]);
+  expect(problemsOf(source, { pythonVersions: ["3.11"] })).toEqual([
+    expect.stringMatching(/^2:9 python: There is no Python 3\.12 on this installation, which has 3\.11\. Ask for what/),
+  ]);
+  expect(problemsOf(source, { pythonVersions: ["3.10", "3.11", "3.13"] })[0]).toContain("has 3.10, 3.11 and 3.13.");
+});
+
+test.each([
+  ["build: sauce", /^1:8 build: "sauce".*wheels, source/],
+  ["biuld: source", /^1:1 biuld: Unknown key\. Did you mean "build"\?/],
+  ["build: true", /^1:8 build: /],
+])("parseManifest, %j, is refused with what can be said", (source, problem) => {
+  expect(problemsOf(source)).toEqual([expect.stringMatching(problem)]);
+});
+
 test("parseManifest, a broken part, does not hide the problems of the others", () => {
   const source = `unknown: 1\nlimits: { timeout: 2h }\nretry: { max_attempts: 99 }\ninputs: { a: { type: number, min: 2, max: 1 } }\n${SCHEDULE.replace("0 9", "0 99")}`;
   expect(problemsOf(source).map((problem) => problem.split(" ")[1])).toEqual([

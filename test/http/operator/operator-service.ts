@@ -14,14 +14,19 @@ import { createPublisher, type PublisherDeps } from "../../../src/publish/publis
 import { anAccount, TEST_SECRET_BOX } from "../../support/builders.ts";
 import { type Answer, aCertificate, type Call, createCaller } from "../../support/https.ts";
 import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
+import { A_PYTHON, onlyInterpreter } from "../../support/python.ts";
 
 export const SILENT = createLog({ level: "silent", terminal: false });
 
 /** Environments that exist at once: what they were asked for is in `built`. */
-export function fakeEnvironments(): PublisherDeps["environments"] & { built: string[] } {
+export function fakeEnvironments(): PublisherDeps["environments"] & {
+  built: string[];
+  readLog(key: string): Promise<string | undefined>;
+} {
   const built: string[] = [];
   return {
     built,
+    readLog: async (key) => (built.includes(key) ? `built ${key}` : undefined),
     lock: async (requirements) => {
       const text = requirements.list.map((one) => one.text).join("\n");
       return { ok: true, lock: `locked ${text}`, key: `key of ${text}` };
@@ -51,11 +56,16 @@ export interface OperatorService extends TestDatabase {
 
 /** The operator's routes over HTTPS on a database of their own, with one account called "main". */
 export async function anOperatorService(
-  options: { environments?: PublisherDeps["environments"]; networkAvailable?: boolean } = {},
+  options: {
+    environments?: PublisherDeps["environments"];
+    networkAvailable?: boolean;
+    /** What building said, by the environment's key. */
+    logs?: Record<string, string>;
+  } = {},
 ): Promise<OperatorService> {
   const database = await aDatabase();
   const { db } = database;
-  const abilities = { pythonVersion: "3.11.2", networkAvailable: options.networkAvailable ?? false };
+  const abilities = { interpreters: onlyInterpreter(A_PYTHON), networkAvailable: options.networkAvailable ?? false };
   const publish = createPublisher({
     db,
     secretBox: TEST_SECRET_BOX,
@@ -68,6 +78,7 @@ export async function anOperatorService(
     secretBox: TEST_SECRET_BOX,
     publish,
     preview: createPreview({ db, ...abilities }),
+    environments: { readLog: async (key) => options.logs?.[key] },
   });
   const app = express().use("/api", router).use(answerErrors(SILENT));
   const tls = await aCertificate();

@@ -9,7 +9,10 @@ const current: PublisherDeps["environments"] = { ...fakeEnvironments() };
 let service: OperatorService;
 beforeAll(async () => {
   service = await anOperatorService({
-    environments: { lock: (wanted) => current.lock(wanted), ensure: (key, lock) => current.ensure(key, lock) },
+    environments: {
+      lock: (wanted, options) => current.lock(wanted, options),
+      ensure: (key, lock, options) => current.ensure(key, lock, options),
+    },
   });
 });
 afterAll(() => service.close());
@@ -56,6 +59,27 @@ test("POST /publish, when the build fails, answers 400 with the log and stores n
     },
   ]);
   expect(await stored()).toEqual([]);
+});
+
+test("POST /publish, when the build of one package fails, points to the line that asks for it", async () => {
+  current.ensure = async () => {
+    throw new EnvironmentError("refused", "The package slow==1 could not be built.", "");
+  };
+  const answer = await publish("# why\nquick==1\n  slow==1\n");
+  expect(answer.json()).toMatchObject({ details: [{ file: "requirements.txt", line: 3, column: 3 }] });
+});
+
+test("POST /publish, when the environment was built, answers with what that said", async () => {
+  current.lock = async (requirements, options) => {
+    options.report("resolved");
+    return fakeEnvironments().lock(requirements, options);
+  };
+  current.ensure = async (_key, _lock, options) => options.report(`built with ${options.build}`);
+  expect((await publish("any==1\n")).json()).toMatchObject({
+    created: true,
+    buildLog: "resolved\nbuilt with wheels\n",
+  });
+  await queryRows(service.db, "truncate workflows, git_objects, commits, environments cascade");
 });
 
 test("POST /publish, when the disk is full, answers 500 and stores nothing", async () => {

@@ -214,3 +214,29 @@ test.each(["wf_nonsense", "..%2f..%2fcredits", "wf_0000000000000000", "%00", "wf
     expect((await service.operator(`/api/operator/workflows/${encodeURIComponent(id)}`)).status).toBe(404);
   },
 );
+
+test("GET /workflows/{id}/build-log, of a commit with packages, answers the log to its account and to no other", async () => {
+  const log = "Downloading…\nThe environment is ready.\n";
+  const own = await anOperatorService({ logs: { "key of six": log } });
+  try {
+    const { workflowId } = await aWorkflow(own.db, { accountId: own.accountId });
+    const path = `/api/operator/workflows/${workflowId}/build-log`;
+    const [head] = await queryRows<{ head: string }>(own.db, "select head from workflows where id = :workflowId", {
+      workflowId,
+    });
+    expect((await own.operator(path)).json()).toEqual({ commitId: head?.head, environment: null, log: null });
+    await queryRows(
+      own.db,
+      "insert into environments (key, interpreter, requirements, lock) values ('key of six', '3.11.2', 'six', 'six==1')",
+    );
+    await queryRows(own.db, "update commits set environment_key = 'key of six'");
+    expect((await own.operator(path)).json()).toEqual({ commitId: head?.head, environment: "key of six", log });
+    expect((await own.operator(`${path}?commit=${head?.head}`)).json()).toMatchObject({ log });
+    for (const commit of ["0".repeat(40), "../../etc/passwd"])
+      expect((await own.operator(`${path}?commit=${encodeURIComponent(commit)}`)).status).toBe(404);
+    const stranger = own.as(await own.tokenOf(await anAccount(own.db)));
+    expect([(await stranger(path)).status, (await own.as(undefined)(path)).status]).toEqual([404, 401]);
+  } finally {
+    await own.close();
+  }
+});

@@ -87,6 +87,16 @@ def main():
     }
     expect(new Set(addresses).size).toBe(4);
   });
+
+  test("an execution that waits for a slot, cancelled meanwhile, ends unstarted and takes none", async () => {
+    const busy = { act: "execute", code: "import time\ndef main():\n    time.sleep(2)\n", network: true } as const;
+    const holders = [service.ask(busy), service.ask(busy)];
+    const { outcome } = await service.ask({ ...busy, cancelAfterMs: 300 });
+    expect(outcome).toMatchObject({ status: "cancelled", secondsUsed: 0 });
+    const next = service.ask({ ...busy, code: "def main():\n    return 1\n" });
+    for (const ended of await Promise.all([...holders, next]))
+      expect(ended.outcome).toMatchObject({ status: "success" });
+  });
 });
 
 test("an execution that asks for a network, where there is none, is refused and runs nothing", async () => {

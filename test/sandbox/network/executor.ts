@@ -18,6 +18,12 @@ export interface ExecutorPlace {
   readonly folder: string;
 }
 
+interface Program {
+  readonly code: string;
+  readonly network: boolean;
+  readonly cancelAfterMs?: number;
+}
+
 /** Runs code as the service does: through the sandbox, with or without a network. Answers its outcome and its JSON result. */
 export function createExecutor(
   place: ExecutorPlace,
@@ -34,16 +40,18 @@ export function createExecutor(
     network,
   });
   let count = 0;
-  return async (code: string, hasNetwork: boolean) => {
+  return async ({ code, network: hasNetwork, cancelAfterMs }: Program) => {
     const folder = join(place.folder, `execution-${process.pid}-${++count}`);
     for (const name of ["", "commit", "spool"]) mkdirSync(join(folder, name), { mode: 0o755 });
     writeFileSync(join(folder, "commit/main.py"), code, { mode: 0o644 });
     if (runAs !== undefined) chownSync(join(folder, "spool"), runAs.uid, runAs.gid);
-    const { outcome, outputs } = await sandbox.run({
+    const signal = cancelAfterMs === undefined ? {} : { signal: AbortSignal.timeout(cancelAfterMs) };
+    const request = {
       ...{ executionId: "ex_1", commitDir: join(folder, "commit"), environmentDir: null, entrypoint: "main.py" },
       ...{ spoolDir: join(folder, "spool"), inputs: {}, kinds: {}, files: [], declaredOutputs: null, limits: LIMITS },
       network: hasNetwork,
-    });
+    };
+    const { outcome, outputs } = await sandbox.run(request, signal);
     const result = outputs.find((output) => output.name === "result");
     return {
       outcome,

@@ -20,7 +20,7 @@ export interface ServiceOrder {
 
 export type Request =
   | { readonly act: "take" | "problem" | "close" }
-  | { readonly act: "execute"; readonly code: string; readonly network: boolean }
+  | { readonly act: "execute"; readonly code: string; readonly network: boolean; readonly cancelAfterMs?: number }
   | { readonly act: "release" | "look"; readonly slot: number }
   | { readonly act: "rename"; readonly name: string; readonly addresses: readonly string[] };
 
@@ -66,7 +66,7 @@ async function obey(request: Request): Promise<object> {
     }
     case "execute":
       if (execute === undefined) throw new Error("This service executes nothing.");
-      return execute(request.code, request.network);
+      return execute(request);
     case "look":
       return { isUsable: slots[request.slot]?.isUsable };
     case "release":

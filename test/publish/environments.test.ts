@@ -1,0 +1,284 @@
+import { mkdirSync, readdirSync, utimesSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, jest, test } from "@jest/globals";
+import { createCheckouts } from "../../activities/commits/checkout.ts";
+import { createInterpreters } from "../../activities/environments/interpreters.ts";
+import { createProgramRunner, createWarmer } from "../../activities/program.ts";
+import { prepareRunnerFolder } from "../../activities/sandbox/runner-folder.ts";
+import { createRuntimes } from "../../activities/sandbox/runtimes.ts";
+import { createSandbox, type SandboxSettings } from "../../activities/sandbox/sandbox.ts";
+import { createSlots } from "../../activities/slots.ts";
+import { createSpool } from "../../activities/spool.ts";
+import type { ExecutionWork } from "../../db/attempts.ts";
+import { findCommit } from "../../db/commits.ts";
+import { queryRows } from "../../db/connect.ts";
+import type { CommitId, WorkflowId } from "../../domain/ids.ts";
+import { createExecutionId } from "../../src/ids.ts";
+import { prune } from "../../src/pruning.ts";
+import { createCommitReader } from "../../src/publish/commit-files.ts";
+import { createPreview } from "../../src/publish/preview.ts";
+import { createPublisher } from "../../src/publish/publish.ts";
+import { aFolder, onlyFrom, PYTHON, RUN_AS, someEnvironments } from "../activities/environments/machine.ts";
+import { anIndexOfSources, aSource } from "../activities/environments/source-index.ts";
+import { SILENT } from "../http/operator/operator-service.ts";
+import { LANES, LIMITS, RUNNER_SOURCE } from "../runner/harness.ts";
+import { anAccount, TEST_SECRET_BOX } from "../support/builders.ts";
+import { aDatabase } from "../support/postgres.ts";
+import { findTwoPythons } from "../support/two-pythons.ts";
+
+jest.setTimeout(120_000);
+
+const HOUR_MS = 3_600_000;
+
+/** Publisher, sandbox with lanes and everything between them, with two Pythons and one small package index. */
+async function aHost() {
+  const database = await aDatabase();
+  const { db } = database;
+  const { standard, second } = await findTwoPythons(PYTHON, RUN_AS);
+  const root = aFolder();
+  for (const name of ["lanes", "spool", "commits"]) mkdirSync(join(root, name), { mode: 0o711 });
+  const index = anIndexOfSources(
+    [aSource("sourceonly")],
+    [
+      { name: "hello", files: { "hello.py": "import sys\nWHERE = sys.prefix\n" } },
+      { name: "picky", requires: ["hello>=2"] },
+    ],
+  );
+  const environments = someEnvironments({ python: standard, env: onlyFrom(index) });
+  const interpreters = createInterpreters({
+    standard,
+    env: { PATH: join(second.path, "..") },
+    usualFolders: [],
+    examine: async (path) => (path === second.path ? second : "it is no interpreter of this test"),
+  });
+  const sources = { sourceDir: RUNNER_SOURCE, targetDir: join(root, "runner"), architecture: process.arch };
+  await prepareRunnerFolder({ ...sources, interpreterPath: standard.path });
+  const ceilings = { ...LIMITS, timeoutSeconds: 3600, memoryBytes: 8 * 1024 ** 3, cpu: 8 };
+  const sandboxSettings: SandboxSettings = {
+    isolation: "bubblewrap",
+    bwrapPath: "bwrap",
+    interpreter: standard,
+    runnerDir: sources.targetDir,
+    runAs: RUN_AS,
+    limits: ceilings,
+  };
+  const sandbox = createSandbox({ ...sandboxSettings, lanes: { ...LANES, dir: join(root, "lanes") } });
+  const checkouts = createCheckouts({ dir: join(root, "commits"), runAs: RUN_AS, readFiles: createCommitReader(db) });
+  const spool = createSpool(join(root, "spool"));
+  const runtimes = createRuntimes(standard, sources);
+  const code = { db, sandbox, checkouts, environments, interpreters, runtimes, ceilings };
+  const { runProgram } = createProgramRunner({
+    ...code,
+    spool,
+    slots: createSlots(4),
+    storage: {} as never,
+    openSecrets: () => ({}),
+  });
+  const abilities = { interpreters, networkAvailable: false };
+  const publish = createPublisher({ db, secretBox: TEST_SECRET_BOX, environments, log: SILENT, ...abilities });
+  const accountId = await anAccount(db);
+  const toFiles = (files: Record<string, string>) =>
+    Object.entries({ "config.yaml": "name: x\n", "main.py": "", ...files }).map(([path, content]) => ({
+      path,
+      content: Buffer.from(content),
+      executable: false,
+    }));
+  return {
+    db,
+    standard,
+    second,
+    environments,
+    sandbox,
+    sandboxSettings,
+    spool,
+    checkouts,
+    warm: createWarmer(code),
+    preview: (files: Record<string, string>) =>
+      createPreview({ db, ...abilities })({ workflowId: null, files: toFiles(files) }),
+    publish: (files: Record<string, string>) =>
+      publish({ workflowId: null, accountId, name: "x", message: "", files: toFiles(files) }),
+    /** What `main` of a commit returned, and which path it took. */
+    async run(workflowId: WorkflowId, commitId: CommitId) {
+      const commit = await findCommit(db, workflowId, commitId);
+      const executionId = createExecutionId();
+      const work = { executionId, accountId, workflowId, commitId, manifest: commit?.manifest } as ExecutionWork;
+      const outcome = await runProgram(
+        { ...work, environmentKey: commit?.environmentKey ?? null, inputs: {}, secretInputs: null, files: [] },
+        new AbortController().signal,
+      );
+      const [output] = (await spool.readResult(executionId))?.outputs ?? [];
+      if (output === undefined) throw new Error(`${outcome.status}: ${outcome.message}`);
+      const text = await readFile(output.path, "utf8");
+      return output.fileName.endsWith(".json") ? (JSON.parse(text) as unknown) : text;
+    },
+    async close() {
+      await sandbox.close();
+      await database.drop();
+    },
+  };
+}
+
+let host: Awaited<ReturnType<typeof aHost>>;
+beforeAll(async () => {
+  host = await aHost();
+}, 120_000);
+afterAll(() => host.close());
+
+async function publishGood(files: Record<string, string>) {
+  const publication = await host.publish(files);
+  if (publication.kind !== "published") throw new Error(JSON.stringify(publication));
+  return publication;
+}
+
+async function problemsOf(files: Record<string, string>) {
+  const publication = await host.publish(files);
+  if (publication.kind !== "invalid") throw new Error(JSON.stringify(publication));
+  return publication.problems.map(({ file, line, column, message }) => `${file}:${line}:${column} ${message}`);
+}
+
+const minorOf = (version: string) => version.split(".").slice(0, 2).join(".");
+const WHICH = "import sys\ndef main():\n    return [sys.base_prefix, list(sys.version_info[:2])]\n";
+
+test("publish, with a python that is there, runs the commit with it on the cold path and in a lane", async () => {
+  const minor = minorOf(host.second.version);
+  const answer = [host.second.prefix, minor.split(".").map(Number)];
+  for (const requirements of ["", "hello\n"]) {
+    const { workflowId, commitId } = await publishGood({
+      "config.yaml": `python: "${minor}"\n`,
+      "main.py": requirements === "" ? WHICH : `import hello\n${WHICH}`,
+      "requirements.txt": requirements,
+    });
+    expect(await host.run(workflowId, commitId)).toEqual(answer);
+    expect(await host.warm(workflowId, commitId)).toEqual({ warm: true });
+    for (let round = 0; round < 2; round += 1) expect(await host.run(workflowId, commitId)).toEqual(answer);
+  }
+  const [row] = await queryRows<{ key: string }>(host.db, "select interpreter, key from environments");
+  expect(row).toMatchObject({ interpreter: host.second.version });
+  expect(readdirSync(join(host.environments.dir, row?.key ?? "", "lib"))).toEqual([`python${minor}`]);
+});
+
+test("publish, without a python, runs with the standard one", async () => {
+  const { workflowId, commitId } = await publishGood({
+    "main.py": "import sys\ndef main():\n    return sys.executable\n",
+  });
+  expect(await host.run(workflowId, commitId)).toBe(host.standard.path);
+});
+
+test("publish and preview, with a python that is not there, are refused at its line with those there are", async () => {
+  const files = { "config.yaml": 'name: x\npython: "3.98"\nentrypont: main.py\n' };
+  const versions = [host.standard, host.second].map(({ version }) => minorOf(version)).sort();
+  const expected = [
+    expect.stringContaining(
+      `config.yaml:2:9 python: There is no Python 3.98 on this installation, which has ${versions.join(" and ")}. Ask for`,
+    ),
+    expect.stringMatching(/^config.yaml:3:1 entrypont: Unknown key/),
+  ];
+  expect(await problemsOf(files)).toEqual(expected);
+  expect(await host.preview(files)).toMatchObject({ kind: "invalid", problems: [{ line: 2, column: 9 }, { line: 3 }] });
+});
+
+test.each([
+  [
+    "pyproject.toml",
+    "[project]\nrequires-python = '<3.10'\n",
+    /^pyproject.toml:2:19 The code wants Python <3\.10, and the workflow runs with 3\..*This installation has 3.*correct this/,
+  ],
+  ["main.py", "# /// script\n# requires-python = '>=3.100'\n# ///\n", /^main.py:2:21 The code wants Python >=3\.100/],
+])(
+  "publish, with a requires-python in %s that its Python does not meet, is refused there",
+  async (path, content, problem) => {
+    expect(await problemsOf({ [path]: content })).toEqual([expect.stringMatching(problem)]);
+  },
+);
+
+test.each([
+  ["requirements.txt", "# one\nhello\n  picky\n", 3, 3],
+  ["pyproject.toml", "[project]\ndependencies = [\n  'hello',\n  'picky',\n]\n", 4, 4],
+  ["main.py", "# /// script\n# dependencies = ['picky']\n# ///\n", 2, 20],
+])(
+  "publish, with packages in %s that contradict each other, points to the line in it",
+  async (path, content, line, column) => {
+    const problems = await problemsOf({ [path]: content });
+    expect(problems).toEqual([expect.stringMatching(new RegExp(`^${path}:${line}:${column} .*picky`))]);
+  },
+);
+
+test("publish, with a requires-python that another Python here meets, says which", async () => {
+  const minor = minorOf(host.second.version);
+  const files = { "pyproject.toml": `[project]\nrequires-python = "==${minor}.*"\n` };
+  expect(await problemsOf(files)).toEqual([expect.stringContaining(`Write python: "${minor}" into config.yaml`)]);
+  await publishGood({ ...files, "config.yaml": `python: "${minor}"\n` });
+});
+
+test("publish, with packages in a script block of another entrypoint, installs those", async () => {
+  const { workflowId, commitId, buildLog } = await publishGood({
+    "config.yaml": "entrypoint: src/report.py\n",
+    "src/report.py":
+      "# /// script\n# dependencies = ['hello']\n# ///\nimport hello\ndef main():\n    return hello.WHERE\n",
+  });
+  expect(await host.run(workflowId, commitId)).toBe("/env");
+  expect(buildLog).toContain("The environment is ready.");
+});
+
+test("publish, of a package that only has its source, is refused at its line unless config.yaml says build: source", async () => {
+  const files = {
+    "main.py": "import sourceonly\ndef main():\n    return sourceonly.NAME\n",
+    "requirements.txt": "\nsourceonly\n",
+  };
+  expect(await problemsOf(files)).toEqual([
+    expect.stringMatching(/^requirements.txt:2:1 .*say build: source in config.yaml/),
+  ]);
+  expect(await problemsOf({ ...files, "config.yaml": "build: sources\n" })).toEqual([
+    expect.stringMatching(/^config.yaml:1:8 build: .*source/),
+  ]);
+  for (const python of [host.standard, host.second]) {
+    const config = `build: source\npython: "${minorOf(python.version)}"\n`;
+    const { workflowId, commitId } = await publishGood({ ...files, "config.yaml": config });
+    expect(await host.run(workflowId, commitId)).toBe("sourceonly");
+  }
+});
+
+test("usedFolders, while an execution runs on the cold path, has its commit and environment, and nothing afterwards", async () => {
+  const { workflowId, commitId } = await publishGood({ "requirements.txt": "hello\n", "main.py": "" });
+  const key = (await findCommit(host.db, workflowId, commitId))?.environmentKey ?? "";
+  const commitDir = await host.checkouts.ensure(workflowId, commitId);
+  const environmentDir = join(host.environments.dir, key);
+  const executionId = createExecutionId();
+  const cold = createSandbox(host.sandboxSettings);
+  const given = { inputs: {}, kinds: {}, files: [], declaredOutputs: null, limits: LIMITS, entrypoint: "main.py" };
+  const spoolDir = await host.spool.open(executionId);
+  const running = cold.run({ ...given, executionId, commitDir, environmentDir, spoolDir });
+  expect([...cold.usedFolders()]).toEqual([commitDir, environmentDir]);
+  expect((await running).outcome.status).toBe("success");
+  expect(cold.usedFolders().size).toBe(0);
+  await cold.close();
+});
+
+test("prune, of what a lane has before it, leaves it alone; once nobody has it, it goes and is built again at need", async () => {
+  const { workflowId, commitId } = await publishGood({
+    "requirements.txt": "hello==1.0\n",
+    "main.py": "def main():\n    import hello\n    return hello.WHERE\n",
+  });
+  const key = (await findCommit(host.db, workflowId, commitId))?.environmentKey ?? "";
+  const path = join(host.environments.dir, key);
+  const old = new Date(Date.now() - 60 * 24 * HOUR_MS);
+  const makeOld = () => utimesSync(path, old, old);
+  const pruneAll = () => prune({ ...host, db: host.db });
+  expect(await host.warm(workflowId, commitId)).toEqual({ warm: true });
+  expect(host.sandbox.usedFolders()).toContain(path);
+  await queryRows(host.db, "update workflows set deleted_at = now()"); // so that no head needs it
+  makeOld();
+  await pruneAll();
+  expect(readdirSync(host.environments.dir)).toContain(key);
+  await host.sandbox.close();
+  expect(host.sandbox.usedFolders()).not.toContain(path);
+  makeOld();
+  await pruneAll();
+  expect(readdirSync(host.environments.dir)).not.toContain(key);
+  const lock = (
+    await queryRows<{ lock: string }>(host.db, "select lock from environments where key = :key", { key })
+  )[0];
+  await host.environments.ensure(key, lock?.lock ?? "", { python: host.standard });
+  expect(readdirSync(host.environments.dir)).toContain(key);
+});
