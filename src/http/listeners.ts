@@ -65,7 +65,7 @@ export function createListeners(options: ListenersOptions): Listeners {
   const plain = createHttpServer(settings);
   for (const server of [secure, plain]) {
     const accept = createAcceptance(options, { open, overTls: server === secure });
-    server.maxHeadersCount = HEADERS_MAX;
+    server.maxHeadersCount = HEADERS_MAX + 1; // Node leaves out the rest without a word; so it is seen that there is a rest.
     server.on("request", accept);
     server.on("checkExpectation", accept);
     server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
@@ -107,7 +107,9 @@ function createAcceptance(
 }
 
 /** What the parser lets pass and nobody behind it can read. */
-function findMalformed({ httpVersion, url = "" }: IncomingMessage): string | undefined {
+function findMalformed({ httpVersion, rawHeaders, url = "" }: IncomingMessage): string | undefined {
+  // What stands behind them would not be seen: the key, or that there is a body to wait for.
+  if (rawHeaders.length / 2 > HEADERS_MAX) return `The request has more than ${HEADERS_MAX} headers. Send fewer.`;
   if (!VERSIONS.has(httpVersion)) return "This service speaks HTTP/1.1.";
   return url.startsWith("/") || url === "*" || URL.canParse(url)
     ? undefined
