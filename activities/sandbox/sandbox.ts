@@ -107,7 +107,7 @@ const unwatched = { onChange: () => undefined, onFailure: () => undefined, onSer
 /** Whether an execution in a lane is as confined as one on the cold path. Answers what was possible. */
 async function testLane(deps: Omit<LanesDeps, "selfTest">): Promise<string[]> {
   const { settings, bounds, user } = deps;
-  return testIsolation(settings, async (request) => {
+  const runInLane = async (request: SandboxRequest) => {
     const lane = await startLane({ ...deps, lanesDir: bounds.dir, ...unwatched }, request);
     const launch = (given: SandboxRequest, inputs: PlacedInputs) => lane.launch(given, inputs);
     try {
@@ -115,7 +115,8 @@ async function testLane(deps: Omit<LanesDeps, "selfTest">): Promise<string[]> {
     } finally {
       await lane.close();
     }
-  });
+  };
+  return testIsolation(settings, runInLane, bounds.dir);
 }
 
 /** The settings with the interpreter of one request, and the runner compiled for it. */

@@ -56,11 +56,18 @@ def main(secret, port, name):
     return {"problems": problems}
 `;
 
-/** Runs the probe against a file, a port and an abstract socket of the host that are there for it to find. */
-export async function testIsolation(settings: SandboxSettings, run: Sandbox["run"]): Promise<string[]> {
+/**
+ * Runs the probe against a file, a port and an abstract socket of the host that are there for it to find. `parent` is where
+ * its files are: outputs are renamed to there, so it must be on the file system where `run` has them made.
+ */
+export async function testIsolation(
+  settings: SandboxSettings,
+  run: Sandbox["run"],
+  parent: string = tmpdir(),
+): Promise<string[]> {
   if (settings.isolation === "none")
     return ["Isolation is switched off: user code has the rights of the user it runs as."];
-  const folder = mkdtempSync(join(tmpdir(), "treadle-probe-"));
+  const folder = mkdtempSync(join(parent, "treadle-probe-"));
   const name = `treadle-probe-${process.pid}-${Date.now()}`;
   const servers: Server[] = [];
   try {

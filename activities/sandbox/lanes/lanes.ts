@@ -138,11 +138,20 @@ function createStarter(deps: LanesDeps, groups: Map<string, Group>, onChange: ()
     if (!isUnfit) problem = reason;
   };
 
+  /** What was found is remembered; that nothing could be found out, as on a full disk, is not. */
+  function testOnce(): Promise<string[]> {
+    tested ??= deps.selfTest().catch((error: unknown) => {
+      tested = undefined;
+      throw error;
+    });
+    return tested;
+  }
+
   async function start(request: LaneRequest, group: Group): Promise<Warmth> {
     group.starting += 1;
     try {
       await makeRoom(groups, group, deps.bounds.lanesMax);
-      const problems = await (tested ??= deps.selfTest());
+      const problems = await testOnce();
       if (problems.length > 0) throw new Error(`A lane is not confined: ${problems.join("; ")}.`);
       const lane = await startLane(
         {
