@@ -1,9 +1,11 @@
+import { asyncLocalStorage } from "@temporalio/activity";
 import { ApplicationFailure } from "@temporalio/common";
 import type { Db } from "../db/connect.ts";
-import { findBilling, release, reserve, settle } from "../db/credits.ts";
-import { chargeFor, microCredits, type Prices } from "../domain/credits.ts";
+import { createLedger } from "../db/credits/ledger.ts";
+import { findBilling, findRefusal } from "../db/credits.ts";
+import { chargeFor, microCredits, type Prices, toCredits } from "../domain/credits.ts";
 import type { ExecutionEnd } from "../domain/execution.ts";
-import type { ExecutionId } from "../domain/ids.ts";
+import type { AccountId, ExecutionId } from "../domain/ids.ts";
 
 export interface CreditsDeps {
   readonly db: Db;
@@ -27,16 +29,30 @@ const RELEASES = {
   },
 } as const;
 
-/** The money steps of an execution, each idempotent by execution id: a repeated call changes nothing. */
+/** For the record of an execution that no caller waits for: what it needed and what there was when its turn came. */
+async function explainRefusal(db: Db, executionId: ExecutionId): Promise<string> {
+  const refusal = await findRefusal(db, executionId);
+  if (refusal === undefined) return RELEASES.insufficient_credits.message;
+  const [needed, available] = [toCredits(refusal.needed), toCredits(refusal.available)];
+  return `This execution may cost up to ${needed} credits, and the account had ${available} available.`;
+}
+
+/**
+ * The money steps of an execution, each idempotent by execution id: a repeated call changes nothing. Calls that name their
+ * account share statements with others of that account in this process.
+ */
 export function createCredits({ db, prices, onEnded }: CreditsDeps) {
+  const ledger = createLedger(db);
   return {
-    async reserveCredits({ executionId }: { executionId: ExecutionId }): Promise<void> {
-      const outcome = await reserve(db, executionId);
+    async reserveCredits(input: { executionId: ExecutionId; accountId?: AccountId }): Promise<void> {
+      const { executionId } = input;
+      // One that Temporal has given up leaves the queue; the call that replaces it finds what it did all the same.
+      const outcome = await ledger.reserve(input, asyncLocalStorage.getStore()?.cancellationSignal);
       switch (outcome.kind) {
         case "reserved":
           return;
         case "insufficient_credits":
-          throw ApplicationFailure.nonRetryable(RELEASES.insufficient_credits.message, "insufficient_credits");
+          throw ApplicationFailure.nonRetryable(await explainRefusal(db, executionId), "insufficient_credits");
         case "closed":
           throw ApplicationFailure.nonRetryable(
             `${executionId} was closed before its credits were reserved.`,
@@ -59,12 +75,19 @@ export function createCredits({ db, prices, onEnded }: CreditsDeps) {
       // A price that rose meanwhile must not charge more than was reserved.
       const total = charge.total < billing.chargeMax ? charge.total : billing.chargeMax;
       const compute = charge.compute < total ? charge.compute : total;
-      await settle(db, { ...bill, compute, total });
+      await ledger.settle({ ...bill, accountId: billing.accountId, compute, total });
       onEnded(bill.executionId);
     },
 
-    async releaseCredits(input: { executionId: ExecutionId; cause: keyof typeof RELEASES }): Promise<void> {
-      await release(db, { executionId: input.executionId, ...RELEASES[input.cause] });
+    async releaseCredits(input: {
+      executionId: ExecutionId;
+      accountId?: AccountId;
+      cause: keyof typeof RELEASES;
+    }): Promise<void> {
+      const { cause, ...execution } = input;
+      const message =
+        cause === "insufficient_credits" ? await explainRefusal(db, input.executionId) : RELEASES[cause].message;
+      await ledger.release({ ...execution, ...RELEASES[cause], message });
       onEnded(input.executionId);
     },
   };

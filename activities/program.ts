@@ -12,6 +12,7 @@ import type { InputFiles, LaneRequest, Sandbox, SandboxLimits, SandboxRequest, W
 import type { Slots } from "./slots.ts";
 import type { Spool } from "./spool.ts";
 import type { Storage } from "./storage/storage.ts";
+import { UnbegunError } from "./unbegun.ts";
 
 export interface ProgramDeps {
   readonly db: Db;
@@ -34,9 +35,10 @@ export function createProgramRunner(deps: ProgramDeps) {
   const runProgram = async (work: ExecutionWork, signal: AbortSignal): Promise<PythonOutcome> => {
     const release = await deps.slots.take(signal);
     if (release === undefined) return leaveUnrun(deps, work.executionId);
+    let begun = false;
     try {
       const request = await prepare(deps, work);
-      const result = await deps.sandbox.run(request, { signal });
+      const result = await deps.sandbox.run(request, { signal, onStarted: () => (begun = true) });
       runsByPath[result.path] += 1;
       await deps.spool.writeResult(work.executionId, {
         outputs: result.outputs,
@@ -44,6 +46,8 @@ export function createProgramRunner(deps: ProgramDeps) {
         logBytes: result.logBytes,
       });
       return result.outcome;
+    } catch (error) {
+      throw begun ? error : new UnbegunError(error);
     } finally {
       release();
     }

@@ -5,6 +5,7 @@ import type { Db } from "../db/connect.ts";
 import type { PythonOutcome, PythonProgress } from "../domain/execution.ts";
 import type { ExecutionId } from "../domain/ids.ts";
 import { hostQueue } from "./task-queues.ts";
+import { UnbegunError } from "./unbegun.ts";
 
 /** How long a claim is good without being renewed; a lost worker is replaced after at most this time. */
 const LEASE_SECONDS = 20;
@@ -12,7 +13,7 @@ const RENEW_MS = 5_000;
 const HEARTBEAT_MS = 2_000;
 /** How often a call that found the program running in another process looks again. */
 const LOOK_AGAIN_MS = 500;
-/** Attempts that may be lost with their worker before the execution is given up. */
+/** Attempts that may be lost with their worker before the execution is given up; those whose program never began do not count. */
 const LOST_MAX = 3;
 
 export interface PythonDeps {
@@ -148,7 +149,10 @@ async function runAttempt(
   }, RENEW_MS).unref();
   try {
     const outcome = await deps.runProgram(work, AbortSignal.any([signal, lease.signal]));
-    if (signal.reason === "handed_over" && outcome.status === "cancelled") throw new Error("The worker is stopping.");
+    if (signal.reason === "handed_over" && outcome.status === "cancelled") {
+      const stopping = new Error("The worker is stopping.");
+      throw outcome.secondsUsed === 0 ? new UnbegunError(stopping) : stopping;
+    }
     return (await endAttempt(db, { executionId, attempt, processId, outcome })) ? outcome : undefined;
   } catch (error) {
     await abandonAttempt(deps, work, error);
@@ -162,7 +166,8 @@ async function runAttempt(
 async function abandonAttempt(deps: PythonDeps, work: ExecutionWork, error: unknown): Promise<void> {
   try {
     const { executionId, attempt } = work;
-    await endAttempt(deps.db, { executionId, attempt, processId: deps.processId, outcome: null });
+    const begun = !(error instanceof UnbegunError);
+    await endAttempt(deps.db, { executionId, attempt, processId: deps.processId, outcome: null, begun });
   } catch (second) {
     deps.onFault(work.executionId, new AggregateError([error, second], "An attempt could not be given up."));
   }

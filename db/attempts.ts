@@ -22,7 +22,7 @@ export interface Claim {
   readonly hostId: string;
   readonly processId: string;
   readonly leaseSeconds: number;
-  /** How often a lost worker is replaced: attempts in all that may end without an outcome. */
+  /** How often a lost worker is replaced: attempts that may begin the program and end without an outcome. */
   readonly lostMax: number;
 }
 
@@ -130,7 +130,7 @@ async function findAttemptState(db: Db, executionId: ExecutionId): Promise<Attem
     `select e.state, e.cancel_requested_at is not null as cancelled, e.attempts_max as "attemptsMax",
             count(a.attempt)::int as attempts,
             coalesce(bool_or(a.ended_at is null) filter (where a.attempt is not null), false) as alive,
-            (count(*) filter (where a.ended_at is not null and a.status is null))::int as lost,
+            (count(*) filter (where a.ended_at is not null and a.status is null and a.begun))::int as lost,
             (count(*) filter (where a.status is not null))::int as tries,
             coalesce(sum(a.seconds_used), 0) as "secondsUsed",
             (select jsonb_build_object('status', l.status, 'message', l.message, 'hostId', l.host_id, 'attempt', l.attempt)
@@ -167,13 +167,20 @@ export async function renewLease(
  */
 export async function endAttempt(
   db: Db,
-  input: { executionId: ExecutionId; attempt: number; processId: string; outcome: PythonOutcome | null },
+  input: {
+    executionId: ExecutionId;
+    attempt: number;
+    processId: string;
+    outcome: PythonOutcome | null;
+    /** False when nothing of the program has run: then the attempt does not count. */
+    begun?: boolean;
+  },
 ): Promise<boolean> {
-  const { executionId, attempt, processId, outcome } = input;
+  const { executionId, attempt, processId, outcome, begun = true } = input;
   const rows = await queryRows(
     db,
     `update attempts
-        set ended_at = clock_timestamp(), status = :status, message = :message, seconds_used = :secondsUsed
+        set ended_at = clock_timestamp(), status = :status, begun = :begun, message = :message, seconds_used = :secondsUsed
       where execution_id = :executionId and attempt = :attempt and process_id = :processId and ended_at is null
       returning attempt`,
     {
@@ -181,7 +188,8 @@ export async function endAttempt(
       attempt,
       processId,
       status: outcome?.status ?? null,
-      message: outcome?.message ?? "The worker gave it up.",
+      message: outcome?.message ?? (begun ? "The worker gave it up." : "The program could not begin."),
+      begun,
       secondsUsed: outcome?.secondsUsed ?? 0,
     },
   );

@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, opendirSync, type Stats } from "node:fs";
+import { chmodSync, lstatSync, opendirSync, type Stats, statfsSync } from "node:fs";
 import { lstat, opendir } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as pause } from "node:timers/promises";
@@ -9,6 +9,10 @@ const PATH_BYTES_MAX = 1024;
 const NOTES_MAX = 20;
 /** Between two pauses for the event loop: about a millisecond. */
 const ENTRIES_AT_ONCE = 64;
+/** With less than this, nobody's files can be written. */
+const FREE_BYTES_MIN = 1024 * 1024;
+/** A program that left more than this has filled the disk itself. */
+const OWN_BYTES_MAX = 64 * 1024 * 1024;
 
 export interface OutputLimits {
   readonly outputBytesMax: number;
@@ -127,6 +131,13 @@ function toNotes(skipped: readonly string[]): string[] {
   const notes = skipped.slice(0, NOTES_MAX).map((text) => `Left out of the outputs: ${text}.`);
   const more = skipped.length - notes.length;
   return more > 0 ? [...notes, `Left out of the outputs: ${more} more.`] : notes;
+}
+
+/** Whether the disk of `folder` is full, and not by what the program has left there itself. */
+export function lacksDisk(folder: string, outputs: readonly Pick<CollectedOutput, "bytes">[]): boolean {
+  const { bavail, bsize } = statfsSync(folder);
+  const own = outputs.reduce((sum, { bytes }) => sum + bytes, 0);
+  return bavail * bsize < FREE_BYTES_MIN && own < OWN_BYTES_MAX;
 }
 
 /**

@@ -151,6 +151,8 @@ export interface Progress {
 export interface SandboxWatch {
   /** Ends the execution as `cancelled`. */
   readonly signal?: AbortSignal | undefined;
+  /** The user's code is about to begin. */
+  readonly onStarted?: (() => void) | undefined;
   readonly onLine?: ((line: LogLine) => void) | undefined;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }

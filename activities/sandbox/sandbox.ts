@@ -9,7 +9,7 @@ import { launchInBubblewrap, launchUnprotected } from "./launch.ts";
 import type { Launched } from "./launched.ts";
 import { createLogRecorder } from "./log.ts";
 import { addOutputs, CANCELLED, decideOutcome } from "./outcome.ts";
-import { collectOutputs } from "./outputs.ts";
+import { collectOutputs, lacksDisk } from "./outputs.ts";
 import { createParking } from "./parking.ts";
 import {
   type LaneRequest,
@@ -187,6 +187,8 @@ async function runExecution(
     const collected = await collectOutputs(outputsDir, limits, named);
     for (const note of collected.notes) log.note(note);
     const outcome = addOutputs(decideOutcome(facts, limits), collected, request);
+    if (outcome.status === "failed" && lacksDisk(outputsDir, collected.outputs))
+      throw new Error("The disk that outputs are written to is full: a failure is not the program's for certain.");
     return { outcome, path: place.path, outputs: collected.outputs, ...(await log.close()) };
   } finally {
     await log.close();

@@ -115,6 +115,7 @@ function follow(course: Course, event: ControlEvent, startTimer: NodeJS.Timeout)
       if (course.startedAtMs !== undefined || course.processes.length === 0) return;
       clearTimeout(startTimer);
       startClocks(course);
+      watch.onStarted?.();
       return;
     case "mode":
       course.mode ??= event.mode;

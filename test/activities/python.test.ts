@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { MockActivityEnvironment } from "@temporalio/testing";
 import { createPython, type PythonDeps } from "../../activities/python.ts";
+import { UnbegunError } from "../../activities/unbegun.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { requestCancel } from "../../db/executions.ts";
 import type { PythonOutcome } from "../../domain/execution.ts";
@@ -162,4 +163,15 @@ test("drain, with a program under way, hands it over and the next process runs i
   );
   expect(row?.status).toBeNull();
   expect(await aProcess(async () => success, "proc_b").execute(executionId)).toMatchObject({ status: "success" });
+});
+
+test("executePython, whose program cannot begin for a while, is tried as often as it takes and runs once", async () => {
+  const executionId = await anOpenExecution();
+  const { execute, started } = aProcess(async ({ attempt }) => {
+    if (attempt <= 5) throw new UnbegunError(new Error("no network"));
+    return success;
+  });
+  for (let round = 0; round < 5; round++) await expect(execute(executionId)).rejects.toThrow("did not begin");
+  expect(await execute(executionId)).toMatchObject({ kind: "ended", status: "success" });
+  expect(started).toEqual([1, 2, 3, 4, 5, 6]);
 });
