@@ -1,5 +1,6 @@
-import type { AccountId, CommitId, WorkflowId } from "../domain/ids.ts";
+import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
 import { type Db, queryRows } from "./connect.ts";
+import type { AgreedRates } from "./rates.ts";
 
 export interface GitObject {
   readonly id: string;
@@ -136,21 +137,44 @@ export interface Target {
   /** Null when the workflow has no commit yet. */
   readonly commitId: CommitId | null;
   readonly manifest: unknown;
+  /** The execution that the idempotency key given belongs to. */
+  readonly keyedId: ExecutionId | null;
+  readonly agreedRates: AgreedRates | null;
+  /** For how many seconds the rate limits are busy with what they have let through; see `toBucketState`. */
+  readonly keyBusySeconds: number | null;
+  readonly accountBusySeconds: number | null;
 }
 
-/** Authenticates, chooses the latest commit and looks at the balance, in one statement. Undefined: no such workflow. */
-export async function findTarget(db: Db, workflowId: WorkflowId, keyHash: Buffer): Promise<Target | undefined> {
+/**
+ * Authenticates, chooses the latest commit, looks at the balance, at the rate limits and for an execution that was started
+ * with the same idempotency key, in one statement. Undefined: no such workflow.
+ */
+export async function findTarget(
+  db: Db,
+  workflowId: WorkflowId,
+  keyHash: Buffer,
+  idempotencyKey: string | null = null,
+): Promise<Target | undefined> {
   const [row] = await queryRows<Target>(
     db,
     `select w.account_id as "accountId", a.balance - a.reserved as available,
             exists (select 1 from api_keys k where k.hash = :keyHash and k.workflow_id = w.id
                        and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())) as "keyValid",
-            w.head as "commitId", c.manifest
+            w.head as "commitId", c.manifest,
+            (select e.id from executions e
+              where e.workflow_id = :workflowId and e.idempotency_key = cast(:idempotencyKey as text)
+                and (e.failure is null or e.failure = 'internal')) as "keyedId",
+            (select jsonb_build_object('perMinute', r.per_minute, 'burst', r.burst, 'accountPerMinute', r.account_per_minute)
+               from account_rates r where r.account_id = w.account_id) as "agreedRates",
+            (select cast(extract(epoch from b.busy_until - now()) as double precision)
+               from rate_buckets b where b.bucket = 'key ' || w.id) as "keyBusySeconds",
+            (select cast(extract(epoch from b.busy_until - now()) as double precision)
+               from rate_buckets b where b.bucket = 'account ' || w.account_id) as "accountBusySeconds"
        from workflows w
        join accounts a on a.id = w.account_id
        left join commits c on c.workflow_id = w.id and c.id = w.head
       where w.id = :workflowId and w.deleted_at is null`,
-    { workflowId, keyHash },
+    { workflowId, keyHash, idempotencyKey },
   );
   return row;
 }

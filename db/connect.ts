@@ -42,6 +42,11 @@ export function sqlState(error: unknown): string | undefined {
   return typeof code === "string" ? code : undefined;
 }
 
+/** True when a statement was never sent, because no connection of the pool was free in time. */
+export function isPoolExhausted(error: unknown): boolean {
+  return (error as { name?: unknown } | null)?.name === "KnexTimeoutError";
+}
+
 /** Names of prepared statements by their text. Statements are constants of this room, so there are only so many. */
 const names = new Map<string, string>();
 
@@ -63,8 +68,10 @@ export async function queryRows<Row>(
     const answer: { rows: Row[] } = await db.raw(sql, bindings as Knex.ValueDict).options({ name });
     return answer.rows;
   } catch (error) {
-    // PostgreSQL's detail quotes the row it refused, inputs and all; errors end in logs.
+    // PostgreSQL's detail quotes the row it refused, inputs and all, and knex adds what was bound when it got no
+    // connection; errors end in logs.
     delete (error as { detail?: string }).detail;
+    delete (error as { bindings?: unknown }).bindings;
     throw error;
   }
 }

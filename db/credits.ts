@@ -1,7 +1,7 @@
 import type { MicroCredits } from "../domain/credits.ts";
 import type { ExecutionEnd } from "../domain/execution.ts";
 import type { AccountId, ExecutionId } from "../domain/ids.ts";
-import { type Db, queryRows, sqlState, UNIQUE_VIOLATION } from "./connect.ts";
+import { type Db, queryRows, sqlState } from "./connect.ts";
 
 /** The channel on which ended executions are announced; the payload is the execution id. */
 export const EXECUTION_ENDED = "execution_ended";
@@ -55,55 +55,49 @@ export async function adjust(
 
 export type ReserveOutcome =
   | { readonly kind: "reserved" }
+  /** `findRefusal` has the amounts. */
   | { readonly kind: "insufficient_credits" }
   /** Settled or released before: too late to hold anything. */
   | { readonly kind: "closed" }
   | { readonly kind: "unknown_execution" };
 
 /**
- * Holds the most an execution can cost, once per execution. One statement, so there is no moment at which
- * the account is debited and the reservation does not exist. The account's row settles the race of several
- * executions; the reservation's primary key settles the race of a repeated call, and of a release that came first.
- * A call that sees a reservation does not touch the account: holding its row while waiting for the key would be a
- * deadlock with a settlement, which takes them the other way round.
+ * Holds the most each execution can cost, once per execution, in the order given; answers in that order. One call of the
+ * database, all or nothing: there is no moment at which an account is debited and the reservation does not exist. Only
+ * those that do not fit are refused: a smaller one after a refused larger one is granted when it fits.
  */
-export async function reserve(db: Db, executionId: ExecutionId): Promise<ReserveOutcome> {
-  try {
-    const rows = await queryRows(
-      db,
-      `with asked as (
-         select id, account_id, charge_max from executions e where id = :executionId
-           and not exists (select 1 from reservations r where r.execution_id = e.id)
-       ), held as (
-         update accounts a
-            set reserved = a.reserved + asked.charge_max
-           from asked
-          where a.id = asked.account_id
-            and a.balance - a.reserved >= asked.charge_max
-         returning a.id
-       )
-       insert into reservations (execution_id, account_id, amount, state)
-       select asked.id, asked.account_id, asked.charge_max, 'open'
-         from asked join held on held.id = asked.account_id
-       returning execution_id`,
-      { executionId },
-    );
-    if (rows.length === 1) return { kind: "reserved" };
-  } catch (error) {
-    if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
-  }
-  return findReserveOutcome(db, executionId);
+export async function reserveAll(db: Db, ids: readonly ExecutionId[]): Promise<ReserveOutcome[]> {
+  const rows = await queryRows<{ id: ExecutionId; outcome: "reserved" | "insufficient_credits" | "closed" }>(
+    db,
+    `select id, outcome from reserve_credits(cast(:ids as text[]))`,
+    { ids: [...ids] },
+  );
+  const byId = new Map(rows.map(({ id, outcome }) => [id, { kind: outcome }]));
+  return ids.map((id) => byId.get(id) ?? { kind: "unknown_execution" });
 }
 
-async function findReserveOutcome(db: Db, executionId: ExecutionId): Promise<ReserveOutcome> {
-  const [row] = await queryRows<{ state: "open" | "settled" | "released" | null }>(
+/** The same for one. */
+export async function reserve(db: Db, executionId: ExecutionId): Promise<ReserveOutcome> {
+  const [outcome] = await reserveAll(db, [executionId]);
+  return outcome as ReserveOutcome;
+}
+
+/** What an execution needed, and what was available when its turn came. */
+export interface Refusal {
+  readonly needed: MicroCredits;
+  readonly available: MicroCredits;
+}
+
+/** For what an execution was refused the last time it asked; undefined when it never was. */
+export async function findRefusal(db: Db, executionId: ExecutionId): Promise<Refusal | undefined> {
+  const [row] = await queryRows<Refusal>(
     db,
-    `select r.state from executions e left join reservations r on r.execution_id = e.id where e.id = :executionId`,
-    { executionId },
+    `select needed, available from refusals where execution_id = :executionId`,
+    {
+      executionId,
+    },
   );
-  if (row === undefined) return { kind: "unknown_execution" };
-  if (row.state === null) return { kind: "insufficient_credits" };
-  return row.state === "open" ? { kind: "reserved" } : { kind: "closed" };
+  return row;
 }
 
 export interface Settlement {
@@ -115,42 +109,31 @@ export interface Settlement {
 }
 
 /**
- * Ends an execution and charges it: closes the reservation, frees what was held, writes the ledger entry,
- * announces the end to whoever waits. One statement: either all of it, or nothing. Answers whether this call
- * ended it; a second call, or one after a release, changes nothing. The message is that of the last attempt.
+ * Ends executions and charges them: closes each reservation, frees what was held, writes the ledger entry, announces the
+ * end to whoever waits. One call, all or nothing. Answers, in order, whether this call ended it; a second call, or one
+ * after a release, changes nothing. The message is that of the last attempt.
  */
-export async function settle(db: Db, settlement: Settlement): Promise<boolean> {
-  const rows = await queryRows(
+export async function settleAll(db: Db, settlements: readonly Settlement[]): Promise<boolean[]> {
+  const ended = await queryRows<{ id: ExecutionId }>(
     db,
-    `with ended as (
-       update executions e
-          set state = :status, finished_at = clock_timestamp(), seconds_used = :secondsUsed,
-              charge_compute = :compute, charge_total = :total,
-              message = coalesce((select message from attempts
-                                   where execution_id = :executionId and status is not null
-                                   order by attempt desc limit 1), '')
-        where e.id = :executionId and e.state in ('queued', 'running')
-          and exists (select 1 from reservations r where r.execution_id = e.id and r.state = 'open')
-       returning e.id
-     ), closed as (
-       update reservations r set state = 'settled', closed_at = now()
-         from ended where r.execution_id = ended.id and r.state = 'open'
-       returning r.execution_id, r.account_id, r.amount
-     ), freed as (
-       update accounts a set reserved = a.reserved - closed.amount from closed where a.id = closed.account_id
-     ), charged as (
-       insert into ledger_entries (account_id, kind, amount, execution_id)
-       select account_id, 'settlement', -cast(:total as bigint), execution_id from closed
-     )
-     select pg_notify(:channel, id) from ended`,
+    `select id from settle_executions(cast(:ids as text[]), cast(:statuses as text[]), cast(:seconds as numeric[]),
+                                      cast(:computes as bigint[]), cast(:totals as bigint[]), :channel) as id`,
     {
-      ...settlement,
-      compute: String(settlement.compute),
-      total: String(settlement.total),
+      ids: settlements.map((each) => each.executionId),
+      statuses: settlements.map((each) => each.status),
+      seconds: settlements.map((each) => each.secondsUsed),
+      computes: settlements.map((each) => String(each.compute)),
+      totals: settlements.map((each) => String(each.total)),
       channel: EXECUTION_ENDED,
     },
   );
-  return rows.length === 1;
+  return markFirst(settlements, ended);
+}
+
+/** The same for one. */
+export async function settle(db: Db, settlement: Settlement): Promise<boolean> {
+  const [ended] = await settleAll(db, [settlement]);
+  return ended as boolean;
 }
 
 export interface Release {
@@ -161,34 +144,41 @@ export interface Release {
 }
 
 /**
- * Ends an execution without a charge and frees all it held. Also closes an execution that holds nothing yet, so
- * that a slow reserve arriving later finds it closed. Answers whether this call ended it; repeating changes nothing.
+ * Ends executions without a charge and frees all they held; closes also one that holds nothing yet, so that a slow
+ * reserve arriving later finds it closed. One call, all or nothing. Answers, in order, whether this call ended it;
+ * repeating changes nothing.
  */
-export async function release(db: Db, input: Release): Promise<boolean> {
-  const rows = await queryRows(
+export async function releaseAll(db: Db, releases: readonly Release[]): Promise<boolean[]> {
+  const ended = await queryRows<{ id: ExecutionId }>(
     db,
-    `with ended as (
-       update executions
-          set state = :status, failure = :failure, message = :message, finished_at = clock_timestamp()
-        where id = :executionId and state in ('queued', 'running')
-       returning id, account_id
-     ), closed as (
-       insert into reservations (execution_id, account_id, amount, state, closed_at)
-       select id, account_id, 0, 'released', now() from ended
-       on conflict (execution_id) do update set state = 'released', closed_at = now() where reservations.state = 'open'
-       returning account_id, amount
-     ), freed as (
-       update accounts a set reserved = a.reserved - closed.amount
-         from closed where a.id = closed.account_id and closed.amount > 0
-     )
-     select pg_notify(:channel, id) from ended`,
-    { ...input, channel: EXECUTION_ENDED },
+    `select id from release_executions(cast(:ids as text[]), cast(:statuses as text[]), cast(:failures as text[]),
+                                       cast(:messages as text[]), :channel) as id`,
+    {
+      ids: releases.map((each) => each.executionId),
+      statuses: releases.map((each) => each.status),
+      failures: releases.map((each) => each.failure),
+      messages: releases.map((each) => each.message),
+      channel: EXECUTION_ENDED,
+    },
   );
-  return rows.length === 1;
+  return markFirst(releases, ended);
+}
+
+/** The same for one. */
+export async function release(db: Db, input: Release): Promise<boolean> {
+  const [ended] = await releaseAll(db, [input]);
+  return ended as boolean;
+}
+
+/** Of several calls for one execution that ended, the first ended it. */
+function markFirst(asked: readonly { executionId: ExecutionId }[], ended: readonly { id: ExecutionId }[]): boolean[] {
+  const left = new Set(ended.map(({ id }) => id));
+  return asked.map(({ executionId }) => left.delete(executionId));
 }
 
 /** What pricing an execution needs. */
 export interface Billing {
+  readonly accountId: AccountId;
   readonly cpu: number;
   /** The most seconds its program may have used: time-out times attempts. */
   readonly secondsMax: number;
@@ -199,7 +189,7 @@ export interface Billing {
 export async function findBilling(db: Db, executionId: ExecutionId): Promise<Billing | undefined> {
   const [row] = await queryRows<Billing>(
     db,
-    `select cpu, timeout_seconds * attempts_max as "secondsMax", charge_max as "chargeMax",
+    `select account_id as "accountId", cpu, timeout_seconds * attempts_max as "secondsMax", charge_max as "chargeMax",
             finished_at is not null as ended
        from executions where id = :executionId`,
     { executionId },

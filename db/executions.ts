@@ -1,51 +1,14 @@
 import type { MicroCredits } from "../domain/credits.ts";
 import type { ExecutionEnd, ExecutionState, StoredFile, Trigger } from "../domain/execution.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
+import { acceptExecution, filesAsJson, type NewExecution } from "./acceptance.ts";
 import { type Db, queryRows } from "./connect.ts";
 
-export interface NewExecution {
-  readonly id: ExecutionId;
-  readonly accountId: AccountId;
-  readonly workflowId: WorkflowId;
-  readonly commitId: CommitId;
-  readonly trigger: Trigger;
-  /** Values by input name, JSON; files are in `files`, secrets in `secretInputs`. */
-  readonly inputs: Readonly<Record<string, unknown>>;
-  readonly secretInputs: Buffer | null;
-  readonly timeoutSeconds: number;
-  readonly cpu: number;
-  readonly attemptsMax: number;
-  readonly chargeMax: MicroCredits;
-  /** The process that accepted it, for the record. */
-  readonly acceptedBy: string;
-  readonly files: readonly StoredFile[];
-}
+export type { NewExecution } from "./acceptance.ts";
 
-/** Records an accepted execution as `queued`, its input files with it: one statement, all or nothing. */
+/** Records an execution as accepted, on no condition. */
 export async function insertExecution(db: Db, execution: NewExecution): Promise<void> {
-  await queryRows(
-    db,
-    `with inserted as (
-       insert into executions (id, account_id, workflow_id, commit_id, trigger, inputs, secret_inputs,
-                               timeout_seconds, cpu, attempts_max, charge_max, accepted_by)
-       values (:id, :accountId, :workflowId, :commitId, :trigger, cast(:inputs as jsonb), :secretInputs,
-               :timeoutSeconds, :cpu, :attemptsMax, :chargeMax, :acceptedBy)
-       returning id
-     )
-     insert into execution_files (execution_id, direction, name, position, file_name, storage_key, bytes, sha256, content_type)
-     select inserted.id, 'input', f.name, row_number() over (partition by f.name order by f.ordinal) - 1,
-            f.file_name, f.storage_key, f.bytes, f.sha256, f.content_type
-       from inserted,
-            rows from (jsonb_to_recordset(cast(:files as jsonb))
-              as (name text, file_name text, storage_key text, bytes bigint, sha256 text, content_type text))
-            with ordinality as f (name, file_name, storage_key, bytes, sha256, content_type, ordinal)`,
-    {
-      ...execution,
-      inputs: JSON.stringify(execution.inputs),
-      chargeMax: String(execution.chargeMax),
-      files: filesAsJson(execution.files),
-    },
-  );
+  await acceptExecution(db, execution);
 }
 
 /** Records an execution's output files, once: an upload that is repeated writes the same rows again. */
@@ -65,19 +28,6 @@ export async function insertOutputs(
          as f (name text, file_name text, storage_key text, bytes bigint, sha256 text, content_type text)
      on conflict (execution_id, direction, name, position) do nothing`,
     { ...input, files: filesAsJson(input.files) },
-  );
-}
-
-function filesAsJson(files: readonly StoredFile[]): string {
-  return JSON.stringify(
-    files.map((file) => ({
-      name: file.name,
-      file_name: file.fileName,
-      storage_key: file.storageKey,
-      bytes: file.bytes,
-      sha256: file.sha256,
-      content_type: file.contentType,
-    })),
   );
 }
 
@@ -102,6 +52,8 @@ export interface ExecutionRecord {
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
   readonly outputs: readonly { readonly name: string; readonly fileName: string }[];
+  /** 1: the next to begin when one of its workflow ends. Null when it does not wait for others, and in lists. */
+  readonly queuePosition: number | null;
 }
 
 const RECORD = `
@@ -114,8 +66,19 @@ const RECORD = `
   coalesce((select jsonb_agg(jsonb_build_object('name', f.name, 'fileName', f.file_name) order by f.name)
               from execution_files f where f.execution_id = e.id and f.direction = 'output'), '[]') as outputs`;
 
+const QUEUE_POSITION = `
+  case when e.admitted_at is null and e.state = 'queued' then
+    (select count(*)::int from executions o
+      where o.workflow_id = e.workflow_id and o.admitted_at is null and o.state = 'queued'
+        and o.turn <= e.turn)
+  end as "queuePosition"`;
+
 export async function findExecution(db: Db, id: ExecutionId): Promise<ExecutionRecord | undefined> {
-  const [row] = await queryRows<ExecutionRecord>(db, `select ${RECORD} from executions e where e.id = :id`, { id });
+  const [row] = await queryRows<ExecutionRecord>(
+    db,
+    `select ${RECORD}, ${QUEUE_POSITION} from executions e where e.id = :id`,
+    { id },
+  );
   return row;
 }
 
@@ -126,7 +89,7 @@ export async function listExecutions(
 ): Promise<ExecutionRecord[]> {
   return queryRows<ExecutionRecord>(
     db,
-    `select ${RECORD} from executions e
+    `select ${RECORD}, null as "queuePosition" from executions e
       where (cast(:accountId as text) is null or e.account_id = :accountId)
         and (cast(:workflowId as text) is null or e.workflow_id = :workflowId)
       order by e.created_at desc, e.id desc limit :limit`,
@@ -188,17 +151,33 @@ export interface OpenExecution {
   readonly attemptsMax: number;
 }
 
-/** Executions still open that were accepted before `olderThanSeconds` ago, oldest first: what the sweeper looks at. */
+const OPEN = `
+  e.id, e.workflow_id as "workflowId", w.name as "workflowName", e.commit_id as "commitId",
+  e.account_id as "accountId", e.trigger, e.timeout_seconds as "timeoutSeconds", e.attempts_max as "attemptsMax"`;
+
+/** What starting an execution needs; undefined for one that has ended, waits for its turn, or is unknown. */
+export async function findStartable(db: Db, id: ExecutionId): Promise<OpenExecution | undefined> {
+  const [row] = await queryRows<OpenExecution>(
+    db,
+    `select ${OPEN} from executions e join workflows w on w.id = e.workflow_id
+      where e.id = :id and e.finished_at is null and e.admitted_at is not null`,
+    { id },
+  );
+  return row;
+}
+
+/**
+ * Executions still open that were let in before `olderThanSeconds` ago, oldest first: what the sweeper looks at. Those
+ * that wait for their turn are as they should be.
+ */
 export async function listOpenExecutions(
   db: Db,
   input: { olderThanSeconds: number; limit: number },
 ): Promise<OpenExecution[]> {
   return queryRows<OpenExecution>(
     db,
-    `select e.id, e.workflow_id as "workflowId", w.name as "workflowName", e.commit_id as "commitId",
-            e.account_id as "accountId", e.trigger, e.timeout_seconds as "timeoutSeconds", e.attempts_max as "attemptsMax"
-       from executions e join workflows w on w.id = e.workflow_id
-      where e.state in ('queued', 'running') and e.created_at < now() - make_interval(secs => :olderThanSeconds)
+    `select ${OPEN} from executions e join workflows w on w.id = e.workflow_id
+      where e.state in ('queued', 'running') and e.admitted_at < now() - make_interval(secs => :olderThanSeconds)
       order by e.created_at limit :limit`,
     input,
   );

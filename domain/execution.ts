@@ -1,4 +1,4 @@
-import type { ExecutionId } from "./ids.ts";
+import type { AccountId, ExecutionId } from "./ids.ts";
 
 export const TRIGGERS = ["api", "schedule", "form"] as const;
 export type Trigger = (typeof TRIGGERS)[number];
@@ -12,6 +12,8 @@ export type ExecutionState = "queued" | "running" | ExecutionEnd;
 export interface ExecutionInput {
   /** Wall time the user's process may take; the activities' time-outs are derived from it. */
   readonly timeoutSeconds: number;
+  /** Whose credits it uses: executions of one account share statements. */
+  readonly accountId?: AccountId;
 }
 
 /** What the Workflow Definition returns: enough to read in Temporal's UI, the record itself is in PostgreSQL. */

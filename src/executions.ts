@@ -1,46 +1,52 @@
 import type { PythonControl } from "../activities/index.ts";
 import type { Slots } from "../activities/slots.ts";
-import { CANCEL_REQUESTED } from "../db/executions.ts";
+import type { Db } from "../db/connect.ts";
+import { CANCEL_REQUESTED, findStartable } from "../db/executions.ts";
 import type { ExecutionId } from "../domain/ids.ts";
 import type { Executions } from "./http/deps.ts";
 import type { Driver } from "./temporal.ts";
-import type { Waiters } from "./waiters.ts";
+import type { Notice, Waiters } from "./waiters.ts";
 
 /** After this many programs wait for a place on this host, callers are told to come again. */
 const QUEUE_PER_SLOT = 50;
 const RETRY_AFTER_SECONDS = 5;
 
-/** Executions as the HTTP room sees them: start, wait, cancel, and whether there is room for another call. */
+/** Executions as the HTTP room sees them: start, wait, cancel, and whether this host has room for another program. */
 export function createExecutions(deps: {
+  db: Db;
   driver: Driver;
   waiters: Waiters;
   /** The programs of this process; absent in a process that only answers HTTP. */
   python: Pick<PythonControl, "stop"> | undefined;
   slots: Slots;
   slotCount: number;
-  waitingCallsMax: number;
 }): Executions {
   return {
     async start(input) {
       await deps.driver.start(input);
     },
-    waitForEnd: (executionId, timeoutMs) => deps.waiters.wait(executionId, timeoutMs),
+    startAgain: (executionId) => startFromRecord(deps, executionId),
+    waitForEnd: (executionId, timeoutMs, gone) => deps.waiters.wait(executionId, timeoutMs, gone),
     async cancel(executionId) {
       // The program of this process is stopped at once; one elsewhere by the notification that came with the record.
       deps.python?.stop(executionId, "cancelled");
     },
     capacity() {
-      const accepting =
-        deps.waiters.count() < deps.waitingCallsMax && deps.slots.waiting() < deps.slotCount * QUEUE_PER_SLOT;
-      return { accepting, retryAfterSeconds: RETRY_AFTER_SECONDS };
+      return {
+        accepting: deps.slots.waiting() < deps.slotCount * QUEUE_PER_SLOT,
+        retryAfterSeconds: RETRY_AFTER_SECONDS,
+      };
     },
   };
 }
 
+/** Starts an execution from its record, unless it has ended or waits for its turn. To start it twice changes nothing. */
+export async function startFromRecord(deps: { db: Db; driver: Driver }, executionId: ExecutionId): Promise<void> {
+  const execution = await findStartable(deps.db, executionId);
+  if (execution !== undefined) await deps.driver.start({ ...execution, executionId });
+}
+
 /** What a process does when it hears that an execution is to be cancelled. */
-export function cancelNotice(python: Pick<PythonControl, "stop"> | undefined): {
-  channel: string;
-  receive: (payload: string) => void;
-} {
+export function cancelNotice(python: Pick<PythonControl, "stop"> | undefined): Notice {
   return { channel: CANCEL_REQUESTED, receive: (id) => void python?.stop(id as ExecutionId, "cancelled") };
 }

@@ -39,6 +39,12 @@ export async function openFrontDoor(deps: {
       requestBytesMax: settings.TREADLE_REQUEST_BYTES_MAX,
     },
     waitMaxSeconds: settings.TREADLE_WAIT_MAX_SECONDS,
+    waitingCallsMax: settings.TREADLE_WAITING_CALLS_MAX,
+    rateLimits: {
+      perMinute: settings.TREADLE_RATE_LIMIT_PER_MINUTE,
+      burst: settings.TREADLE_RATE_LIMIT_BURST,
+      accountPerMinute: settings.TREADLE_ACCOUNT_RATE_LIMIT_PER_MINUTE,
+    },
     processId: deps.processId,
     contact: settings.TREADLE_CONTACT,
     trustProxy: settings.TREADLE_TRUST_PROXY,

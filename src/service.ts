@@ -6,6 +6,7 @@ import type { Storage } from "../activities/storage/storage.ts";
 import { createListener, type DatabaseAddress, type Db } from "../db/connect.ts";
 import { microCredits, type Prices, parseCredits } from "../domain/credits.ts";
 import type { ExecutionId } from "../domain/ids.ts";
+import { type Admissions, createAdmissions } from "./admissions.ts";
 import type { Settings } from "./config.ts";
 import { cancelNotice, createExecutions } from "./executions.ts";
 import { openPrograms } from "./host-programs.ts";
@@ -14,8 +15,9 @@ import type { Defer } from "./lifecycle.ts";
 import type { Log } from "./log.ts";
 import { startPruning } from "./pruning.ts";
 import { createReadiness } from "./readiness.ts";
+import { startRetention } from "./retention.ts";
 import type { Machine } from "./setup/machine.ts";
-import { createSweeper, removeAbandonedUploads } from "./sweeper.ts";
+import { createSweeper, removeAbandonedUploads, type SweeperDeps } from "./sweeper.ts";
 import { createDriver } from "./temporal.ts";
 import { createWaiters } from "./waiters.ts";
 import { connectTemporal, startWorkers } from "./workers.ts";
@@ -63,10 +65,11 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
   const isolationProblems = await findIsolationProblems(deps, sandbox);
 
   let stopProgram: (executionId: ExecutionId) => boolean = () => false;
+  const admissions = createAdmissions({ db, log });
   const waiters = createWaiters({
     db,
     openSession: () => createListener(deps.databaseAddress, "treadle listener"),
-    onNotice: cancelNotice({ stop: (executionId) => stopProgram(executionId) }),
+    notices: [cancelNotice({ stop: (executionId) => stopProgram(executionId) }), admissions.notice],
     onFault: (error) => log.warn({ event: "fault", error }, "Listening for ended executions was interrupted."),
   });
   defer(() => waiters.close());
@@ -90,17 +93,15 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
   const driver = createDriver(connection, deps.temporal.namespace);
   const workersEnded = await openWorkers(deps, { connection, activities, python }, defer);
 
-  const sweeper = createSweeper({ db, driver, activities, spool, storage, log });
-  defer(() => sweeper.close());
-  await removeAbandonedUploads({ db, storage, log });
+  await openHousekeeping({ ...deps, driver, activities, spool, admissions }, defer);
 
   const executions = createExecutions({
+    db,
     driver,
     waiters,
     python,
     slots,
     slotCount,
-    waitingCallsMax: settings.TREADLE_WAITING_CALLS_MAX,
   });
   const networkProblem = () => findNetworkProblem(deps, programs.network);
   const readiness = createReadiness({
@@ -128,6 +129,21 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
     runsByPath: programs.runsByPath,
     networkProblem,
   };
+}
+
+/** What lets waiting executions in, what repairs, and what forgets. */
+async function openHousekeeping(
+  deps: Pick<ServiceDeps, "settings"> & SweeperDeps & { admissions: Admissions },
+  defer: Defer,
+): Promise<void> {
+  const { db, storage, log, admissions } = deps;
+  admissions.open(deps.driver);
+  defer(() => admissions.close());
+  const sweeper = createSweeper(deps);
+  defer(() => sweeper.close());
+  await removeAbandonedUploads({ db, storage, log });
+  const retention = startRetention({ db, idempotencyDays: deps.settings.TREADLE_IDEMPOTENCY_DAYS, log });
+  defer(() => retention.close());
 }
 
 type Worked = Pick<Parameters<typeof startWorkers>[0], "connection" | "activities"> & {

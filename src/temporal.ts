@@ -76,7 +76,10 @@ export function createDriver(connection: NativeConnection, namespace: string): D
 }
 
 function startOptions(input: StartInput) {
-  const executionInput: ExecutionInput = { timeoutSeconds: input.timeoutSeconds * input.attemptsMax };
+  const executionInput: ExecutionInput = {
+    timeoutSeconds: input.timeoutSeconds * input.attemptsMax,
+    accountId: input.accountId,
+  };
   return {
     workflowId: input.executionId,
     taskQueue: TASK_QUEUE,

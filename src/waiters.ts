@@ -8,10 +8,16 @@ import type { ExecutionId } from "../domain/ids.ts";
 const LOOK_MS = 5_000;
 const RECONNECT_MS = 500;
 
+/** What is done with the payload of a notification. */
+export interface Notice {
+  readonly channel: string;
+  readonly receive: (payload: string) => void;
+}
+
 /** Calls that wait for the end of an execution, woken by this process, by a notification, or by the record. */
 export interface Waiters {
-  /** True when the execution ended within the time; false when the time was over first. */
-  wait(executionId: ExecutionId, timeoutMs: number): Promise<boolean>;
+  /** True when the execution ended within the time; false when the time was over, or the caller gone, first. */
+  wait(executionId: ExecutionId, timeoutMs: number, gone?: AbortSignal): Promise<boolean>;
   resolve(executionId: ExecutionId): void;
   count(): number;
   close(): Promise<void>;
@@ -21,24 +27,19 @@ export interface Waiters {
 export function createWaiters(deps: {
   db: Db;
   openSession: () => pg.Client;
-  /** Another channel the same session listens to. */
-  onNotice: { channel: string; receive: (payload: string) => void };
+  /** Other channels the same session listens to. */
+  notices: readonly Notice[];
   onFault: (error: unknown) => void;
 }): Waiters {
-  const waiting = new Map<ExecutionId, Set<() => void>>();
+  const waits = createWaits();
   let session: pg.Client | undefined;
   let closed = false;
   let retry: NodeJS.Timeout | undefined;
 
-  function resolve(executionId: ExecutionId): void {
-    const calls = waiting.get(executionId);
-    waiting.delete(executionId);
-    for (const call of calls ?? []) call();
-  }
-
   async function lookAtRecord(): Promise<void> {
-    if (waiting.size === 0) return;
-    for (const id of await listEnded(deps.db, [...waiting.keys()])) resolve(id);
+    const ids = waits.listIds();
+    if (ids.length === 0) return;
+    for (const id of await listEnded(deps.db, ids)) waits.resolve(id);
   }
 
   async function listen(): Promise<void> {
@@ -48,15 +49,15 @@ export function createWaiters(deps: {
       if (!closed) retry = setTimeout(() => void listen().catch(deps.onFault), RECONNECT_MS).unref();
     });
     client.on("notification", ({ channel, payload = "" }) => {
-      if (channel === EXECUTION_ENDED) resolve(payload as ExecutionId);
-      else deps.onNotice.receive(payload);
+      if (channel === EXECUTION_ENDED) waits.resolve(payload as ExecutionId);
+      else deps.notices.find((notice) => notice.channel === channel)?.receive(payload);
     });
     await client.connect();
     // Closed while it connected: nobody else would end it.
     if (closed) return client.end();
     session = client;
-    await client.query(`listen ${client.escapeIdentifier(EXECUTION_ENDED)}`);
-    await client.query(`listen ${client.escapeIdentifier(deps.onNotice.channel)}`);
+    for (const channel of [EXECUTION_ENDED, ...deps.notices.map((notice) => notice.channel)])
+      await client.query(`listen ${client.escapeIdentifier(channel)}`);
     // What was announced while nobody listened is found in the record.
     await lookAtRecord();
   }
@@ -67,29 +68,49 @@ export function createWaiters(deps: {
   const looking = setInterval(() => void lookAtRecord().catch(deps.onFault), LOOK_MS).unref();
 
   return {
-    wait(executionId, timeoutMs) {
-      return new Promise((done) => {
-        const calls = waiting.get(executionId) ?? new Set();
-        waiting.set(executionId, calls);
-        const timer = setTimeout(() => {
-          calls.delete(wake);
-          if (calls.size === 0 && waiting.get(executionId) === calls) waiting.delete(executionId);
-          done(false);
-        }, timeoutMs);
-        const wake = (): void => {
-          clearTimeout(timer);
-          done(true);
-        };
-        calls.add(wake);
-      });
-    },
-    resolve,
-    count: () => [...waiting.values()].reduce((sum, calls) => sum + calls.size, 0),
+    wait: waits.wait,
+    resolve: waits.resolve,
+    count: waits.count,
     async close() {
       closed = true;
       clearInterval(looking);
       clearTimeout(retry);
       await session?.end().catch(deps.onFault);
     },
+  };
+}
+
+/** The calls of this process that wait, by execution. */
+function createWaits(): Omit<Waiters, "close"> & { listIds(): ExecutionId[] } {
+  const waiting = new Map<ExecutionId, Set<() => void>>();
+  return {
+    wait(executionId, timeoutMs, gone) {
+      return new Promise((done) => {
+        const calls = waiting.get(executionId) ?? new Set();
+        waiting.set(executionId, calls);
+        const stop = (ended: boolean): void => {
+          clearTimeout(timer);
+          gone?.removeEventListener("abort", giveUp);
+          done(ended);
+        };
+        const wake = (): void => stop(true);
+        const giveUp = (): void => {
+          calls.delete(wake);
+          if (calls.size === 0 && waiting.get(executionId) === calls) waiting.delete(executionId);
+          stop(false);
+        };
+        const timer = setTimeout(giveUp, timeoutMs);
+        calls.add(wake);
+        if (gone?.aborted === true) giveUp();
+        else gone?.addEventListener("abort", giveUp, { once: true });
+      });
+    },
+    resolve(executionId) {
+      const calls = waiting.get(executionId);
+      waiting.delete(executionId);
+      for (const call of calls ?? []) call();
+    },
+    count: () => [...waiting.values()].reduce((sum, calls) => sum + calls.size, 0),
+    listIds: () => [...waiting.keys()],
   };
 }

@@ -37,8 +37,10 @@ const patientLedger = proxyActivities<Activities>({
  */
 export async function executeCommit(input: ExecutionInput): Promise<ExecutionSummary> {
   const executionId = workflowInfo().workflowId as ExecutionId;
+  // Left out where it is unknown: workflows that began before it was told go on as they were.
+  const holder = { executionId, ...(input.accountId === undefined ? {} : { accountId: input.accountId }) };
   try {
-    await reserve(executionId);
+    await reserve(holder);
     const run = await runPython(executionId, input);
     // From here on the program has run: nothing may keep its result from being kept and charged.
     await CancellationScope.nonCancellable(async () => {
@@ -48,18 +50,21 @@ export async function executeCommit(input: ExecutionInput): Promise<ExecutionSum
     return { executionId, status: run.status };
   } catch (error) {
     const cause = causeOf(error);
-    await CancellationScope.nonCancellable(() => release(executionId, cause));
+    await CancellationScope.nonCancellable(() => release(holder, cause));
     if (cause === "cancelled") return { executionId, status: "cancelled" };
     throw error;
   }
 }
 
-async function reserve(executionId: ExecutionId): Promise<void> {
+/** An execution, and the account whose credits it uses. */
+type Holder = Parameters<Activities["reserveCredits"]>[0];
+
+async function reserve(holder: Holder): Promise<void> {
   try {
-    await ledger.reserveCredits({ executionId });
+    await ledger.reserveCredits(holder);
   } catch (error) {
     if (isDecided(error)) throw error;
-    await patientLedger.reserveCredits({ executionId });
+    await patientLedger.reserveCredits(holder);
   }
 }
 
@@ -124,11 +129,11 @@ async function settle(executionId: ExecutionId, run: EndedPython): Promise<void>
 
 type ReleaseCause = "cancelled" | "insufficient_credits" | "internal";
 
-async function release(executionId: ExecutionId, cause: ReleaseCause): Promise<void> {
+async function release(holder: Holder, cause: ReleaseCause): Promise<void> {
   try {
-    await ledger.releaseCredits({ executionId, cause });
+    await ledger.releaseCredits({ ...holder, cause });
   } catch {
-    await patientLedger.releaseCredits({ executionId, cause });
+    await patientLedger.releaseCredits({ ...holder, cause });
   }
 }
 

@@ -2,10 +2,13 @@ import type { Request } from "express";
 import { findExecutionAccess, findTarget, type Target } from "../../db/commits.ts";
 import type { Db } from "../../db/connect.ts";
 import { type ExecutionRecord, findExecution } from "../../db/executions.ts";
+import type { RateState, RateUse } from "../../db/rates.ts";
 import { type CommitId, type ExecutionId, isExecutionId, isWorkflowId, type WorkflowId } from "../../domain/ids.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { hashApiKey } from "../keys/api-key.ts";
+import type { AppDeps } from "./deps.ts";
 import { ApiError } from "./errors.ts";
+import { chooseRates, toRateState } from "./rates.ts";
 import { findSignedIn } from "./sessions.ts";
 
 /** A workflow that may be executed by this request, at its latest commit. */
@@ -16,18 +19,30 @@ export interface Authenticated {
   readonly accountId: Target["accountId"];
   /** Micro-credits that are not reserved. Advice: the reservation decides. */
   readonly available: bigint;
+  readonly idempotencyKey: string | null;
+  /** The execution that the idempotency key belongs to. */
+  readonly keyedId: ExecutionId | null;
+  readonly rates: RateUse;
+  /** The limits as they stood. Advice, like the balance. */
+  readonly rateState: RateState;
 }
 
 /**
- * Key to workflow, latest commit and balance, in one statement that costs the same whether the workflow exists or not.
+ * Key to workflow, latest commit, balance, rate limits and repeated execution, in one statement that costs the same whether the workflow exists or not.
  * Without a key: 401. With one: 404 for a workflow that is unknown or has no commit, 401 for a key that is not its own,
  * 403 when it may not be started this way.
  */
-export async function authenticate(db: Db, request: Request): Promise<Authenticated> {
+export async function authenticate(
+  deps: Pick<AppDeps, "db" | "rateLimits">,
+  request: Request,
+  idempotencyKey: string | null,
+): Promise<Authenticated> {
   const keyHash = hashApiKey(demandKey(request));
   const { workflowId } = request.params;
   const target =
-    typeof workflowId === "string" && isWorkflowId(workflowId) ? await findTarget(db, workflowId, keyHash) : undefined;
+    typeof workflowId === "string" && isWorkflowId(workflowId)
+      ? await findTarget(deps.db, workflowId, keyHash, idempotencyKey)
+      : undefined;
   if (target === undefined)
     throw new ApiError(
       "workflow_not_found",
@@ -43,8 +58,10 @@ export async function authenticate(db: Db, request: Request): Promise<Authentica
       "The API trigger of this workflow is not enabled. Set triggers.api.enabled to true in its config.yaml and commit.",
     );
   }
-  const { accountId, available, commitId } = target;
-  return { workflowId: workflowId as WorkflowId, commitId, manifest, accountId, available };
+  const { accountId, available, commitId, keyedId } = target;
+  const called = { workflowId: workflowId as WorkflowId, commitId, manifest, accountId, available };
+  const rates = chooseRates(deps.rateLimits, { ...target, workflowId: called.workflowId });
+  return { ...called, idempotencyKey, keyedId, rates, rateState: toRateState(rates, target) };
 }
 
 /**

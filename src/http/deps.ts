@@ -7,6 +7,7 @@ import type { Trigger } from "../../domain/execution.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
 import type { Log } from "../log.ts";
+import type { RateLimits } from "./rates.ts";
 
 /** Executions as the HTTP room sees them. */
 export interface Executions {
@@ -21,8 +22,13 @@ export interface Executions {
     readonly attemptsMax: number;
     readonly workflowName: string;
   }): Promise<void>;
-  /** True when the execution ended within the time. May be asked before the execution is started. */
-  waitForEnd(executionId: ExecutionId, timeoutMs: number): Promise<boolean>;
+  /** Starts one from the record, unless it has ended, waits for its turn, or was started before. */
+  startAgain(executionId: ExecutionId): Promise<void>;
+  /**
+   * True when the execution ended within the time; false when the time was over, or the caller gone, first. May be asked
+   * before the execution is started.
+   */
+  waitForEnd(executionId: ExecutionId, timeoutMs: number, gone?: AbortSignal): Promise<boolean>;
   /** Stops the program; `by` says who asked, for the record. */
   cancel(executionId: ExecutionId, by: string): Promise<void>;
   capacity(): { readonly accepting: boolean; readonly retryAfterSeconds: number };
@@ -60,6 +66,9 @@ export interface AppDeps {
   readonly apiUrl: () => string;
   readonly limits: HttpLimits;
   readonly waitMaxSeconds: number;
+  /** Calls that may wait in this process at the same time. */
+  readonly waitingCallsMax: number;
+  readonly rateLimits: RateLimits;
   readonly processId: string;
   /** Whom to ask for credits; named in the answers. */
   readonly contact: string | undefined;

@@ -19,9 +19,11 @@ export interface Result {
   /** Output name to the address of its file. */
   readonly outputs: Readonly<Record<string, string>>;
   readonly cost: { readonly compute: number; readonly total: number };
+  /** 1: the next to begin when another one of its workflow ends. Only while it waits for that. */
+  readonly queuePosition?: number;
 }
 
-/** The five fields of every result. */
+/** The five fields of every result; of one that waits for its turn, also where in the queue. */
 export function toResult(record: ExecutionRecord, apiUrl: string): Result {
   return {
     status: record.state,
@@ -31,6 +33,7 @@ export function toResult(record: ExecutionRecord, apiUrl: string): Result {
       record.outputs.map(({ name, fileName }) => [name, fileUrl(apiUrl, record.id, fileName)]),
     ),
     cost: { compute: toCredits(record.chargeCompute), total: toCredits(record.chargeTotal) },
+    ...(record.queuePosition === null ? {} : { queuePosition: record.queuePosition }),
   };
 }
 

@@ -73,6 +73,13 @@ export function toApiError(error: unknown): ApiError | undefined {
       "invalid_request",
       "The address holds a percent sign that encodes nothing. Encode each part of the path as UTF-8.",
     );
+  if (isPoolExhausted(error))
+    return new ApiError(
+      "no_capacity",
+      "The service has more to do just now than it gets to. Send it again in 5 seconds; where the answer names an execution, that one goes on.",
+      {},
+      { "Retry-After": "5" },
+    );
   const { status, type, code } = (error ?? {}) as HttpFault;
   if (typeof code === "string" && NOT_STORABLE.has(code))
     return new ApiError(

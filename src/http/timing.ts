@@ -12,3 +12,5 @@ export function startTiming() {
     toHeader: (): string => stages.join(", "),
   };
 }
+
+export type Timing = ReturnType<typeof startTiming>;

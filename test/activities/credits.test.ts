@@ -3,11 +3,12 @@ import { MockActivityEnvironment } from "@temporalio/testing";
 import { DefaultLogger } from "@temporalio/worker";
 import { createCredits } from "../../activities/credits.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
-import { findBalance } from "../../db/credits.ts";
+import { findBalance, grant } from "../../db/credits.ts";
 import { findExecution } from "../../db/executions.ts";
 import { microCredits, type Prices } from "../../domain/credits.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import { createExecutionId } from "../../src/ids.ts";
+import { findWaiting, holdAccount } from "../db/credits/given.ts";
 import { anAccount, anExecution, aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 
@@ -77,6 +78,51 @@ test("reserveCredits, a micro-credit short, is refused with the type `insufficie
   await expect(reserve()).rejects.toMatchObject(refusal);
   await expect(reserve()).rejects.toMatchObject(refusal);
   expect(await findMoney(accountId)).toMatchObject({ reserved: 0n });
+});
+
+test("reserveCredits, refused, says what was needed and what was available then, also in the record that is left", async () => {
+  const { accountId, executionId, reserve, release } = await anAcceptedExecution({ credits: 2_500_000n });
+  const words = "This execution may cost up to 3.001 credits, and the account had 2.5 available.";
+  await expect(reserve()).rejects.toThrow(words);
+  await grant(db, { accountId, amount: microCredits(GRANTED), reason: "too late for it" });
+  await release("insufficient_credits");
+  expect(await findExecution(db, executionId)).toMatchObject({ failure: "insufficient_credits", message: words });
+});
+
+test("reserveCredits and settleCredits, of 30 executions of one account at once, share statements", async () => {
+  const accountId = await anAccount(db, { microCredits: CHARGE_MAX * 30n });
+  const workflow = await aWorkflow(db, { accountId });
+  const ids = await Promise.all(Array.from({ length: 30 }, () => anExecution(db, { workflow })));
+  const credits = createCredits({ db, prices: PRICES, onEnded: () => undefined });
+  const statements: string[] = [];
+  const note = ({ sql }: { sql: string }): void => void statements.push(...(/(?:reserve|settle)_\w+/.exec(sql) ?? []));
+  db.on("query", note);
+  await Promise.all(ids.map((executionId) => credits.reserveCredits({ executionId, accountId })));
+  expect(statements).toEqual(["reserve_credits"]);
+  await Promise.all(
+    ids.map((executionId) => credits.settleCredits({ executionId, status: "success", secondsUsed: 1 })),
+  );
+  db.removeListener("query", note);
+  // Each bill is priced by a query of its own, so that they do not all come at the same moment.
+  expect(statements.length).toBeLessThan(1 + 15);
+  expect(await findMoney(accountId)).toMatchObject({ balance: CHARGE_MAX * 30n - 11_000n * 30n, reserved: 0n });
+});
+
+test("reserveCredits, cancelled by Temporal while it waits for its turn, ends at once and never holds", async () => {
+  const { accountId, executionId } = await anAcceptedExecution();
+  const workflow = await aWorkflow(db, { accountId });
+  const first = await anExecution(db, { workflow });
+  const credits = createCredits({ db, prices: PRICES, onEnded: () => undefined });
+  const free = await holdAccount(db, accountId);
+  const under = credits.reserveCredits({ executionId: first, accountId });
+  await findWaiting(db, "reserve_credits");
+  const environment = new MockActivityEnvironment(undefined, { logger: new DefaultLogger("ERROR") });
+  const waiting = environment.run(credits.reserveCredits, { executionId, accountId });
+  environment.cancel();
+  await expect(waiting).rejects.toMatchObject({ name: "CancelledFailure" });
+  await free();
+  await under;
+  expect(await findMoney(accountId)).toMatchObject({ reserved: CHARGE_MAX });
 });
 
 test("reserveCredits, with exactly what it can cost, holds all there is", async () => {

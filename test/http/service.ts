@@ -9,7 +9,7 @@ import { createDiskStorage } from "../../activities/storage/disk.ts";
 import type { Storage } from "../../activities/storage/storage.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { reserve, settle } from "../../db/credits.ts";
-import { findExecution, insertOutputs } from "../../db/executions.ts";
+import { findExecution, findStartable, insertOutputs } from "../../db/executions.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { createApp } from "../../src/http/app.ts";
@@ -45,6 +45,8 @@ export interface TestService {
 export interface TestServiceOptions extends Partial<Omit<AppDeps, "db" | "storage" | "log">> {
   /** What an execution does once it is started; succeeds unless given. */
   readonly run?: (db: Db, start: Start) => Promise<void>;
+  /** The record of another service, which two processes share. That one's to drop. */
+  readonly db?: Db;
   /** Puts a wrapper around the real storage. */
   readonly wrapStorage?: (storage: Storage) => Storage;
 }
@@ -66,7 +68,7 @@ export async function succeed(db: Db, { executionId }: Pick<Start, "executionId"
 /** The app behind real HTTPS, with a database and a storage of its own. Executions are a fake that writes the record as the real ones do. */
 export async function aService(options: TestServiceOptions = {}): Promise<TestService> {
   const [database, certificate, dir] = await Promise.all([
-    aDatabase(),
+    options.db === undefined ? aDatabase() : { db: options.db, drop: async () => undefined },
     aCertificate(),
     mkdtemp(join(tmpdir(), "treadle-http-")),
   ]);
@@ -85,7 +87,13 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
       started.push(start);
       await (options.run ?? succeed)(db, start);
     },
-    waitForEnd: (executionId, timeoutMs) => waitForEnd(db, executionId, timeoutMs),
+    async startAgain(executionId) {
+      const execution = await findStartable(db, executionId);
+      if (execution === undefined) return;
+      started.push({ ...execution, executionId });
+      await (options.run ?? succeed)(db, { ...execution, executionId });
+    },
+    waitForEnd: (executionId, timeoutMs, gone) => waitForEnd(db, executionId, timeoutMs, gone),
     cancel: async (executionId, by) => void cancelled.push({ executionId, by }),
     capacity: () => ({ accepting: true, retryAfterSeconds: 7 }),
     ...options.executions,
@@ -99,6 +107,9 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     apiUrl: () => `${url}/api`,
     limits: DEFAULT_HTTP_LIMITS,
     waitMaxSeconds: 20,
+    waitingCallsMax: 5_000,
+    // Tests of other things are not to be counted.
+    rateLimits: { perMinute: 0, burst: 1, accountPerMinute: 0 },
     processId: "proc_test",
     contact: undefined,
     trustProxy: false,
@@ -137,8 +148,8 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
   };
 }
 
-async function waitForEnd(db: Db, executionId: ExecutionId, timeoutMs: number): Promise<boolean> {
-  for (const deadline = Date.now() + timeoutMs; Date.now() < deadline; await sleep(5)) {
+async function waitForEnd(db: Db, executionId: ExecutionId, timeoutMs: number, gone?: AbortSignal): Promise<boolean> {
+  for (const deadline = Date.now() + timeoutMs; Date.now() < deadline && gone?.aborted !== true; await sleep(5)) {
     if ((await findExecution(db, executionId))?.finishedAt != null) return true;
   }
   return false;
@@ -226,11 +237,12 @@ export function sendForm(
   service: TestService,
   workflow: TestWorkflow,
   form: readonly Part[] | { headers: Record<string, string>; body: Buffer | Readable },
+  more: Record<string, string> = {},
 ): Promise<Answer> {
   const { headers, body } = "body" in form ? form : aForm(form);
   return service.call(`/api/workflows/${workflow.workflowId}/execute`, {
     method: "POST",
-    headers: { "x-api-key": workflow.apiKey, ...headers },
+    headers: { "x-api-key": workflow.apiKey, ...headers, ...more },
     body,
   });
 }

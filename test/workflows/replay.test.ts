@@ -92,12 +92,12 @@ test.each([
   ["leaves the upload out", /await upload\(executionId, run\.hostQueue\);/, "", "1/short-success"],
   [
     "asks for the program before the credits",
-    /await reserve\(executionId\);/,
+    /await reserve\(holder\);/,
     "await runPython(executionId, input);$&",
     "1/refused-credits",
   ],
   ["never joins a program", /await joining\.executePython\(/, "await brief.executePython(", "1/long-joined"],
-  ["does not release what was cancelled", /release\(executionId, cause\)\)/, "undefined)", "1/cancelled-before-it-ran"],
+  ["does not release what was cancelled", /release\(holder, cause\)\)/, "undefined)", "1/cancelled-before-it-ran"],
 ])(
   "executeCommit, changed so that it %s, no longer fits its histories",
   async (_what, original, replacement, name) => {

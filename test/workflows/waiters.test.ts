@@ -39,7 +39,7 @@ async function openWaiters() {
   const waiters = createWaiters({
     db: { raw } as unknown as Db,
     openSession: () => createListener(database.address, name),
-    onNotice: { channel: CANCEL_REQUESTED, receive: (payload) => notices.push(payload) },
+    notices: [{ channel: CANCEL_REQUESTED, receive: (payload) => notices.push(payload) }],
     onFault: (error) => faults.push(error),
   });
   await until(async () => (await findSession(name))?.listens === true);
@@ -148,6 +148,20 @@ test("wait, when the time is over first, answers false and leaves nothing behind
   await waiters.close();
 });
 
+test("wait, when the caller leaves first or has left already, answers false and leaves nothing behind", async () => {
+  const { waiters } = await openWaiters();
+  const executionId = createExecutionId();
+  const [leaving, staying] = [new AbortController(), new AbortController()];
+  const calls = [leaving, staying].map((caller) => waiters.wait(executionId, LATER_MS, caller.signal));
+  leaving.abort();
+  expect(await calls[0]).toBe(false);
+  expect(waiters.count()).toBe(1);
+  expect(await waiters.wait(executionId, LATER_MS, leaving.signal)).toBe(false);
+  waiters.resolve(executionId);
+  expect([await calls[1], waiters.count()]).toEqual([true, 0]);
+  await waiters.close();
+});
+
 test("the listening session, when a cancellation is asked for, hands it on and wakes nobody", async () => {
   const { waiters, notices } = await openWaiters();
   const executionId = await anOpenExecution();
@@ -165,7 +179,7 @@ test("close, also of waiters that are only just connecting, ends the session for
   const hasty = createWaiters({
     db,
     openSession: () => createListener(database.address, "hasty listener"),
-    onNotice: { channel: CANCEL_REQUESTED, receive: () => undefined },
+    notices: [{ channel: CANCEL_REQUESTED, receive: () => undefined }],
     onFault: () => undefined,
   });
   await hasty.close();

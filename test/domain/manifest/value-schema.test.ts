@@ -51,7 +51,7 @@ const aValue = fc.oneof(
   aText,
   fc.integer({ min: -10, max: 60 }),
   fc.double({ noNaN: true, noDefaultInfinity: true }),
-  fc.constantFrom<unknown>(null, true, false, 0.3, 5, 50, 9_007_199_254_740_993),
+  fc.constantFrom<unknown>(null, true, false, 0.3, 5, 50, 2 ** 53),
   fc.array(fc.oneof(fc.constantFrom("x", "y", "z"), aText), { maxLength: 4 }),
   fc.jsonValue({ maxDepth: 2 }),
 );

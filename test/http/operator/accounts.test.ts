@@ -98,3 +98,37 @@ test("accounts and credits, with a token of one account, show that account and r
   }
   expect((await theirs("/api/operator/credits")).json()["balance"]).toBe(7);
 });
+
+test("PUT /rates, by the operator, agrees other rate limits with an account; null is as everybody", async () => {
+  const accountId = await anAccount(service.db, { name: "calls often" });
+  const agree = (rates: object) =>
+    service.operator("/api/operator/rates", { method: "PUT", json: { account: "calls often", ...rates } });
+  const read = () =>
+    queryRows(
+      service.db,
+      `select per_minute as "perMinute", burst, account_per_minute as "accountPerMinute"
+         from account_rates where account_id = :accountId`,
+      { accountId },
+    );
+  const agreed = { perMinute: 6_000, burst: 500, accountPerMinute: 0 };
+  const answer = await agree(agreed);
+  expect([answer.status, answer.json()]).toEqual([200, { accountId, name: "calls often", ...agreed }]);
+  expect(await read()).toEqual([agreed]);
+  expect((await agree({ ...agreed, burst: 0 })).status).toBe(400);
+  expect(await read()).toEqual([agreed]);
+  const usual = { perMinute: null, burst: null, accountPerMinute: null };
+  expect((await agree(usual)).status).toBe(200);
+  expect(await read()).toEqual([usual]);
+});
+
+test("PUT /rates, by anybody else, answers 403 and changes nothing", async () => {
+  const accountId = await anAccount(service.db, { name: "wants more" });
+  const answer = await service.as(await service.tokenOf(accountId))("/api/operator/rates", {
+    method: "PUT",
+    json: { perMinute: 0, burst: null, accountPerMinute: 0 },
+  });
+  expect([answer.status, answer.json()["error"]]).toEqual([403, "Forbidden"]);
+  expect(
+    await queryRows(service.db, "select 1 from account_rates where account_id = :accountId", { accountId }),
+  ).toEqual([]);
+});

@@ -1,0 +1,46 @@
+import type { ExecutionId, WorkflowId } from "../domain/ids.ts";
+import { type Db, queryRows } from "./connect.ts";
+
+/** An execution accepted this long ago without having been started has lost whoever accepted it. */
+const UNSTARTED_SECONDS = 2;
+
+/** The execution that an idempotency key belongs to. */
+export interface KeyedExecution {
+  readonly id: ExecutionId;
+  readonly fingerprint: Buffer;
+  readonly secretInputs: Buffer | null;
+  readonly ended: boolean;
+  /** It may be started, and seems not to have been. */
+  readonly unstarted: boolean;
+}
+
+/** Whose a key is in its workflow. Undefined: nobody's, or one's that was refused and has given it back. */
+export async function findKeyedExecution(
+  db: Db,
+  workflowId: WorkflowId,
+  key: string,
+): Promise<KeyedExecution | undefined> {
+  const [row] = await queryRows<KeyedExecution>(
+    db,
+    `select id, fingerprint, secret_inputs as "secretInputs", finished_at is not null as ended,
+            state = 'queued' and coalesce(admitted_at < now() - make_interval(secs => :unstartedSeconds), false) as unstarted
+       from executions
+      where workflow_id = :workflowId and idempotency_key = :key and (failure is null or failure = 'internal')`,
+    { workflowId, key, unstartedSeconds: UNSTARTED_SECONDS },
+  );
+  return row;
+}
+
+/** Forgets the keys of executions accepted more than `days` ago, the oldest first, at most `limit`; answers how many. */
+export async function forgetKeys(db: Db, input: { days: number; limit: number }): Promise<number> {
+  const rows = await queryRows(
+    db,
+    `update executions set idempotency_key = null, fingerprint = null
+      where id in (select id from executions
+                    where idempotency_key is not null and created_at < now() - make_interval(days => :days)
+                    order by created_at limit :limit)
+     returning id`,
+    input,
+  );
+  return rows.length;
+}

@@ -1,0 +1,85 @@
+import type { AccountId, WorkflowId } from "../domain/ids.ts";
+import { type Db, queryRows } from "./connect.ts";
+
+/** `burst` executions at once, then one more every 60 / `perMinute` seconds. */
+export interface Rate {
+  readonly perMinute: number;
+  readonly burst: number;
+}
+
+/** The limits an execution counts for, each with the bucket it shares with others; null: no limit. */
+export interface RateUse {
+  readonly key: { readonly bucket: string; readonly rate: Rate } | null;
+  readonly account: { readonly bucket: string; readonly rate: Rate } | null;
+}
+
+/** The bucket of the limit that a workflow's key has, and of the one its account has. `findTarget` knows the names, too. */
+export const keyBucket = (workflowId: WorkflowId): string => `key ${workflowId}`;
+export const accountBucket = (accountId: AccountId): string => `account ${accountId}`;
+
+/** A limit at one moment. */
+export interface BucketState {
+  readonly rate: Rate;
+  /** How many more would be let through at once. */
+  readonly remaining: number;
+  /** Until all of `burst` would be. */
+  readonly fullAfterSeconds: number;
+  /** Until one would be; 0 while some remain. */
+  readonly nextAfterSeconds: number;
+}
+
+export interface RateState {
+  readonly key: BucketState | null;
+  readonly account: BucketState | null;
+}
+
+/** Rounding of times in the database: a millionth of a second. */
+const EPSILON = 1e-4;
+
+export function spacingSeconds(rate: Rate): number {
+  return 60 / rate.perMinute;
+}
+
+/** `busySeconds`: for how long the bucket is busy with what it has let through; null and less than 0 mean not at all. */
+export function toBucketState(rate: Rate, busySeconds: number | null): BucketState {
+  const busy = Math.max(0, busySeconds ?? 0);
+  const spacing = spacingSeconds(rate);
+  const remaining = Math.max(0, Math.min(rate.burst, Math.floor(rate.burst - busy / spacing + EPSILON)));
+  return {
+    rate,
+    remaining,
+    fullAfterSeconds: busy,
+    nextAfterSeconds: remaining > 0 ? 0 : busy - spacing * (rate.burst - 1),
+  };
+}
+
+/** What was agreed with an account; null where nothing was. 0 a minute: no limit. */
+export interface AgreedRates {
+  readonly perMinute: number | null;
+  readonly burst: number | null;
+  readonly accountPerMinute: number | null;
+}
+
+/** Replaces what was agreed with an account. */
+export async function putAccountRates(db: Db, accountId: AccountId, agreed: AgreedRates): Promise<void> {
+  await queryRows(
+    db,
+    `insert into account_rates (account_id, per_minute, burst, account_per_minute)
+     values (:accountId, :perMinute, :burst, :accountPerMinute)
+     on conflict (account_id) do update
+        set per_minute = excluded.per_minute, burst = excluded.burst, account_per_minute = excluded.account_per_minute`,
+    { accountId, ...agreed },
+  );
+}
+
+/** Deletes buckets that have been full for an hour, at most `limit`; answers how many. Whoever needs one makes it anew. */
+export async function deleteFullBuckets(db: Db, limit: number): Promise<number> {
+  const rows = await queryRows(
+    db,
+    `delete from rate_buckets where bucket in (
+       select bucket from rate_buckets where busy_until < now() - interval '1 hour' limit :limit
+     ) and busy_until < now() - interval '1 hour' returning bucket`,
+    { limit },
+  );
+  return rows.length;
+}

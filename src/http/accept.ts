@@ -1,0 +1,174 @@
+import type { Request } from "express";
+import { type Acceptance, acceptExecution, type Conditions, type NewExecution } from "../../db/acceptance.ts";
+import { isPoolExhausted, sqlState } from "../../db/connect.ts";
+import { findKeyedExecution, type KeyedExecution } from "../../db/idempotency.ts";
+import type { RateState } from "../../db/rates.ts";
+import type { ExecutionId } from "../../domain/ids.ts";
+import { createExecutionId } from "../ids.ts";
+import type { Authenticated } from "./authenticate.ts";
+import type { AppDeps } from "./deps.ts";
+import { ApiError } from "./errors.ts";
+import { demandSameInputs, fingerprintInputs } from "./idempotency-key.ts";
+import { rateLimited } from "./rates.ts";
+import { type BodyKind, type ReceivedInputs, receiveInputs } from "./receive-inputs.ts";
+import { costAtMost } from "./room.ts";
+import type { Timing } from "./timing.ts";
+import type { TakeTurn } from "./turns.ts";
+import { createUploads, type Uploads } from "./uploads.ts";
+
+/** Beyond those that may be under way, so many of a workflow may wait for their turn. */
+const WAITING_MAX = 10_000;
+const RETRY_AFTER_SECONDS = 5;
+/** How often a key is looked for that was given back between two looks. */
+const TRIES_MAX = 3;
+
+interface Call {
+  readonly request: Request;
+  readonly kind: BodyKind;
+  readonly target: Authenticated;
+  readonly timing: Timing;
+  readonly takeTurn: TakeTurn;
+}
+
+export type Accepted = { readonly executionId: ExecutionId; readonly rates: RateState } & (
+  | /** Recorded. When it is not admitted, it waits for its turn and is not to be started. */
+  { readonly kind: "accepted"; readonly admitted: boolean }
+  /** The call repeats one that is recorded already; nothing of it was kept. */
+  | { readonly kind: "known"; readonly keyed: KeyedExecution }
+);
+
+/** Reads the inputs and records the execution, or finds the one that the call repeats. Of a refused call nothing is left. */
+export async function acceptCall(deps: AppDeps, call: Call): Promise<Accepted> {
+  const executionId = createExecutionId();
+  const uploads = createUploads(deps.storage, executionId);
+  const recording = { underWay: false };
+  try {
+    const { kind, target, timing, takeTurn } = call;
+    const received = await receiveInputs(call.request, {
+      kind,
+      manifest: target.manifest,
+      uploads,
+      limits: deps.limits,
+    });
+    timing.mark("receive");
+    const accepted = await recordOnce(deps, { executionId, target, received, recording, takeTurn });
+    if (accepted.kind === "known") await discardUploads(deps, executionId, uploads);
+    else logAccepted(deps, accepted, target);
+    timing.mark("record");
+    return accepted;
+  } catch (error) {
+    // When the answer of the database is lost, it may have recorded the execution: then the files may be needed.
+    if (!recording.underWay || isRefusedByDatabase(error)) await discardUploads(deps, executionId, uploads);
+    throw error;
+  }
+}
+
+interface Recording {
+  readonly executionId: ExecutionId;
+  readonly target: Authenticated;
+  readonly received: ReceivedInputs;
+  readonly recording: { underWay: boolean };
+  readonly takeTurn: TakeTurn;
+}
+
+async function recordOnce(deps: AppDeps, call: Recording): Promise<Accepted> {
+  const { executionId, target, received, recording } = call;
+  const { idempotencyKey } = target;
+  const fingerprint = idempotencyKey === null ? null : fingerprintInputs(target.manifest, received);
+  let rates = target.rateState;
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    if (tries > 0 || target.keyedId === null) {
+      recording.underWay = true;
+      const acceptance = await recordExecution(deps, call, fingerprint);
+      recording.underWay = false;
+      rates = acceptance.rates;
+      if (acceptance.kind === "accepted") return { ...acceptance, executionId };
+      if (acceptance.kind === "rate_limited") throw rateLimited(rates, deps.contact);
+      if (acceptance.kind === "full") throw tooManyExecutions(target);
+    }
+    if (idempotencyKey === null || fingerprint === null) break;
+    const keyed = await findKeyedExecution(deps.db, target.workflowId, idempotencyKey);
+    // Undefined: it was refused meanwhile and has given its key back.
+    if (keyed === undefined) continue;
+    demandSameInputs(keyed, { fingerprint, secrets: received.secrets }, deps.secretBox);
+    return { kind: "known", executionId: keyed.id, keyed, rates };
+  }
+  throw new ApiError(
+    "no_capacity",
+    "Another call with this Idempotency-Key is being refused at this moment. Send it again.",
+    {},
+    { "Retry-After": "1" },
+  );
+}
+
+function recordExecution(
+  deps: AppDeps,
+  { executionId, target, received, takeTurn }: Recording,
+  fingerprint: Buffer | null,
+): Promise<Acceptance> {
+  const { limits, retry, concurrency } = target.manifest;
+  const hasSecrets = Object.keys(received.secrets).length > 0;
+  const execution: NewExecution = {
+    id: executionId,
+    accountId: target.accountId,
+    workflowId: target.workflowId,
+    commitId: target.commitId,
+    trigger: "api",
+    inputs: received.inputs,
+    secretInputs: hasSecrets ? deps.secretBox.seal(JSON.stringify(received.secrets), executionId) : null,
+    timeoutSeconds: limits.timeoutSeconds,
+    cpu: limits.cpu,
+    attemptsMax: retry.attemptsMax,
+    chargeMax: costAtMost(deps, target.manifest),
+    acceptedBy: deps.processId,
+    files: received.files,
+  };
+  const conditions: Conditions = {
+    idempotency:
+      target.idempotencyKey === null || fingerprint === null ? null : { key: target.idempotencyKey, fingerprint },
+    rates: target.rates,
+    concurrency: concurrency && {
+      executionsMax: concurrency.executionsMax,
+      waitingMax: concurrency.whenFull === "queue" ? WAITING_MAX : 0,
+    },
+  };
+  const accept = (): Promise<Acceptance> => acceptExecution(deps.db, execution, conditions);
+  return concurrency === null ? accept() : takeTurn(target.workflowId, accept);
+}
+
+function tooManyExecutions({ manifest: { concurrency } }: Authenticated): ApiError {
+  const reason =
+    concurrency?.whenFull === "reject"
+      ? `As many executions of this workflow are under way as it allows: ${concurrency.executionsMax}.`
+      : `${WAITING_MAX} executions of this workflow wait for their turn already.`;
+  return new ApiError(
+    "too_many_executions",
+    `${reason} Nothing was started; send it again in ${RETRY_AFTER_SECONDS} seconds.`,
+    {},
+    { "Retry-After": String(RETRY_AFTER_SECONDS) },
+  );
+}
+
+function logAccepted(deps: AppDeps, accepted: Accepted & { kind: "accepted" }, target: Authenticated): void {
+  deps.log.info({
+    event: "execution.accepted",
+    executionId: accepted.executionId,
+    workflowId: target.workflowId,
+    commitId: target.commitId,
+    accountId: target.accountId,
+    trigger: "api",
+    admitted: accepted.admitted,
+  });
+}
+
+/** False when the database may have recorded the execution, its answer lost. */
+function isRefusedByDatabase(error: unknown): boolean {
+  return isPoolExhausted(error) || /^(?!08|57)[0-9A-Z]{5}$/.test(sqlState(error) ?? "");
+}
+
+/** What cannot be deleted now is found by the next start of the service; the caller hears of the first problem. */
+async function discardUploads(deps: AppDeps, executionId: ExecutionId, uploads: Uploads): Promise<void> {
+  await uploads.discard().catch((error: unknown) => {
+    deps.log.warn({ event: "fault", executionId, error }, "The files of a refused request could not be deleted yet.");
+  });
+}

@@ -1,0 +1,87 @@
+import { createHash } from "node:crypto";
+import type { Request } from "express";
+import type { KeyedExecution } from "../../db/idempotency.ts";
+import type { StoredFile } from "../../domain/execution.ts";
+import { isJsonObject } from "../../domain/manifest/json-values.ts";
+import type { Manifest } from "../../domain/manifest/manifest.ts";
+import type { SecretBox } from "../keys/secret-box.ts";
+import { ApiError } from "./errors.ts";
+import type { ReceivedInputs } from "./receive-inputs.ts";
+
+const CHARACTERS_MAX = 255;
+const CONTROL_CHARACTER = /[\0-\x1f\x7f]/;
+
+/**
+ * The key under which a caller may send the same call again; null when there is none. A malformed one is a problem to be
+ * answered (400) once it is known who asks.
+ */
+export function parseIdempotencyKey(request: Request): { value: string | null; problem: ApiError | undefined } {
+  const values = request.headersDistinct["idempotency-key"] ?? [];
+  const [key] = values;
+  if (key === undefined) return { value: null, problem: undefined };
+  const problem = findKeyProblem(key, values.length);
+  if (problem === undefined) return { value: key, problem };
+  return { value: null, problem: new ApiError("invalid_request", `Idempotency-Key ${problem}`) };
+}
+
+function findKeyProblem(key: string, count: number): string | undefined {
+  if (count > 1) return "was sent more than once. Send one.";
+  if (key === "") return "is empty. Send a text of your own, such as a UUID, or leave the header out.";
+  if (key.length > CHARACTERS_MAX) return `is longer than ${CHARACTERS_MAX} characters.`;
+  return CONTROL_CHARACTER.test(key) ? "holds control characters." : undefined;
+}
+
+/**
+ * 32 bytes that are the same for the same inputs: values as canonical JSON, files by their SHA-256, in order. A value that
+ * is its input's default counts as not given, so that a default that is changed by a new commit does not make a repeated
+ * call another one. Secrets are left out: a fingerprint could be searched for them; see `demandSameInputs`.
+ */
+export function fingerprintInputs(manifest: Pick<Manifest, "inputs">, received: ReceivedInputs): Buffer {
+  const defaults = new Map(
+    manifest.inputs.map((input) => [input.name, "default" in input ? toCanonicalJson(input.default) : "null"]),
+  );
+  const values = Object.entries(received.inputs)
+    .map(([name, value]) => [name, toCanonicalJson(value)] as const)
+    .filter(([name, json]) => json !== defaults.get(name))
+    .sort(byName);
+  const files = [...groupByName(received.files)].sort(byName);
+  return createHash("sha256")
+    .update(JSON.stringify([values, files]))
+    .digest();
+}
+
+/** 409 unless a repeated call has the inputs, files and secrets of the execution that its key belongs to. */
+export function demandSameInputs(
+  keyed: KeyedExecution,
+  repeated: { fingerprint: Buffer; secrets: ReceivedInputs["secrets"] },
+  secretBox: SecretBox,
+): void {
+  const secrets = keyed.secretInputs === null ? "{}" : secretBox.open(keyed.secretInputs, keyed.id).toString();
+  const same =
+    keyed.fingerprint.equals(repeated.fingerprint) &&
+    toCanonicalJson(JSON.parse(secrets)) === toCanonicalJson(repeated.secrets);
+  if (same) return;
+  throw new ApiError(
+    "conflict",
+    "This Idempotency-Key was used for a call with other inputs. Send the same inputs to get that call's answer, or choose a new key.",
+    { executionId: keyed.id },
+  );
+}
+
+/** JSON with the keys of every object in order, so that equal values are equal texts. */
+function toCanonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_name, part: unknown) =>
+    isJsonObject(part) ? Object.fromEntries(Object.entries(part).sort(byName)) : part,
+  );
+}
+
+function byName([one]: readonly [string, ...unknown[]], [other]: readonly [string, ...unknown[]]): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}
+
+function groupByName(files: readonly StoredFile[]): Map<string, string[]> {
+  const hashes = new Map<string, string[]>();
+  for (const { name, sha256 } of files) hashes.set(name, [...(hashes.get(name) ?? []), sha256]);
+  return hashes;
+}

@@ -1,0 +1,89 @@
+import type { Target } from "../../db/commits.ts";
+import {
+  accountBucket,
+  type BucketState,
+  keyBucket,
+  type Rate,
+  type RateState,
+  type RateUse,
+  toBucketState,
+} from "../../db/rates.ts";
+import type { WorkflowId } from "../../domain/ids.ts";
+import { ApiError } from "./errors.ts";
+
+/** Limits of everybody with whom nothing else was agreed. 0 a minute: no limit. */
+export interface RateLimits {
+  readonly perMinute: number;
+  readonly burst: number;
+  readonly accountPerMinute: number;
+}
+
+/** A burst of an account is a third of a minute's executions, as it is for a key by default. */
+const ACCOUNT_BURST_PART = 3;
+
+/** The limits a call counts for: one by its key, one by its account. A workflow has one key; a replaced one shares its limit. */
+export function chooseRates(
+  limits: RateLimits,
+  target: Pick<Target, "accountId" | "agreedRates"> & { workflowId: WorkflowId },
+): RateUse {
+  const { agreedRates: agreed } = target;
+  const burst = agreed?.burst ?? limits.burst;
+  const perMinute = agreed?.perMinute ?? limits.perMinute;
+  const accountPerMinute = agreed?.accountPerMinute ?? limits.accountPerMinute;
+  const accountBurst = Math.max(burst, Math.floor(accountPerMinute / ACCOUNT_BURST_PART));
+  return {
+    key: perMinute === 0 ? null : { bucket: keyBucket(target.workflowId), rate: { perMinute, burst } },
+    account:
+      accountPerMinute === 0
+        ? null
+        : { bucket: accountBucket(target.accountId), rate: { perMinute: accountPerMinute, burst: accountBurst } },
+  };
+}
+
+/** The limits as they stood when the caller was authenticated. */
+export function toRateState(
+  { key, account }: RateUse,
+  target: Pick<Target, "keyBusySeconds" | "accountBusySeconds">,
+): RateState {
+  return {
+    key: key && toBucketState(key.rate, target.keyBusySeconds),
+    account: account && toBucketState(account.rate, target.accountBusySeconds),
+  };
+}
+
+/**
+ * `RateLimit-Policy` and `RateLimit` as in draft-ietf-httpapi-ratelimit-headers-11: for each policy its quota `q` in a
+ * window of `w` seconds, and how many more calls are let through now (`r`), all of a burst again after `t` seconds.
+ * Nothing where there is no limit.
+ */
+export function toRateHeaders({ key, account }: RateState): Record<string, string> {
+  const limits = [key && { name: "key", ...key }, account && { name: "account", ...account }].filter(
+    (limit) => limit !== null,
+  );
+  if (limits.length === 0) return {};
+  return {
+    "RateLimit-Policy": limits.map(({ name, rate }) => `"${name}";q=${rate.perMinute};w=60`).join(", "),
+    RateLimit: limits
+      .map(({ name, remaining, fullAfterSeconds }) => `"${name}";r=${remaining};t=${Math.ceil(fullAfterSeconds)}`)
+      .join(", "),
+  };
+}
+
+/** The refusal of a call that a limit does not let through. */
+export function rateLimited({ key, account }: RateState, contact: string | undefined): ApiError {
+  const waits = [key, account].map((limit) => limit?.nextAfterSeconds ?? 0);
+  const retryAfterSeconds = Math.max(1, Math.ceil(Math.max(...waits)));
+  const limit = key?.remaining === 0 ? describe(key, "this workflow's key") : describe(account, "this account");
+  const ask = contact === undefined ? "" : ` Ask ${contact} for more.`;
+  return new ApiError(
+    "rate_limited",
+    `${limit} Nothing was started; send it again in ${retryAfterSeconds} seconds.${ask}`,
+    {},
+    { ...toRateHeaders({ key, account }), "Retry-After": String(retryAfterSeconds) },
+  );
+}
+
+function describe(limit: BucketState | null, whose: string): string {
+  const { perMinute, burst }: Rate = limit?.rate ?? { perMinute: 0, burst: 0 };
+  return `There were more calls than ${whose} may make: ${perMinute} a minute, ${burst} at once.`;
+}

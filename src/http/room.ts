@@ -1,0 +1,66 @@
+import { type BucketState, type RateState } from "../../db/rates.ts";
+import { chargeMax, type MicroCredits, microCredits, toCredits } from "../../domain/credits.ts";
+import type { ExecutionId } from "../../domain/ids.ts";
+import type { Manifest } from "../../domain/manifest/manifest.ts";
+import type { Authenticated } from "./authenticate.ts";
+import type { AppDeps } from "./deps.ts";
+import { ApiError } from "./errors.ts";
+import { rateLimited } from "./rates.ts";
+import type { WaitingCalls } from "./waiting-calls.ts";
+
+/** 503 when this host has more programs waiting than it will get to soon. */
+export function demandCapacity(deps: Pick<AppDeps, "executions">): void {
+  const { accepting, retryAfterSeconds } = deps.executions.capacity();
+  if (!accepting) throw noCapacity("No more executions can be taken just now.", retryAfterSeconds);
+}
+
+/** A place among the calls that wait, and how to give it back; 503 when there is none. */
+export function demandPlace(deps: Pick<AppDeps, "executions">, places: WaitingCalls): () => void {
+  const leave = places.enter();
+  if (leave !== undefined) return leave;
+  throw noCapacity(
+    "No more calls can wait here just now (with Prefer: respond-async none has to).",
+    deps.executions.capacity().retryAfterSeconds,
+  );
+}
+
+function noCapacity(reason: string, retryAfterSeconds: number): ApiError {
+  return new ApiError(
+    "no_capacity",
+    `${reason} Nothing was started or charged; try again in ${retryAfterSeconds} seconds.`,
+    {},
+    { "Retry-After": String(retryAfterSeconds) },
+  );
+}
+
+/** 429 when a limit lets nothing through just now: advice before anything is read; the record decides. */
+export function demandRate(state: RateState, contact: string | undefined): void {
+  const isEmpty = (limit: BucketState | null): boolean => limit?.remaining === 0;
+  if (isEmpty(state.key) || isEmpty(state.account)) throw rateLimited(state, contact);
+}
+
+/** The most an execution of this commit can cost. */
+export function costAtMost({ prices }: Pick<AppDeps, "prices">, { limits, retry }: Manifest): MicroCredits {
+  return chargeMax({ cpu: limits.cpu, timeoutSeconds: limits.timeoutSeconds * retry.attemptsMax }, prices);
+}
+
+/** 402 when the account cannot pay the most it may cost: advice before anything is stored; the reservation decides. */
+export function demandCredits(deps: AppDeps, { manifest, available }: Authenticated): void {
+  const needed = costAtMost(deps, manifest);
+  if (available < needed) throw insufficientCredits(deps, { needed, available: microCredits(available) });
+}
+
+export function insufficientCredits(
+  deps: Pick<AppDeps, "contact">,
+  amounts: { needed: MicroCredits; available: MicroCredits; executionId?: ExecutionId },
+): ApiError {
+  const needed = toCredits(amounts.needed);
+  const available = toCredits(amounts.available);
+  const contact = deps.contact === undefined ? "" : ` Ask ${deps.contact}.`;
+  const message = `This execution may cost up to ${needed} credits, and the account has ${available} available. Top up the account, or lower the workflow's time-out or cpu.${contact}`;
+  return new ApiError("insufficient_credits", message, {
+    needed,
+    available,
+    ...(amounts.executionId === undefined ? {} : { executionId: amounts.executionId }),
+  });
+}

@@ -1,0 +1,22 @@
+/** Does what concerns one thing one after the other, in the order asked; different things at the same time. */
+export type TakeTurn = <Result>(thing: string, act: () => Promise<Result>) => Promise<Result>;
+
+/**
+ * For statements that would wait for each other at a lock of the database: of this process one waits there, and the
+ * others leave the connections of the pool to everybody else.
+ */
+export function createTurns(): TakeTurn {
+  const last = new Map<string, Promise<unknown>>();
+  return async (thing, act) => {
+    const before = last.get(thing);
+    const mine = (before ?? Promise.resolve()).then(act);
+    // What went wrong is its own caller's to hear.
+    const over = mine.catch(() => undefined);
+    last.set(thing, over);
+    try {
+      return await mine;
+    } finally {
+      if (last.get(thing) === over) last.delete(thing);
+    }
+  };
+}

@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { type Acceptance, acceptExecution, type Conditions, UNCONDITIONAL } from "../../db/acceptance.ts";
+import { type Db, queryRows } from "../../db/connect.ts";
+import { microCredits } from "../../domain/credits.ts";
+import type { ExecutionId } from "../../domain/ids.ts";
+import { createExecutionId } from "../../src/ids.ts";
+import { aWorkflow, type TestWorkflow } from "../support/builders.ts";
+import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+
+let database: TestDatabase;
+let db: Db;
+
+beforeAll(async () => {
+  database = await aDatabase();
+  db = database.db;
+}, 60_000);
+
+afterAll(() => database?.drop());
+
+function accept(
+  workflow: TestWorkflow,
+  conditions: Partial<Conditions>,
+  id: ExecutionId = createExecutionId(),
+): Promise<Acceptance> {
+  return acceptExecution(
+    db,
+    {
+      id,
+      accountId: workflow.accountId,
+      workflowId: workflow.workflowId,
+      commitId: workflow.commitId,
+      trigger: "api",
+      inputs: { region: "EU" },
+      secretInputs: Buffer.from("sealed"),
+      timeoutSeconds: 1.5,
+      cpu: 0.5,
+      attemptsMax: 2,
+      chargeMax: microCredits(7n),
+      acceptedBy: "proc_test",
+      files: ["one", "two"].map((fileName) => ({
+        ...{ name: "orders", fileName, storageKey: `k/${fileName}`, bytes: 3, contentType: "text/csv" },
+        sha256: "0".repeat(64),
+      })),
+    },
+    { ...UNCONDITIONAL, ...conditions },
+  );
+}
+
+/** So many, each on a connection of its own where there is one, counted by what became of them. */
+async function race(
+  count: number,
+  act: () => Promise<Acceptance>,
+): Promise<{ kinds: Record<string, number>; all: Acceptance[] }> {
+  const all = await Promise.all(Array.from({ length: count }, act));
+  const kinds: Record<string, number> = {};
+  for (const { kind } of all) kinds[kind] = (kinds[kind] ?? 0) + 1;
+  return { kinds, all };
+}
+
+test("acceptExecution, on no condition, records every value and the files in their order", async () => {
+  const workflow = await aWorkflow(db);
+  const id = createExecutionId();
+  expect(await accept(workflow, {}, id)).toEqual({
+    kind: "accepted",
+    admitted: true,
+    rates: { key: null, account: null },
+  });
+  const [row] = await queryRows(
+    db,
+    `select account_id, workflow_id, commit_id, trigger, state, inputs, secret_inputs, timeout_seconds, cpu, attempts_max,
+            charge_max, accepted_by, idempotency_key, fingerprint, limited, turn, admitted_at = created_at as at_once,
+            (select jsonb_agg(jsonb_build_array(f.name, f.position, f.file_name, f.storage_key, f.bytes) order by f.position)
+               from execution_files f where f.execution_id = e.id and f.direction = 'input') as files
+       from executions e where id = :id`,
+    { id },
+  );
+  expect(row).toEqual({
+    account_id: workflow.accountId,
+    workflow_id: workflow.workflowId,
+    commit_id: workflow.commitId,
+    trigger: "api",
+    state: "queued",
+    inputs: { region: "EU" },
+    secret_inputs: Buffer.from("sealed"),
+    timeout_seconds: 1.5,
+    cpu: 0.5,
+    attempts_max: 2,
+    charge_max: 7n,
+    accepted_by: "proc_test",
+    idempotency_key: null,
+    fingerprint: null,
+    limited: false,
+    turn: null,
+    at_once: true,
+    files: [
+      ["orders", 0, "one", "k/one", 3],
+      ["orders", 1, "two", "k/two", 3],
+    ],
+  });
+});
+
+test("acceptExecution, 60 at once with 4 that may be under way, accepts exactly 4", async () => {
+  const workflow = await aWorkflow(db);
+  const { kinds } = await race(60, () => accept(workflow, { concurrency: { executionsMax: 4, waitingMax: 0 } }));
+  expect(kinds).toEqual({ accepted: 4, full: 56 });
+});
+
+test("acceptExecution, 60 at once with 4 that may be under way and 10 that may wait, gives each a turn of its own", async () => {
+  const workflow = await aWorkflow(db);
+  const { kinds, all } = await race(60, () => accept(workflow, { concurrency: { executionsMax: 4, waitingMax: 10 } }));
+  expect(kinds).toEqual({ accepted: 14, full: 46 });
+  expect(all.filter((each) => each.kind === "accepted" && each.admitted)).toHaveLength(4);
+  const turns = await queryRows<{ turn: bigint }>(
+    db,
+    "select turn from executions where workflow_id = :id and admitted_at is null order by turn",
+    { id: workflow.workflowId },
+  );
+  expect(turns.map(({ turn }) => Number(turn))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+});
+
+test("acceptExecution, 60 at once under one idempotency key, accepts one and names it to the others", async () => {
+  const workflow = await aWorkflow(db);
+  const rate = { perMinute: 1, burst: 3 };
+  const conditions = {
+    idempotency: { key: "k", fingerprint: Buffer.alloc(32) },
+    rates: { key: { bucket: "key one", rate }, account: { bucket: "account one", rate } },
+  };
+  const { kinds, all } = await race(60, () => accept(workflow, conditions));
+  expect(kinds).toEqual({ accepted: 1, known: 59 });
+  const [execution] = await queryRows<{ id: ExecutionId }>(db, "select id from executions where workflow_id = :id", {
+    id: workflow.workflowId,
+  });
+  const named = all.flatMap((each) => (each.kind === "known" ? [each.executionId] : []));
+  expect(new Set(named)).toEqual(new Set([execution?.id]));
+  const next = await accept(workflow, { rates: conditions.rates });
+  expect(next.rates.key).toMatchObject({ remaining: 1 });
+  expect(next.rates.account).toMatchObject({ remaining: 1 });
+});
+
+test("acceptExecution, 60 at once with a burst of 7, accepts exactly 7, and a refusal by one limit takes nothing of the other", async () => {
+  const workflow = await aWorkflow(db);
+  const rates = {
+    key: { bucket: "key two", rate: { perMinute: 1, burst: 50 } },
+    account: { bucket: "account two", rate: { perMinute: 1, burst: 7 } },
+  };
+  const { kinds, all } = await race(60, () => accept(workflow, { rates }));
+  expect(kinds).toEqual({ accepted: 7, rate_limited: 53 });
+  const refused = all.filter((each) => each.kind === "rate_limited");
+  for (const { rates: state } of refused) expect(state.account?.remaining).toBe(0);
+  expect((await accept(workflow, { rates: { ...rates, account: null } })).rates.key?.remaining).toBe(42);
+});
+
+test("an execution whose key was given back, and the one that has it now, are both on record under it", async () => {
+  const workflow = await aWorkflow(db);
+  const conditions = { idempotency: { key: "k", fingerprint: Buffer.alloc(32) } };
+  const id = createExecutionId();
+  await accept(workflow, conditions, id);
+  await queryRows(
+    db,
+    "update executions set state = 'failed', failure = 'insufficient_credits', finished_at = now() where id = :id",
+    { id },
+  );
+  expect((await accept(workflow, conditions)).kind).toBe("accepted");
+  expect((await accept(workflow, conditions)).kind).toBe("known");
+});

@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { aFolder, treadle } from "../support/command-line.ts";
+import { type Answer, aDataDir, startService, type TestService } from "../support/service.ts";
+
+const LATER_MS = 120_000;
+
+let service: TestService;
+let dataDir: Awaited<ReturnType<typeof aDataDir>>;
+
+beforeAll(async () => {
+  dataDir = await aDataDir();
+  service = await startService({ dataDir: dataDir.dataDir });
+}, 600_000);
+
+afterAll(async () => {
+  await service?.stop();
+  await dataDir?.remove();
+});
+
+interface Workflow {
+  readonly workflowId: string;
+  readonly apiKey: string;
+}
+
+/** A workflow that sleeps, and says from when to when it did. */
+async function aSleeper(seconds: number, concurrency: string): Promise<Workflow> {
+  const folder = await aFolder({
+    "config.yaml": `concurrency: ${concurrency}\ntriggers:\n  api: { enabled: true }\n`,
+    "main.py": `import time\ndef main():\n    began = time.time()\n    time.sleep(${seconds})\n    return {"times": [began, time.time()]}\n`,
+  });
+  const published = await treadle(dataDir.dataDir, ["publish", folder, "--json"]);
+  expect([published.code, published.stderr]).toEqual([0, expect.any(String)]);
+  return published.json() as unknown as Workflow;
+}
+
+function send(workflow: Workflow, headers: Record<string, string> = {}): Promise<Answer> {
+  return service.call(`/workflows/${workflow.workflowId}/execute`, {
+    method: "POST",
+    headers: { "x-api-key": workflow.apiKey, "content-type": "application/json", ...headers },
+    body: "{}",
+  });
+}
+
+function look(workflow: Workflow, executionId: unknown): Promise<Answer> {
+  return service.call(`/run-logs/${String(executionId)}`, { headers: { "x-api-key": workflow.apiKey } });
+}
+
+async function waitForSuccess(workflow: Workflow, executionId: unknown): Promise<Answer> {
+  for (const deadline = Date.now() + LATER_MS; ; await sleep(100)) {
+    const answer = await look(workflow, executionId);
+    if (answer.body["status"] === "success") return answer;
+    expect(["queued", "running"]).toContain(answer.body["status"]);
+    if (Date.now() > deadline) throw new Error(`It did not succeed in time: ${answer.text}`);
+  }
+}
+
+/** Kills the service without a word and starts it again. */
+async function restart(): Promise<void> {
+  await service.stop("SIGKILL");
+  service = await startService({ dataDir: dataDir.dataDir });
+}
+
+test("waiting executions, when the service is killed and started again, run one after the other in their order", async () => {
+  const workflow = await aSleeper(1, "{ max: 1 }");
+  const answers: Answer[] = [];
+  for (let count = 0; count < 4; count += 1) answers.push(await send(workflow, { prefer: "respond-async" }));
+  expect(answers.map((answer) => answer.body["queuePosition"])).toEqual([undefined, 1, 2, 3]);
+  await restart();
+  const times: [number, number][] = [];
+  for (const { body } of answers) {
+    const ended = await waitForSuccess(workflow, body["executionId"]);
+    const { times: url } = ended.body["outputs"] as { times: string };
+    const file = await service.call(new URL(url).pathname.replace(/^\/api/, ""), {
+      headers: { "x-api-key": workflow.apiKey },
+    });
+    times.push(JSON.parse(file.text) as [number, number]);
+  }
+  for (const [index, [began]] of times.entries()) expect(began).toBeGreaterThan(times[index - 1]?.[1] ?? 0);
+}, 300_000);
+
+test("a place that gets free is taken at once, without anybody looking for it", async () => {
+  const workflow = await aSleeper(0.01, "{ max: 1 }");
+  await send(workflow);
+  const before = performance.now();
+  const answers = await Promise.all(Array.from({ length: 10 }, () => send(workflow)));
+  expect(answers.map((answer) => answer.status)).toEqual(Array.from({ length: 10 }, () => 200));
+  // Looking happens every 10 seconds.
+  expect(performance.now() - before).toBeLessThan(5_000);
+}, 60_000);
+
+test("a call with a key, when the service is killed while it waits, is answered when it is sent again", async () => {
+  const workflow = await aSleeper(2, "{ max: 10 }");
+  const headers = { "idempotency-key": "once" };
+  const lost = send(workflow, headers);
+  lost.catch(() => undefined);
+  await sleep(1_000);
+  await restart();
+  await expect(lost).rejects.toThrow(/closed|reset/i);
+  const again = await send(workflow, headers);
+  expect([again.status, again.body["status"], again.headers["idempotent-replayed"]]).toEqual([200, "success", "true"]);
+  const { executions } = (await treadle(dataDir.dataDir, ["executions", "list", "--json"])).json() as {
+    executions: { workflowId: string }[];
+  };
+  expect(executions.filter((execution) => execution.workflowId === workflow.workflowId)).toHaveLength(1);
+}, 300_000);
+
+test("200 identical calls at once, under one key and the default limits, get one answer and cost once", async () => {
+  const workflow = await aSleeper(0.1, "{ max: 10 }");
+  const credits = async () =>
+    (await treadle(dataDir.dataDir, ["credits", "show", "--json"])).json() as { balance: number; reserved: number };
+  const before = await credits();
+  const answers = await Promise.all(Array.from({ length: 200 }, () => send(workflow, { "idempotency-key": "same" })));
+  expect(new Set(answers.map((answer) => `${answer.status} ${answer.text}`)).size).toBe(1);
+  const [first] = answers as [Answer];
+  const { cost, status } = first.body as { cost: { total: number }; status: string };
+  expect(status).toBe("success");
+  const after = await credits();
+  expect([Number((before.balance - after.balance).toFixed(6)), after.reserved]).toEqual([cost.total, 0]);
+}, 120_000);
