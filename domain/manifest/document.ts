@@ -54,7 +54,10 @@ export function readConfigDocument(source: string, bytesMax: number): ConfigDocu
     return { line: Math.max(1, line), column: Math.max(1, col) };
   };
 
-  const tokens = [...new Parser(lines.addNewLine).parse(source)];
+  // Counted by us: of a line break in some kinds of nonsense the parser says nothing.
+  lines.addNewLine(0);
+  for (let at = source.indexOf("\n"); at !== -1; at = source.indexOf("\n", at + 1)) lines.addNewLine(at + 1);
+  const tokens = [...new Parser().parse(source)];
   const shape = findShapeProblem(tokens);
   if (shape) return unreadable([{ ...place(shape.offset), message: shape.message }]);
 
@@ -96,7 +99,7 @@ function findShapeProblem(tokens: readonly CST.Token[]): OffsetProblem | undefin
   let seen = 0;
   for (let item = open.pop(); item; item = open.pop()) {
     const { token, depth } = item;
-    seen += 1;
+    seen += 1 + countBeside(token);
     if (seen > TOKENS_MAX || tokens.length > TOKENS_MAX)
       return { offset: token.offset, message: `The file has more than ${TOKENS_MAX} parts.` };
     if (depth > DEPTH_MAX) return { offset: token.offset, message: `This is nested deeper than ${DEPTH_MAX} levels.` };
@@ -108,6 +111,32 @@ function findShapeProblem(tokens: readonly CST.Token[]): OffsetProblem | undefin
     }
   }
   return undefined;
+}
+
+/** What honest text has between its nodes, in any number. */
+const BETWEEN: ReadonlySet<string> = new Set([
+  "space",
+  "newline",
+  "comma",
+  "comment",
+  "map-value-ind",
+  "seq-item-ind",
+  "explicit-key-ind",
+]);
+
+/** Tokens that stand beside the nodes: nonsense ends up there, too. */
+function countBeside(token: CST.Token): number {
+  const items = "items" in token ? token.items : [];
+  const around = [token as { start?: unknown; end?: unknown }, ...items] as {
+    start?: unknown;
+    sep?: unknown;
+    end?: unknown;
+  }[];
+  const lists = around.flatMap(({ start, sep, end }) => [start, sep, end]).filter((list) => Array.isArray(list));
+  return lists.reduce(
+    (sum, list) => sum + (list as CST.SourceToken[]).filter(({ type }) => !BETWEEN.has(type)).length,
+    0,
+  );
 }
 
 /** Looks at every node once: keys, aliases, characters that cannot be stored, and how large the value becomes. */

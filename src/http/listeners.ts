@@ -9,7 +9,7 @@ import { createServer as createHttpsServer } from "node:https";
 import type { Socket } from "node:net";
 import { ApiError } from "./errors.ts";
 import { type OpenResponses, refuseBytes, trackResponses } from "./malformed.ts";
-import { type BodyPace, continueWhenRead, watchBody } from "./request-body.ts";
+import { type BodyPace, continueWhenRead, watchAnswer, watchBody } from "./request-body.ts";
 import { createRequestId } from "./request-id.ts";
 
 const HANDSHAKE_MS = 10_000;
@@ -98,6 +98,7 @@ function createAcceptance(
 ): (request: IncomingMessage, response: ServerResponse) => void {
   return (request, response) => {
     trackResponses(on.open, request, response);
+    watchAnswer(request, response, options);
     watchBody(request, response, { pace: options.pace, onTooSlow: () => refuseSlow(request, response) });
     const malformed = findMalformed(request);
     if (malformed !== undefined) refuse(response, malformed);

@@ -6,6 +6,9 @@ export interface BodyPace {
   /** At least `bytesMin` have to arrive in each window while somebody reads. */
   readonly windowMs: number;
   readonly bytesMin: number;
+  /** A body as a whole may take this long, and longer by what it takes at this rate; however steadily it trickles. */
+  readonly wholeMs: number;
+  readonly bytesPerSecond: number;
   /** After an early answer the rest is read and thrown away, so that the caller, still sending, gets to read it. */
   readonly lingerMs: number;
   readonly lingerBytesMax: number;
@@ -14,6 +17,8 @@ export interface BodyPace {
 export const DEFAULT_PACE: BodyPace = {
   windowMs: 30_000,
   bytesMin: 30_000,
+  wholeMs: 600_000,
+  bytesPerSecond: 100_000,
   lingerMs: 10_000,
   lingerBytesMax: 64 * 1024 * 1024,
 };
@@ -45,12 +50,15 @@ export function watchBody(
   if (request.headers["content-length"] === undefined && request.headers["transfer-encoding"] === undefined) return;
   const { pace } = options;
   let seen = request.socket.bytesRead;
+  const [bytesBefore, since] = [seen, Date.now()];
   const timer = setInterval(() => {
     if (request.complete || request.destroyed) return clearInterval(timer);
     const arrived = request.socket.bytesRead - seen;
     seen = request.socket.bytesRead;
     // Not flowing: it is we who do not read.
-    if (request.readableFlowing !== true || arrived >= pace.bytesMin) return;
+    if (request.readableFlowing !== true) return;
+    const allowedMs = pace.wholeMs + ((seen - bytesBefore) / pace.bytesPerSecond) * 1000;
+    if (arrived >= pace.bytesMin && Date.now() - since <= allowedMs) return;
     clearInterval(timer);
     options.onTooSlow();
   }, pace.windowMs).unref();
@@ -62,6 +70,19 @@ export function watchBody(
     clearInterval(timer);
     if (release !== undefined) linger(request, pace, release);
   });
+  response.once("close", () => clearInterval(timer));
+}
+
+/** Cuts off a caller that does not read its answer: it would hold the connection, and the file behind it, for ever. */
+export function watchAnswer(request: IncomingMessage, response: ServerResponse, { pace }: { pace: BodyPace }): void {
+  const { socket } = request;
+  let sent = socket.bytesWritten;
+  const timer = setInterval(() => {
+    const moved = socket.bytesWritten - sent;
+    sent = socket.bytesWritten;
+    // Nothing is waiting to be sent: it is us who have no answer yet.
+    if (socket.writableLength > 0 && moved < pace.bytesMin) socket.destroy();
+  }, pace.windowMs).unref();
   response.once("close", () => clearInterval(timer));
 }
 

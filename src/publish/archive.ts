@@ -10,6 +10,7 @@ const OVERHEAD_BYTES_MAX = 8_000_000;
 export const ARCHIVE_BYTES_MAX = FOLDER_BYTES_MAX + OVERHEAD_BYTES_MAX;
 const ENTRIES_MAX = 5 * FILES_MAX;
 const PROBLEMS_MAX = 100;
+const SHOWN_CHARACTERS_MAX = 255;
 
 const WORDS_FOR_TYPE: Readonly<Record<string, string>> = {
   link: "a hard link",
@@ -77,6 +78,11 @@ export async function readArchive(source: AsyncIterable<Uint8Array>): Promise<Ar
   return reading.result();
 }
 
+/** A name may have a million characters, and a problem is for a person. */
+function shorten(path: string): string {
+  return path.length > SHOWN_CHARACTERS_MAX ? `${path.slice(0, SHOWN_CHARACTERS_MAX)}…` : path;
+}
+
 function drained(extract: ReturnType<typeof tar.extract>): Promise<void> {
   return new Promise((resolve) => extract.once("drain", () => resolve()));
 }
@@ -135,7 +141,7 @@ class ArchiveReading {
 
   #judge(path: string, problem: string | undefined): boolean {
     if (problem === undefined) return true;
-    if (this.#problems.length < PROBLEMS_MAX) this.#problems.push(problemOf(path, problem));
+    if (this.#problems.length < PROBLEMS_MAX) this.#problems.push(problemOf(shorten(path), problem));
     return false;
   }
 

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type TLSSocket, connect as tlsConnect } from "node:tls";
 import { afterEach, beforeAll, expect, test } from "@jest/globals";
 import pino from "pino";
+import { DEFAULT_PACE } from "../../src/http/request-body.ts";
 import { createHttpsServer, type HttpsServer, type HttpsServerOptions } from "../../src/http/server.ts";
 import { aCertificate, createCaller, type TestCertificate } from "../support/https.ts";
 
@@ -169,13 +170,43 @@ test("server, when headers do not come, gives up after its time", async () => {
   expect(Date.now() - since).toBeLessThan(3_000);
 });
 
-const SLOW = { windowMs: 150, bytesMin: 1_000, lingerMs: 400, lingerBytesMax: 1_000_000 };
+const SLOW = { ...DEFAULT_PACE, windowMs: 150, bytesMin: 1_000, lingerMs: 400, lingerBytesMax: 1_000_000 };
 
 test("server, when a body trickles, answers 400 and closes", async () => {
   const { port } = await serve((request) => void request.resume(), { pace: SLOW });
   const socket = openTls(port);
   socket.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nab");
   expect(await readAll(socket)).toMatch(/^HTTP\/1\.1 400 [^]*too slowly/);
+});
+
+test("server, when a body comes steadily and takes too long as a whole, answers 400 and closes", async () => {
+  const pace = { ...SLOW, wholeMs: 500, bytesPerSecond: 1_000_000 };
+  const { port } = await serve((request) => void request.resume(), { pace });
+  const socket = openTls(port);
+  socket.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n");
+  const feed = setInterval(() => socket.write("a".repeat(1_000)), 20);
+  const answer = await readAll(socket);
+  clearInterval(feed);
+  expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*too slowly/);
+});
+
+test("server, whose answer nobody reads, closes the connection", async () => {
+  let closed: Promise<unknown> = Promise.resolve();
+  const { port } = await serve(
+    (_request, response) => {
+      closed = new Promise((resolve) => response.once("close", resolve));
+      response.end(Buffer.alloc(30_000_000));
+    },
+    { pace: SLOW },
+  );
+  const socket = openTls(port);
+  socket.pause();
+  socket.on("error", () => undefined);
+  const asked = Date.now();
+  socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  while (Date.now() - asked < 200) await new Promise((resolve) => setTimeout(resolve, 20));
+  await closed;
+  socket.destroy();
 });
 
 test("server, when we are the ones who do not read, waits", async () => {

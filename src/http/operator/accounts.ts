@@ -7,7 +7,7 @@ import { putAccountRates } from "../../../db/rates.ts";
 import { MICRO_PER_CREDIT, type MicroCredits, parseCredits, toCredits } from "../../../domain/credits.ts";
 import { createAccountId } from "../../ids.ts";
 import { ApiError } from "../errors.ts";
-import { parseRequest, queryText, sendDocument } from "./body.ts";
+import { parseRequest, queryText, StorableText, sendDocument } from "./body.ts";
 import { callerOf, demandOperator, getAccount } from "./caller.ts";
 
 /** Exact as a JSON number: beyond this a micro-credit could be lost on the way. */
@@ -20,7 +20,7 @@ const Amount = z.string().transform((text, context): MicroCredits => {
   context.addIssue("must be a number of credits with at most 6 decimals, at most a billion");
   return z.NEVER;
 });
-const Name = z.string().trim().min(1).max(200);
+const Name = StorableText.trim().min(1).max(200);
 const NewAccount = z.strictObject({ name: Name, credits: Amount.optional() });
 /** Null: as everybody. 0 a minute: no limit. */
 const PerMinute = z.number().int().min(0).max(1_000_000).nullable();
@@ -30,7 +30,11 @@ const Rates = z.strictObject({
   burst: z.number().int().min(1).max(1_000_000).nullable(),
   accountPerMinute: PerMinute,
 });
-const Entry = z.strictObject({ credits: Amount, reason: z.string().max(1_000).default(""), account: Name.optional() });
+const Entry = z.strictObject({
+  credits: Amount,
+  reason: StorableText.max(1_000).default(""),
+  account: Name.optional(),
+});
 
 /** Accounts, their credits and rate limits. Looking is for everybody on their own account, changing is the operator's. */
 export function createAccountRoutes(deps: { db: Db }): Router {

@@ -1,6 +1,10 @@
 import type { Request, Response } from "express";
-import type { z } from "zod";
+import { z } from "zod";
+import { isStorable } from "../../../domain/manifest/json-values.ts";
 import { ApiError } from "../errors.ts";
+
+/** A text that PostgreSQL keeps as it is: half of a character would be changed without a word. */
+export const StorableText = z.string().refine(isStorable, "holds a character that cannot be stored");
 
 /** Believes a JSON body or a query after it fits the schema; otherwise says every problem at once. */
 export function parseRequest<Schema extends z.ZodType>(schema: Schema, value: unknown): z.infer<Schema> {

@@ -2,12 +2,12 @@ import { Router } from "express";
 import { z } from "zod";
 import type { Db } from "../../../db/connect.ts";
 import { type ExecutionRecord, listExecutions } from "../../../db/executions.ts";
-import { parseRequest, sendDocument } from "./body.ts";
+import { parseRequest, StorableText, sendDocument } from "./body.ts";
 import { callerOf, getAccount, getExecution, getWorkflow } from "./caller.ts";
 
 const Filter = z.object({
-  workflow: z.string().optional(),
-  account: z.string().min(1).optional(),
+  workflow: StorableText.optional(),
+  account: StorableText.min(1).optional(),
   limit: z.coerce.number().int().min(1).max(1_000).default(50),
 });
 

@@ -7,14 +7,14 @@ import type { CommitFile } from "../../publish/git-objects.ts";
 import type { PreviewPublish } from "../../publish/preview.ts";
 import { MESSAGE_CHARACTERS_MAX, type Publish } from "../../publish/publish.ts";
 import { ApiError } from "../errors.ts";
-import { parseRequest, sendDocument } from "./body.ts";
+import { parseRequest, StorableText, sendDocument } from "./body.ts";
 import { callerOf, getAccount, getWorkflow } from "./caller.ts";
 
 const Query = z.strictObject({
-  workflow: z.string().optional(),
-  account: z.string().min(1).optional(),
-  message: z.string().max(MESSAGE_CHARACTERS_MAX).default(""),
-  name: z.string().max(255).default(""),
+  workflow: StorableText.optional(),
+  account: StorableText.min(1).optional(),
+  message: StorableText.max(MESSAGE_CHARACTERS_MAX).default(""),
+  name: StorableText.max(255).default(""),
   expectedHead: z.string().refine(isCommitId, "must be a commit id of 40 hex digits").optional(),
   dryRun: z.enum(["true", "false"]).default("false"),
 });

@@ -11,14 +11,14 @@ import { createWorkflowId } from "../../ids.ts";
 import { createApiKey, hashApiKey } from "../../keys/api-key.ts";
 import type { SecretBox } from "../../keys/secret-box.ts";
 import { ApiError } from "../errors.ts";
-import { parseRequest, queryText, sendDocument } from "./body.ts";
+import { parseRequest, queryText, StorableText, sendDocument } from "./body.ts";
 import { callerOf, getAccount, getWorkflow } from "./caller.ts";
 
 const GRACE_SECONDS_MAX = 30 * 86_400;
 
 const NewWorkflow = z.strictObject({
-  name: z.string().trim().min(1).max(200),
-  account: z.string().min(1).max(200).optional(),
+  name: StorableText.trim().min(1).max(200),
+  account: StorableText.min(1).max(200).optional(),
 });
 const Rotation = z.strictObject({ graceSeconds: z.int().min(0).max(GRACE_SECONDS_MAX).default(0) });
 
