@@ -40,6 +40,7 @@ export function launchInBubblewrap(
     // The death of process 1 of the pid namespace is the end of all in it.
     ...followChild(child, { listProcesses: () => listLine(child.pid), killRest: () => undefined }),
     path: "cold",
+    exitOf: "sandbox",
     isReady: false,
     outputsDir: join(request.spoolDir, "outputs"),
     async release() {
@@ -94,6 +95,7 @@ export async function launchUnprotected(
   return {
     ...followChild(child, { listProcesses: () => (child.pid === undefined ? [] : [child.pid]), killRest }),
     path: "cold",
+    exitOf: "program",
     isReady: false,
     outputsDir: join(request.spoolDir, "outputs"),
     release: async () => cgroup?.remove(),

@@ -37,6 +37,8 @@ export interface Launched {
   readonly rootDirOf: ((pid: number) => string) | undefined;
   /** The processes that must be gone before the execution is over, outermost first, and the runner itself last. */
   listProcesses(): number[];
+  /** Whose end `waitForExit` tells: the sandbox's, which no program can bring about by a signal, or the program's own. */
+  readonly exitOf: "sandbox" | "program";
   /** Rejects when it never started. */
   waitForExit(): Promise<Exit>;
   hasExited(): boolean;

@@ -214,8 +214,8 @@ function toFacts(course: Course, exit: Exit): ExecutionFacts {
       `The sandbox did not start (exit code ${exit.code ?? exit.signal}). ${course.startupText.trim()}`,
     );
   }
-  if (launched.path === "lane" && exit.code === null && stopped === undefined && oomKills === 0)
-    throw new Error("The lane of an execution ended under it.");
+  if (launched.exitOf === "sandbox" && exit.code === null && stopped === undefined && oomKills === 0)
+    throw new Error("The sandbox of an execution was ended from outside.");
   const seconds = startedAtMs === undefined ? 0 : (exit.atMs - startedAtMs) / 1000;
   // The limit is what was reserved and agreed to; that ending the process takes a moment longer is ours.
   const secondsUsed = Math.round(Math.min(seconds, course.around.request.limits.timeoutSeconds) * 1000) / 1000;

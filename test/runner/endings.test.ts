@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { listChildren, listTree } from "../../activities/sandbox/process-tree.ts";
 import { type Bench, openBench } from "./harness.ts";
 
 const MIB = 1024 * 1024;
@@ -44,6 +45,22 @@ test.each([
 ])("script, %s, ends as %s", async (code, status, message) => {
   const ran = await bench.run({ code: `import os, sys\n${code}` });
   expect({ status: ran.outcome.status, message: ran.outcome.message }).toEqual({ status, message });
+});
+
+test("bubblewrap, killed from outside while a program runs in it, is a fault of ours and no end of the program", async () => {
+  let hasBegun = false;
+  const ran = bench.run({
+    code: "import time\ndef main():\n    print('begun', flush=True)\n    time.sleep(60)",
+    onLine: () => {
+      hasBegun = true;
+    },
+  });
+  const failed = expect(ran).rejects.toThrow("ended from outside");
+  while (!hasBegun) await sleep(10);
+  // The others are parked, and have nothing in them yet.
+  const [outermost] = listChildren(process.pid).sort((one, other) => listTree(other).length - listTree(one).length);
+  process.kill(outermost as number, "SIGKILL");
+  await failed;
 });
 
 test("main, ending its process with code 0, has not returned, and failed", async () => {

@@ -87,6 +87,7 @@ export async function launchFork(
   void exit.then(() => (hasExited = true));
   return {
     path: "lane",
+    exitOf: "sandbox",
     isReady: true,
     cgroup: around.cgroup && {
       countOomKills: () => (around.cgroup?.countOomKills() ?? 0) - oomKillsBefore,
