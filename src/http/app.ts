@@ -10,6 +10,7 @@ import { createHealthRoutes } from "./health.ts";
 import { createRequestId } from "./request-id.ts";
 import { refuseForeignOrigin } from "./same-origin.ts";
 import { createSessionRoutes } from "./sessions.ts";
+import { createValidateRoute } from "./validate.ts";
 
 /** The whole HTTP interface, not listening yet. Read it from top to bottom: that is the way of a request. */
 export function createApp(deps: AppDeps): Express {
@@ -27,6 +28,7 @@ export function createApp(deps: AppDeps): Express {
   const api = express.Router();
   api.use(keepOutOfCaches, refuseForeignOrigin);
   api.route("/workflows/:workflowId/execute").post(createExecuteRoute(deps)).all(refuseMethod("POST"));
+  api.route("/workflows/:workflowId/validate").post(createValidateRoute(deps)).all(refuseMethod("POST"));
   api.use(createRunLogRoutes(deps));
   api.use(createSessionRoutes(deps));
   for (const router of deps.routers) api.use(router);

@@ -1,0 +1,43 @@
+import { createHash } from "node:crypto";
+import type { Readable } from "node:stream";
+import type { RequestHandler } from "express";
+import { TooLargeError } from "../../activities/storage/storage.ts";
+import { findNextRuns } from "../publish/next-runs.ts";
+import { authenticate } from "./authenticate.ts";
+import type { AppDeps } from "./deps.ts";
+import { demandBodyKind, receiveInputs } from "./receive-inputs.ts";
+import type { Uploads } from "./uploads.ts";
+
+const NEXT_RUNS = 10;
+
+/**
+ * `POST /workflows/:workflowId/validate`: judges what `execute` would be sent, by the same code, and starts nothing. Answers
+ * with the next times the workflow's schedule is due, or with 400 and every problem.
+ */
+export function createValidateRoute(deps: AppDeps): RequestHandler {
+  return async (request, response) => {
+    const { manifest } = await authenticate(deps, request, null);
+    const kind = demandBodyKind(request);
+    await receiveInputs(request, { kind, manifest, uploads: createSink(), limits: deps.limits });
+    response.json({ valid: true, nextRuns: findNextRuns(manifest, new Date(), NEXT_RUNS) });
+  };
+}
+
+/** Takes files as storage does, and keeps nothing of them. */
+function createSink(): Uploads {
+  return {
+    async put(content: Readable, { bytesMax, signal }) {
+      const hash = createHash("sha256");
+      let bytes = 0;
+      for await (const chunk of content as AsyncIterable<Buffer>) {
+        signal.throwIfAborted();
+        bytes += chunk.length;
+        if (bytes > bytesMax) throw new TooLargeError(`More than ${bytesMax} bytes.`);
+        hash.update(chunk);
+      }
+      return { storageKey: "nowhere", bytes, sha256: hash.digest("hex") };
+    },
+    remove: async () => undefined,
+    discard: async () => undefined,
+  };
+}

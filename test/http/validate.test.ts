@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import type { Schedule } from "../../domain/manifest/manifest.ts";
+import { anInput, aWorkflow, type TestWorkflow } from "../support/builders.ts";
+import { type Answer, aForm, type Part } from "../support/https.ts";
+import { aService, expectRefused, findLeftovers, NOTHING, type TestService } from "./service.ts";
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await aService();
+}, 120_000);
+
+afterAll(() => service?.close());
+
+const REGION = anInput("select", "region", { options: ["EU", "US"] });
+const ORDERS = anInput("file", "orders", { accept: [".csv"], bytesMax: 1_000 });
+const EVERY_NOON: Schedule = {
+  ...{ enabled: true, cron: "0 12 * * *", timezone: "Asia/Kathmandu", payload: { region: "EU" } },
+  ...{ overlap: "skip", catchup: "latest", maxLatenessSeconds: 3_600, jitterSeconds: 0 },
+};
+
+function validate(workflow: TestWorkflow, body: unknown, key = workflow.apiKey): Promise<Answer> {
+  return service.call(`/api/workflows/${workflow.workflowId}/validate`, {
+    method: "POST",
+    headers: { "x-api-key": key, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+}
+
+function validateForm(workflow: TestWorkflow, parts: readonly Part[]): Promise<Answer> {
+  const { headers, body } = aForm(parts);
+  return service.call(`/api/workflows/${workflow.workflowId}/validate`, {
+    method: "POST",
+    headers: { "x-api-key": workflow.apiKey, ...headers },
+    body,
+  });
+}
+
+test("validate, inputs that execute would take, says so with the next times and starts nothing", async () => {
+  const triggers = { api: { enabled: true }, schedule: EVERY_NOON };
+  const workflow = await aWorkflow(service.db, { inputs: [REGION], manifest: { triggers } });
+  const answer = await validate(workflow, { region: "EU" });
+  expect(answer.status).toBe(200);
+  const { valid, nextRuns } = answer.json() as { valid: boolean; nextRuns: { utc: string; local: string }[] };
+  expect([valid, nextRuns.length]).toEqual([true, 10]);
+  for (const { utc, local } of nextRuns) {
+    expect(local).toMatch(/T12:00:00\+05:45$/);
+    expect(new Date(utc).getTime()).toBe(new Date(local).getTime());
+  }
+  expect(service.started).toEqual([]);
+  expect(await findLeftovers(service)).toEqual(NOTHING);
+});
+
+test("validate, without a schedule, has no next times", async () => {
+  const answer = await validate(await aWorkflow(service.db, { inputs: [REGION] }), { inputs: { region: "US" } });
+  expect([answer.status, answer.json()]).toEqual([200, { valid: true, nextRuns: [] }]);
+});
+
+test("validate, wrong inputs, names every problem as execute does", async () => {
+  const workflow = await aWorkflow(service.db, { inputs: [REGION] });
+  const body = { region: "Mars", reg: 1 };
+  const answers = [await validate(workflow, body)];
+  answers.push(
+    await service.call(`/api/workflows/${workflow.workflowId}/execute`, {
+      method: "POST",
+      headers: { "x-api-key": workflow.apiKey, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    }),
+  );
+  expect(answers.map(({ status }) => status)).toEqual([400, 400]);
+  expect(answers[0]?.json()).toEqual(answers[1]?.json());
+});
+
+test("validate, a form with a file, judges it and keeps nothing of it", async () => {
+  const workflow = await aWorkflow(service.db, { inputs: [ORDERS] });
+  const file = { name: "orders", fileName: "orders.csv", content: "a,b\n1,2\n", contentType: "text/csv" };
+  expect((await validateForm(workflow, [file])).status).toBe(200);
+  expect(await findLeftovers(service)).toEqual(NOTHING);
+  const large = await validateForm(workflow, [{ ...file, content: "x".repeat(1_001) }]);
+  await expectRefused(service, large, 413, {
+    error: "Payload too large",
+    message: expect.stringContaining("orders"),
+    details: [{ input: "orders", message: expect.any(String) }],
+  });
+});
+
+test("validate, with a key that is not the workflow's, is refused", async () => {
+  const [workflow, other] = [await aWorkflow(service.db), await aWorkflow(service.db)];
+  expect((await validate(workflow, {}, other.apiKey)).status).toBe(401);
+});
