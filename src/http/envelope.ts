@@ -51,7 +51,7 @@ export function executionUrl(apiUrl: string, executionId: ExecutionId): string {
   return `${apiUrl}/run-logs/${executionId}`;
 }
 
-function fileUrl(apiUrl: string, executionId: ExecutionId, fileName: string): string {
+export function fileUrl(apiUrl: string, executionId: ExecutionId, fileName: string): string {
   return `${executionUrl(apiUrl, executionId)}/files/${encodeURIComponent(fileName)}`;
 }
 

@@ -7,6 +7,7 @@ import { authorizeExecution } from "./authenticate.ts";
 import type { AppDeps } from "./deps.ts";
 import { envelope, executionUrl } from "./envelope.ts";
 import { createLogRoute } from "./execution-log.ts";
+import { createLinkRoute } from "./file-link.ts";
 import { createFileRoute } from "./files.ts";
 
 const LOOK_AGAIN_SECONDS = 2;
@@ -42,6 +43,7 @@ export function createRunLogRoutes(deps: AppDeps): Router {
     .all(refuseMethod("POST"));
 
   router.route("/run-logs/:executionId/logs").get(createLogRoute(deps)).all(refuseMethod("GET", "HEAD"));
+  router.route("/run-logs/:executionId/files/:fileName/link").post(createLinkRoute(deps)).all(refuseMethod("POST"));
   router.route("/run-logs/:executionId/files/:fileName").get(createFileRoute(deps)).all(refuseMethod("GET", "HEAD"));
   return router;
 }

@@ -5,11 +5,14 @@ import { NoSuchObjectError, type Storage } from "../../activities/storage/storag
 import type { Db } from "../../db/connect.ts";
 import { findOutputFile } from "../../db/executions.ts";
 import type { StoredFile } from "../../domain/execution.ts";
+import type { ExecutionId } from "../../domain/ids.ts";
 import { isStorable } from "../../domain/manifest/json-values.ts";
+import type { SecretBox } from "../keys/secret-box.ts";
 import { authorizeExecution } from "./authenticate.ts";
 import { type ByteRange, matchesTag, parseRange } from "./byte-range.ts";
 import { contentDisposition } from "./content-disposition.ts";
 import { ApiError } from "./errors.ts";
+import { readLink } from "./link-signature.ts";
 
 /** What a browser may show in our origin: nothing in it can run. Everything else is downloaded. */
 const SHOWN_INLINE =
@@ -18,20 +21,10 @@ const SHOWN_INLINE =
 const NEEDS_NO_SANDBOX = /^application\/pdf(?:;|$)/;
 
 /** `GET` and `HEAD` of one output file: whole, in part, or not changed. */
-export function createFileRoute(deps: { db: Db; storage: Storage }) {
+export function createFileRoute(deps: { db: Db; storage: Storage; secretBox: SecretBox }) {
   return async (request: Request, response: Response): Promise<void> => {
-    const { execution } = await authorizeExecution(deps.db, request);
-    const { fileName } = request.params;
-    const file =
-      typeof fileName === "string" && isStorable(fileName)
-        ? await findOutputFile(deps.db, execution.id, fileName)
-        : undefined;
-    if (file === undefined)
-      throw new ApiError(
-        "not_found",
-        "This execution has no output file of that name. Its outputs are listed at the execution's own address.",
-      );
-
+    const executionId = readLink(deps.secretBox, request) ?? (await authorizeExecution(deps.db, request)).execution.id;
+    const file = await demandOutputFile(deps.db, executionId, request.params.fileName);
     const tag = `"${file.sha256}"`;
     const caching = { ETag: tag, "Cache-Control": "private, no-cache" };
     if (matchesTag(request.get("if-none-match"), tag)) return void response.status(304).set(caching).end();
@@ -47,6 +40,17 @@ export function createFileRoute(deps: { db: Db; storage: Storage }) {
     if (content === undefined) response.end();
     else await pipeline(content, response);
   };
+}
+
+/** The output file of the path, or 404. */
+export async function demandOutputFile(db: Db, executionId: ExecutionId, fileName: unknown): Promise<StoredFile> {
+  const file =
+    typeof fileName === "string" && isStorable(fileName) ? await findOutputFile(db, executionId, fileName) : undefined;
+  if (file !== undefined) return file;
+  throw new ApiError(
+    "not_found",
+    "This execution has no output file of that name. Its outputs are listed at the execution's own address.",
+  );
 }
 
 async function openContent(storage: Storage, file: StoredFile, range: ByteRange | undefined): Promise<Readable> {

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
 
 /** Layout of a box: version, nonce, ciphertext, tag. A new way of sealing gets a new version; old boxes stay readable. */
 const VERSION = 1;
@@ -6,12 +6,15 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
 
-/** Encrypts what must be read again: API keys for display, secret inputs of executions. */
+/** Encrypts what must be read again: API keys for display, secret inputs of executions. Signs what we hand out to be brought back. */
 export interface SecretBox {
   /** `context` is the id of what the secret belongs to: a workflow for its key, an execution for its inputs. */
   seal(plain: string | Buffer, context: string): Buffer;
   /** Throws when the box was not sealed with this key for this very context, or was changed since. */
   open(box: Buffer, context: string): Buffer;
+  /** A signature that only this installation can make: 43 characters that need no escaping in an address. */
+  sign(text: string): string;
+  isSignature(text: string, signature: string): boolean;
 }
 
 /**
@@ -22,7 +25,15 @@ export function createSecretBox(masterKey: Buffer): SecretBox {
   if (masterKey.length !== KEY_BYTES)
     throw new RangeError(`The master key has ${masterKey.length} bytes instead of ${KEY_BYTES}.`);
   const key = Buffer.from(hkdfSync("sha256", masterKey, "", "treadle secret box 1", KEY_BYTES));
+  const signingKey = Buffer.from(hkdfSync("sha256", masterKey, "", "treadle signatures 1", KEY_BYTES));
+  const digest = (text: string): Buffer => createHmac("sha256", signingKey).update(text).digest();
   return {
+    sign: (text) => digest(text).toString("base64url"),
+    isSignature(text, signature) {
+      const given = Buffer.from(signature, "base64url");
+      const right = digest(text);
+      return given.length === right.length && timingSafeEqual(given, right);
+    },
     seal(plain, context) {
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(context));
