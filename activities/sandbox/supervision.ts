@@ -6,11 +6,14 @@ import type { LogRecorder } from "./log.ts";
 import type { ExecutionFacts, StopReason } from "./outcome.ts";
 import { findProcess, type KnownProcess } from "./process-tree.ts";
 import type { SandboxRequest, SandboxWatch } from "./request.ts";
+import { type StallWatch, watchStalls } from "./stalls.ts";
 import { openPipes, waitForEnds } from "./streams.ts";
 import { startWatchdog } from "./watchdog.ts";
 
 /** From the start of the sandbox to the user's code: 20 ms as a rule; on a machine that does nothing else, 10. */
 const START_TIMEOUT_MS = 60_000;
+/** After we stood still, a program may have ended in time without our knowing. */
+const AFTER_STALL_MS = 50;
 /** Between SIGTERM and SIGKILL of an execution that is cancelled. */
 const CANCEL_GRACE_MS = 1_000;
 const HALF_MADE_TIMEOUT_MS = 1_000;
@@ -49,6 +52,7 @@ interface Course {
   mode: ExecutionFacts["mode"];
   reported: ReportedEnd | undefined;
   startedAtMs: number | undefined;
+  stalls: StallWatch | undefined;
 }
 
 /**
@@ -66,7 +70,7 @@ export async function supervise(launched: Launched, around: Surroundings): Promi
       processes: launched.isReady ? listKnown(launched) : [],
       startupText: "",
     },
-    ...{ stopped: undefined, mode: undefined, reported: undefined, startedAtMs: undefined },
+    ...{ stopped: undefined, mode: undefined, reported: undefined, startedAtMs: undefined, stalls: undefined },
   };
   listen(course);
   try {
@@ -161,8 +165,12 @@ function startClocks(course: Course): void {
   const { launched, around, processes } = course;
   const { limits } = around.request;
   course.startedAtMs = performance.now();
-  const timer = setTimeout(() => stop(course, "timed_out"), limits.timeoutSeconds * 1000);
-  course.releases.push(() => clearTimeout(timer));
+  const stalls = (course.stalls = watchStalls());
+  let timer = setTimeout(() => {
+    if (stalls.hasJustEnded()) timer = setTimeout(() => stop(course, "timed_out"), AFTER_STALL_MS);
+    else stop(course, "timed_out");
+  }, limits.timeoutSeconds * 1000);
+  course.releases.push(stalls.stop, () => clearTimeout(timer));
   const runner = processes.at(-1);
   const top = processes.at(-2) ?? runner;
   if (runner === undefined || top === undefined) return;
@@ -216,7 +224,8 @@ function toFacts(course: Course, exit: Exit): ExecutionFacts {
   }
   if (launched.exitOf === "sandbox" && exit.code === null && stopped === undefined && oomKills === 0)
     throw new Error("The sandbox of an execution was ended from outside.");
-  const seconds = startedAtMs === undefined ? 0 : (exit.atMs - startedAtMs) / 1000;
+  const endedAtMs = course.stalls?.earliest(exit.atMs) ?? exit.atMs;
+  const seconds = startedAtMs === undefined ? 0 : Math.max(0, endedAtMs - startedAtMs) / 1000;
   // The limit is what was reserved and agreed to; that ending the process takes a moment longer is ours.
   const secondsUsed = Math.round(Math.min(seconds, course.around.request.limits.timeoutSeconds) * 1000) / 1000;
   return { stopped, exitCode: exit.code, exitSignal: exit.signal, oomKills, mode, reported, secondsUsed };

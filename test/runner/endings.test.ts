@@ -63,6 +63,19 @@ test("bubblewrap, killed from outside while a program runs in it, is a fault of 
   await failed;
 });
 
+test("a program, ending while this process stands still, is billed no more than up to that, and has not run out of time", async () => {
+  const ran = await bench.run({
+    code: "import time\ndef main():\n    print('begun', flush=True)\n    time.sleep(0.4)",
+    limits: { timeoutSeconds: 1 },
+    onLine: () => {
+      const until = performance.now() + 2_000;
+      while (performance.now() < until);
+    },
+  });
+  expect(ran.outcome.status).toBe("success");
+  expect(ran.outcome.secondsUsed).toBeLessThan(0.9);
+});
+
 test("main, ending its process with code 0, has not returned, and failed", async () => {
   const ran = await bench.run({ code: "import os\ndef main():\n    os._exit(0)" });
   expect(ran.outcome).toMatchObject({ status: "failed", message: expect.stringContaining("before main() returned") });
