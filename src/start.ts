@@ -176,9 +176,9 @@ async function openForCallers(
     ...parts,
     settings,
     tls: machine.certificate,
-    liveLog: async (executionId) => {
+    liveLog: async (executionId, start = 0) => {
       const path = parts.spool.logPathOf(executionId);
-      return (await exists(path)) ? createReadStream(path) : undefined;
+      return (await exists(path)) ? createReadStream(path, { start }) : undefined;
     },
     metrics: metrics.read,
     routers: [createOperatorRouter(operator)],

@@ -80,7 +80,7 @@ export interface AppDeps {
   readonly metrics?: () => Promise<string>;
   /** Other routes under /api, before the answer to unknown paths. */
   readonly routers: readonly Router[];
-  /** The log of an execution that is still going, as NDJSON, where this process has it. */
-  readonly liveLog?: (executionId: ExecutionId) => Promise<Readable | undefined>;
+  /** The log of an execution that is still going, as NDJSON from a byte on, where this process has it. */
+  readonly liveLog?: (executionId: ExecutionId, start?: number) => Promise<Readable | undefined>;
   readonly log: Log;
 }

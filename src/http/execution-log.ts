@@ -3,18 +3,29 @@ import { pipeline } from "node:stream/promises";
 import { StringDecoder } from "node:string_decoder";
 import type { Request, Response } from "express";
 import { NoSuchObjectError, type Storage } from "../../activities/storage/storage.ts";
-import type { Db } from "../../db/connect.ts";
 import type { ExecutionRecord } from "../../db/executions.ts";
 import { authorizeExecution } from "./authenticate.ts";
 import type { AppDeps } from "./deps.ts";
+import { sendLogEvents } from "./log-events.ts";
+import { demandPlace } from "./room.ts";
+import { createWaitingCalls } from "./waiting-calls.ts";
 
+const LINE_FEED = 10;
 /** Text of one line as kept: 64 KB, in JSON up to six times that. What is longer is not a line of ours. */
 const LINE_CHARACTERS_MAX = 1024 * 1024;
 
 /** `GET` of an execution's log as plain text, a line each: time, stream, text. Of one that is still going: what there is. */
-export function createLogRoute(deps: { db: Db; storage: Storage; liveLog?: AppDeps["liveLog"] }) {
+export function createLogRoute(
+  deps: Pick<AppDeps, "db" | "storage" | "liveLog" | "executions" | "apiUrl" | "waitingCallsMax">,
+) {
+  const places = createWaitingCalls(deps.waitingCallsMax);
   return async (request: Request, response: Response): Promise<void> => {
     const { execution } = await authorizeExecution(deps.db, request);
+    if (request.method === "GET" && request.accepts("text/plain", "text/event-stream") === "text/event-stream") {
+      const leave = demandPlace(deps, places);
+      response.once("close", leave);
+      return sendLogEvents(deps, { request, response, executionId: execution.id });
+    }
     const lines = request.method === "HEAD" ? undefined : await openLog(deps, execution);
     response.set({ "Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff" });
     if (lines === undefined) return void response.end();
@@ -22,7 +33,8 @@ export function createLogRoute(deps: { db: Db; storage: Storage; liveLog?: AppDe
   };
 }
 
-async function openLog(
+/** All of it; of an execution that is still going, what there is. */
+export async function openLog(
   deps: { storage: Storage; liveLog?: AppDeps["liveLog"] },
   execution: ExecutionRecord,
 ): Promise<Readable | undefined> {
@@ -31,6 +43,24 @@ async function openLog(
     if (!(error instanceof NoSuchObjectError)) throw error;
     return undefined;
   });
+}
+
+/** Whole lines as they come, and how many bytes they and their ends take. */
+export async function* splitLines(
+  log: AsyncIterable<Buffer>,
+): AsyncGenerator<{ readonly lines: string[]; readonly bytes: number }> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const chunk of log) {
+    const all = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    const end = all.lastIndexOf(LINE_FEED) + 1;
+    rest = all.subarray(end);
+    if (end === 0) continue;
+    const lines = all
+      .toString("utf8", 0, end)
+      .split("\n")
+      .filter((line) => line !== "");
+    yield { lines, bytes: end };
+  }
 }
 
 /** Turns NDJSON lines `{ id, time, stream, text }` into text. A last line that is still being written is left out. */

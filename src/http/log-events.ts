@@ -1,0 +1,105 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Request, Response } from "express";
+import { findExecution } from "../../db/executions.ts";
+import type { ExecutionId } from "../../domain/ids.ts";
+import type { AppDeps } from "./deps.ts";
+import { envelope } from "./envelope.ts";
+import { openLog, splitLines } from "./execution-log.ts";
+
+/** How long a line waits at most before those who follow the log see it. */
+const LOOK_MS = 250;
+/** The record is asked this often whether the execution has ended without this process hearing of it. */
+const ASK_AGAIN_MS = 2_000;
+/** Proxies close a connection on which nothing comes. */
+const SIGN_OF_LIFE_MS = 15_000;
+const LAST_EVENT_ID = /^\d{1,9}$/;
+
+type Deps = Pick<AppDeps, "db" | "storage" | "executions" | "apiUrl" | "liveLog">;
+
+/** Where in its log a caller is. */
+interface Position {
+  /** Of the last line sent; lines are numbered from 1. */
+  lineId: number;
+  /** Of the live log, in bytes. */
+  offset: number;
+}
+
+/**
+ * The log as server-sent events, each with its line's number as its id: what there is, then what comes, then the event
+ * `result` with the envelope, and the end. `Last-Event-ID` leaves out the lines up to that one.
+ */
+export async function sendLogEvents(
+  deps: Deps,
+  { request, response, executionId }: { request: Request; response: Response; executionId: ExecutionId },
+): Promise<void> {
+  const gone = new AbortController();
+  response.once("close", () => gone.abort());
+  response.set({
+    ...{ "Content-Type": "text/event-stream; charset=utf-8", "X-Content-Type-Options": "nosniff" },
+    ...{ "X-Accel-Buffering": "no" },
+  });
+  response.flushHeaders();
+  const lastId = request.get("last-event-id") ?? "";
+  const at: Position = { lineId: LAST_EVENT_ID.test(lastId) ? Number(lastId) : 0, offset: 0 };
+  for await (const event of follow(deps, executionId, at, gone.signal)) {
+    if (gone.signal.aborted) return;
+    if (!response.write(event)) await drained(response, gone.signal);
+  }
+  response.end();
+}
+
+async function* follow(
+  deps: Deps,
+  executionId: ExecutionId,
+  at: Position,
+  gone: AbortSignal,
+): AsyncGenerator<string, void> {
+  let askedAt = 0;
+  let sentAt = Date.now();
+  for (let hasEnded = false; !gone.aborted; ) {
+    if (hasEnded || Date.now() - askedAt >= ASK_AGAIN_MS) {
+      askedAt = Date.now();
+      const execution = await findExecution(deps.db, executionId);
+      if (execution === undefined || execution.finishedAt !== null) {
+        if (execution === undefined) return;
+        yield* toEvents(await openLog(deps, execution), at);
+        yield `event: result\ndata: ${JSON.stringify(envelope(execution, deps.apiUrl()))}\n\n`;
+        return;
+      }
+    }
+    const live = await deps.liveLog?.(executionId, at.offset);
+    for await (const events of toEvents(live, at)) {
+      sentAt = Date.now();
+      yield events;
+    }
+    if (Date.now() - sentAt >= SIGN_OF_LIFE_MS) {
+      sentAt = Date.now();
+      yield ": still running\n\n";
+    }
+    hasEnded = await deps.executions.waitForEnd(executionId, LOOK_MS, gone);
+  }
+}
+
+/** Whole lines that were not sent yet. What is half a line stays where it is. */
+async function* toEvents(log: AsyncIterable<Buffer> | undefined, at: Position): AsyncGenerator<string, void> {
+  if (log === undefined) return;
+  for await (const { lines, bytes } of splitLines(log)) {
+    at.offset += bytes;
+    let events = "";
+    for (const line of lines) {
+      const { id, ...data } = JSON.parse(line) as { id: number };
+      if (id <= at.lineId) continue;
+      at.lineId = id;
+      events += `id: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
+    }
+    if (events !== "") yield events;
+  }
+}
+
+async function drained(response: Response, gone: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    response.once("drain", resolve);
+    gone.addEventListener("abort", () => resolve(), { once: true });
+  });
+  await sleep(0);
+}

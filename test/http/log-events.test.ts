@@ -1,0 +1,78 @@
+import { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import type { ExecutionId } from "../../domain/ids.ts";
+import { anExecution, aWorkflow, type TestWorkflow } from "../support/builders.ts";
+import type { Answer } from "../support/https.ts";
+import { anEndedExecution, aService, succeed, type TestService } from "./service.ts";
+
+let service: TestService;
+let workflow: TestWorkflow;
+const live = new Map<string, Buffer>();
+
+beforeAll(async () => {
+  service = await aService({
+    liveLog: async (id, start = 0) => (live.has(id) ? Readable.from([live.get(id)?.subarray(start)]) : undefined),
+  });
+  workflow = await aWorkflow(service.db);
+}, 120_000);
+
+afterAll(() => service?.close());
+
+const lineOf = (id: number, text = `line ${id}`): string =>
+  `${JSON.stringify({ id, time: "2026-05-01T10:00:00.000Z", stream: "stdout", text })}\n`;
+
+function follow(executionId: ExecutionId, headers: Record<string, string> = {}): Promise<Answer> {
+  return service.call(`/api/run-logs/${executionId}/logs`, {
+    headers: { "x-api-key": workflow.apiKey, accept: "text/event-stream", ...headers },
+  });
+}
+
+/** Numbers of the lines, then the name of the last event. */
+function eventsOf(answer: Answer): string[] {
+  return answer
+    .text()
+    .split("\n\n")
+    .filter((event) => event !== "" && !event.startsWith(":"))
+    .map((event) => /^(?:id|event): (.*)$/m.exec(event)?.[1] ?? event);
+}
+
+test("events, of an ended execution, are its lines and its result, and then the end", async () => {
+  const executionId = await anEndedExecution(service, workflow, { log: [lineOf(1, "größe\n😀"), lineOf(2)] });
+  const answer = await follow(executionId);
+  expect(answer.headers["content-type"]).toBe("text/event-stream; charset=utf-8");
+  const [first, second, result] = answer.text().split("\n\n");
+  expect(first).toBe(
+    `id: 1\ndata: ${JSON.stringify({ time: "2026-05-01T10:00:00.000Z", stream: "stdout", text: "größe\n😀" })}`,
+  );
+  expect(second).toContain("id: 2\n");
+  expect(JSON.parse(/^event: result\ndata: (.*)$/.exec(result ?? "")?.[1] ?? "")).toMatchObject({
+    ...{ status: "success", executionId },
+  });
+});
+
+test("events, asked for behind a line, go on exactly there", async () => {
+  const executionId = await anEndedExecution(service, workflow, { log: [1, 2, 3, 4].map((id) => lineOf(id)) });
+  expect(eventsOf(await follow(executionId, { "last-event-id": "2" }))).toEqual(["3", "4", "result"]);
+  expect(eventsOf(await follow(executionId, { "last-event-id": "no number" }))).toEqual(["1", "2", "3", "4", "result"]);
+});
+
+test("events, while it runs, come as lines are written, each once, also where a line was half written", async () => {
+  const executionId = await anExecution(service.db, { workflow });
+  const whole = Buffer.from([1, 2, 3].map((id) => lineOf(id, `ä ${id}`)).join(""));
+  const append = async (end: number): Promise<void> => {
+    live.set(executionId, whole.subarray(0, end));
+    await sleep(350);
+  };
+  const answer = follow(executionId);
+  const firstLine = whole.indexOf("\n") + 1;
+  for (const end of [0, firstLine, firstLine + 20, whole.length]) await append(end);
+  await succeed(service.db, { executionId });
+  expect(eventsOf(await answer)).toEqual(["1", "2", "3", "result"]);
+});
+
+test("logs, for who takes anything, are plain text as before", async () => {
+  const executionId = await anEndedExecution(service, workflow, { log: [lineOf(1)] });
+  const answer = await follow(executionId, { accept: "*/*" });
+  expect(answer.text()).toBe("2026-05-01T10:00:00.000Z stdout line 1\n");
+});
