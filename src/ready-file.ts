@@ -1,5 +1,8 @@
 import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const ASK_AGAIN_MS = 1_000;
 
 /** What `ready.json` tells scripts and the command line, while the service can take calls. */
 export interface ReadyFile {
@@ -19,6 +22,42 @@ export async function writeReadyFile(dataDir: string, content: ReadyFile): Promi
   await writeFile(`${path}.tmp`, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
   await rename(`${path}.tmp`, path);
   return path;
+}
+
+/**
+ * Writes it as soon as the service is ready, which on a busy machine may not be the first time it is asked. Resolves after
+ * that first time, with what takes the file away again.
+ */
+export async function announceWhenReady(deps: {
+  readonly dataDir: string;
+  readonly content: ReadyFile;
+  readonly isReady: () => Promise<boolean>;
+  /** Called when it took more than the first time, and when the file could not be written. */
+  readonly onLate: (error: unknown) => void;
+  readonly askAgainMs?: number;
+}): Promise<() => Promise<void>> {
+  const { dataDir, content, isReady, onLate, askAgainMs = ASK_AGAIN_MS } = deps;
+  const stopped = new AbortController();
+  const announce = async (): Promise<boolean> => {
+    const ready = await isReady();
+    if (ready && !stopped.signal.aborted) await writeReadyFile(dataDir, content);
+    return ready;
+  };
+  const announceLate = async (): Promise<void> => {
+    try {
+      do await sleep(askAgainMs, undefined, { signal: stopped.signal });
+      while (!(await announce()));
+      onLate(undefined);
+    } catch (error) {
+      if (!stopped.signal.aborted) onLate(error);
+    }
+  };
+  const announced = (await announce()) ? undefined : announceLate();
+  return async () => {
+    stopped.abort();
+    await announced;
+    await removeReadyFile(dataDir);
+  };
 }
 
 export async function removeReadyFile(dataDir: string): Promise<void> {

@@ -22,7 +22,7 @@ import { createLog, type Log } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { createPreview } from "./publish/preview.ts";
 import { createPublisher } from "./publish/publish.ts";
-import { removeReadyFile, writeReadyFile } from "./ready-file.ts";
+import { announceWhenReady, type ReadyFile } from "./ready-file.ts";
 import { type ExecutionParts, openExecutionParts, type ServiceDeps } from "./service.ts";
 import type { Machine } from "./setup/machine.ts";
 import { type Postgres, startPostgres } from "./setup/servers/postgres.ts";
@@ -207,11 +207,23 @@ async function openForCallers(
     workflows: examples.workflows,
     pid: process.pid,
   };
-  if (readiness.ready) {
-    await writeReadyFile(machine.dataDir, ready);
-    defer(() => removeReadyFile(machine.dataDir));
-  }
+  await announce(machine.dataDir, ready, parts, defer);
   process.stdout.write(createBanner(ready, [...examples.notes, ...problemsOf(readiness)]));
+}
+
+/** `ready.json` is there from when the service is ready, now or later, until it closes. */
+async function announce(
+  dataDir: string,
+  content: ReadyFile,
+  { readiness, log }: ExecutionParts & { log: Log },
+  defer: Defer,
+): Promise<void> {
+  const isReady = async (): Promise<boolean> => (await readiness()).ready;
+  const onLate = (error: unknown): void =>
+    error === undefined
+      ? log.info({ event: "service.announced" }, "Ready now.")
+      : log.warn({ event: "fault", error }, "It could not be announced that the service is ready.");
+  defer(await announceWhenReady({ dataDir, content, isReady, onLate }));
 }
 
 function problemsOf(readiness: { checks: Readonly<Record<string, { ok: boolean; message: string }>> }): string[] {

@@ -81,7 +81,11 @@ export function createSandbox(settings: SandboxSettings): Sandbox {
     warm: async (request) => (await lanes?.warm(request)) ?? { warm: false, reason: "Lanes are switched off." },
     usedFolders: () => new Set([...running, ...(lanes?.listRequests() ?? [])].flatMap(foldersOf)),
     laneProblem: () => lanes?.problem(),
-    selfTest: () => testIsolation(settings, run),
+    // Not through a lane: one would be started for the probe in the background, and find its folder gone.
+    selfTest: () =>
+      testIsolation(settings, (request) =>
+        runExecution({ user, isIsolated, launch: launchCold, launchCold }, request, {}),
+      ),
     close: async () => void (await Promise.all([parking.close(), lanes?.close()])),
   };
 }

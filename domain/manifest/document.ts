@@ -4,6 +4,7 @@ import {
   isMap,
   isScalar,
   isSeq,
+  Lexer,
   LineCounter,
   type Node,
   Parser,
@@ -28,6 +29,9 @@ export interface ConfigDocument {
 
 /** Deeper than any manifest. yaml composes recursively, and V8 aborts the process when a regular expression meets a full stack. */
 const DEPTH_MAX = 100;
+
+/** Tokens that the parser may have open: one for each level, and the document, the last key and the last scalar. */
+const OPEN_MAX = DEPTH_MAX + 3;
 
 /** Far above what 64 KB of honest YAML hold; each token of nonsense costs the composer an error with a stack trace. */
 const TOKENS_MAX = 20_000;
@@ -57,8 +61,7 @@ export function readConfigDocument(source: string, bytesMax: number): ConfigDocu
   // Counted by us: of a line break in some kinds of nonsense the parser says nothing.
   lines.addNewLine(0);
   for (let at = source.indexOf("\n"); at !== -1; at = source.indexOf("\n", at + 1)) lines.addNewLine(at + 1);
-  const tokens = [...new Parser().parse(source)];
-  const shape = findShapeProblem(tokens);
+  const shape = findTokensProblem(source);
   if (shape) return unreadable([{ ...place(shape.offset), message: shape.message }]);
 
   const document = parseDocument(source, {
@@ -79,6 +82,22 @@ export function readConfigDocument(source: string, bytesMax: number): ConfigDocu
   const problems = found.problems.map(({ offset, message }) => ({ ...place(offset), message }));
   if (!found.readable) return { value: undefined, readable: false, places, problems };
   return { value: document.toJS({ maxAliasCount: -1 }), readable: true, places, problems };
+}
+
+/** What is wrong with the shape of a text. Nothing is read once it is too deep: the parser of tokens recurses, too, where levels end. */
+function findTokensProblem(source: string): OffsetProblem | undefined {
+  const parser = new Parser();
+  const tokens: CST.Token[] = [];
+  for (const lexeme of new Lexer().lex(source)) {
+    tokens.push(...parser.next(lexeme));
+    if (parser.stack.length > OPEN_MAX) return tooDeep(parser.offset);
+  }
+  tokens.push(...parser.end());
+  return findShapeProblem(tokens);
+}
+
+function tooDeep(offset: number): OffsetProblem {
+  return { offset, message: `This is nested deeper than ${DEPTH_MAX} levels.` };
 }
 
 interface OffsetProblem {
@@ -102,7 +121,7 @@ function findShapeProblem(tokens: readonly CST.Token[]): OffsetProblem | undefin
     seen += 1 + countBeside(token);
     if (seen > TOKENS_MAX || tokens.length > TOKENS_MAX)
       return { offset: token.offset, message: `The file has more than ${TOKENS_MAX} parts.` };
-    if (depth > DEPTH_MAX) return { offset: token.offset, message: `This is nested deeper than ${DEPTH_MAX} levels.` };
+    if (depth > DEPTH_MAX) return tooDeep(token.offset);
     if (token.type === "document" && token.value) open.push({ token: token.value, depth });
     if (!("items" in token)) continue;
     for (const child of token.items) {

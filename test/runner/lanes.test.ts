@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { type Bench, type Commit, jsonOf, openWarmBench, type Program, type Ran } from "./harness.ts";
 import { listZygotes } from "./zygotes.ts";
@@ -196,4 +197,12 @@ test("a zygote, while an execution of its lane runs, is stopped", async () => {
   laneRan(await commit.run({ onLine: () => states.push(...listZygotes().map(readState)) }));
   expect(states.length).toBeGreaterThan(0);
   expect(new Set(states)).toEqual(new Set(["T"]));
+});
+
+test("the self-test, of a sandbox with lanes, starts no lane for its probe", async () => {
+  const before = listZygotes();
+  expect(await bench.selfTest()).toEqual([]);
+  await sleep(300);
+  expect(listZygotes()).toEqual(before);
+  expect(bench.laneProblem()).toBeUndefined();
 });

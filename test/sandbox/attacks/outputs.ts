@@ -15,7 +15,8 @@ const LEADING_OUT = /(^|\/)\.{0,2}(\/|$)/u;
 /** Outputs that are no plain file of one name, or that hold the host's secret. */
 function findForeign(ran: Ran, secret: string): string[] {
   return ran.outputs.flatMap(({ fileName, path }) => {
-    const stats = lstatSync(path);
+    const stats = lstatSync(path, { throwIfNoEntry: false });
+    if (stats === undefined) return [`${fileName} has vanished`]; // Somebody still has a hand on it.
     if (!stats.isFile()) return [`${fileName} is no plain file`];
     if (stats.nlink !== 1) return [`${fileName} has ${stats.nlink} names`];
     return stats.size < 1_000_000 && readFileSync(path, "latin1").includes(secret)
