@@ -21,6 +21,7 @@ export const TIERS = [
   "setup",
   "publish",
   "http",
+  "hostile",
   "workflows",
   "project",
   "e2e",

@@ -1,16 +1,14 @@
-import { type Readable, Transform } from "node:stream";
+import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { StringDecoder } from "node:string_decoder";
 import type { Request, Response } from "express";
-import { NoSuchObjectError, type Storage } from "../../activities/storage/storage.ts";
-import type { ExecutionRecord } from "../../db/executions.ts";
 import { authorizeExecution } from "./authenticate.ts";
 import type { AppDeps } from "./deps.ts";
 import { sendLogEvents } from "./log-events.ts";
+import { openLog } from "./log-source.ts";
 import { demandPlace } from "./room.ts";
 import { createWaitingCalls } from "./waiting-calls.ts";
 
-const LINE_FEED = 10;
 /** Text of one line as kept: 64 KB, in JSON up to six times that. What is longer is not a line of ours. */
 const LINE_CHARACTERS_MAX = 1024 * 1024;
 
@@ -31,36 +29,6 @@ export function createLogRoute(
     if (lines === undefined) return void response.end();
     await pipeline(lines, toPlainText(), response);
   };
-}
-
-/** All of it; of an execution that is still going, what there is. */
-export async function openLog(
-  deps: { storage: Storage; liveLog?: AppDeps["liveLog"] },
-  execution: ExecutionRecord,
-): Promise<Readable | undefined> {
-  if (execution.logKey === null) return deps.liveLog?.(execution.id);
-  return deps.storage.get(execution.logKey).catch((error: unknown) => {
-    if (!(error instanceof NoSuchObjectError)) throw error;
-    return undefined;
-  });
-}
-
-/** Whole lines as they come, and how many bytes they and their ends take. */
-export async function* splitLines(
-  log: AsyncIterable<Buffer>,
-): AsyncGenerator<{ readonly lines: string[]; readonly bytes: number }> {
-  let rest: Buffer = Buffer.alloc(0);
-  for await (const chunk of log) {
-    const all = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-    const end = all.lastIndexOf(LINE_FEED) + 1;
-    rest = all.subarray(end);
-    if (end === 0) continue;
-    const lines = all
-      .toString("utf8", 0, end)
-      .split("\n")
-      .filter((line) => line !== "");
-    yield { lines, bytes: end };
-  }
 }
 
 /** Turns NDJSON lines `{ id, time, stream, text }` into text. A last line that is still being written is left out. */

@@ -4,7 +4,7 @@ import { findExecution } from "../../db/executions.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import type { AppDeps } from "./deps.ts";
 import { envelope } from "./envelope.ts";
-import { openLog, splitLines } from "./execution-log.ts";
+import { openLog, splitLines } from "./log-source.ts";
 
 /** How long a line waits at most before those who follow the log see it. */
 const LOOK_MS = 250;

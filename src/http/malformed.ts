@@ -4,11 +4,14 @@ import { ApiError } from "./errors.ts";
 import { createRequestId } from "./request-id.ts";
 
 const LAST_WORDS_MS = 2_000;
+/** Many watch over one answer, none of them twice; beyond this somebody would be. */
+const LISTENERS_MAX = 30;
 
 /** The responses that have not ended yet, by their connection. */
 export type OpenResponses = WeakMap<object, Set<ServerResponse>>;
 
 export function trackResponses(open: OpenResponses, request: IncomingMessage, response: ServerResponse): void {
+  response.setMaxListeners(LISTENERS_MAX);
   const ofSocket = open.get(request.socket) ?? new Set();
   open.set(request.socket, ofSocket.add(response));
   response.once("close", () => ofSocket.delete(response));

@@ -1,0 +1,57 @@
+import type { Entry } from "../requests.ts";
+import { aFormOf, form } from "./forms.ts";
+
+/** Each is taken, under a name that is safe, or refused: never is it a path. Latin-1, so UTF-8 is written byte by byte. */
+const FILE_NAMES: readonly (readonly [string, string])[] = [
+  ["a way up", 'filename="../../../../etc/passwd"'],
+  ["a way up with backslashes", 'filename="..\\\\..\\\\boot.ini"'],
+  ["an absolute path", 'filename="/etc/passwd"'],
+  ["a Windows path", 'filename="C:\\\\a.txt"'],
+  ["a dot", 'filename="."'],
+  ["two dots", 'filename=".."'],
+  ["a slash at the end", 'filename="folder/"'],
+  ["nothing but slashes", 'filename="////"'],
+  ["a NUL", 'filename="a\0.csv"'],
+  ["an encoded NUL", "filename*=utf-8''a%00.csv"],
+  ["a line break", "filename*=utf-8''a%0d%0aX:%20y.csv"],
+  ["a mark that turns text around", 'filename="a\xe2\x80\xaevsc.exe"'],
+  ["bytes that are no UTF-8", 'filename="\xff\xfe\xfd.csv"'],
+  ["an overlong slash", 'filename="..\xc0\xaf..\xc0\xafpasswd"'],
+  ["a surrogate in UTF-8", 'filename="\xed\xa0\x80.csv"'],
+  ["4,000 letters", `filename="${"a".repeat(4_000)}.csv"`],
+  ["4,000 emoji", `filename="${"\xf0\x9f\x98\x80".repeat(4_000)}.csv"`.slice(0, 15_000)],
+  ["an ending of 300 letters", `filename="a.${"c".repeat(300)}"`],
+  ["4,000 dots", `filename="${".".repeat(4_000)}"`],
+  ["spaces alone", 'filename="   "'],
+  ["a space at the end", 'filename="a.csv "'],
+  ["a name that Windows keeps for itself", 'filename="con"'],
+  ["a stream", 'filename="a.csv::$DATA"'],
+  ["a tilde", 'filename="~root"'],
+  ["a dash first", 'filename="-rf"'],
+  ["a wildcard", 'filename="*"'],
+  ["a shell", 'filename="$(id);`id`|id.csv"'],
+  ["markup", 'filename="<script>alert(1)</script>.csv"'],
+  ["quotes", 'filename="a\\"b.csv"'],
+  ["a percent sign", 'filename="%2e%2e%2fpasswd"'],
+  ["__proto__", 'filename="__proto__"'],
+  ["a dot file", 'filename=".htaccess"'],
+  ["a name of our own", 'filename="inputs.json"'],
+  ["an extended name", "filename*=utf-8''%e2%82%ac.csv"],
+  ["an extended name of a path", "filename*=utf-8''..%2f..%2fetc%2fpasswd"],
+  ["an extended name in an unknown charset", "filename*=utf-7''a.csv"],
+  ["an extended name of nothing", "filename*=utf-8''"],
+  ["an extended name without its charset", "filename*=a.csv"],
+  ["an extended name of half an escape", "filename*=utf-8''a%2"],
+  ["an extended name beside a plain one", "filename=\"a.csv\"; filename*=utf-8''b.csv"],
+  ["two names", 'filename="a.csv"; filename="../b.csv"'],
+  ["no quotes", "filename=a.csv"],
+  ["no end", 'filename="a.csv'],
+];
+
+export const FILE_NAME_ENTRIES: readonly Entry[] = FILE_NAMES.map(([what, parameter]) =>
+  form(
+    `a file called ${what}`,
+    aFormOf([`Content-Disposition: form-data; name="orders"; ${parameter}\r\nContent-Type: text/csv\r\n\r\na,b`]),
+    [200, 400],
+  ),
+);
