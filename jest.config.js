@@ -25,6 +25,7 @@ export const TIERS = [
   "workflows",
   "project",
   "e2e",
+  "chaos",
 ];
 
 export default { projects: TIERS.map(tier) };

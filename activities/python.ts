@@ -13,6 +13,8 @@ const RENEW_MS = 5_000;
 const HEARTBEAT_MS = 2_000;
 /** How often a call that found the program running in another process looks again. */
 const LOOK_AGAIN_MS = 500;
+/** How often the end of an attempt is told to a database that does not answer. */
+const TELL_AGAIN_MS = 250;
 /** Attempts that may be lost with their worker before the execution is given up; those whose program never began do not count. */
 const LOST_MAX = 3;
 
@@ -153,21 +155,43 @@ async function runAttempt(
       const stopping = new Error("The worker is stopping.");
       throw outcome.secondsUsed === 0 ? new UnbegunError(stopping) : stopping;
     }
-    return (await endAttempt(db, { executionId, attempt, processId, outcome })) ? outcome : undefined;
+    return (await tellEnd(db, { executionId, attempt, processId, outcome }, signal)) ? outcome : undefined;
   } catch (error) {
-    await abandonAttempt(deps, work, error);
+    await abandonAttempt(deps, work, error, signal);
     throw error;
   } finally {
     clearInterval(renewing);
   }
 }
 
+/**
+ * Records the end of an attempt, again and again for as long as its lease may last: a database that is away for a second must
+ * not cost an outcome that is at hand, and a second run of the user's code. Told twice, it counts once. A process that stops has
+ * no time for that.
+ */
+async function tellEnd(db: Db, end: Parameters<typeof endAttempt>[1], signal: AbortSignal): Promise<boolean> {
+  const deadline = performance.now() + LEASE_SECONDS * 1000;
+  for (;;) {
+    try {
+      return await endAttempt(db, end);
+    } catch (error) {
+      if (performance.now() > deadline || signal.reason === "handed_over") throw error;
+      await delay(TELL_AGAIN_MS);
+    }
+  }
+}
+
 /** Gives an attempt up without an outcome, so that the next claim need not wait for the lease to run out. */
-async function abandonAttempt(deps: PythonDeps, work: ExecutionWork, error: unknown): Promise<void> {
+async function abandonAttempt(
+  deps: PythonDeps,
+  work: ExecutionWork,
+  error: unknown,
+  signal: AbortSignal,
+): Promise<void> {
   try {
     const { executionId, attempt } = work;
     const begun = !(error instanceof UnbegunError);
-    await endAttempt(deps.db, { executionId, attempt, processId: deps.processId, outcome: null, begun });
+    await tellEnd(deps.db, { executionId, attempt, processId: deps.processId, outcome: null, begun }, signal);
   } catch (second) {
     deps.onFault(work.executionId, new AggregateError([error, second], "An attempt could not be given up."));
   }

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { cruise } from "dependency-cruiser";
 import configuration from "../.dependency-cruiser.cjs";
 
-const ROOMS = ["domain", "db", "activities", "workflows", "src", "test", "bench"];
+const ROOMS = ["domain", "db", "activities", "workflows", "src", "test", "bench", "chaos"];
 /** Far below what there is: it is here because a parser that can read nothing finds nothing wrong. */
 const MODULES_MIN = 150;
 

@@ -68,6 +68,20 @@ function aProgram(): { runProgram: PythonDeps["runProgram"]; end: (outcome: Pyth
 
 const tick = (ms = 50): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
+test("executePython, whose program ends while the database cannot be told, tells it later and runs the program once", async () => {
+  const executionId = await anOpenExecution();
+  const program = aProgram();
+  const process = aProcess(program.runProgram);
+  const ended = process.execute(executionId);
+  await tick();
+  await queryRows(db, "alter table attempts rename to attempts_away");
+  program.end(success);
+  await tick(700);
+  await queryRows(db, "alter table attempts_away rename to attempts");
+  expect(await ended).toMatchObject({ kind: "ended", status: "success", secondsUsed: 0.5 });
+  expect(process.started).toEqual([1]);
+});
+
 test("executePython, called twice at once, runs the program once and answers both", async () => {
   const executionId = await anOpenExecution();
   const program = aProgram();

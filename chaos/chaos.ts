@@ -1,0 +1,179 @@
+import { chmod, mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { checkEvidence, type Finding } from "./checker/check.ts";
+import { PRICES } from "./checker/money.ts";
+import { CHECKOUT } from "./checkout.ts";
+import { type Disk, openDisk } from "./disk.ts";
+import { countOpenExecutions, type Evidence, gatherEvidence } from "./evidence.ts";
+import { injectFault } from "./faults/inject.ts";
+import { planFaults } from "./faults/plan.ts";
+import { findLeftovers, lookBefore } from "./leftovers.ts";
+import { runCanceller } from "./load/canceller.ts";
+import { findCapabilities } from "./load/capabilities.ts";
+import { type LoadDeps, type Progress, runClients } from "./load/clients.ts";
+import { planCalls } from "./load/plan.ts";
+import type { ChaosOptions } from "./options.ts";
+import { createRandom } from "./random.ts";
+import { type ClientRecord, openRecord } from "./record.ts";
+import { keepService, type Published, type Service } from "./service.ts";
+
+const WORKFLOWS = ["tally", "outward", "pack", "faulty", "greedy", "endless"];
+/** A call waits no longer, so that some are answered with 202. */
+const WAIT_MAX_SECONDS = 10;
+const FAULTS_APART_MS = 1_000;
+const ENDED_MAX_MS = 240_000;
+const SWEPT_MAX_MS = 40_000;
+/** Older than anything that the service leaves to time: what a dead request left in storage is removed after that. */
+const AGED_MS = 26 * 3_600_000;
+const MICRO = 1_000_000;
+
+export interface Outcome {
+  readonly evidence: Evidence;
+  readonly findings: readonly Finding[];
+  readonly seconds: number;
+  /** Record, log and evidence; removed when there is nothing to look into. */
+  readonly folder: string;
+}
+
+/** One whole run: service, load and faults, then the check. Leaves nothing behind but the folder of a run with findings. */
+export async function runChaos(options: {
+  chaos: ChaosOptions;
+  env: Readonly<Record<string, string | undefined>>;
+  say: (line: string) => void;
+  /** Ends the load; what has happened by then is checked. */
+  signal?: AbortSignal;
+}): Promise<Outcome> {
+  const startedAt = performance.now();
+  let isKept = true; // Until it is known that there is nothing to look into.
+  const folder = await mkdtemp(join(tmpdir(), "treadle-chaos-"));
+  await chmod(folder, 0o755);
+  const temporaryDir = join(folder, "tmp");
+  await mkdir(temporaryDir);
+  await chmod(temporaryDir, 0o1777);
+  const before = lookBefore();
+  const disk = await openDisk(folder);
+  const record = openRecord(join(folder, "record.ndjson"));
+  const service = await keepService({
+    ...{ dataDir: disk.dataDir, logFile: join(folder, "service.log"), record },
+    env: { ...options.env, ...settingsOf(temporaryDir) },
+  });
+  try {
+    await service.ready();
+    const deps = await openLoad(options.chaos, { service, record });
+    options.say(`The service is up; ${JSON.stringify(deps.capabilities)}. Data and record are in ${folder}.`);
+    await runUnderFire(options, { service, disk, record, deps });
+    await settleDown({ service, disk, say: options.say });
+    const evidence = await gatherEvidence(disk.dataDir, join(folder, "record.ndjson"));
+    const left = await service.stop({ last: true });
+    const findings = [
+      ...checkEvidence(evidence),
+      ...left.map(({ pid }) => ({ rule: "left_behind", subject: `process ${pid}`, text: "outlived the last stop" })),
+      ...findLeftovers({ before, dataDir: disk.dataDir, folder, seen: service.everSeen(), temporaryDir }),
+    ];
+    await writeFile(join(folder, "evidence.json"), JSON.stringify(evidence, undefined, 1));
+    isKept = findings.length > 0 || options.chaos.keep;
+    return { evidence, findings, seconds: (performance.now() - startedAt) / 1000, folder };
+  } finally {
+    await service.close();
+    record.close();
+    await disk.remove();
+    if (!isKept) await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function settingsOf(temporaryDir: string): Record<string, string> {
+  return {
+    TMPDIR: temporaryDir,
+    TREADLE_WAIT_MAX_SECONDS: String(WAIT_MAX_SECONDS),
+    TREADLE_INITIAL_CREDITS: "1000000",
+    TREADLE_CREDITS_PER_CPU_SECOND: String(PRICES.perCpuSecond / MICRO),
+    TREADLE_CREDITS_PER_EXECUTION: String(PRICES.perExecution / MICRO),
+    TREADLE_RATE_LIMIT_PER_MINUTE: "100000",
+    TREADLE_RATE_LIMIT_BURST: "1000",
+    TREADLE_ACCOUNT_RATE_LIMIT_PER_MINUTE: "100000",
+  };
+}
+
+async function openLoad(
+  { seed }: ChaosOptions,
+  { service, record }: { service: Service; record: ClientRecord },
+): Promise<LoadDeps & { operatorToken: string }> {
+  const workflows: Record<string, Published> = {};
+  for (const name of WORKFLOWS) workflows[name] = await service.publish(join(CHECKOUT, "chaos/workflows", name));
+  const agent = await service.agent();
+  const { apiUrl } = service;
+  const tally = workflows.tally as Published;
+  const capabilities = await findCapabilities({ record, agent, apiUrl, tally, seed });
+  return { record, agent, apiUrl, workflows, capabilities, operatorToken: await service.operatorToken() };
+}
+
+interface Scene {
+  readonly service: Service;
+  readonly disk: Disk;
+  readonly record: ClientRecord;
+  readonly deps: LoadDeps & { operatorToken: string };
+}
+
+/** The load goes on until enough executions were accepted and every fault has come. */
+async function runUnderFire(
+  { chaos, say, signal }: { chaos: ChaosOptions; say: (line: string) => void; signal?: AbortSignal },
+  { service, disk, record, deps }: Scene,
+): Promise<void> {
+  const progress: Progress = { accepted: new Set() };
+  const deadline = Date.now() + (chaos.secondsMax ?? Number.POSITIVE_INFINITY) * 1000;
+  const faults = planFaults(chaos.seed, chaos.kills);
+  let faultsLeft = faults.length;
+  const isLate = (): boolean => Date.now() > deadline || signal?.aborted === true;
+  const isOver = (): boolean => isLate() || (faultsLeft === 0 && progress.accepted.size >= chaos.executions);
+
+  const fire = async (): Promise<void> => {
+    for (const fault of faults) {
+      while (!isLate() && progress.accepted.size < fault.at * chaos.executions) await sleep(50);
+      if (isLate()) return;
+      const { at: _, ...what } = fault;
+      say(
+        `${progress.accepted.size} accepted; ${Object.values(what)
+          .filter((word) => word !== undefined)
+          .join(" ")}`,
+      );
+      await injectFault({ service, disk, record }, fault);
+      await service.ready();
+      await sleep(FAULTS_APART_MS);
+      faultsLeft -= 1;
+    }
+  };
+  await Promise.all([
+    fire(),
+    runClients(deps, { calls: planCalls(chaos.seed), clients: chaos.clients, progress, isOver }),
+    runCanceller(deps, { random: createRandom(chaos.seed, "cancels"), progress, isOver }),
+  ]);
+}
+
+/** Until nothing is under way: every execution has ended, and what the service leaves to time has had its time. */
+async function settleDown({ service, disk, say }: { service: Service; disk: Disk; say: (line: string) => void }) {
+  await disk.accept();
+  await disk.empty();
+  await service.ready();
+  const deadline = Date.now() + ENDED_MAX_MS;
+  let open = await countOpenExecutions(disk.dataDir);
+  say(`The load is over; ${open} executions are open.`);
+  while (open > 0 && Date.now() < deadline) {
+    await sleep(500);
+    open = await countOpenExecutions(disk.dataDir).catch(() => open);
+  }
+  await ageStorage(join(disk.dataDir, "storage"));
+  await service.stop({ last: false });
+  while (service.isReady()) await sleep(50);
+  await service.ready();
+  const swept = Date.now() + SWEPT_MAX_MS;
+  while ((await readdir(join(disk.dataDir, "spool"))).length > 0 && Date.now() < swept) await sleep(500);
+}
+
+/** Makes everything in storage look as if it had been there since yesterday. */
+async function ageStorage(folder: string): Promise<void> {
+  const then = new Date(Date.now() - AGED_MS);
+  for (const entry of await readdir(folder, { withFileTypes: true, recursive: true }))
+    if (entry.isFile()) await utimes(join(entry.parentPath, entry.name), then, then);
+}

@@ -1,0 +1,34 @@
+import type { Evidence } from "../evidence.ts";
+import { checkAnswers } from "./answers.ts";
+import { checkAttempts } from "./attempts.ts";
+import { type Finding, openCase } from "./case.ts";
+import { checkEnds } from "./ends.ts";
+import { checkFiles } from "./files.ts";
+import { checkMoney } from "./money.ts";
+
+export type { Finding } from "./case.ts";
+
+const MISDEEDS = {
+  left_behind: "outlived its service",
+  unannounced: "took calls, and ready.json did not say so",
+};
+
+/**
+ * Everything that is wrong with a run, from its evidence alone: the clients' own record, PostgreSQL and storage. Nothing
+ * of the service takes part, so nothing of the service can be wrong twice.
+ */
+export function checkEvidence(evidence: Evidence): Finding[] {
+  const given = openCase(evidence);
+  const misdeeds = evidence.lines.flatMap((line) => {
+    if (line.type !== "service" || !(line.event in MISDEEDS)) return [];
+    return [{ rule: line.event, subject: line.note, text: MISDEEDS[line.event as keyof typeof MISDEEDS] }];
+  });
+  return [
+    ...checkEnds(given),
+    ...checkAnswers(given),
+    ...checkMoney(given),
+    ...checkAttempts(given),
+    ...checkFiles(given),
+    ...misdeeds,
+  ];
+}

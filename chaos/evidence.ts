@@ -1,0 +1,166 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import pg from "pg";
+import { type Line, readRecord } from "./record.ts";
+
+const TEXT_BYTES_MAX = 16_384;
+
+/** Amounts are whole micro-credits, times milliseconds since 1970. */
+export interface ExecutionRow {
+  readonly id: string;
+  readonly workflow_id: string;
+  readonly state: string;
+  readonly failure: string | null;
+  readonly message: string;
+  readonly token: string | null;
+  readonly timeout_seconds: number;
+  readonly cpu: number;
+  readonly attempts_max: number;
+  readonly charge_max: number;
+  readonly charge_compute: number;
+  readonly charge_total: number;
+  readonly seconds_used: number;
+  readonly log_key: string | null;
+  readonly cancel_requested_at: number | null;
+  readonly created_at: number;
+  readonly finished_at: number | null;
+}
+
+export interface AttemptRow {
+  readonly execution_id: string;
+  readonly attempt: number;
+  readonly started_at: number;
+  readonly ended_at: number | null;
+  readonly status: string | null;
+  /** Whether its program was reached. */
+  readonly begun: boolean;
+  readonly message: string;
+  readonly seconds_used: number;
+}
+
+export interface ReservationRow {
+  readonly execution_id: string;
+  readonly amount: number;
+  readonly state: string;
+}
+
+export interface LedgerRow {
+  readonly account_id: string;
+  readonly kind: string;
+  readonly amount: number;
+  readonly execution_id: string | null;
+}
+
+export interface AccountRow {
+  readonly id: string;
+  readonly balance: number;
+  readonly reserved: number;
+}
+
+export interface FileRow {
+  readonly execution_id: string;
+  readonly direction: "input" | "output";
+  readonly name: string;
+  readonly position: number;
+  readonly file_name: string;
+  readonly storage_key: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+export interface StoredObject {
+  readonly bytes: number;
+  readonly sha256: string;
+  /** The content, where it is short. */
+  readonly text: string | undefined;
+}
+
+/** All the checker knows: what clients wrote down, what PostgreSQL says, what is in storage. */
+export interface Evidence {
+  readonly lines: readonly Line[];
+  readonly executions: readonly ExecutionRow[];
+  readonly attempts: readonly AttemptRow[];
+  readonly reservations: readonly ReservationRow[];
+  readonly ledger: readonly LedgerRow[];
+  readonly accounts: readonly AccountRow[];
+  readonly files: readonly FileRow[];
+  readonly storage: Readonly<Record<string, StoredObject>>;
+  /** Names in folders of the data dir that must be empty when nothing is under way. */
+  readonly unfinished: readonly string[];
+}
+
+/** A connection to the service's own PostgreSQL, around the service. */
+export async function openDatabase(dataDir: string): Promise<pg.Client> {
+  const client = new pg.Client({
+    host: join(dataDir, "postgres/socket"),
+    user: "treadle",
+    database: "treadle",
+    application_name: "chaos checker",
+  });
+  client.on("error", () => undefined); // The server is stopped while it is open: the next query tells.
+  await client.connect();
+  return client;
+}
+
+export async function countOpenExecutions(dataDir: string): Promise<number> {
+  const client = await openDatabase(dataDir);
+  try {
+    const { rows } = await client.query("select count(*)::int as open from executions where finished_at is null");
+    return (rows[0] as { open: number }).open;
+  } finally {
+    await client.end();
+  }
+}
+
+export async function gatherEvidence(dataDir: string, recordPath: string): Promise<Evidence> {
+  const client = await openDatabase(dataDir);
+  const query = async <Row>(sql: string): Promise<Row[]> => (await client.query(sql)).rows as Row[];
+  const ms = (column: string): string => `(extract(epoch from ${column}) * 1000)::float8 as ${column}`;
+  try {
+    return {
+      lines: readRecord(recordPath),
+      executions: await query<ExecutionRow>(
+        `select id, workflow_id, state, failure, message, inputs ->> 'token' as token, timeout_seconds::float8, cpu::float8,
+                attempts_max, charge_max::float8, charge_compute::float8, charge_total::float8, seconds_used::float8,
+                log_key, ${ms("cancel_requested_at")}, ${ms("created_at")}, ${ms("finished_at")}
+           from executions order by created_at, id`,
+      ),
+      attempts: await query<AttemptRow>(
+        `select execution_id, attempt, ${ms("started_at")}, ${ms("ended_at")}, status, begun, message, seconds_used::float8
+           from attempts order by execution_id, attempt`,
+      ),
+      reservations: await query<ReservationRow>("select execution_id, amount::float8, state from reservations"),
+      ledger: await query<LedgerRow>(
+        "select account_id, kind, amount::float8, execution_id from ledger_entries order by id",
+      ),
+      accounts: await query<AccountRow>("select id, balance::float8, reserved::float8 from accounts"),
+      files: await query<FileRow>(
+        `select execution_id, direction, name, position, file_name, storage_key, bytes::float8, sha256
+           from execution_files order by execution_id, direction, name, position`,
+      ),
+      storage: readStorage(join(dataDir, "storage/objects")),
+      unfinished: ["storage/incoming", "spool", "commits/.writing", "environments/.building"].flatMap((folder) =>
+        readdirSync(join(dataDir, folder)).map((name) => `${folder}/${name}`),
+      ),
+    };
+  } finally {
+    await client.end();
+  }
+}
+
+/** Every file in storage by its key, read and hashed. */
+export function readStorage(objects: string): Record<string, StoredObject> {
+  const found: Record<string, StoredObject> = {};
+  for (const entry of readdirSync(objects, { withFileTypes: true, recursive: true })) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const content = readFileSync(path);
+    found[relative(objects, path)] = {
+      bytes: content.length,
+      sha256: createHash("sha256").update(content).digest("hex"),
+      text: content.length <= TEXT_BYTES_MAX ? content.toString("utf8") : undefined,
+    };
+  }
+  return found;
+}

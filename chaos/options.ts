@@ -1,0 +1,59 @@
+import { randomInt } from "node:crypto";
+import { parseArgs } from "node:util";
+
+export interface ChaosOptions {
+  /** Executions that clients must have been told of before the load ends. */
+  readonly executions: number;
+  readonly kills: number;
+  readonly seed: string;
+  readonly clients: number;
+  /** The load ends after this time at the latest; undefined: when it is done. */
+  readonly secondsMax: number | undefined;
+  /** Keeps record, log and evidence of a run without findings, too. */
+  readonly keep: boolean;
+}
+
+export const USAGE = `npm run chaos -- [--executions N] [--kills K] [--seed S] [--seconds MAX] [--clients C] [--keep]
+
+  --executions  executions to be accepted (200; the long form: 2000)
+  --kills       SIGKILLs; pauses, full disks, refusals and restarts come in proportion (20; the long form: 60)
+  --seed        repeats the faults and calls of an earlier run
+  --seconds     ends the load after this time, however far it is
+  --clients     clients that call at the same time (10)
+  --keep        keeps record, log and evidence of a run in which all was well`;
+
+/** Reads the command line. Throws a RangeError that says what is wrong. */
+export function parseOptions(argv: readonly string[]): ChaosOptions {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      executions: { type: "string", default: "200" },
+      kills: { type: "string", default: "20" },
+      seed: { type: "string", default: String(randomInt(1_000_000)) },
+      seconds: { type: "string" },
+      clients: { type: "string", default: "10" },
+      keep: { type: "boolean", default: false },
+    },
+  });
+  if (!/^[0-9A-Za-z-]{1,40}$/.test(values.seed)) throw new RangeError("--seed takes letters, digits and hyphens.");
+  return {
+    executions: toCount("executions", values.executions, 1),
+    kills: toCount("kills", values.kills, 0),
+    seed: values.seed,
+    clients: toCount("clients", values.clients, 1),
+    secondsMax: values.seconds === undefined ? undefined : toCount("seconds", values.seconds, 1),
+    keep: values.keep,
+  };
+}
+
+/** The command that does the same again. */
+export function toCommand({ executions, kills, seed, clients }: ChaosOptions): string {
+  return `npm run chaos -- --executions ${executions} --kills ${kills} --seed ${seed} --clients ${clients}`;
+}
+
+function toCount(name: string, text: string, min: number): number {
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < min || count > 100_000)
+    throw new RangeError(`--${name} takes a whole number from ${min} to 100000, not ${JSON.stringify(text)}.`);
+  return count;
+}

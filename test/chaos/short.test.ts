@@ -1,0 +1,26 @@
+import { expect, test } from "@jest/globals";
+import { runChaos } from "../../chaos/chaos.ts";
+import { describeFindings, describeRun } from "../../chaos/report.ts";
+
+const MANY_MINUTES_MS = 600_000;
+
+/** The short form of `npm run chaos`. With a seed, so that it is the same faults and calls each time. */
+test(
+  "the service, under fire with 10 kills of every kind, loses, doubles and miscounts nothing and leaves nothing behind",
+  async () => {
+    const said: string[] = [];
+    const { evidence, findings, seconds, folder } = await runChaos({
+      chaos: { executions: 80, kills: 10, seed: "short", clients: 8, secondsMax: undefined, keep: false },
+      env: process.env,
+      say: (line) => void said.push(line),
+    });
+    const story = [...said, ...describeRun(evidence, seconds), ...describeFindings(findings), folder].join("\n");
+    expect(findings.length === 0 ? "" : story).toBe("");
+    const killed = evidence.lines.flatMap((line) =>
+      line.type === "fault" && line.kind === "kill" && line.done ? [line.victim] : [],
+    );
+    expect(new Set(killed).size).toBeGreaterThanOrEqual(8);
+    expect(evidence.executions.length).toBeGreaterThanOrEqual(80);
+  },
+  MANY_MINUTES_MS,
+);
