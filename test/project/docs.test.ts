@@ -171,7 +171,7 @@ test("documents, where they link to one another, link to what is there", () => {
 });
 
 test("documents, where they name a file or folder of this repository, name one that is there", () => {
-  const place = /^(activities|bench|bin|db|deploy|docs|domain|examples|runner|src|test|workflows)\/[\w./-]*$/;
+  const place = /^(activities|bench|bin|chaos|db|deploy|docs|domain|examples|runner|src|test|workflows)\/[\w./-]*$/;
   const missing = documents.flatMap((document) =>
     readCode(read(document))
       .filter((code) => place.test(code) && !existsSync(join(CHECKOUT, code)))

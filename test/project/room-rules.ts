@@ -25,7 +25,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   src: { ...FREE, values: ["src", "activities", "db", "domain"], types: ["workflows"] },
   bench: { ...FREE, values: ["bench", "src", "activities", "db", "domain"] },
-  test: { ...FREE, values: ["test", "bench", "src", "workflows", "activities", "db", "domain"] },
+  // What judges the service must share nothing with it.
+  chaos: { ...FREE, values: ["chaos"] },
+  test: { ...FREE, values: ["test", "bench", "chaos", "src", "workflows", "activities", "db", "domain"] },
 };
 
 export interface SourceFile {
