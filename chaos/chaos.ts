@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -61,7 +61,7 @@ export async function runChaos(options: {
   });
   try {
     await service.ready();
-    const deps = await openLoad(options.chaos, { service, record });
+    const deps = await openLoad(options.chaos, { service, record, folder: join(folder, "workflows") });
     options.say(`The service is up; ${JSON.stringify(deps.capabilities)}. Data and record are in ${folder}.`);
     await runUnderFire(options, { service, disk, record, deps });
     await settleDown({ service, disk, say: options.say });
@@ -98,10 +98,12 @@ function settingsOf(temporaryDir: string): Record<string, string> {
 
 async function openLoad(
   { seed }: ChaosOptions,
-  { service, record }: { service: Service; record: ClientRecord },
+  { service, record, folder }: { service: Service; record: ClientRecord; folder: string },
 ): Promise<LoadDeps & { operatorToken: string }> {
   const workflows: Record<string, Published> = {};
-  for (const name of WORKFLOWS) workflows[name] = await service.publish(join(CHECKOUT, "chaos/workflows", name));
+  // Publishing leaves its memory in the folder, and the checkout is to stay as it is.
+  await cp(join(CHECKOUT, "chaos/workflows"), folder, { recursive: true });
+  for (const name of WORKFLOWS) workflows[name] = await service.publish(join(folder, name));
   const agent = await service.agent();
   const { apiUrl } = service;
   const tally = workflows.tally as Published;

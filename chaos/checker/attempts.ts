@@ -72,7 +72,14 @@ function checkTimes(given: Case, row: ExecutionRow, attempts: readonly AttemptRo
   if (request === undefined || row.failure !== null) return findings;
   const { end, secondsMin } = demandOf(request);
   if (row.state !== end || row.cancel_requested_at !== null || /SIGKILL/.test(row.message)) return findings;
-  if (row.seconds_used < secondsMin - CLOCK_SLACK_SECONDS || row.seconds_used > secondsMin + OVERHEAD_SECONDS_MAX)
+  // What happened while the service stood still is billed up to the beginning of that: less, never more.
+  const isPaused = given.faults.some(
+    (fault) =>
+      fault.kind === "pause" &&
+      attempts.some((each) => each.started_at <= fault.until && (each.ended_at ?? 0) >= fault.at),
+  );
+  const tooShort = !isPaused && row.seconds_used < secondsMin - CLOCK_SLACK_SECONDS;
+  if (tooShort || row.seconds_used > secondsMin + OVERHEAD_SECONDS_MAX)
     find(`${row.seconds_used} s are on the bill, and the program takes ${secondsMin} s`);
   return findings;
 }
