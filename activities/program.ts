@@ -8,7 +8,15 @@ import type { Checkouts } from "./commits/checkout.ts";
 import type { Environments, Recipe } from "./environments/builder.ts";
 import type { Interpreters } from "./environments/interpreters.ts";
 import type { Runtimes } from "./sandbox/runtimes.ts";
-import type { InputFiles, LaneRequest, Sandbox, SandboxLimits, SandboxRequest, Warmth } from "./sandbox/sandbox.ts";
+import type {
+  InputFiles,
+  LaneRequest,
+  Progress,
+  Sandbox,
+  SandboxLimits,
+  SandboxRequest,
+  Warmth,
+} from "./sandbox/sandbox.ts";
 import type { Slots } from "./slots.ts";
 import type { Spool } from "./spool.ts";
 import type { Storage } from "./storage/storage.ts";
@@ -32,13 +40,18 @@ export interface ProgramDeps {
 /** Gathers code, environment and inputs of an attempt on this host, runs its program in a sandbox, spools what came out. */
 export function createProgramRunner(deps: ProgramDeps) {
   const runsByPath = { cold: 0, lane: 0 };
+  const progress = new Map<ExecutionId, Progress>();
   const runProgram = async (work: ExecutionWork, signal: AbortSignal): Promise<PythonOutcome> => {
     const release = await deps.slots.take(signal);
     if (release === undefined) return leaveUnrun(deps, work.executionId);
     let begun = false;
     try {
       const request = await prepare(deps, work);
-      const result = await deps.sandbox.run(request, { signal, onStarted: () => (begun = true) });
+      const result = await deps.sandbox.run(request, {
+        signal,
+        onStarted: () => (begun = true),
+        onProgress: (now) => progress.set(work.executionId, now),
+      });
       runsByPath[result.path] += 1;
       await deps.spool.writeResult(work.executionId, {
         outputs: result.outputs,
@@ -49,10 +62,16 @@ export function createProgramRunner(deps: ProgramDeps) {
     } catch (error) {
       throw begun ? error : new UnbegunError(error);
     } finally {
+      progress.delete(work.executionId);
       release();
     }
   };
-  return { runProgram, runsByPath: (): Readonly<typeof runsByPath> => runsByPath };
+  return {
+    runProgram,
+    runsByPath: (): Readonly<typeof runsByPath> => runsByPath,
+    /** What a program that runs here has said of itself last. */
+    progressOf: (executionId: ExecutionId): Progress | undefined => progress.get(executionId),
+  };
 }
 
 /**

@@ -20,6 +20,7 @@ export async function openFrontDoor(deps: {
   tls: { certPem: string; keyPem: string; selfSigned: boolean };
   readiness: () => Promise<Readiness>;
   liveLog: NonNullable<AppDeps["liveLog"]>;
+  liveProgress: NonNullable<AppDeps["liveProgress"]>;
   metrics: () => Promise<string>;
   routers: readonly Router[];
   log: Log;
@@ -53,6 +54,7 @@ export async function openFrontDoor(deps: {
     metrics: deps.metrics,
     routers: deps.routers,
     liveLog: deps.liveLog,
+    liveProgress: deps.liveProgress,
     log: deps.log,
   });
   const server = await createHttpsServer({

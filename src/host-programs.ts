@@ -76,7 +76,7 @@ export async function openPrograms(deps: {
   const slots = createSlots(deps.slotCount);
   const runtimes = createRuntimes(machine.python, runnerSources);
   const code = { db, sandbox, checkouts, environments, interpreters, runtimes, ceilings: limits };
-  const { runProgram, runsByPath } = createProgramRunner({
+  const { progressOf, ...runner } = createProgramRunner({
     ...code,
     storage: deps.storage,
     spool,
@@ -85,7 +85,7 @@ export async function openPrograms(deps: {
       JSON.parse(deps.secretBox.open(sealed, executionId).toString("utf8")) as Record<string, string>,
   });
   const warm = createWarmer(code);
-  return { sandbox, network, environments, interpreters, checkouts, spool, slots, runProgram, runsByPath, warm };
+  return { ...runner, sandbox, network, environments, interpreters, checkouts, spool, slots, progressOf, warm };
 }
 
 /** The way out for executions that ask for one. It never fails a start: what is missing is its `problem`. */

@@ -127,6 +127,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
     slots,
     warm,
     runsByPath: programs.runsByPath,
+    liveProgress: programs.progressOf,
     networkProblem,
   };
 }

@@ -82,5 +82,9 @@ export interface AppDeps {
   readonly routers: readonly Router[];
   /** The log of an execution that is still going, as NDJSON from a byte on, where this process has it. */
   readonly liveLog?: (executionId: ExecutionId, start?: number) => Promise<Readable | undefined>;
+  /** How far a program says it is, where this process runs it: the same object until it says something else. */
+  readonly liveProgress?: (
+    executionId: ExecutionId,
+  ) => { readonly fraction: number; readonly message: string } | undefined;
   readonly log: Log;
 }

@@ -14,7 +14,7 @@ const LINE_CHARACTERS_MAX = 1024 * 1024;
 
 /** `GET` of an execution's log as plain text, a line each: time, stream, text. Of one that is still going: what there is. */
 export function createLogRoute(
-  deps: Pick<AppDeps, "db" | "storage" | "liveLog" | "executions" | "apiUrl" | "waitingCallsMax">,
+  deps: Pick<AppDeps, "db" | "storage" | "liveLog" | "liveProgress" | "executions" | "apiUrl" | "waitingCallsMax">,
 ) {
   const places = createWaitingCalls(deps.waitingCallsMax);
   return async (request: Request, response: Response): Promise<void> => {

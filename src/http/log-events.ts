@@ -14,7 +14,7 @@ const ASK_AGAIN_MS = 2_000;
 const SIGN_OF_LIFE_MS = 15_000;
 const LAST_EVENT_ID = /^\d{1,9}$/;
 
-type Deps = Pick<AppDeps, "db" | "storage" | "executions" | "apiUrl" | "liveLog">;
+type Deps = Pick<AppDeps, "db" | "storage" | "executions" | "apiUrl" | "liveLog" | "liveProgress">;
 
 /** Where in its log a caller is. */
 interface Position {
@@ -25,8 +25,8 @@ interface Position {
 }
 
 /**
- * The log as server-sent events, each with its line's number as its id: what there is, then what comes, then the event
- * `result` with the envelope, and the end. `Last-Event-ID` leaves out the lines up to that one.
+ * The log as server-sent events, each with its line's number as its id: what there is, then what comes, `progress` whenever
+ * the program has told how far it is, then the event `result` with the envelope, and the end. `Last-Event-ID` leaves out the lines up to that one.
  */
 export async function sendLogEvents(
   deps: Deps,
@@ -56,6 +56,7 @@ async function* follow(
 ): AsyncGenerator<string, void> {
   let askedAt = 0;
   let sentAt = Date.now();
+  let progress: ReturnType<NonNullable<Deps["liveProgress"]>>;
   for (let hasEnded = false; !gone.aborted; ) {
     if (hasEnded || Date.now() - askedAt >= ASK_AGAIN_MS) {
       askedAt = Date.now();
@@ -71,6 +72,11 @@ async function* follow(
     for await (const events of toEvents(live, at)) {
       sentAt = Date.now();
       yield events;
+    }
+    const said = deps.liveProgress?.(executionId);
+    if (said !== undefined && said !== progress) {
+      progress = said;
+      yield `event: progress\ndata: ${JSON.stringify(said)}\n\n`;
     }
     if (Date.now() - sentAt >= SIGN_OF_LIFE_MS) {
       sentAt = Date.now();

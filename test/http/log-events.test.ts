@@ -9,10 +9,12 @@ import { anEndedExecution, aService, succeed, type TestService } from "./service
 let service: TestService;
 let workflow: TestWorkflow;
 const live = new Map<string, Buffer>();
+const progress = new Map<string, { fraction: number; message: string }>();
 
 beforeAll(async () => {
   service = await aService({
     liveLog: async (id, start = 0) => (live.has(id) ? Readable.from([live.get(id)?.subarray(start)]) : undefined),
+    liveProgress: (id) => progress.get(id),
   });
   workflow = await aWorkflow(service.db);
 }, 120_000);
@@ -69,6 +71,27 @@ test("events, while it runs, come as lines are written, each once, also where a 
   for (const end of [0, firstLine, firstLine + 20, whole.length]) await append(end);
   await succeed(service.db, { executionId });
   expect(eventsOf(await answer)).toEqual(["1", "2", "3", "result"]);
+});
+
+test("events, while a program says how far it is, tell it once each time", async () => {
+  const executionId = await anExecution(service.db, { workflow });
+  const answer = follow(executionId);
+  for (const [fraction, message] of [
+    [0.25, "reading"],
+    [0.5, "writing"],
+  ] as const) {
+    progress.set(executionId, { fraction, message });
+    await sleep(700);
+  }
+  await succeed(service.db, { executionId });
+  const events = (await answer)
+    .text()
+    .split("\n\n")
+    .filter((event) => event.startsWith("event: progress"));
+  expect(events.map((event) => JSON.parse(event.split("\ndata: ")[1] ?? "") as unknown)).toEqual([
+    { fraction: 0.25, message: "reading" },
+    { fraction: 0.5, message: "writing" },
+  ]);
 });
 
 test("logs, for who takes anything, are plain text as before", async () => {

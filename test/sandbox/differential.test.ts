@@ -67,6 +67,15 @@ test("corpus, counted, is as large as was promised", () => {
   expect(corpus.length).toBeGreaterThanOrEqual(PROGRAMS_MIN);
 });
 
+test("numpy's generators, in executions of one lane, draw other numbers each time", async () => {
+  const code =
+    "import numpy as np\ndef main():\n    print(np.random.random(), np.random.randint(1 << 40), np.random.default_rng().random())\n";
+  const commit = warm.commit({ code, environmentDir: packages, limits: LIMITS });
+  const drawn: string[] = [];
+  for (let round = 0; round < 3; round++) drawn.push(...(await runInLane(commit)).stdout.trim().split(" "));
+  expect(new Set(drawn).size).toBe(9);
+});
+
 test.each(corpus)(
   "$name, run cold and twice in a lane, gives equal results",
   async ({ program, given }: CorpusProgram) => {
