@@ -166,6 +166,8 @@ async function runExecution(
       ...(await log.close()),
     });
     if (watch.signal?.aborted === true) return await endUnstarted();
+    if (lacksDisk(spoolDir, []))
+      throw new Error("The disk that outputs are written to is full: nothing is begun on it.");
     const inputs = await placeInputs(request.files, inputsDir, user);
     const follow = (place: Launched) =>
       supervise(place, {
