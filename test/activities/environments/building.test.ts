@@ -1,4 +1,5 @@
 import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { lstatSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -163,6 +164,7 @@ describe("limits and races", () => {
     expect(readdirSync(join(stuck.dir, ".building"))).toContain(`${key}.lock`);
     expect(readdirSync(stuck.dir)).not.toContain(key);
     child.kill("SIGKILL");
+    await once(child, "exit"); // Until then it is alive, and what it has is its own.
     const startedAtMs = Date.now();
     const next = someEnvironments({ env, dir: stuck.dir });
     const path = await next.ensure(key, lock);
