@@ -10,6 +10,9 @@ export interface KnownProcess {
 /** A namespace is gone within half a millisecond as a rule, and a timer would take longer than that. */
 const IMPATIENT_MS = 2;
 const DEATH_POLL_MS = 2;
+/** Looking again at once kept the core from the ending process for up to 6 ms in every third execution, on two cores. */
+const NAP_MS = 0.05;
+const NAP = new Int32Array(new SharedArrayBuffer(4));
 const KIB = 1024;
 const PF_EXITING = 0x4;
 
@@ -52,8 +55,16 @@ async function waitUntil(isTrue: () => boolean, deadline: number, otherwise: str
   while (!isTrue()) {
     const now = performance.now();
     if (now > deadline) throw new Error(otherwise);
-    await (now < impatientUntil ? yieldOnce() : sleep(DEATH_POLL_MS));
+    if (now < impatientUntil) {
+      nap();
+      await yieldOnce();
+    } else await sleep(DEATH_POLL_MS);
   }
+}
+
+/** Blocks this thread for a moment, so that whoever is waited for can have its core. */
+function nap(): void {
+  Atomics.wait(NAP, 0, 0, NAP_MS);
 }
 
 /** The direct children of a process, whichever of its threads started them. */
