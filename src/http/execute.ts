@@ -7,6 +7,7 @@ import type { AppDeps } from "./deps.ts";
 import { executionUrl } from "./envelope.ts";
 import { answerExecution } from "./execution-answer.ts";
 import { parseIdempotencyKey } from "./idempotency-key.ts";
+import { sendEvents } from "./log-events.ts";
 import { chooseWait, parsePrefer, type Wait } from "./prefer.ts";
 import { toRateHeaders } from "./rates.ts";
 import { demandBodyKind } from "./receive-inputs.ts";
@@ -19,7 +20,8 @@ import { createWaitingCalls, type WaitingCalls } from "./waiting-calls.ts";
 /** All that is kept of a call while it waits: there may be thousands. */
 interface WaitingCall {
   readonly executionId: ExecutionId;
-  readonly wait: Wait;
+  /** Undefined when the caller follows the execution's events, for which no preference counts. */
+  readonly wait: Wait | undefined;
   readonly timing: Timing;
   /** Settles when the execution has ended, the time is over, or the caller is gone. Never rejects. */
   readonly over: Promise<unknown>;
@@ -32,13 +34,20 @@ export function createExecuteRoute(deps: AppDeps): RequestHandler {
   const room: Room = { places: createWaitingCalls(deps.waitingCallsMax), takeTurn: createTurns() };
   return async (request, response) => {
     const call = await startCall(deps, room, { request, response });
+    const { wait, executionId } = call;
+    if (wait === undefined) {
+      if (call.gone.aborted) return call.leave();
+      response.once("close", call.leave);
+      response.set("Server-Timing", call.timing.toHeader());
+      return sendEvents(deps, { request, response, executionId });
+    }
     await call.over;
     call.leave();
     // Nobody is there to answer. The execution goes on: its id and its idempotency key lead to it.
     if (call.gone.aborted) return;
     call.timing.mark("wait");
     response.set("Server-Timing", call.timing.toHeader());
-    await answerExecution(deps, call, response);
+    await answerExecution(deps, { executionId, wait }, response);
   };
 }
 
@@ -55,7 +64,8 @@ async function startCall(
   { request, response }: { request: Request; response: Response },
 ): Promise<WaitingCall> {
   const timing = startTiming();
-  const wait = chooseWait(parsePrefer(request.get("prefer")), deps.waitMaxSeconds);
+  const wait = wantsEvents(request) ? undefined : chooseWait(parsePrefer(request.get("prefer")), deps.waitMaxSeconds);
+  const seconds = wait?.seconds ?? 0;
   const idempotencyKey = parseIdempotencyKey(request);
   const target = await authenticate(deps, request, idempotencyKey.value);
   timing.mark("authenticate");
@@ -65,7 +75,7 @@ async function startCall(
   const isRepeated = target.keyedId !== null;
   if (!isRepeated) demandRate(target.rateState, deps.contact);
   if (!isRepeated) demandCapacity(deps);
-  const leave = wait.seconds === 0 ? () => undefined : demandPlace(deps, places);
+  const leave = wait?.seconds === 0 ? () => undefined : demandPlace(deps, places);
   try {
     if (!isRepeated) demandCredits(deps, target);
     const accepted = await acceptCall(deps, { request, kind, target, timing, takeTurn });
@@ -78,8 +88,7 @@ async function startCall(
     });
     const gone = watchCaller(response);
     // Waiting begins before the start, so that an end in between is not missed.
-    const ended =
-      wait.seconds === 0 ? undefined : deps.executions.waitForEnd(executionId, wait.seconds * 1000, gone.signal);
+    const ended = seconds === 0 ? undefined : deps.executions.waitForEnd(executionId, seconds * 1000, gone.signal);
     let over: Promise<unknown> = Promise.resolve();
     if (accepted.kind === "accepted") {
       if (accepted.admitted) await startExecution(deps, { executionId, target });
@@ -90,12 +99,17 @@ async function startCall(
       if ((await findExecution(deps.db, executionId))?.finishedAt === null) over = ended ?? over;
     }
     timing.mark("start");
-    if (wait.earlyHints) hintEarly(request, response);
+    if (wait?.earlyHints === true) hintEarly(request, response);
     return { executionId, wait, timing, over, gone: gone.signal, leave };
   } catch (error) {
     leave();
     throw error;
   }
+}
+
+/** Events are for who asks for them before JSON. */
+function wantsEvents(request: Request): boolean {
+  return request.accepts("application/json", "text/event-stream") === "text/event-stream";
 }
 
 /** Aborted when the connection closes, also after the answer: then nothing listens any more. */

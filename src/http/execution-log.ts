@@ -4,7 +4,7 @@ import { StringDecoder } from "node:string_decoder";
 import type { Request, Response } from "express";
 import { authorizeExecution } from "./authenticate.ts";
 import type { AppDeps } from "./deps.ts";
-import { sendLogEvents } from "./log-events.ts";
+import { sendEvents } from "./log-events.ts";
 import { openLog } from "./log-source.ts";
 import { demandPlace } from "./room.ts";
 import { createWaitingCalls } from "./waiting-calls.ts";
@@ -22,7 +22,7 @@ export function createLogRoute(
     if (request.method === "GET" && request.accepts("text/plain", "text/event-stream") === "text/event-stream") {
       const leave = demandPlace(deps, places);
       response.once("close", leave);
-      return sendLogEvents(deps, { request, response, executionId: execution.id });
+      return sendEvents(deps, { request, response, executionId: execution.id });
     }
     const lines = request.method === "HEAD" ? undefined : await openLog(deps, execution);
     response.set({ "Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff" });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Request, Response } from "express";
-import { findExecution } from "../../db/executions.ts";
+import { type ExecutionRecord, findExecution } from "../../db/executions.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import type { AppDeps } from "./deps.ts";
 import { envelope } from "./envelope.ts";
@@ -25,10 +25,11 @@ interface Position {
 }
 
 /**
- * The log as server-sent events, each with its line's number as its id: what there is, then what comes, `progress` whenever
- * the program has told how far it is, then the event `result` with the envelope, and the end. `Last-Event-ID` leaves out the lines up to that one.
+ * An execution as server-sent events: `status` at first and whenever it changes, its log with each line's number as its id,
+ * what there is and then what comes, `progress` whenever the program has told how far it is, then `result` with the
+ * envelope, and the end. `Last-Event-ID` leaves out the lines up to that one.
  */
-export async function sendLogEvents(
+export async function sendEvents(
   deps: Deps,
   { request, response, executionId }: { request: Request; response: Response; executionId: ExecutionId },
 ): Promise<void> {
@@ -56,6 +57,7 @@ async function* follow(
 ): AsyncGenerator<string, void> {
   let askedAt = 0;
   let sentAt = Date.now();
+  let status = "";
   let progress: ReturnType<NonNullable<Deps["liveProgress"]>>;
   for (let hasEnded = false; !gone.aborted; ) {
     if (hasEnded || Date.now() - askedAt >= ASK_AGAIN_MS) {
@@ -66,6 +68,11 @@ async function* follow(
         yield* toEvents(await openLog(deps, execution), at);
         yield `event: result\ndata: ${JSON.stringify(envelope(execution, deps.apiUrl()))}\n\n`;
         return;
+      }
+      const now = toStatus(execution);
+      if (now !== status) {
+        sentAt = Date.now();
+        yield `event: status\ndata: ${(status = now)}\n\n`;
       }
     }
     const live = await deps.liveLog?.(executionId, at.offset);
@@ -84,6 +91,12 @@ async function* follow(
     }
     hasEnded = await deps.executions.waitForEnd(executionId, LOOK_MS, gone);
   }
+}
+
+/** What has been let in runs, or will within milliseconds. */
+function toStatus({ id, queuePosition }: ExecutionRecord): string {
+  const status = { executionId: id, status: queuePosition === null ? "running" : "queued" };
+  return JSON.stringify(queuePosition === null ? status : { ...status, queuePosition });
 }
 
 /** Whole lines that were not sent yet. What is half a line stays where it is. */

@@ -118,3 +118,20 @@ test("200 identical calls at once, under one key and the default limits, get one
   const after = await credits();
   expect([Number((before.balance - after.balance).toFixed(6)), after.reserved]).toEqual([cost.total, 0]);
 }, 120_000);
+
+test("call, asked for events, tells what a program prints while it runs, and its result", async () => {
+  const folder = await aFolder({
+    "config.yaml": "triggers:\n  api: { enabled: true }\n",
+    "main.py": `import time\ndef main():\n    print("began", flush=True)\n    time.sleep(1)\n    print("done")\n    return {"answer": 42}\n`,
+  });
+  const published = await treadle(dataDir.dataDir, ["publish", folder, "--json"]);
+  const answer = await send(published.json() as unknown as Workflow, { accept: "text/event-stream" });
+  const events = answer.text.split("\n\n").filter((event) => event !== "");
+  const lines = events.filter((event) => event.startsWith("id: "));
+  expect(lines.map((event) => /"text":"([^"]*)"/.exec(event)?.[1])).toEqual(["began", "done"]);
+  expect(events[0]).toMatch(/^event: status\n/);
+  expect(JSON.parse(/^event: result\ndata: (.*)$/.exec(events.at(-1) ?? "")?.[1] ?? "")).toMatchObject({
+    ...{ status: "success", executionId: answer.headers["x-execution-id"] },
+    outputs: { answer: expect.stringContaining(`/files/`) },
+  });
+}, 120_000);

@@ -70,7 +70,7 @@ test("events, while it runs, come as lines are written, each once, also where a 
   const firstLine = whole.indexOf("\n") + 1;
   for (const end of [0, firstLine, firstLine + 20, whole.length]) await append(end);
   await succeed(service.db, { executionId });
-  expect(eventsOf(await answer)).toEqual(["1", "2", "3", "result"]);
+  expect(eventsOf(await answer)).toEqual(["status", "1", "2", "3", "result"]);
 });
 
 test("events, while a program says how far it is, tell it once each time", async () => {
