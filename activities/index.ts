@@ -1,14 +1,28 @@
 import { type CreditsDeps, createCredits } from "./credits.ts";
+import { createFinishing } from "./finishing.ts";
 import { createOutputs, type OutputsDeps } from "./outputs.ts";
 import { createPython, type PythonDeps } from "./python.ts";
 
 /** All activities of a worker. The object's function names are the activity names in every history. */
-export function createActivities(deps: CreditsDeps & PythonDeps & OutputsDeps) {
-  const { executePython, ...python } = createPython(deps);
+export function createActivities(deps: CreditsDeps & Omit<PythonDeps, "onEndedHere"> & OutputsDeps) {
+  const credits = createCredits(deps);
+  const { uploadOutputs, upload } = createOutputs(deps);
+  const finishing = createFinishing({ upload, settle: credits.settleCredits, onFault: deps.onFault });
+  const { executePython, ...python } = createPython({ ...deps, onEndedHere: finishing.expect });
+  const settleCredits: typeof credits.settleCredits = (bill) => {
+    finishing.forget(bill.executionId);
+    return credits.settleCredits(bill);
+  };
   return {
-    activities: { ...createCredits(deps), executePython, ...createOutputs(deps) },
+    activities: { ...credits, settleCredits, executePython, uploadOutputs },
     /** Control over the programs running in this process, for whoever owns the process. */
-    python,
+    python: {
+      ...python,
+      async drain(graceMs: number): Promise<void> {
+        await python.drain(graceMs);
+        finishing.close();
+      },
+    },
   };
 }
 

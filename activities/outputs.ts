@@ -38,6 +38,14 @@ export function createOutputs(deps: OutputsDeps) {
   }
 
   return {
+    /** The same outside of an activity, whatever its size. */
+    async upload(executionId: ExecutionId): Promise<UploadProgress> {
+      const spooled = await deps.spool.readResult(executionId);
+      if (spooled === undefined) return withoutSpool(deps, executionId);
+      await join(executionId, spooled);
+      return { kind: "uploaded" };
+    },
+
     async uploadOutputs(input: { executionId: ExecutionId; brief: boolean }): Promise<UploadProgress> {
       const { executionId } = input;
       const spooled = await deps.spool.readResult(executionId);

@@ -26,6 +26,8 @@ export interface PythonDeps {
   /** Runs one attempt's program on this host and leaves its outputs in the spool. Rejects only for faults of ours. */
   readonly runProgram: (work: ExecutionWork, signal: AbortSignal) => Promise<PythonOutcome>;
   readonly onFault: (executionId: ExecutionId, error: unknown) => void;
+  /** Told of each execution that has no more to run and whose outputs are on this host. */
+  readonly onEndedHere?: (executionId: ExecutionId, ended: Extract<PythonProgress, { kind: "ended" }>) => void;
 }
 
 interface Running {
@@ -53,7 +55,13 @@ export function createPython(deps: PythonDeps) {
       abort: (reason) => controller.abort(reason),
     };
     // Whoever joins sees the error; this keeps one that nobody awaits from ending the process.
-    entry.ended.catch((error: unknown) => deps.onFault(executionId, error));
+    entry.ended.then(
+      (progress) => {
+        if (progress.kind === "ended" && progress.hostQueue === hostQueue(deps.hostId))
+          deps.onEndedHere?.(executionId, progress);
+      },
+      (error: unknown) => deps.onFault(executionId, error),
+    );
     running.set(executionId, entry);
     return entry;
   }

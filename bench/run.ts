@@ -1,14 +1,12 @@
-import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
-import { availableParallelism, tmpdir, totalmem } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
+import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { formatMs } from "./figures.ts";
 import { measureHello } from "./hello.ts";
 import { measureIdle } from "./idle.ts";
 import { measureOutput, OUTPUT_PROGRAM } from "./output.ts";
-import { makeDataDir, type Published, removeDataDir, startService } from "./service.ts";
+import { makeDataDir, publish, removeDataDir, startService } from "./service.ts";
 import { measureUpload } from "./upload.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -26,18 +24,6 @@ const results: Record<string, unknown> = {
   machine: `${availableParallelism()} cores, ${Math.round(totalmem() / 1024 ** 3)} GiB`,
   interpreter: INTERPRETER,
 };
-
-/** Publishes a workflow of one input. */
-async function publish(input: string, code: string): Promise<Published> {
-  const folder = await mkdtemp(join(tmpdir(), "treadle-bench-workflow-"));
-  await writeFile(join(folder, "config.yaml"), `inputs:\n  ${input}\ntriggers:\n  api: { enabled: true }\n`);
-  await writeFile(join(folder, "main.py"), code);
-  const args = [join(ROOT, "bin/treadle"), "publish", folder, "--json"];
-  const { stdout } = await promisify(execFile)(process.execPath, args, {
-    env: { ...process.env, TREADLE_DATA_DIR: dataDir },
-  });
-  return JSON.parse(stdout) as Published;
-}
 
 const dataDir = await makeDataDir();
 say("First start (with everything it has to make) …");
@@ -67,14 +53,14 @@ say(
 say(`  CPU a call, ms: ${JSON.stringify(hello.cpuMsPerCall)}`);
 
 /** Any file, taken and forgotten. */
-const sink = await publish("files: { type: file_list }", "def main(files):\n    return None\n");
+const sink = await publish(dataDir, "files: { type: file_list }", "def main(files):\n    return None\n");
 const upload = await measureUpload(service, sink, UPLOAD_MEBIBYTES);
 results.upload = upload;
 say(
   `upload of ${upload.mebibytes} MiB: ${upload.status} in ${upload.seconds.toFixed(1)} s, resident memory grew by ${upload.grewMebibytes.toFixed(0)} MiB (goal: at most 64)`,
 );
 
-const producer = await publish("mebibytes: { type: integer }", OUTPUT_PROGRAM);
+const producer = await publish(dataDir, "mebibytes: { type: integer }", OUTPUT_PROGRAM);
 const output = await measureOutput(service, producer, OUTPUT_MEBIBYTES);
 results.output = output;
 say(

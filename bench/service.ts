@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { Agent, request } from "undici";
 import type { ReadyFile } from "../src/ready-file.ts";
 
@@ -40,6 +41,19 @@ export async function makeDataDir(): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), "treadle-bench-data-"));
   await chmod(dir, 0o755);
   return join(dir, "data");
+}
+
+/** Publishes a workflow of one input with the command line. */
+export async function publish(dataDir: string, input: string, code: string): Promise<Published> {
+  const folder = await mkdtemp(join(tmpdir(), "treadle-bench-workflow-"));
+  await writeFile(join(folder, "config.yaml"), `inputs:\n  ${input}\ntriggers:\n  api: { enabled: true }\n`);
+  await writeFile(join(folder, "main.py"), code);
+  const args = [join(ROOT, "bin/treadle"), "publish", folder, "--json"];
+  const env = { ...process.env, TREADLE_DATA_DIR: dataDir };
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env }).finally(() =>
+    rm(folder, { recursive: true }),
+  );
+  return JSON.parse(stdout) as Published;
 }
 
 /** Starts the service as a user does, or another program that ends up in `runStart`, and waits until it is ready. */

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { aFolder, treadle } from "../support/command-line.ts";
@@ -46,6 +47,17 @@ async function newestRunning(): Promise<string> {
     if (newest) return newest.executionId;
     await sleep(100);
   }
+}
+
+const balanceOf = async (): Promise<{ balance: number; reserved: number }> =>
+  (await treadle(dataDir.dataDir, ["credits", "show", "--json"])).json() as { balance: number; reserved: number };
+
+async function findTemporal(root: number): Promise<number> {
+  for (const pid of await listTree(root)) {
+    const program = (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).split("\0")[0] ?? "";
+    if (/\/temporal[^/]*$/.test(program)) return pid;
+  }
+  throw new Error("The service has no Temporal below it.");
 }
 
 interface HistoryEvent {
@@ -144,9 +156,32 @@ test("executions, 12 at once of an account with credits for 5, run 5 and refuse 
   expect((await treadle(dataDir.dataDir, ["credits", "grant", "500", "--json"])).code).toBe(0);
 }, 120_000);
 
+test("a caller, when Temporal stands still while the program runs, has the result all the same, once", async () => {
+  const before = await balanceOf();
+  const answer = executeSleeper(5);
+  const executionId = await newestRunning();
+  await sleep(3_500);
+  const temporal = await findTemporal(service.child.pid as number);
+  process.kill(temporal, "SIGSTOP");
+  try {
+    expect((await answer).body).toMatchObject({ status: "success", executionId });
+  } finally {
+    process.kill(temporal, "SIGCONT");
+  }
+  const after = await balanceOf();
+  const { total } = (await answer).body.cost as { total: number };
+  expect([after.reserved, before.balance - after.balance]).toEqual([0, expect.closeTo(total, 6)]);
+  // The workflow comes to its end, too, and changes nothing.
+  let ended: HistoryEvent | undefined;
+  for (const deadline = Date.now() + 60_000; ended === undefined && Date.now() < deadline; await sleep(200)) {
+    const { events } = await readHistory(executionId);
+    ended = events.find((event) => event.eventType.endsWith("WORKFLOW_EXECUTION_COMPLETED"));
+  }
+  expect(ended).toBeDefined();
+  expect(await balanceOf()).toEqual(after);
+}, 180_000);
+
 test("the service, killed while Python runs and started again, ends the execution, charges once, and tells what happened", async () => {
-  const balanceOf = async (): Promise<{ balance: number; reserved: number }> =>
-    (await treadle(dataDir.dataDir, ["credits", "show", "--json"])).json() as { balance: number; reserved: number };
   const before = await balanceOf();
   const lost = executeSleeper(5).catch((error: unknown) => error);
   const executionId = await newestRunning();
