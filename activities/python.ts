@@ -1,4 +1,4 @@
-import { activityInfo, cancellationSignal, heartbeat } from "@temporalio/activity";
+import { Context } from "@temporalio/activity";
 import { ApplicationFailure } from "@temporalio/common";
 import { type ClaimOutcome, claimAttempt, type ExecutionWork, endAttempt, renewLease } from "../db/attempts.ts";
 import type { Db } from "../db/connect.ts";
@@ -73,10 +73,13 @@ export function createPython(deps: PythonDeps) {
      */
     async executePython(input: { executionId: ExecutionId; waitSeconds?: number }): Promise<PythonProgress> {
       const run = join(input.executionId);
-      const cancelled = cancellationSignal();
-      const onCancel = (): void => run.abort("cancelled");
+      const context = Context.current();
+      const cancelled = context.cancellationSignal;
+      const onCancel = (): void => {
+        if (isAsked(context)) run.abort("cancelled");
+      };
       cancelled.addEventListener("abort", onCancel, { once: true });
-      const beating = activityInfo().isLocal ? undefined : setInterval(() => heartbeat(), HEARTBEAT_MS);
+      const beating = context.info.isLocal ? undefined : setInterval(() => context.heartbeat(), HEARTBEAT_MS);
       try {
         if (input.waitSeconds === undefined) return await run.ended;
         return await Promise.race([run.ended, runningAfter(input.waitSeconds)]);
@@ -103,6 +106,15 @@ export function createPython(deps: PythonDeps) {
       await ended();
     },
   };
+}
+
+/**
+ * Whether somebody wants the program to end. A call is also cancelled when Temporal no longer knows of it, because it lost its
+ * data or gave the call up: then the program goes on, and who asks next joins it. What ends an execution for good ends its lease.
+ */
+function isAsked({ cancellationDetails: details }: Context): boolean {
+  if (details === undefined || details.cancelRequested) return true;
+  return !(details.notFound || details.timedOut || details.paused || details.reset || details.workerShutdown);
 }
 
 function delay(ms: number): Promise<void> {

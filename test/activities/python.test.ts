@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { ActivityCancellationDetails } from "@temporalio/common";
 import { MockActivityEnvironment } from "@temporalio/testing";
 import { createPython, type PythonDeps } from "../../activities/python.ts";
 import { UnbegunError } from "../../activities/unbegun.ts";
@@ -139,6 +141,23 @@ test("executePython, when stopped by request, ends as cancelled with what it use
   await requestCancel(db, executionId, "api");
   expect(process.python.stop(executionId, "cancelled")).toBe(true);
   expect(await ended).toMatchObject({ kind: "ended", status: "cancelled", secondsUsed: 0.1 });
+});
+
+test.each([
+  ["asked to", { cancelRequested: true }, "cancelled"],
+  ["as Temporal no longer knows of it", { notFound: true }, "success"],
+  ["as it was given up", { timedOut: true }, "success"],
+  ["without a word why", {}, "cancelled"],
+])("executePython, whose call is cancelled %s, ends as it should", async (_, details, status) => {
+  const program = aProgram();
+  const { python } = aProcess(program.runProgram);
+  const environment = new MockActivityEnvironment();
+  const ended = environment.run(python.executePython, { executionId: await anOpenExecution() });
+  await sleep(100);
+  environment.cancel("CANCELLED", new ActivityCancellationDetails(details));
+  await sleep(100);
+  program.end(success);
+  expect(await ended).toMatchObject({ kind: "ended", status });
 });
 
 test("executePython, of an execution cancelled before it ran, refuses with the type `cancelled` and runs nothing", async () => {

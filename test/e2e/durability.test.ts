@@ -1,4 +1,5 @@
-import { readFile } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { aFolder, treadle } from "../support/command-line.ts";
@@ -179,6 +180,24 @@ test("a caller, when Temporal stands still while the program runs, has the resul
   }
   expect(ended).toBeDefined();
   expect(await balanceOf()).toEqual(after);
+}, 180_000);
+
+test("an execution, whose Temporal is killed and loses all it had, ends as its program does and is charged once", async () => {
+  const before = await balanceOf();
+  const answer = executeSleeper(8);
+  const executionId = await newestRunning();
+  await sleep(4_000);
+  const temporal = await findTemporal(service.child.pid as number);
+  process.kill(temporal, "SIGKILL");
+  while (await isAlive(temporal)) await sleep(1);
+  const folder = join(dataDir.dataDir, "temporal/data");
+  for (const file of await readdir(folder)) await rm(join(folder, file));
+  expect((await answer).body).toMatchObject({ status: "success", executionId });
+  const { total } = (await answer).body.cost as { total: number };
+  const after = await balanceOf();
+  expect([after.reserved, before.balance - after.balance]).toEqual([0, expect.closeTo(total, 6)]);
+  // What begins from here on is driven by the new one.
+  expect((await executeSleeper(0)).body).toMatchObject({ status: "success" });
 }, 180_000);
 
 test("the service, killed while Python runs and started again, ends the execution, charges once, and tells what happened", async () => {
