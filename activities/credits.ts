@@ -3,7 +3,8 @@ import { ApplicationFailure } from "@temporalio/common";
 import type { Db } from "../db/connect.ts";
 import { createLedger } from "../db/credits/ledger.ts";
 import { findBilling, findRefusal } from "../db/credits.ts";
-import { chargeFor, microCredits, type Prices, toCredits } from "../domain/credits.ts";
+import { explainRefusal } from "../db/refused-executions.ts";
+import { chargeFor, microCredits, type Prices } from "../domain/credits.ts";
 import type { ExecutionEnd } from "../domain/execution.ts";
 import type { AccountId, ExecutionId } from "../domain/ids.ts";
 
@@ -30,11 +31,9 @@ const RELEASES = {
 } as const;
 
 /** For the record of an execution that no caller waits for: what it needed and what there was when its turn came. */
-async function explainRefusal(db: Db, executionId: ExecutionId): Promise<string> {
+async function findExplanation(db: Db, executionId: ExecutionId): Promise<string> {
   const refusal = await findRefusal(db, executionId);
-  if (refusal === undefined) return RELEASES.insufficient_credits.message;
-  const [needed, available] = [toCredits(refusal.needed), toCredits(refusal.available)];
-  return `This execution may cost up to ${needed} credits, and the account had ${available} available.`;
+  return refusal === undefined ? RELEASES.insufficient_credits.message : explainRefusal(refusal);
 }
 
 /**
@@ -52,7 +51,7 @@ export function createCredits({ db, prices, onEnded }: CreditsDeps) {
         case "reserved":
           return;
         case "insufficient_credits":
-          throw ApplicationFailure.nonRetryable(await explainRefusal(db, executionId), "insufficient_credits");
+          throw ApplicationFailure.nonRetryable(await findExplanation(db, executionId), "insufficient_credits");
         case "closed":
           throw ApplicationFailure.nonRetryable(
             `${executionId} was closed before its credits were reserved.`,
@@ -86,7 +85,7 @@ export function createCredits({ db, prices, onEnded }: CreditsDeps) {
     }): Promise<void> {
       const { cause, ...execution } = input;
       const message =
-        cause === "insufficient_credits" ? await explainRefusal(db, input.executionId) : RELEASES[cause].message;
+        cause === "insufficient_credits" ? await findExplanation(db, input.executionId) : RELEASES[cause].message;
       await ledger.release({ ...execution, ...RELEASES[cause], message });
       onEnded(input.executionId);
     },

@@ -35,6 +35,8 @@ export interface ProgramDeps {
   /** What a manifest cannot ask for, and bounds what it can. */
   readonly ceilings: SandboxLimits;
   readonly openSecrets: (sealed: Buffer, executionId: ExecutionId) => Record<string, string>;
+  /** Told of every program that came to its end here, with the seconds that count. */
+  readonly onRun?: ((path: "cold" | "lane", secondsUsed: number) => void) | undefined;
 }
 
 /** Gathers code, environment and inputs of an attempt on this host, runs its program in a sandbox, spools what came out. */
@@ -53,6 +55,7 @@ export function createProgramRunner(deps: ProgramDeps) {
         onProgress: (now) => progress.set(work.executionId, now),
       });
       runsByPath[result.path] += 1;
+      deps.onRun?.(result.path, result.outcome.secondsUsed);
       await deps.spool.writeResult(work.executionId, {
         outputs: result.outputs,
         logPath: result.logBytes > 0 ? deps.spool.logPathOf(work.executionId) : undefined,
@@ -78,7 +81,7 @@ export function createProgramRunner(deps: ProgramDeps) {
  * Makes the next execution of a commit a warm one, if this host has not done so already. For a commit that was just
  * published; any other warms up by being executed.
  */
-export function createWarmer(deps: Omit<ProgramDeps, "storage" | "spool" | "slots" | "openSecrets">) {
+export function createWarmer(deps: Omit<ProgramDeps, "storage" | "spool" | "slots" | "openSecrets" | "onRun">) {
   return async (workflowId: WorkflowId, commitId: CommitId): Promise<Warmth> => {
     const commit = await findCommit(deps.db, workflowId, commitId);
     if (commit === undefined) return { warm: false, reason: `There is no commit ${commitId} of ${workflowId}.` };

@@ -50,9 +50,8 @@ export async function publish(dataDir: string, input: string, code: string): Pro
   await writeFile(join(folder, "main.py"), code);
   const args = [join(ROOT, "bin/treadle"), "publish", folder, "--json"];
   const env = { ...process.env, TREADLE_DATA_DIR: dataDir };
-  const { stdout } = await promisify(execFile)(process.execPath, args, { env }).finally(() =>
-    rm(folder, { recursive: true }),
-  );
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env });
+  await rm(folder, { recursive: true });
   return JSON.parse(stdout) as Published;
 }
 

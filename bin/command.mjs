@@ -17,7 +17,7 @@ export async function runCommandLine(argv) {
     env.TREADLE_DATA_DIR ||= join(checkout, ".treadle");
     const { runCli } = await import("../dist/src/cli/main.js");
     const io = { env, stdout: process.stdout, stderr: process.stderr, cwd: process.cwd() };
-    process.exitCode = await runCli(argv, io, { start, checkMachine });
+    process.exitCode = await runCli(argv, io, { start, checkMachine, backup, restore });
   } catch (error) {
     report(describe(error));
     process.exitCode = 1;
@@ -40,6 +40,19 @@ async function start({ port, dataDir }) {
   const { runStart } = await import("../dist/src/start.js");
   await runStart({ env: machine.env, settings, machine, examplesDir: join(checkout, "examples"), report });
   return 0;
+}
+
+/** Not through the service: it is to work when that is down. */
+async function backup({ dataDir, target, withFiles, report: say }) {
+  const { loadSettings } = await import("../dist/src/config.js");
+  const { backUpInstallation } = await import("../dist/src/backup/installation.js");
+  return backUpInstallation({ env, settings: loadSettings(env), dataDir, target, withFiles, report: say });
+}
+
+async function restore({ dataDir, source, open, report: say }) {
+  const { loadSettings } = await import("../dist/src/config.js");
+  const { restoreBackup } = await import("../dist/src/backup/restore.js");
+  return restoreBackup({ env, settings: loadSettings(env), dataDir, source, open, report: say });
 }
 
 async function checkMachine(dataDir) {

@@ -29,6 +29,12 @@ export function connect(address: DatabaseAddress, options: { poolMax: number; ap
   });
 }
 
+/** The connections of a pool: how many do something, how many statements wait for one, how many there may be. */
+export function readPool(db: Db): { readonly used: number; readonly waiting: number; readonly max: number } {
+  const { pool } = db.client as { pool: { numUsed(): number; numPendingAcquires(): number; max: number } };
+  return { used: pool.numUsed(), waiting: pool.numPendingAcquires(), max: pool.max };
+}
+
 /** One session outside the pool, for LISTEN. The caller ends it. */
 export function createListener(address: DatabaseAddress, applicationName: string): pg.Client {
   return new pg.Client({ ...address, application_name: applicationName });

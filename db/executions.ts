@@ -47,6 +47,9 @@ export interface ExecutionRecord {
   readonly chargeTotal: MicroCredits;
   readonly attempts: number;
   readonly logKey: string | null;
+  /** Since when its files, or its log, are not kept any more. */
+  readonly filesRemovedAt: Date | null;
+  readonly logRemovedAt: Date | null;
   readonly cancelRequestedBy: string | null;
   readonly createdAt: Date;
   readonly startedAt: Date | null;
@@ -54,15 +57,25 @@ export interface ExecutionRecord {
   readonly outputs: readonly { readonly name: string; readonly fileName: string }[];
   /** 1: the next to begin when one of its workflow ends. Null when it does not wait for others, and in lists. */
   readonly queuePosition: number | null;
+  /** Of one that was refused for want of credits: the most it may have cost, and what the account had. */
+  readonly creditsNeeded: MicroCredits | null;
+  readonly creditsAvailable: MicroCredits | null;
 }
 
 const RECORD = `
   e.id, e.account_id as "accountId", e.workflow_id as "workflowId", e.commit_id as "commitId", e.trigger, e.state,
   e.failure, e.message, e.seconds_used as "secondsUsed", e.charge_max as "chargeMax",
   e.charge_compute as "chargeCompute", e.charge_total as "chargeTotal", e.log_key as "logKey",
+  e.files_removed_at as "filesRemovedAt", e.log_removed_at as "logRemovedAt",
   e.cancel_requested_by as "cancelRequestedBy",
   e.created_at as "createdAt", e.started_at as "startedAt", e.finished_at as "finishedAt",
   (select count(*)::int from attempts a where a.execution_id = e.id) as attempts,
+  case when e.failure = 'insufficient_credits' then
+    (select f.needed from refusals f where f.execution_id = e.id)
+  end as "creditsNeeded",
+  case when e.failure = 'insufficient_credits' then
+    (select f.available from refusals f where f.execution_id = e.id)
+  end as "creditsAvailable",
   coalesce((select jsonb_agg(jsonb_build_object('name', f.name, 'fileName', f.file_name) order by f.name)
               from execution_files f where f.execution_id = e.id and f.direction = 'output'), '[]') as outputs`;
 
@@ -97,16 +110,18 @@ export async function listExecutions(
   );
 }
 
-/** One output file of an execution by the name in its URL. */
+/** One output file of an execution by the name in its URL, and since when it is not kept any more. */
 export async function findOutputFile(
   db: Db,
   executionId: ExecutionId,
   fileName: string,
-): Promise<StoredFile | undefined> {
-  const [row] = await queryRows<Omit<StoredFile, "bytes"> & { bytes: bigint }>(
+): Promise<(StoredFile & { readonly removedAt: Date | null }) | undefined> {
+  const [row] = await queryRows<Omit<StoredFile, "bytes"> & { bytes: bigint; removedAt: Date | null }>(
     db,
-    `select name, file_name as "fileName", storage_key as "storageKey", bytes, sha256, content_type as "contentType"
-       from execution_files where execution_id = :executionId and direction = 'output' and file_name = :fileName`,
+    `select f.name, f.file_name as "fileName", f.storage_key as "storageKey", f.bytes, f.sha256,
+            f.content_type as "contentType", e.files_removed_at as "removedAt"
+       from execution_files f join executions e on e.id = f.execution_id
+      where f.execution_id = :executionId and f.direction = 'output' and f.file_name = :fileName`,
     { executionId, fileName },
   );
   return row && { ...row, bytes: Number(row.bytes) };
@@ -166,20 +181,32 @@ export async function findStartable(db: Db, id: ExecutionId): Promise<OpenExecut
   return row;
 }
 
+/** One that the sweeper looks at. */
+export interface LongOpenExecution extends OpenExecution {
+  /** Its program was begun, or credits are held for it: somebody drove it once. */
+  readonly begun: boolean;
+}
+
 /**
- * Executions still open that were let in before `olderThanSeconds` ago, oldest first: what the sweeper looks at. Those
- * that wait for their turn are as they should be.
+ * Executions still open that were let in before `olderThanSeconds` ago, by id, at most `limit` of those after `after`: what
+ * the sweeper looks at, page by page. Those that wait for their turn are as they should be.
  */
 export async function listOpenExecutions(
   db: Db,
-  input: { olderThanSeconds: number; limit: number },
-): Promise<OpenExecution[]> {
-  return queryRows<OpenExecution>(
+  input: { olderThanSeconds: number; limit: number; after?: ExecutionId | undefined },
+): Promise<LongOpenExecution[]> {
+  // Materialized, so that they are found by the index of open executions and never by walking through all ids.
+  return queryRows<LongOpenExecution>(
     db,
-    `select ${OPEN} from executions e join workflows w on w.id = e.workflow_id
-      where e.state in ('queued', 'running') and e.admitted_at < now() - make_interval(secs => :olderThanSeconds)
-      order by e.created_at limit :limit`,
-    input,
+    `with open as materialized (
+       select id from executions
+        where state in ('queued', 'running') and admitted_at < now() - make_interval(secs => :olderThanSeconds)
+     )
+     select ${OPEN},
+            e.started_at is not null or exists (select from reservations r where r.execution_id = e.id) as begun
+       from open join executions e on e.id = open.id join workflows w on w.id = e.workflow_id
+      where open.id > :after order by open.id limit :limit`,
+    { ...input, after: input.after ?? "" },
   );
 }
 

@@ -31,14 +31,15 @@ export async function findKeyedExecution(
   return row;
 }
 
-/** Forgets the keys of executions accepted more than `days` ago, the oldest first, at most `limit`; answers how many. */
+/** Forgets the keys of ended executions accepted more than `days` ago, the oldest first, at most `limit`; answers how many. */
 export async function forgetKeys(db: Db, input: { days: number; limit: number }): Promise<number> {
   const rows = await queryRows(
     db,
     `update executions set idempotency_key = null, fingerprint = null
       where id in (select id from executions
                     where idempotency_key is not null and created_at < now() - make_interval(days => :days)
-                    order by created_at limit :limit)
+                      and finished_at is not null
+                    order by created_at limit :limit for update skip locked)
      returning id`,
     input,
   );

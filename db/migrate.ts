@@ -8,13 +8,24 @@ const FOLDER = fileURLToPath(new URL("./migrations/", import.meta.url));
 /** Any number; the same in every process of every version, so that they wait for each other. */
 const ADVISORY_LOCK = 7_283_514;
 
+/** The names of all migrations there are, in order. */
+export function listMigrations(): string[] {
+  return readdirSync(FOLDER)
+    .filter((file) => file.endsWith(".sql"))
+    .map((file) => basename(file, ".sql"))
+    .sort();
+}
+
 /** Names are recorded without extension or folder, so that sources and builds are the same migrations. */
 class SqlFolder implements Knex.MigrationSource<string> {
+  readonly names: readonly string[];
+
+  constructor(names: readonly string[] = listMigrations()) {
+    this.names = names;
+  }
+
   async getMigrations(): Promise<string[]> {
-    return readdirSync(FOLDER)
-      .filter((file) => file.endsWith(".sql"))
-      .map((file) => basename(file, ".sql"))
-      .sort();
+    return [...this.names];
   }
 
   getMigrationName(name: string): string {
@@ -47,4 +58,9 @@ export async function migrate(db: Db): Promise<string[]> {
     });
     return applied;
   });
+}
+
+/** Applies exactly these migrations to an empty database, as part of a transaction: what a backup of an older version was made of. */
+export async function migrateTo(tx: Db, names: readonly string[]): Promise<void> {
+  await tx.migrate.latest({ migrationSource: new SqlFolder(names), tableName: "migrations" });
 }

@@ -2,6 +2,8 @@ import { z } from "zod";
 
 const megabytes = (count: number): number => count * 1024 * 1024;
 const whole = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
+/** How long something is kept; 0: for ever. */
+const days = whole(0, 36_500);
 const credits = z
   .string()
   .regex(/^\d{1,9}(\.\d{1,6})?$/, "must be a number of credits with at most 6 decimals, such as 0.01");
@@ -16,6 +18,7 @@ export const SETTINGS = z.object({
   TREADLE_PORT: whole(0, 65_535).default(8443),
   TREADLE_PUBLIC_URL: z.url({ protocol: /^https$/ }).optional(),
   TREADLE_ROLE: z.enum(["all", "api", "worker"]).default("all"),
+  TREADLE_METRICS_PORT: whole(0, 65_535).optional(),
   TREADLE_TRUST_PROXY: flag.default(false),
   TREADLE_TLS_CERT: z.string().optional(),
   TREADLE_TLS_KEY: z.string().optional(),
@@ -33,10 +36,21 @@ export const SETTINGS = z.object({
   TREADLE_LANE_IDLE_SECONDS: whole(1, 86_400).default(600),
   TREADLE_WAITING_CALLS_MAX: whole(1, 1_000_000).default(5_000),
   TREADLE_WAIT_MAX_SECONDS: whole(1, 3_600).default(300),
+  TREADLE_FIRST_BYTE_SECONDS: whole(1, 600).default(10),
+  TREADLE_HANDSHAKE_SECONDS: whole(1, 600).default(10),
+  TREADLE_HEADERS_SECONDS: whole(1, 600).default(30),
+  TREADLE_KEEP_ALIVE_SECONDS: whole(1, 3_600).default(65),
+  TREADLE_TRANSFER_WINDOW_SECONDS: whole(1, 3_600).default(30),
+  TREADLE_TRANSFER_BYTES_MIN: whole(1, megabytes(1024)).default(30_000),
+  TREADLE_BODY_SECONDS: whole(1, 86_400).default(600),
+  TREADLE_BODY_BYTES_PER_SECOND: whole(1, megabytes(1024)).default(100_000),
   TREADLE_RATE_LIMIT_PER_MINUTE: whole(0, 1_000_000).default(120),
   TREADLE_RATE_LIMIT_BURST: whole(1, 1_000_000).default(40),
   TREADLE_ACCOUNT_RATE_LIMIT_PER_MINUTE: whole(0, 1_000_000).default(600),
-  TREADLE_IDEMPOTENCY_DAYS: whole(1, 3_650).default(30),
+  TREADLE_IDEMPOTENCY_DAYS: days.default(30),
+  TREADLE_FILE_DAYS: days.default(30),
+  TREADLE_LOG_DAYS: days.default(30),
+  TREADLE_EXECUTION_DAYS: days.default(365),
   TREADLE_FILE_BYTES_MAX: whole(1, Number.MAX_SAFE_INTEGER).default(megabytes(2048)),
   TREADLE_REQUEST_BYTES_MAX: whole(1, Number.MAX_SAFE_INTEGER).default(megabytes(4096)),
   TREADLE_OUTPUT_BYTES_MAX: whole(1, Number.MAX_SAFE_INTEGER).default(megabytes(2048)),

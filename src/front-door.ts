@@ -4,6 +4,7 @@ import type { Db } from "../db/connect.ts";
 import type { Settings } from "./config.ts";
 import { createApp } from "./http/app.ts";
 import { type AppDeps, DEFAULT_HTTP_LIMITS, type Executions, type Readiness } from "./http/deps.ts";
+import { patienceOf } from "./http/patience.ts";
 import { createHttpsServer } from "./http/server.ts";
 import type { SecretBox } from "./keys/secret-box.ts";
 import type { Log } from "./log.ts";
@@ -22,6 +23,7 @@ export async function openFrontDoor(deps: {
   liveLog: NonNullable<AppDeps["liveLog"]>;
   liveProgress: NonNullable<AppDeps["liveProgress"]>;
   metrics: () => Promise<string>;
+  countRequest: NonNullable<AppDeps["countRequest"]>;
   routers: readonly Router[];
   log: Log;
 }): Promise<{ url: string; apiUrl: string; close(graceMs: number): Promise<void> }> {
@@ -52,6 +54,7 @@ export async function openFrontDoor(deps: {
     strictTransport: !deps.tls.selfSigned,
     readiness: deps.readiness,
     metrics: deps.metrics,
+    countRequest: deps.countRequest,
     routers: deps.routers,
     liveLog: deps.liveLog,
     liveProgress: deps.liveProgress,
@@ -64,6 +67,7 @@ export async function openFrontDoor(deps: {
     port: settings.TREADLE_PORT,
     trustProxy: settings.TREADLE_TRUST_PROXY,
     log: deps.log,
+    ...patienceOf(settings),
   });
   if (url === "") url = `https://${urlHost(settings.TREADLE_HOST)}:${server.port}`;
   url = url.replace(/\/+$/, "");

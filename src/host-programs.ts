@@ -35,6 +35,7 @@ export async function openPrograms(deps: {
   databaseAddress: DatabaseAddress;
   temporalAddress: string;
   secretBox: SecretBox;
+  onRun: (path: "cold" | "lane", secondsUsed: number) => void;
   log: Log;
 }) {
   const { machine, settings, db } = deps;
@@ -81,6 +82,7 @@ export async function openPrograms(deps: {
     storage: deps.storage,
     spool,
     slots,
+    onRun: deps.onRun,
     openSecrets: (sealed, executionId) =>
       JSON.parse(deps.secretBox.open(sealed, executionId).toString("utf8")) as Record<string, string>,
   });

@@ -15,11 +15,11 @@ import type { Defer } from "./lifecycle.ts";
 import type { Log } from "./log.ts";
 import { startPruning } from "./pruning.ts";
 import { createReadiness } from "./readiness.ts";
-import { startRetention } from "./retention.ts";
+import { retentionOf, startRetention } from "./retention.ts";
 import type { Machine } from "./setup/machine.ts";
 import { createSweeper, removeAbandonedUploads, type SweeperDeps } from "./sweeper.ts";
 import { createDriver } from "./temporal.ts";
-import { createWaiters } from "./waiters.ts";
+import { createWaiters, type Notice } from "./waiters.ts";
 import { connectTemporal, startWorkers } from "./workers.ts";
 
 /** Programs that are still running when the service stops get this long before they are handed to the next start. */
@@ -38,6 +38,10 @@ export interface ServiceDeps {
   readonly slotCount: number;
   /** Instead of sandbox and Python; see `StartInput`. */
   readonly runProgram?: PythonDeps["runProgram"] | undefined;
+  /** Who else hears what the database announces. */
+  readonly notices: readonly Notice[];
+  /** Told of every program that ends here. */
+  readonly onRun: (path: "cold" | "lane", secondsUsed: number) => void;
   readonly log: Log;
 }
 
@@ -69,7 +73,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
   const waiters = createWaiters({
     db,
     openSession: () => createListener(deps.databaseAddress, "treadle listener"),
-    notices: [cancelNotice({ stop: (executionId) => stopProgram(executionId) }), admissions.notice],
+    notices: [...deps.notices, cancelNotice({ stop: (executionId) => stopProgram(executionId) }), admissions.notice],
     onFault: (error) => log.warn({ event: "fault", error }, "Listening for ended executions was interrupted."),
   });
   defer(() => waiters.close());
@@ -95,14 +99,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
 
   await openHousekeeping({ ...deps, driver, activities, spool, admissions }, defer);
 
-  const executions = createExecutions({
-    db,
-    driver,
-    waiters,
-    python,
-    slots,
-    slotCount,
-  });
+  const executions = createExecutions({ db, driver, waiters, python, slots, slotCount });
   const networkProblem = () => findNetworkProblem(deps, programs.network);
   const readiness = createReadiness({
     db,
@@ -127,6 +124,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
     slots,
     warm,
     runsByPath: programs.runsByPath,
+    lanes: sandbox.laneFigures,
     liveProgress: programs.progressOf,
     networkProblem,
   };
@@ -137,13 +135,13 @@ async function openHousekeeping(
   deps: Pick<ServiceDeps, "settings"> & SweeperDeps & { admissions: Admissions },
   defer: Defer,
 ): Promise<void> {
-  const { db, storage, log, admissions } = deps;
+  const { db, storage, processId, log, admissions } = deps;
   admissions.open(deps.driver);
   defer(() => admissions.close());
   const sweeper = createSweeper(deps);
   defer(() => sweeper.close());
-  await removeAbandonedUploads({ db, storage, log });
-  const retention = startRetention({ db, idempotencyDays: deps.settings.TREADLE_IDEMPOTENCY_DAYS, log });
+  await removeAbandonedUploads({ db, storage, processId, log });
+  const retention = startRetention({ db, storage, retention: retentionOf(deps.settings), log });
   defer(() => retention.close());
 }
 

@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { access } from "node:fs/promises";
 import { availableParallelism } from "node:os";
+import { Registry } from "prom-client";
 import { openStorage } from "../activities/storage/open.ts";
 import type { Storage } from "../activities/storage/storage.ts";
 import { connect, type DatabaseAddress, type Db } from "../db/connect.ts";
@@ -13,13 +14,17 @@ import { publishExamples } from "./examples.ts";
 import { openFrontDoor } from "./front-door.ts";
 import { loadHostId } from "./host.ts";
 import { createOperatorRouter } from "./http/operator/router.ts";
+import { createRequestMetrics } from "./http/request-metrics.ts";
 import { createProcessId } from "./ids.ts";
 import { prepareInstallation } from "./installation.ts";
 import { loadOrCreateKey } from "./keys/key-file.ts";
 import { createSecretBox, type SecretBox } from "./keys/secret-box.ts";
 import { type Defer, stopRequested, withReleases } from "./lifecycle.ts";
 import { createLog, type Log } from "./log.ts";
+import { countEndedExecutions, type EndedExecutions } from "./metrics/ended.ts";
+import { createProgramTimes } from "./metrics/programs.ts";
 import { createMetrics } from "./metrics.ts";
+import { openMetricsDoor } from "./metrics-door.ts";
 import { createPreview } from "./publish/preview.ts";
 import { createPublisher } from "./publish/publish.ts";
 import { announceWhenReady, type ReadyFile } from "./ready-file.ts";
@@ -27,6 +32,7 @@ import { type ExecutionParts, openExecutionParts, type ServiceDeps } from "./ser
 import type { Machine } from "./setup/machine.ts";
 import { type Postgres, startPostgres } from "./setup/servers/postgres.ts";
 import { startTemporal, type Temporal } from "./setup/servers/temporal.ts";
+import { findVersion } from "./version.ts";
 import { installTemporalRuntime } from "./workers.ts";
 
 /** The embedded server takes 60 connections: enough for two processes and for looking in. */
@@ -60,9 +66,15 @@ export async function runStart(input: StartInput): Promise<void> {
     const servers = await startServers(input, log, defer);
     const foundation = await openFoundation(input, servers.postgres, defer);
     installTemporalRuntime(log);
-    const parts = await openExecutionParts({ ...foundation, ...input, temporal: servers.temporal, log }, defer);
-    if (settings.TREADLE_ROLE !== "worker")
-      await openForCallers(input, { ...foundation, ...parts, ...servers, log }, defer);
+    const registry = new Registry();
+    const endedExecutions = countEndedExecutions({ db: foundation.db, registry });
+    const hearing = { notices: [endedExecutions.notice], onRun: createProgramTimes(registry) };
+    const opened = { ...foundation, ...input, ...hearing, temporal: servers.temporal, log };
+    const parts = await openExecutionParts(opened, defer);
+    const metrics = openMetrics(input, { ...foundation, ...parts, registry, endedExecutions }).read;
+    const counting = { ...foundation, ...parts, registry, metrics, log };
+    if (settings.TREADLE_METRICS_PORT !== undefined) await openDoorForMetrics(input, counting, defer);
+    if (settings.TREADLE_ROLE !== "worker") await openForCallers(input, { ...counting, ...servers }, defer);
     log.info(
       { event: "service.ready", postgres: servers.postgres.source, temporal: servers.temporal.source },
       "Ready.",
@@ -143,7 +155,7 @@ function warmInBackground({ warm, log }: ExecutionParts & { log: Log }) {
 /** Everything callers and operators need; the last thing opened and the first closed. */
 async function openForCallers(
   input: StartInput,
-  parts: Foundation & ExecutionParts & Servers & { log: Log },
+  parts: Foundation & ExecutionParts & Servers & Counting & { log: Log },
   defer: Defer,
 ): Promise<void> {
   const { settings, machine, report } = input;
@@ -166,12 +178,6 @@ async function openForCallers(
     onPublished: warmInBackground(parts),
   });
   const operator = { db, secretBox, publish, preview: createPreview(abilities), environments: parts.environments };
-  const metrics = createMetrics({
-    waitingCalls: parts.waiters.count,
-    programsRunning: parts.python.runningCount,
-    programsWaiting: parts.slots.waiting,
-    programsByPath: parts.runsByPath,
-  });
   const door = await openFrontDoor({
     ...parts,
     settings,
@@ -180,7 +186,7 @@ async function openForCallers(
       const path = parts.spool.logPathOf(executionId);
       return (await exists(path)) ? createReadStream(path, { start }) : undefined;
     },
-    metrics: metrics.read,
+    countRequest: createRequestMetrics(parts.registry),
     routers: [createOperatorRouter(operator)],
   });
   defer(() => door.close(CALLS_GRACE_MS));
@@ -209,6 +215,41 @@ async function openForCallers(
   };
   await announce(machine.dataDir, ready, parts, defer);
   process.stdout.write(createBanner(ready, [...examples.notes, ...problemsOf(readiness)]));
+}
+
+/** What is counted, and how it is told. */
+interface Counting {
+  readonly registry: Registry;
+  readonly metrics: () => Promise<string>;
+}
+
+/** By a port of its own, for processes that take no calls, and for who would not have figures on the port of callers. */
+async function openDoorForMetrics(
+  { settings }: StartInput,
+  { metrics, readiness, log }: ExecutionParts & Counting & { log: Log },
+  defer: Defer,
+): Promise<void> {
+  const { TREADLE_HOST: host, TREADLE_METRICS_PORT: port = 0 } = settings;
+  const door = await openMetricsDoor({ host, port, readiness, metrics });
+  defer(() => door.close());
+  log.info({ event: "metrics.listening", port: door.port }, "Metrics are told on a port of their own.");
+}
+
+function openMetrics(
+  { settings, machine }: StartInput,
+  parts: Foundation & ExecutionParts & { registry: Registry; endedExecutions: EndedExecutions },
+) {
+  return createMetrics({
+    ...parts,
+    waitingCalls: parts.waiters.count,
+    waitingCallsMax: settings.TREADLE_WAITING_CALLS_MAX,
+    programsRunning: parts.python.runningCount,
+    programsWaiting: parts.slots.waiting,
+    programsMax: parts.slotCount,
+    programsByPath: parts.runsByPath,
+    dataDir: machine.dataDir,
+    build: { version: findVersion(), node: process.versions.node, role: settings.TREADLE_ROLE },
+  });
 }
 
 /** `ready.json` is there from when the service is ready, now or later, until it closes. */

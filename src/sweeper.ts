@@ -2,18 +2,35 @@ import type { Activities } from "../activities/index.ts";
 import type { Spool } from "../activities/spool.ts";
 import type { Storage } from "../activities/storage/storage.ts";
 import type { Db } from "../db/connect.ts";
-import { findLastOutcome, listEnded, listKnown, listOpenExecutions, type OpenExecution } from "../db/executions.ts";
-import { isExecutionId } from "../domain/ids.ts";
+import { releaseStrayHolds } from "../db/credits/audit.ts";
+import {
+  findLastOutcome,
+  findStartable,
+  type LongOpenExecution,
+  listEnded,
+  listKnown,
+  listOpenExecutions,
+} from "../db/executions.ts";
+import { giveLease, type Lease, takeLease } from "../db/leases.ts";
+import { countRepairs, type Repair } from "../db/repairs.ts";
+import { toCredits } from "../domain/credits.ts";
+import { type ExecutionId, isExecutionId } from "../domain/ids.ts";
 import type { Log } from "./log.ts";
-import type { Driver } from "./temporal.ts";
+import type { Driver, DriverState } from "./temporal.ts";
 
 const INTERVAL_MS = 10_000;
-const BATCH = 200;
+const PAGE = 200;
+/** Temporal serves callers, too. */
+const CALLS_MAX = 8;
 const FAULTS_MAX = 5;
 /** An accepted execution is started within milliseconds; one that has not been by now has lost whoever accepted it. */
 const OPEN_SECONDS = 20;
-/** What a request without an execution left in storage is certainly abandoned by now. */
-const ABANDONED_SECONDS = 3_600;
+/** Far more than a page takes; after that long another process takes over from one that died. */
+const LEASE_SECONDS = 60;
+const STRAY_HOLDS_EVERY_MS = 60_000;
+/** What a request without an execution left in storage is certainly abandoned by now: the slowest upload is over. */
+const ABANDONED_SECONDS = 86_400;
+const ABANDONED_LEASE_SECONDS = 900;
 
 export interface SweeperDeps {
   readonly db: Db;
@@ -21,16 +38,25 @@ export interface SweeperDeps {
   readonly activities: Pick<Activities, "settleCredits" | "releaseCredits">;
   readonly spool: Spool;
   readonly storage: Storage;
+  readonly processId: string;
   readonly log: Log;
 }
 
-/** Repairs what no live process can: accepted but never started, ended without saying so, files without an execution. */
+interface SweepOptions {
+  readonly openSeconds: number;
+}
+
+/**
+ * Repairs what no live process can: accepted but never started, ended without saying so, credits held for nothing. Of all
+ * processes one does so at a time. Every repair is logged and counted.
+ */
 export function createSweeper(deps: SweeperDeps) {
   let sweeping: Promise<void> | undefined;
+  const lastLook = { strayHoldsAt: Number.NEGATIVE_INFINITY };
 
-  /** One sweep; a call during one joins it. Every repair is logged. */
-  function sweep(options: { openSeconds: number } = { openSeconds: OPEN_SECONDS }): Promise<void> {
-    sweeping ??= sweepOnce(deps, options).finally(() => {
+  /** One sweep; a call during one joins it. */
+  function sweep(options: SweepOptions = { openSeconds: OPEN_SECONDS }): Promise<void> {
+    sweeping ??= sweepOnce(deps, options, lastLook).finally(() => {
       sweeping = undefined;
     });
     return sweeping;
@@ -51,39 +77,123 @@ export function createSweeper(deps: SweeperDeps) {
   };
 }
 
-async function sweepOnce(deps: SweeperDeps, options: { openSeconds: number }): Promise<void> {
-  const open = await listOpenExecutions(deps.db, { olderThanSeconds: options.openSeconds, limit: BATCH });
+async function sweepOnce(
+  deps: SweeperDeps,
+  { openSeconds }: SweepOptions,
+  lastLook: { strayHoldsAt: number },
+): Promise<void> {
   const faults: unknown[] = [];
-  for (const execution of open) {
-    await repairOpen(deps, execution).catch((error: unknown) => faults.push(error));
-    // One that cannot be repaired must not keep the others; when nothing goes, Temporal or the database is away.
-    if (faults.length === FAULTS_MAX) break;
-  }
-  await removeSpooled(deps);
-  if (faults.length > 0)
-    throw new AggregateError(faults, `Not every execution was repaired: ${faults.map(String).join(" ")}`);
+  // None of them keeps the others: a spool on a full disk, say, no execution.
+  for (const task of [
+    () => lookForStrayHolds(deps, openSeconds, lastLook),
+    () => sweepWhatIsOpen(deps, openSeconds),
+    () => removeSpooled(deps),
+  ])
+    await task().catch((error: unknown) => faults.push(error));
+  if (faults.length === 1) throw faults[0];
+  if (faults.length > 1) throw new AggregateError(faults, faults.map(String).join(" "));
 }
 
-async function repairOpen(deps: SweeperDeps, execution: OpenExecution): Promise<void> {
-  const state = await deps.driver.describe(execution.id);
-  if (state === "running") return;
-  const repaired = (repair: string): void => {
-    deps.log.warn({ event: "execution.repaired", executionId: execution.id, repair }, "An execution was repaired.");
+async function sweepWhatIsOpen(deps: SweeperDeps, openSeconds: number): Promise<void> {
+  // Nothing is written where nothing is open.
+  const open = await listOpenExecutions(deps.db, { olderThanSeconds: openSeconds, limit: 1 });
+  const lease: Lease = { name: "sweep", holder: deps.processId };
+  if (open.length === 0 || !(await takeLease(deps.db, { ...lease, seconds: LEASE_SECONDS }))) return;
+  try {
+    await sweepOpen(deps, lease, openSeconds);
+  } finally {
+    await giveLease(deps.db, lease);
+  }
+}
+
+/** All open executions, page by page. One that cannot be repaired keeps none of the others. */
+async function sweepOpen(deps: SweeperDeps, lease: Lease, openSeconds: number): Promise<void> {
+  const faults: unknown[] = [];
+  let looks = 0;
+  // When nothing goes, Temporal or the database is away.
+  const isHopeless = (): boolean => faults.length >= FAULTS_MAX && faults.length === looks;
+  const look = async (execution: LongOpenExecution): Promise<void> => {
+    if (isHopeless()) return;
+    await repairOpen(deps, execution).catch((error: unknown) => faults.push(error));
+    looks += 1;
   };
+  for (let after: ExecutionId | undefined, isLast = false; !isLast && !isHopeless(); ) {
+    const page = await listOpenExecutions(deps.db, { olderThanSeconds: openSeconds, limit: PAGE, after });
+    await forEach(page, CALLS_MAX, look);
+    after = page.at(-1)?.id;
+    isLast = page.length < PAGE || !(await takeLease(deps.db, { ...lease, seconds: LEASE_SECONDS }));
+  }
+  if (faults.length > 0) {
+    const told = faults.slice(0, FAULTS_MAX);
+    throw new AggregateError(told, `${faults.length} executions were not repaired: ${told.map(String).join(" ")}`);
+  }
+}
+
+/** Does something with each item, so many of them at a time. */
+async function forEach<Item>(
+  items: readonly Item[],
+  atOnce: number,
+  act: (item: Item) => Promise<void>,
+): Promise<void> {
+  const left = items.values();
+  const takeNext = async (): Promise<void> => {
+    for (const item of left) await act(item);
+  };
+  await Promise.all(Array.from({ length: atOnce }, takeNext));
+}
+
+async function repairOpen(deps: SweeperDeps, execution: LongOpenExecution): Promise<void> {
+  const { id: executionId } = execution;
+  const state = await deps.driver.describe(executionId);
+  if (state === "running") return;
+  // It may have come to its end, as it should, between the two looks: the record is written before Temporal hears of it.
+  if ((await findStartable(deps.db, executionId)) === undefined) return;
+  const repair = await repairOne(deps, execution, state);
+  await report(deps, repair, { executionId }, "An execution was repaired.");
+}
+
+async function repairOne(
+  deps: SweeperDeps,
+  execution: LongOpenExecution,
+  state: Exclude<DriverState, "running">,
+): Promise<Repair> {
+  const { id: executionId } = execution;
   if (state === "gone") {
-    await deps.driver.start({ ...execution, executionId: execution.id });
-    return repaired("started");
+    await deps.driver.start({ ...execution, executionId });
+    return execution.begun ? "restarted" : "started";
   }
-  const outcome = await findLastOutcome(deps.db, execution.id);
+  const outcome = await findLastOutcome(deps.db, executionId);
   if (outcome?.uploaded) {
-    await deps.activities.settleCredits({ executionId: execution.id, ...outcome });
-    return repaired("settled");
+    await deps.activities.settleCredits({ executionId, ...outcome });
+    return "settled";
   }
-  await deps.activities.releaseCredits({
-    executionId: execution.id,
-    cause: state === "terminated" ? "terminated" : "internal",
-  });
-  repaired("released");
+  await deps.activities.releaseCredits({ executionId, cause: state === "terminated" ? "terminated" : "internal" });
+  return state === "completed" ? "released" : state;
+}
+
+async function lookForStrayHolds(
+  deps: SweeperDeps,
+  olderThanSeconds: number,
+  lastLook: { strayHoldsAt: number },
+): Promise<void> {
+  if (performance.now() - lastLook.strayHoldsAt < STRAY_HOLDS_EVERY_MS) return;
+  lastLook.strayHoldsAt = performance.now();
+  for (const { amount, ...hold } of await releaseStrayHolds(deps.db, { olderThanSeconds })) {
+    const freed = { ...hold, credits: toCredits(amount) };
+    await report(deps, "reservation_released", freed, "Credits that were held for no execution were freed.");
+  }
+}
+
+/** A repair that cannot be counted has been made all the same. */
+async function report(
+  { db, log }: Pick<SweeperDeps, "db" | "log">,
+  repair: Repair,
+  what: Readonly<Record<string, unknown>>,
+  words: string,
+  count = 1,
+): Promise<void> {
+  log.warn({ event: "execution.repaired", repair, ...what }, words);
+  await countRepairs(db, repair, count);
 }
 
 async function removeSpooled(deps: SweeperDeps): Promise<void> {
@@ -94,28 +204,37 @@ async function removeSpooled(deps: SweeperDeps): Promise<void> {
 
 /**
  * Deletes files of requests that never became an execution: their process died between storing and recording.
- * Called at start, because only then nothing younger than the process can be under way here.
+ * Called at start, by one process at a time. Answers how many.
  */
-export async function removeAbandonedUploads(deps: Pick<SweeperDeps, "db" | "storage" | "log">): Promise<number> {
+export async function removeAbandonedUploads(
+  deps: Pick<SweeperDeps, "db" | "storage" | "processId" | "log">,
+): Promise<number> {
+  const lease: Lease = { name: "abandoned uploads", holder: deps.processId };
+  if (!(await takeLease(deps.db, { ...lease, seconds: ABANDONED_LEASE_SECONDS }))) return 0;
+  try {
+    const removed = await removeUnknown(deps);
+    if (removed > 0) await report(deps, "uploads_removed", { removed }, "Abandoned uploads were removed.", removed);
+    return removed;
+  } finally {
+    await giveLease(deps.db, lease);
+  }
+}
+
+async function removeUnknown({ db, storage }: Pick<SweeperDeps, "db" | "storage">): Promise<number> {
   const byExecution = new Map<string, string[]>();
-  for await (const key of deps.storage.list("executions/")) {
+  for await (const key of storage.list("executions/")) {
     const id = key.split("/")[1];
     if (id !== undefined && isExecutionId(id)) byExecution.set(id, [...(byExecution.get(id) ?? []), key]);
   }
-  const known = new Set<string>(await listKnown(deps.db, [...byExecution.keys()]));
+  const known = new Set<string>(await listKnown(db, [...byExecution.keys()]));
   let removed = 0;
   for (const [id, keys] of byExecution) {
     for (const key of known.has(id) ? [] : keys) {
-      const head = await deps.storage.head(key);
+      const head = await storage.head(key);
       if (head === undefined || Date.now() - head.modifiedAt.getTime() < ABANDONED_SECONDS * 1000) continue;
-      await deps.storage.delete(key);
+      await storage.delete(key);
       removed += 1;
     }
   }
-  if (removed > 0)
-    deps.log.warn(
-      { event: "execution.repaired", repair: "uploads removed", removed },
-      "Abandoned uploads were removed.",
-    );
   return removed;
 }

@@ -12,6 +12,8 @@ const TRIGGER = defineSearchAttributeKey("TreadleTrigger", "KEYWORD");
 const ACCOUNT = defineSearchAttributeKey("TreadleAccount", "KEYWORD");
 
 const SUMMARY_CHARACTERS_MAX = 120;
+/** Whoever describes has thousands to describe, and tries again later. */
+const DESCRIBE_MS_MAX = 5_000;
 
 export interface StartInput {
   readonly executionId: ExecutionId;
@@ -25,7 +27,17 @@ export interface StartInput {
 }
 
 /** What became of a Temporal Workflow Execution, in the words the sweeper needs. */
-export type DriverState = "running" | "completed" | "terminated" | "gone";
+export type DriverState = "running" | "completed" | "terminated" | "expired" | "gone";
+
+/** How Temporal calls each end. Whatever else it says, paused for one, has not ended. */
+const STATES: Readonly<Record<string, DriverState | undefined>> = {
+  COMPLETED: "completed",
+  FAILED: "completed",
+  CONTINUED_AS_NEW: "completed",
+  TERMINATED: "terminated",
+  CANCELLED: "terminated",
+  TIMED_OUT: "expired",
+};
 
 /** Temporal as this service uses it: four calls. */
 export interface Driver {
@@ -61,9 +73,9 @@ export function createDriver(connection: NativeConnection, namespace: string): D
     },
     async describe(executionId) {
       try {
-        const { status } = await client.workflow.getHandle(executionId).describe();
-        if (status.name === "RUNNING") return "running";
-        return status.name === "TERMINATED" || status.name === "CANCELLED" ? "terminated" : "completed";
+        const look = () => client.workflow.getHandle(executionId).describe();
+        const { status } = await client.withDeadline(Date.now() + DESCRIBE_MS_MAX, look);
+        return STATES[status.name] ?? "running";
       } catch (error) {
         if (!(error instanceof WorkflowNotFoundError)) throw error;
         return "gone";

@@ -50,13 +50,13 @@ export function createWaiters(deps: {
     });
     client.on("notification", ({ channel, payload = "" }) => {
       if (channel === EXECUTION_ENDED) waits.resolve(payload as ExecutionId);
-      else deps.notices.find((notice) => notice.channel === channel)?.receive(payload);
+      for (const notice of deps.notices) if (notice.channel === channel) notice.receive(payload);
     });
     await client.connect();
     // Closed while it connected: nobody else would end it.
     if (closed) return client.end();
     session = client;
-    for (const channel of [EXECUTION_ENDED, ...deps.notices.map((notice) => notice.channel)])
+    for (const channel of new Set([EXECUTION_ENDED, ...deps.notices.map((notice) => notice.channel)]))
       await client.query(`listen ${client.escapeIdentifier(channel)}`);
     // What was announced while nobody listened is found in the record.
     await lookAtRecord();

@@ -157,6 +157,15 @@ export interface SandboxWatch {
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 
+/** The lanes of this host. */
+export interface LaneFigures {
+  readonly lanes: number;
+  /** Memory (PSS) of those that waited for work when it was last measured, half a minute ago at most. */
+  readonly bytes: number;
+  /** Closed so far to make room for others, to save memory, or because nobody used them. */
+  readonly evicted: number;
+}
+
 export interface Sandbox {
   /**
    * Runs one execution; by the time it resolves no process of it is left. Every end of the user's code is a value.
@@ -167,6 +176,7 @@ export interface Sandbox {
   warm(request: LaneRequest): Promise<Warmth>;
   /** Why no lane takes work, when that is so for all of them. */
   laneProblem(): string | undefined;
+  laneFigures(): LaneFigures;
   /** The folders of commits and environments that executions under way and lanes have before them: they must stay. */
   usedFolders(): ReadonlySet<string>;
   /** Tries what user code must not be able to do. Answers what was possible; empty means isolated. */

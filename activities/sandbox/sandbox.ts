@@ -81,6 +81,7 @@ export function createSandbox(settings: SandboxSettings): Sandbox {
     warm: async (request) => (await lanes?.warm(request)) ?? { warm: false, reason: "Lanes are switched off." },
     usedFolders: () => new Set([...running, ...(lanes?.listRequests() ?? [])].flatMap(foldersOf)),
     laneProblem: () => lanes?.problem(),
+    laneFigures: () => lanes?.figures() ?? { lanes: 0, bytes: 0, evicted: 0 },
     // Not through a lane: one would be started for the probe in the background, and find its folder gone.
     selfTest: () =>
       testIsolation(settings, (request) =>

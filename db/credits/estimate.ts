@@ -32,3 +32,24 @@ export async function findCostEstimate(
   );
   return row;
 }
+
+/** The same for several workflows at once; those without a successful execution are missing. */
+export async function listCostEstimates(
+  db: Db,
+  workflowIds: readonly WorkflowId[],
+  last = LAST_EXECUTIONS,
+): Promise<ReadonlyMap<WorkflowId, CostEstimate>> {
+  const rows = await queryRows<CostEstimate & { workflowId: WorkflowId }>(
+    db,
+    `select w.id as "workflowId", recent.executions, recent.median, recent.p95
+       from unnest(cast(:workflowIds as text[])) as w (id)
+      cross join lateral (
+        select count(*)::int as executions, percentile_disc(0.5) within group (order by charge_total) as median,
+               percentile_disc(0.95) within group (order by charge_total) as p95
+          from (select charge_total from executions where workflow_id = w.id and state = 'success'
+                 order by finished_at desc limit :last) last
+      ) recent where recent.executions > 0`,
+    { workflowIds: [...workflowIds], last },
+  );
+  return new Map(rows.map(({ workflowId, ...estimate }) => [workflowId, estimate]));
+}

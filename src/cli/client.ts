@@ -39,6 +39,7 @@ export interface Client {
   /** The document of a 2xx answer; any other is thrown as a Refusal. */
   get<T>(path: string, call?: Call): Promise<T>;
   post<T>(path: string, call?: Call): Promise<T>;
+  put<T>(path: string, call?: Call): Promise<T>;
   delete<T>(path: string): Promise<T>;
   close(): Promise<void>;
 }
@@ -90,6 +91,7 @@ export function createClient(service: ServiceAddress): Client {
     call,
     get: (path, options) => getDocument("GET", path, options),
     post: (path, options) => getDocument("POST", path, options),
+    put: (path, options) => getDocument("PUT", path, options),
     delete: (path) => getDocument("DELETE", path),
     close: () => agent.close(),
   };

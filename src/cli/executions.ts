@@ -10,6 +10,9 @@ export interface ExecutionDocument {
   readonly status: string;
   readonly trigger: string;
   readonly createdAt: string;
+  /** Only of one that was refused for want of credits. */
+  readonly needed?: number;
+  readonly available?: number;
 }
 
 /** What execute and `GET /api/run-logs/{id}` answer: the parts the command line shows. */
@@ -40,7 +43,7 @@ export function addExecutionCommands(program: Command, act: Act): void {
           );
           const rows = document.executions.map((one) => [
             one.executionId,
-            one.status,
+            toStatus(one),
             one.trigger,
             one.createdAt,
             one.workflowId,
@@ -79,6 +82,10 @@ export function addExecutionCommands(program: Command, act: Act): void {
     const log = await getLog(client, executionId, apiKey);
     return { document: { executionId, log }, lines: log === "" ? [] : [log.replace(/\n$/, "")] };
   });
+}
+
+function toStatus({ status, needed, available }: ExecutionDocument): string {
+  return needed === undefined ? status : `${status}: needed ${needed} credits, had ${available}`;
 }
 
 /** The key customers use for this workflow. */

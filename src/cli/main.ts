@@ -1,12 +1,15 @@
 import { Command, CommanderError } from "commander";
 import { addAccountCommands } from "./accounts.ts";
+import { addBackupCommand, type Backup } from "./backup.ts";
 import { type Client, createClient } from "./client.ts";
 import type { Act, Context } from "./command.ts";
 import { addDoctorCommand, type Check } from "./doctor.ts";
 import { addExecutionCommands } from "./executions.ts";
 import type { Answer, CliIo } from "./io.ts";
 import { addPublishCommand } from "./publish.ts";
+import { addRateCommands } from "./rates.ts";
 import { Refusal } from "./refusal.ts";
+import { addRestoreCommand, type Restore } from "./restore.ts";
 import { addRunCommand } from "./run.ts";
 import { addScheduleCommands } from "./schedules.ts";
 import { findService } from "./service.ts";
@@ -23,6 +26,8 @@ export interface CliParts {
   readonly start?: (options: StartOptions) => Promise<number>;
   /** What `doctor` looks at on this machine. */
   readonly checkMachine?: (dataDir: string) => Promise<readonly Check[]>;
+  readonly backup?: Backup;
+  readonly restore?: Restore;
 }
 
 /**
@@ -76,8 +81,11 @@ function createProgram(io: CliIo, act: Act, parts: CliParts, exitWith: (code: nu
   addRunCommand(program, act);
   addWorkflowCommands(program, act);
   addAccountCommands(program, act);
+  addRateCommands(program, act);
   addExecutionCommands(program, act);
   addScheduleCommands(program, act);
+  addBackupCommand(program, act, parts.backup);
+  addRestoreCommand(program, act, parts.restore);
   addDoctorCommand(program, act, parts.checkMachine);
   return program;
 }

@@ -5,13 +5,15 @@ import { InvalidArgumentError } from "commander";
 import { isWorkflowId } from "../../domain/ids.ts";
 import type { Call, Client } from "./client.ts";
 import { type Act, addCommand, type Context } from "./command.ts";
+import { type CostEstimate, formatEstimate } from "./cost-estimate.ts";
 import { type Envelope, getApiKey, getEnvelope, getLog, toEnvelopeAnswer } from "./executions.ts";
 import { findLastWorkflow } from "./folder-record.ts";
 import { createForm } from "./form.ts";
 import type { Answer } from "./io.ts";
 import { publishFolder } from "./publish.ts";
-import { toRefusal } from "./refusal.ts";
+import { Refusal, toRefusal } from "./refusal.ts";
 
+const NO_CREDITS = 402;
 const POLL_MS_MIN = 150;
 const POLL_MS_MAX = 2_000;
 /** The log says of each line when it was written and to which stream; somebody watching sees that for himself. */
@@ -26,6 +28,7 @@ interface Options {
   readonly input: readonly Named[];
   readonly file: readonly Named[];
   readonly account?: string;
+  readonly dryRun?: boolean;
 }
 
 /** `run wf_…|DIR`: executes, prints the log as it comes, then the result. Exit code 1 unless it succeeded. */
@@ -35,6 +38,7 @@ export function addRunCommand(program: Command, act: Act): void {
     .option("-i, --input <name=value>", "an input; JSON, or plain text where the input is text", collectNamed, [])
     .option("-f, --file <name=@path>", "a file input; repeat it for a list of files", collectNamed, [])
     .option("--account <name>", "the account a new workflow belongs to")
+    .option("--dry-run", "judge the inputs against the latest commit, and execute nothing")
     .action(act<Options>(run));
 }
 
@@ -46,6 +50,7 @@ function collectNamed(text: string, previous: readonly Named[]): Named[] {
 
 async function run(context: Context, [target]: readonly string[], options: Options): Promise<Answer> {
   const client = await context.client();
+  if (options.dryRun === true) return judge(context, client, target as string, options);
   const workflowId = isWorkflowId(target as string)
     ? (target as string)
     : await publishTarget(context, client, target as string, options);
@@ -53,12 +58,39 @@ async function run(context: Context, [target]: readonly string[], options: Optio
   const form = await toCall(options, context.io.cwd);
   const { status, body } = await client.call("POST", `/api/workflows/${workflowId}/execute`, {
     ...form,
-    apiKey,
     headers: { ...form.headers, prefer: "respond-async" },
   });
   const { executionId } = (typeof body === "object" && body !== null ? body : {}) as { executionId?: unknown };
-  if (typeof executionId !== "string") throw toRefusal(status, body);
+  if (typeof executionId !== "string" || status === NO_CREDITS) throw toRefusal(status, body);
   return toEnvelopeAnswer(await follow(context, client, executionId, apiKey), { mustSucceed: true });
+}
+
+interface Validity {
+  readonly valid: boolean;
+  readonly nextRuns: readonly { readonly utc: string; readonly local: string }[];
+  readonly estimate?: CostEstimate;
+}
+
+/** Nothing is published for it: a folder stands for the workflow it was last published to. */
+async function judge(context: Context, client: Client, target: string, options: Options): Promise<Answer> {
+  const workflowId = isWorkflowId(target)
+    ? target
+    : await findLastWorkflow(resolve(context.io.cwd, target)).then((last) => findKnownWorkflow(client, last));
+  if (workflowId === undefined)
+    throw new Refusal(
+      "Not published",
+      `${target} was not published to this service yet. "publish --dry-run" checks it.`,
+    );
+  const call = await toCall(options, context.io.cwd);
+  const document = await client.post<Validity>(`/api/workflows/${workflowId}/validate`, call);
+  const { estimate } = document;
+  const lines = [
+    `${workflowId} would take these inputs.`,
+    estimate === undefined
+      ? "It has not succeeded yet, so its usual cost is not known."
+      : `Usual cost  ${formatEstimate(estimate)}`,
+  ];
+  return { document, lines };
 }
 
 /** The workflow this folder was last published to, or a new one. Publishing an unchanged folder changes nothing. */

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { type Act, addCommand, addGroup, parseSeconds } from "./command.ts";
+import { type CostEstimate, formatEstimate } from "./cost-estimate.ts";
 import { toTable } from "./io.ts";
 
 interface WorkflowDocument {
@@ -7,6 +8,7 @@ interface WorkflowDocument {
   readonly name: string;
   readonly commitId: string | null;
   readonly createdAt: string;
+  readonly estimate?: CostEstimate;
 }
 
 interface BuildLogDocument {
@@ -39,8 +41,9 @@ export function addWorkflowCommands(program: Command, act: Act): void {
           workflow.name,
           workflow.commitId?.slice(0, 12),
           workflow.createdAt,
+          workflow.estimate && formatEstimate(workflow.estimate),
         ]);
-        return { document, lines: toTable(["Workflow", "Name", "Commit", "Created"], rows) };
+        return { document, lines: toTable(["Workflow", "Name", "Commit", "Created", "Usual cost"], rows) };
       }),
     );
 

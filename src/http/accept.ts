@@ -113,7 +113,7 @@ function recordExecution(
     accountId: target.accountId,
     workflowId: target.workflowId,
     commitId: target.commitId,
-    trigger: "api",
+    trigger: target.trigger,
     inputs: received.inputs,
     secretInputs: hasSecrets ? deps.secretBox.seal(JSON.stringify(received.secrets), executionId) : null,
     timeoutSeconds: limits.timeoutSeconds,
@@ -156,7 +156,7 @@ function logAccepted(deps: AppDeps, accepted: Accepted & { kind: "accepted" }, t
     workflowId: target.workflowId,
     commitId: target.commitId,
     accountId: target.accountId,
-    trigger: "api",
+    trigger: target.trigger,
     admitted: accepted.admitted,
   });
 }

@@ -1,36 +1,32 @@
 import express, { type Express, type RequestHandler } from "express";
 import helmet from "helmet";
 import type { Log } from "../log.ts";
-import { answerErrors, answerUnknownPath, refuseMethod, requestIdOf } from "./answers.ts";
+import { answerErrors, answerUnknownPath, requestIdOf } from "./answers.ts";
 import type { AppDeps } from "./deps.ts";
 import { ApiError } from "./errors.ts";
-import { createExecuteRoute } from "./execute.ts";
-import { createRunLogRoutes } from "./executions.ts";
-import { createHealthRoutes } from "./health.ts";
+import { createHandlers } from "./handlers.ts";
 import { createRequestId } from "./request-id.ts";
+import { mountRoutes } from "./routes/mounting.ts";
 import { refuseForeignOrigin } from "./same-origin.ts";
-import { createSessionRoutes } from "./sessions.ts";
-import { createValidateRoute } from "./validate.ts";
 
 /** The whole HTTP interface, not listening yet. Read it from top to bottom: that is the way of a request. */
 export function createApp(deps: AppDeps): Express {
+  const handlers = createHandlers(deps);
   const app = express();
   app.disable("x-powered-by").disable("etag");
   app.set("trust proxy", deps.trustProxy ? 1 : false);
   app.set("query parser", "simple");
 
+  if (deps.countRequest !== undefined) app.use(deps.countRequest);
   app.use(nameRequest);
   app.use(logRequests(deps.log));
   app.use(secureHeaders(deps));
   app.use(demandHost);
-  app.use(createHealthRoutes(deps));
+  app.use(mountRoutes("outside", handlers));
 
   const api = express.Router();
   api.use(keepOutOfCaches, refuseForeignOrigin);
-  api.route("/workflows/:workflowId/execute").post(createExecuteRoute(deps)).all(refuseMethod("POST"));
-  api.route("/workflows/:workflowId/validate").post(createValidateRoute(deps)).all(refuseMethod("POST"));
-  api.use(createRunLogRoutes(deps));
-  api.use(createSessionRoutes(deps));
+  api.use(mountRoutes("below /api", handlers));
   for (const router of deps.routers) api.use(router);
   app.use("/api", api);
 

@@ -3,11 +3,13 @@ import { findExecutionAccess, findTarget, type Target } from "../../db/commits.t
 import type { Db } from "../../db/connect.ts";
 import { type ExecutionRecord, findExecution } from "../../db/executions.ts";
 import type { RateState, RateUse } from "../../db/rates.ts";
+import type { Trigger } from "../../domain/execution.ts";
 import { type CommitId, type ExecutionId, isExecutionId, isWorkflowId, type WorkflowId } from "../../domain/ids.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { hashApiKey } from "../keys/api-key.ts";
 import type { AppDeps } from "./deps.ts";
 import { ApiError } from "./errors.ts";
+import { findPerson, type Person } from "./person.ts";
 import { chooseRates, toRateState } from "./rates.ts";
 import { findSignedIn } from "./sessions.ts";
 
@@ -17,6 +19,8 @@ export interface Authenticated {
   readonly commitId: CommitId;
   readonly manifest: Manifest;
   readonly accountId: Target["accountId"];
+  /** `api` for a program with the workflow's key, `form` for somebody in person. */
+  readonly trigger: Trigger;
   /** Micro-credits that are not reserved. Advice: the reservation decides. */
   readonly available: bigint;
   readonly idempotencyKey: string | null;
@@ -30,38 +34,57 @@ export interface Authenticated {
 /**
  * Key to workflow, latest commit, balance, rate limits and repeated execution, in one statement that costs the same whether the workflow exists or not.
  * Without a key: 401. With one: 404 for a workflow that is unknown or has no commit, 401 for a key that is not its own,
- * 403 when it may not be started this way.
+ * 403 when it may not be started this way. Instead of the key somebody of the account may come in person, whether the API
+ * trigger is enabled or not; to others the workflow is unknown.
  */
 export async function authenticate(
   deps: Pick<AppDeps, "db" | "rateLimits">,
   request: Request,
   idempotencyKey: string | null,
 ): Promise<Authenticated> {
-  const keyHash = hashApiKey(demandKey(request));
-  const { workflowId } = request.params;
-  const target =
-    typeof workflowId === "string" && isWorkflowId(workflowId)
-      ? await findTarget(deps.db, workflowId, keyHash, idempotencyKey)
-      : undefined;
-  if (target === undefined)
-    throw new ApiError(
-      "workflow_not_found",
-      "There is no workflow with this id. Copy the address from the workflow's API tab.",
-    );
-  if (target.commitId === null)
-    throw new ApiError("workflow_not_found", "This workflow has no committed version yet. Commit one, then call it.");
-  if (!target.keyValid) throw unauthorized();
+  const { person, target, workflowId, commitId } = await findCalled(deps.db, request, idempotencyKey);
   const manifest = target.manifest as Manifest;
-  if (manifest.triggers.api?.enabled !== true) {
+  if (person === undefined && manifest.triggers.api?.enabled !== true) {
     throw new ApiError(
       "api_trigger_disabled",
       "The API trigger of this workflow is not enabled. Set triggers.api.enabled to true in its config.yaml and commit.",
     );
   }
-  const { accountId, available, commitId, keyedId } = target;
-  const called = { workflowId: workflowId as WorkflowId, commitId, manifest, accountId, available };
-  const rates = chooseRates(deps.rateLimits, { ...target, workflowId: called.workflowId });
+  const { accountId, available, keyedId } = target;
+  const trigger: Trigger = person === undefined ? "api" : "form";
+  const called = { workflowId, commitId, manifest, accountId, available, trigger };
+  const rates = chooseRates(deps.rateLimits, { ...target, workflowId });
   return { ...called, idempotencyKey, keyedId, rates, rateState: toRateState(rates, target) };
+}
+
+/**
+ * The latest commit of the path's workflow, to read about it: for whom `authenticate` lets in, also while the API trigger
+ * is not enabled.
+ */
+export async function authorizeWorkflow(
+  db: Db,
+  request: Request,
+): Promise<{ workflowId: WorkflowId; commitId: CommitId; manifest: Manifest }> {
+  const { target, workflowId, commitId } = await findCalled(db, request, null);
+  return { workflowId, commitId, manifest: target.manifest as Manifest };
+}
+
+/** The workflow that a request is for, and who asks; undefined for a program with its key. */
+async function findCalled(
+  db: Db,
+  request: Request,
+  idempotencyKey: string | null,
+): Promise<{ person: Person | undefined; target: Target; workflowId: WorkflowId; commitId: CommitId }> {
+  const key = request.get("x-api-key");
+  const person = key === undefined ? await findPerson(db, request) : undefined;
+  if (person === undefined) demandKey(request);
+  const { workflowId } = request.params;
+  if (typeof workflowId !== "string" || !isWorkflowId(workflowId)) throw unknownWorkflow();
+  const target = await findTarget(db, workflowId, hashApiKey(key ?? ""), idempotencyKey);
+  if (target === undefined || (person !== undefined && !maySee(person, target.accountId))) throw unknownWorkflow();
+  if (target.commitId === null) throw uncommitted();
+  if (person === undefined && !target.keyValid) throw unauthorized();
+  return { person, target, workflowId, commitId: target.commitId };
 }
 
 /**
@@ -86,6 +109,10 @@ export async function authorizeExecution(
   return { execution, caller: user === undefined ? "API key" : user.email };
 }
 
+function maySee(person: Person, accountId: Target["accountId"]): boolean {
+  return person.accountId === null || person.accountId === accountId;
+}
+
 function demandKey(request: Request): string {
   const key = request.get("x-api-key");
   if (key === undefined || key === "") throw unauthorized();
@@ -95,6 +122,15 @@ function demandKey(request: Request): string {
 function unauthorized(): ApiError {
   const message = "The API key is invalid or missing. Send the workflow's own key in the header x-api-key.";
   return new ApiError("unauthorized", message, {}, { "WWW-Authenticate": "ApiKey" });
+}
+
+function unknownWorkflow(): ApiError {
+  const message = "There is no workflow with this id. Copy the address from the workflow's API tab.";
+  return new ApiError("workflow_not_found", message);
+}
+
+function uncommitted(): ApiError {
+  return new ApiError("workflow_not_found", "This workflow has no committed version yet. Commit one, then call it.");
 }
 
 function unknownExecution(): ApiError {

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { Router } from "express";
+import type { RequestHandler, Router } from "express";
 import type { Storage } from "../../activities/storage/storage.ts";
 import type { Db } from "../../db/connect.ts";
 import type { Prices } from "../../domain/credits.ts";
@@ -78,6 +78,8 @@ export interface AppDeps {
   readonly readiness: () => Promise<Readiness>;
   /** Prometheus' text format. */
   readonly metrics?: () => Promise<string>;
+  /** Sees every request before anybody else. */
+  readonly countRequest?: RequestHandler;
   /** Other routes under /api, before the answer to unknown paths. */
   readonly routers: readonly Router[];
   /** The log of an execution that is still going, as NDJSON from a byte on, where this process has it. */

@@ -21,6 +21,9 @@ export interface Result {
   readonly cost: { readonly compute: number; readonly total: number };
   /** 1: the next to begin when another one of its workflow ends. Only while it waits for that. */
   readonly queuePosition?: number;
+  /** Since when its files, and its log, cannot be had any more: they are kept for a time. */
+  readonly filesRemovedAt?: string;
+  readonly logRemovedAt?: string;
 }
 
 /** The five fields of every result; of one that waits for its turn, also where in the queue. */
@@ -34,6 +37,8 @@ export function toResult(record: ExecutionRecord, apiUrl: string): Result {
     ),
     cost: { compute: toCredits(record.chargeCompute), total: toCredits(record.chargeTotal) },
     ...(record.queuePosition === null ? {} : { queuePosition: record.queuePosition }),
+    ...(record.filesRemovedAt === null ? {} : { filesRemovedAt: record.filesRemovedAt.toISOString() }),
+    ...(record.logRemovedAt === null ? {} : { logRemovedAt: record.logRemovedAt.toISOString() }),
   };
 }
 
@@ -44,7 +49,17 @@ export function envelope(
 ): Result | (Result & { error: string; message: string }) {
   const code = failureCode(record);
   const result = toResult(record, apiUrl);
-  return code === undefined ? result : { error: ERROR_TEXT[code], message: failureMessage(record), ...result };
+  if (code === undefined) return result;
+  return { error: ERROR_TEXT[code], message: failureMessage(record), ...refusedAmounts(record), ...result };
+}
+
+/** Of an execution that was refused for want of credits: what it may have cost, and what the account had, in credits. */
+export function refusedAmounts({
+  creditsNeeded,
+  creditsAvailable,
+}: Pick<ExecutionRecord, "creditsNeeded" | "creditsAvailable">): { needed?: number; available?: number } {
+  if (creditsNeeded === null || creditsAvailable === null) return {};
+  return { needed: toCredits(creditsNeeded), available: toCredits(creditsAvailable) };
 }
 
 export function executionUrl(apiUrl: string, executionId: ExecutionId): string {

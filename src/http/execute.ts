@@ -11,7 +11,8 @@ import { sendEvents } from "./log-events.ts";
 import { chooseWait, parsePrefer, type Wait } from "./prefer.ts";
 import { toRateHeaders } from "./rates.ts";
 import { demandBodyKind } from "./receive-inputs.ts";
-import { demandCapacity, demandCredits, demandPlace, demandRate } from "./room.ts";
+import { demandCreditsOrRecord } from "./refused-run.ts";
+import { demandCapacity, demandPlace, demandRate } from "./room.ts";
 import { startAgain, startExecution } from "./starting.ts";
 import { startTiming, type Timing } from "./timing.ts";
 import { createTurns, type TakeTurn } from "./turns.ts";
@@ -77,7 +78,7 @@ async function startCall(
   if (!isRepeated) demandCapacity(deps);
   const leave = wait?.seconds === 0 ? () => undefined : demandPlace(deps, places);
   try {
-    if (!isRepeated) demandCredits(deps, target);
+    if (!isRepeated) await demandCreditsOrRecord(deps, target);
     const accepted = await acceptCall(deps, { request, kind, target, timing, takeTurn });
     const { executionId } = accepted;
     response.set({

@@ -4,6 +4,7 @@ import { StringDecoder } from "node:string_decoder";
 import type { Request, Response } from "express";
 import { authorizeExecution } from "./authenticate.ts";
 import type { AppDeps } from "./deps.ts";
+import { ApiError } from "./errors.ts";
 import { sendEvents } from "./log-events.ts";
 import { openLog } from "./log-source.ts";
 import { demandPlace } from "./room.ts";
@@ -19,6 +20,8 @@ export function createLogRoute(
   const places = createWaitingCalls(deps.waitingCallsMax);
   return async (request: Request, response: Response): Promise<void> => {
     const { execution } = await authorizeExecution(deps.db, request);
+    if (execution.logRemovedAt !== null)
+      throw new ApiError("not_found", "The log of this execution is no longer kept.");
     if (request.method === "GET" && request.accepts("text/plain", "text/event-stream") === "text/event-stream") {
       const leave = demandPlace(deps, places);
       response.once("close", leave);

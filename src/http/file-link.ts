@@ -12,7 +12,8 @@ const BODY_BYTES_MAX = 1_000;
 const SECONDS_DEFAULT = 3_600;
 const SECONDS_MAX = 7 * 86_400;
 
-const Wish = z.strictObject({
+/** What a caller may say of the link; all of it may be left out. */
+export const LinkWish = z.strictObject({
   expiresInSeconds: z
     .int({ error: "must be a whole number of seconds" })
     .min(1, { error: "must be at least 1" })
@@ -35,11 +36,11 @@ export function createLinkRoute(deps: Pick<AppDeps, "db" | "secretBox" | "apiUrl
   };
 }
 
-async function readWish(request: Request): Promise<z.infer<typeof Wish>> {
+async function readWish(request: Request): Promise<z.infer<typeof LinkWish>> {
   const hasBody = Number(request.get("content-length") ?? 0) > 0 || request.get("transfer-encoding") !== undefined;
   if (hasBody && request.is("application/json") === false)
     throw new ApiError("unsupported_media_type", "Send JSON, application/json, or no body at all.");
-  const parsed = Wish.safeParse(hasBody ? await readJsonObject(request, BODY_BYTES_MAX) : {});
+  const parsed = LinkWish.safeParse(hasBody ? await readJsonObject(request, BODY_BYTES_MAX) : {});
   if (parsed.success) return parsed.data;
   const details = parsed.error.issues.map((issue) => ({ input: issue.path.join("."), message: `${issue.message}.` }));
   throw new ApiError("invalid_request", details.map(({ input, message }) => `${input} ${message}`.trim()).join(" "), {

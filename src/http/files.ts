@@ -42,11 +42,12 @@ export function createFileRoute(deps: { db: Db; storage: Storage; secretBox: Sec
   };
 }
 
-/** The output file of the path, or 404. */
+/** The output file of the path, or 404: also of one that is not kept any more. */
 export async function demandOutputFile(db: Db, executionId: ExecutionId, fileName: unknown): Promise<StoredFile> {
   const file =
     typeof fileName === "string" && isStorable(fileName) ? await findOutputFile(db, executionId, fileName) : undefined;
-  if (file !== undefined) return file;
+  if (file?.removedAt === null) return file;
+  if (file !== undefined) throw noLongerKept();
   throw new ApiError(
     "not_found",
     "This execution has no output file of that name. Its outputs are listed at the execution's own address.",
@@ -56,8 +57,12 @@ export async function demandOutputFile(db: Db, executionId: ExecutionId, fileNam
 async function openContent(storage: Storage, file: StoredFile, range: ByteRange | undefined): Promise<Readable> {
   return storage.get(file.storageKey, range).catch((error: unknown) => {
     if (!(error instanceof NoSuchObjectError)) throw error;
-    throw new ApiError("not_found", "This file is no longer kept.");
+    throw noLongerKept();
   });
+}
+
+function noLongerKept(): ApiError {
+  return new ApiError("not_found", "This file is no longer kept.");
 }
 
 function chooseRange(request: Request, file: StoredFile, tag: string): ByteRange | undefined {

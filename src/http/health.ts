@@ -1,29 +1,20 @@
-import { Router } from "express";
-import { refuseMethod } from "./answers.ts";
+import type { RequestHandler } from "express";
 import type { AppDeps } from "./deps.ts";
 
 const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-/** For those who watch over the service: alive, ready, and its figures. */
-export function createHealthRoutes(deps: Pick<AppDeps, "readiness" | "metrics">): Router {
-  const { readiness, metrics } = deps;
-  const router = Router();
-  router
-    .route("/healthz")
-    .get((_request, response) => void response.json({ alive: true }))
-    .all(refuseMethod("GET", "HEAD"));
-  router
-    .route("/readyz")
-    .get(async (_request, response) => {
-      const state = await readiness();
-      response.status(state.ready ? 200 : 503).json(state);
-    })
-    .all(refuseMethod("GET", "HEAD"));
-  if (metrics !== undefined) {
-    router
-      .route("/metrics")
-      .get(async (_request, response) => void response.set("Content-Type", METRICS_TYPE).send(await metrics()))
-      .all(refuseMethod("GET", "HEAD"));
-  }
-  return router;
+/** That this process answers at all. */
+export const showAlive: RequestHandler = (_request, response) => void response.json({ alive: true });
+
+/** Whether everything that executions need is there: 200 or 503, with each check and its reason. */
+export function createReadinessRoute(readiness: AppDeps["readiness"]): RequestHandler {
+  return async (_request, response) => {
+    const state = await readiness();
+    response.status(state.ready ? 200 : 503).json(state);
+  };
+}
+
+/** The figures of this process. */
+export function createMetricsRoute(metrics: NonNullable<AppDeps["metrics"]>): RequestHandler {
+  return async (_request, response) => void response.set("Content-Type", METRICS_TYPE).send(await metrics());
 }

@@ -12,11 +12,9 @@ import { type OpenResponses, refuseBytes, trackResponses } from "./malformed.ts"
 import { type BodyPace, continueWhenRead, watchAnswer, watchBody } from "./request-body.ts";
 import { createRequestId } from "./request-id.ts";
 
-const HANDSHAKE_MS = 10_000;
 const HEADERS_CHECK_MS = 5_000;
 const HEADER_BYTES_MAX = 16 * 1024;
 const HEADERS_MAX = 200;
-const KEEP_ALIVE_MS = 65_000;
 
 const VERSIONS = new Set(["1.0", "1.1"]);
 
@@ -39,7 +37,9 @@ export interface ListenersOptions {
   readonly tls: { readonly cert: string; readonly key: string };
   readonly trustProxy: boolean;
   readonly pace: BodyPace;
+  readonly handshakeMs: number;
   readonly headersMs: number;
+  readonly keepAliveMs: number;
 }
 
 /** HTTP with and without TLS, for the same app; what comes without is refused unless a trusted proxy vouches for it. */
@@ -50,7 +50,7 @@ export function createListeners(options: ListenersOptions): Listeners {
     maxHeaderSize: HEADER_BYTES_MAX,
     headersTimeout: options.headersMs,
     connectionsCheckingInterval: Math.min(HEADERS_CHECK_MS, options.headersMs),
-    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveTimeout: options.keepAliveMs,
     // A large upload takes as long as it takes; `watchBody` sees to it that it goes on.
     requestTimeout: 0,
     // Missing hosts are refused by the app, with a body.
@@ -59,7 +59,7 @@ export function createListeners(options: ListenersOptions): Listeners {
   const secure = createHttpsServer({
     ...settings,
     ...options.tls,
-    handshakeTimeout: HANDSHAKE_MS,
+    handshakeTimeout: options.handshakeMs,
     ALPNProtocols: ["http/1.1"],
   });
   const plain = createHttpServer(settings);

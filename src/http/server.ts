@@ -3,10 +3,8 @@ import { type AddressInfo, createServer as createTcpServer, type Server, type So
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "../log.ts";
 import { createListeners, type Listeners } from "./listeners.ts";
-import { type BodyPace, DEFAULT_PACE } from "./request-body.ts";
+import { DEFAULT_PATIENCE, type Patience } from "./patience.ts";
 
-const FIRST_BYTE_MS = 10_000;
-const HEADERS_MS = 30_000;
 const CLOSE_LOOK_MS = 25;
 /** The first byte of every TLS connection: a handshake record. */
 const TLS_HANDSHAKE = 0x16;
@@ -17,7 +15,7 @@ export interface HttpsServer {
   close(graceMs: number): Promise<void>;
 }
 
-export interface HttpsServerOptions {
+export interface HttpsServerOptions extends Partial<Patience> {
   readonly app: RequestListener;
   /** PEM texts. */
   readonly tls: { readonly cert: string; readonly key: string };
@@ -27,8 +25,6 @@ export interface HttpsServerOptions {
   /** A proxy ends TLS: plain HTTP is taken when the proxy says that the caller used HTTPS. */
   readonly trustProxy: boolean;
   readonly log: Log;
-  readonly pace?: BodyPace;
-  readonly headersMs?: number;
 }
 
 /**
@@ -36,13 +32,12 @@ export interface HttpsServerOptions {
  * would have been sent in the open. Rejects when the port cannot be had.
  */
 export async function createHttpsServer(options: HttpsServerOptions): Promise<HttpsServer> {
-  const listeners = createListeners({
-    ...options,
-    pace: options.pace ?? DEFAULT_PACE,
-    headersMs: options.headersMs ?? HEADERS_MS,
-  });
+  const patience = { ...DEFAULT_PATIENCE, ...options };
+  const listeners = createListeners(patience);
   const undecided = new Set<Socket>();
-  const front = createTcpServer({ noDelay: true }, (socket) => decideByFirstByte(socket, listeners, undecided));
+  const front = createTcpServer({ noDelay: true }, (socket) =>
+    decideByFirstByte(socket, { listeners, undecided, firstByteMs: patience.firstByteMs }),
+  );
   await listen(front, options);
   front.on("error", (error) => options.log.error({ event: "fault", error }, "The HTTPS listener failed."));
   return {
@@ -62,11 +57,14 @@ export async function createHttpsServer(options: HttpsServerOptions): Promise<Ht
   };
 }
 
-function decideByFirstByte(socket: Socket, { secure, plain }: Listeners, undecided: Set<Socket>): void {
+function decideByFirstByte(
+  socket: Socket,
+  { listeners, undecided, firstByteMs }: { listeners: Listeners; undecided: Set<Socket>; firstByteMs: number },
+): void {
   undecided.add(socket);
   socket.on("error", () => socket.destroy());
   socket.once("close", () => undecided.delete(socket));
-  socket.setTimeout(FIRST_BYTE_MS, () => socket.destroy());
+  socket.setTimeout(firstByteMs, () => socket.destroy());
   socket.once("data", (first: Buffer) => {
     undecided.delete(socket);
     socket.setTimeout(0);
@@ -74,7 +72,7 @@ function decideByFirstByte(socket: Socket, { secure, plain }: Listeners, undecid
     socket.pause();
     socket.unshift(first);
     const isTls = first[0] === TLS_HANDSHAKE;
-    (isTls ? secure : plain).emit("connection", socket);
+    (isTls ? listeners.secure : listeners.plain).emit("connection", socket);
     if (!isTls) process.nextTick(() => socket.resume());
   });
 }

@@ -22,7 +22,7 @@ export async function startExecution(
       workflowId: target.workflowId,
       commitId: target.commitId,
       accountId: target.accountId,
-      trigger: "api",
+      trigger: target.trigger,
       timeoutSeconds: limits.timeoutSeconds,
       attemptsMax: retry.attemptsMax,
       workflowName: name ?? target.workflowId,

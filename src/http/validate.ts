@@ -2,8 +2,10 @@ import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import type { RequestHandler } from "express";
 import { TooLargeError } from "../../activities/storage/storage.ts";
+import { findCostEstimate } from "../../db/credits/estimate.ts";
 import { findNextRuns } from "../publish/next-runs.ts";
 import { authenticate } from "./authenticate.ts";
+import { toEstimate } from "./cost-estimate.ts";
 import type { AppDeps } from "./deps.ts";
 import { demandBodyKind, receiveInputs } from "./receive-inputs.ts";
 import type { Uploads } from "./uploads.ts";
@@ -12,14 +14,15 @@ const NEXT_RUNS = 10;
 
 /**
  * `POST /workflows/:workflowId/validate`: judges what `execute` would be sent, by the same code, and starts nothing. Answers
- * with the next times the workflow's schedule is due, or with 400 and every problem.
+ * with the next times the workflow's schedule is due and what it usually costs, or with 400 and every problem.
  */
 export function createValidateRoute(deps: AppDeps): RequestHandler {
   return async (request, response) => {
-    const { manifest } = await authenticate(deps, request, null);
+    const { manifest, workflowId } = await authenticate(deps, request, null);
     const kind = demandBodyKind(request);
     await receiveInputs(request, { kind, manifest, uploads: createSink(), limits: deps.limits });
-    response.json({ valid: true, nextRuns: findNextRuns(manifest, new Date(), NEXT_RUNS) });
+    const estimate = toEstimate(await findCostEstimate(deps.db, workflowId));
+    response.json({ valid: true, nextRuns: findNextRuns(manifest, new Date(), NEXT_RUNS), ...estimate });
   };
 }
 

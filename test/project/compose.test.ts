@@ -50,9 +50,11 @@ describe("docker-compose.yml", () => {
   test("services, all together, are the parts that design and documentation name", () => {
     const names = [
       "api",
+      "grafana",
       "objects",
       "objects-bucket",
       "postgres",
+      "prometheus",
       "temporal",
       "temporal-namespace",
       "temporal-schema",

@@ -231,7 +231,7 @@ test("executions, after some ran, are listed, shown, cancelled, and their logs p
         executionId,
         workflowId: expect.stringMatching(/^wf_/),
         status: "success",
-        trigger: "api",
+        trigger: "form",
         createdAt: expect.any(String),
       },
     ],

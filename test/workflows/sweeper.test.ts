@@ -2,6 +2,7 @@ import { mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "@temporalio/client";
 import { Worker } from "@temporalio/worker";
@@ -14,6 +15,7 @@ import { claimAttempt, endAttempt } from "../../db/attempts.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { findBalance, reserve } from "../../db/credits.ts";
 import { findExecution, insertOutputs, listOpenExecutions } from "../../db/executions.ts";
+import { findRepairCounts, type Repair } from "../../db/repairs.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { createExecutionId } from "../../src/ids.ts";
@@ -76,7 +78,15 @@ afterAll(async () => {
 
 /** One sweep, as if `openSeconds` had passed for every open execution. */
 async function sweep(given: { openSeconds?: number; driver?: Driver } = {}): Promise<void> {
-  const sweeper = createSweeper({ db, driver: given.driver ?? driver, activities, spool, storage, log });
+  const sweeper = createSweeper({
+    db,
+    driver: given.driver ?? driver,
+    activities,
+    spool,
+    storage,
+    processId: "proc_a",
+    log,
+  });
   try {
     await sweeper.sweep({ openSeconds: given.openSeconds ?? 0 });
   } finally {
@@ -92,6 +102,17 @@ function listForgotten(): Promise<unknown[]> {
     `select e.id from reservations r join executions e on e.id = r.execution_id
       where r.state = 'open' and e.finished_at is not null`,
   );
+}
+
+/** Which repairs something makes, and how many. */
+async function countRepairs(act: () => Promise<void>): Promise<Partial<Record<Repair, number>>> {
+  const before = await findRepairCounts(db);
+  await act();
+  const grown = Object.entries(await findRepairCounts(db)).map(([repair, count]) => [
+    repair,
+    count - before[repair as Repair],
+  ]);
+  return Object.fromEntries(grown.filter(([, count]) => count !== 0)) as Partial<Record<Repair, number>>;
 }
 
 /** An accepted execution of an account of its own that Temporal has not heard of. */
@@ -132,9 +153,9 @@ async function recordOutcome(executionId: ExecutionId, given: { uploaded: boolea
 test("sweep, of an execution that was recorded but never started, starts it, and it ends as any other", async () => {
   const { executionId, findBalance: balance } = await anAcceptedExecution();
   expect(await driver.describe(executionId)).toBe("gone");
-  await sweep();
+  expect(await countRepairs(sweep)).toEqual({ started: 1 });
   expect(await driver.describe(executionId)).toBe("running");
-  await sweep();
+  expect(await countRepairs(sweep)).toEqual({});
   await work(executionId);
   expect(started.filter((id) => id === executionId)).toHaveLength(1);
   expect(await findExecution(db, executionId)).toMatchObject({ state: "success", chargeTotal: 11_000n });
@@ -156,6 +177,7 @@ test("sweep, of an execution that is under way in Temporal, leaves it alone", as
   expect(await findExecution(db, executionId)).toMatchObject({ state: "queued" });
   expect(await balance()).toMatchObject({ reserved: 3_001_000n });
   await client.workflow.getHandle(executionId).terminate();
+  await activities.releaseCredits({ executionId, cause: "terminated" });
 });
 
 test("sweep, of an execution terminated in Temporal, ends it as cancelled and frees what it held without a charge", async () => {
@@ -163,7 +185,7 @@ test("sweep, of an execution terminated in Temporal, ends it as cancelled and fr
   await startInTemporal(executionId);
   await reserve(db, executionId);
   await client.workflow.getHandle(executionId).terminate("by the test");
-  await sweep();
+  expect(await countRepairs(sweep)).toEqual({ terminated: 1 });
   expect(await findExecution(db, executionId)).toMatchObject({
     state: "cancelled",
     failure: null,
@@ -173,14 +195,41 @@ test("sweep, of an execution terminated in Temporal, ends it as cancelled and fr
   expect(await balance()).toMatchObject({ balance: GRANTED, reserved: 0n });
 });
 
+test("sweep, of an execution that Temporal timed out, ends it as a fault of ours and frees what it held", async () => {
+  const { executionId, findBalance: balance } = await anAcceptedExecution();
+  await reserve(db, executionId);
+  await client.workflow.start("executeCommit", {
+    workflowId: executionId,
+    taskQueue: "nobody",
+    args: [{ timeoutSeconds: 1 }],
+    workflowExecutionTimeout: "1 s",
+  });
+  while ((await driver.describe(executionId)) === "running") await sleep(100);
+  expect(await driver.describe(executionId)).toBe("expired");
+  expect(await countRepairs(sweep)).toEqual({ expired: 1 });
+  expect(await findExecution(db, executionId)).toMatchObject({ state: "failed", failure: "internal", chargeTotal: 0n });
+  expect(await balance()).toMatchObject({ balance: GRANTED, reserved: 0n });
+}, 60_000);
+
+test("sweep, of an execution that had run when Temporal lost its database, starts it again, and it is charged once", async () => {
+  const { executionId, findBalance: balance } = await anAcceptedExecution();
+  await reserve(db, executionId);
+  await recordOutcome(executionId, { uploaded: true });
+  expect(await countRepairs(sweep)).toEqual({ restarted: 1 });
+  await work(executionId);
+  expect(started).not.toContain(executionId);
+  expect(await findExecution(db, executionId)).toMatchObject({ state: "success", chargeTotal: 16_000n });
+  expect(await balance()).toMatchObject({ balance: GRANTED - 16_000n, reserved: 0n });
+}, 60_000);
+
 test("sweep, of one that ran and was uploaded but ended in Temporal before it was settled, settles it once", async () => {
   const { executionId, findBalance: balance } = await anAcceptedExecution();
   await startInTemporal(executionId);
   await reserve(db, executionId);
   await recordOutcome(executionId, { uploaded: true });
   await client.workflow.getHandle(executionId).terminate();
-  await sweep();
-  await sweep();
+  expect(await countRepairs(sweep)).toEqual({ settled: 1 });
+  expect(await countRepairs(sweep)).toEqual({});
   expect(await findExecution(db, executionId)).toMatchObject({ state: "success", chargeTotal: 16_000n });
   expect(await balance()).toMatchObject({ balance: GRANTED - 16_000n, reserved: 0n });
 });
@@ -189,7 +238,8 @@ test("sweep, of one that ran but was not uploaded and failed in Temporal, releas
   const { executionId, findBalance: balance } = await anAcceptedExecution();
   await reserve(db, executionId);
   await recordOutcome(executionId, { uploaded: false });
-  await sweep({ driver: { ...driver, describe: async () => "completed" } });
+  const lost = { ...driver, describe: async () => "completed" as const };
+  expect(await countRepairs(() => sweep({ driver: lost }))).toEqual({ released: 1 });
   expect(await findExecution(db, executionId)).toMatchObject({ state: "failed", failure: "internal", chargeTotal: 0n });
   expect(await balance()).toMatchObject({ balance: GRANTED, reserved: 0n });
 });
@@ -221,18 +271,21 @@ test("sweep, with folders in the spool, removes those of ended executions and ke
   expect(left).not.toContain(ended.executionId);
 });
 
-test("removeAbandonedUploads, with files of refused requests, removes those older than an hour and keeps those of executions", async () => {
+test("removeAbandonedUploads, with files of refused requests, removes those older than a day and keeps those of executions", async () => {
   const { executionId } = await anAcceptedExecution();
   const [old, young] = [createExecutionId(), createExecutionId()];
-  const twoHoursAgo = new Date(Date.now() - 2 * 3_600_000);
+  const twoDaysAgo = new Date(Date.now() - 2 * 86_400_000);
   const keys = [old, young, executionId].map((id) => `executions/${id}/inputs/0`);
   for (const key of keys) {
     await storage.put(key, Readable.from(["content"]));
     const path = join(dir, "storage/objects", key);
-    if (!key.includes(young)) await utimes(path, twoHoursAgo, twoHoursAgo);
+    if (!key.includes(young)) await utimes(path, twoDaysAgo, twoDaysAgo);
   }
-  expect(await removeAbandonedUploads({ db, storage, log })).toBe(1);
-  expect(await removeAbandonedUploads({ db, storage, log })).toBe(0);
+  const before = await findRepairCounts(db);
+  const deps = { db, storage, processId: "proc_a", log };
+  expect(await removeAbandonedUploads(deps)).toBe(1);
+  expect(await removeAbandonedUploads(deps)).toBe(0);
+  expect(await findRepairCounts(db)).toEqual({ ...before, uploads_removed: before.uploads_removed + 1 });
   const left = await Promise.all(keys.map(async (key) => (await storage.head(key)) !== undefined));
   expect(left).toEqual([false, true, true]);
 });

@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import type { CgroupFolders } from "../cgroup-folders.ts";
 import type { User } from "../input-files.ts";
-import type { LaneRequest, LaneSettings, SandboxSettings, Warmth } from "../request.ts";
+import type { LaneFigures, LaneRequest, LaneSettings, SandboxSettings, Warmth } from "../request.ts";
 import { UnfitError } from "./guard.ts";
 import { type Lane, startLane } from "./lane.ts";
 
@@ -28,8 +28,12 @@ export interface Lanes {
   problem(): string | undefined;
   /** The code of every lane there is. */
   listRequests(): LaneRequest[];
+  figures(): LaneFigures;
   close(): Promise<void>;
 }
+
+/** What has been counted so far, and what was measured last. */
+type Counted = { -readonly [Name in "bytes" | "evicted"]: LaneFigures[Name] };
 
 interface Group {
   readonly request: LaneRequest;
@@ -59,9 +63,10 @@ export function createLanes(deps: LanesDeps): Lanes {
   const groups = new Map<string, Group>();
   const changes = createSignal();
   removeLeft(bounds.dir);
-  const starter = createStarter(deps, groups, changes.give);
+  const counted: Counted = { bytes: 0, evicted: 0 };
+  const starter = createStarter(deps, groups, changes.give, counted);
   const look = setInterval(
-    () => void closeIdle(groups, bounds).catch(starter.report),
+    () => void closeIdle(groups, bounds, counted).catch(starter.report),
     bounds.lookEveryMs ?? LOOK_EVERY_MS,
   ).unref();
   let closed = false;
@@ -111,6 +116,10 @@ export function createLanes(deps: LanesDeps): Lanes {
       [...groups.values()]
         .filter((group) => pruneClosed(group).length + group.starting > 0)
         .map(({ request }) => request),
+    figures: () => ({
+      ...counted,
+      lanes: [...groups.values()].reduce((sum, group) => sum + pruneClosed(group).length, 0),
+    }),
     async close() {
       closed = true;
       clearInterval(look);
@@ -126,7 +135,7 @@ function removeLeft(dir: string): void {
 }
 
 /** Starts lanes one by one as they are asked for, and remembers why one could not be. */
-function createStarter(deps: LanesDeps, groups: Map<string, Group>, onChange: () => void) {
+function createStarter(deps: LanesDeps, groups: Map<string, Group>, onChange: () => void, counted: Counted) {
   let stopped = false;
   let problem: string | undefined;
   let tested: Promise<string[]> | undefined;
@@ -150,7 +159,7 @@ function createStarter(deps: LanesDeps, groups: Map<string, Group>, onChange: ()
   async function start(request: LaneRequest, group: Group): Promise<Warmth> {
     group.starting += 1;
     try {
-      await makeRoom(groups, group, deps.bounds.lanesMax);
+      await makeRoom(groups, group, deps.bounds.lanesMax, counted);
       const problems = await testOnce();
       if (problems.length > 0) throw new Error(`A lane is not confined: ${problems.join("; ")}.`);
       const lane = await startLane(
@@ -234,27 +243,36 @@ function pruneClosed(group: Group): Lane[] {
 }
 
 /** Closes waiting lanes of the least recently used code until there is room for one more. */
-async function makeRoom(groups: Map<string, Group>, wanted: Group, lanesMax: number): Promise<void> {
+async function makeRoom(groups: Map<string, Group>, wanted: Group, lanesMax: number, counted: Counted): Promise<void> {
   const count = () => [...groups.values()].reduce((sum, group) => sum + pruneClosed(group).length + group.starting, 0);
   for (const group of groups.values()) {
     if (count() <= lanesMax) return;
     if (group === wanted) continue;
-    for (const lane of group.lanes) if (lane.state() === "ready") await lane.close();
+    for (const lane of group.lanes) if (lane.state() === "ready") await evict(lane, counted);
   }
   if (count() > lanesMax) throw new FullError(`All ${lanesMax} lanes of this host are in use.`);
 }
 
-async function closeIdle(groups: Map<string, Group>, bounds: LaneSettings): Promise<void> {
+async function evict(lane: Lane, counted: Counted): Promise<void> {
+  counted.evicted += 1;
+  await lane.close();
+}
+
+async function closeIdle(groups: Map<string, Group>, bounds: LaneSettings, counted: Counted): Promise<void> {
   let bytes = 0;
+  let kept = 0;
   for (const [key, group] of [...groups].reverse()) {
     const idle = Date.now() - group.usedAt > bounds.idleMs;
     for (const lane of pruneClosed(group)) {
       if (lane.state() !== "ready") continue;
-      bytes += lane.measureBytes();
-      if (idle || bytes > bounds.idleBytesMax) await lane.close();
+      const own = lane.measureBytes();
+      bytes += own;
+      if (idle || bytes > bounds.idleBytesMax) await evict(lane, counted);
+      else kept += own;
     }
     if (idle && group.lanes.size === 0 && group.refusal === undefined) groups.delete(key);
   }
+  counted.bytes = kept;
 }
 
 /** Codes without a lane are kept only for what is known against them. */

@@ -31,7 +31,8 @@ export function createAuthorization(db: Db): RequestHandler {
   };
 }
 
-function readBearerToken(request: Request): string | undefined {
+/** The token of the header Authorization, whether it is one of ours or not. */
+export function readBearerToken(request: Request): string | undefined {
   return /^Bearer +([\x21-\x7e]{1,200})$/i.exec(request.get("authorization") ?? "")?.[1];
 }
 

@@ -2,6 +2,7 @@ import { Router } from "express";
 import { z } from "zod";
 import type { Db } from "../../../db/connect.ts";
 import { type ExecutionRecord, listExecutions } from "../../../db/executions.ts";
+import { refusedAmounts } from "../envelope.ts";
 import { parseRequest, StorableText, sendDocument } from "./body.ts";
 import { callerOf, getAccount, getExecution, getWorkflow } from "./caller.ts";
 
@@ -40,5 +41,6 @@ function toDocument(execution: ExecutionRecord) {
     status: execution.state,
     trigger: execution.trigger,
     createdAt: execution.createdAt,
+    ...refusedAmounts(execution),
   };
 }

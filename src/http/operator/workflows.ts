@@ -4,12 +4,14 @@ import type { Environments } from "../../../activities/environments/builder.ts";
 import { findCurrentKey, rotateKey } from "../../../db/api-keys.ts";
 import { findCommit } from "../../../db/commits.ts";
 import type { Db } from "../../../db/connect.ts";
+import { listCostEstimates } from "../../../db/credits/estimate.ts";
 import { findPreviousKeyExpiry } from "../../../db/replaced-keys.ts";
 import { createWorkflow, deleteWorkflow, listWorkflows, type Workflow } from "../../../db/workflows.ts";
 import { isCommitId } from "../../../domain/ids.ts";
 import { createWorkflowId } from "../../ids.ts";
 import { createApiKey, hashApiKey } from "../../keys/api-key.ts";
 import type { SecretBox } from "../../keys/secret-box.ts";
+import { toEstimate } from "../cost-estimate.ts";
 import { ApiError } from "../errors.ts";
 import { parseRequest, queryText, StorableText, sendDocument } from "./body.ts";
 import { callerOf, getAccount, getWorkflow } from "./caller.ts";
@@ -35,7 +37,11 @@ export function createWorkflowRoutes(deps: {
     const caller = callerOf(response);
     const name = queryText(request, "account");
     const accountId = name === undefined ? caller.accountId : (await getAccount(db, caller, name)).id;
-    sendDocument(response, { workflows: (await listWorkflows(db, accountId)).map(toDocument) });
+    const found = await listWorkflows(db, accountId);
+    const ids = found.map((workflow) => workflow.id);
+    const estimates = await listCostEstimates(db, ids);
+    const toListed = (workflow: Workflow) => ({ ...toDocument(workflow), ...toEstimate(estimates.get(workflow.id)) });
+    sendDocument(response, { workflows: found.map(toListed) });
   });
 
   router.post("/workflows", async (request, response) => {

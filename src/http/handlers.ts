@@ -1,0 +1,40 @@
+import type { AppDeps } from "./deps.ts";
+import { createAssetRoute } from "./docs/assets.ts";
+import { createDocsRoute } from "./docs/page.ts";
+import { createExecuteRoute } from "./execute.ts";
+import { createLogRoute } from "./execution-log.ts";
+import { createCancelRoute, createExecutionRoute } from "./executions.ts";
+import { createLinkRoute } from "./file-link.ts";
+import { createFileRoute } from "./files.ts";
+import { createMetricsRoute, createReadinessRoute, showAlive } from "./health.ts";
+import { createServiceDocumentRoute, createWorkflowDocumentRoute } from "./openapi/serving.ts";
+import type { Handlers } from "./routes/table.ts";
+import { createSessionRoute, createSignInRoute, createSignOutRoute } from "./sessions.ts";
+import { createValidateRoute } from "./validate.ts";
+
+/** What each route of the table does. */
+export function createHandlers(deps: AppDeps): Handlers {
+  return {
+    executeWorkflow: createExecuteRoute(deps),
+    validateInputs: createValidateRoute(deps),
+    describeWorkflow: createWorkflowDocumentRoute(deps),
+    showWorkflowDocs: createDocsRoute("workflow"),
+
+    showExecution: createExecutionRoute(deps),
+    readLog: createLogRoute(deps),
+    cancelExecution: createCancelRoute(deps),
+    readFile: createFileRoute(deps),
+    linkFile: createLinkRoute(deps),
+
+    signIn: createSignInRoute(deps),
+    showSession: createSessionRoute(deps),
+    signOut: createSignOutRoute(deps),
+
+    showAlive,
+    showReadiness: createReadinessRoute(deps.readiness),
+    readMetrics: deps.metrics && createMetricsRoute(deps.metrics),
+    describeService: createServiceDocumentRoute(deps),
+    showDocs: createDocsRoute("service"),
+    readDocsAsset: createAssetRoute(),
+  };
+}

@@ -1,0 +1,52 @@
+import type { JsonObject, JsonValue } from "../../../domain/manifest/json-values.ts";
+import { HEADERS } from "../routes/headers.ts";
+import { INTERNAL_ROUTES } from "../routes/internal.ts";
+import { type Route, TAGS } from "../routes/route.ts";
+import { SCHEMAS } from "../routes/schemas.ts";
+import { ROUTE_NAMES, ROUTES } from "../routes/table.ts";
+import { SECURITY_SCHEMES, toOperation } from "./operation.ts";
+
+/** An OpenAPI document, ready to be sent. */
+export type OpenApiDocument = JsonObject;
+
+/** Of the interface, not of the software: it changes when what callers rely on does. */
+const INTERFACE_VERSION = "1.0.0";
+
+const ABOUT = `Runs published Python workflows: durable, isolated, metered.
+
+HTTPS only. Every error is JSON with \`error\`, a fixed text, and \`message\`, which is for a person; every answer has \`X-Request-Id\`. Whatever answers GET answers HEAD. Another method than those shown is answered 405 with \`Allow\`, an unknown address 404. Each workflow has a document of its own, with its real inputs, at \`/api/workflows/{workflowId}/openapi.json\`.`;
+
+/** OpenAPI 3.1 of these routes, each by its `operationId`. `url` is what their paths are below. */
+export function createDocument(given: {
+  readonly title: string;
+  readonly description: string;
+  readonly version: string;
+  readonly url: string;
+  readonly routes: Readonly<Record<string, Route>>;
+}): OpenApiDocument {
+  const routes = Object.entries(given.routes);
+  const paths: Record<string, Record<string, JsonValue>> = {};
+  for (const [name, route] of routes)
+    paths[route.path] = { ...paths[route.path], [route.method]: toOperation(name, route) };
+  const tags = Object.entries(TAGS).filter(([tag]) => routes.some(([, route]) => route.tag === tag));
+  return {
+    openapi: "3.1.0",
+    info: { title: given.title, version: given.version, description: given.description },
+    servers: [{ url: given.url }],
+    tags: tags.map(([name, description]) => ({ name, description })),
+    paths,
+    components: { schemas: SCHEMAS, headers: HEADERS, securitySchemes: SECURITY_SCHEMES },
+  };
+}
+
+/** The service's own document: every route for callers. */
+export function describeService(url: string): OpenApiDocument {
+  const internal = INTERNAL_ROUTES.map(({ prefix, reason }) => `Not in here: \`${prefix}/…\`. ${reason}`);
+  return createDocument({
+    title: "Treadle",
+    description: [ABOUT, ...internal].join("\n\n"),
+    version: INTERFACE_VERSION,
+    url,
+    routes: Object.fromEntries(ROUTE_NAMES.map((name) => [name, ROUTES[name]])),
+  });
+}

@@ -1,0 +1,120 @@
+import type { CommitId, WorkflowId } from "../../../domain/ids.ts";
+import type { JsonValue } from "../../../domain/manifest/json-values.ts";
+import type { Manifest, Output } from "../../../domain/manifest/manifest.ts";
+import { describeForm, describeJsonBody, type JsonSchema } from "../../../domain/manifest/value-schema.ts";
+import type { Answer, Contents, Route } from "../routes/route.ts";
+import { SCHEMAS } from "../routes/schemas.ts";
+import { ROUTES, type RouteName } from "../routes/table.ts";
+import { createDocument, type OpenApiDocument } from "./document.ts";
+import { findExampleValues } from "./example-inputs.ts";
+
+/** What a caller of one workflow needs: calling it, and what became of its executions. */
+const NAMES: readonly RouteName[] = [
+  "executeWorkflow",
+  "validateInputs",
+  "describeWorkflow",
+  "showExecution",
+  "readLog",
+  "cancelExecution",
+  "readFile",
+  "linkFile",
+];
+
+/** The document of one workflow at one commit: its own address, inputs and outputs in place of any workflow's. */
+export function describeWorkflow(
+  { workflowId, commitId, manifest }: { workflowId: WorkflowId; commitId: CommitId; manifest: Manifest },
+  url: string,
+): OpenApiDocument {
+  const content = describeInputs(manifest);
+  const routes = NAMES.map((name): [string, Route] => {
+    const route = withAddress(ROUTES[name], workflowId);
+    if (name !== "executeWorkflow" && name !== "validateInputs") return [name, route];
+    const described = { ...route, body: { required: true, content } };
+    return [name, name === "executeWorkflow" ? withOutputs(described, manifest.outputs) : described];
+  });
+  return createDocument({
+    title: manifest.name ?? workflowId,
+    description: manifest.description,
+    version: commitId,
+    url,
+    routes: Object.fromEntries(routes),
+  });
+}
+
+/** The same inputs in each form that a call may have. */
+function describeInputs({ inputs }: Manifest): Contents {
+  const json = describeJsonBody(inputs);
+  const form = describeForm(inputs);
+  const examples = findExampleValues(inputs);
+  const isComplete = inputs.every(({ name, required }) => !required || examples.has(name));
+  return {
+    ...(json === undefined
+      ? {}
+      : {
+          "application/json": {
+            schema: withExamples(json, examples),
+            ...(isComplete ? { example: Object.fromEntries(examples) } : {}),
+          },
+        }),
+    "multipart/form-data": { schema: withExamples(form.schema, examples), encoding: form.encoding },
+  };
+}
+
+/** With an example for each property that has no default; and files in the word that tools know for them. */
+function withExamples(schema: JsonSchema, examples: ReadonlyMap<string, JsonValue>): JsonSchema {
+  const required = (schema["required"] ?? []) as readonly string[];
+  const properties = Object.entries(schema["properties"] as Record<string, JsonSchema>);
+  return {
+    ...schema,
+    properties: Object.fromEntries(
+      properties.map(([name, property]) => {
+        const { items } = property as { items?: JsonSchema };
+        if (isFile(property)) return [name, { ...property, format: "binary" }];
+        if (items !== undefined && isFile(items))
+          return [
+            name,
+            { ...property, items: { ...items, format: "binary" }, ...(required.includes(name) ? {} : { default: [] }) },
+          ];
+        const example = "default" in property ? undefined : examples.get(name);
+        return [name, example === undefined ? property : { ...property, examples: [example] }];
+      }),
+    ),
+  };
+}
+
+function isFile(schema: JsonSchema): boolean {
+  return schema["contentMediaType"] === "application/octet-stream";
+}
+
+function withAddress(route: Route, workflowId: WorkflowId): Route {
+  return {
+    ...route,
+    path: route.path.replace("{workflowId}", workflowId) as Route["path"],
+    parameters: (route.parameters ?? []).filter(({ name }) => name !== "workflowId"),
+  };
+}
+
+/** A success has every output that is declared and required; it may have more than are declared. */
+function withOutputs(route: Route, outputs: readonly Output[]): Route {
+  const success = SCHEMAS["Success"] as { properties: Record<string, JsonSchema> };
+  const any = success.properties["outputs"] as JsonSchema;
+  const required = outputs.filter((output) => output.required).map(({ name }) => name);
+  const schema: JsonSchema = {
+    ...success,
+    properties: {
+      ...success.properties,
+      outputs: {
+        ...any,
+        properties: Object.fromEntries(outputs.map((output) => [output.name, describeOutput(output)])),
+        ...(required.length === 0 ? {} : { required }),
+      },
+    },
+  };
+  const answer = route.answers[200] as Answer;
+  const content: Contents = { ...answer.content, "application/json": { schema } };
+  return { ...route, answers: { ...route.answers, 200: { ...answer, content } } };
+}
+
+function describeOutput({ label, description }: Output): JsonSchema {
+  return { type: "string", format: "uri", title: label, ...(description === "" ? {} : { description }) };
+}

@@ -1,0 +1,137 @@
+import { z } from "zod";
+import type { JsonSchema } from "../../../domain/manifest/value-schema.ts";
+import { LinkWish } from "../file-link.ts";
+import { EVENTS } from "./events.ts";
+import type { HeaderName } from "./headers.ts";
+import { EXECUTION_ID, FILE_NAME, IF_NONE_MATCH, LAST_EVENT_ID } from "./parameters.ts";
+import type { Parameter, Routes } from "./route.ts";
+import { refer } from "./schemas.ts";
+
+const BYTES = { "*/*": { schema: {} } };
+const EXECUTION = { "application/json": { schema: refer("Execution") } };
+
+const LINK: readonly Parameter[] = [
+  {
+    name: "expires",
+    in: "query",
+    description: "Of a signed link: until when it is good, in seconds since 1970.",
+    schema: { type: "string", pattern: "^[0-9]{1,12}$" },
+  },
+  {
+    name: "signature",
+    in: "query",
+    description: "Of a signed link: who says so.",
+    schema: { type: "string" },
+  },
+];
+const PARTS: readonly Parameter[] = [
+  {
+    name: "Range",
+    in: "header",
+    description: "One range of bytes, such as `bytes=0-1023`; several are answered with the whole file.",
+    schema: { type: "string" },
+  },
+  {
+    name: "If-Range",
+    in: "header",
+    description: "The ETag that the caller has a part of: another file is sent whole.",
+    schema: { type: "string" },
+  },
+];
+const ABOUT_FILE: readonly HeaderName[] = ["ETag", "Content-Disposition", "Accept-Ranges"];
+
+/** What became of an execution. */
+export const EXECUTION_ROUTES = {
+  showExecution: {
+    method: "get",
+    path: "/api/run-logs/{executionId}",
+    tag: "Executions",
+    summary: "State and result of an execution",
+    credentials: ["apiKey", "session"],
+    parameters: [EXECUTION_ID],
+    answers: {
+      200: { description: "The execution, whatever became of it.", sometimes: ["Retry-After"], content: EXECUTION },
+    },
+    errors: ["unauthorized", "not_found", "no_capacity"],
+  },
+  readLog: {
+    method: "get",
+    path: "/api/run-logs/{executionId}/logs",
+    tag: "Executions",
+    summary: "The log of an execution, as text or as events while it is written",
+    credentials: ["apiKey", "session"],
+    parameters: [EXECUTION_ID, LAST_EVENT_ID],
+    answers: {
+      200: {
+        description: "What there is so far; as events, what comes until the execution ends.",
+        content: {
+          "text/plain": { schema: { type: "string", description: "A line each of time, stream and text." } },
+          "text/event-stream": EVENTS,
+        },
+      },
+    },
+    errors: ["unauthorized", "not_found", "no_capacity"],
+  },
+  cancelExecution: {
+    method: "post",
+    path: "/api/run-logs/{executionId}/cancel",
+    tag: "Executions",
+    summary: "End an execution",
+    description:
+      "Its program has a second to put things in order. What it used is charged, its outputs so far are kept.",
+    credentials: ["apiKey", "session"],
+    parameters: [EXECUTION_ID],
+    answers: {
+      200: { description: "It had ended already.", content: EXECUTION },
+      202: {
+        description: "It is being ended.",
+        always: ["Location"],
+        sometimes: ["Retry-After"],
+        content: EXECUTION,
+      },
+    },
+    errors: ["unauthorized", "not_found", "no_capacity"],
+  },
+  readFile: {
+    method: "get",
+    path: "/api/run-logs/{executionId}/files/{fileName}",
+    tag: "Executions",
+    summary: "One output file, or a part of it",
+    credentials: ["apiKey", "session", "link"],
+    parameters: [EXECUTION_ID, FILE_NAME, ...LINK, ...PARTS, IF_NONE_MATCH],
+    answers: {
+      200: { description: "The file. Its ETag is the SHA-256 of its content.", always: ABOUT_FILE, content: BYTES },
+      206: {
+        description: "The range asked for.",
+        always: [...ABOUT_FILE, "Content-Range"],
+        content: BYTES,
+      },
+      304: { description: "The caller has it already.", always: ["ETag"] },
+    },
+    errors: ["unauthorized", "not_found", "range_not_satisfiable", "no_capacity"],
+  },
+  linkFile: {
+    method: "post",
+    path: "/api/run-logs/{executionId}/files/{fileName}/link",
+    tag: "Executions",
+    summary: "Make an address of the file that needs no key, for a time",
+    credentials: ["apiKey", "session"],
+    parameters: [EXECUTION_ID, FILE_NAME],
+    body: {
+      required: false,
+      content: {
+        "application/json": {
+          schema: z.toJSONSchema(LinkWish, { io: "input" }) as JsonSchema,
+          example: { expiresInSeconds: 600 },
+        },
+      },
+    },
+    answers: {
+      200: {
+        description: "Whoever has it may read the file.",
+        content: { "application/json": { schema: refer("Link") } },
+      },
+    },
+    errors: ["unauthorized", "not_found", "payload_too_large", "unsupported_media_type", "no_capacity"],
+  },
+} satisfies Routes;

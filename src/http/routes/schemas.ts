@@ -1,0 +1,138 @@
+import { ERROR_TEXT, type ErrorCode } from "../../../domain/errors.ts";
+import { EXECUTION_ENDS } from "../../../domain/execution.ts";
+import type { JsonSchema } from "../../../domain/manifest/value-schema.ts";
+
+const EXECUTION_ID: JsonSchema = { type: "string", pattern: "^ex_[0-9a-z]{16,40}$" };
+const MESSAGE: JsonSchema = { type: "string", description: "For a person: what is wrong and what to do. May change." };
+const CREDITS: JsonSchema = { type: "number", minimum: 0 };
+
+/** A component of the documents by its name. */
+export function refer(name: string): JsonSchema {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+function describeObject(properties: Record<string, JsonSchema>, optional: readonly string[] = []): JsonSchema {
+  return { type: "object", properties, required: Object.keys(properties).filter((name) => !optional.includes(name)) };
+}
+
+const RESULT = {
+  status: { type: "string", enum: ["queued", "running", ...EXECUTION_ENDS] },
+  executionId: refer("ExecutionId"),
+  duration: { type: "number", minimum: 0, description: "Seconds that the program ran: what is billed." },
+  outputs: {
+    type: "object",
+    additionalProperties: { type: "string", format: "uri" },
+    description: "Output name to the address of its file.",
+  },
+  cost: {
+    ...describeObject({ compute: CREDITS, total: CREDITS }),
+    description: "In credits; `total` is `compute` and the fee of an execution.",
+  },
+} satisfies Record<string, JsonSchema>;
+/** What a result may have beside. */
+const REMARKS = {
+  queuePosition: {
+    type: "integer",
+    minimum: 1,
+    description: "1: the next to begin. Only while it waits for others of its workflow.",
+  },
+  filesRemovedAt: { type: "string", format: "date-time", description: "Since when its files are not kept any more." },
+  logRemovedAt: { type: "string", format: "date-time", description: "Since when its log is not kept any more." },
+} satisfies Record<string, JsonSchema>;
+const REMARK_NAMES = Object.keys(REMARKS);
+/** What a refusal for want of credits says. */
+const AMOUNTS = {
+  needed: { ...CREDITS, description: "The most that this execution may cost." },
+  available: { type: "number", description: "What the account had." },
+} satisfies Record<string, JsonSchema>;
+
+/** What an error has beside `error` and `message`, and what of that it may lack. */
+const ERROR_FIELDS: Partial<Record<ErrorCode, { fields: Record<string, JsonSchema>; optional?: readonly string[] }>> = {
+  invalid_request: {
+    fields: { details: { type: "array", items: refer("InputProblem"), description: "Every problem at once." } },
+    optional: ["details"],
+  },
+  insufficient_credits: {
+    fields: {
+      ...AMOUNTS,
+      executionId: { ...refer("ExecutionId"), description: "Where it was accepted before it was refused." },
+    },
+    optional: ["executionId"],
+  },
+  conflict: {
+    fields: {
+      executionId: { ...refer("ExecutionId"), description: "The execution that the Idempotency-Key belongs to." },
+    },
+    optional: ["executionId"],
+  },
+  execution_failed: { fields: { ...RESULT, ...REMARKS }, optional: REMARK_NAMES },
+  internal: {
+    fields: {
+      requestId: { type: "string", description: "Where the operator finds it in the log." },
+      ...RESULT,
+      ...REMARKS,
+    },
+    optional: ["requestId", ...Object.keys(RESULT), ...REMARK_NAMES],
+  },
+  no_capacity: { fields: { ...RESULT, ...REMARKS }, optional: [...Object.keys(RESULT), ...REMARK_NAMES] },
+};
+
+/** The name of an error's component: `invalid_request` is `InvalidRequest`. */
+export function nameError(code: ErrorCode): string {
+  return code.replaceAll(/(?:^|_)([a-z])/g, (_all, letter: string) => letter.toUpperCase());
+}
+
+function describeError(code: ErrorCode): JsonSchema {
+  const { fields = {}, optional = [] } = ERROR_FIELDS[code] ?? {};
+  return describeObject({ error: { const: ERROR_TEXT[code] }, message: MESSAGE, ...fields }, optional);
+}
+
+/** Everything that several answers share. Answers may get more fields; callers leave out what they do not know. */
+export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
+  ExecutionId: EXECUTION_ID,
+  Success: describeObject({ ...RESULT, ...REMARKS, status: { const: "success" } }, REMARK_NAMES),
+  Accepted: describeObject(
+    { ...RESULT, ...REMARKS, status: { type: "string", enum: ["queued", "running"] } },
+    REMARK_NAMES,
+  ),
+  Execution: describeObject(
+    {
+      ...RESULT,
+      ...REMARKS,
+      error: { type: "string", description: "Only of an execution that did not succeed." },
+      message: { ...MESSAGE, description: "Why it did not succeed." },
+      ...AMOUNTS,
+    },
+    [...REMARK_NAMES, "error", "message", ...Object.keys(AMOUNTS)],
+  ),
+  InputProblem: describeObject({
+    input: { type: "string", description: "Empty: the whole request." },
+    message: MESSAGE,
+  }),
+  Validity: describeObject(
+    {
+      valid: { const: true },
+      nextRuns: {
+        type: "array",
+        maxItems: 10,
+        items: describeObject({ utc: { type: "string", format: "date-time" }, local: { type: "string" } }),
+        description: "When the schedule is due next; empty without one.",
+      },
+      estimate: {
+        ...describeObject({ credits: CREDITS, basedOn: { type: "integer", minimum: 1 } }),
+        description: "What it may cost, from so many earlier executions. Advice: never what is reserved.",
+      },
+    },
+    ["estimate"],
+  ),
+  Link: describeObject({ url: { type: "string", format: "uri" }, expiresAt: { type: "string", format: "date-time" } }),
+  User: describeObject({ email: { type: "string" }, accountId: { type: "string", pattern: "^acct_" } }),
+  Readiness: describeObject({
+    ready: { type: "boolean" },
+    checks: {
+      type: "object",
+      additionalProperties: describeObject({ ok: { type: "boolean" }, message: { type: "string" } }),
+    },
+  }),
+  ...Object.fromEntries((Object.keys(ERROR_TEXT) as ErrorCode[]).map((code) => [nameError(code), describeError(code)])),
+};

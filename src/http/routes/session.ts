@@ -1,0 +1,63 @@
+import { z } from "zod";
+import type { JsonSchema } from "../../../domain/manifest/value-schema.ts";
+import { SignIn } from "../sessions.ts";
+import type { Routes } from "./route.ts";
+import { refer } from "./schemas.ts";
+
+const PATH = "/api/session";
+const USER = {
+  "application/json": {
+    schema: refer("User"),
+    example: { email: "ada@example.com", accountId: "acct_06d1k7q2m8v3r5t9w0x4y6z8a1" },
+  },
+};
+
+/** Who is signed in. */
+export const SESSION_ROUTES = {
+  signIn: {
+    method: "post",
+    path: PATH,
+    tag: "Session",
+    summary: "Sign in",
+    credentials: [],
+    body: {
+      required: true,
+      content: {
+        "application/json": {
+          schema: z.toJSONSchema(SignIn) as JsonSchema,
+          example: { email: "ada@example.com", password: "correct horse battery staple" },
+        },
+      },
+    },
+    answers: { 200: { description: "Signed in.", always: ["Set-Cookie"], content: USER } },
+    errors: ["unauthorized", "payload_too_large", "unsupported_media_type", "rate_limited", "no_capacity"],
+  },
+  showSession: {
+    method: "get",
+    path: PATH,
+    tag: "Session",
+    summary: "Who is signed in",
+    credentials: ["session"],
+    answers: { 200: { description: "The user.", content: USER } },
+    errors: ["unauthorized", "no_capacity"],
+  },
+  signOut: {
+    method: "delete",
+    path: PATH,
+    tag: "Session",
+    summary: "Sign out",
+    credentials: [],
+    answers: {
+      200: {
+        description: "Nobody is signed in any more.",
+        always: ["Set-Cookie"],
+        content: {
+          "application/json": {
+            schema: { type: "object", properties: { signedOut: { const: true } }, required: ["signedOut"] },
+          },
+        },
+      },
+    },
+    errors: ["no_capacity"],
+  },
+} satisfies Routes;

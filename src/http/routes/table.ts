@@ -1,0 +1,19 @@
+import type { RequestHandler } from "express";
+import { EXECUTION_ROUTES } from "./executions.ts";
+import type { Route } from "./route.ts";
+import { SERVICE_ROUTES } from "./service.ts";
+import { SESSION_ROUTES } from "./session.ts";
+import { WORKFLOW_ROUTES } from "./workflows.ts";
+
+const TABLE = { ...WORKFLOW_ROUTES, ...EXECUTION_ROUTES, ...SESSION_ROUTES, ...SERVICE_ROUTES };
+
+/** The name of a route: its `operationId` in the documents. */
+export type RouteName = keyof typeof TABLE;
+
+/** Every route for callers. What is mounted and what is documented are both made of it. */
+export const ROUTES: Readonly<Record<RouteName, Route>> = TABLE;
+
+export const ROUTE_NAMES = Object.keys(TABLE) as RouteName[];
+
+/** What each route does; undefined for one that this process does not have. */
+export type Handlers = Readonly<Record<RouteName, RequestHandler | undefined>>;

@@ -1,0 +1,153 @@
+import { EVENTS } from "./events.ts";
+import type { HeaderName } from "./headers.ts";
+import { IDEMPOTENCY_KEY, IF_NONE_MATCH, PREFER, WORKFLOW_ID } from "./parameters.ts";
+import type { Contents, Credential, Routes } from "./route.ts";
+import { refer } from "./schemas.ts";
+
+/** A program with the key; or somebody of the account, whose executions are of the trigger `form`. */
+const IN_PERSON: readonly Credential[] = ["apiKey", "session", "accessToken"];
+const RATES: readonly HeaderName[] = ["RateLimit-Policy", "RateLimit"];
+const REPEATED: readonly HeaderName[] = ["Idempotent-Replayed", "Preference-Applied"];
+const RESULT_EXAMPLE = {
+  status: "success",
+  executionId: "ex_06d1k7q2m8v3r5t9w0x4y6z8a1",
+  duration: 1.234,
+  outputs: { report: "https://localhost:8443/api/run-logs/ex_06d1k7q2m8v3r5t9w0x4y6z8a1/files/report.pdf" },
+  cost: { compute: 0.01234, total: 0.01334 },
+};
+
+/** Of any workflow. Its own document says which inputs. */
+const INPUTS: Contents = {
+  "application/json": {
+    schema: {
+      type: "object",
+      description:
+        'Input names and values, as the workflow declares them; at most 1 MB and 64 levels. `{"inputs": {…}}` is read as the same.',
+    },
+    example: { region: "EU", count: 3 },
+  },
+  "multipart/form-data": {
+    schema: {
+      type: "object",
+      description: "A part for each input. One with a file name is a file, other parts are JSON text or plain text.",
+    },
+  },
+};
+
+/** What callers do with a workflow. */
+export const WORKFLOW_ROUTES = {
+  executeWorkflow: {
+    method: "post",
+    path: "/api/workflows/{workflowId}/execute",
+    tag: "Workflows",
+    summary: "Execute the workflow's latest commit",
+    description:
+      "Waits for the result, at most 300 seconds unless the operator has set another time, then answers 202. When the caller goes away, the execution goes on. With `Accept: text/event-stream` the log, the progress and the result come as server-sent events.",
+    credentials: IN_PERSON,
+    parameters: [WORKFLOW_ID, IDEMPOTENCY_KEY, PREFER],
+    body: { required: true, content: INPUTS },
+    answers: {
+      200: {
+        description: "It has ended with success; or, as events, it is being followed until it ends.",
+        always: ["X-Execution-Id", "Location"],
+        sometimes: [...RATES, ...REPEATED, "Server-Timing"],
+        content: {
+          "application/json": { schema: refer("Success"), example: RESULT_EXAMPLE },
+          "text/event-stream": EVENTS,
+        },
+      },
+      202: {
+        description: "It goes on. Ask again at `Location`.",
+        always: ["X-Execution-Id", "Location", "Retry-After", "Server-Timing"],
+        sometimes: [...RATES, ...REPEATED],
+        content: {
+          "application/json": {
+            schema: refer("Accepted"),
+            example: {
+              ...RESULT_EXAMPLE,
+              status: "running",
+              duration: 0,
+              outputs: {},
+              cost: { compute: 0, total: 0 },
+            },
+          },
+        },
+      },
+    },
+    errors: [
+      "unauthorized",
+      "insufficient_credits",
+      "api_trigger_disabled",
+      "workflow_not_found",
+      "conflict",
+      "payload_too_large",
+      "unsupported_media_type",
+      "rate_limited",
+      "too_many_executions",
+      "execution_failed",
+      "no_capacity",
+    ],
+    lateHeaders: ["X-Execution-Id", "Location", "Server-Timing", ...RATES, ...REPEATED],
+  },
+  validateInputs: {
+    method: "post",
+    path: "/api/workflows/{workflowId}/validate",
+    tag: "Workflows",
+    summary: "Judge what execute would be sent, and start nothing",
+    credentials: IN_PERSON,
+    parameters: [WORKFLOW_ID],
+    body: { required: true, content: INPUTS },
+    answers: {
+      200: {
+        description: "Execute would take it.",
+        content: {
+          "application/json": {
+            schema: refer("Validity"),
+            example: {
+              valid: true,
+              nextRuns: [{ utc: "2026-05-04T07:00:00Z", local: "2026-05-04T09:00:00+02:00" }],
+              estimate: { credits: 0.0134, basedOn: 42 },
+            },
+          },
+        },
+      },
+    },
+    errors: [
+      "unauthorized",
+      "api_trigger_disabled",
+      "workflow_not_found",
+      "payload_too_large",
+      "unsupported_media_type",
+      "no_capacity",
+    ],
+  },
+  describeWorkflow: {
+    method: "get",
+    path: "/api/workflows/{workflowId}/openapi.json",
+    tag: "Workflows",
+    summary: "The OpenAPI document of one workflow, with its own inputs and outputs",
+    credentials: IN_PERSON,
+    parameters: [WORKFLOW_ID, IF_NONE_MATCH],
+    answers: {
+      200: {
+        description: "OpenAPI 3.1, of the latest commit.",
+        always: ["ETag"],
+        content: { "application/json": { schema: { type: "object" } } },
+      },
+      304: { description: "The caller has it already.", always: ["ETag"] },
+    },
+    errors: ["unauthorized", "workflow_not_found", "no_capacity"],
+  },
+  showWorkflowDocs: {
+    method: "get",
+    path: "/api/workflows/{workflowId}/docs",
+    tag: "Workflows",
+    summary: "A page on which one workflow can be read about and tried",
+    description:
+      "The page is there for every id that a workflow may have; it asks for the key where nobody is signed in.",
+    credentials: [],
+    parameters: [WORKFLOW_ID],
+    answers: { 200: { description: "The page.", content: { "text/html": { schema: { type: "string" } } } } },
+    errors: ["workflow_not_found"],
+  },
+} satisfies Routes;

@@ -1,0 +1,132 @@
+import { Counter, Gauge, type Registry } from "prom-client";
+import type { Db } from "../../db/connect.ts";
+import { findMoneyFaults } from "../../db/credits/audit.ts";
+import { findOpenFigures } from "../../db/figures.ts";
+import { findRepairCounts, REPAIRS } from "../../db/repairs.ts";
+
+const CACHE_MS = 2_000;
+const DATABASE_MS_MAX = 2_000;
+/** The money is added up anew this often, and never for more than a thousandth of the time: it reads whole tables. */
+const AUDIT_EVERY_MS = 600_000;
+const AUDIT_REST_FACTOR = 1_000;
+/** Where the tables are small, whoever asks first is told already. */
+const AUDIT_PATIENCE_MS = 500;
+const FAULT_KINDS = ["balance", "reserved", "reservation", "settlement"] as const;
+
+/**
+ * Figures of the whole installation, read from the database when somebody asks: every process tells the same. While the
+ * database does not answer, those of executions are left out, and the others are the last known.
+ */
+export function createRecordFigures({ db, registry }: { db: Db; registry: Registry }) {
+  const showOpen = createOpenGauges(registry);
+  const showRepairs = createRepairCounter(registry);
+  const audit = createAudit(db, registry);
+  let shownAt = Number.NEGATIVE_INFINITY;
+
+  async function show(): Promise<void> {
+    const [open, repairs] = await Promise.allSettled([
+      withinTime(findOpenFigures(db), DATABASE_MS_MAX),
+      withinTime(findRepairCounts(db), DATABASE_MS_MAX),
+    ]);
+    showOpen(open.status === "fulfilled" ? open.value : undefined);
+    if (repairs.status === "fulfilled") showRepairs(repairs.value);
+    if (open.status === "fulfilled") await withinTime(audit(), AUDIT_PATIENCE_MS).catch(() => undefined);
+  }
+
+  /** Never rejects. Whoever asks often does not ask the database often. */
+  return async (): Promise<void> => {
+    if (performance.now() - shownAt < CACHE_MS) return;
+    shownAt = performance.now();
+    await show();
+  };
+}
+
+function createOpenGauges(registry: Registry) {
+  const registers = [registry];
+  const open = new Gauge({
+    name: "treadle_open_executions",
+    help: "Executions of the installation that have not ended: waiting for others of their workflow, queued, running",
+    labelNames: ["state"],
+    registers,
+  });
+  const oldest = new Gauge({
+    name: "treadle_oldest_execution_seconds",
+    help: "Since the oldest open execution was let in, and the oldest that waits for its turn was accepted; 0 without one",
+    labelNames: ["state"],
+    registers,
+  });
+  return (figures: Awaited<ReturnType<typeof findOpenFigures>> | undefined): void => {
+    open.reset();
+    oldest.reset();
+    if (figures === undefined) return;
+    for (const state of ["waiting", "queued", "running"] as const) open.set({ state }, figures[state]);
+    oldest.set({ state: "waiting" }, figures.oldestWaitingSeconds);
+    oldest.set({ state: "open" }, figures.oldestOpenSeconds);
+  };
+}
+
+function createRepairCounter(registry: Registry) {
+  const counter = new Counter({
+    name: "treadle_repairs_total",
+    help: "What the sweeper had to put right, in the installation since there is one",
+    labelNames: ["repair"],
+    registers: [registry],
+  });
+  for (const repair of REPAIRS) counter.inc({ repair }, 0);
+  return (counts: Awaited<ReturnType<typeof findRepairCounts>>): void => {
+    counter.reset();
+    for (const repair of REPAIRS) counter.inc({ repair }, counts[repair]);
+  };
+}
+
+/** Adds the money up when it is time to, one audit at a time; resolves with the one under way, or at once. */
+function createAudit(db: Db, registry: Registry): () => Promise<void> {
+  const registers = [registry];
+  const drift = new Gauge({
+    name: "treadle_ledger_drift_accounts",
+    help: "Accounts of which two amounts differ that should be one, by the last audit",
+    labelNames: ["what"],
+    registers,
+  });
+  const auditedAt = new Gauge({
+    name: "treadle_ledger_audit_timestamp_seconds",
+    help: "When the money was added up last by this process; 0: not yet",
+    registers,
+  });
+  let nextAt = Number.NEGATIVE_INFINITY;
+  let underWay: Promise<void> | undefined;
+
+  async function look(): Promise<void> {
+    const since = performance.now();
+    nextAt = since + AUDIT_EVERY_MS;
+    const faults = await findMoneyFaults(db);
+    nextAt = performance.now() + Math.max(AUDIT_EVERY_MS, (performance.now() - since) * AUDIT_REST_FACTOR);
+    for (const what of FAULT_KINDS) {
+      const accounts = faults.filter((fault) => fault.what.split(" ")[0] === what).map((fault) => fault.accountId);
+      drift.set({ what }, new Set(accounts).size);
+    }
+    auditedAt.setToCurrentTime();
+  }
+
+  return () => {
+    if (underWay === undefined && performance.now() >= nextAt)
+      underWay = look().finally(() => {
+        underWay = undefined;
+      });
+    return underWay ?? Promise.resolve();
+  };
+}
+
+async function withinTime<T>(promise: Promise<T>, ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`No answer within ${ms} ms.`)), ms);
+  });
+  // The race hears of it first; a rejection after that is nobody's.
+  promise.catch(() => undefined);
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,167 @@
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { aFolder, treadle } from "../support/command-line.ts";
+import { type Answer, aDataDir, startService, type TestService } from "../support/service.ts";
+
+const CONFIG = `inputs:
+  seconds: { type: number, default: 0 }
+  note: { type: secret, required: false }
+limits: { timeout: 2m }
+triggers:
+  api: { enabled: true }
+  schedule: { enabled: true, cron: "0 9 * * 1-5", timezone: Europe/Berlin }
+`;
+/** Says that it ran in its log, so that running twice can be seen. */
+const MAIN = `import time
+def main(seconds, note):
+    print("running")
+    time.sleep(seconds)
+    return {"text": f"slept {seconds} {note}"}
+`;
+
+interface Place {
+  readonly dataDir: string;
+  readonly remove: () => Promise<void>;
+}
+
+interface Workflow {
+  readonly workflowId: string;
+  readonly apiKey: string;
+}
+
+let places: Place[] = [];
+let service: TestService | undefined;
+let workflow: Workflow;
+
+beforeAll(async () => {
+  places = [await aDataDir(), await aDataDir(), await aDataDir()];
+  service = await startService({ dataDir: places[0]?.dataDir as string });
+  const folder = await aFolder({ "config.yaml": CONFIG, "main.py": MAIN });
+  workflow = (await command(0, "publish", folder)) as unknown as Workflow;
+  await rm(folder, { recursive: true });
+}, 600_000);
+
+afterAll(async () => {
+  await service?.stop();
+  for (const place of places) await place.remove();
+});
+
+/** What a command of the place's installation answers, which has to go well. */
+async function command(place: number, ...args: string[]): Promise<Record<string, unknown>> {
+  const answer = await treadle(places[place]?.dataDir as string, [...args, "--json"]);
+  expect([answer.code, answer.stderr]).toEqual([0, expect.any(String)]);
+  return answer.json();
+}
+
+function call(path: string, given: { method?: "POST"; headers?: object; body?: object } = {}): Promise<Answer> {
+  const headers = { "x-api-key": workflow.apiKey, "content-type": "application/json", ...given.headers };
+  const body = given.body === undefined ? null : JSON.stringify(given.body);
+  return (service as TestService).call(path, { method: given.method ?? "GET", headers, body });
+}
+
+function execute(inputs: object, headers: object = {}): Promise<Answer> {
+  return call(`/workflows/${workflow.workflowId}/execute`, { method: "POST", headers, body: inputs });
+}
+
+const idOf = (answer: Answer): string => answer.body["executionId"] as string;
+const pathOf = (url: string): string => new URL(url).pathname.replace(/^\/api/, "");
+const textOf = (answer: Answer): string => pathOf((answer.body["outputs"] as { text: string }).text);
+
+/** The execution, once its program runs, or has ended. */
+async function when(id: string, isSo: (status: string) => boolean): Promise<Answer> {
+  for (;;) {
+    const answer = await call(`/run-logs/${id}`);
+    if (isSo(String(answer.body["status"]))) return answer;
+    await sleep(100);
+  }
+}
+
+const isEnd = (status: string): boolean => !["queued", "running"].includes(status);
+
+test("a backup of a running service, restored elsewhere, goes on with everything, and ends what was under way once", async () => {
+  const done = await execute({ note: "a secret" }, { "idempotency-key": "once" });
+  expect([done.status, (await call(textOf(done))).text]).toEqual([200, "slept 0 a secret"]);
+  const under = await execute({ seconds: 8 }, { prefer: "respond-async" });
+  await when(idOf(under), (status) => status === "running");
+  const [credits, schedules, executions] = [
+    await command(0, "credits", "show"),
+    await command(0, "schedules", "list"),
+    await command(0, "executions", "list"),
+  ];
+  const { workflows, signIn, caFile } = (service as TestService).ready;
+  const certificate = await readFile(caFile, "utf8");
+
+  const folder = join(places[0]?.dataDir as string, "../backup");
+  const made = await command(0, "backup", folder);
+  expect(made).toMatchObject({ folder, open: 1, storage: { missing: 0, damaged: 0 } });
+  // The one under way ends in the service that goes on, and what it does there is not in the backup.
+  expect((await when(idOf(under), isEnd)).body["status"]).toBe("success");
+  expect((await call(`/run-logs/${idOf(under)}/logs`)).text.match(/running/g)).toHaveLength(1);
+  await service?.stop();
+
+  expect(await command(1, "restore", folder)).toMatchObject({ released: 1, open: 0, moneyFaults: 0 });
+  service = await startService({ dataDir: places[1]?.dataDir as string });
+  expect(service.ready).toMatchObject({ workflows, signIn });
+  expect(await readFile(service.ready.caFile, "utf8")).toBe(certificate);
+
+  const [before, after] = [done.body, (await call(`/run-logs/${idOf(done)}`)).body];
+  expect([after["status"], after["duration"], after["cost"]]).toEqual(["success", before["duration"], before["cost"]]);
+  expect((await call(pathOf((after["outputs"] as { text: string }).text))).text).toBe("slept 0 a secret");
+  expect((await call(`/run-logs/${idOf(done)}/logs`)).text).toContain("running");
+  const again = await execute({ note: "a secret" }, { "idempotency-key": "once" });
+  expect([again.status, again.headers["idempotent-replayed"], idOf(again)]).toEqual([200, "true", idOf(done)]);
+
+  const ended = await call(`/run-logs/${idOf(under)}`);
+  expect(ended.body).toMatchObject({
+    status: "failed",
+    error: "Internal server error",
+    cost: { compute: 0, total: 0 },
+  });
+  expect(ended.body["message"]).toContain("restored from a backup");
+  // The sweeper has looked by now, and has left it alone.
+  await sleep(25_000);
+  expect(await command(1, "credits", "show")).toEqual({ ...credits, reserved: 0, available: credits["balance"] });
+  expect((await call(`/run-logs/${idOf(under)}`)).body).toEqual(ended.body);
+  const listed = (document: object) => (document as { executions: object[] }).executions;
+  expect(listed(await command(1, "executions", "list"))).toHaveLength(listed(executions).length);
+  expect(await command(1, "schedules", "list")).toEqual(schedules);
+
+  const anew = await execute({ note: "anew" });
+  expect([anew.status, (await call(textOf(anew))).text]).toEqual([200, "slept 0 anew"]);
+  const { total } = anew.body["cost"] as { total: number };
+  const balance = Number(credits["balance"]) - total;
+  expect((await command(1, "credits", "show"))["balance"]).toBeCloseTo(balance, 6);
+  const session = await service.call("/session", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(signIn),
+  });
+  expect(session.status).toBe(200);
+}, 300_000);
+
+test("a backup of a stopped service, restored to go on, ends what was under way once and charges it once", async () => {
+  const before = await command(1, "credits", "show");
+  const under = await execute({ seconds: 12 }, { prefer: "respond-async" });
+  await when(idOf(under), (status) => status === "running");
+  await service?.stop();
+  const folder = join(places[1]?.dataDir as string, "../backup");
+  expect(await command(1, "backup", folder)).toMatchObject({ open: 1 });
+  expect(await command(2, "restore", folder, "--open", "continue")).toMatchObject({ released: 0, open: 1 });
+  service = await startService({ dataDir: places[2]?.dataDir as string });
+  const ended = await when(idOf(under), isEnd);
+  expect([ended.body["status"], (await call(textOf(ended))).text]).toEqual(["success", "slept 12 None"]);
+  const { total } = ended.body["cost"] as { total: number };
+  const after = await command(2, "credits", "show");
+  expect(Number(before["balance"]) - Number(after["balance"])).toBeCloseTo(total, 6);
+  expect(after["reserved"]).toBe(0);
+}, 300_000);
+
+test("a restore over a service's data, and a backup of nothing, are refused in words", async () => {
+  const folder = join(places[1]?.dataDir as string, "../backup");
+  const over = await treadle(places[2]?.dataDir as string, ["restore", folder, "--json"]);
+  expect([over.code, over.json()]).toMatchObject([1, { error: "Backup refused" }]);
+  const nothing = await treadle(join(folder, "nowhere"), ["backup", `${folder}-2`, "--json"]);
+  expect([nothing.code, nothing.json()]).toMatchObject([1, { error: "Backup refused" }]);
+}, 60_000);

@@ -1,0 +1,149 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { aFolder, treadle } from "../support/command-line.ts";
+import { readAlerts, readDashboard } from "../support/observability.ts";
+import { listGroupings, listSelectors, readSamples, type Selector } from "../support/promql.ts";
+import { aDataDir, startService, type TestService } from "../support/service.ts";
+
+/** What Prometheus adds to every sample. */
+const ADDED = ["instance", "job"];
+const OUTSIDE = "up";
+
+let service: TestService;
+let dataDir: Awaited<ReturnType<typeof aDataDir>>;
+let samples: ReturnType<typeof readSamples>;
+let text = "";
+
+beforeAll(async () => {
+  dataDir = await aDataDir();
+  service = await startService({ dataDir: dataDir.dataDir, env: { TREADLE_METRICS_PORT: "0" } });
+  await service.execute("hello", { name: "Ada" });
+  await callFailing();
+  const answer = await service.call(`${service.ready.url}/metrics`);
+  text = answer.text;
+  samples = readSamples(text);
+}, 600_000);
+
+afterAll(async () => {
+  await service?.stop();
+  await dataDir?.remove();
+});
+
+function readOperating(): string {
+  return readFileSync(new URL("../../docs/operating.md", import.meta.url), "utf8");
+}
+
+/** One of each class of status, on the route of execute and on others. */
+async function callFailing(): Promise<void> {
+  const folder = await aFolder({
+    "config.yaml": "triggers:\n  api: { enabled: true }\n",
+    "main.py": "raise SystemExit(3)\n",
+  });
+  const published = (await treadle(dataDir.dataDir, ["publish", folder, "--json"])).json() as Record<string, string>;
+  const answer = await service.call(`/workflows/${published["workflowId"]}/execute`, {
+    method: "POST",
+    headers: { "x-api-key": published["apiKey"] as string, "content-type": "application/json" },
+    body: "{}",
+  });
+  expect(answer.status).toBe(500);
+  const logs = await service.call(`/run-logs/${String(answer.body["executionId"])}/logs`, {
+    method: "GET",
+    headers: { "x-api-key": published["apiKey"] as string },
+  });
+  expect(logs.status).toBe(200);
+}
+
+/** Whether what a selector demands is ever so: each label is one of the metric's, each value that it names is there. */
+function findProblems({ name, matchers }: Selector): string[] {
+  if (name === OUTSIDE) return [];
+  const found = samples.get(name);
+  if (found === undefined) return [`${name} is not told`];
+  return matchers.flatMap(({ label, operator, value }) => {
+    if (ADDED.includes(label) || value.includes("$")) return [];
+    const values = new Set(found.map((labels) => labels[label]));
+    if (values.has(undefined)) return [`${name} has no label ${label}`];
+    const wanted = operator.endsWith("~") ? value.split("|") : [value];
+    return wanted.filter((each) => !values.has(each)).map((each) => `${name} has no ${label}="${each}"`);
+  });
+}
+
+function findUnknownLabels(expression: string): string[] {
+  const known = new Set([
+    ...ADDED,
+    ...listSelectors(expression).flatMap(({ name }) =>
+      (samples.get(name) ?? []).flatMap((labels) => Object.keys(labels)),
+    ),
+  ]);
+  return listGroupings(expression).filter((label) => !known.has(label));
+}
+
+const expressions = [
+  ...readAlerts().map(({ alert, expr }) => [`alert ${alert}`, expr, ""] as const),
+  ...readDashboard().panels.flatMap(({ title, targets = [] }) =>
+    targets.map(({ refId, expr, legendFormat }) => [`panel ${title} ${refId}`, expr, legendFormat] as const),
+  ),
+];
+
+test.each(expressions)(
+  "%s, asked of a service, names metrics, labels and values that it tells",
+  (_what, expression, legend) => {
+    const selectors = listSelectors(expression);
+    expect(selectors.length).toBeGreaterThan(0);
+    expect(selectors.flatMap(findProblems)).toEqual([]);
+    expect(findUnknownLabels(expression)).toEqual([]);
+    // A legend shows what is left after grouping, or what every sample has.
+    const shown = [...legend.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = ""]) => label);
+    const left = listGroupings(expression);
+    expect(shown.filter((label) => !left.includes(label) && !ADDED.includes(label))).toEqual([]);
+  },
+);
+
+test("figures and readiness, on the port that is for them alone, are those of the service, by plain HTTP", async () => {
+  const line =
+    service
+      .output()
+      .split("\n")
+      .find((each) => each.includes('"metrics.listening"')) ?? "{}";
+  const { port } = JSON.parse(line) as { port: number };
+  const ask = async (path: string, method = "GET") => {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method });
+    return { status: answer.status, text: await answer.text() };
+  };
+  const { status, text: told } = await ask("/metrics");
+  expect([status, [...readSamples(told).keys()].toSorted()]).toEqual([200, [...samples.keys()].toSorted()]);
+  expect(JSON.parse((await ask("/readyz")).text)).toMatchObject({ ready: true, checks: { database: { ok: true } } });
+  const others = [await ask("/healthz"), await ask("/api/session"), await ask("/metrics", "POST")];
+  expect(others.map((each) => each.status)).toEqual([200, 404, 405]);
+});
+
+test("docs/operating.md, in its table of metrics, has those of ours that a service tells, with their labels, and no other", () => {
+  const rows = [...readOperating().matchAll(/^\| (`treadle_[^|]*) \| (?:process|record|heard) \| ([^|]*)\|/gm)];
+  const codes = (cell = ""): string[] => [...cell.matchAll(/`(\w+)`/g)].map(([, code = ""]) => code);
+  const documented = rows.flatMap(([, names, labels]) => codes(names).map((name) => [name, codes(labels).toSorted()]));
+  const told = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)]
+    .map(
+      ([, name = "", type]) => [name, samples.get(type === "histogram" ? `${name}_count` : name)?.[0] ?? {}] as const,
+    )
+    .filter(([name]) => !/^treadle_(process|nodejs)_/.test(name))
+    .map(([name, labels]) => [name, Object.keys(labels).toSorted()]);
+  const byName = (list: readonly (readonly unknown[])[]) =>
+    list.toSorted((a, b) => String(a[0]).localeCompare(String(b[0])));
+  expect(byName(documented)).toEqual(byName(told));
+});
+
+test("the figures, of a service, hold no id of an execution, a workflow or an account, and no key", () => {
+  expect(text).not.toMatch(/\b(ex|wf|acct|proc)_[0-9a-z]{10,}|trd_/);
+});
+
+test("the figures, after one success and one failure, count them by trigger and status, and what was charged", () => {
+  const count = (status: string): string =>
+    new RegExp(`^treadle_executions_ended_total\\{trigger="api",status="${status}"\\} (\\d+)$`, "m").exec(text)?.[1] ??
+    "";
+  expect([count("success"), count("failed")]).toEqual(["1", "1"]);
+  const settled = Number(/^treadle_credits_settled_total (\S+)$/m.exec(text)?.[1]);
+  expect(settled).toBeGreaterThan(0.002);
+  const programs = [...text.matchAll(/^treadle_program_seconds_count\{path="\w+"\} (\d+)$/gm)].map(([, each]) =>
+    Number(each),
+  );
+  expect(programs.reduce((sum, each) => sum + each, 0)).toBe(2);
+});

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { CASES, FUZZ_MS, SEED } from "./fuzz-settings.ts";
+import { FILE_NAME } from "./requests.ts";
+import { aimDocument } from "./schemathesis/aim.ts";
+import { type Attack, type Findings, installSchemathesis, type Schemathesis } from "./schemathesis/schemathesis.ts";
+import { aTarget, type HostileService, takeStock } from "./target.ts";
+
+/** Beside the calls that cover each limit of each parameter from both sides, which are made in any case. */
+const CASES_PER_OPERATION = Math.max(2, Math.round(CASES / 300));
+const NOT_THERE = "ex_00000000000000000000000000";
+/** As pino counts: what a person would have to look at. */
+const ERROR_LEVEL = 50;
+
+let service: HostileService;
+let schemathesis: Schemathesis;
+
+beforeAll(async () => {
+  [service, schemathesis] = await Promise.all([
+    aTarget({ metrics: async () => "treadle_up 1\n" }),
+    installSchemathesis(),
+  ]);
+}, 400_000);
+
+afterAll(async () => {
+  await service?.close();
+  await schemathesis?.remove();
+});
+
+interface Wish extends Partial<Pick<Attack, "operations" | "phases" | "casesPerOperation">> {
+  readonly of: "service" | "workflow";
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly falsify?: (document: Record<string, unknown>) => void;
+}
+
+/** Fetches a document as callers do, and sends the fuzzer after what it promises. */
+async function attack({ of, headers = {}, falsify, ...selection }: Wish): Promise<Findings> {
+  const { workflowId, apiKey, executionId } = service.target;
+  const path = of === "service" ? "/api/openapi.json" : `/api/workflows/${workflowId}/openapi.json`;
+  const document = (await service.call(path, { headers: { "x-api-key": apiKey } })).json();
+  falsify?.(document);
+  return schemathesis.attack({
+    casesPerOperation: CASES_PER_OPERATION,
+    ...selection,
+    document: aimDocument(document, {
+      workflowId: [workflowId],
+      executionId: [executionId, NOT_THERE],
+      fileName: [FILE_NAME, "nothing.txt"],
+    }),
+    url: service.url,
+    cert: service.cert,
+    headers: { "x-api-key": apiKey, ...headers },
+    seed: SEED,
+    timeoutMs: FUZZ_MS,
+  });
+}
+
+const WISHES: Readonly<Record<string, Wish>> = {
+  "the service's document allows and forbids": { of: "service" },
+  "a workflow's document allows and forbids": {
+    of: "workflow",
+    operations: ["executeWorkflow", "validateInputs", "describeWorkflow"],
+  },
+  "a workflow's document allows, asking for events": {
+    of: "workflow",
+    operations: ["executeWorkflow", "readLog"],
+    phases: ["examples", "fuzzing"],
+    headers: { accept: "text/event-stream" },
+  },
+};
+
+test.each(Object.keys(WISHES))(
+  "service, called by a fuzzer as %s, answers as documented and without fault",
+  async (name) => {
+    service.logged.length = 0;
+    const startedBefore = service.started.length;
+    const { code, output } = await attack(WISHES[name] as Wish);
+    expect(code === 0 ? "" : output).toBe("");
+    expect(output).toMatch(/\d+ generated, \d+ passed/);
+    expect(service.started.length).toBeGreaterThan(startedBefore);
+    expect(service.logged.filter(({ level }) => Number(level) >= ERROR_LEVEL)).toEqual([]);
+    expect(await takeStock(service)).toMatchObject({ openReservations: 0, strayFiles: [], lostFiles: [] });
+  },
+  FUZZ_MS,
+);
+
+interface Falsifiable {
+  readonly paths: Record<string, Record<string, { responses: Record<string, { headers: Record<string, object> }> }>>;
+  readonly components: { readonly schemas: Record<string, { required: string[] }> };
+}
+
+test(
+  "fuzzer, given a document with a status, a field and a header that are not true, finds each",
+  async () => {
+    const { code, output } = await attack({
+      of: "service",
+      operations: ["showExecution", "showReadiness", "showAlive"],
+      casesPerOperation: 2,
+      falsify(document) {
+        const { paths, components } = document as unknown as Falsifiable;
+        delete paths["/api/run-logs/{executionId}"]?.["get"]?.responses["404"];
+        components.schemas["Readiness"]?.required.push("colour");
+        const alive = paths["/healthz"]?.["get"]?.responses["200"];
+        Object.assign(alive?.headers ?? {}, { "X-Colour": { required: true, schema: { type: "string" } } });
+      },
+    });
+    expect(code).toBe(1);
+    for (const finding of ["Undocumented status code", "Response violates schema", "Missing required response headers"])
+      expect(output).toContain(finding);
+  },
+  FUZZ_MS,
+);

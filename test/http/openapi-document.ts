@@ -1,0 +1,78 @@
+import { expect } from "@jest/globals";
+import { compileErrors, dereference, validate } from "@readme/openapi-parser";
+import { Ajv2020 } from "ajv/dist/2020.js";
+
+/** As much of an OpenAPI document as the tests look at. */
+export interface Document {
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly servers: readonly { readonly url: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+}
+
+export type Schema = Record<string, unknown>;
+
+export interface Operation {
+  readonly operationId: string;
+  readonly security: readonly object[];
+  readonly parameters: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly schema: Schema;
+    readonly example?: unknown;
+  }[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, Content>> };
+  readonly responses: Readonly<Record<string, Response>>;
+}
+
+interface Response {
+  readonly headers: Readonly<Record<string, { readonly required?: boolean; readonly $ref?: string }>>;
+  readonly content?: Readonly<Record<string, Content>>;
+}
+
+interface Content {
+  readonly schema: Schema;
+  readonly example?: unknown;
+  readonly encoding?: Readonly<Record<string, { readonly contentType: string }>>;
+}
+
+/** An independent validator takes the document. */
+export async function expectValid(document: Document): Promise<void> {
+  const result = await validate(structuredClone(document) as never);
+  expect(result.valid ? "" : compileErrors(result)).toBe("");
+}
+
+export function operationsOf(document: Document): Operation[] {
+  return Object.values(document.paths).flatMap((operations) => Object.values(operations));
+}
+
+export function operationOf(document: Document, operationId: string): Operation {
+  const found = operationsOf(document).find((operation) => operation.operationId === operationId);
+  if (found === undefined) throw new Error(`The document has no operation ${operationId}.`);
+  return found;
+}
+
+/** Every example with what is wrong with it by its own schema; how many there are, too: none wrong of none is no proof. */
+export async function checkExamples(document: Document): Promise<{ count: number; problems: string[] }> {
+  const whole = (await dereference(structuredClone(document) as never)) as unknown as Document;
+  const ajv = new Ajv2020({ strict: true, strictTypes: false, validateFormats: false, allowUnionTypes: true });
+  const problems: string[] = [];
+  let count = 0;
+  const check = (where: string, { schema, example }: { schema: Schema; example?: unknown }): void => {
+    const isValid = ajv.compile(schema);
+    if (example === undefined) return;
+    count += 1;
+    if (!isValid(example)) problems.push(`${where}: ${ajv.errorsText(isValid.errors)}`);
+  };
+  for (const operation of operationsOf(whole)) {
+    const name = operation.operationId;
+    for (const parameter of operation.parameters) check(`${name} ${parameter.name}`, parameter);
+    const bodies = [
+      operation.requestBody?.content,
+      ...Object.values(operation.responses).map(({ content }) => content),
+    ];
+    for (const body of bodies)
+      for (const [mediaType, content] of Object.entries(body ?? {})) check(`${name} ${mediaType}`, content);
+  }
+  return { count, problems };
+}
