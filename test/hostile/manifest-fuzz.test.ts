@@ -8,7 +8,7 @@ import { parseManifest } from "../../domain/manifest/parse.ts";
 import { FUZZ_MS, fuzz, readProcessorMs } from "./fuzz-settings.ts";
 import { mutated } from "./mutations.ts";
 
-const CASE_MS_MAX = 1_000;
+const CASE_MS_MAX = 3_000;
 const root = new URL("../../", import.meta.url);
 const examples = readdirSync(new URL("examples", root)).map((name) =>
   readFileSync(new URL(`examples/${name}/config.yaml`, root), "utf8"),
