@@ -59,6 +59,14 @@ function explain(error) {
   problem.textContent = `The document could not be shown: ${error.message}`;
 }
 
+const dark = matchMedia("(prefers-color-scheme: dark)");
+/** Swagger UI has both sets of colours and does not ask which is wanted. */
+function paint() {
+  document.documentElement.classList.toggle("dark-mode", dark.matches);
+}
+dark.addEventListener("change", paint);
+paint();
+
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   show(form.querySelector("#api-key").value).catch(explain);

@@ -52,6 +52,8 @@ function renderPage({ assets, document, root }: { assets: string; document: stri
   </head>
   <body>
     <form id="key" hidden>
+      <h1>API of a workflow</h1>
+      <p>What it takes and gives is shown to who may call it. Publishing has named its key; the page keeps it while it is open.</p>
       <label for="api-key">API key of this workflow</label>
       <input id="api-key" type="password" autocomplete="off" required>
       <button>Show</button>
