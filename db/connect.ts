@@ -16,6 +16,10 @@ const NUMERIC = 1700;
 pg.types.setTypeParser(INT8, BigInt);
 pg.types.setTypeParser(NUMERIC, Number);
 
+/** What goes wrong rejects, and is logged by whoever asked. The library would print it as well, and not as our lines. */
+const QUIET = { debug: ignore, warn: ignore, error: ignore, deprecate: ignore };
+function ignore(): void {}
+
 /** Opens the pool of this process. Statements and locks are bounded in time; nothing waits for ever. */
 export function connect(address: DatabaseAddress, options: { poolMax: number; applicationName: string }): Db {
   return knex({
@@ -24,6 +28,7 @@ export function connect(address: DatabaseAddress, options: { poolMax: number; ap
     pool: { min: 0, max: options.poolMax },
     acquireConnectionTimeout: 10_000,
     asyncStackTraces: false,
+    log: QUIET,
     // Messages of failed statements end in logs; the values bound to them must not.
     compileSqlOnError: false,
   });
