@@ -63,6 +63,16 @@ test("a lane, without work for its idle time, is closed", async () => {
   }
 });
 
+test("a lane, whose start takes longer than its idle time, is closed as well", async () => {
+  const idle = await openWarmBench({}, { idleMs: 1, lookEveryMs: 5 });
+  try {
+    await idle.commit({ code: "def main():\n    return 1\n" }).warm();
+    await waitUntilEqual(() => readdirSync(join(idle.root, "lanes")).length, 0);
+  } finally {
+    await idle.close();
+  }
+});
+
 test("lanes, holding more memory than they may, lose the one that was used least recently", async () => {
   const large = "x = bytearray(40 << 20)\nx[::4096] = bytes(len(x[::4096])).replace(b'\\0', b'1')\n";
   const tight = await openWarmBench({}, { idleBytesMax: 90 << 20, lookEveryMs: 50 });

@@ -270,7 +270,8 @@ async function closeIdle(groups: Map<string, Group>, bounds: LaneSettings, count
       if (idle || bytes > bounds.idleBytesMax) await evict(lane, counted);
       else kept += own;
     }
-    if (idle && group.lanes.size === 0 && group.refusal === undefined) groups.delete(key);
+    // Whose lane is being started is not forgotten: nobody would know of that lane.
+    if (idle && group.lanes.size + group.starting === 0 && group.refusal === undefined) groups.delete(key);
   }
   counted.bytes = kept;
 }
