@@ -2,14 +2,22 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 const YEARS_MAX = 3_000;
 
-/** From the instant `startMs` (Unix time) on the zone is `offsetMs` ahead of UTC. */
-interface OffsetChange {
+/** From the instant `startMs` (Unix time) on the zone is `offsetMs` ahead of UTC, and was `offsetBeforeMs` ahead until then. */
+export interface OffsetChange {
   readonly startMs: number;
+  readonly offsetBeforeMs: number;
   readonly offsetMs: number;
 }
 
+/** A UTC year of a zone: the offset with which it begins, and the changes in it, in order. */
+interface YearOffsets {
+  readonly offsetMs: number;
+  readonly changes: readonly OffsetChange[];
+}
+
 const formats = new Map<string, Intl.DateTimeFormat>();
-const changesByYear = new Map<string, readonly OffsetChange[]>();
+const yearsByZone = new Map<string, Map<number, YearOffsets>>();
+let yearCount = 0;
 
 /** How far the zone is ahead of UTC at an instant, in milliseconds. Throws RangeError for an unknown zone. */
 export function findOffsetMs(timezone: string, instantMs: number): number {
@@ -26,27 +34,49 @@ export function findOffsetMs(timezone: string, instantMs: number): number {
 }
 
 /**
- * The changes of a zone's offset within a UTC year, in order. Looks once a day: no zone has changed twice within a day
- * since 1972. Remembered, because a year costs 366 look-ups (about a millisecond) and never changes.
+ * The offsets of a zone within a UTC year. Looks once a day: no zone has changed twice within a day since 1972. Remembered,
+ * because a year costs 366 look-ups (about a millisecond) and never changes.
  */
-export function findOffsetChanges(timezone: string, year: number): readonly OffsetChange[] {
-  const key = `${timezone} ${year}`;
-  const known = changesByYear.get(key);
-  if (known) return known;
+export function findYearOffsets(timezone: string, year: number): YearOffsets {
+  return yearsByZone.get(timezone)?.get(year) ?? rememberYear(timezone, year);
+}
+
+/** The changes after `fromMs` and up to `toMs`, in order. */
+export function listOffsetChanges(timezone: string, fromMs: number, toMs: number): OffsetChange[] {
+  const found: OffsetChange[] = [];
+  // A change at the very beginning of a year is one of the year before.
+  for (let year = new Date(fromMs).getUTCFullYear() - 1; year <= new Date(toMs).getUTCFullYear(); year += 1) {
+    for (const change of findYearOffsets(timezone, year).changes) {
+      if (change.startMs > fromMs && change.startMs <= toMs) found.push(change);
+    }
+  }
+  return found;
+}
+
+function rememberYear(timezone: string, year: number): YearOffsets {
   const changes: OffsetChange[] = [];
   const end = Date.UTC(year + 1, 0, 1);
   let day = Date.UTC(year, 0, 1);
-  let before = findOffsetMs(timezone, day);
+  const offsetMs = findOffsetMs(timezone, day);
+  let before = offsetMs;
   while (day < end) {
     const next = Math.min(day + DAY_MS, end);
     const after = findOffsetMs(timezone, next);
-    if (after !== before) changes.push({ startMs: findChange(timezone, day, next), offsetMs: after });
+    if (after !== before) {
+      changes.push({ startMs: findChange(timezone, day, next), offsetBeforeMs: before, offsetMs: after });
+    }
     before = after;
     day = next;
   }
-  if (changesByYear.size >= YEARS_MAX) changesByYear.clear();
-  changesByYear.set(key, changes);
-  return changes;
+  if (yearCount >= YEARS_MAX) {
+    yearsByZone.clear();
+    yearCount = 0;
+  }
+  const years = yearsByZone.get(timezone) ?? new Map<number, YearOffsets>();
+  yearsByZone.set(timezone, years);
+  years.set(year, { offsetMs, changes });
+  yearCount += 1;
+  return { offsetMs, changes };
 }
 
 /** The first whole minute after `low`, up to `high`, at which the offset is that of `high`. */

@@ -1,8 +1,11 @@
+import { countDaysInMonth } from "./calendar-dates.ts";
 import { type Cron, matchesDate } from "./cron.ts";
-import { findOffsetChanges, findOffsetMs } from "./offsets.ts";
+import { findOffsetMs, findYearOffsets } from "./offsets.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
+/** 1 January 1970 was a Thursday. */
+const EPOCH_WEEKDAY = 4;
 
 /** How far ahead a tick is looked for unless the caller says otherwise: to the end of the year 2100. */
 const SEARCH_UNTIL = new Date(Date.UTC(2101, 0, 1) - 1);
@@ -48,11 +51,11 @@ function* walkStretches(timezone: string, fromMs: number, untilMs: number): Gene
   const yearMax = new Date(untilMs).getUTCFullYear();
   let year = new Date(fromMs - 2 * DAY_MS).getUTCFullYear();
   let startMs = Date.UTC(year, 0, 1);
-  let offsetMs = findOffsetMs(timezone, startMs);
+  let { offsetMs } = findYearOffsets(timezone, year);
   let gapMs = 0;
   let seenUntilMs = Number.NEGATIVE_INFINITY;
   for (; year <= yearMax; year += 1) {
-    for (const change of findOffsetChanges(timezone, year)) {
+    for (const change of findYearOffsets(timezone, year).changes) {
       if (change.startMs > fromMs) yield { startMs, endMs: change.startMs, offsetMs, gapMs, seenUntilMs };
       gapMs = Math.max(0, change.offsetMs - offsetMs);
       seenUntilMs = change.startMs + offsetMs;
@@ -87,10 +90,7 @@ function isAnyIn(cron: Cron, localStartMs: number, localEndMs: number): boolean 
 
 /** Every local time of the expression from `startMs` until before `endMs`, as a calendar without any zone has them. */
 function* walkLocalTimes(cron: Cron, startMs: number, endMs: number): Generator<number> {
-  for (let dayMs = Math.floor(startMs / DAY_MS) * DAY_MS; dayMs < endMs; dayMs += DAY_MS) {
-    const date = new Date(dayMs);
-    const month = date.getUTCMonth() + 1;
-    if (!matchesDate(cron, { month, day: date.getUTCDate(), weekday: date.getUTCDay() })) continue;
+  for (const dayMs of walkDates(cron, startMs, endMs)) {
     for (const hour of cron.hours) {
       const hourMs = dayMs + hour * 60 * MINUTE_MS;
       if (hourMs + 60 * MINUTE_MS <= startMs) continue;
@@ -100,6 +100,29 @@ function* walkLocalTimes(cron: Cron, startMs: number, endMs: number): Generator<
         if (localMs >= startMs) yield localMs;
       }
     }
+  }
+}
+
+/** The dates of the expression from the day of `startMs` until before `endMs`, by their midnights. Passes over other months as a whole. */
+function* walkDates(cron: Cron, startMs: number, endMs: number): Generator<number> {
+  const first = new Date(startMs);
+  let year = first.getUTCFullYear();
+  let month = first.getUTCMonth() + 1;
+  let day = first.getUTCDate();
+  let monthMs = Date.UTC(year, month - 1, 1);
+  while (monthMs < endMs) {
+    const dayMax = countDaysInMonth(year, month);
+    const isMeant = cron.months.includes(month);
+    for (; isMeant && day <= dayMax; day += 1) {
+      const dayMs = monthMs + (day - 1) * DAY_MS;
+      if (dayMs >= endMs) return;
+      const weekday = (((dayMs / DAY_MS + EPOCH_WEEKDAY) % 7) + 7) % 7;
+      if (matchesDate(cron, { month, day, weekday })) yield dayMs;
+    }
+    monthMs += dayMax * DAY_MS;
+    day = 1;
+    month = month === 12 ? 1 : month + 1;
+    if (month === 1) year += 1;
   }
 }
 
