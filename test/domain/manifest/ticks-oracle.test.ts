@@ -4,9 +4,9 @@ import { parseCron } from "../../../domain/manifest/cron.ts";
 import { nextTicks } from "../../../domain/manifest/ticks.ts";
 
 // The oracle shares nothing with the module: it reads a field by trying every value on it, the clock from what it shows, and
-// goes through a year minute by minute. The long form is TREADLE_FUZZ_CASES=200000: 10,000 expressions.
+// goes through a year minute by minute. The long form is TREADLE_FUZZ_CASES=300000: 10,000 expressions.
 
-const CASES = Math.max(1, Math.round(Number(process.env["TREADLE_FUZZ_CASES"] ?? 3_000) / 20));
+const CASES = Math.max(1, Math.round(Number(process.env["TREADLE_FUZZ_CASES"] ?? 3_000) / 30));
 const SEED = Number(process.env["TREADLE_FUZZ_SEED"] ?? 20_261_121);
 const INSTANTS = 5;
 
