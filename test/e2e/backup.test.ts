@@ -46,7 +46,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await service?.stop();
   for (const place of places) await place.remove();
-});
+}, 60_000);
 
 /** What a command of the place's installation answers, which has to go well. */
 async function command(place: number, ...args: string[]): Promise<Record<string, unknown>> {

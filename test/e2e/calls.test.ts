@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await service?.stop();
   await dataDir?.remove();
-});
+}, 60_000);
 
 interface Workflow {
   readonly workflowId: string;

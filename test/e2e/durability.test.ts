@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await service?.stop();
   await dataDir?.remove();
-});
+}, 60_000);
 
 async function publish(files: Record<string, string>): Promise<{ workflowId: string; apiKey: string }> {
   const published = await treadle(dataDir.dataDir, ["publish", await aFolder(files), "--json"]);

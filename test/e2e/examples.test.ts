@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await service?.stop();
   await dataDir?.remove();
-});
+}, 60_000);
 
 async function upload(example: string, form: FormData): Promise<Answer> {
   const { workflowId, apiKey } = exampleOf(service.ready, example);
