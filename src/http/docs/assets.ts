@@ -37,6 +37,8 @@ export function createAssetRoute(): RequestHandler {
     if (asset === undefined) throw new ApiError("not_found", "The docs pages have no such part.");
     const reading = kept.get(name) ?? readAsset(join(asset.folder, name));
     kept.set(name, reading);
+    // One that could not be read is tried again.
+    reading.catch(() => kept.delete(name));
     const { content, tag } = await reading;
     response.set({ ETag: tag, "Cache-Control": "no-cache" });
     if (matchesTag(request.get("if-none-match"), tag)) response.status(304).end();
