@@ -2,9 +2,12 @@ import { type CreditsDeps, createCredits } from "./credits.ts";
 import { createFinishing } from "./finishing.ts";
 import { createOutputs, type OutputsDeps } from "./outputs.ts";
 import { createPython, type PythonDeps } from "./python.ts";
+import type { Ticks } from "./ticks.ts";
 
 /** All activities of a worker. The object's function names are the activity names in every history. */
-export function createActivities(deps: CreditsDeps & Omit<PythonDeps, "onEndedHere"> & OutputsDeps) {
+export function createActivities(
+  deps: CreditsDeps & Omit<PythonDeps, "onEndedHere"> & OutputsDeps & Pick<Ticks, "recordTick">,
+) {
   const credits = createCredits(deps);
   const { uploadOutputs, upload } = createOutputs(deps);
   const finishing = createFinishing({ upload, settle: credits.settleCredits, onFault: deps.onFault });
@@ -14,7 +17,7 @@ export function createActivities(deps: CreditsDeps & Omit<PythonDeps, "onEndedHe
     return credits.settleCredits(bill);
   };
   return {
-    activities: { ...credits, settleCredits, executePython, uploadOutputs },
+    activities: { ...credits, settleCredits, executePython, uploadOutputs, recordTick: deps.recordTick },
     /** Control over the programs running in this process, for whoever owns the process. */
     python: {
       ...python,

@@ -33,6 +33,7 @@ const USUAL: Activities = {
   uploadOutputs: async () => ({ kind: "uploaded" }),
   settleCredits: async () => undefined,
   releaseCredits: async () => undefined,
+  recordTick: async ({ firedAt }) => ({ nominalAt: firedAt, outcome: "started", executionId: null }),
 };
 
 const endedWhenStopped: Activities["executePython"] = async ({ waitSeconds }) => {

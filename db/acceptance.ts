@@ -4,6 +4,8 @@ import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../domain/ids
 import { type Db, queryRows } from "./connect.ts";
 import { type BucketState, type Rate, type RateState, type RateUse, spacingSeconds, toBucketState } from "./rates.ts";
 
+/** Beyond those that may be under way, so many of a workflow may wait for their turn. */
+export const WAITING_MAX = 10_000;
 /** How often a key that was given back between two looks is tried again. */
 const TRIES_MAX = 5;
 
@@ -32,6 +34,8 @@ export interface Conditions {
   readonly rates: RateUse;
   /** How many executions of the workflow may be under way at once, and how many more may wait for their turn. */
   readonly concurrency: { readonly executionsMax: number; readonly waitingMax: number } | null;
+  /** It begins only when nothing else of its workflow's schedule is under way, and waits for that. */
+  readonly follows?: boolean;
 }
 
 export const UNCONDITIONAL: Conditions = { idempotency: null, rates: { key: null, account: null }, concurrency: null };
@@ -84,13 +88,13 @@ const ACCEPT = `
     from accept_execution(:id, :accountId, :workflowId, :commitId, :trigger, :timeoutSeconds, :cpu, :attemptsMax, :chargeMax,
                           :acceptedBy, cast(:inputs as jsonb), :secretInputs, cast(:files as jsonb), :key, :fingerprint,
                           :keyBucket, :keySpacing, :keyBurst, :accountBucket, :accountSpacing, :accountBurst,
-                          :executionsMax, :waitingMax)`;
+                          :executionsMax, :waitingMax, cast(:follows as boolean))`;
 
 function toState(use: { bucket: string; rate: Rate } | null, busySeconds: number | null): BucketState | null {
   return use && toBucketState(use.rate, busySeconds);
 }
 
-function toBindings(execution: NewExecution, { idempotency, rates, concurrency }: Conditions) {
+function toBindings(execution: NewExecution, { idempotency, rates, concurrency, follows = false }: Conditions) {
   return {
     ...execution,
     chargeMax: String(execution.chargeMax),
@@ -106,6 +110,7 @@ function toBindings(execution: NewExecution, { idempotency, rates, concurrency }
     accountBurst: rates.account?.rate.burst ?? null,
     executionsMax: concurrency?.executionsMax ?? null,
     waitingMax: concurrency?.waitingMax ?? null,
+    follows,
   };
 }
 

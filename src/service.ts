@@ -3,22 +3,26 @@ import type { PythonDeps } from "../activities/python.ts";
 import type { Network } from "../activities/sandbox/network/network.ts";
 import type { Sandbox } from "../activities/sandbox/sandbox.ts";
 import type { Storage } from "../activities/storage/storage.ts";
+import { createTicks, type DecidedTick, type Ticks } from "../activities/ticks.ts";
 import { createListener, type DatabaseAddress, type Db } from "../db/connect.ts";
 import { microCredits, type Prices, parseCredits } from "../domain/credits.ts";
 import type { ExecutionId } from "../domain/ids.ts";
 import { type Admissions, createAdmissions } from "./admissions.ts";
 import type { Settings } from "./config.ts";
-import { cancelNotice, createExecutions } from "./executions.ts";
+import { cancelNotice, createExecutions, startFromRecord } from "./executions.ts";
 import { openPrograms } from "./host-programs.ts";
+import { createExecutionId } from "./ids.ts";
 import type { SecretBox } from "./keys/secret-box.ts";
 import type { Defer } from "./lifecycle.ts";
 import type { Log } from "./log.ts";
 import { startPruning } from "./pruning.ts";
 import { createReadiness } from "./readiness.ts";
 import { retentionOf, startRetention } from "./retention.ts";
+import { createKeeper, type Keeper } from "./schedules/keeper.ts";
+import { createTemporalSchedules } from "./schedules/temporal-schedules.ts";
 import type { Machine } from "./setup/machine.ts";
 import { createSweeper, removeAbandonedUploads, type SweeperDeps } from "./sweeper.ts";
-import { createDriver } from "./temporal.ts";
+import { createDriver, type Driver } from "./temporal.ts";
 import { createWaiters, type Notice } from "./waiters.ts";
 import { connectTemporal, startWorkers } from "./workers.ts";
 
@@ -42,6 +46,8 @@ export interface ServiceDeps {
   readonly notices: readonly Notice[];
   /** Told of every program that ends here. */
   readonly onRun: (path: "cold" | "lane", secondsUsed: number) => void;
+  /** Told of every time a schedule was due that got its record here. */
+  readonly onTick: (tick: DecidedTick) => void;
   readonly log: Log;
 }
 
@@ -70,17 +76,25 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
 
   let stopProgram: (executionId: ExecutionId) => boolean = () => false;
   const admissions = createAdmissions({ db, log });
+  const keeper = createKeeper();
   const waiters = createWaiters({
     db,
     openSession: () => createListener(deps.databaseAddress, "treadle listener"),
-    notices: [...deps.notices, cancelNotice({ stop: (executionId) => stopProgram(executionId) }), admissions.notice],
+    notices: [
+      ...deps.notices,
+      cancelNotice({ stop: (executionId) => stopProgram(executionId) }),
+      admissions.notice,
+      keeper.notice,
+    ],
     onFault: (error) => log.warn({ event: "fault", error }, "Listening for ended executions was interrupted."),
   });
   defer(() => waiters.close());
 
+  const { connection, driver, ticks } = await openTemporal(deps, keeper, defer);
   const { activities, python } = createActivities({
     db,
     prices: pricesOf(settings),
+    recordTick: ticks.recordTick,
     hostId,
     processId,
     storage,
@@ -92,9 +106,6 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
   });
   stopProgram = (executionId) => python.stop(executionId, "cancelled");
 
-  const connection = await connectTemporal(deps.temporal.address);
-  defer(() => connection.close());
-  const driver = createDriver(connection, deps.temporal.namespace);
   const workersEnded = await openWorkers(deps, { connection, activities, python }, defer);
 
   await openHousekeeping({ ...deps, driver, activities, spool, admissions }, defer);
@@ -124,10 +135,43 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
     slots,
     warm,
     runsByPath: programs.runsByPath,
+    ticks,
     lanes: sandbox.laneFigures,
     liveProgress: programs.progressOf,
     networkProblem,
   };
+}
+
+const now = (): Date => new Date();
+
+/** The connection, and what comes over it: starts of executions and the ticks of schedules. */
+async function openTemporal(deps: ServiceDeps, keeper: Keeper, defer: Defer) {
+  const { db, processId, log } = deps;
+  const { address, namespace } = deps.temporal;
+  const connection = await connectTemporal(address);
+  defer(() => connection.close());
+  const driver = createDriver(connection, namespace);
+  const ticks = openTicks(deps, driver);
+  // Before any tick is fired here: whether the service was there when one was due is known from then on.
+  await keeper.open({ db, ticks, processId, log, now, schedules: createTemporalSchedules(connection, namespace) });
+  defer(() => keeper.close());
+  return { connection, driver, ticks };
+}
+
+function openTicks(deps: ServiceDeps, driver: Driver): Ticks {
+  const { db, settings, processId } = deps;
+  return createTicks({
+    db,
+    prices: pricesOf(settings),
+    processId,
+    createExecutionId,
+    now,
+    startExecution: (executionId) => startFromRecord({ db, driver }, executionId),
+    onTick(tick) {
+      deps.onTick(tick);
+      deps.log.info({ event: "tick.decided", ...tick }, "A time that a schedule was due has its record.");
+    },
+  });
 }
 
 /** What lets waiting executions in, what repairs, and what forgets. */

@@ -23,6 +23,7 @@ import { type Defer, stopRequested, withReleases } from "./lifecycle.ts";
 import { createLog, type Log } from "./log.ts";
 import { countEndedExecutions, type EndedExecutions } from "./metrics/ended.ts";
 import { createProgramTimes } from "./metrics/programs.ts";
+import { countTicks } from "./metrics/ticks.ts";
 import { createMetrics } from "./metrics.ts";
 import { openMetricsDoor } from "./metrics-door.ts";
 import { createPreview } from "./publish/preview.ts";
@@ -68,7 +69,11 @@ export async function runStart(input: StartInput): Promise<void> {
     installTemporalRuntime(log);
     const registry = new Registry();
     const endedExecutions = countEndedExecutions({ db: foundation.db, registry });
-    const hearing = { notices: [endedExecutions.notice], onRun: createProgramTimes(registry) };
+    const hearing = {
+      notices: [endedExecutions.notice],
+      onRun: createProgramTimes(registry),
+      onTick: countTicks(registry),
+    };
     const opened = { ...foundation, ...input, ...hearing, temporal: servers.temporal, log };
     const parts = await openExecutionParts(opened, defer);
     const metrics = openMetrics(input, { ...foundation, ...parts, registry, endedExecutions }).read;

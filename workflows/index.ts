@@ -1,1 +1,2 @@
 export { executeCommit } from "./execute-commit.ts";
+export { fireTick } from "./fire-tick.ts";

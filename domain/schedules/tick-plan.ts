@@ -1,18 +1,26 @@
 import type { Cron } from "../manifest/cron.ts";
-import type { Catchup } from "../manifest/manifest.ts";
 import { nextTicks } from "../manifest/ticks.ts";
+import type { ScheduleDeclaration } from "./declaration.ts";
 
 /** A tick is on time for this long: Temporal fires it, and many at one minute take their turn. */
 export const ON_TIME_SECONDS = 60;
 
-export interface CatchupPolicy {
-  readonly catchup: Catchup;
-  readonly maxLatenessSeconds: number;
+/** What decides whether a tick starts. */
+export type TickPolicy = Pick<
+  ScheduleDeclaration,
+  "enabled" | "timezone" | "catchup" | "maxLatenessSeconds" | "jitterSeconds"
+> & { readonly cron: Cron };
+
+/** From when somebody looks. */
+export interface Look {
+  readonly now: Date;
+  /** Since when the service has looked after ticks without a break. A tick due since then is late only because much is due. */
+  readonly watchedSince: Date;
 }
 
 export type MissedReason = "too_late" | "catchup_none" | "superseded";
 
-/** What has to become of one tick that has no record. `paused` is for ticks of a time in which the schedule was paused. */
+/** What has to become of one tick that has no record. `paused`: its schedule was, when it was due. */
 export type TickVerdict =
   | { readonly kind: "start" }
   | { readonly kind: "missed"; readonly reason: MissedReason }
@@ -31,57 +39,65 @@ export interface TickPlan {
   readonly accountedUntil: Date;
 }
 
-/** A time in which the schedule was paused: from `from` on, until before `to`. Null is still paused. */
-export interface Pause {
-  readonly from: Date;
-  readonly to: Date | null;
-}
-
 /**
- * Whether a tick that is due at `at` and looked at at `now` starts. On time always, by whatever policy; later than
- * `max_lateness` never. In between `none` starts nothing, `latest` only a tick after which no other was due, `all` everything.
+ * Whether a tick that is due at `at` starts. Later than `max_lateness` never, jitter not counted. On time always, by whatever
+ * policy, and so when the service was there at the time. Otherwise `none` starts nothing, `latest` only a tick after which no
+ * other was due, `all` everything.
  */
-export function judgeTick(
-  schedule: { cron: Cron; timezone: string; policy: CatchupPolicy },
-  at: Date,
-  now: Date,
-): TickVerdict {
-  const { cron, timezone, policy } = schedule;
-  const lateMs = now.getTime() - at.getTime();
+export function judgeTick(policy: TickPolicy, at: Date, { now, watchedSince }: Look): TickVerdict {
+  if (!policy.enabled) return { kind: "paused" };
+  const lateMs = now.getTime() - at.getTime() - policy.jitterSeconds * 1_000;
   if (lateMs > policy.maxLatenessSeconds * 1_000) return { kind: "missed", reason: "too_late" };
-  if (lateMs <= ON_TIME_SECONDS * 1_000 || policy.catchup === "all") return { kind: "start" };
+  if (lateMs <= ON_TIME_SECONDS * 1_000 || at >= watchedSince || policy.catchup === "all") return { kind: "start" };
   if (policy.catchup === "none") return { kind: "missed", reason: "catchup_none" };
-  const isLatest = nextTicks(cron, timezone, at, 1, now).length === 0;
+  const isLatest = nextTicks(policy.cron, policy.timezone, at, 1, now).length === 0;
   return isLatest ? { kind: "start" } : { kind: "missed", reason: "superseded" };
 }
 
 /**
- * What has to become of every tick after `since` that has no record, up to `now` less the time in which a tick is on time
- * (`ON_TIME_SECONDS`): those are still Temporal's to fire. At most `countMax` ticks are looked at, the oldest; ask again from
- * `accountedUntil` while that is earlier. `recorded` holds the Unix milliseconds of the ticks that have a record.
+ * What has to become of every tick after `since`, up to and with `until`, that has no record. The youngest are left to Temporal:
+ * those not later than jitter and the time in which a tick is on time. At most `countMax` ticks are looked at, the oldest; ask
+ * again from `accountedUntil`. `recorded` holds the Unix milliseconds of the ticks that have a record.
  */
 export function planTicks(given: {
-  readonly cron: Cron;
-  readonly timezone: string;
-  readonly policy: CatchupPolicy;
+  readonly policy: TickPolicy;
   readonly since: Date;
-  readonly now: Date;
+  /** Until when the declaration holds; null: it still does. */
+  readonly until: Date | null;
+  readonly look: Look;
   readonly recorded: ReadonlySet<number>;
-  readonly pauses?: readonly Pause[];
   readonly countMax?: number;
 }): TickPlan {
-  const { cron, timezone, since, now, recorded, pauses = [], countMax = 10_000 } = given;
-  const until = new Date(Math.max(since.getTime(), now.getTime() - ON_TIME_SECONDS * 1_000 - 1));
-  const due = nextTicks(cron, timezone, since, countMax, until);
+  const { policy, since, look, recorded, countMax = 10_000 } = given;
+  const ripeMs = look.now.getTime() - ripeningMs(policy) - 1;
+  const endMs = Math.min(ripeMs, given.until?.getTime() ?? Number.POSITIVE_INFINITY);
+  const end = new Date(Math.max(since.getTime(), endMs));
+  const due = nextTicks(policy.cron, policy.timezone, since, countMax, end);
   const ticks = due
     .filter((at) => !recorded.has(at.getTime()))
-    .map((at): PlannedTick => {
-      const verdict: TickVerdict = isPaused(pauses, at) ? { kind: "paused" } : judgeTick(given, at, now);
-      return { at, lateSeconds: (now.getTime() - at.getTime()) / 1_000, verdict };
-    });
-  return { ticks, accountedUntil: due.length < countMax ? until : (due.at(-1) ?? since) };
+    .map(
+      (at): PlannedTick => ({
+        at,
+        lateSeconds: (look.now.getTime() - at.getTime()) / 1_000,
+        verdict: judgeTick(policy, at, look),
+      }),
+    );
+  return { ticks, accountedUntil: due.length < countMax ? end : (due.at(-1) ?? since) };
 }
 
-function isPaused(pauses: readonly Pause[], at: Date): boolean {
-  return pauses.some(({ from, to }) => at >= from && (to === null || at < to));
+/**
+ * When to look next whether a declaration's ticks have their records, all up to `accountedUntil` having one: once the next tick is
+ * no longer Temporal's to fire. Null: none is to come.
+ */
+export function findNextLook(
+  policy: TickPolicy,
+  { accountedUntil, until }: { accountedUntil: Date; until: Date | null },
+): Date | null {
+  const [next] = nextTicks(policy.cron, policy.timezone, accountedUntil, 1, until ?? undefined);
+  return next === undefined ? null : new Date(next.getTime() + ripeningMs(policy) + 1_000);
+}
+
+/** How long a tick is left to Temporal. */
+function ripeningMs({ jitterSeconds }: TickPolicy): number {
+  return (ON_TIME_SECONDS + jitterSeconds) * 1_000;
 }

@@ -1,5 +1,11 @@
 import type { Request } from "express";
-import { type Acceptance, acceptExecution, type Conditions, type NewExecution } from "../../db/acceptance.ts";
+import {
+  type Acceptance,
+  acceptExecution,
+  type Conditions,
+  type NewExecution,
+  WAITING_MAX,
+} from "../../db/acceptance.ts";
 import { isPoolExhausted, sqlState } from "../../db/connect.ts";
 import { findKeyedExecution, type KeyedExecution } from "../../db/idempotency.ts";
 import type { RateState } from "../../db/rates.ts";
@@ -16,8 +22,6 @@ import type { Timing } from "./timing.ts";
 import type { TakeTurn } from "./turns.ts";
 import { createUploads, type Uploads } from "./uploads.ts";
 
-/** Beyond those that may be under way, so many of a workflow may wait for their turn. */
-const WAITING_MAX = 10_000;
 const RETRY_AFTER_SECONDS = 5;
 /** How often a key is looked for that was given back between two looks. */
 const TRIES_MAX = 3;

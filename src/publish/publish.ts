@@ -14,6 +14,7 @@ import type { SecretBox } from "../keys/secret-box.ts";
 import type { Log } from "../log.ts";
 import { type Abilities, type Candidate, checkCandidate } from "./candidate.ts";
 import { type CommitFile, createCommit, createTree } from "./git-objects.ts";
+import { publishSchedule } from "./published-schedule.ts";
 
 export const MESSAGE_CHARACTERS_MAX = 1_000;
 const NAME_CHARACTERS_MAX = 200;
@@ -66,8 +67,6 @@ export interface PublisherDeps extends Abilities {
     ): Promise<{ ok: true; lock: string; key: string } | { ok: false; problems: readonly FileProblem[]; log: string }>;
     ensure(key: string, lock: string, options: BuildOptions): Promise<unknown>;
   };
-  /** Makes the workflow's schedule that of its new head, in the same transaction. */
-  readonly syncSchedule?: (tx: Db, published: { workflowId: WorkflowId; manifest: Manifest }) => Promise<void>;
   /** Told of every new head, once it is one. Not waited for. */
   readonly onPublished?: (workflowId: WorkflowId, commitId: CommitId) => void;
   readonly log: Log;
@@ -205,7 +204,7 @@ async function storeOn(
       objects: [...objects, commit],
     });
     if (outcome.kind !== "published") return outcome;
-    await deps.syncSchedule?.(tx, { workflowId: target.id, manifest });
+    await publishSchedule(tx, { workflowId: target.id, schedule: manifest.triggers.schedule, at: new Date() });
     return {
       kind: "published",
       workflowId: target.id,

@@ -67,6 +67,7 @@ beforeAll(async () => {
     },
     onEnded: () => undefined,
     onFault: () => undefined,
+    recordTick: async () => Promise.reject(new Error("No schedule is fired here.")),
   }).activities;
 }, 120_000);
 

@@ -1,7 +1,14 @@
 import { expect, test } from "@jest/globals";
 import { parseCron } from "../../../domain/manifest/cron.ts";
 import type { Catchup } from "../../../domain/manifest/manifest.ts";
-import { judgeTick, ON_TIME_SECONDS, planTicks } from "../../../domain/schedules/tick-plan.ts";
+import {
+  findNextLook,
+  judgeTick,
+  type Look,
+  ON_TIME_SECONDS,
+  planTicks,
+  type TickPolicy,
+} from "../../../domain/schedules/tick-plan.ts";
 
 const CATCHUPS: readonly Catchup[] = ["none", "latest", "all"];
 const HOURLY = cronOf("0 * * * *");
@@ -16,25 +23,41 @@ function at(time: string): Date {
   return new Date(`2026-05-04T${time}Z`);
 }
 
+/** A schedule that nobody has looked after until now, unless told otherwise. */
+function policyOf(policy: Partial<TickPolicy> & { catchup: Catchup }): TickPolicy {
+  return { cron: HOURLY, timezone: "UTC", enabled: true, maxLatenessSeconds: 7_200, jitterSeconds: 0, ...policy };
+}
+
+function lookAt(now: Date, watchedSince = now): Look {
+  return { now, watchedSince };
+}
+
 function plan(given: {
   since: string;
   now: string;
   catchup: Catchup;
   maxLatenessSeconds?: number;
   recorded?: readonly string[];
-  pauses?: readonly [string, string | null][];
+  enabled?: boolean;
+  until?: string;
+  jitterSeconds?: number;
+  watchedSince?: string;
   countMax?: number;
   cron?: string;
 }) {
-  const { since, now, catchup, maxLatenessSeconds = 7_200, recorded = [], pauses = [], countMax = 100 } = given;
+  const { since, now, catchup, maxLatenessSeconds = 7_200, recorded = [], countMax = 100 } = given;
   const { ticks, accountedUntil } = planTicks({
-    cron: given.cron === undefined ? HOURLY : cronOf(given.cron),
-    timezone: "UTC",
-    policy: { catchup, maxLatenessSeconds },
+    policy: policyOf({
+      catchup,
+      maxLatenessSeconds,
+      cron: given.cron === undefined ? HOURLY : cronOf(given.cron),
+      enabled: given.enabled ?? true,
+      jitterSeconds: given.jitterSeconds ?? 0,
+    }),
     since: at(since),
-    now: at(now),
+    until: given.until === undefined ? null : at(given.until),
+    look: lookAt(at(now), at(given.watchedSince ?? now)),
     recorded: new Set(recorded.map((time) => at(time).getTime())),
-    pauses: pauses.map(([from, to]) => ({ from: at(from), to: to === null ? null : at(to) })),
     countMax,
   });
   const lines = ticks.map(({ at: tick, verdict }) => {
@@ -79,8 +102,8 @@ test("planTicks, asked again from where it was accounted, neither repeats nor le
   const lines: string[] = [];
   for (let round = 0; round < 20; round += 1) {
     const step = planTicks({
-      ...{ cron: HOURLY, timezone: "UTC", policy: { catchup: "all", maxLatenessSeconds: 86_400 } },
-      ...{ since, now: at("12:34:00"), recorded: new Set<number>(), countMax: 5 },
+      policy: policyOf({ catchup: "all", maxLatenessSeconds: 86_400 }),
+      ...{ since, until: null, look: lookAt(at("12:34:00")), recorded: new Set<number>(), countMax: 5 },
     });
     lines.push(...step.ticks.map((tick) => `${tick.at.toISOString().slice(11, 16)} ${tick.verdict.kind}`));
     expect(step.ticks.length).toBeLessThanOrEqual(5);
@@ -102,31 +125,58 @@ test("planTicks, since and now the same or the wrong way round, plans nothing an
   expect(plan({ since: "09:30:00", now: "08:30:00", catchup: "all" })).toMatchObject({ lines: [], until: "09:30:00" });
 });
 
+test.each(CATCHUPS)("planTicks, catchup %s of a paused schedule, calls everything paused", (catchup) => {
+  const { lines } = plan({ since: "07:30:00", now: "10:40:00", catchup, enabled: false });
+  expect(lines).toEqual(["08:00 paused", "09:00 paused", "10:00 paused"]);
+});
+
+test("planTicks, of a declaration that holds no longer, plans its ticks to the end and none after", () => {
+  const { lines, until } = plan({ since: "07:30:00", until: "09:00:00", now: "12:40:00", catchup: "all" });
+  expect({ lines, until }).toEqual({ lines: ["08:00 too_late", "09:00 too_late"], until: "09:00:00" });
+});
+
 test.each(CATCHUPS)(
-  "planTicks, catchup %s with a pause, calls what fell into it paused and judges the rest",
+  "planTicks, catchup %s and a service that was there all the time, starts what is not too late",
   (catchup) => {
-    const pauses: [string, string | null][] = [
-      ["08:00:00", "09:00:00"],
-      ["09:30:00", "10:30:00"],
-    ];
-    const { lines } = plan({ since: "07:30:00", now: "10:40:00", catchup, pauses });
-    expect(lines.filter((line) => line.endsWith("paused"))).toEqual(["08:00 paused", "10:00 paused"]);
-    expect(lines).toHaveLength(3);
+    const { lines } = plan({
+      since: "07:30:00",
+      now: "10:40:00",
+      watchedSince: "08:30:00",
+      catchup,
+      maxLatenessSeconds: 10_000,
+    });
+    const before = { none: "catchup_none", latest: "superseded", all: "start" }[catchup];
+    expect(lines).toEqual([`08:00 ${before}`, "09:00 start", "10:00 start"]);
   },
 );
 
-test("planTicks, still paused, calls everything since paused", () => {
-  const { lines } = plan({ since: "07:30:00", now: "10:40:00", catchup: "all", pauses: [["08:30:00", null]] });
-  expect(lines).toEqual(["08:00 too_late", "09:00 paused", "10:00 paused"]);
+test("planTicks, with jitter, leaves a tick to Temporal for longer and takes it for that much less late", () => {
+  const given = { since: "08:30:00", catchup: "none", jitterSeconds: 600, maxLatenessSeconds: 60 } as const;
+  expect(plan({ ...given, now: "09:10:59" }).lines).toEqual([]);
+  expect(plan({ ...given, now: "09:11:01" }).lines).toEqual(["09:00 too_late"]);
+  expect(judgeTick(policyOf(given), at("09:00:00"), lookAt(at("09:11:00")))).toEqual({ kind: "start" });
+});
+
+test("findNextLook, of a schedule that goes on, is once its next tick is nobody else's to fire", () => {
+  const look = findNextLook(policyOf({ catchup: "all", jitterSeconds: 30 }), {
+    accountedUntil: at("09:00:00"),
+    until: null,
+  });
+  expect(look?.toISOString()).toBe("2026-05-04T10:01:31.000Z");
+});
+
+test("findNextLook, of a declaration without another tick, is never", () => {
+  const given = { accountedUntil: at("09:00:00"), until: at("09:59:00") };
+  expect(findNextLook(policyOf({ catchup: "all" }), given)).toBeNull();
+  expect(findNextLook(policyOf({ catchup: "all" }), { ...given, until: at("10:00:00") })).not.toBeNull();
 });
 
 test("planTicks, over a gap of the clock, plans its one tick", () => {
   const { ticks } = planTicks({
-    cron: cronOf("*/30 2 * * *"),
-    timezone: "Europe/Berlin",
-    policy: { catchup: "all", maxLatenessSeconds: 7_200 },
+    policy: policyOf({ catchup: "all", cron: cronOf("*/30 2 * * *"), timezone: "Europe/Berlin" }),
     since: new Date("2026-03-28T12:00:00Z"),
-    now: new Date("2026-03-29T02:00:00Z"),
+    until: null,
+    look: lookAt(new Date("2026-03-29T02:00:00Z")),
     recorded: new Set(),
   });
   expect(ticks.map((tick) => tick.at.toISOString())).toEqual(["2026-03-29T01:00:00.000Z"]);
@@ -140,7 +190,7 @@ test.each(CATCHUPS)("judgeTick, catchup %s at every lateness, with and without a
       const tick = at("09:00:00");
       const now = new Date(tick.getTime() + late * 1_000);
       const cron = cronOf(hasLater ? "* * * * *" : "0 9 * * *");
-      const verdict = judgeTick({ cron, timezone: "UTC", policy: { catchup, maxLatenessSeconds: 300 } }, tick, now);
+      const verdict = judgeTick(policyOf({ cron, catchup, maxLatenessSeconds: 300 }), tick, lookAt(now));
       const expected =
         late > 300
           ? "too_late"
@@ -161,7 +211,7 @@ test.each(CATCHUPS)("judgeTick, catchup %s at every lateness, with and without a
 });
 
 test("judgeTick, a lateness bound below the time that counts as on time, holds", () => {
-  const schedule = { cron: HOURLY, timezone: "UTC", policy: { catchup: "all", maxLatenessSeconds: 10 } as const };
-  expect(judgeTick(schedule, at("09:00:00"), at("09:00:10"))).toEqual({ kind: "start" });
-  expect(judgeTick(schedule, at("09:00:00"), at("09:00:11"))).toEqual({ kind: "missed", reason: "too_late" });
+  const policy = policyOf({ catchup: "all", maxLatenessSeconds: 10 });
+  expect(judgeTick(policy, at("09:00:00"), lookAt(at("09:00:10")))).toEqual({ kind: "start" });
+  expect(judgeTick(policy, at("09:00:00"), lookAt(at("09:00:11")))).toEqual({ kind: "missed", reason: "too_late" });
 });

@@ -1,0 +1,142 @@
+import { acceptExecution, type Conditions, type NewExecution, WAITING_MAX } from "../db/acceptance.ts";
+import type { Db } from "../db/connect.ts";
+import { releaseAll } from "../db/credits.ts";
+import { requestCancel } from "../db/executions.ts";
+import { recordRefusedExecution } from "../db/refused-executions.ts";
+import { listScheduledUnderWay, type TickTarget } from "../db/ticks.ts";
+import { chargeMax, microCredits, type Prices } from "../domain/credits.ts";
+import type { CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
+import { parseInputs } from "../domain/manifest/inputs.ts";
+import type { Manifest, Overlap } from "../domain/manifest/manifest.ts";
+import { decideOverlap, QUEUED_TICKS_MAX } from "../domain/schedules/overlap.ts";
+import type { TickOutcome } from "../domain/schedules/ticks.ts";
+
+/** Who is noted as having asked when a tick cancels the executions before it. */
+const CANCELLED_BY = "schedule";
+
+export interface DecisionDeps {
+  readonly prices: Prices;
+  /** The process that accepts, for the record. */
+  readonly processId: string;
+  readonly createExecutionId: () => ExecutionId;
+}
+
+/** What became of a tick that may start. `admitted`: its execution is to be started now. */
+export interface Decision {
+  readonly outcome: TickOutcome;
+  readonly reason: string;
+  readonly executionId: ExecutionId | null;
+  readonly admitted: boolean;
+}
+
+/**
+ * Begins what a tick stands for, with the payload of the workflow's latest commit: an execution of its own, unless the account
+ * cannot pay it, as many are under way as may, or those of earlier ticks are in the way. In the caller's transaction, who has
+ * locked the schedule and records the tick.
+ */
+export async function decideTick(
+  tx: Db,
+  deps: DecisionDeps,
+  given: { workflowId: WorkflowId; overlap: Overlap; target: TickTarget | undefined },
+): Promise<Decision> {
+  const { workflowId, overlap, target } = given;
+  const execution = describeExecution(deps, workflowId, target);
+  if (typeof execution === "string") return ended("no_commit", execution);
+  const { available, manifest } = target as TickTarget;
+  if (available < execution.chargeMax) {
+    await recordRefusedExecution(tx, execution, { available: microCredits(available) });
+    return {
+      ...ended("refused_credits", "The account had too few credits when the schedule was due."),
+      executionId: execution.id,
+    };
+  }
+  const refusal = await makeRoom(tx, workflowId, overlap);
+  if (refusal !== undefined) return ended("skipped_overlap", refusal);
+  const { concurrency } = manifest as Manifest;
+  const acceptance = await acceptExecution(tx, execution, conditionsOf(concurrency, overlap));
+  if (acceptance.kind === "accepted")
+    return { outcome: "started", reason: "", executionId: execution.id, admitted: acceptance.admitted };
+  const most = concurrency?.executionsMax ?? 0;
+  return ended("refused_concurrency", `As many executions of the workflow were under way as it allows: ${most}.`);
+}
+
+function ended(outcome: TickOutcome, reason: string): Decision {
+  return { outcome, reason, executionId: null, admitted: false };
+}
+
+function conditionsOf(concurrency: Manifest["concurrency"], overlap: Overlap): Conditions {
+  return {
+    idempotency: null,
+    rates: { key: null, account: null },
+    concurrency: concurrency && {
+      executionsMax: concurrency.executionsMax,
+      waitingMax: concurrency.whenFull === "queue" ? WAITING_MAX : 0,
+    },
+    follows: overlap !== "allow",
+  };
+}
+
+/** The execution that a tick begins, or why the latest commit has none. */
+function describeExecution(
+  deps: DecisionDeps,
+  workflowId: WorkflowId,
+  target: TickTarget | undefined,
+): NewExecution | string {
+  const manifest = target?.manifest as Manifest | null | undefined;
+  if (!target?.commitId || !manifest) return "The workflow had no commit.";
+  const { schedule } = manifest.triggers;
+  if (schedule === null) return "The latest commit declared no schedule.";
+  const parsed = parseInputs(manifest, schedule.payload);
+  if (!parsed.ok) {
+    const [problem] = parsed.problems;
+    return `The latest commit's payload is not valid: ${problem?.input}: ${problem?.message}`;
+  }
+  const { limits, retry } = manifest;
+  return {
+    id: deps.createExecutionId(),
+    accountId: target.accountId,
+    workflowId,
+    commitId: target.commitId as CommitId,
+    trigger: "schedule",
+    inputs: parsed.inputs,
+    // A payload holds none: it is refused when it is published.
+    secretInputs: null,
+    timeoutSeconds: limits.timeoutSeconds,
+    cpu: limits.cpu,
+    attemptsMax: retry.attemptsMax,
+    chargeMax: chargeMax({ cpu: limits.cpu, timeoutSeconds: limits.timeoutSeconds * retry.attemptsMax }, deps.prices),
+    acceptedBy: deps.processId,
+    files: [],
+  };
+}
+
+/** Does with the executions of earlier ticks what the policy says. Answers why the tick must be skipped for them, if it must. */
+async function makeRoom(tx: Db, workflowId: WorkflowId, overlap: Overlap): Promise<string | undefined> {
+  if (overlap === "allow") return undefined;
+  const earlier = await listScheduledUnderWay(tx, workflowId);
+  const waiting = earlier.filter(({ waits }) => waits).map(({ id }) => id);
+  const underWay = earlier.filter(({ waits }) => !waits).map(({ id }) => id);
+  const decision = decideOverlap(overlap, { executions: underWay, queuedCount: waiting.length });
+  if (decision.kind === "skip") {
+    return overlap === "queue"
+      ? `${QUEUED_TICKS_MAX} earlier ticks were waiting already.`
+      : `${earlier[0]?.id} of an earlier tick was still under way.`;
+  }
+  if (decision.kind === "cancel") await cancelEarlier(tx, { waiting, underWay });
+  return undefined;
+}
+
+/** Accounts are locked before executions, as everywhere: so what waits is ended first. */
+async function cancelEarlier(
+  tx: Db,
+  { waiting, underWay }: { waiting: readonly ExecutionId[]; underWay: readonly ExecutionId[] },
+): Promise<void> {
+  const message = "Cancelled before it ran: the next tick of its schedule came.";
+  if (waiting.length > 0) {
+    await releaseAll(
+      tx,
+      waiting.map((executionId) => ({ executionId, status: "cancelled", failure: null, message })),
+    );
+  }
+  for (const id of underWay) await requestCancel(tx, id, CANCELLED_BY);
+}

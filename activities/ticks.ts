@@ -1,0 +1,182 @@
+import type { Db } from "../db/connect.ts";
+import { findWatchedSince, lockScheduleAt, type StoredSchedule } from "../db/schedules.ts";
+import { findTick, findTickTarget, insertTicks, restartTick, type TickTarget } from "../db/ticks.ts";
+import type { ExecutionId, WorkflowId } from "../domain/ids.ts";
+import { cronOf } from "../domain/schedules/declaration.ts";
+import { nominalTickOf } from "../domain/schedules/nominal-ticks.ts";
+import { judgeTick, type Look, type MissedReason } from "../domain/schedules/tick-plan.ts";
+import type { TickOutcome, TickSource, TickSummary } from "../domain/schedules/ticks.ts";
+import { type Decision, type DecisionDeps, decideTick } from "./tick-decision.ts";
+
+/** Why a tick was missed, for people. */
+export const MISSED: Readonly<Record<MissedReason, string>> = {
+  too_late: "It was later than max_lateness allows.",
+  catchup_none: "The service was away when it was due, and catchup is none.",
+  superseded: "The service was away when it was due, and a later one was due before it was back (catchup: latest).",
+};
+export const PAUSED = "The schedule was paused (enabled: false).";
+
+/** What became of a tick, and how late. */
+export interface DecidedTick {
+  readonly workflowId: WorkflowId;
+  readonly nominalAt: Date;
+  readonly outcome: TickOutcome;
+  readonly source: TickSource;
+  readonly executionId: ExecutionId | null;
+  readonly lateSeconds: number;
+}
+
+export interface TicksDeps extends DecisionDeps {
+  readonly db: Db;
+  /** Starts an execution that was let in. To start one twice changes nothing. */
+  readonly startExecution: (executionId: ExecutionId) => Promise<void>;
+  readonly now: () => Date;
+  /** Told of each tick that got its record. */
+  readonly onTick: (tick: DecidedTick) => void;
+}
+
+/** A firing: at `firedAt` somebody held that the schedule of the workflow was due. */
+export interface Firing {
+  readonly workflowId: WorkflowId;
+  readonly firedAt: Date;
+}
+
+/** What a firing came to. `none`: the schedule means nothing by it. */
+export type FiringOutcome =
+  | { readonly kind: "none" }
+  /** Somebody else was first. */
+  | {
+      readonly kind: "known";
+      readonly outcome: TickOutcome;
+      readonly nominalAt: Date;
+      readonly executionId: ExecutionId | null;
+    }
+  | ({ readonly kind: "decided"; readonly nominalAt: Date } & Decision);
+
+/**
+ * Ticks, each decided and recorded once, however often and by whomever it is fired: in one transaction, under the lock of its
+ * schedule. An execution is started after that; one that was not, because the process ended, is by whoever fires the tick again,
+ * or by the sweeper.
+ */
+export function createTicks(deps: TicksDeps) {
+  async function fire(firing: Firing, source: "clock" | "repair"): Promise<FiringOutcome> {
+    const fired = await deps.db.transaction((tx) => decideFiring(tx, deps, firing, source));
+    if (fired.kind === "decided") tell(deps, firing.workflowId, fired, source);
+    await startFired(deps, fired);
+    return fired;
+  }
+
+  /**
+   * A past tick, for somebody who asked: begun after what is under way, unless it was started already. Where it cannot begin,
+   * the outcome says why, and nothing of it is kept: it may be asked for again.
+   */
+  async function backfill({ workflowId, firedAt }: Firing): Promise<FiringOutcome> {
+    try {
+      const fired = await deps.db.transaction((tx) => decideBackfill(tx, deps, workflowId, firedAt));
+      if (fired.kind === "decided") tell(deps, workflowId, fired, "backfill");
+      await startFired(deps, fired);
+      return fired;
+    } catch (error) {
+      if (!(error instanceof BackfillRefused)) throw error;
+      return { kind: "decided", nominalAt: firedAt, ...error.decision };
+    }
+  }
+
+  return {
+    fire,
+    backfill,
+    /** What Temporal's clock calls. `firedAt` is the nominal time it fired for, ISO 8601. */
+    async recordTick({ workflowId, firedAt }: { workflowId: WorkflowId; firedAt: string }): Promise<TickSummary> {
+      const fired = await fire({ workflowId, firedAt: new Date(firedAt) }, "clock");
+      if (fired.kind === "none") return { nominalAt: firedAt, outcome: "none", executionId: null };
+      return { nominalAt: fired.nominalAt.toISOString(), outcome: fired.outcome, executionId: fired.executionId };
+    },
+  };
+}
+
+export type Ticks = ReturnType<typeof createTicks>;
+
+async function startFired(deps: TicksDeps, fired: FiringOutcome): Promise<void> {
+  if (fired.kind === "none" || fired.outcome !== "started" || fired.executionId === null) return;
+  if (fired.kind === "decided" && !fired.admitted) return;
+  await deps.startExecution(fired.executionId);
+}
+
+function tell(
+  deps: TicksDeps,
+  workflowId: WorkflowId,
+  { nominalAt, outcome, executionId }: { nominalAt: Date } & Decision,
+  source: TickSource,
+): void {
+  const lateSeconds = (deps.now().getTime() - nominalAt.getTime()) / 1_000;
+  deps.onTick({ workflowId, nominalAt, outcome, source, executionId, lateSeconds });
+}
+
+async function decideFiring(
+  tx: Db,
+  deps: TicksDeps,
+  { workflowId, firedAt }: Firing,
+  source: TickSource,
+): Promise<FiringOutcome> {
+  const schedule = await lockScheduleAt(tx, workflowId, firedAt);
+  if (schedule === undefined) return { kind: "none" };
+  const cron = cronOf(schedule);
+  const nominalAt = nominalTickOf(cron, schedule.timezone, firedAt)?.at;
+  if (nominalAt === undefined || nominalAt <= schedule.since) return { kind: "none" };
+  const known = await findTick(tx, workflowId, nominalAt);
+  if (known !== undefined) return { kind: "known", ...known };
+  const now = deps.now();
+  const look: Look = { now, watchedSince: await findWatchedSince(tx, now) };
+  const verdict = judgeTick({ ...schedule, cron }, nominalAt, look);
+  const decision =
+    verdict.kind === "start"
+      ? await decideTick(tx, deps, await gather(tx, schedule))
+      : {
+          outcome: verdict.kind,
+          reason: verdict.kind === "paused" ? PAUSED : MISSED[verdict.reason],
+          executionId: null,
+          admitted: false,
+        };
+  await insertTicks(tx, [{ workflowId, nominalAt, source, decidedAt: now, ...decision }]);
+  return { kind: "decided", nominalAt, ...decision };
+}
+
+async function decideBackfill(
+  tx: Db,
+  deps: TicksDeps,
+  workflowId: WorkflowId,
+  nominalAt: Date,
+): Promise<FiringOutcome> {
+  const now = deps.now();
+  const schedule = await lockScheduleAt(tx, workflowId, now);
+  if (schedule === undefined) return { kind: "none" };
+  const known = await findTick(tx, workflowId, nominalAt);
+  if (known?.outcome === "started") return { kind: "known", ...known };
+  const given = await gather(tx, schedule);
+  // Past ticks run one after the other whatever comes with the clock: neither is to be lost for the other.
+  const overlap = schedule.overlap === "allow" ? "allow" : "queue";
+  const decision = await decideTick(tx, deps, { ...given, overlap });
+  if (decision.outcome !== "started" || decision.executionId === null) throw new BackfillRefused(decision);
+  const tick = { workflowId, nominalAt, executionId: decision.executionId, decidedAt: now };
+  if (known !== undefined) await restartTick(tx, tick);
+  else await insertTicks(tx, [{ ...tick, outcome: "started", reason: "", source: "backfill" }]);
+  return { kind: "decided", nominalAt, ...decision };
+}
+
+/** Takes back what its transaction wrote. */
+class BackfillRefused extends Error {
+  override readonly name = "BackfillRefused";
+  readonly decision: Decision;
+
+  constructor(decision: Decision) {
+    super(decision.reason);
+    this.decision = decision;
+  }
+}
+
+async function gather(
+  tx: Db,
+  { workflowId, overlap }: StoredSchedule,
+): Promise<{ workflowId: WorkflowId; overlap: StoredSchedule["overlap"]; target: TickTarget | undefined }> {
+  return { workflowId, overlap, target: await findTickTarget(tx, workflowId) };
+}

@@ -1,0 +1,29 @@
+import type { ExecutionId, WorkflowId } from "../ids.ts";
+
+/** What became of a time a schedule was due; a closed list. */
+export const TICK_OUTCOMES = [
+  "started",
+  "skipped_overlap",
+  "missed",
+  "refused_credits",
+  "refused_concurrency",
+  "paused",
+  "no_commit",
+] as const;
+export type TickOutcome = (typeof TICK_OUTCOMES)[number];
+
+/** Who found out: Temporal's clock, the look for ticks without a record, or somebody who asked for past ones. */
+export const TICK_SOURCES = ["clock", "repair", "backfill"] as const;
+export type TickSource = (typeof TICK_SOURCES)[number];
+
+/** What a tick's Workflow Definition is started with. */
+export interface TickInput {
+  readonly workflowId: WorkflowId;
+}
+
+/** What it returns: enough to read in Temporal's UI. `none`: the schedule is not due at that time. */
+export interface TickSummary {
+  readonly nominalAt: string;
+  readonly outcome: TickOutcome | "none";
+  readonly executionId: ExecutionId | null;
+}

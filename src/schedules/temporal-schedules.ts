@@ -1,0 +1,166 @@
+import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+import {
+  type CalendarSpec,
+  Client,
+  ScheduleAlreadyRunning,
+  ScheduleNotFoundError,
+  type ScheduleOptions,
+  ScheduleOverlapPolicy,
+  type ScheduleSummary,
+} from "@temporalio/client";
+import type { NativeConnection } from "@temporalio/worker";
+import { TASK_QUEUE } from "../../activities/task-queues.ts";
+import type { StoredSchedule } from "../../db/schedules.ts";
+import { isWorkflowId, type WorkflowId } from "../../domain/ids.ts";
+import { cronOf } from "../../domain/schedules/declaration.ts";
+import { compileSchedule, findHorizon, fingerprintSpec, type TickSpec } from "../../domain/schedules/tick-spec.ts";
+import type { TickInput } from "../../domain/schedules/ticks.ts";
+import type { fireTick } from "../../workflows/index.ts";
+
+/** Raised whenever schedules of equal declarations are to be told to Temporal anew. */
+const FORMAT = 1;
+/**
+ * For how long Temporal makes up for what it did not fire: a stumble of its own. What is older we find out ourselves, and judge
+ * without a Workflow Execution for each.
+ */
+const CATCHUP_SECONDS = 600;
+/** A tick that waits for the database this long has been recorded by others, or never will be. */
+const TICK_TIMEOUT = "1 day";
+/** Lists tell no more than so many calendars and intervals of each schedule. */
+const LISTED_MAX = 10;
+
+/** A schedule as Temporal shall have it. */
+export interface Wanted {
+  readonly workflowId: WorkflowId;
+  readonly paused: boolean;
+  readonly jitterSeconds: number;
+  readonly spec: TickSpec;
+  /** Kept with the schedule, and listed: tells whether it is this one. */
+  readonly note: string;
+}
+
+/** What Temporal shall have for a declaration, at a time: which changes of the clock are spelt out depends on it. */
+export function toWanted(schedule: StoredSchedule, now: Date): Wanted {
+  const { workflowId, enabled, timezone, jitterSeconds } = schedule;
+  const spec = compileSchedule(cronOf(schedule), timezone, findHorizon(now));
+  const print = createHash("sha256")
+    .update(
+      JSON.stringify([FORMAT, workflowId, enabled, jitterSeconds, CATCHUP_SECONDS, TASK_QUEUE, fingerprintSpec(spec)]),
+    )
+    .digest("hex");
+  const note = `Kept by Treadle, which undoes changes made here: sync ${print.slice(0, 32)}`;
+  return { workflowId, paused: !enabled, jitterSeconds, spec, note };
+}
+
+/** Whether Temporal, as far as a list tells, has what it shall have. */
+export function isAsWanted(listed: ScheduleSummary, wanted: Wanted): boolean {
+  const { spec } = listed;
+  if (spec === undefined || listed.state.note !== wanted.note || listed.state.paused !== wanted.paused) return false;
+  const seen = {
+    calendars: (spec.calendars ?? []).slice(0, LISTED_MAX),
+    intervals: (spec.intervals ?? []).slice(0, LISTED_MAX).map(({ every, offset }) => [every, offset]),
+    others: (spec.skip ?? []).length,
+    bounded: spec.startAt !== undefined || spec.endAt !== undefined,
+    jitter: spec.jitter ?? 0,
+    timezone: spec.timezone,
+    action: listed.action?.workflowType,
+  };
+  return isDeepStrictEqual(JSON.parse(JSON.stringify(seen)), {
+    calendars: wanted.spec.calendars.slice(0, LISTED_MAX).map(toListed),
+    intervals: wanted.spec.intervals.slice(0, LISTED_MAX).map(({ every, offset }) => [every, offset]),
+    others: 0,
+    bounded: false,
+    jitter: wanted.jitterSeconds * 1_000,
+    timezone: wanted.spec.timezone,
+    action: "fireTick",
+  });
+}
+
+/** A calendar as Temporal gives it back: what was left out is spelt out. */
+function toListed(calendar: TickSpec["calendars"][number]): object {
+  const all = <Value>(start: Value, end: Value) => [{ start, end, step: 1 }];
+  return {
+    second: all(0, 0),
+    minute: calendar.minute === "*" ? all(0, 59) : calendar.minute,
+    hour: calendar.hour === "*" ? all(0, 23) : calendar.hour,
+    dayOfMonth: calendar.dayOfMonth ?? all(1, 31),
+    month: calendar.month ?? all("JANUARY", "DECEMBER"),
+    year: [],
+    dayOfWeek: calendar.dayOfWeek ?? all("SUNDAY", "SATURDAY"),
+    comment: "",
+  };
+}
+
+/** Temporal's schedules as this service uses them: one a workflow, its id the workflow's. */
+export interface TemporalSchedules {
+  /** Creates it, or makes it what is wanted, whatever it is now. */
+  put(wanted: Wanted): Promise<void>;
+  /** Deletes it, if there is one. */
+  remove(workflowId: WorkflowId): Promise<void>;
+  /** All that are ours by their id. What was changed a moment ago may not show yet. */
+  list(): AsyncIterable<{ workflowId: WorkflowId; summary: ScheduleSummary }>;
+}
+
+/** Lists tell neither policies nor arguments; a schedule that is told anew has all of them. */
+export function createTemporalSchedules(connection: NativeConnection, namespace: string): TemporalSchedules {
+  const client = new Client({ connection, namespace });
+  return {
+    async put(wanted) {
+      const options = toOptions(wanted);
+      try {
+        await client.schedule.create(options);
+      } catch (error) {
+        if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+        const { spec, action, policies = {}, state = {} } = options;
+        await client.schedule.getHandle(wanted.workflowId).update(() => ({ spec, action, policies, state }) as never);
+      }
+    },
+    async remove(workflowId) {
+      try {
+        await client.schedule.getHandle(workflowId).delete();
+      } catch (error) {
+        if (!(error instanceof ScheduleNotFoundError)) throw error;
+      }
+    },
+    async *list() {
+      for await (const summary of client.schedule.list({ pageSize: 1_000 })) {
+        if (isWorkflowId(summary.scheduleId)) yield { workflowId: summary.scheduleId, summary };
+      }
+    },
+  };
+}
+
+function toOptions({ workflowId, paused, jitterSeconds, spec, note }: Wanted): ScheduleOptions<{
+  type: "startWorkflow";
+  workflowType: typeof fireTick;
+  args: [TickInput];
+  taskQueue: string;
+  workflowId: string;
+  workflowExecutionTimeout: "1 day";
+}> {
+  return {
+    scheduleId: workflowId,
+    spec: {
+      calendars: spec.calendars as CalendarSpec[],
+      intervals: spec.intervals,
+      timezone: spec.timezone,
+      jitter: jitterSeconds * 1_000,
+    },
+    action: {
+      type: "startWorkflow",
+      workflowType: "fireTick" as unknown as typeof fireTick,
+      workflowId: `tick-${workflowId}`,
+      taskQueue: TASK_QUEUE,
+      args: [{ workflowId }],
+      workflowExecutionTimeout: TICK_TIMEOUT,
+    },
+    policies: {
+      // What is to become of a tick while earlier ones are under way is decided in our record.
+      overlap: ScheduleOverlapPolicy.ALLOW_ALL,
+      catchupWindow: CATCHUP_SECONDS * 1_000,
+      pauseOnFailure: false,
+    },
+    state: { paused, note },
+  };
+}

@@ -1,0 +1,124 @@
+import { MISSED, PAUSED, type Ticks } from "../../activities/ticks.ts";
+import type { Db } from "../../db/connect.ts";
+import { type Accounted, listSchedulesToLookAt, noteAccounted, type StoredSchedule } from "../../db/schedules.ts";
+import { insertTicks, listRecorded, type NewTick } from "../../db/ticks.ts";
+import type { WorkflowId } from "../../domain/ids.ts";
+import { cronOf } from "../../domain/schedules/declaration.ts";
+import {
+  findNextLook,
+  type Look,
+  type PlannedTick,
+  planTicks,
+  type TickPolicy,
+} from "../../domain/schedules/tick-plan.ts";
+import type { Log } from "../log.ts";
+
+const PAGE = 100;
+/** Ticks of one schedule that are looked at together. */
+const TICKS_MAX = 2_000;
+const STARTS_MAX = 8;
+
+export interface TickWatchDeps {
+  readonly db: Db;
+  readonly ticks: Pick<Ticks, "fire">;
+  readonly now: () => Date;
+  readonly log: Log;
+}
+
+/**
+ * Gives a record to every tick that was due a while ago and has none, whoever was to fire it: starts what the policy lets start,
+ * and says of the rest why not. Answers how many of those due since `watchedSince`, while the service was there, nobody had fired:
+ * Temporal may not have what it should.
+ */
+export async function accountForTicks(
+  deps: TickWatchDeps,
+  { watchedSince, signal }: { watchedSince: Date; signal: AbortSignal },
+): Promise<number> {
+  let unfired = 0;
+  while (!signal.aborted) {
+    const now = deps.now();
+    const due = await listSchedulesToLookAt(deps.db, { now, limit: PAGE });
+    if (due.length === 0) return unfired;
+    const page = await accountForPage(deps, due, { now, watchedSince }, signal);
+    unfired += page.unfired;
+    // A schedule whose ticks could not all be recorded stays due: the next look tries again.
+    if (page.failed > 0) return unfired;
+  }
+  return unfired;
+}
+
+interface Planned {
+  readonly schedule: StoredSchedule;
+  readonly policy: TickPolicy;
+  readonly ticks: readonly PlannedTick[];
+  readonly accountedUntil: Date;
+}
+
+async function accountForPage(
+  deps: TickWatchDeps,
+  due: readonly StoredSchedule[],
+  look: Look,
+  signal: AbortSignal,
+): Promise<{ unfired: number; failed: number }> {
+  const planned = await planPage(deps.db, due, look);
+  await insertTicks(
+    deps.db,
+    planned.flatMap(({ schedule, ticks }) => ticks.flatMap((tick) => toUnstarted(schedule.workflowId, tick, look.now))),
+  );
+  const accounted: Accounted[] = [];
+  let unfired = 0;
+  const left = [...planned];
+  const work = async (): Promise<void> => {
+    for (let plan = left.shift(); plan !== undefined && !signal.aborted; plan = left.shift()) {
+      const { schedule, policy, ticks, accountedUntil } = plan;
+      try {
+        for (const { at, verdict } of ticks) {
+          if (verdict.kind === "start")
+            await deps.ticks.fire({ workflowId: schedule.workflowId, firedAt: at }, "repair");
+          if (verdict.kind === "start" && at >= look.watchedSince) unfired += 1;
+        }
+        const lookAt = findNextLook(policy, { accountedUntil, until: schedule.until });
+        accounted.push({ id: schedule.id, accountedUntil, lookAt });
+      } catch (error) {
+        const { workflowId } = schedule;
+        deps.log.warn({ event: "fault", workflowId, error }, "A tick could not be recorded yet.");
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: STARTS_MAX }, work));
+  if (accounted.length > 0) await noteAccounted(deps.db, accounted, due);
+  return { unfired, failed: planned.length - accounted.length };
+}
+
+async function planPage(db: Db, due: readonly StoredSchedule[], look: Look): Promise<Planned[]> {
+  const rows = await listRecorded(
+    db,
+    due.map(({ workflowId, accountedUntil }) => ({ workflowId, since: accountedUntil, until: look.now })),
+  );
+  const recorded = new Map<WorkflowId, Set<number>>();
+  for (const { workflowId, nominalAt } of rows) {
+    const known = recorded.get(workflowId) ?? new Set();
+    recorded.set(workflowId, known.add(nominalAt.getTime()));
+  }
+  return due.map((schedule) => {
+    const policy: TickPolicy = { ...schedule, cron: cronOf(schedule) };
+    const plan = planTicks({
+      policy,
+      since: schedule.accountedUntil,
+      until: schedule.until,
+      look,
+      recorded: recorded.get(schedule.workflowId) ?? new Set(),
+      countMax: TICKS_MAX,
+    });
+    return { schedule, policy, ...plan };
+  });
+}
+
+/** The record of a tick that nothing is started for. */
+function toUnstarted(workflowId: WorkflowId, { at, verdict }: PlannedTick, now: Date): NewTick[] {
+  if (verdict.kind === "start") return [];
+  const reason = verdict.kind === "paused" ? PAUSED : MISSED[verdict.reason];
+  return [
+    { workflowId, nominalAt: at, outcome: verdict.kind, reason, source: "repair", executionId: null, decidedAt: now },
+  ];
+}

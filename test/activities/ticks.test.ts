@@ -1,0 +1,362 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { createTicks } from "../../activities/ticks.ts";
+import { acceptExecution } from "../../db/acceptance.ts";
+import { admitExecutions } from "../../db/admissions.ts";
+import type { Db } from "../../db/connect.ts";
+import { queryRows } from "../../db/connect.ts";
+import { release, reserve } from "../../db/credits.ts";
+import { findExecution } from "../../db/executions.ts";
+import { keepWatch } from "../../db/schedules.ts";
+import { findTick, listTicks } from "../../db/ticks.ts";
+import { microCredits } from "../../domain/credits.ts";
+import type { ExecutionId } from "../../domain/ids.ts";
+import type { Overlap } from "../../domain/manifest/manifest.ts";
+import { createExecutionId } from "../../src/ids.ts";
+import { anAccount, anExecution, anInput, type TestWorkflow } from "../support/builders.ts";
+import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aScheduledWorkflow, aTickRoom, commitSchedule } from "../support/schedules.ts";
+
+let database: TestDatabase;
+let db: Db;
+
+beforeAll(async () => {
+  database = await aDatabase();
+  db = database.db;
+}, 60_000);
+
+afterAll(() => database?.drop());
+
+const SINCE = new Date("2026-05-04T08:30:00Z");
+const NINE = new Date("2026-05-04T09:00:00Z");
+const TEN = new Date("2026-05-04T10:00:00Z");
+const ELEVEN = new Date("2026-05-04T11:00:00Z");
+
+function after(instant: Date, seconds: number): Date {
+  return new Date(instant.getTime() + seconds * 1_000);
+}
+
+async function end(executionId: ExecutionId | null): Promise<void> {
+  await release(db, { executionId: executionId as ExecutionId, status: "cancelled", failure: null, message: "" });
+}
+
+async function stateOf(id: ExecutionId | null) {
+  const execution = await findExecution(db, id as ExecutionId);
+  return execution && { state: execution.state, waits: execution.queuePosition !== null };
+}
+
+test("tick, on time, starts one execution of the latest commit with its payload and has a record", async () => {
+  const inputs = [anInput("string", "region"), anInput("integer", "count", { required: false, default: 3 })];
+  const first = await aScheduledWorkflow(db, {
+    since: SINCE,
+    manifest: { inputs },
+    schedule: { payload: { region: "EU" } },
+  });
+  const { workflowId, commitId } = await commitSchedule(db, first, {
+    at: SINCE,
+    schedule: { payload: { region: "US" } },
+  });
+  const room = aTickRoom(db, after(NINE, 1));
+  const fired = await room.fire({ workflowId, firedAt: NINE }, "clock");
+
+  expect(fired).toMatchObject({ kind: "decided", outcome: "started", admitted: true, nominalAt: NINE });
+  const tick = await findTick(db, workflowId, NINE);
+  expect(tick).toMatchObject({ outcome: "started", reason: "", source: "clock", decidedAt: after(NINE, 1) });
+  expect(room.started).toEqual([tick?.executionId]);
+  expect(await findExecution(db, tick?.executionId as ExecutionId)).toMatchObject({
+    commitId,
+    trigger: "schedule",
+    state: "queued",
+  });
+  const rows = await queryRows(db, `select inputs from executions where workflow_id = :workflowId`, { workflowId });
+  expect(rows).toEqual([{ inputs: { region: "US", count: 3 } }]);
+  expect(room.told).toEqual([
+    {
+      workflowId,
+      nominalAt: NINE,
+      outcome: "started",
+      source: "clock",
+      executionId: tick?.executionId,
+      lateSeconds: 1,
+    },
+  ]);
+});
+
+test("tick, fired by a hundred at once, starts one execution", async () => {
+  const { workflowId } = await aScheduledWorkflow(db, { since: SINCE, schedule: { overlap: "allow" } });
+  const room = aTickRoom(db, NINE);
+  const fired = await Promise.all(
+    Array.from({ length: 100 }, (_, index) =>
+      room.fire({ workflowId, firedAt: after(NINE, index % 50) }, index % 2 === 0 ? "clock" : "repair"),
+    ),
+  );
+  expect(fired.filter(({ kind }) => kind === "decided")).toHaveLength(1);
+  expect(new Set(fired.map((one) => one.kind !== "none" && one.executionId)).size).toBe(1);
+  expect(await queryRows(db, `select id from executions where workflow_id = :workflowId`, { workflowId })).toHaveLength(
+    1,
+  );
+});
+
+test("tick, whose execution could not be started, has its record and is started by the next firing", async () => {
+  const { workflowId } = await aScheduledWorkflow(db, { since: SINCE });
+  const room = aTickRoom(db, NINE);
+  const broken = createTicks({
+    ...{ db, prices: { perCpuSecond: microCredits(1n), perExecution: microCredits(0n) }, processId: "proc_test" },
+    ...{ createExecutionId, now: () => NINE, onTick: () => undefined },
+    startExecution: async () => Promise.reject(new Error("away")),
+  });
+  await expect(broken.fire({ workflowId, firedAt: NINE }, "clock")).rejects.toThrow("away");
+  const tick = await findTick(db, workflowId, NINE);
+  expect(await room.fire({ workflowId, firedAt: NINE }, "clock")).toMatchObject({ kind: "known" });
+  expect(room.started).toEqual([tick?.executionId]);
+});
+
+test.each([
+  ["a time it is not due", { firedAt: after(NINE, 60) }],
+  ["a time before it was declared", { firedAt: after(NINE, -3_600) }],
+])("tick, fired for %s, is none and leaves nothing", async (_, { firedAt }) => {
+  const { workflowId } = await aScheduledWorkflow(db, { since: SINCE });
+  expect(await aTickRoom(db, ELEVEN).fire({ workflowId, firedAt }, "clock")).toEqual({ kind: "none" });
+  expect(await listTicks(db, { workflowId, before: null, limit: 10 })).toEqual([]);
+});
+
+test("tick, of a schedule that was removed before, is none; of one removed after, counts", async () => {
+  const workflow = await aScheduledWorkflow(db, { since: SINCE, schedule: { catchup: "all" } });
+  const { workflowId } = await commitSchedule(db, workflow, { schedule: null, at: after(TEN, -60) });
+  const room = aTickRoom(db, after(TEN, -30));
+  expect(await room.fire({ workflowId, firedAt: TEN }, "clock")).toEqual({ kind: "none" });
+  expect(await room.fire({ workflowId, firedAt: NINE }, "repair")).toMatchObject({ outcome: "no_commit" });
+});
+
+test("tick, of a schedule that is paused at the time, is paused, whatever it is when it is looked at", async () => {
+  const workflow = await aScheduledWorkflow(db, { since: SINCE, schedule: { enabled: false } });
+  const { workflowId } = await commitSchedule(db, workflow, { schedule: { enabled: true }, at: after(NINE, 1) });
+  const fired = await aTickRoom(db, after(NINE, 2)).fire({ workflowId, firedAt: NINE }, "clock");
+  expect(fired).toMatchObject({
+    outcome: "paused",
+    executionId: null,
+    reason: "The schedule was paused (enabled: false).",
+  });
+});
+
+test("tick, while the account cannot pay it, is refused, with an execution that says so", async () => {
+  const accountId = await anAccount(db, { microCredits: 299_999n });
+  const { workflowId } = await aScheduledWorkflow(db, { since: SINCE, accountId });
+  const room = aTickRoom(db, NINE);
+  const fired = await room.fire({ workflowId, firedAt: NINE }, "clock");
+  expect(fired).toMatchObject({ outcome: "refused_credits", admitted: false });
+  const tick = await findTick(db, workflowId, NINE);
+  expect(await findExecution(db, tick?.executionId as ExecutionId)).toMatchObject({
+    state: "failed",
+    failure: "insufficient_credits",
+    creditsNeeded: 300_000n,
+    creditsAvailable: 299_999n,
+    chargeTotal: 0n,
+  });
+  expect(room.started).toEqual([]);
+});
+
+test("tick, whose credits are gone when its execution begins, becomes a refused one", async () => {
+  const accountId = await anAccount(db, { microCredits: 300_000n });
+  const workflow = await aScheduledWorkflow(db, { since: SINCE, accountId });
+  const { workflowId } = workflow;
+  await aTickRoom(db, NINE).fire({ workflowId, firedAt: NINE }, "clock");
+  const other = await anExecution(db, { workflow, chargeMax: microCredits(1n) });
+  expect(await reserve(db, other)).toEqual({ kind: "reserved" });
+  const { executionId } = (await findTick(db, workflowId, NINE)) ?? {};
+  expect(await reserve(db, executionId as ExecutionId)).toEqual({ kind: "insufficient_credits" });
+  expect(await findTick(db, workflowId, NINE)).toMatchObject({ outcome: "refused_credits", executionId });
+});
+
+test.each([
+  ["reject", { outcome: "refused_concurrency", executionId: null }],
+  ["queue", { outcome: "started", admitted: false }],
+] as const)(
+  "tick, of a workflow that has as many under way as it allows and would %s, is so",
+  async (whenFull, expected) => {
+    const concurrency = { executionsMax: 1, whenFull };
+    const workflow = await aScheduledWorkflow(db, { since: SINCE, manifest: { concurrency } });
+    await anExecution(db, { workflow });
+    const room = aTickRoom(db, NINE);
+    expect(await room.fire({ workflowId: workflow.workflowId, firedAt: NINE }, "clock")).toMatchObject(expected);
+    expect(room.started).toEqual([]);
+  },
+);
+
+async function overlapped(overlap: Overlap) {
+  const { workflowId } = await aScheduledWorkflow(db, { since: SINCE, schedule: { overlap, catchup: "all" } });
+  const room = aTickRoom(db, NINE);
+  const fire = async (at: Date) => {
+    room.clock.now = at;
+    await room.fire({ workflowId, firedAt: at }, "clock");
+    return findTick(db, workflowId, at);
+  };
+  return { workflowId, room, fire, first: await fire(NINE), second: await fire(TEN), third: await fire(ELEVEN) };
+}
+
+test("overlap skip, with the one before under way, skips and says for which; starts again after its end", async () => {
+  const { first, second, third, room, fire } = await overlapped("skip");
+  expect(second).toMatchObject({
+    outcome: "skipped_overlap",
+    reason: `${first?.executionId} of an earlier tick was still under way.`,
+    executionId: null,
+  });
+  expect(third).toMatchObject({ outcome: "skipped_overlap" });
+  await end(first?.executionId ?? null);
+  const fourth = await fire(after(ELEVEN, 3_600));
+  expect(room.started).toEqual([first?.executionId, fourth?.executionId]);
+});
+
+test("overlap allow, with others under way, starts beside them", async () => {
+  const { first, second, third, room } = await overlapped("allow");
+  expect(room.started).toEqual([first?.executionId, second?.executionId, third?.executionId]);
+});
+
+test("overlap queue, with others under way, begins one after the other in the order of the ticks", async () => {
+  const { workflowId, first, second, third, room } = await overlapped("queue");
+  expect(room.started).toEqual([first?.executionId]);
+  const states = async () => [await stateOf(second?.executionId ?? null), await stateOf(third?.executionId ?? null)];
+  expect(await states()).toEqual([
+    { state: "queued", waits: true },
+    { state: "queued", waits: true },
+  ]);
+  // Its turn comes with the end of the one before, and with nothing else.
+  expect(await admitExecutions(db, workflowId)).toEqual([]);
+  await end(first?.executionId ?? null);
+  expect((await states()).map((state) => state?.waits)).toEqual([false, true]);
+  await end(second?.executionId ?? null);
+  expect((await states())[1]).toEqual({ state: "queued", waits: false });
+});
+
+test("overlap cancel_previous, with one under way and one waiting, cancels both and begins after their end", async () => {
+  const { first, second, third, room } = await overlapped("cancel_previous");
+  expect(room.started).toEqual([first?.executionId]);
+  const cancelled = await queryRows<{ id: string }>(
+    db,
+    `select id, cancel_requested_by as by from executions where id = :id and cancel_requested_at is not null`,
+    { id: first?.executionId },
+  );
+  expect(cancelled).toEqual([{ id: first?.executionId, by: "schedule" }]);
+  expect(await stateOf(second?.executionId ?? null)).toEqual({ state: "cancelled", waits: false });
+  expect(await stateOf(third?.executionId ?? null)).toEqual({ state: "queued", waits: true });
+  await end(first?.executionId ?? null);
+  expect(await stateOf(third?.executionId ?? null)).toEqual({ state: "queued", waits: false });
+});
+
+test("overlap queue, with a tick that waits for its schedule, lets calls of others pass", async () => {
+  const concurrency = { executionsMax: 2, whenFull: "reject" as const };
+  const workflow = await aScheduledWorkflow(db, {
+    since: SINCE,
+    schedule: { overlap: "queue" },
+    manifest: { concurrency },
+  });
+  const room = aTickRoom(db, NINE);
+  for (const firedAt of [NINE, TEN]) {
+    room.clock.now = firedAt;
+    // With a place free it waits for the one before, although the workflow lets nobody wait for a place.
+    expect(await room.fire({ workflowId: workflow.workflowId, firedAt }, "clock")).toMatchObject({
+      outcome: "started",
+    });
+  }
+  const call = async () => {
+    const { accountId, workflowId, commitId } = workflow;
+    const acceptance = await acceptExecution(
+      db,
+      {
+        ...{
+          id: createExecutionId(),
+          accountId,
+          workflowId,
+          commitId,
+          trigger: "api" as const,
+          inputs: {},
+          secretInputs: null,
+        },
+        ...{
+          files: [],
+          acceptedBy: "proc_test",
+          timeoutSeconds: 1,
+          cpu: 1,
+          attemptsMax: 1,
+          chargeMax: microCredits(1n),
+        },
+      },
+      { idempotency: null, rates: { key: null, account: null }, concurrency: { executionsMax: 2, waitingMax: 0 } },
+    );
+    return acceptance.kind === "accepted" ? acceptance.admitted : acceptance.kind;
+  };
+  expect([await call(), await call()]).toEqual([true, "full"]);
+});
+
+test.each([
+  ["too_late", "all", after(NINE, 3_601), "It was later than max_lateness allows."],
+  ["catchup none", "none", after(NINE, 600), "The service was away when it was due, and catchup is none."],
+] as const)("tick, that is %s, is missed and says why", async (_, catchup, now, reason) => {
+  const { workflowId } = await aScheduledWorkflow(db, { since: SINCE, schedule: { catchup } });
+  const fired = await aTickRoom(db, now).fire({ workflowId, firedAt: NINE }, "repair");
+  expect(fired).toMatchObject({ outcome: "missed", reason, executionId: null });
+});
+
+test("tick, late only because much is due, starts although catchup is none", async () => {
+  const { workflowId } = await aScheduledWorkflow(db, { since: SINCE, schedule: { catchup: "none" } });
+  const watch = { holder: "proc_test" };
+  await db.raw("delete from schedule_watch");
+  for (const second of [-30, 0, 30, 60, 90, 120, 150]) await keepWatch(db, { ...watch, now: after(NINE, second) });
+  expect(await aTickRoom(db, after(NINE, 170)).fire({ workflowId, firedAt: NINE }, "clock")).toMatchObject({
+    outcome: "started",
+  });
+  await db.raw("delete from schedule_watch");
+});
+
+test("tick, fired at the repetition of its local time, is that of the first time, once", async () => {
+  const schedule = {
+    cron: "30 2 * * *",
+    timezone: "Europe/Berlin",
+    catchup: "all" as const,
+    maxLatenessSeconds: 7_200,
+  };
+  const since = new Date("2026-10-24T12:00:00Z");
+  const { workflowId } = await aScheduledWorkflow(db, { since, schedule });
+  const first = new Date("2026-10-25T00:30:00Z");
+  const repetition = new Date("2026-10-25T01:30:00Z");
+  const room = aTickRoom(db, repetition);
+  expect(await room.fire({ workflowId, firedAt: repetition }, "clock")).toMatchObject({
+    kind: "decided",
+    nominalAt: first,
+  });
+  expect(await room.fire({ workflowId, firedAt: first }, "repair")).toMatchObject({ kind: "known" });
+  // To start an execution again changes nothing.
+  expect(new Set(room.started).size).toBe(1);
+});
+
+test("backfill, of past ticks, begins each once and one after the other", async () => {
+  const workflow = await aScheduledWorkflow(db, { since: ELEVEN, schedule: { overlap: "skip" } });
+  const { workflowId } = workflow;
+  const room = aTickRoom(db, after(ELEVEN, 60));
+  for (const firedAt of [NINE, TEN, NINE]) await room.backfill({ workflowId, firedAt });
+  const ticks = await listTicks(db, { workflowId, before: null, limit: 10 });
+  expect(ticks.map(({ nominalAt, outcome, source }) => ({ nominalAt, outcome, source }))).toEqual([
+    { nominalAt: TEN, outcome: "started", source: "backfill" },
+    { nominalAt: NINE, outcome: "started", source: "backfill" },
+  ]);
+  expect(new Set(room.started)).toEqual(new Set([ticks[1]?.executionId]));
+  await end(ticks[1]?.executionId ?? null);
+  expect(await stateOf(ticks[0]?.executionId ?? null)).toEqual({ state: "queued", waits: false });
+});
+
+test("backfill, of a tick that was missed, starts it and changes its record", async () => {
+  const { workflowId } = await aScheduledWorkflow(db, { since: SINCE, schedule: { catchup: "none" } });
+  const room = aTickRoom(db, TEN);
+  expect(await room.fire({ workflowId, firedAt: NINE }, "repair")).toMatchObject({ outcome: "missed" });
+  expect(await room.backfill({ workflowId, firedAt: NINE })).toMatchObject({ kind: "decided", outcome: "started" });
+  expect(await findTick(db, workflowId, NINE)).toMatchObject({ outcome: "started", source: "backfill", reason: "" });
+});
+
+test("backfill, that the account cannot pay, says so and leaves nothing", async () => {
+  const accountId = await anAccount(db, { microCredits: 5n });
+  const { workflowId } = await aScheduledWorkflow(db, { since: SINCE, accountId });
+  expect(await aTickRoom(db, TEN).backfill({ workflowId, firedAt: NINE })).toMatchObject({
+    outcome: "refused_credits",
+  });
+  expect(await listTicks(db, { workflowId, before: null, limit: 10 })).toEqual([]);
+  expect(await queryRows(db, `select id from executions where workflow_id = :workflowId`, { workflowId })).toEqual([]);
+});

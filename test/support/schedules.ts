@@ -1,0 +1,71 @@
+import { createTicks, type DecidedTick } from "../../activities/ticks.ts";
+import type { Db } from "../../db/connect.ts";
+import { microCredits } from "../../domain/credits.ts";
+import type { AccountId, ExecutionId } from "../../domain/ids.ts";
+import type { Manifest, Schedule } from "../../domain/manifest/manifest.ts";
+import { createExecutionId } from "../../src/ids.ts";
+import { publishSchedule } from "../../src/publish/published-schedule.ts";
+import { aCommit, aManifest, aWorkflow, type TestWorkflow } from "./builders.ts";
+
+/** A schedule that is due every hour in UTC, unless the test says otherwise. */
+export function aSchedule(given: Partial<Schedule> = {}): Schedule {
+  return {
+    enabled: true,
+    cron: "0 * * * *",
+    timezone: "UTC",
+    payload: {},
+    overlap: "skip",
+    catchup: "latest",
+    maxLatenessSeconds: 3_600,
+    jitterSeconds: 0,
+    ...given,
+  };
+}
+
+/** A workflow whose latest commit declares a schedule, declared at `since`. */
+export async function aScheduledWorkflow(
+  db: Db,
+  given: { since: Date; schedule?: Partial<Schedule>; manifest?: Partial<Manifest>; accountId?: AccountId },
+): Promise<TestWorkflow> {
+  const schedule = aSchedule(given.schedule);
+  const manifest = { ...given.manifest, triggers: { api: { enabled: true }, schedule } };
+  const { accountId } = given;
+  const workflow = await aWorkflow(db, { manifest, ...(accountId === undefined ? {} : { accountId }) });
+  await db.transaction((tx) => publishSchedule(tx, { workflowId: workflow.workflowId, schedule, at: given.since }));
+  return workflow;
+}
+
+/** Commits a schedule, or none, on top of the workflow's commit, and answers the workflow as it is then. */
+export async function commitSchedule(
+  db: Db,
+  workflow: TestWorkflow,
+  given: { schedule: Partial<Schedule> | null; at: Date; manifest?: Partial<Manifest> },
+): Promise<TestWorkflow> {
+  const schedule = given.schedule && aSchedule(given.schedule);
+  const manifest = aManifest({
+    ...workflow.manifest,
+    ...given.manifest,
+    triggers: { api: { enabled: true }, schedule },
+  });
+  const { workflowId, commitId: parentId } = workflow;
+  const commitId = await aCommit(db, { workflowId, parentId, manifest });
+  await db.transaction((tx) => publishSchedule(tx, { workflowId, schedule, at: given.at }));
+  return { ...workflow, commitId, manifest };
+}
+
+/** Ticks with a clock that stands where the test sets it, and what they started and told. Prices are nothing an account feels. */
+export function aTickRoom(db: Db, now: Date) {
+  const clock = { now };
+  const started: ExecutionId[] = [];
+  const told: DecidedTick[] = [];
+  const ticks = createTicks({
+    db,
+    prices: { perCpuSecond: microCredits(1_000n), perExecution: microCredits(0n) },
+    processId: "proc_test",
+    createExecutionId,
+    now: () => clock.now,
+    startExecution: async (executionId) => void started.push(executionId),
+    onTick: (tick) => void told.push(tick),
+  });
+  return { ...ticks, clock, started, told };
+}
