@@ -237,7 +237,7 @@ export async function keepWatch(db: Db, { holder, now }: { holder: string; now: 
           set holder = excluded.holder, seen_at = greatest(w.seen_at, excluded.seen_at),
               since = case when w.seen_at < excluded.seen_at - make_interval(secs => :breakSeconds) then excluded.since
                            else w.since end
-        where w.holder = excluded.holder or w.seen_at < excluded.seen_at - make_interval(secs => :holdSeconds)
+        where w.holder in (excluded.holder, '') or w.seen_at < excluded.seen_at - make_interval(secs => :holdSeconds)
        returning w.since
      )
      select exists (select from kept) as held,

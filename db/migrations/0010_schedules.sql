@@ -58,7 +58,8 @@ create trigger refusals_tell_tick
 -- Temporal agrees, unless it has changed again meanwhile.
 create sequence schedule_change_numbers;
 create table schedule_changes (
-  workflow_id  text primary key references workflows (id),
+  -- Perhaps of no workflow at all: Temporal may have a schedule that nobody knows.
+  workflow_id  text primary key,
   change       bigint not null default nextval('schedule_change_numbers'),
   noted_at     timestamptz not null default now(),
   -- After a failure: not before then.
