@@ -18,7 +18,7 @@ const LINE_BYTES_MAX = 4_096;
 const SAID_MAX = 2_000;
 const DEATH_TIMEOUT_MS = 5_000;
 /** The zygote, what bubblewrap puts around it and a fork's first process, beside the processes that an execution may have. */
-const OWN_PROCESSES = 8;
+export const OWN_PROCESSES = 8;
 /** A fork has a hundred open while it is made; the limit of its execution is set behind that. */
 const OPEN_FILES_MIN = 256;
 /** Each of the scratch folders of a fork; the cold path counts all of them together, from outside. */

@@ -155,14 +155,13 @@ export const HOST_ATTACKS: readonly Attack[] = [
     essence: "stops and kills process 1, its parent, the service, a process of the same user and everybody",
     containment: "its execution is reported as it was, and the other process lives",
     ways: BOTH,
-    wage: async ({ run, scene, bench }) => {
+    wage: async ({ run, scene, bench, lookFor }) => {
       const all = bench.settings.isolation !== "none";
       const { ran } = await run("signals_to_others", {
         inputs: { victim: scene.victim.pid, service: process.pid, all },
       });
-      await new Promise((resolve) => setTimeout(resolve, 50));
       return [
-        ...(scene.victim.isAlive() ? [] : ["the victim is dead"]),
+        ...(await lookFor(() => (scene.victim.isAlive() ? [] : ["the victim is dead"]))),
         ...(ran.outcome.status === "success" ? [] : [`reported as ${ran.outcome.status}`]),
       ];
     },

@@ -1,6 +1,6 @@
 // Attacks on the kernel's interfaces: calls, capabilities, identities, and what a process is confined by.
 import { readFileSync } from "node:fs";
-import { findByName } from "./scene.ts";
+import { endByName, findByName } from "./scene.ts";
 import type { Assault, Attack, Siege } from "./siege.ts";
 import type { BubblewrapEdits } from "./weaken.ts";
 
@@ -171,6 +171,7 @@ async function watch({ run, scene }: Siege, look: (pid: number) => string[]): Pr
     onLine: () => {
       const [pid] = findByName(name);
       if (pid !== undefined) seen = look(pid);
+      endByName(name);
     },
   });
   if (seen === undefined) throw new Error("The host did not find the process.");

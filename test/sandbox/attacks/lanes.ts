@@ -191,10 +191,12 @@ export const LANE_ATTACKS: readonly Attack[] = [
     essence: "one execution listens on every address and an abstract name, another looks for it and its processes",
     containment: "neither hears of the other",
     ways: BOTH,
-    wage: async ({ post, scene }) => {
+    wage: async ({ post, scene, bench }) => {
       const port = 20_000 + (scene.port % 10_000);
-      const listener = await post("neighbour", { inputs: { role: "listen", port, seconds: 0.5 } });
-      const visitor = await post("neighbour", { inputs: { role: "visit", port, seconds: 0.5 } });
+      // Whoever comes at all comes within that time, also where everything takes long.
+      const seconds = bench.settings.isolation === "none" ? 10 : 0.5;
+      const listener = await post("neighbour", { inputs: { role: "listen", port, seconds } });
+      const visitor = await post("neighbour", { inputs: { role: "visit", port, seconds } });
       let visit: ReturnType<typeof visitor.run> | undefined;
       const { loot } = await listener.run({ onLine: () => void (visit ??= visitor.run()) });
       return [...loot, ...((await visit)?.loot ?? ["the listener was never up"])];

@@ -2,7 +2,6 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, lstatSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Ran } from "../../runner/harness.ts";
 import { endByName, LONE_SURROGATE } from "./scene.ts";
 import type { Attack } from "./siege.ts";
@@ -58,7 +57,7 @@ export const OUTPUT_ATTACKS: readonly Attack[] = [
       const deep = ran.outputs
         .filter(({ fileName }) => fileName.split("/").length > 20)
         .map(({ fileName }) => fileName);
-      const slow = ran.elapsedMs > 5_000 ? [`it took ${ran.elapsedMs} ms`] : [];
+      const slow = ran.elapsedMs > 30_000 ? [`it took ${ran.elapsedMs} ms`] : [];
       return [...findForeign(ran, scene.secret), ...deep, ...slow];
     },
     control: {
@@ -112,16 +111,12 @@ export const OUTPUT_ATTACKS: readonly Attack[] = [
     essence: "processes that outlive the program exchange an output for a link to a file of the host, over and over",
     containment: "they are dead before anything is looked at: the output is the file it was",
     ways: BOTH,
-    wage: async ({ run, scene }) => {
+    wage: async ({ run, scene, lookFor }) => {
       const name = scene.newName();
-      const loot: string[] = [];
       const { ran } = await run("output_race", { inputs: { name, folder: scene.folder } });
-      for (let round = 0; round < 20; round++) {
-        loot.push(...findForeign(ran, scene.secret));
-        await sleep(2);
-      }
+      const loot = await lookFor(() => findForeign(ran, scene.secret));
       endByName(name);
-      return [...new Set(loot)];
+      return loot;
     },
     control: { without: "a process namespace, whose end is theirs", bubblewrap: NO_PROCESS_NAMESPACE },
   },

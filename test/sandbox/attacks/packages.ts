@@ -2,7 +2,10 @@
 import { lstatSync, readFileSync, readlinkSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { findCgroupFolders } from "../../../activities/sandbox/cgroup-folders.ts";
+import { OWN_PROCESSES } from "../../../activities/sandbox/lanes/zygote.ts";
 import { measureMemoryBytes } from "../../../activities/sandbox/process-tree.ts";
+import { toDataBytes } from "../../../activities/sandbox/request.ts";
 import { findByName } from "./scene.ts";
 import type { Attack, Siege } from "./siege.ts";
 import type { Patch } from "./weaken.ts";
@@ -38,6 +41,15 @@ const DESCRIPTORS_UNSEEN: readonly Patch[] = [
 const UNCONFINED: readonly Patch[] = [
   { file: GUARD, from: "if (problems.length > 0)", to: "if (problems.length > 100)" },
 ];
+const HOG_LIMITS = { memoryBytes: 96 * MIB, processes: 24 };
+/**
+ * What a lane may have at the most while packages are imported: by its limit of processes, and of memory by its cgroup
+ * or, without cgroups, by the limit of each process's data. The rest is what the kernel counts in batches.
+ */
+const HOG_BOUNDS = {
+  processes: HOG_LIMITS.processes + OWN_PROCESSES,
+  bytes: (findCgroupFolders() === undefined ? toDataBytes(HOG_LIMITS) : HOG_LIMITS.memoryBytes) + 8 * MIB,
+};
 const SHARED_UNSEEN: readonly Patch[] = [{ file: GUARD, from: "if (sharesMemory(pid))", to: "if (pid === 0)" }];
 
 export const PACKAGE_ATTACKS: readonly Attack[] = [
@@ -131,14 +143,15 @@ export const PACKAGE_ATTACKS: readonly Attack[] = [
     essence: "keeps the folder of outputs open and puts links to files of the host in it once the execution is over",
     containment: "the outputs stay the files they were",
     ways: ["any"],
-    wage: async ({ post }) => {
+    wage: async ({ post, lookFor }) => {
       const own = await post("uses_package", { packages: evil("outputs_folder"), finishes: false });
       const results = [await own.run(), await own.run()];
-      await sleep(100);
-      return results.flatMap(({ ran }) =>
-        ran.outputs
-          .filter(({ path }) => lstatSync(path).isSymbolicLink())
-          .map(({ fileName }) => `${fileName} is a link`),
+      return lookFor(() =>
+        results.flatMap(({ ran }) =>
+          ran.outputs
+            .filter(({ path }) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== false)
+            .map(({ fileName }) => `${fileName} is a link, or gone`),
+        ),
       );
     },
     control: { without: "the host's look at descriptors", sources: DESCRIPTORS_UNSEEN },
@@ -152,19 +165,17 @@ export const PACKAGE_ATTACKS: readonly Attack[] = [
     wage: async ({ post, scene }) => {
       const name = scene.newName();
       const packages = { "evil.py": read("import_hog").replace("NAME", name) };
-      const limits = { memoryBytes: 96 * MIB, processes: 24 };
       const most = { processes: 0, bytes: 0 };
       const timer = setInterval(() => {
         const pids = findByName(name);
         most.processes = Math.max(most.processes, ...countBySandbox(pids));
         most.bytes = Math.max(most.bytes, ...pids.map((pid) => measureMemoryBytes([pid])));
       }, 20);
-      await (await post("uses_package", { packages, finishes: false, limits })).run();
+      await (await post("uses_package", { packages, finishes: false, limits: HOG_LIMITS })).run();
       clearInterval(timer);
       return [
-        ...(most.processes > 30 ? [`${most.processes} processes`] : []),
-        // Without cgroups memory is looked at five times a second.
-        ...(most.bytes > 200 * MIB ? [`${Math.round(most.bytes / MIB)} MiB`] : []),
+        ...(most.processes > HOG_BOUNDS.processes ? [`${most.processes} processes`] : []),
+        ...(most.bytes > HOG_BOUNDS.bytes ? [`${Math.round(most.bytes / MIB)} MiB`] : []),
       ];
     },
     control: { without: "limits below it", limits: { memoryBytes: 1024 * 1024 * 1024, processes: 200 } },

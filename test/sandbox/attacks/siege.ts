@@ -61,6 +61,8 @@ export interface Siege {
   readonly scene: Scene;
   /** Set in a control whose attack has nothing between one execution and the next: it does both parts in one. */
   readonly inOne: boolean;
+  /** Looks again and again for what comes by itself: until there is some loot, which in a control may take its time. */
+  lookFor(look: () => readonly string[]): Promise<readonly string[]>;
   /** A commit with the program `programs/<name>.py`. Where a lane is asked for, there is one. */
   post(name: string, options?: AssaultOptions): Promise<Post>;
   /** The same, executed once. */

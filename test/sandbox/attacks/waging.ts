@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Bench, Ran } from "../../runner/harness.ts";
 import { runInLane } from "../lane-runs.ts";
@@ -7,6 +8,9 @@ import type { Scene } from "./scene.ts";
 import type { Assault, AssaultOptions, Attack, Post, Siege, Way } from "./siege.ts";
 import { openWeakened, SCENE_FOLDER, type Weakening } from "./weaken.ts";
 
+/** How long loot is looked for that comes by itself, where none must come and where some must. */
+const CONTAINED_MS = 100;
+const SUCCESS_MS = 20_000;
 const PROGRAMS = fileURLToPath(new URL("programs", import.meta.url));
 const SIEGE = readFileSync(join(PROGRAMS, "siege.py"), "utf8");
 
@@ -32,7 +36,7 @@ export function openField(scene: Scene): Field {
         (each) => JSON.parse(JSON.stringify(each).replaceAll(SCENE_FOLDER, scene.folder)) as Weakening,
       );
       const bench = await benchFor(weakenings, way);
-      return attack.wage(besiege({ way, bench, scene, weakenings }));
+      return attack.wage(besiege({ way, bench, scene, weakenings, control }));
     },
     async close() {
       for (const bench of await Promise.allSettled(benches.values()))
@@ -46,8 +50,9 @@ function besiege(around: {
   readonly bench: Bench;
   readonly scene: Scene;
   readonly weakenings: readonly Weakening[];
+  readonly control: boolean;
 }): Siege {
-  const { way, bench, scene, weakenings } = around;
+  const { way, bench, scene, weakenings, control } = around;
   const limits = Object.assign({}, ...weakenings.map((each) => each.limits));
   const post = async (name: string, options: AssaultOptions = {}): Promise<Post> => {
     const { packages, finishes: _, ...program } = options;
@@ -75,9 +80,17 @@ function besiege(around: {
     bench,
     scene,
     inOne: weakenings.some((each) => each.inOne === true),
+    lookFor: (look) => watch(look, control ? SUCCESS_MS : CONTAINED_MS),
     post,
     run: async (name, options) => (await post(name, options)).run(),
   };
+}
+
+async function watch(look: () => readonly string[], patienceMs: number): Promise<readonly string[]> {
+  for (const until = performance.now() + patienceMs; ; await sleep(5)) {
+    const loot = look();
+    if (loot.length > 0 || performance.now() > until) return loot;
+  }
 }
 
 function toAssault(name: string, ran: Ran, finishes: boolean): Assault {

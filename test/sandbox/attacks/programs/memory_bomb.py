@@ -36,5 +36,5 @@ if KIND == "children":
 for _ in range(AMOUNT // 4):
     take(4)
     time.sleep(0.004)
-time.sleep(0.5)
+time.sleep(1.5)  # For whoever only looks now and then.
 got(INPUTS["kind"], f"{AMOUNT} MiB")

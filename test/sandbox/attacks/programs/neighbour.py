@@ -22,7 +22,7 @@ if INPUTS["role"] == "listen":
 else:
     for family, address in ((socket.AF_INET, ("127.0.0.1", PORT)), (socket.AF_UNIX, "\0neighbour" + str(PORT))):
         try:
-            got("the neighbour", connect(family, address, 0.3))
+            got("the neighbour", connect(family, address, INPUTS["seconds"]))
         except OSError as error:
             note("refused", [str(family), str(error)])
     for pid in range(2, 400):

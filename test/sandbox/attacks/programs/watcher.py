@@ -12,7 +12,7 @@ if INPUTS["role"] == "watch":
     watched = libc.inotify_add_watch(handle, b"/usr/lib/python%d.%d/colorsys.py" % sys.version_info[:2], 0x00000021) if handle >= 0 else -1
     print("up", flush=True)
     if watched >= 0:
-        ready, _, _ = select.select([handle], [], [], INPUTS["seconds"])
+        ready, _, _ = select.select([handle], [], [], 10)
         if ready and os.read(handle, 4096):
             got("what another execution reads", ctypes.get_errno())
     else:

@@ -10,14 +10,14 @@ made = 0
 try:
     while made < 60:
         if os.fork() == 0:
-            time.sleep(1)
+            time.sleep(30)
             os._exit(0)
         made += 1
 except OSError:
     pass
 pieces = []
 try:
-    for _ in range(60):
+    for _ in range(80):
         pieces.append(bytearray(b"x") * (4 * MIB))
         time.sleep(0.004)
 except MemoryError:
