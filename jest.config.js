@@ -28,5 +28,16 @@ export const TIERS = [
   "chaos",
 ];
 
-/** Five seconds, the default, are short for a hook that stops servers on a busy machine. */
-export default { projects: TIERS.map(tier), testTimeout: 30_000 };
+/**
+ * Files that run at a time. Most tests wait rather than compute, so two are good for two cores, where jest by itself
+ * would take one; on more cores it is two as well, because the bounds of time in tests were tried in that company.
+ */
+const WORKERS = 2;
+
+export default {
+  projects: TIERS.map(tier),
+  maxWorkers: WORKERS,
+  testSequencer: "./bin/test-order.mjs",
+  /** Five seconds, the default, are short for a hook that stops servers on a busy machine. */
+  testTimeout: 30_000,
+};

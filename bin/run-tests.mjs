@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import nodeVersion from "./node-version.cjs";
 import { prepareCheckout } from "./setup.mjs";
@@ -21,14 +21,17 @@ function parseArguments(argv, tiers) {
   return { wanted: named.length > 0 ? named : tiers, options: firstOption === -1 ? [] : argv.slice(firstOption) };
 }
 
-/** Runs one tier and answers its figures. A test file that could not be loaded counts as one failure. */
-async function runTier(tier, options, folder) {
-  const results = join(folder, `${tier}.json`);
+/**
+ * Runs the tiers as one run of jest, several files at a time, and answers what it says of each file. Undefined when it
+ * says nothing, or was interrupted.
+ */
+async function runJest(tiers, options, folder) {
+  const results = join(folder, "results.json");
   const program = join(checkout, "node_modules/jest/bin/jest.js");
   const args = ["--experimental-vm-modules", "--disable-warning=ExperimentalWarning", program];
   const child = spawn(
     process.execPath,
-    [...args, "--selectProjects", tier, "--json", "--outputFile", results, ...options],
+    [...args, "--selectProjects", ...tiers, "--json", "--outputFile", results, ...options],
     {
       cwd: checkout,
       // The results are in the file; the report for people is on standard error.
@@ -37,22 +40,34 @@ async function runTier(tier, options, folder) {
   );
   const code = await new Promise((resolve) => child.on("close", resolve));
   const found = await readFile(results, "utf8").then(JSON.parse, () => undefined);
-  if (found === undefined)
-    return { tier, passed: 0, failed: 0, left: 0, problem: `jest ended with code ${code} and no results` };
+  if (found === undefined) return { files: [], code, problem: `jest ended with code ${code} and no results` };
+  return { files: found.testResults, code, problem: found.wasInterrupted ? "was interrupted" : undefined };
+}
+
+/** The figures of one tier, `seconds` being the sum of its files'. A file that failed though none of its tests did counts as one failure. */
+async function countTests(tier, files) {
+  const folder = join(checkout, "test", tier);
+  const own = files.filter(({ name }) => name.startsWith(folder + sep));
+  const tests = own.flatMap(({ assertionResults }) => assertionResults.map(({ status }) => status));
+  const hasFailedTest = ({ assertionResults }) => assertionResults.some(({ status }) => status === "failed");
+  const count = (...statuses) => tests.filter((status) => statuses.includes(status)).length;
+  const there = await readdir(folder, { recursive: true }).catch(() => []);
+  const told = new Set(own.map(({ name }) => name));
   return {
     tier,
-    passed: found.numPassedTests,
-    failed: found.numFailedTests + found.numRuntimeErrorTestSuites,
-    left: found.numPendingTests + found.numTodoTests,
-    problem: found.wasInterrupted ? "was interrupted" : undefined,
+    passed: count("passed"),
+    failed: count("failed") + own.filter((file) => file.status === "failed" && !hasFailedTest(file)).length,
+    left: tests.length - count("passed", "failed"),
+    leftFiles: there.filter((path) => path.endsWith(".test.ts") && !told.has(join(folder, path))).length,
+    seconds: own.reduce((sum, { startTime, endTime }) => sum + endTime - startTime, 0) / 1000,
   };
 }
 
 /** What is wrong with a tier beyond failed tests. When only some tests were asked for, the others may be left out. */
-function findProblem({ passed, failed, left, problem }, isSelection) {
-  if (problem !== undefined) return problem;
+function findProblem({ passed, failed, left, leftFiles }, isSelection) {
   if (isSelection) return undefined;
   if (passed + failed === 0) return "ran no test";
+  if (leftFiles > 0) return `left out ${leftFiles} file${leftFiles === 1 ? "" : "s"}`;
   if (left > 0) return `left out ${left} test${left === 1 ? "" : "s"} (skip or todo)`;
   return undefined;
 }
@@ -67,35 +82,40 @@ async function runTests(argv) {
 
   const isSelection = asked.options.length > 0;
   const folder = await mkdtemp(join(tmpdir(), "treadle-tests-"));
-  const rows = [];
+  const startedAt = Date.now();
   try {
+    const { files, code, problem } = await runJest(asked.wanted, asked.options, folder);
+    const rows = [];
     for (const tier of asked.wanted) {
-      const startedAt = Date.now();
-      const figures = await runTier(tier, asked.options, folder);
-      rows.push({ ...figures, problem: findProblem(figures, isSelection), seconds: (Date.now() - startedAt) / 1000 });
+      const figures = await countTests(tier, files);
+      rows.push({ ...figures, problem: problem ?? findProblem(figures, isSelection) });
     }
+    return summarize(rows, { isSelection, code, seconds: (Date.now() - startedAt) / 1000 });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-  return summarize(rows, isSelection);
 }
 
-function summarize(rows, isSelection) {
+function summarize(rows, { isSelection, code, seconds }) {
   const line = (cells) => cells.map((cell, column) => (column === 0 ? cell.padEnd(12) : cell.padStart(8))).join(" ");
   console.log(`\n${line(["tier", "passed", "failed", "seconds"])}`);
-  for (const { tier, passed, failed, seconds, problem } of rows) {
+  for (const { tier, passed, failed, seconds: ownSeconds, problem } of rows) {
     console.log(
-      line([tier, String(passed), String(failed), seconds.toFixed(1)]) + (problem === undefined ? "" : `   ${problem}`),
+      line([tier, String(passed), String(failed), ownSeconds.toFixed(1)]) +
+        (problem === undefined ? "" : `   ${problem}`),
     );
   }
+  console.log(`\nAll of it took ${seconds.toFixed(1)} seconds.`);
   const passed = rows.reduce((sum, row) => sum + row.passed, 0);
   const failed = rows.reduce((sum, row) => sum + row.failed + (row.problem === undefined ? 0 : 1), 0);
   if (isSelection && passed + failed === 0) {
     console.log("\nNo test matched.");
     return 1;
   }
-  console.log(`\n${passed} passed, ${failed} failed`);
-  return failed === 0 ? 0 : 1;
+  // What jest finds wrong beyond tests and files, it says above.
+  const more = failed === 0 && code !== 0 ? 1 : 0;
+  console.log(`\n${passed} passed, ${failed + more} failed${more > 0 ? ` (jest ended with code ${code})` : ""}`);
+  return failed + more === 0 ? 0 : 1;
 }
 
 const tooOld = nodeVersion.explainOldNode(process.versions.node);

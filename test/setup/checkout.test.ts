@@ -190,27 +190,48 @@ test("explainOldNode, for a Node.js before 20.19, says what is needed, and is co
   for (const good of ["20.19.0", "20.20.2", "22.0.0", "100.1.0"]) expect(explainOldNode(good)).toBeUndefined();
 });
 
-/** A checkout whose jest answers with these figures for each tier. */
-async function aTestedCheckout(figures: Record<string, object>) {
+/** How often a test of a tier's one file had each status; whether the file failed beside its tests; files that jest says nothing of. */
+interface Told {
+  readonly statuses?: readonly string[];
+  readonly fails?: boolean;
+  readonly silentAbout?: readonly string[];
+}
+
+const passing = (count: number): Told => ({ statuses: Array.from({ length: count }, () => "passed") });
+
+/** A checkout whose jest answers so of each tier; with `end`, it ends with that code, and where `none`, without results. */
+async function aTestedCheckout(tiers: Record<string, Told>, { end = 0, none = false } = {}) {
   const checkout = aCheckout();
   checkout.write("src/start.ts", "");
   await checkout.prepare({ development: true });
-  checkout.write("jest.config.js", `export const TIERS = ${JSON.stringify(Object.keys(figures))};`);
+  checkout.write("jest.config.js", `export const TIERS = ${JSON.stringify(Object.keys(tiers))};`);
   writeFileSync(join(checkout.path, "dist/package.json"), '{"type":"module"}');
   mkdirSync(join(checkout.path, "dist/src/setup"));
   writeFileSync(
     join(checkout.path, "dist/src/setup/test-machine.js"),
     "export const prepareTestMachine = async () => ['no Temporal here'];",
   );
+  for (const [tier, { silentAbout = [] }] of Object.entries(tiers))
+    for (const name of silentAbout) checkout.write(`test/${tier}/${name}`, "");
   checkout.write("node_modules/jest/package.json", {});
   checkout.write(
     "node_modules/jest/bin/jest.js",
-    `const of = (name) => process.argv[process.argv.indexOf(name) + 1];
+    `const words = process.argv.slice(2);
      const fs = require("node:fs");
-     fs.appendFileSync("calls", "jest " + process.argv.slice(2).filter((word) => !word.includes("/")).join(" ") + "\\n");
-     const figures = ${JSON.stringify(figures)}[of("--selectProjects")];
-     if (figures.none) process.exit(1);
-     fs.writeFileSync(of("--outputFile"), JSON.stringify({ numPassedTests: 0, numFailedTests: 0, numPendingTests: 0, numTodoTests: 0, numRuntimeErrorTestSuites: 0, ...figures }));`,
+     fs.appendFileSync("calls", "jest " + words.filter((word) => !word.includes("/")).join(" ") + "\\n");
+     if (${none}) process.exit(1);
+     const chosen = words.slice(words.indexOf("--selectProjects") + 1, words.indexOf("--json"));
+     const testResults = Object.entries(${JSON.stringify(tiers)})
+       .filter(([tier, { statuses }]) => chosen.includes(tier) && statuses !== undefined)
+       .map(([tier, { statuses, fails }]) => ({
+         name: process.cwd() + "/test/" + tier + "/some.test.ts",
+         status: fails || statuses.includes("failed") ? "failed" : "passed",
+         assertionResults: statuses.map((status) => ({ status })),
+         startTime: 1_000,
+         endTime: 3_500,
+       }));
+     fs.writeFileSync(words[words.indexOf("--outputFile") + 1], JSON.stringify({ testResults, wasInterrupted: false }));
+     process.exitCode = ${end};`,
   );
   const npmTest = (...args: string[]) =>
     finish([join(checkout.path, "bin/run-tests.mjs"), ...args], { cwd: checkout.path });
@@ -218,20 +239,28 @@ async function aTestedCheckout(figures: Record<string, object>) {
 }
 
 test("npm test, when every tier passes, prints a table and the closing line and succeeds", async () => {
-  const { npmTest } = await aTestedCheckout({ domain: { numPassedTests: 7 }, db: { numPassedTests: 5 } });
+  const { checkout, npmTest } = await aTestedCheckout({ domain: passing(7), db: passing(5) });
   const { code, stdout, stderr } = await npmTest();
   expect({ code, last: stdout.trim().split("\n").at(-1) }).toEqual({ code: 0, last: "12 passed, 0 failed" });
-  expect(stdout).toMatch(/domain +7 +0 +\d/);
+  expect(stdout).toMatch(/domain +7 +0 +2\.5\n/);
+  expect(stdout).toMatch(/All of it took [\d.]+ seconds/);
   expect(stderr).toContain("Tests may fail: no Temporal here");
+  expect(checkout.calls().filter((call) => call.startsWith("jest"))).toEqual([
+    "jest --selectProjects domain db --json --outputFile",
+  ]);
 });
 
-test.each([
-  ["ran no test", {}, "1 passed, 1 failed"],
-  ["left out 2 tests (skip or todo)", { numPassedTests: 3, numPendingTests: 1, numTodoTests: 1 }, "4 passed, 1 failed"],
-  ["jest ended with code 1 and no results", { none: true }, "1 passed, 1 failed"],
-  ["", { numPassedTests: 2, numFailedTests: 1, numRuntimeErrorTestSuites: 1 }, "3 passed, 2 failed"],
-])("npm test, with a tier that %j, fails", async (problem, figures, closing) => {
-  const { npmTest } = await aTestedCheckout({ domain: { numPassedTests: 1 }, db: figures });
+test.each<[problem: string, db: Told, jest: { end?: number; none?: boolean }, closing: string]>([
+  ["ran no test", {}, {}, "1 passed, 1 failed"],
+  ["left out 2 tests (skip or todo)", { statuses: ["passed", "pending", "todo"] }, { end: 1 }, "2 passed, 1 failed"],
+  ["left out 1 file", { ...passing(1), silentAbout: ["deep/a.test.ts"] }, {}, "2 passed, 1 failed"],
+  ["jest ended with code 1 and no results", {}, { none: true }, "0 passed, 2 failed"],
+  ["", { statuses: ["passed", "failed"] }, { end: 1 }, "2 passed, 1 failed"],
+  ["", { ...passing(2), fails: true }, { end: 1 }, "3 passed, 1 failed"],
+  ["", { statuses: [], fails: true }, { end: 1 }, "1 passed, 2 failed"],
+  ["", passing(1), { end: 3 }, "2 passed, 1 failed (jest ended with code 3)"],
+])("npm test, with a tier that %j, %j, fails", async (problem, db, jest, closing) => {
+  const { npmTest } = await aTestedCheckout({ domain: passing(1), db }, jest);
   const { code, stdout } = await npmTest();
   expect({ code, last: stdout.trim().split("\n").at(-1) }).toEqual({ code: 1, last: closing });
   expect(stdout).toContain(problem);
@@ -239,16 +268,13 @@ test.each([
 
 test("npm test, given tiers and options of jest, runs only those tiers and hands the options on", async () => {
   const { checkout, npmTest } = await aTestedCheckout({
-    domain: { numPassedTests: 1, numPendingTests: 9 },
+    domain: { statuses: ["passed", "pending"] },
     db: {},
-    http: {},
+    http: { ...passing(1), silentAbout: ["a.test.ts"] },
   });
   expect((await npmTest("domain", "http", "-t", "cron")).code).toBe(0);
   const calls = checkout.calls().filter((call) => call.startsWith("jest"));
-  expect(calls).toEqual([
-    "jest --selectProjects domain --json --outputFile -t cron",
-    "jest --selectProjects http --json --outputFile -t cron",
-  ]);
+  expect(calls).toEqual(["jest --selectProjects domain http --json --outputFile -t cron"]);
   expect(await npmTest("domian")).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("There is no tier domian. Tiers: domain, db, http."),

@@ -1,0 +1,30 @@
+import { relative, sep } from "node:path";
+
+/**
+ * Tiers whose files take longest first, so that at the end no worker waits for one long file; after them all others.
+ * jest itself would go by how long each took before, which a fresh clone does not know, so that each run had an order
+ * of its own.
+ */
+const LONGEST_FIRST = ["e2e", "chaos", "sandbox", "hostile", "setup", "activities", "workflows"];
+
+/** Puts test files into an order that is the same everywhere: by tier, in a tier the largest file first. */
+export default class TestOrder {
+  sort(tests) {
+    const places = tests.map((test) => {
+      const { rootDir } = test.context.config;
+      const [, tier] = relative(rootDir, test.path).split(sep);
+      const rank = LONGEST_FIRST.indexOf(tier);
+      const bytes = test.context.hasteFS.getSize(test.path) ?? 0;
+      return { test, rank: rank === -1 ? LONGEST_FIRST.length : rank, bytes };
+    });
+    places.sort((a, b) => a.rank - b.rank || b.bytes - a.bytes || (a.test.path < b.test.path ? -1 : 1));
+    return places.map(({ test }) => test);
+  }
+
+  /** For `--onlyFailures`, which needs what an earlier run has left. */
+  allFailedTests(tests) {
+    return this.sort(tests);
+  }
+
+  cacheResults() {}
+}
