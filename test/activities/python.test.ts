@@ -68,6 +68,10 @@ function aProgram(): { runProgram: PythonDeps["runProgram"]; end: (outcome: Pyth
   return { runProgram, end: (outcome) => end(outcome) };
 }
 
+async function hasStarted({ started }: Pick<ReturnType<typeof aProcess>, "started">): Promise<void> {
+  while (started.length === 0) await tick(5);
+}
+
 const tick = (ms = 50): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 test("executePython, whose program ends while the database cannot be told, tells it later and runs the program once", async () => {
@@ -121,6 +125,7 @@ test("executePython, after its process died, is run again by the next process of
   const executionId = await anOpenExecution();
   const dead = aProcess(() => new Promise(() => undefined));
   expect(await dead.execute(executionId, 0.05)).toEqual({ kind: "running" });
+  await hasStarted(dead);
   const next = aProcess(async () => success, "proc_b");
   expect(await next.execute(executionId)).toMatchObject({ kind: "ended", status: "success" });
   expect(next.started).toEqual([2]);
@@ -137,7 +142,7 @@ test("executePython, when stopped by request, ends as cancelled with what it use
   const executionId = await anOpenExecution();
   const process = aProcess(aProgram().runProgram);
   const ended = process.execute(executionId);
-  await tick(200);
+  await hasStarted(process);
   await requestCancel(db, executionId, "api");
   expect(process.python.stop(executionId, "cancelled")).toBe(true);
   expect(await ended).toMatchObject({ kind: "ended", status: "cancelled", secondsUsed: 0.1 });
@@ -150,10 +155,10 @@ test.each([
   ["without a word why", {}, "cancelled"],
 ])("executePython, whose call is cancelled %s, ends as it should", async (_, details, status) => {
   const program = aProgram();
-  const { python } = aProcess(program.runProgram);
+  const { python, started } = aProcess(program.runProgram);
   const environment = new MockActivityEnvironment();
   const ended = environment.run(python.executePython, { executionId: await anOpenExecution() });
-  await sleep(100);
+  await hasStarted({ started });
   environment.cancel("CANCELLED", new ActivityCancellationDetails(details));
   await sleep(100);
   program.end(success);
@@ -186,7 +191,7 @@ test("drain, with a program under way, hands it over and the next process runs i
   const process = aProcess(aProgram().runProgram);
   const ended = process.execute(executionId);
   ended.catch(() => undefined);
-  await tick(200);
+  await hasStarted(process);
   await process.python.drain(50);
   await expect(ended).rejects.toThrow("stopping");
   const [row] = await queryRows<{ status: string | null }>(

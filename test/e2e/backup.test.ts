@@ -83,13 +83,13 @@ const isEnd = (status: string): boolean => !["queued", "running"].includes(statu
 test("a backup of a running service, restored elsewhere, goes on with everything, and ends what was under way once", async () => {
   const done = await execute({ note: "a secret" }, { "idempotency-key": "once" });
   expect([done.status, (await call(textOf(done))).text]).toEqual([200, "slept 0 a secret"]);
-  const under = await execute({ seconds: 8 }, { prefer: "respond-async" });
-  await when(idOf(under), (status) => status === "running");
   const [credits, schedules, executions] = [
     await command(0, "credits", "show"),
     await command(0, "schedules", "list"),
     await command(0, "executions", "list"),
   ];
+  const under = await execute({ seconds: 10 }, { prefer: "respond-async" });
+  await when(idOf(under), (status) => status === "running");
   const { workflows, signIn, caFile } = (service as TestService).ready;
   const certificate = await readFile(caFile, "utf8");
 
@@ -125,7 +125,7 @@ test("a backup of a running service, restored elsewhere, goes on with everything
   expect(await command(1, "credits", "show")).toEqual({ ...credits, reserved: 0, available: credits["balance"] });
   expect((await call(`/run-logs/${idOf(under)}`)).body).toEqual(ended.body);
   const listed = (document: object) => (document as { executions: object[] }).executions;
-  expect(listed(await command(1, "executions", "list"))).toHaveLength(listed(executions).length);
+  expect(listed(await command(1, "executions", "list"))).toHaveLength(listed(executions).length + 1);
   expect(await command(1, "schedules", "list")).toEqual(schedules);
 
   const anew = await execute({ note: "anew" });

@@ -18,7 +18,7 @@ const HEAP_GROWTH_BYTES_MAX = 8_000_000;
 const RSS_GROWTH_BYTES_MAX = 60_000_000;
 const LOOKS = 8;
 const LOOK_MS = 150;
-const SETTLE_MS = 2_000;
+const SETTLE_MS = 15_000;
 
 let service: HostileService;
 

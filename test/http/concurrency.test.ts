@@ -108,16 +108,16 @@ test("a call that waits in the queue, when its turn comes and it ends, answers i
   const workflow = await aWorkflow(service.db, { manifest: queueing(1) });
   const first = await send(workflow);
   const call = execute(service, workflow);
-  await sleep(100);
-  const [second] = await queryRows<{ id: ExecutionId }>(
-    service.db,
-    "select id from executions where admitted_at is null",
-  );
+  let second: { id: ExecutionId } | undefined;
+  while (second === undefined) {
+    await sleep(10);
+    [second] = await queryRows<{ id: ExecutionId }>(service.db, "select id from executions where admitted_at is null");
+  }
   await end(first);
-  await end(second?.id as ExecutionId);
+  await end(second.id);
   expect([(await call).status, (await call).json()]).toEqual([
     200,
-    expect.objectContaining({ status: "success", executionId: second?.id }),
+    expect.objectContaining({ status: "success", executionId: second.id }),
   ]);
 });
 
@@ -242,9 +242,8 @@ test("calls for one workflow, while they wait for each other in the record, leav
     await tx.raw("select lock_admission(?)", [workflow.workflowId]);
     const waiting = Array.from({ length: 30 }, () => execute(service, workflow, {}, { prefer: "respond-async" }));
     await sleep(1_000);
-    const before = performance.now();
+    // The others do not end before this one has.
     expect((await execute(service, other, {}, { prefer: "respond-async" })).status).toBe(202);
-    expect(performance.now() - before).toBeLessThan(2_000);
     return { waiting };
   });
   expect((await Promise.all(calls.waiting)).map((answer) => answer.status)).toEqual(

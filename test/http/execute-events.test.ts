@@ -46,14 +46,32 @@ function eventsOf(answer: Answer): Event[] {
     }));
 }
 
-/** Runs for a moment, as a program does. */
-async function succeedLater(db: Db, start: Start): Promise<void> {
-  void sleep(600).then(() => succeed(db, start));
+/** A call that is told events, and the moment when it is told the first. */
+function follow(
+  followed: TestWorkflow,
+  headers: Record<string, string> = {},
+): { answer: Promise<Answer>; isTold: Promise<void> } {
+  let onPiece = (): void => undefined;
+  const isTold = new Promise<void>((resolve) => (onPiece = resolve));
+  const answer = service.call(`/api/workflows/${followed.workflowId}/execute`, {
+    method: "POST",
+    headers: { "x-api-key": followed.apiKey, "content-type": "application/json", ...EVENTS, ...headers },
+    body: "{}",
+    onPiece: () => onPiece(),
+  });
+  return { answer, isTold };
 }
 
+/** Runs until the test ends it by `endProgram`. */
+const runOn = async (): Promise<void> => undefined;
+const endProgram = (): Promise<void> => succeed(service.db, service.started.at(-1) as Start);
+
 test("execute, asked for events, says which execution it is, tells its log as it comes, and its result", async () => {
-  program = succeedLater;
-  const answer = await execute(service, workflow, {}, EVENTS);
+  program = runOn;
+  const call = follow(workflow);
+  await call.isTold;
+  await endProgram();
+  const answer = await call.answer;
   const executionId = answer.headers["x-execution-id"];
   expect(answer.status).toBe(200);
   expect(answer.headers).toMatchObject({
@@ -94,21 +112,27 @@ test.each([
 });
 
 test("execute, asked for events and not to wait, tells the events and applies no preference", async () => {
-  program = succeedLater;
-  const answer = await execute(service, workflow, {}, { ...EVENTS, prefer: "respond-async, wait=0" });
+  program = runOn;
+  const call = follow(workflow, { prefer: "respond-async, wait=0" });
+  await call.isTold;
+  await endProgram();
+  const answer = await call.answer;
   expect(answer.headers["preference-applied"]).toBeUndefined();
   expect(eventsOf(answer).at(-1)).toMatchObject({ name: "result", data: { status: "success" } });
 });
 
 test("execute, asked for events again with its idempotency key, goes on behind the last line", async () => {
-  program = succeedLater;
-  const key = { ...EVENTS, "idempotency-key": "events-1" };
-  const first = execute(service, workflow, {}, key);
-  await sleep(200);
-  const again = await execute(service, workflow, {}, { ...key, "last-event-id": "1" });
+  program = runOn;
+  const key = { "idempotency-key": "events-1" };
+  const first = follow(workflow, key);
+  await first.isTold;
+  const second = follow(workflow, { ...key, "last-event-id": "1" });
+  await second.isTold;
+  await endProgram();
+  const again = await second.answer;
   expect(again.headers).toMatchObject({
     "idempotent-replayed": "true",
-    "x-execution-id": (await first).headers["x-execution-id"],
+    "x-execution-id": (await first.answer).headers["x-execution-id"],
   });
   expect(eventsOf(again).map(({ name }) => name)).toEqual(["status", "result"]);
 });
@@ -146,10 +170,10 @@ test("execute, asked for events, takes a place among the waiting calls until it 
 test("execute, asked for events, while others of its workflow run, tells its place in the queue", async () => {
   const one = await aWorkflow(service.db, { manifest: { concurrency: { executionsMax: 1, whenFull: "queue" } } });
   isLive = false;
-  program = async () => undefined;
+  program = runOn;
   const first = await execute(service, one, {}, { prefer: "respond-async" });
-  const second = execute(service, one, {}, EVENTS);
-  await sleep(500);
+  const second = follow(one);
+  await second.isTold;
   const { executionId } = first.json() as { executionId: ExecutionId };
   await succeed(service.db, { executionId });
   const [queued] = await queryRows<{ id: ExecutionId }>(
@@ -158,7 +182,7 @@ test("execute, asked for events, while others of its workflow run, tells its pla
     { workflowId: one.workflowId },
   );
   await succeed(service.db, { executionId: queued?.id as ExecutionId });
-  const events = eventsOf(await second);
+  const events = eventsOf(await second.answer);
   isLive = true;
   expect(events[0]).toEqual({ name: "status", data: { executionId: queued?.id, status: "queued", queuePosition: 1 } });
   expect(events.at(-1)?.name).toBe("result");

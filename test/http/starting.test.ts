@@ -89,7 +89,7 @@ test("execute, when the caller leaves while it waits, lets the execution go on",
   await expect(answer).rejects.toMatchObject({ name: "AbortError" });
   go();
   const { executionId } = service.started[0] as Start;
-  for (let tries = 0; tries < 200 && (await findExecution(service.db, executionId))?.state !== "success"; tries += 1)
+  for (let tries = 0; tries < 2_000 && (await findExecution(service.db, executionId))?.state !== "success"; tries += 1)
     await sleep(10);
   expect(await findExecution(service.db, executionId)).toMatchObject({ state: "success", chargeTotal: 51_000n });
 });

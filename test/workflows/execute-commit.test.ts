@@ -143,10 +143,13 @@ test("executeCommit, when storage refuses at first, uploads from the host's queu
 });
 
 test("executeCommit, when cancelled while the program runs, settles what the stopped program used", async () => {
+  let begin = (): void => undefined;
+  const hasBegun = new Promise<void>((resolve) => (begin = resolve));
   const { calls, result } = await execute(
     {
       executePython: async (input) => {
         if (input.waitSeconds !== undefined) return { kind: "running" };
+        begin();
         const beating = setInterval(() => heartbeat(), 100);
         await new Promise((resolve) => cancellationSignal().addEventListener("abort", resolve));
         clearInterval(beating);
@@ -157,7 +160,7 @@ test("executeCommit, when cancelled while the program runs, settles what the sto
     {
       id: "ex_cancelled00000000",
       during: async (id) => {
-        await new Promise((resolve) => setTimeout(resolve, 500));
+        await hasBegun;
         await client.workflow.getHandle(id).cancel();
       },
     },

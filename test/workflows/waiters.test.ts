@@ -9,7 +9,7 @@ import { anExecution, aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 
 /** Less than the five seconds after which the record is looked at in any case. */
-const SOON_MS = 4_000;
+const SOON_MS = 4_500;
 const LATER_MS = 20_000;
 
 let database: TestDatabase;

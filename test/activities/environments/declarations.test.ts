@@ -99,7 +99,7 @@ describe("pyproject.toml", () => {
 
   test("readRequirements, TOML that means harm, is read or refused within a moment and changes nothing", () => {
     const before = Object.keys(Object.prototype);
-    const startedAtMs = Date.now();
+    const started = process.cpuUsage();
     expect(problemsOf(project(`x = ${"[".repeat(50_000)}`))[0]).toMatch(/^pyproject.toml:1:\d+ This is no valid TOML/);
     expect(problemsOf(project(`x = ${"{a=".repeat(50_000)}`))[0]).toMatch(/This is no valid TOML/);
     expect(problemsOf(project(`x = "${"\\\\".repeat(100_000)}"\n[project]\ndependencies=["-r x"]\n`))[0]).toMatch(
@@ -124,7 +124,7 @@ describe("pyproject.toml", () => {
         ),
       ).toBeUndefined();
     }
-    expect(Date.now() - startedAtMs).toBeLessThan(5_000);
+    expect(process.cpuUsage(started).user).toBeLessThan(5_000_000);
     expect(Object.keys(Object.prototype)).toEqual(before);
     expect(({} as { dependencies?: unknown }).dependencies).toBeUndefined();
   });
@@ -189,9 +189,9 @@ describe("script blocks", () => {
   });
 
   test("readRequirements, a file of a million start lines, is read within a moment", () => {
-    const startedAtMs = Date.now();
+    const started = process.cpuUsage();
     expect(readRequirements([file("main.py", "# /// script\n".repeat(200_000))])).toMatchObject({ ok: true });
-    expect(Date.now() - startedAtMs).toBeLessThan(5_000);
+    expect(process.cpuUsage(started).user).toBeLessThan(5_000_000);
   });
 });
 

@@ -26,8 +26,6 @@ test("probeStorage, of a storage that hangs, rejects after a second and aborts w
     get: async () => Readable.from([]),
     delete: async () => undefined,
   };
-  const began = Date.now();
   await expect(probeStorage(storage, "The folder x")).rejects.toThrow("The folder x did not answer within 1000 ms.");
-  expect(Date.now() - began).toBeLessThan(1_500);
   expect(aborted).toBe(true);
 });

@@ -92,9 +92,7 @@ describe("storage in S3", () => {
     try {
       const { port } = silent.address() as AddressInfo;
       const { storage } = await openBucket({ endpoint: `http://127.0.0.1:${port}` });
-      const began = Date.now();
       await expect(storage.check()).rejects.toThrow("did not answer within 1000 ms");
-      expect(Date.now() - began).toBeLessThan(2_000);
     } finally {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => silent.close(resolve));

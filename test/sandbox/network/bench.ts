@@ -178,7 +178,7 @@ export function writeProgram(world: World, name: string, body: string): string {
 }
 
 /** Resolves when `check` answers true; rejects after `seconds`. */
-export async function until(what: string, check: () => boolean | Promise<boolean>, seconds = 10): Promise<void> {
+export async function until(what: string, check: () => boolean | Promise<boolean>, seconds = 30): Promise<void> {
   const end = Date.now() + 1_000 * seconds;
   while (!(await check())) {
     if (Date.now() > end) throw new Error(`Not within ${seconds} s: ${what}`);

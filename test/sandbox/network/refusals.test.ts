@@ -93,11 +93,12 @@ describe("a program in a slot", () => {
     expect(failures).toEqual([["internet", "outside"]]);
   });
 
-  test("a forbidden target, by TCP, is reset within a quarter of a second, so that nobody waits", async () => {
+  test("a forbidden target, by TCP, is reset at once, so that nobody waits", async () => {
+    // Without an answer it would be 2 s. It is a millisecond, but not on a machine that has no time for it.
     const tcp = TARGETS.filter(([protocol]) => protocol === "tcp");
     const heard = await tryTargets(slot, tcp);
     const slow = heard.flatMap(([said, milliseconds], index) =>
-      said === "ECONNREFUSED" && milliseconds < 250 ? [] : [[tcp[index], said, milliseconds]],
+      said === "ECONNREFUSED" && milliseconds < 1_500 ? [] : [[tcp[index], said, milliseconds]],
     );
     expect(slow).toEqual([]);
   });

@@ -1,6 +1,6 @@
 /**
  * The world's servers, in Python since Node.js may lie where only root may go: TCP and UDP ports that say who they are,
- * and a resolver. Ends with its input. To a UDP packet `again` it answers for three seconds.
+ * and a resolver. Ends with its input. To a UDP packet `again` it answers for ten seconds.
  */
 export const SERVER = `
 import json, os, selectors, socket, struct, sys, time
@@ -36,7 +36,7 @@ def read(client):
 def answer(server):
     data, peer = server.recvfrom(65536)
     if data == b"again":
-        repeats.append((time.monotonic() + 3, server, peer))
+        repeats.append((time.monotonic() + 10, server, peer))
     server.sendto(label.encode(), peer)
 
 def resolve(server):

