@@ -86,6 +86,7 @@ export async function runChaos(options: {
 function settingsOf(temporaryDir: string): Record<string, string> {
   return {
     TMPDIR: temporaryDir,
+    TREADLE_EXAMPLES: "none",
     TREADLE_WAIT_MAX_SECONDS: String(WAIT_MAX_SECONDS),
     TREADLE_INITIAL_CREDITS: "1000000",
     TREADLE_CREDITS_PER_CPU_SECOND: String(PRICES.perCpuSecond / MICRO),

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import pg from "pg";
+import { list } from "./processes.ts";
 import { type Line, readRecord } from "./record.ts";
 
 const TEXT_BYTES_MAX = 16_384;
@@ -141,7 +142,7 @@ export async function gatherEvidence(dataDir: string, recordPath: string): Promi
       ),
       storage: readStorage(join(dataDir, "storage/objects")),
       unfinished: ["storage/incoming", "spool", "commits/.writing", "environments/.building"].flatMap((folder) =>
-        readdirSync(join(dataDir, folder)).map((name) => `${folder}/${name}`),
+        list(join(dataDir, folder)).map((name) => `${folder}/${name}`),
       ),
     };
   } finally {

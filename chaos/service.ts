@@ -11,7 +11,7 @@ import { listTree, type Process, waitForDeath } from "./processes.ts";
 import type { ClientRecord, ServiceLine } from "./record.ts";
 import { type ServiceProcess, startProcess } from "./service-process.ts";
 
-/** A first start builds the packages of an example. */
+/** A first start makes a database and, where there is none yet, fetches servers. */
 const READY_MAX_MS = 600_000;
 /** `docs/operating.md`: 10 seconds; the rest is for a machine that is busy. */
 const STOP_MAX_MS = 15_000;

@@ -59,6 +59,7 @@ export const SETTINGS = z.object({
   TREADLE_CREDITS_PER_EXECUTION: credits.default("0.001"),
   TREADLE_INITIAL_CREDITS: credits.default("1000"),
   TREADLE_CONTACT: z.string().min(1).optional(),
+  TREADLE_EXAMPLES: z.string().min(1).default("all"),
   TREADLE_LOG_LEVEL: z.enum(["debug", "info", "warn", "error"]).default("info"),
   TREADLE_MASTER_KEY_FILE: z.string().min(1).optional(),
   TREADLE_STORAGE_URL: z.url().optional(),

@@ -15,7 +15,7 @@ export interface PublishedExamples {
 }
 
 /**
- * Publishes each folder of `examples/` once; later starts publish only what changed. Which workflow belongs to which
+ * Publishes each wanted folder of `examples/` once; later starts publish only what changed. Which workflow belongs to which
  * folder is kept in the data folder. An example that cannot be published (no network for its packages, say) is noted
  * and tried again at the next start: it never keeps the service from starting.
  */
@@ -25,6 +25,8 @@ export async function publishExamples(deps: {
   secretBox: SecretBox;
   accountId: AccountId;
   folder: string;
+  /** `all`, `none`, or names separated by commas. */
+  wanted: string;
   dataDir: string;
   report: (line: string) => void;
 }): Promise<PublishedExamples> {
@@ -32,7 +34,7 @@ export async function publishExamples(deps: {
   const record = await readRecord(recordPath);
   const workflows: PublishedExamples["workflows"] = {};
   const notes: string[] = [];
-  for (const name of (await readdir(deps.folder)).sort()) {
+  for (const name of chooseExamples(deps.wanted, await readdir(deps.folder), notes)) {
     const known = await findKnown(deps.db, record[name]);
     if (known === undefined)
       deps.report(`Publishing the example ${name} (one with packages usually takes less than a minute)`);
@@ -48,6 +50,17 @@ export async function publishExamples(deps: {
     if (sealed) workflows[name] = { workflowId, apiKey: deps.secretBox.open(sealed, workflowId).toString("utf8") };
   }
   return { workflows, notes };
+}
+
+function chooseExamples(wanted: string, there: readonly string[], notes: string[]): string[] {
+  if (wanted === "all") return there.toSorted();
+  const names = wanted
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "" && name !== "none");
+  for (const name of names.filter((each) => !there.includes(each)))
+    notes.push(`TREADLE_EXAMPLES names ${name}, which is none of ${there.toSorted().join(", ")}.`);
+  return there.filter((name) => names.includes(name)).toSorted();
 }
 
 async function publishExample(

@@ -204,6 +204,7 @@ async function openForCallers(
           publish,
           accountId: installation.account.id,
           folder: input.examplesDir,
+          wanted: settings.TREADLE_EXAMPLES,
           dataDir: machine.dataDir,
           report,
         })

@@ -9,7 +9,7 @@ let dataDir: Awaited<ReturnType<typeof aDataDir>>;
 
 beforeAll(async () => {
   dataDir = await aDataDir();
-  service = await startService({ dataDir: dataDir.dataDir });
+  service = await startService({ dataDir: dataDir.dataDir, env: { TREADLE_EXAMPLES: "all" } });
 }, 600_000);
 
 afterAll(async () => {

@@ -8,7 +8,7 @@ import { Agent, type Dispatcher, request } from "undici";
 import type { ReadyFile } from "../../src/ready-file.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-/** The first start of a data folder builds the packages of `sales-report`. */
+/** The first start of a data folder builds the packages of `sales-report`, where that is wanted. */
 const START_MAX_MS = 600_000;
 
 export interface Answer {
@@ -38,12 +38,19 @@ export async function aDataDir(): Promise<{ dataDir: string; remove: () => Promi
   return { dataDir: join(parent, "data"), remove: () => rm(parent, { recursive: true, force: true }) };
 }
 
-/** Starts the service as a user does, in a process of its own, and waits for its `ready.json`. */
+/**
+ * Starts the service as a user does, in a process of its own, and waits for its `ready.json`. Of the examples it publishes
+ * `hello` alone unless told otherwise: another has packages, which are built anew for each data folder.
+ */
 export async function startService(options: { dataDir: string; env?: Record<string, string> }): Promise<TestService> {
   const startedAt = performance.now();
   const child = spawn(process.execPath, [join(ROOT, "bin/treadle"), "start"], {
     cwd: ROOT,
-    env: { ...process.env, TREADLE_PORT: "0", TREADLE_DATA_DIR: options.dataDir, ...options.env },
+    env: {
+      ...process.env,
+      ...{ TREADLE_PORT: "0", TREADLE_DATA_DIR: options.dataDir, TREADLE_EXAMPLES: "hello" },
+      ...options.env,
+    },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
