@@ -165,7 +165,7 @@ test("log, of requests, has the route's pattern and never keys, cookies or names
     headers: { "x-api-key": secret, cookie: "__Host-session=hidden" },
   });
   const findLine = () => service.logged.find((each) => each["route"] === "/run-logs/:executionId/files/:fileName");
-  for (let tries = 0; tries < 100 && findLine() === undefined; tries += 1) await sleep(10);
+  for (let tries = 0; tries < 1_500 && findLine() === undefined; tries += 1) await sleep(10);
   expect(findLine()).toMatchObject({
     event: "request.completed",
     method: "GET",

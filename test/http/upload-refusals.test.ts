@@ -268,10 +268,10 @@ test("execute, when the caller goes away in the middle of a file, keeps nothing 
       `Content-Type: ${headers["content-type"]}\r\nContent-Length: ${body.length}\r\n\r\n`,
   );
   socket.write(body.subarray(0, 500_000));
-  for (let tries = 0; tries < 300 && (await findLeftovers(service)).files.length < 2; tries += 1) await sleep(10);
+  for (let tries = 0; tries < 1_500 && (await findLeftovers(service)).files.length < 2; tries += 1) await sleep(10);
   expect((await findLeftovers(service)).files.length).toBeGreaterThan(0);
   socket.destroy();
-  for (let tries = 0; tries < 300 && (await findLeftovers(service)).files.length > 0; tries += 1) await sleep(10);
+  for (let tries = 0; tries < 1_500 && (await findLeftovers(service)).files.length > 0; tries += 1) await sleep(10);
   expect(await findLeftovers(service)).toEqual(NOTHING);
   expect(service.started).toEqual([]);
   expect(

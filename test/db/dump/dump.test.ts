@@ -130,14 +130,15 @@ test("a loaded database has its constraints and triggers, goes on where the sequ
 test("a dump, while others write, is of one moment", async () => {
   const accountId = await anAccount(db, { microCredits: 1_000n });
   let going = true;
+  let written = 0;
   const writing = (async () => {
-    for (let count = 0; going; count += 1) {
-      await grant(db, { accountId, amount: microCredits(7n), reason: `while it goes ${count}` });
+    for (; going; written += 1) {
+      await grant(db, { accountId, amount: microCredits(7n), reason: `while it goes ${written}` });
       await anEnded();
     }
   })();
   const dump = await takeDump(() => sleep(100));
-  await sleep(50);
+  for (const before = written; written < before + 2; ) await sleep(5);
   going = false;
   await writing;
   await load(dump);
