@@ -119,7 +119,7 @@ test("tracked files, of any kind, hold no path of the machine they were written 
 
 /** Places that are the same on many machines may well be named. */
 function isOrdinary(path: string): boolean {
-  return /^\/(usr|bin|opt|nix|app|src|builds?|workspace)(\/|$)/.test(path);
+  return /^\/(usr|bin|opt|srv|nix|app|src|builds?|workspace)(\/|$)/.test(path);
 }
 
 function matching(pattern: RegExp, isMeant: (path: string) => boolean): SourceFile[] {
