@@ -9,7 +9,10 @@ export const UNBEGUN_MAX = 20;
 const CROSSING_MS = 6_000;
 const CLOCK_SLACK_SECONDS = 0.25;
 /** Around the work of a program: interpreter, files, and a machine that does other things as well. */
-const OVERHEAD_SECONDS_MAX = 2;
+const OVERHEAD_SECONDS_MAX = 8;
+/** What happened while the service got no processor is not billed. */
+const STALLS_SECONDS_MAX = 1.5;
+const STALLED_SHARE_MAX = 0.5;
 
 /** Every try of a program is visible, none ran beside another, and there were no more than the rules allow. */
 export function checkAttempts(given: Case): Finding[] {
@@ -78,7 +81,8 @@ function checkTimes(given: Case, row: ExecutionRow, attempts: readonly AttemptRo
       fault.kind === "pause" &&
       attempts.some((each) => each.started_at <= fault.until && (each.ended_at ?? 0) >= fault.at),
   );
-  const tooShort = !isPaused && row.seconds_used < secondsMin - CLOCK_SLACK_SECONDS;
+  const stallsMax = Math.min(STALLS_SECONDS_MAX, STALLED_SHARE_MAX * secondsMin);
+  const tooShort = !isPaused && row.seconds_used < secondsMin - stallsMax - CLOCK_SLACK_SECONDS;
   if (tooShort || row.seconds_used > secondsMin + OVERHEAD_SECONDS_MAX)
     find(`${row.seconds_used} s are on the bill, and the program takes ${secondsMin} s`);
   return findings;

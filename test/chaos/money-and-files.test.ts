@@ -86,10 +86,21 @@ const PLANTED: readonly Planted[] = [
     ["seconds"],
     (draft) => {
       const [row, attempt] = [rowOf(draft, "executions", "ex_pack"), attemptOf(draft, "ex_pack")];
-      Object.assign(row, { seconds_used: 2.5, charge_compute: 25_000, charge_total: 26_000 });
-      Object.assign(attempt, { seconds_used: 2.5, ended_at: 4_600 });
-      for (const entry of draft.ledger) if (entry.execution_id === "ex_pack") entry.amount = -26_000;
-      for (const account of draft.accounts) account.balance -= 22_500;
+      Object.assign(row, { seconds_used: 10, charge_compute: 100_000, charge_total: 101_000 });
+      Object.assign(attempt, { seconds_used: 10, ended_at: 12_100 });
+      for (const entry of draft.ledger) if (entry.execution_id === "ex_pack") entry.amount = -101_000;
+      for (const account of draft.accounts) account.balance -= 97_500;
+    },
+  ],
+  [
+    "less time on the bill than the program takes",
+    ["seconds", "differs"],
+    (draft) => {
+      const [row, attempt] = [rowOf(draft, "executions", "ex_tally"), attemptOf(draft, "ex_tally")];
+      Object.assign(row, { seconds_used: 0.25, charge_compute: 2_500, charge_total: 3_500 });
+      Object.assign(attempt, { seconds_used: 0.25 });
+      for (const entry of draft.ledger) if (entry.execution_id === "ex_tally") entry.amount = -3_500;
+      for (const account of draft.accounts) account.balance += 12_500;
     },
   ],
   [
