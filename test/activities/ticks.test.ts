@@ -1,18 +1,15 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { createTicks } from "../../activities/ticks.ts";
-import { acceptExecution } from "../../db/acceptance.ts";
-import { admitExecutions } from "../../db/admissions.ts";
 import type { Db } from "../../db/connect.ts";
 import { queryRows } from "../../db/connect.ts";
-import { release, reserve } from "../../db/credits.ts";
+import { reserve } from "../../db/credits.ts";
 import { findExecution } from "../../db/executions.ts";
 import { keepWatch } from "../../db/schedules.ts";
 import { findTick, listTicks } from "../../db/ticks.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
-import type { Overlap } from "../../domain/manifest/manifest.ts";
 import { createExecutionId } from "../../src/ids.ts";
-import { anAccount, anExecution, anInput, type TestWorkflow } from "../support/builders.ts";
+import { anAccount, anExecution, anInput } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 import { aScheduledWorkflow, aTickRoom, commitSchedule } from "../support/schedules.ts";
 
@@ -33,15 +30,6 @@ const ELEVEN = new Date("2026-05-04T11:00:00Z");
 
 function after(instant: Date, seconds: number): Date {
   return new Date(instant.getTime() + seconds * 1_000);
-}
-
-async function end(executionId: ExecutionId | null): Promise<void> {
-  await release(db, { executionId: executionId as ExecutionId, status: "cancelled", failure: null, message: "" });
-}
-
-async function stateOf(id: ExecutionId | null) {
-  const execution = await findExecution(db, id as ExecutionId);
-  return execution && { state: execution.state, waits: execution.queuePosition !== null };
 }
 
 test("tick, on time, starts one execution of the latest commit with its payload and has a record", async () => {
@@ -182,111 +170,6 @@ test.each([
   },
 );
 
-async function overlapped(overlap: Overlap) {
-  const { workflowId } = await aScheduledWorkflow(db, { since: SINCE, schedule: { overlap, catchup: "all" } });
-  const room = aTickRoom(db, NINE);
-  const fire = async (at: Date) => {
-    room.clock.now = at;
-    await room.fire({ workflowId, firedAt: at }, "clock");
-    return findTick(db, workflowId, at);
-  };
-  return { workflowId, room, fire, first: await fire(NINE), second: await fire(TEN), third: await fire(ELEVEN) };
-}
-
-test("overlap skip, with the one before under way, skips and says for which; starts again after its end", async () => {
-  const { first, second, third, room, fire } = await overlapped("skip");
-  expect(second).toMatchObject({
-    outcome: "skipped_overlap",
-    reason: `${first?.executionId} of an earlier tick was still under way.`,
-    executionId: null,
-  });
-  expect(third).toMatchObject({ outcome: "skipped_overlap" });
-  await end(first?.executionId ?? null);
-  const fourth = await fire(after(ELEVEN, 3_600));
-  expect(room.started).toEqual([first?.executionId, fourth?.executionId]);
-});
-
-test("overlap allow, with others under way, starts beside them", async () => {
-  const { first, second, third, room } = await overlapped("allow");
-  expect(room.started).toEqual([first?.executionId, second?.executionId, third?.executionId]);
-});
-
-test("overlap queue, with others under way, begins one after the other in the order of the ticks", async () => {
-  const { workflowId, first, second, third, room } = await overlapped("queue");
-  expect(room.started).toEqual([first?.executionId]);
-  const states = async () => [await stateOf(second?.executionId ?? null), await stateOf(third?.executionId ?? null)];
-  expect(await states()).toEqual([
-    { state: "queued", waits: true },
-    { state: "queued", waits: true },
-  ]);
-  // Its turn comes with the end of the one before, and with nothing else.
-  expect(await admitExecutions(db, workflowId)).toEqual([]);
-  await end(first?.executionId ?? null);
-  expect((await states()).map((state) => state?.waits)).toEqual([false, true]);
-  await end(second?.executionId ?? null);
-  expect((await states())[1]).toEqual({ state: "queued", waits: false });
-});
-
-test("overlap cancel_previous, with one under way and one waiting, cancels both and begins after their end", async () => {
-  const { first, second, third, room } = await overlapped("cancel_previous");
-  expect(room.started).toEqual([first?.executionId]);
-  const cancelled = await queryRows<{ id: string }>(
-    db,
-    `select id, cancel_requested_by as by from executions where id = :id and cancel_requested_at is not null`,
-    { id: first?.executionId },
-  );
-  expect(cancelled).toEqual([{ id: first?.executionId, by: "schedule" }]);
-  expect(await stateOf(second?.executionId ?? null)).toEqual({ state: "cancelled", waits: false });
-  expect(await stateOf(third?.executionId ?? null)).toEqual({ state: "queued", waits: true });
-  await end(first?.executionId ?? null);
-  expect(await stateOf(third?.executionId ?? null)).toEqual({ state: "queued", waits: false });
-});
-
-test("overlap queue, with a tick that waits for its schedule, lets calls of others pass", async () => {
-  const concurrency = { executionsMax: 2, whenFull: "reject" as const };
-  const workflow = await aScheduledWorkflow(db, {
-    since: SINCE,
-    schedule: { overlap: "queue" },
-    manifest: { concurrency },
-  });
-  const room = aTickRoom(db, NINE);
-  for (const firedAt of [NINE, TEN]) {
-    room.clock.now = firedAt;
-    // With a place free it waits for the one before, although the workflow lets nobody wait for a place.
-    expect(await room.fire({ workflowId: workflow.workflowId, firedAt }, "clock")).toMatchObject({
-      outcome: "started",
-    });
-  }
-  const call = async () => {
-    const { accountId, workflowId, commitId } = workflow;
-    const acceptance = await acceptExecution(
-      db,
-      {
-        ...{
-          id: createExecutionId(),
-          accountId,
-          workflowId,
-          commitId,
-          trigger: "api" as const,
-          inputs: {},
-          secretInputs: null,
-        },
-        ...{
-          files: [],
-          acceptedBy: "proc_test",
-          timeoutSeconds: 1,
-          cpu: 1,
-          attemptsMax: 1,
-          chargeMax: microCredits(1n),
-        },
-      },
-      { idempotency: null, rates: { key: null, account: null }, concurrency: { executionsMax: 2, waitingMax: 0 } },
-    );
-    return acceptance.kind === "accepted" ? acceptance.admitted : acceptance.kind;
-  };
-  expect([await call(), await call()]).toEqual([true, "full"]);
-});
-
 test.each([
   ["too_late", "all", after(NINE, 3_601), "It was later than max_lateness allows."],
   ["catchup none", "none", after(NINE, 600), "The service was away when it was due, and catchup is none."],
@@ -326,37 +209,4 @@ test("tick, fired at the repetition of its local time, is that of the first time
   expect(await room.fire({ workflowId, firedAt: first }, "repair")).toMatchObject({ kind: "known" });
   // To start an execution again changes nothing.
   expect(new Set(room.started).size).toBe(1);
-});
-
-test("backfill, of past ticks, begins each once and one after the other", async () => {
-  const workflow = await aScheduledWorkflow(db, { since: ELEVEN, schedule: { overlap: "skip" } });
-  const { workflowId } = workflow;
-  const room = aTickRoom(db, after(ELEVEN, 60));
-  for (const firedAt of [NINE, TEN, NINE]) await room.backfill({ workflowId, firedAt });
-  const ticks = await listTicks(db, { workflowId, before: null, limit: 10 });
-  expect(ticks.map(({ nominalAt, outcome, source }) => ({ nominalAt, outcome, source }))).toEqual([
-    { nominalAt: TEN, outcome: "started", source: "backfill" },
-    { nominalAt: NINE, outcome: "started", source: "backfill" },
-  ]);
-  expect(new Set(room.started)).toEqual(new Set([ticks[1]?.executionId]));
-  await end(ticks[1]?.executionId ?? null);
-  expect(await stateOf(ticks[0]?.executionId ?? null)).toEqual({ state: "queued", waits: false });
-});
-
-test("backfill, of a tick that was missed, starts it and changes its record", async () => {
-  const { workflowId } = await aScheduledWorkflow(db, { since: SINCE, schedule: { catchup: "none" } });
-  const room = aTickRoom(db, TEN);
-  expect(await room.fire({ workflowId, firedAt: NINE }, "repair")).toMatchObject({ outcome: "missed" });
-  expect(await room.backfill({ workflowId, firedAt: NINE })).toMatchObject({ kind: "decided", outcome: "started" });
-  expect(await findTick(db, workflowId, NINE)).toMatchObject({ outcome: "started", source: "backfill", reason: "" });
-});
-
-test("backfill, that the account cannot pay, says so and leaves nothing", async () => {
-  const accountId = await anAccount(db, { microCredits: 5n });
-  const { workflowId } = await aScheduledWorkflow(db, { since: SINCE, accountId });
-  expect(await aTickRoom(db, TEN).backfill({ workflowId, firedAt: NINE })).toMatchObject({
-    outcome: "refused_credits",
-  });
-  expect(await listTicks(db, { workflowId, before: null, limit: 10 })).toEqual([]);
-  expect(await queryRows(db, `select id from executions where workflow_id = :workflowId`, { workflowId })).toEqual([]);
 });

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { acceptExecution } from "../../db/acceptance.ts";
+import { admitExecutions } from "../../db/admissions.ts";
+import type { Db } from "../../db/connect.ts";
+import { queryRows } from "../../db/connect.ts";
+import { release } from "../../db/credits.ts";
+import { findExecution } from "../../db/executions.ts";
+import { findTick } from "../../db/ticks.ts";
+import { microCredits } from "../../domain/credits.ts";
+import type { ExecutionId } from "../../domain/ids.ts";
+import type { Overlap } from "../../domain/manifest/manifest.ts";
+import { createExecutionId } from "../../src/ids.ts";
+import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aScheduledWorkflow, aTickRoom } from "../support/schedules.ts";
+
+let database: TestDatabase;
+let db: Db;
+
+beforeAll(async () => {
+  database = await aDatabase();
+  db = database.db;
+}, 60_000);
+
+afterAll(() => database?.drop());
+
+const SINCE = new Date("2026-05-04T08:30:00Z");
+const NINE = new Date("2026-05-04T09:00:00Z");
+const TEN = new Date("2026-05-04T10:00:00Z");
+const ELEVEN = new Date("2026-05-04T11:00:00Z");
+
+function after(instant: Date, seconds: number): Date {
+  return new Date(instant.getTime() + seconds * 1_000);
+}
+
+async function end(executionId: ExecutionId | null): Promise<void> {
+  await release(db, { executionId: executionId as ExecutionId, status: "cancelled", failure: null, message: "" });
+}
+
+async function stateOf(id: ExecutionId | null) {
+  const execution = await findExecution(db, id as ExecutionId);
+  return execution && { state: execution.state, waits: execution.queuePosition !== null };
+}
+
+async function overlapped(overlap: Overlap) {
+  const { workflowId } = await aScheduledWorkflow(db, { since: SINCE, schedule: { overlap, catchup: "all" } });
+  const room = aTickRoom(db, NINE);
+  const fire = async (at: Date) => {
+    room.clock.now = at;
+    await room.fire({ workflowId, firedAt: at }, "clock");
+    return findTick(db, workflowId, at);
+  };
+  return { workflowId, room, fire, first: await fire(NINE), second: await fire(TEN), third: await fire(ELEVEN) };
+}
+
+test("overlap skip, with the one before under way, skips and says for which; starts again after its end", async () => {
+  const { first, second, third, room, fire } = await overlapped("skip");
+  expect(second).toMatchObject({
+    outcome: "skipped_overlap",
+    reason: `${first?.executionId} of an earlier tick was still under way.`,
+    executionId: null,
+  });
+  expect(third).toMatchObject({ outcome: "skipped_overlap" });
+  await end(first?.executionId ?? null);
+  const fourth = await fire(after(ELEVEN, 3_600));
+  expect(room.started).toEqual([first?.executionId, fourth?.executionId]);
+});
+
+test("overlap allow, with others under way, starts beside them", async () => {
+  const { first, second, third, room } = await overlapped("allow");
+  expect(room.started).toEqual([first?.executionId, second?.executionId, third?.executionId]);
+});
+
+test("overlap queue, with others under way, begins one after the other in the order of the ticks", async () => {
+  const { workflowId, first, second, third, room } = await overlapped("queue");
+  expect(room.started).toEqual([first?.executionId]);
+  const states = async () => [await stateOf(second?.executionId ?? null), await stateOf(third?.executionId ?? null)];
+  expect(await states()).toEqual([
+    { state: "queued", waits: true },
+    { state: "queued", waits: true },
+  ]);
+  // Its turn comes with the end of the one before, and with nothing else.
+  expect(await admitExecutions(db, workflowId)).toEqual([]);
+  await end(first?.executionId ?? null);
+  expect((await states()).map((state) => state?.waits)).toEqual([false, true]);
+  await end(second?.executionId ?? null);
+  expect((await states())[1]).toEqual({ state: "queued", waits: false });
+});
+
+test("overlap cancel_previous, with one under way and one waiting, cancels both and begins after their end", async () => {
+  const { first, second, third, room } = await overlapped("cancel_previous");
+  expect(room.started).toEqual([first?.executionId]);
+  const cancelled = await queryRows<{ id: string }>(
+    db,
+    `select id, cancel_requested_by as by from executions where id = :id and cancel_requested_at is not null`,
+    { id: first?.executionId },
+  );
+  expect(cancelled).toEqual([{ id: first?.executionId, by: "schedule" }]);
+  expect(await stateOf(second?.executionId ?? null)).toEqual({ state: "cancelled", waits: false });
+  expect(await stateOf(third?.executionId ?? null)).toEqual({ state: "queued", waits: true });
+  await end(first?.executionId ?? null);
+  expect(await stateOf(third?.executionId ?? null)).toEqual({ state: "queued", waits: false });
+});
+
+test("overlap queue, with a tick that waits for its schedule, lets calls of others pass", async () => {
+  const concurrency = { executionsMax: 2, whenFull: "reject" as const };
+  const workflow = await aScheduledWorkflow(db, {
+    since: SINCE,
+    schedule: { overlap: "queue" },
+    manifest: { concurrency },
+  });
+  const room = aTickRoom(db, NINE);
+  for (const firedAt of [NINE, TEN]) {
+    room.clock.now = firedAt;
+    // With a place free it waits for the one before, although the workflow lets nobody wait for a place.
+    expect(await room.fire({ workflowId: workflow.workflowId, firedAt }, "clock")).toMatchObject({
+      outcome: "started",
+    });
+  }
+  const call = async () => {
+    const { accountId, workflowId, commitId } = workflow;
+    const acceptance = await acceptExecution(
+      db,
+      {
+        ...{
+          id: createExecutionId(),
+          accountId,
+          workflowId,
+          commitId,
+          trigger: "api" as const,
+          inputs: {},
+          secretInputs: null,
+        },
+        ...{
+          files: [],
+          acceptedBy: "proc_test",
+          timeoutSeconds: 1,
+          cpu: 1,
+          attemptsMax: 1,
+          chargeMax: microCredits(1n),
+        },
+      },
+      { idempotency: null, rates: { key: null, account: null }, concurrency: { executionsMax: 2, waitingMax: 0 } },
+    );
+    return acceptance.kind === "accepted" ? acceptance.admitted : acceptance.kind;
+  };
+  expect([await call(), await call()]).toEqual([true, "full"]);
+});
