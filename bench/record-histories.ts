@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { cancellationSignal, heartbeat } from "@temporalio/activity";
+import { Context, cancellationSignal, heartbeat } from "@temporalio/activity";
 import { Client } from "@temporalio/client";
 import { ApplicationFailure } from "@temporalio/common";
 import { historyToJSON } from "@temporalio/common/lib/proto-utils.js";
@@ -13,7 +13,7 @@ import { startTemporal } from "../src/setup/servers/temporal.ts";
 import { findCacheDir } from "../src/setup/servers/temporal-cache.ts";
 
 /**
- * Records what `executeCommit` leaves in Temporal, one history a shape, for the replay test. Each call adds a numbered folder
+ * Records what `executeCommit` and `fireTick` leave in Temporal, one history a shape, for the replay test. Each call adds a numbered folder
  * to `test/histories` and changes none: executions of every version that was ever deployed may be open.
  */
 const HISTORIES = fileURLToPath(new URL("../../test/histories/", import.meta.url));
@@ -96,6 +96,54 @@ async function recordShape(
   );
 }
 
+/** Every way through `fireTick`. */
+const TICK_SHAPES: Readonly<Record<string, Partial<Activities>>> = {
+  "tick-brief": {},
+  "tick-patient": {
+    recordTick: async (input) => {
+      if (Context.current().info.isLocal) throw ApplicationFailure.nonRetryable("The database is away.");
+      return { nominalAt: input.firedAt, outcome: "started", executionId: null };
+    },
+  },
+};
+
+/** A tick's workflow is started by a schedule, which gives it its time. */
+async function recordTickShape(
+  temporal: { connection: NativeConnection; namespace: string },
+  name: string,
+  different: Partial<Activities>,
+): Promise<string> {
+  const taskQueue = `recorded-${name}`;
+  const activities = { ...USUAL, ...different };
+  const worker = await Worker.create({
+    ...{ ...temporal, identity: IDENTITY, activities, taskQueue },
+    workflowBundle: { codePath: BUNDLE },
+  });
+  const { schedule, workflow } = new Client({ ...temporal, identity: IDENTITY });
+  return worker.runUntil(async () => {
+    const handle = await schedule.create({
+      scheduleId: `wf_${name.replaceAll("-", "").padEnd(16, "0")}`,
+      spec: {},
+      action: {
+        type: "startWorkflow",
+        workflowType: "fireTick",
+        taskQueue,
+        args: [{ workflowId: "wf_recorded00000000" }],
+      },
+    });
+    await handle.trigger();
+    for (;;) {
+      const [taken] = (await handle.describe()).info.recentActions;
+      if (taken?.action.type === "startWorkflow") {
+        const started = workflow.getHandle(taken.action.workflow.workflowId);
+        await started.result();
+        return toText(historyToJSON(await started.fetchHistory()));
+      }
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  });
+}
+
 /** Without what tells about the machine it was recorded on; replay needs none of it. */
 function toText(history: string): string {
   const telling = new Set(["stackTrace", "buildId"]);
@@ -119,6 +167,9 @@ try {
   const histories: [string, string][] = [];
   for (const [name, shape] of Object.entries(SHAPES)) {
     histories.push([name, await recordShape({ connection, namespace: server.namespace }, name, shape)]);
+  }
+  for (const [name, shape] of Object.entries(TICK_SHAPES)) {
+    histories.push([name, await recordTickShape({ connection, namespace: server.namespace }, name, shape)]);
   }
   await mkdir(join(HISTORIES, version), { recursive: true });
   for (const [name, text] of histories) await writeFile(join(HISTORIES, version, `${name}.json`), text);

@@ -72,13 +72,15 @@ test.each([
   ["1/cancelled-before-it-ran", [], "COMPLETED"],
   ["1/cancelled-while-it-ran", ["executePython"], "COMPLETED"],
   ["1/uploaded-from-its-host", ["uploadOutputs"], "COMPLETED"],
+  ["2/tick-brief", [], "COMPLETED"],
+  ["2/tick-patient", ["recordTick"], "COMPLETED"],
 ])("history %s, as recorded, is of the shape that its name says", (name, scheduled, end) => {
   const history = histories.get(name);
   expect(history && listScheduled(history)).toEqual(scheduled);
   expect(history?.events.at(-1)?.eventType).toBe(`EVENT_TYPE_WORKFLOW_EXECUTION_${end}`);
 });
 
-test("executeCommit, replayed over every recorded history, decides as it did then", async () => {
+test("executeCommit and fireTick, replayed over every recorded history, decides as it did then", async () => {
   expect(await findMisfits(code, histories)).toEqual(new Map());
 }, 60_000);
 
@@ -98,8 +100,9 @@ test.each([
   ],
   ["never joins a program", /await joining\.executePython\(/, "await brief.executePython(", "1/long-joined"],
   ["does not release what was cancelled", /release\(holder, cause\)\)/, "undefined)", "1/cancelled-before-it-ran"],
+  ["is impatient with ticks", /await patient\.recordTick\(/, "await brief.recordTick(", "2/tick-patient"],
 ])(
-  "executeCommit, changed so that it %s, no longer fits its histories",
+  "a Workflow Definition, changed so that it %s, no longer fits its histories",
   async (_what, original, replacement, name) => {
     const changed = code.replace(original, replacement);
     // Compared here: an assertion would print a megabyte of bundle.
