@@ -90,6 +90,12 @@ export function parseTextPart(kind: InputKind, text: string): TextPart {
   return parsed.ok ? parsed : { ok: false, message: `must be JSON text, such as ${EXAMPLES[kind] ?? "null"}.` };
 }
 
+/** The value of a part that says it is JSON, for any kind: a text in it has quotes. */
+export function parseJsonPart(text: string): TextPart {
+  const parsed = parseJson(text);
+  return parsed.ok ? parsed : { ok: false, message: "came as application/json, but is not JSON." };
+}
+
 const EXAMPLES: Partial<Record<InputKind, string>> = {
   number: "1.5",
   integer: "3",
@@ -137,7 +143,9 @@ function readGiven(input: Input, value: unknown, uploads: readonly UploadedFile[
       : { kind: "none" };
   }
   if (uploads.length > 0)
-    return refuse(`is of type ${input.kind}, not a file. Send its value as text, in a part without a file name.`);
+    return refuse(
+      `is of type ${input.kind}, not a file. Send its value as text, in a part without a file name, or as application/json.`,
+    );
   if (!isGiven) {
     if (input.required) return refuse("is required.");
     const fallback = input.kind === "secret" ? null : input.default;

@@ -14,10 +14,19 @@ import type { Uploads } from "./uploads.ts";
 const CONTENT_TYPE = /^[a-z0-9!#$&^_.+-]{1,100}\/[a-z0-9!#$&^_.+-]{1,100}$/;
 const PARSER_COMPLAINTS = ["Unexpected end of form", "Unexpected end of file", "Malformed part header"];
 const NAMELESS = "A part of the form has no name. Name each part after an input.";
+const JSON_TYPE = "application/json";
+export const TEXT_PARTS_MAX = 1_000;
+
+/** A part that is not a file. */
+export interface SentText {
+  readonly text: string;
+  /** It came as `application/json`: it is that, and nothing else. */
+  readonly isJson: boolean;
+}
 
 export interface Form {
   /** The text parts as sent, by name; also those that no input is declared for. */
-  readonly texts: ReadonlyMap<string, string>;
+  readonly texts: ReadonlyMap<string, SentText>;
   readonly files: readonly StoredFile[];
   /** Names of parts that came as files although no file input is declared for them. Nothing of them was stored. */
   readonly strayFiles: ReadonlySet<string>;
@@ -49,9 +58,17 @@ export function collectParts(deps: PartsDeps) {
   let remainder = 0;
   return {
     takeText: texts.take,
-    takeFile: files.take,
-    /** Resolves when no file is on its way to storage any more, however it went, and what is no file is gone again. */
-    settle: files.settle,
+    /** Browsers have no other way than a file to say of a part that it is JSON. */
+    takeFile(name: string | undefined, content: Readable, info: FileInfo): void {
+      const input = inputs.get(name ?? "");
+      const isValue = input !== undefined && !isFileInput(input) && info.mimeType === JSON_TYPE;
+      if (isValue) texts.takeContent(input.name, content);
+      else files.take(name, content, info);
+    },
+    /** Resolves when nothing is on its way to storage or into memory any more, however it went, and what is no file is gone again. */
+    async settle(): Promise<void> {
+      await Promise.all([texts.settle(), files.settle()]);
+    },
     /** How much has been read since the form was found to be refused. */
     countRemainder: (bytes: number): number => (verdict.refused ? (remainder += bytes) : 0),
     toForm: (): Form => ({ texts: texts.values, ...files.toStored(), problems: verdict.problems }),
@@ -59,29 +76,78 @@ export function collectParts(deps: PartsDeps) {
 }
 
 function collectTexts({ limits, stop }: PartsDeps, inputs: Inputs, verdict: Verdict) {
-  const values = new Map<string, string>();
+  const values = new Map<string, SentText>();
+  const underWay: Promise<void>[] = [];
   let bytes = 0;
+  let count = 0;
+
+  /** False when there is too much of them. */
+  function hasRoom(name: string | undefined, size: number): boolean {
+    bytes += size;
+    if (bytes <= limits.jsonBytesMax) return true;
+    const message = `is too long: the text parts of a form are at most ${limits.jsonBytesMax} bytes together. Send large values as files.`;
+    stop.abort(refuseInput("payload_too_large", name, message));
+    return false;
+  }
+
+  /** Its text may still be on its way. False when there is no use for it. */
+  function begin(name: string): boolean {
+    count += 1;
+    if (count > TEXT_PARTS_MAX) stop.abort(tooManyTexts());
+    else if (!values.has(name)) return true;
+    else complain(verdict, name, "was given twice. Send it once; a list is one part, JSON text.");
+    return false;
+  }
+
+  async function read(name: string, content: Readable): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of content as AsyncIterable<Buffer>) {
+      if (!hasRoom(name, chunk.length)) return;
+      chunks.push(chunk);
+    }
+    const text = decode(Buffer.concat(chunks));
+    if (text === undefined) complain(verdict, name, "is not valid UTF-8, and JSON has to be.");
+    else values.set(name, { text, isJson: true });
+  }
+
   return {
     values,
+    settle: () => Promise.all(underWay),
     /** The parser has no text for a part in a character set that it does not know, whatever its types say. */
-    take(name: string | undefined, text: string | undefined, truncated: boolean): void {
+    take(name: string | undefined, text: string | undefined, info: { isCut: boolean; mimeType: string }): void {
       if (text === undefined)
         return complain(verdict, name ?? "", "is in a character set that is not known here. Send it as UTF-8.");
-      bytes += Buffer.byteLength(text);
-      if (truncated || bytes > limits.jsonBytesMax) {
-        const message = `is too long: the text parts of a form are at most ${limits.jsonBytesMax} bytes together. Send large values as files.`;
-        return stop.abort(refuseInput("payload_too_large", name, message));
-      }
+      if (!hasRoom(name, info.isCut ? limits.jsonBytesMax + 1 : Buffer.byteLength(text))) return;
       if (name === undefined) return complain(verdict, "", NAMELESS);
       const input = inputs.get(name);
       if (input !== undefined && isFileInput(input))
         return complain(verdict, name, "is a file. Send it as a part with a file name.");
-      if (values.has(name))
-        return complain(verdict, name, "was given twice. Send it once; a list is one part, JSON text.");
+      if (!begin(name)) return;
       verdict.refused ||= input === undefined;
-      values.set(name, text);
+      values.set(name, { text, isJson: info.mimeType === JSON_TYPE });
+    },
+    /** Takes the JSON of an input that came like a file. Nothing of it is stored. */
+    takeContent(name: string, content: Readable): void {
+      content.on("error", () => undefined);
+      if (!begin(name)) return void content.resume();
+      values.set(name, { text: "null", isJson: true });
+      underWay.push(read(name, content).catch((error: unknown) => stop.abort(explainComplaint(error))));
     },
   };
+}
+
+/** Undefined: it is not UTF-8. */
+function decode(bytes: Buffer): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== "ERR_ENCODING_INVALID_ENCODED_DATA") throw error;
+    return undefined;
+  }
+}
+
+export function tooManyTexts(): ApiError {
+  return new ApiError("invalid_request", `The form has more than ${TEXT_PARTS_MAX} text parts.`);
 }
 
 function collectFiles(deps: PartsDeps, inputs: Inputs, verdict: Verdict) {

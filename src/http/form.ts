@@ -5,13 +5,12 @@ import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { formatSize } from "../../domain/manifest/sizes.ts";
 import type { HttpLimits } from "./deps.ts";
 import { ApiError } from "./errors.ts";
-import { collectParts, explainComplaint, type Form } from "./form-parts.ts";
+import { collectParts, explainComplaint, type Form, TEXT_PARTS_MAX, tooManyTexts } from "./form-parts.ts";
 import { CallerGoneError } from "./request-body.ts";
 import type { Uploads } from "./uploads.ts";
 
 /** Large enough that a chunk's way through the parser costs little against hashing and writing it. */
 const CHUNK_BYTES = 1024 * 1024;
-const TEXT_PARTS_MAX = 1_000;
 /** After a problem is known, so much more is read, unstored, to find others; then the answer is given. */
 const REMAINDER_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -40,12 +39,15 @@ export async function readForm(
     }
   };
   parser.on("field", (name, text, info) =>
-    guard(() => parts.takeText(name as string | undefined, text as string | undefined, info.valueTruncated)),
+    guard(() =>
+      parts.takeText(name as string | undefined, text as string | undefined, {
+        isCut: info.valueTruncated,
+        mimeType: info.mimeType,
+      }),
+    ),
   );
   parser.on("file", (name, content, info) => guard(() => parts.takeFile(name as string | undefined, content, info)));
-  parser.on("fieldsLimit", () =>
-    stop.abort(new ApiError("invalid_request", `The form has more than ${TEXT_PARTS_MAX} text parts.`)),
-  );
+  parser.on("fieldsLimit", () => stop.abort(tooManyTexts()));
   try {
     await pump(request, parser, {
       stop,

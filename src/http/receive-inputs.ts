@@ -1,7 +1,7 @@
 import type { Request } from "express";
 import type { InputProblem } from "../../domain/errors.ts";
 import type { StoredFile } from "../../domain/execution.ts";
-import { parseInputs, parseTextPart } from "../../domain/manifest/inputs.ts";
+import { parseInputs, parseJsonPart, parseTextPart } from "../../domain/manifest/inputs.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import type { UploadedFile } from "../../domain/manifest/uploads.ts";
 import type { HttpLimits } from "./deps.ts";
@@ -69,8 +69,8 @@ function readTexts(manifest: Manifest, form: Form): { values: Record<string, unk
   const kinds = new Map(manifest.inputs.map((input) => [input.name, input.kind]));
   const problems: InputProblem[] = [];
   const values: [string, unknown][] = [];
-  for (const [name, text] of form.texts) {
-    const part = parseTextPart(kinds.get(name) ?? "string", text);
+  for (const [name, { text, isJson }] of form.texts) {
+    const part = isJson ? parseJsonPart(text) : parseTextPart(kinds.get(name) ?? "string", text);
     if (part.ok) values.push([name, part.value]);
     else problems.push({ input: name, message: part.message });
   }

@@ -1,7 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { FormData, Response } from "undici";
 import { queryRows } from "../../db/connect.ts";
 import { anInput, aWorkflow } from "../support/builders.ts";
+import type { Part } from "../support/https.ts";
 import { aService, expectRefused, sendForm, type TestService } from "./service.ts";
 
 let service: TestService;
@@ -160,6 +162,108 @@ test("execute, with a text part that is not JSON for an input that needs it, ans
     400,
     invalid("count", expect.stringContaining("JSON text")),
   );
+});
+
+const VALUES = [
+  anInput("string", "title", { required: false }),
+  anInput("integer", "count", { required: false }),
+  anInput("multi_select", "tags", { required: false }),
+  anInput("json", "data", { required: false }),
+  anInput("secret", "token", { required: false }),
+  anInput("file", "orders", { required: false, accept: [".json"] }),
+];
+
+const aJsonBlob = (text: string | Uint8Array): Blob => new Blob([text], { type: "application/json" });
+
+/** A form as browsers make one: a Blob is a file called "blob". */
+async function sendBrowserForm(fill: (form: FormData) => void) {
+  const workflow = await aWorkflow(service.db, { inputs: VALUES });
+  const form = new FormData();
+  fill(form);
+  const encoded = new Response(form);
+  return sendForm(service, workflow, {
+    headers: { "content-type": encoded.headers.get("content-type") as string },
+    body: Buffer.from(await encoded.arrayBuffer()),
+  });
+}
+
+const executionsOf = () =>
+  queryRows<{ inputs: object; sealed: boolean }>(
+    service.db,
+    "select inputs, secret_inputs is not null as sealed from executions",
+  );
+
+test("execute, with values that a browser's FormData sends as JSON, reads them as those of a JSON body, and stores no file", async () => {
+  const answer = await sendBrowserForm((form) => {
+    form.append("title", aJsonBlob(JSON.stringify("Größe: \u{1F600}")));
+    form.append("count", aJsonBlob(" 3 "));
+    form.append("tags", aJsonBlob('["a"]'), "tags.json");
+    form.append("data", aJsonBlob('{"x":[1,{"__proto__":2}]}'));
+    form.append("token", aJsonBlob('"very secret"'));
+  });
+  expect(answer.status).toBe(200);
+  expect(await filesOf()).toEqual([]);
+  const data = JSON.parse('{"x":[1,{"__proto__":2}]}') as object;
+  const inputs = { title: "Größe: \u{1F600}", count: 3, tags: ["a"], data, orders: null };
+  expect(await executionsOf()).toEqual([{ inputs, sealed: true }]);
+  expect(JSON.stringify(service.logged)).not.toContain("very secret");
+});
+
+test("execute, with JSON for a file input, takes it as a file", async () => {
+  const answer = await sendBrowserForm((form) => form.append("orders", aJsonBlob("[1, 2]"), "orders.json"));
+  expect(answer.status).toBe(200);
+  expect(await filesOf()).toMatchObject([{ name: "orders", fileName: "orders.json", type: "application/json" }]);
+});
+
+test.each<[string, string, Part]>([
+  ["a text without quotes", "is not JSON", { name: "title", content: "words" }],
+  ["a number for a text", "must be a string", { name: "title", content: "42" }],
+  ["half of an object", "is not JSON", { name: "data", content: '{"a":' }],
+  ["nothing", "is not JSON", { name: "count", content: "" }],
+  ["JSON of 65 levels", "deep", { name: "data", content: "[".repeat(65) + "]".repeat(65) }],
+])(
+  "execute, with %s as application/json, answers 400, whether it came like a file or not",
+  async (_what, message, part) => {
+    const workflow = await aWorkflow(service.db, { inputs: VALUES });
+    for (const like of [{}, { fileName: "blob" }]) {
+      const answer = await sendForm(service, workflow, [{ ...part, ...like, contentType: "application/json" }]);
+      await expectRefused(service, answer, 400, invalid(part.name, expect.stringContaining(message)));
+    }
+  },
+);
+
+test("execute, with a value that came like a file and is no UTF-8 or was sent twice, answers 400", async () => {
+  const broken = await sendBrowserForm((form) => form.append("title", aJsonBlob(Buffer.from([0x22, 0xff, 0x22]))));
+  await expectRefused(service, broken, 400, invalid("title", expect.stringContaining("UTF-8")));
+  const twice = await sendBrowserForm((form) => {
+    form.append("title", aJsonBlob('"one"'));
+    form.append("title", '"two"');
+  });
+  await expectRefused(service, twice, 400, invalid("title", expect.stringContaining("twice")));
+});
+
+test.each(["text/plain", "application/octet-stream", "text/json", ""])(
+  "execute, with a file of type %j for an input that is none, answers 400 saying how to send it",
+  async (type) => {
+    const answer = await sendBrowserForm((form) => form.append("title", new Blob(['"EU"'], { type })));
+    await expectRefused(service, answer, 400, invalid("title", expect.stringContaining("application/json")));
+  },
+);
+
+test("execute, with values over the limit of text parts, together or alone, answers 413", async () => {
+  const long = JSON.stringify("a".repeat(60_000));
+  const together = await sendBrowserForm((form) => {
+    form.append("data", aJsonBlob(long));
+    form.append("title", long);
+  });
+  const alone = await sendBrowserForm((form) => form.append("data", aJsonBlob(JSON.stringify("a".repeat(3_000_000)))));
+  for (const [answer, input] of [
+    [together, "title"],
+    [alone, "data"],
+  ] as const) {
+    const refusal = { ...invalid(input, expect.stringContaining("100000 bytes together")), error: "Payload too large" };
+    await expectRefused(service, answer, 413, refusal);
+  }
 });
 
 test("execute, with an empty file field of a browser, counts it as not given", async () => {

@@ -1,6 +1,12 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { flattenBody, type InputsResult, parseInputs, parseTextPart } from "../../../domain/manifest/inputs.ts";
+import {
+  flattenBody,
+  type InputsResult,
+  parseInputs,
+  parseJsonPart,
+  parseTextPart,
+} from "../../../domain/manifest/inputs.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { parseManifest } from "../../../domain/manifest/parse.ts";
 import type { UploadedFile } from "../../../domain/manifest/uploads.ts";
@@ -293,4 +299,10 @@ test.each([
       ? { ok: false, message: expect.stringContaining("must be JSON text") }
       : { ok: true, value: expected },
   );
+});
+
+test("parseJsonPart, for JSON and for other text, is the value, or says that it is none", () => {
+  expect(parseJsonPart(' "EU" ')).toEqual({ ok: true, value: "EU" });
+  expect(parseJsonPart("42")).toEqual({ ok: true, value: 42 });
+  expect(parseJsonPart("EU")).toEqual({ ok: false, message: expect.stringContaining("is not JSON") });
 });

@@ -19,8 +19,35 @@ const charsets = [
   ),
 );
 
+/** A value as browsers send it: like a file. */
+const blob = (name: string, content: string): string =>
+  `Content-Disposition: form-data; name="${name}"; filename="blob"\r\nContent-Type: application/json\r\n\r\n${content}`;
+
+const blobs: readonly Entry[] = [
+  part("JSON like a file", blob("data", '{"a":[1]}'), [200]),
+  part("JSON like a file, of no value", blob("data", "")),
+  part("JSON like a file that is none", blob("data", "{a:1}"), [400], /not JSON/),
+  part("JSON like a file, 100,000 deep", blob("data", `${"[".repeat(100_000)}${"]".repeat(100_000)}`)),
+  part("JSON like a file with __proto__", blob("data", '{"__proto__":{"polluted":true}}'), [200]),
+  part("JSON like a file over 1 MB", blob("data", `"${"a".repeat(1_048_576)}"`), [413]),
+  part("JSON like a file that is no UTF-8", blob("note", '"\xff\xfe"'), [400], /UTF-8/),
+  part("JSON like a file with a NUL", blob("note", '"a\\u0000b"')),
+  part("JSON like a file called __proto__", blob("__proto__", '{"a":1}')),
+  part("JSON like a file in an unknown charset", blob("note", '"a"').replace("/json", "/json; charset=x-evil"), [200]),
+  form("the same value as a text and like a file", aFormOf([NOTE, blob("note", '"a"')]), [400], { says: /twice/ }),
+  form("1,001 values like files", aFormOf(Array.from({ length: 1_001 }, () => blob("data", "1")))),
+  form("40,000 values like files", aFormOf(Array.from({ length: 40_000 }, () => blob("data", "1")))),
+  form(
+    "values like files, over 1 MB together",
+    aFormOf([blob("data", `"${"a".repeat(600_000)}"`), blob("note", `"${"a".repeat(600_000)}"`)]),
+    [413],
+  ),
+  form("a value like a file, cut off", `--b\r\n${blob("data", '{"a":')}`),
+];
+
 export const FORM_TEXT_ENTRIES: readonly Entry[] = [
   ...charsets,
+  ...blobs,
   part("a text that is no UTF-8", 'Content-Disposition: form-data; name="note"\r\n\r\n\xff\xfe', [200, 400]),
   part("a text with a NUL", 'Content-Disposition: form-data; name="note"\r\n\r\na\0b'),
   part("a text with half a pair of surrogates", 'Content-Disposition: form-data; name="note"\r\n\r\n"\\ud800"'),
