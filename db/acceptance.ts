@@ -69,7 +69,8 @@ export async function acceptExecution(
 ): Promise<Acceptance> {
   const { rates } = conditions;
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-    const [row] = await queryRows<AcceptanceRow>(db, ACCEPT, toBindings(execution, conditions));
+    const statement = execution.files.length === 0 ? ACCEPT : ACCEPT_WITH_FILES;
+    const [row] = await queryRows<AcceptanceRow>(db, statement, toBindings(execution, conditions));
     const { outcome, id, admitted, keyBusy, accountBusy } = row as AcceptanceRow;
     const state: RateState = {
       key: toState(rates.key, keyBusy),
@@ -89,6 +90,13 @@ const ACCEPT = `
                           :acceptedBy, cast(:inputs as jsonb), :secretInputs, cast(:files as jsonb), :key, :fingerprint,
                           :keyBucket, :keySpacing, :keyBurst, :accountBucket, :accountSpacing, :accountBurst,
                           :executionsMax, :waitingMax, cast(:follows as boolean))`;
+
+/** From then on its files are those of an execution: what was noted before they were stored goes in the same transaction. */
+const ACCEPT_WITH_FILES = `
+  with accepted as (${ACCEPT}), noted as (
+    delete from uploads where execution_id = (select id from accepted where outcome = 'accepted')
+  )
+  select * from accepted`;
 
 function toState(use: { bucket: string; rate: Rate } | null, busySeconds: number | null): BucketState | null {
   return use && toBucketState(use.rate, busySeconds);

@@ -226,16 +226,6 @@ export async function findLastOutcome(
   return row;
 }
 
-/** Those of the given ids that are recorded executions. */
-export async function listKnown(db: Db, ids: readonly string[]): Promise<ExecutionId[]> {
-  const rows = await queryRows<{ id: ExecutionId }>(
-    db,
-    `select id from executions where id = any(cast(:ids as text[]))`,
-    { ids: [...ids] },
-  );
-  return rows.map((row) => row.id);
-}
-
 /** How far the upload of an execution is, and which host ran its last attempt. */
 export async function findUpload(
   db: Db,

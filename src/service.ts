@@ -7,6 +7,7 @@ import { createTicks, type DecidedTick, type Ticks } from "../activities/ticks.t
 import { createListener, type DatabaseAddress, type Db } from "../db/connect.ts";
 import { microCredits, type Prices, parseCredits } from "../domain/credits.ts";
 import type { ExecutionId } from "../domain/ids.ts";
+import { startRemovingAbandonedUploads } from "./abandoned-uploads.ts";
 import { type Admissions, createAdmissions } from "./admissions.ts";
 import type { Settings } from "./config.ts";
 import { cancelNotice, createExecutions, startFromRecord } from "./executions.ts";
@@ -21,7 +22,7 @@ import { retentionOf, startRetention } from "./retention.ts";
 import { createKeeper, type Keeper } from "./schedules/keeper.ts";
 import { createTemporalSchedules } from "./schedules/temporal-schedules.ts";
 import type { Machine } from "./setup/machine.ts";
-import { createSweeper, removeAbandonedUploads, type SweeperDeps } from "./sweeper.ts";
+import { createSweeper, type SweeperDeps } from "./sweeper.ts";
 import { createDriver, type Driver } from "./temporal.ts";
 import { createWaiters, type Notice } from "./waiters.ts";
 import { connectTemporal, startWorkers } from "./workers.ts";
@@ -176,7 +177,7 @@ function openTicks(deps: ServiceDeps, driver: Driver): Ticks {
 
 /** What lets waiting executions in, what repairs, and what forgets. */
 async function openHousekeeping(
-  deps: Pick<ServiceDeps, "settings"> & SweeperDeps & { admissions: Admissions },
+  deps: Pick<ServiceDeps, "settings" | "storage"> & SweeperDeps & { admissions: Admissions },
   defer: Defer,
 ): Promise<void> {
   const { db, storage, processId, log, admissions } = deps;
@@ -184,7 +185,8 @@ async function openHousekeeping(
   defer(() => admissions.close());
   const sweeper = createSweeper(deps);
   defer(() => sweeper.close());
-  await removeAbandonedUploads({ db, storage, processId, log });
+  const uploads = startRemovingAbandonedUploads({ db, storage, processId, log });
+  defer(() => uploads.close());
   const retention = startRetention({ db, storage, retention: retentionOf(deps.settings), log });
   defer(() => retention.close());
 }

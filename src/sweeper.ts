@@ -1,6 +1,5 @@
 import type { Activities } from "../activities/index.ts";
 import type { Spool } from "../activities/spool.ts";
-import type { Storage } from "../activities/storage/storage.ts";
 import type { Db } from "../db/connect.ts";
 import { releaseStrayHolds } from "../db/credits/audit.ts";
 import {
@@ -8,13 +7,12 @@ import {
   findStartable,
   type LongOpenExecution,
   listEnded,
-  listKnown,
   listOpenExecutions,
 } from "../db/executions.ts";
 import { giveLease, type Lease, takeLease } from "../db/leases.ts";
 import { countRepairs, type Repair } from "../db/repairs.ts";
 import { toCredits } from "../domain/credits.ts";
-import { type ExecutionId, isExecutionId } from "../domain/ids.ts";
+import type { ExecutionId } from "../domain/ids.ts";
 import type { Log } from "./log.ts";
 import type { Driver, DriverState } from "./temporal.ts";
 
@@ -28,16 +26,12 @@ const OPEN_SECONDS = 20;
 /** Far more than a page takes; after that long another process takes over from one that died. */
 const LEASE_SECONDS = 60;
 const STRAY_HOLDS_EVERY_MS = 60_000;
-/** What a request without an execution left in storage is certainly abandoned by now: the slowest upload is over. */
-const ABANDONED_SECONDS = 86_400;
-const ABANDONED_LEASE_SECONDS = 900;
 
 export interface SweeperDeps {
   readonly db: Db;
   readonly driver: Driver;
   readonly activities: Pick<Activities, "settleCredits" | "releaseCredits">;
   readonly spool: Spool;
-  readonly storage: Storage;
   readonly processId: string;
   readonly log: Log;
 }
@@ -190,51 +184,13 @@ async function report(
   repair: Repair,
   what: Readonly<Record<string, unknown>>,
   words: string,
-  count = 1,
 ): Promise<void> {
   log.warn({ event: "execution.repaired", repair, ...what }, words);
-  await countRepairs(db, repair, count);
+  await countRepairs(db, repair);
 }
 
 async function removeSpooled(deps: SweeperDeps): Promise<void> {
   const spooled = await deps.spool.list();
   const ended = new Set(await listEnded(deps.db, spooled));
   for (const executionId of spooled) if (ended.has(executionId)) await deps.spool.remove(executionId);
-}
-
-/**
- * Deletes files of requests that never became an execution: their process died between storing and recording.
- * Called at start, by one process at a time. Answers how many.
- */
-export async function removeAbandonedUploads(
-  deps: Pick<SweeperDeps, "db" | "storage" | "processId" | "log">,
-): Promise<number> {
-  const lease: Lease = { name: "abandoned uploads", holder: deps.processId };
-  if (!(await takeLease(deps.db, { ...lease, seconds: ABANDONED_LEASE_SECONDS }))) return 0;
-  try {
-    const removed = await removeUnknown(deps);
-    if (removed > 0) await report(deps, "uploads_removed", { removed }, "Abandoned uploads were removed.", removed);
-    return removed;
-  } finally {
-    await giveLease(deps.db, lease);
-  }
-}
-
-async function removeUnknown({ db, storage }: Pick<SweeperDeps, "db" | "storage">): Promise<number> {
-  const byExecution = new Map<string, string[]>();
-  for await (const key of storage.list("executions/")) {
-    const id = key.split("/")[1];
-    if (id !== undefined && isExecutionId(id)) byExecution.set(id, [...(byExecution.get(id) ?? []), key]);
-  }
-  const known = new Set<string>(await listKnown(db, [...byExecution.keys()]));
-  let removed = 0;
-  for (const [id, keys] of byExecution) {
-    for (const key of known.has(id) ? [] : keys) {
-      const head = await storage.head(key);
-      if (head === undefined || Date.now() - head.modifiedAt.getTime() < ABANDONED_SECONDS * 1000) continue;
-      await storage.delete(key);
-      removed += 1;
-    }
-  }
-  return removed;
 }

@@ -44,7 +44,7 @@ export type Accepted = { readonly executionId: ExecutionId; readonly rates: Rate
 /** Reads the inputs and records the execution, or finds the one that the call repeats. Of a refused call nothing is left. */
 export async function acceptCall(deps: AppDeps, call: Call): Promise<Accepted> {
   const executionId = createExecutionId();
-  const uploads = createUploads(deps.storage, executionId);
+  const uploads = createUploads(deps, executionId);
   const recording = { underWay: false };
   try {
     const { kind, target, timing, takeTurn } = call;
@@ -170,7 +170,7 @@ function isRefusedByDatabase(error: unknown): boolean {
   return isPoolExhausted(error) || /^(?!08|57)[0-9A-Z]{5}$/.test(sqlState(error) ?? "");
 }
 
-/** What cannot be deleted now is found by the next start of the service; the caller hears of the first problem. */
+/** What cannot be deleted now is found again a day later; the caller hears of the first problem. */
 async function discardUploads(deps: AppDeps, executionId: ExecutionId, uploads: Uploads): Promise<void> {
   await uploads.discard().catch((error: unknown) => {
     deps.log.warn({ event: "fault", executionId, error }, "The files of a refused request could not be deleted yet.");

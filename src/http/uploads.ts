@@ -1,5 +1,7 @@
 import type { Readable } from "node:stream";
 import type { Storage } from "../../activities/storage/storage.ts";
+import type { Db } from "../../db/connect.ts";
+import { forgetUploads, noteUploads } from "../../db/uploads.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 
 export interface Upload {
@@ -17,14 +19,17 @@ export interface Uploads {
   discard(): Promise<void>;
 }
 
-export function createUploads(storage: Storage, executionId: ExecutionId): Uploads {
+/** Files are noted before the first of them is stored, so that they are found should this process die before the end of the request. */
+export function createUploads({ db, storage }: { db: Db; storage: Storage }, executionId: ExecutionId): Uploads {
   const keys: string[] = [];
+  let noted: Promise<void> | undefined;
   const underWay: Promise<unknown>[] = [];
   return {
     async put(content, options) {
       const storageKey = `executions/${executionId}/inputs/${keys.length}`;
       keys.push(storageKey);
-      const stored = storage.put(storageKey, content, options);
+      noted ??= noteUploads(db, executionId);
+      const stored = noted.then(() => storage.put(storageKey, content, options));
       underWay.push(stored);
       return { storageKey, ...(await stored) };
     },
@@ -32,6 +37,7 @@ export function createUploads(storage: Storage, executionId: ExecutionId): Uploa
     async discard() {
       await Promise.allSettled(underWay);
       await Promise.all(keys.map((key) => storage.delete(key)));
+      if (noted !== undefined) await forgetUploads(db, [executionId]);
     },
   };
 }

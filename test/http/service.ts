@@ -155,22 +155,24 @@ async function waitForEnd(db: Db, executionId: ExecutionId, timeoutMs: number, g
   return false;
 }
 
-/** What must be nothing after a refusal: executions and reservations of the account, files in storage. */
-export async function findLeftovers(
-  service: TestService,
-): Promise<{ executions: number; reservations: number; files: string[] }> {
-  const [row] = await queryRows<{ executions: number; reservations: number }>(
-    service.db,
-    `select (select count(*)::int from executions) as executions, (select count(*)::int from reservations) as reservations`,
-  );
-  return {
-    executions: row?.executions ?? -1,
-    reservations: row?.reservations ?? -1,
-    files: await listFiles(service.dir),
-  };
+interface LeftRows {
+  readonly executions: number;
+  readonly reservations: number;
+  /** Requests whose files would be looked for later. */
+  readonly uploads: number;
 }
 
-export const NOTHING = { executions: 0, reservations: 0, files: [] };
+/** What must be nothing after a refusal: executions, reservations and notes of uploads, files in storage. */
+export async function findLeftovers(service: TestService): Promise<LeftRows & { files: string[] }> {
+  const [row] = await queryRows<LeftRows>(
+    service.db,
+    `select (select count(*)::int from executions) as executions, (select count(*)::int from reservations) as reservations,
+            (select count(*)::int from uploads) as uploads`,
+  );
+  return { ...(row as LeftRows), files: await listFiles(service.dir) };
+}
+
+export const NOTHING = { executions: 0, reservations: 0, uploads: 0, files: [] };
 
 /** Every file below a folder, half-written ones too. Looks again when a folder disappears under its eyes. */
 async function listFiles(dir: string): Promise<string[]> {

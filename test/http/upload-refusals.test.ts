@@ -9,14 +9,14 @@ import { aForm, type Part } from "../support/https.ts";
 import { aService, expectRefused, findLeftovers, NOTHING, sendForm, type TestService } from "./service.ts";
 
 let service: TestService;
-let breakStorage: ((key: string) => void) | undefined;
+let breakStorage: ((key: string) => void | Promise<void>) | undefined;
 
 /** Fails when the test says so: after the first bytes arrived, as a full disk does. */
 function breakable(storage: Storage): Storage {
   return {
     ...storage,
     async put(key, content, options) {
-      breakStorage?.(key);
+      await breakStorage?.(key);
       return storage.put(key, content, options);
     },
   };
@@ -256,6 +256,17 @@ test("execute, when storage fails while a file arrives, answers 500, keeps nothi
   });
   breakStorage = undefined;
   expect((await sendForm(service, workflow, [ORDERS, extra, REGION])).status).toBe(200);
+  expect(await findLeftovers(service)).toMatchObject({ executions: 1, uploads: 0 });
+});
+
+test("execute, with files, has noted them before the first reaches storage, until they are those of an execution", async () => {
+  const workflow = await aWorkflow(service.db, { inputs: FILES });
+  const noted: number[] = [];
+  breakStorage = async () => void noted.push((await findLeftovers(service)).uploads);
+  const extra = { name: "extras", fileName: "x.bin", content: "x" };
+  expect((await sendForm(service, workflow, [ORDERS, extra, REGION])).status).toBe(200);
+  expect(noted).toEqual([1, 1]);
+  expect(await findLeftovers(service)).toMatchObject({ executions: 1, uploads: 0 });
 });
 
 test("execute, when the caller goes away in the middle of a file, keeps nothing and starts nothing", async () => {
@@ -271,7 +282,11 @@ test("execute, when the caller goes away in the middle of a file, keeps nothing 
   for (let tries = 0; tries < 1_500 && (await findLeftovers(service)).files.length < 2; tries += 1) await sleep(10);
   expect((await findLeftovers(service)).files.length).toBeGreaterThan(0);
   socket.destroy();
-  for (let tries = 0; tries < 1_500 && (await findLeftovers(service)).files.length > 0; tries += 1) await sleep(10);
+  const isLeft = async (): Promise<boolean> => {
+    const { files, uploads } = await findLeftovers(service);
+    return files.length > 0 || uploads > 0;
+  };
+  for (let tries = 0; tries < 1_500 && (await isLeft()); tries += 1) await sleep(10);
   expect(await findLeftovers(service)).toEqual(NOTHING);
   expect(service.started).toEqual([]);
   expect(

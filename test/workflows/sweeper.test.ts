@@ -1,7 +1,6 @@
-import { mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "@temporalio/client";
@@ -20,7 +19,7 @@ import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { createExecutionId } from "../../src/ids.ts";
 import { createLog } from "../../src/log.ts";
-import { createSweeper, removeAbandonedUploads } from "../../src/sweeper.ts";
+import { createSweeper } from "../../src/sweeper.ts";
 import { createDriver, type Driver } from "../../src/temporal.ts";
 import { anAccount, anExecution, aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -84,7 +83,6 @@ async function sweep(given: { openSeconds?: number; driver?: Driver } = {}): Pro
     driver: given.driver ?? driver,
     activities,
     spool,
-    storage,
     processId: "proc_a",
     log,
   });
@@ -270,23 +268,4 @@ test("sweep, with folders in the spool, removes those of ended executions and ke
   const left = await readdir(join(dir, "spool"));
   expect(left).toContain(open.executionId);
   expect(left).not.toContain(ended.executionId);
-});
-
-test("removeAbandonedUploads, with files of refused requests, removes those older than a day and keeps those of executions", async () => {
-  const { executionId } = await anAcceptedExecution();
-  const [old, young] = [createExecutionId(), createExecutionId()];
-  const twoDaysAgo = new Date(Date.now() - 2 * 86_400_000);
-  const keys = [old, young, executionId].map((id) => `executions/${id}/inputs/0`);
-  for (const key of keys) {
-    await storage.put(key, Readable.from(["content"]));
-    const path = join(dir, "storage/objects", key);
-    if (!key.includes(young)) await utimes(path, twoDaysAgo, twoDaysAgo);
-  }
-  const before = await findRepairCounts(db);
-  const deps = { db, storage, processId: "proc_a", log };
-  expect(await removeAbandonedUploads(deps)).toBe(1);
-  expect(await removeAbandonedUploads(deps)).toBe(0);
-  expect(await findRepairCounts(db)).toEqual({ ...before, uploads_removed: before.uploads_removed + 1 });
-  const left = await Promise.all(keys.map(async (key) => (await storage.head(key)) !== undefined));
-  expect(left).toEqual([false, true, true]);
 });
