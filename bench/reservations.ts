@@ -27,6 +27,18 @@ export interface Window {
   readonly perSecond: number;
   readonly p50: number;
   readonly p99: number;
+  /** What bringing one page to the disk took just before, in the median. */
+  readonly syncMs: number;
+  /** Microseconds of a core for each reservation: ours and its callers'; and PostgreSQL's, where that can be told. */
+  readonly nodeMicros: number;
+  readonly serverMicros: number | null;
+}
+
+/** What tells a slow disk and a busy machine from slow code. */
+export interface Gauges {
+  readonly measureSyncMs: () => number;
+  /** Time on the cores of this process and all it started. */
+  readonly readCpuMs: (() => number) | undefined;
 }
 
 /** One account with credits for everything and a workflow to execute; beside them the tables of `plain`. */
@@ -87,9 +99,11 @@ async function reservePlainly(db: Db, executionId: ExecutionId): Promise<boolean
 
 async function measureWindow(
   act: () => Promise<boolean>,
-  { callers, ms }: { callers: number; ms: number },
+  { callers, ms, gauges }: { callers: number; ms: number; gauges: Gauges },
 ): Promise<Omit<Window, "arm">> {
   const latencies: number[] = [];
+  const syncMs = gauges.measureSyncMs();
+  const [node, all] = [process.cpuUsage(), gauges.readCpuMs?.()];
   const startedAt = performance.now();
   const deadline = startedAt + ms;
   const caller = async (): Promise<void> => {
@@ -102,8 +116,14 @@ async function measureWindow(
   };
   await Promise.all(Array.from({ length: callers }, caller));
   const perSecond = (latencies.length * 1_000) / (performance.now() - startedAt);
+  const { user, system } = process.cpuUsage(node);
+  const allMs = all === undefined ? undefined : (gauges.readCpuMs?.() ?? 0) - all;
   const { p50, p99 } = toFigure(latencies);
-  return { callers, perSecond, p50, p99 };
+  return {
+    ...{ callers, perSecond, p50, p99, syncMs },
+    nodeMicros: (user + system) / latencies.length,
+    serverMicros: allMs === undefined ? null : (allMs * 1_000 - user - system) / latencies.length,
+  };
 }
 
 /**
@@ -112,7 +132,7 @@ async function measureWindow(
  */
 export async function measureReservations(
   db: Db,
-  { rounds, windowMs }: { rounds: number; windowMs: number },
+  { rounds, windowMs, gauges }: { rounds: number; windowMs: number; gauges: Gauges },
 ): Promise<Window[]> {
   const ledger = createLedger(db);
   const acts: Record<Arm, (executionId: ExecutionId) => Promise<boolean>> = {
@@ -127,7 +147,7 @@ export async function measureReservations(
       for (const arm of ARMS) {
         const rate = Math.min(RATE_MAX, RATE_OF_A_CALLER * (arm === "shared" ? callers : 3));
         await supply.refill(Math.ceil((rate * windowMs) / 1_000));
-        const window = await measureWindow(() => acts[arm](supply.take()), { callers, ms: windowMs });
+        const window = await measureWindow(() => acts[arm](supply.take()), { callers, ms: windowMs, gauges });
         if (round > 0) windows.push({ arm, ...window });
       }
     }

@@ -61,19 +61,31 @@ export type ReserveOutcome =
   | { readonly kind: "closed" }
   | { readonly kind: "unknown_execution" };
 
+/** How `reserve_credits` writes an outcome: a letter for each execution asked for. */
+const OUTCOMES: Readonly<Record<string, ReserveOutcome>> = {
+  r: { kind: "reserved" },
+  i: { kind: "insufficient_credits" },
+  c: { kind: "closed" },
+  u: { kind: "unknown_execution" },
+};
+
 /**
  * Holds the most each execution can cost, once per execution, in the order given; answers in that order. One call of the
  * database, all or nothing: there is no moment at which an account is debited and the reservation does not exist. Only
- * those that do not fit are refused: a smaller one after a refused larger one is granted when it fits.
+ * those that do not fit are refused: a smaller one after a refused larger one is granted when it fits. All are of one
+ * account; otherwise nothing is held, and the error is one of data.
  */
 export async function reserveAll(db: Db, ids: readonly ExecutionId[]): Promise<ReserveOutcome[]> {
-  const rows = await queryRows<{ id: ExecutionId; outcome: "reserved" | "insufficient_credits" | "closed" }>(
-    db,
-    `select id, outcome from reserve_credits(cast(:ids as text[]))`,
-    { ids: [...ids] },
-  );
-  const byId = new Map(rows.map(({ id, outcome }) => [id, { kind: outcome }]));
-  return ids.map((id) => byId.get(id) ?? { kind: "unknown_execution" });
+  const [row] = await queryRows<{ letters: string }>(db, `select reserve_credits(cast(:ids as text[])) as letters`, {
+    ids: [...ids],
+  });
+  const letters = row?.letters ?? "";
+  return ids.map((id, index) => {
+    const outcome = OUTCOMES[letters[index] ?? ""];
+    if (outcome === undefined || letters.length !== ids.length)
+      throw new Error(`The database answered ${letters.length} of ${ids.length} reservations, with none for ${id}.`);
+    return outcome;
+  });
 }
 
 /** The same for one. */

@@ -12,7 +12,9 @@ export type AskTogether<Item, Answer> = (lane: string, item: Item, signal?: Abor
 /**
  * Lets callers that want the same at the same time share a statement. A lane has one statement under way; whoever comes
  * meanwhile is taken by its next one, at most `batchMax` of them, in the order they came. Nobody is kept waiting for
- * company: a call on an idle lane is sent before anything else of the process happens.
+ * company: a call on an idle lane is sent before anything else of the process happens. Two statements under way were tried:
+ * the second waits for the first at the account's row, and what each costs beside its items is paid twice; 128 callers got
+ * through 0.8 times as many reservations.
  *
  * `send` does all of its items or none, and answers them in their order. When it fails, all its callers hear that;
  * where `isOfOneItem` says that a single item may be what is wrong, each is sent again by itself first, so that only its

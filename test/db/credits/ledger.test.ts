@@ -135,11 +135,25 @@ test("reserve, of an execution that has ended and whose closed reservation is no
   expect((await findBalance(db, accountId))?.reserved).toBe(0n);
 });
 
-test("reserve, of executions of two accounts in one call, counts each against its own", async () => {
+test("reserve, of executions of two accounts in one call, holds nothing of either", async () => {
   const rich = await anAccountWith(db, { credits: 2_000n, charges: [1_000n, 1_000n] });
   const poor = await anAccountWith(db, { credits: 1_000n, charges: [1_000n, 1_000n] });
-  const outcomes = await reserveAll(db, [rich.ids[0], poor.ids[0], rich.ids[1], poor.ids[1]] as ExecutionId[]);
-  expect(outcomes.map(({ kind }) => kind)).toEqual(["reserved", "reserved", "reserved", "insufficient_credits"]);
+  const both = [...rich.ids, ...poor.ids];
+  for (const ids of [both, [...both].reverse(), [poor.ids[0] as ExecutionId, rich.ids[0] as ExecutionId]])
+    await expect(reserveAll(db, ids)).rejects.toThrow("one account");
+  for (const { accountId } of [rich, poor]) expect((await findBalance(db, accountId))?.reserved).toBe(0n);
+});
+
+test("reserve, by callers that name an account wrongly, counts each against its own", async () => {
+  const rich = await anAccountWith(db, { credits: 2_000n, charges: [1_000n, 1_000n] });
+  const poor = await anAccountWith(db, { credits: 1_000n, charges: [1_000n, 1_000n] });
+  const ledger = createLedger(db);
+  const asked = [rich.ids[0], poor.ids[0], rich.ids[1], poor.ids[1], createExecutionId()] as ExecutionId[];
+  const outcomes = await Promise.all(
+    asked.map((executionId) => ledger.reserve({ executionId, accountId: rich.accountId })),
+  );
+  const kinds = ["reserved", "reserved", "reserved", "insufficient_credits", "unknown_execution"];
+  expect(outcomes.map(({ kind }) => kind)).toEqual(kinds);
 });
 
 test("reserve, repeated after a refusal and a grant, is granted", async () => {
