@@ -22,6 +22,8 @@ export interface MetricSources {
   /** Programs run so far, by the way they were started. */
   readonly programsByPath: () => Readonly<Record<string, number>>;
   readonly lanes: () => { readonly lanes: number; readonly bytes: number; readonly evicted: number };
+  /** What this process removed because it was older than it is kept, by what it is. */
+  readonly removed: () => Readonly<Record<string, number>>;
   readonly dataDir: string;
   readonly build: { readonly version: string; readonly node: string; readonly role: string };
 }
@@ -86,13 +88,15 @@ function addCounter(
   });
 }
 
-function addProcess({ registry, db, waitingCalls, waitingCallsMax, build }: MetricSources): void {
+function addProcess({ registry, db, waitingCalls, waitingCallsMax, removed, build }: MetricSources): void {
   const gauge = gaugesOf(registry);
   gauge("treadle_waiting_calls", "Calls that wait for the result of their execution", waitingCalls);
   gauge("treadle_waiting_calls_max", "Calls that may wait", () => waitingCallsMax);
   gauge("treadle_database_pool_used", "Connections of this process's pool that are in use", () => readPool(db).used);
   gauge("treadle_database_pool_waiting", "Statements that wait for a connection", () => readPool(db).waiting);
   gauge("treadle_database_pool_max", "Connections the pool may open", () => readPool(db).max);
+  const removals = { name: "treadle_retention_removed_total", help: "Removed because it was older than it is kept" };
+  addCounter(registry, { ...removals, label: "what" }, removed);
   new Gauge({
     name: "treadle_build_info",
     help: "What runs here; always 1",

@@ -60,6 +60,11 @@ export function retentionOf(settings: Settings): Retention {
   };
 }
 
+/** The same as figures, by the names that metrics have. */
+export function toFigures({ rateBuckets, ...others }: Removed): Readonly<Record<string, number>> {
+  return { ...others, rate_buckets: rateBuckets };
+}
+
 /**
  * Removes what is kept only for a time, at once and every ten minutes; see `removeOld`. `removed` adds up what this process has
  * removed. `close` resolves when the batch under way is done.

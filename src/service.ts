@@ -18,7 +18,7 @@ import type { Defer } from "./lifecycle.ts";
 import type { Log } from "./log.ts";
 import { startPruning } from "./pruning.ts";
 import { createReadiness } from "./readiness.ts";
-import { retentionOf, startRetention } from "./retention.ts";
+import { retentionOf, startRetention, toFigures } from "./retention.ts";
 import { createKeeper, type Keeper } from "./schedules/keeper.ts";
 import { createTemporalSchedules } from "./schedules/temporal-schedules.ts";
 import type { Machine } from "./setup/machine.ts";
@@ -109,7 +109,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
 
   const workersEnded = await openWorkers(deps, { connection, activities, python }, defer);
 
-  await openHousekeeping({ ...deps, driver, activities, spool, admissions }, defer);
+  const removed = openHousekeeping({ ...deps, driver, activities, spool, admissions }, defer);
 
   const executions = createExecutions({ db, driver, waiters, python, slots, slotCount });
   const networkProblem = () => findNetworkProblem(deps, programs.network);
@@ -128,6 +128,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
     executions,
     readiness,
     waiters,
+    removed,
     workersEnded,
     python,
     environments,
@@ -175,11 +176,11 @@ function openTicks(deps: ServiceDeps, driver: Driver): Ticks {
   });
 }
 
-/** What lets waiting executions in, what repairs, and what forgets. */
-async function openHousekeeping(
+/** What lets waiting executions in, what repairs, and what forgets. Answers what tells how much was forgotten. */
+function openHousekeeping(
   deps: Pick<ServiceDeps, "settings" | "storage"> & SweeperDeps & { admissions: Admissions },
   defer: Defer,
-): Promise<void> {
+): () => Readonly<Record<string, number>> {
   const { db, storage, processId, log, admissions } = deps;
   admissions.open(deps.driver);
   defer(() => admissions.close());
@@ -189,6 +190,7 @@ async function openHousekeeping(
   defer(() => uploads.close());
   const retention = startRetention({ db, storage, retention: retentionOf(deps.settings), log });
   defer(() => retention.close());
+  return () => toFigures(retention.removed());
 }
 
 type Worked = Pick<Parameters<typeof startWorkers>[0], "connection" | "activities"> & {

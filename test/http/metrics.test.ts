@@ -8,6 +8,7 @@ import type { ExecutionId } from "../../domain/ids.ts";
 import { createRequestMetrics } from "../../src/http/request-metrics.ts";
 import { countEndedExecutions, type EndedExecutions } from "../../src/metrics/ended.ts";
 import { createMetrics } from "../../src/metrics.ts";
+import { toFigures } from "../../src/retention.ts";
 import { anAccount, anExecution, aWorkflow } from "../support/builders.ts";
 import { aService, execute, succeed, type TestService } from "./service.ts";
 
@@ -42,6 +43,7 @@ beforeAll(async () => {
     },
     programsByPath: () => ({ cold: 3, lane: 7 }),
     lanes: () => ({ lanes: 2, bytes: 1_024, evicted: 5 }),
+    removed: () => toFigures({ executions: 1, files: 2, logs: 3, objects: 4, keys: 5, rateBuckets: 6 }),
     dataDir: tmpdir(),
     build: { version: "1.2.3", node: "20.0.0", role: "all" },
   });
@@ -188,6 +190,8 @@ test("figures of the process and its host, when asked for, are those of the mome
     'treadle_programs_total{path="lane"}': 7,
     treadle_lanes: 2,
     treadle_lane_evictions_total: 5,
+    'treadle_retention_removed_total{what="objects"}': 4,
+    'treadle_retention_removed_total{what="rate_buckets"}': 6,
     'treadle_build_info{node="20.0.0",role="all",version="1.2.3"}': 1,
     treadle_http_open_requests: 1,
   }))

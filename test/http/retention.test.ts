@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
 import { findMoneyFaults } from "../../db/credits/audit.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
-import { type Retention, removeOld } from "../../src/retention.ts";
+import { createLog } from "../../src/log.ts";
+import { type Retention, removeOld, startRetention } from "../../src/retention.ts";
 import { aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import type { Answer, Call } from "../support/https.ts";
 import { anEndedExecution, aService, execute, type TestService } from "./service.ts";
@@ -117,4 +119,21 @@ test("a call, repeated under a key that is kept, has its answer as long as the k
   expect([anew.status, anew.headers["idempotent-replayed"]]).toEqual([200, undefined]);
   expect(anew.json()["executionId"]).not.toBe(id);
   expect((await ask(id)).status).toBe(404);
+});
+
+test("startRetention, with something old, adds up what it removed, from nothing on", async () => {
+  await remove({ fileDays: 30, logDays: 30 });
+  await anOldExecution();
+  const retention = startRetention({
+    ...{ db: service.db, storage: service.storage, retention: { ...FOR_EVER, fileDays: 30, logDays: 30 } },
+    log: createLog({ level: "silent", terminal: false }),
+  });
+  try {
+    expect(Object.values(retention.removed())).toEqual([0, 0, 0, 0, 0, 0]);
+    const deadline = Date.now() + 30_000;
+    while (retention.removed().objects < 3 && Date.now() < deadline) await sleep(10);
+    expect(retention.removed()).toMatchObject({ executions: 0, files: 1, logs: 1, objects: 3 });
+  } finally {
+    await retention.close();
+  }
 });
