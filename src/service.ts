@@ -148,14 +148,15 @@ const now = (): Date => new Date();
 
 /** The connection, and what comes over it: starts of executions and the ticks of schedules. */
 async function openTemporal(deps: ServiceDeps, keeper: Keeper, defer: Defer) {
-  const { db, processId, log } = deps;
+  const { db, processId, onTick, log } = deps;
   const { address, namespace } = deps.temporal;
   const connection = await connectTemporal(address);
   defer(() => connection.close());
   const driver = createDriver(connection, namespace);
   const ticks = openTicks(deps, driver);
   // Before any tick is fired here: whether the service was there when one was due is known from then on.
-  await keeper.open({ db, ticks, processId, log, now, schedules: createTemporalSchedules(connection, namespace) });
+  const schedules = createTemporalSchedules(connection, namespace);
+  await keeper.open({ db, ticks, processId, onTick, log, now, schedules });
   defer(() => keeper.close());
   return { connection, driver, ticks };
 }

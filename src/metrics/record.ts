@@ -3,6 +3,7 @@ import type { Db } from "../../db/connect.ts";
 import { findMoneyFaults } from "../../db/credits/audit.ts";
 import { findOpenFigures } from "../../db/figures.ts";
 import { findRepairCounts, REPAIRS } from "../../db/repairs.ts";
+import { countScheduleChanges } from "../../db/schedules.ts";
 
 const CACHE_MS = 2_000;
 const DATABASE_MS_MAX = 2_000;
@@ -20,16 +21,19 @@ const FAULT_KINDS = ["balance", "reserved", "reservation", "settlement"] as cons
 export function createRecordFigures({ db, registry }: { db: Db; registry: Registry }) {
   const showOpen = createOpenGauges(registry);
   const showRepairs = createRepairCounter(registry);
+  const showChanges = createChangeGauges(registry);
   const audit = createAudit(db, registry);
   let shownAt = Number.NEGATIVE_INFINITY;
 
   async function show(): Promise<void> {
-    const [open, repairs] = await Promise.allSettled([
+    const [open, repairs, changes] = await Promise.allSettled([
       withinTime(findOpenFigures(db), DATABASE_MS_MAX),
       withinTime(findRepairCounts(db), DATABASE_MS_MAX),
+      withinTime(countScheduleChanges(db), DATABASE_MS_MAX),
     ]);
     showOpen(open.status === "fulfilled" ? open.value : undefined);
     if (repairs.status === "fulfilled") showRepairs(repairs.value);
+    if (changes.status === "fulfilled") showChanges(changes.value);
     if (open.status === "fulfilled") await withinTime(audit(), AUDIT_PATIENCE_MS).catch(() => undefined);
   }
 
@@ -76,6 +80,24 @@ function createRepairCounter(registry: Registry) {
   return (counts: Awaited<ReturnType<typeof findRepairCounts>>): void => {
     counter.reset();
     for (const repair of REPAIRS) counter.inc({ repair }, counts[repair]);
+  };
+}
+
+function createChangeGauges(registry: Registry) {
+  const registers = [registry];
+  const waiting = new Gauge({
+    name: "treadle_schedule_changes_waiting",
+    help: "Changes of schedules that Temporal was not told yet",
+    registers,
+  });
+  const oldest = new Gauge({
+    name: "treadle_schedule_changes_oldest_seconds",
+    help: "Since the oldest of them was committed; 0 without one",
+    registers,
+  });
+  return ({ count, oldestSeconds }: Awaited<ReturnType<typeof countScheduleChanges>>): void => {
+    waiting.set(count);
+    oldest.set(oldestSeconds);
   };
 }
 

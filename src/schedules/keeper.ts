@@ -1,4 +1,4 @@
-import type { Ticks } from "../../activities/ticks.ts";
+import type { DecidedTick, Ticks } from "../../activities/ticks.ts";
 import type { Db } from "../../db/connect.ts";
 import { endWatch, keepWatch, SCHEDULES_CHANGED, type Watch } from "../../db/schedules.ts";
 import type { Log } from "../log.ts";
@@ -20,6 +20,8 @@ export interface KeeperDeps {
   readonly ticks: Pick<Ticks, "fire">;
   readonly processId: string;
   readonly now: () => Date;
+  /** Told of each tick that nothing was started for. */
+  readonly onTick: (tick: DecidedTick) => void;
   readonly log: Log;
 }
 

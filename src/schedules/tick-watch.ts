@@ -1,4 +1,4 @@
-import { MISSED, PAUSED, type Ticks } from "../../activities/ticks.ts";
+import { type DecidedTick, MISSED, PAUSED, type Ticks } from "../../activities/ticks.ts";
 import type { Db } from "../../db/connect.ts";
 import { type Accounted, listSchedulesToLookAt, noteAccounted, type StoredSchedule } from "../../db/schedules.ts";
 import { insertTicks, listRecorded, type NewTick } from "../../db/ticks.ts";
@@ -22,6 +22,8 @@ export interface TickWatchDeps {
   readonly db: Db;
   readonly ticks: Pick<Ticks, "fire">;
   readonly now: () => Date;
+  /** Told of each tick that nothing was started for; of the others `ticks` tells. */
+  readonly onTick: (tick: DecidedTick) => void;
   readonly log: Log;
 }
 
@@ -61,10 +63,12 @@ async function accountForPage(
   signal: AbortSignal,
 ): Promise<{ unfired: number; failed: number }> {
   const planned = await planPage(deps.db, due, look);
-  await insertTicks(
-    deps.db,
-    planned.flatMap(({ schedule, ticks }) => ticks.flatMap((tick) => toUnstarted(schedule.workflowId, tick, look.now))),
+  const unstarted = planned.flatMap(({ schedule, ticks }) =>
+    ticks.flatMap((tick) => toUnstarted(schedule.workflowId, tick, look.now)),
   );
+  await insertTicks(deps.db, unstarted);
+  for (const { decidedAt, nominalAt, ...tick } of unstarted)
+    deps.onTick({ ...tick, nominalAt, lateSeconds: (decidedAt.getTime() - nominalAt.getTime()) / 1_000 });
   const accounted: Accounted[] = [];
   let unfired = 0;
   const left = [...planned];
