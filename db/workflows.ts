@@ -1,5 +1,6 @@
 import type { AccountId, CommitId, WorkflowId } from "../domain/ids.ts";
 import { type Db, queryRows } from "./connect.ts";
+import { declareSchedule } from "./schedules.ts";
 
 export interface Workflow {
   readonly id: WorkflowId;
@@ -46,17 +47,24 @@ export async function listWorkflows(db: Db, accountId: AccountId | null): Promis
   );
 }
 
-/** Marks a workflow deleted and revokes its keys; executions and ledger stay. Answers whether there was one. */
-export async function deleteWorkflow(db: Db, id: WorkflowId): Promise<boolean> {
-  const rows = await queryRows(
-    db,
-    `with gone as (
-       update workflows set deleted_at = now() where id = :id and deleted_at is null returning id
-     ), revoked as (
-       update api_keys set revoked_at = now() from gone where workflow_id = gone.id and revoked_at is null
-     )
-     select id from gone`,
-    { id },
-  );
-  return rows.length === 1;
+/**
+ * Marks a workflow deleted at `at`, revokes its keys and ends its schedule; executions, ticks and ledger stay. Answers whether there
+ * was one. A transaction: Temporal is to be told of the schedule if and only if the workflow is gone.
+ */
+export async function deleteWorkflow(db: Db, id: WorkflowId, at: Date): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    const rows = await queryRows(
+      tx,
+      `with gone as (
+         update workflows set deleted_at = now() where id = :id and deleted_at is null returning id
+       ), revoked as (
+         update api_keys set revoked_at = now() from gone where workflow_id = gone.id and revoked_at is null
+       )
+       select id from gone`,
+      { id },
+    );
+    if (rows.length === 0) return false;
+    await declareSchedule(tx, { workflowId: id, declaration: null, at, lookAt: null });
+    return true;
+  });
 }
