@@ -211,6 +211,20 @@ export async function noteAccounted(
   );
 }
 
+/** Removes declarations that ended more than `days` ago and have accounted for all their ticks, at most `limit`. Answers how many. */
+export async function removeEndedSchedules(db: Db, input: { days: number; limit: number }): Promise<number> {
+  const rows = await queryRows(
+    db,
+    `delete from schedules where ctid = any(array(
+       select s.ctid from schedules s
+        where s.until < now() - make_interval(days => cast(:days as int)) and s.look_at is null
+        limit :limit for update skip locked))
+     returning 1`,
+    input,
+  );
+  return rows.length;
+}
+
 /** After a break this long nobody knows what was fired meanwhile: what was due then was due while the service was away. */
 const BREAK_SECONDS = 45;
 /** A process that looks after schedules and is not heard of for this long is followed by another. */

@@ -82,6 +82,20 @@ export async function listTicks(
   );
 }
 
+/** A workflow's ticks that were started, of those due from `from` up to and with `to`. */
+export async function listStartedTicks(
+  db: Db,
+  { workflowId, from, to }: { workflowId: WorkflowId; from: Date | undefined; to: Date | undefined },
+): Promise<{ nominalAt: Date; executionId: ExecutionId }[]> {
+  if (from === undefined || to === undefined) return [];
+  return queryRows(
+    db,
+    `select t.nominal_at as "nominalAt", t.execution_id as "executionId" from ticks t
+      where t.workflow_id = :workflowId and t.nominal_at >= :from and t.nominal_at <= :to and t.outcome = 'started'`,
+    { workflowId, from, to },
+  );
+}
+
 /** The recorded ticks of several stretches of time, each after `since` up to and with `until`: workflow and Unix milliseconds. */
 export async function listRecorded(
   db: Db,
@@ -100,12 +114,19 @@ export async function listRecorded(
   );
 }
 
-/** Removes the records of ticks that were decided more than `days` ago, the oldest first, at most `limit`. Answers how many. */
+/**
+ * Removes the records of ticks that were decided more than `days` ago, the oldest first, at most `limit`. Answers how many. Those
+ * of a declaration that has not accounted for them yet stay: it would give them another record, and perhaps start them again.
+ */
 export async function removeTicks(db: Db, input: { days: number; limit: number }): Promise<number> {
   const rows = await queryRows(
     db,
     `delete from ticks where ctid = any(array(
        select t.ctid from ticks t where t.decided_at < now() - make_interval(days => cast(:days as int))
+          and not exists (
+            select from schedules s
+             where s.workflow_id = t.workflow_id and s.look_at is not null and t.nominal_at > s.accounted_until
+          )
         order by t.decided_at limit :limit for update skip locked))
      returning 1`,
     input,

@@ -11,6 +11,8 @@ import {
   type Removal,
   removeExecutions,
 } from "../db/retention.ts";
+import { removeEndedSchedules } from "../db/schedules.ts";
+import { removeTicks } from "../db/ticks.ts";
 import type { Settings } from "./config.ts";
 import type { Log } from "./log.ts";
 
@@ -21,7 +23,7 @@ const BATCH = 500;
 const REMOVAL_BATCH = 100;
 const DELETES_AT_ONCE = 8;
 
-/** How long things are kept, in days; null: for ever. Files and logs go with their execution at the latest. */
+/** How long things are kept, in days; null: for ever. Files and logs go with their execution at the latest; ticks are kept as executions are. */
 export interface Retention {
   readonly keyDays: number | null;
   readonly fileDays: number | null;
@@ -46,9 +48,21 @@ export interface Removed {
   readonly objects: number;
   readonly keys: number;
   readonly rateBuckets: number;
+  /** Records of times that schedules were due, and declarations of schedules that hold no longer. */
+  readonly ticks: number;
+  readonly schedules: number;
 }
 
-const NOTHING: Removed = { executions: 0, files: 0, logs: 0, objects: 0, keys: 0, rateBuckets: 0 };
+const NOTHING: Removed = {
+  executions: 0,
+  files: 0,
+  logs: 0,
+  objects: 0,
+  keys: 0,
+  rateBuckets: 0,
+  ticks: 0,
+  schedules: 0,
+};
 
 export function retentionOf(settings: Settings): Retention {
   const daysOf = (days: number): number | null => (days === 0 ? null : days);
@@ -105,7 +119,7 @@ export function startRetention(deps: RetentionDeps): { removed(): Removed; close
 }
 
 /**
- * Removes files, logs, executions, idempotency keys and unused rate limits that are older than they are kept, in batches with
+ * Removes files, logs, executions, ticks, ended schedules, idempotency keys and unused rate limits that are older than they are kept, in batches with
  * pauses as long as they took, until there are none; answers how much. May be interrupted anywhere, and run by any number of
  * processes at once: records say that something is gone before it goes, and what is to be deleted from storage is noted with
  * them. Executions under way, and those whose idempotency key is kept, are left alone; so keys come after executions.
@@ -138,8 +152,12 @@ export async function removeOld(
     const removed = await expireLogs(db, { days, limit: BATCH });
     return { removed, more: removed.logs === BATCH };
   });
-  if (executionDays !== null)
-    await repeat(counted("executions", () => removeExecutions(db, { days: executionDays, limit: BATCH })));
+  if (executionDays !== null) {
+    const old = { days: executionDays, limit: BATCH };
+    await repeat(counted("executions", () => removeExecutions(db, old)));
+    await repeat(counted("ticks", () => removeTicks(db, old)));
+    await repeat(counted("schedules", () => removeEndedSchedules(db, old)));
+  }
   if (keyDays !== null) await repeat(counted("keys", () => forgetKeys(db, { days: keyDays, limit: BATCH })));
   await repeat(counted("rateBuckets", () => deleteFullBuckets(db, BATCH)));
   await repeat(() => removeObjects(db, storage));

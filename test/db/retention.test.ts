@@ -19,7 +19,7 @@ import { aBucket, aDisk, age, aKeptExecution, countRows, findBroken, type Kept, 
 jest.setTimeout(60_000);
 
 const FOR_EVER: Retention = { keyDays: null, fileDays: null, logDays: null, executionDays: null };
-const NOTHING = { executions: 0, files: 0, logs: 0, objects: 0, keys: 0, rateBuckets: 0 };
+const NOTHING = { executions: 0, files: 0, logs: 0, objects: 0, keys: 0, rateBuckets: 0, ticks: 0, schedules: 0 };
 
 let database: TestDatabase;
 let disk: Awaited<ReturnType<typeof aDisk>>;
