@@ -5,6 +5,7 @@ import type { FileDifference, InputDifference } from "../publish/difference.ts";
 import { checkFolder } from "../publish/folder.ts";
 import type { CommitFile } from "../publish/git-objects.ts";
 import { readLocalFolder } from "../publish/local-folder.ts";
+import type { NextRun } from "../publish/next-runs.ts";
 import type { Client } from "./client.ts";
 import { type Act, addCommand, type Context } from "./command.ts";
 import { findPublishedCommit, rememberPublished } from "./folder-record.ts";
@@ -30,7 +31,8 @@ interface DryRun {
   readonly workflowId: string | null;
   readonly files: readonly FileDifference[];
   readonly inputs: readonly InputDifference[];
-  readonly nextRuns: readonly { utc: string; local: string }[] | null;
+  readonly nextRuns: readonly NextRun[];
+  readonly schedule?: { readonly description: string; readonly paused: boolean };
   readonly warnings?: readonly Detail[];
 }
 
@@ -151,6 +153,12 @@ function toDryRunAnswer(dryRun: DryRun): Answer {
         dryRun.inputs.map((one) => [sign[one.change], one.input]),
       ),
     );
-  if (dryRun.nextRuns !== null) lines.push("", "Next runs", ...dryRun.nextRuns.map((run) => `  ${run.local}`));
+  if (dryRun.schedule !== undefined) lines.push("", ...toTimetable(dryRun.schedule, dryRun.nextRuns));
   return { document: dryRun, lines };
+}
+
+function toTimetable(schedule: { description: string; paused: boolean }, nextRuns: readonly NextRun[]): string[] {
+  if (schedule.paused) return [`Schedule  ${schedule.description}, paused`];
+  const runs = nextRuns.map(({ local, note }) => `  ${local}${note === undefined ? "" : `  ${note}`}`);
+  return [`Schedule  ${schedule.description}`, "Next runs", ...runs];
 }

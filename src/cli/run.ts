@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { InvalidArgumentError } from "commander";
 import { isWorkflowId } from "../../domain/ids.ts";
+import type { NextRun } from "../publish/next-runs.ts";
 import type { Call, Client } from "./client.ts";
 import { type Act, addCommand, type Context } from "./command.ts";
 import { type CostEstimate, formatEstimate } from "./cost-estimate.ts";
@@ -67,7 +68,8 @@ async function run(context: Context, [target]: readonly string[], options: Optio
 
 interface Validity {
   readonly valid: boolean;
-  readonly nextRuns: readonly { readonly utc: string; readonly local: string }[];
+  readonly nextRuns: readonly NextRun[];
+  readonly schedule?: { readonly description: string; readonly paused: boolean };
   readonly estimate?: CostEstimate;
 }
 

@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 import type { RequestHandler } from "express";
 import { TooLargeError } from "../../activities/storage/storage.ts";
 import { findCostEstimate } from "../../db/credits/estimate.ts";
-import { findNextRuns } from "../publish/next-runs.ts";
+import { describeTimetable, findNextRuns } from "../publish/next-runs.ts";
 import { authenticate } from "./authenticate.ts";
 import { toEstimate } from "./cost-estimate.ts";
 import type { AppDeps } from "./deps.ts";
@@ -22,7 +22,9 @@ export function createValidateRoute(deps: AppDeps): RequestHandler {
     const kind = demandBodyKind(request);
     await receiveInputs(request, { kind, manifest, uploads: createSink(), limits: deps.limits });
     const estimate = toEstimate(await findCostEstimate(deps.db, workflowId));
-    response.json({ valid: true, nextRuns: findNextRuns(manifest, new Date(), NEXT_RUNS), ...estimate });
+    const { schedule } = manifest.triggers;
+    const nextRuns = findNextRuns(schedule, new Date(), NEXT_RUNS);
+    response.json({ valid: true, nextRuns, ...describeTimetable(schedule), ...estimate });
   };
 }
 

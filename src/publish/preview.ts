@@ -8,7 +8,7 @@ import { type Abilities, checkCandidate } from "./candidate.ts";
 import { createCommitReader } from "./commit-files.ts";
 import { type FileDifference, findFileDifferences, findInputDifferences, type InputDifference } from "./difference.ts";
 import type { CommitFile } from "./git-objects.ts";
-import { findNextRuns, type NextRun } from "./next-runs.ts";
+import { describeTimetable, findNextRuns, type NextRun } from "./next-runs.ts";
 
 const NEXT_RUNS = 10;
 
@@ -20,6 +20,8 @@ export type Preview =
       readonly inputs: readonly InputDifference[];
       /** Empty without a schedule, and while it is disabled. */
       readonly nextRuns: readonly NextRun[];
+      /** In plain words. Undefined without a schedule. */
+      readonly schedule?: { readonly description: string; readonly paused: boolean };
       readonly warnings: readonly FileProblem[];
     }
   | { readonly kind: "invalid"; readonly problems: readonly FileProblem[] }
@@ -53,7 +55,8 @@ export function createPreview(deps: Abilities & { readonly db: Db; readonly now?
         old === undefined ? {} : toInputsByName(old.manifest as Manifest),
         toInputsByName(manifest),
       ),
-      nextRuns: findNextRuns(manifest, now(), NEXT_RUNS),
+      nextRuns: findNextRuns(manifest.triggers.schedule, now(), NEXT_RUNS),
+      ...describeTimetable(manifest.triggers.schedule),
       warnings,
     };
   };

@@ -43,12 +43,27 @@ test("validate, inputs that execute would take, says so with the next times and 
   expect(answer.status).toBe(200);
   const { valid, nextRuns } = answer.json() as { valid: boolean; nextRuns: { utc: string; local: string }[] };
   expect([valid, nextRuns.length]).toEqual([true, 10]);
+  expect(answer.json()["schedule"]).toEqual({ description: "every day at 12:00, Asia/Kathmandu", paused: false });
   for (const { utc, local } of nextRuns) {
     expect(local).toMatch(/T12:00:00\+05:45$/);
     expect(new Date(utc).getTime()).toBe(new Date(local).getTime());
   }
   expect(service.started).toEqual([]);
   expect(await findLeftovers(service)).toEqual(NOTHING);
+});
+
+test("validate, of a schedule over changes of the clock, notes what they do", async () => {
+  const sundays = { ...EVERY_NOON, timezone: "Europe/Berlin", payload: {} };
+  // Ten runs of one of these hold the last Sunday of March, of the other the last of October, whatever year it is.
+  const [forward, back] = await Promise.all(
+    ["30 2 24-31 3 *", "30 2 24-31 10 *"].map(async (cron) => {
+      const triggers = { api: { enabled: true }, schedule: { ...sundays, cron } };
+      const answer = await validate(await aWorkflow(service.db, { manifest: { triggers } }), {});
+      return (answer.json() as { nextRuns: { note?: string }[] }).nextRuns.flatMap(({ note }) => note ?? []);
+    }),
+  );
+  expect(forward).toContain("02:30 does not exist: the clock is put forward from 02:00 to 03:00");
+  expect(back).toContain("02:30 comes twice that day: it runs once, the first time");
 });
 
 test("validate, without a schedule, has no next times", async () => {

@@ -141,6 +141,26 @@ test("publish, with --dry-run, shows what would change and changes nothing, here
   expect(existsSync(join(dir, ".treadle"))).toBe(false);
 });
 
+test("publish, with --dry-run of a schedule, shows it in plain words with its next runs, or that it is paused", async () => {
+  const config = (enabled: boolean): string =>
+    `${CONFIG}  schedule: { enabled: ${enabled}, cron: "30 2 24-31 3 *", timezone: Europe/Berlin }\n`;
+  const [running, paused] = await Promise.all(
+    [true, false].map((enabled) =>
+      service.cli("publish", service.folder({ ...GOOD, "config.yaml": config(enabled) }), "--dry-run"),
+    ),
+  );
+  const words = "on day 24–31 of March at 02:30, Europe/Berlin";
+  const lines = running?.out.split("\n") ?? [];
+  expect(lines.slice(lines.indexOf(`Schedule  ${words}`), -1)).toEqual([
+    `Schedule  ${words}`,
+    "Next runs",
+    ...Array(10).fill(expect.stringMatching(/^ {2}\d{4}-03-\d\dT0[23]:[03]0:00\+0[12]:00/)),
+  ]);
+  // The last Sunday of March is one of them.
+  expect(running?.out).toContain("02:30 does not exist: the clock is put forward from 02:00 to 03:00");
+  expect(paused?.out).toContain(`Schedule  ${words}, paused\n`);
+});
+
 test("run, of a folder, publishes once, passes inputs and files, prints the log and the result", async () => {
   const dir = service.folder(GOOD);
   const note = join(service.folder({ "note ünï.txt": "a note" }), "note ünï.txt");

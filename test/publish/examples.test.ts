@@ -58,7 +58,7 @@ test("the example nightly, by its schedule, runs at 6:30 in Berlin on weekdays",
   const folder = await readLocalFolder(join(EXAMPLES, "nightly"));
   const candidate = folder.ok ? await checkCandidate(folder.files, ABILITIES) : undefined;
   if (candidate?.ok !== true) throw new Error("The example is not valid.");
-  const runs = findNextRuns(candidate.manifest, new Date("2026-10-23T12:00:00Z"), 2);
+  const runs = findNextRuns(candidate.manifest.triggers.schedule, new Date("2026-10-23T12:00:00Z"), 2);
   expect(runs).toEqual([
     { utc: "2026-10-26T05:30:00Z", local: "2026-10-26T06:30:00+01:00" },
     { utc: "2026-10-27T05:30:00Z", local: "2026-10-27T06:30:00+01:00" },

@@ -214,6 +214,7 @@ test("POST /publish?dryRun, against a head, shows the difference of files and in
   });
   const { nextRuns } = answer.json() as { nextRuns: { utc: string; local: string }[] };
   expect(nextRuns).toHaveLength(10);
+  expect(answer.json()["schedule"]).toEqual({ description: "every weekday at 09:00, Europe/Berlin", paused: false });
   expect(nextRuns.every((run) => /T09:00:00\+0[12]:00$/.test(run.local))).toBe(true);
   expect(await counts()).toEqual(before);
 });
