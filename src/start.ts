@@ -29,6 +29,7 @@ import { openMetricsDoor } from "./metrics-door.ts";
 import { createPreview } from "./publish/preview.ts";
 import { createPublisher } from "./publish/publish.ts";
 import { announceWhenReady, type ReadyFile } from "./ready-file.ts";
+import { retentionOf } from "./retention.ts";
 import { type ExecutionParts, openExecutionParts, type ServiceDeps } from "./service.ts";
 import type { Machine } from "./setup/machine.ts";
 import { type Postgres, startPostgres } from "./setup/servers/postgres.ts";
@@ -182,7 +183,9 @@ async function openForCallers(
     environments: parts.environments,
     onPublished: warmInBackground(parts),
   });
-  const operator = { db, secretBox, publish, preview: createPreview(abilities), environments: parts.environments };
+  const { environments, ticks } = parts;
+  const tickDays = retentionOf(settings).executionDays;
+  const operator = { db, secretBox, publish, preview: createPreview(abilities), environments, ticks, tickDays };
   const door = await openFrontDoor({
     ...parts,
     settings,

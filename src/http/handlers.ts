@@ -9,6 +9,7 @@ import { createFileRoute } from "./files.ts";
 import { createMetricsRoute, createReadinessRoute, showAlive } from "./health.ts";
 import { createServiceDocumentRoute, createWorkflowDocumentRoute } from "./openapi/serving.ts";
 import type { Handlers } from "./routes/table.ts";
+import { createScheduleRoute, createTicksRoute } from "./schedules.ts";
 import { createSessionRoute, createSignInRoute, createSignOutRoute } from "./sessions.ts";
 import { createValidateRoute } from "./validate.ts";
 
@@ -25,6 +26,9 @@ export function createHandlers(deps: AppDeps): Handlers {
     cancelExecution: createCancelRoute(deps),
     readFile: createFileRoute(deps),
     linkFile: createLinkRoute(deps),
+
+    showSchedule: createScheduleRoute(deps),
+    listTicks: createTicksRoute(deps),
 
     signIn: createSignInRoute(deps),
     showSession: createSessionRoute(deps),

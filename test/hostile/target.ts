@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { type Express, Router } from "express";
 import { insertAccessToken } from "../../db/access.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
+import { insertTicks } from "../../db/ticks.ts";
 import { createOperatorRouter } from "../../src/http/operator/router.ts";
 import { createAccessToken, hashToken } from "../../src/keys/tokens.ts";
 import { createPreview } from "../../src/publish/preview.ts";
@@ -11,6 +12,7 @@ import { fakeEnvironments, SILENT } from "../http/operator/operator-service.ts";
 import { anEndedExecution, aService, type TestService, type TestServiceOptions } from "../http/service.ts";
 import { anAccount, anInput, aSession, aWorkflow, TEST_SECRET_BOX, type TestWorkflow } from "../support/builders.ts";
 import { A_PYTHON, onlyInterpreter } from "../support/python.ts";
+import { aScheduledWorkflow, someTicks } from "../support/schedules.ts";
 import { aRequest, FILE_NAME, type Target } from "./requests.ts";
 import { type Address, exchange } from "./wire.ts";
 
@@ -54,7 +56,16 @@ export async function aTarget(options: TestServiceOptions = {}): Promise<Hostile
   const service = await aService({ limits: LIMITS, ...options, routers: [routers, ...(options.routers ?? [])] });
   operator.use(anOperatorRouter(service.db));
   const accountId = await anAccount(service.db, { credits: "1000000" });
-  const workflow = await aWorkflow(service.db, { accountId, inputs: INPUTS });
+  const since = new Date("2026-05-04T08:30:00Z");
+  const workflow = await aScheduledWorkflow(service.db, { accountId, since, manifest: { inputs: INPUTS } });
+  const missed = {
+    outcome: "missed",
+    reason: "It was so.",
+    source: "repair",
+    executionId: null,
+    decidedAt: since,
+  } as const;
+  await insertTicks(service.db, [{ ...missed, workflowId: workflow.workflowId, nominalAt: since }]);
   const other = await aWorkflow(service.db);
   const executionId = await anEndedExecution(service, workflow, {
     outputs: { [FILE_NAME]: { content: "0123456789".repeat(FILE_BYTES / 10) } },
@@ -84,6 +95,8 @@ function anOperatorRouter(db: Db): Router {
     publish: createPublisher({ db, secretBox: TEST_SECRET_BOX, environments, log: SILENT, ...abilities }),
     preview: createPreview({ db, ...abilities }),
     environments,
+    ticks: someTicks(db),
+    tickDays: 365,
   });
 }
 

@@ -4,6 +4,8 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
 import { ERROR_TEXT, type ErrorCode } from "../../domain/errors.ts";
+import { TICK_OUTCOMES } from "../../domain/schedules/ticks.ts";
+import { OUTCOME_WORDS } from "../../src/cli/tick-words.ts";
 import { loadSettings, SETTINGS, type Settings } from "../../src/config.ts";
 import { createApp } from "../../src/http/app.ts";
 import { STATUS } from "../../src/http/errors.ts";
@@ -89,6 +91,11 @@ test("docs/errors.md, below its table, explains every code under its name, begin
     Number(status),
   ]);
   expect(byName(explained)).toEqual(byName(Object.entries(STATUS)));
+});
+
+test("docs/schedules.md, in its table of outcomes, has every outcome of a tick with the word that people are shown", () => {
+  const documented = readTable("docs/schedules.md", "Outcome").map(([code = "", word]) => [readCode(code)[0], word]);
+  expect(documented).toEqual(TICK_OUTCOMES.map((outcome) => [outcome, OUTCOME_WORDS[outcome]]));
 });
 
 interface Layer {

@@ -13,6 +13,7 @@ import { fakeEnvironments, SILENT } from "../http/operator/operator-service.ts";
 import { aService, type TestService, type TestServiceOptions } from "../http/service.ts";
 import { anAccount, TEST_SECRET_BOX } from "../support/builders.ts";
 import { A_PYTHON, onlyInterpreter } from "../support/python.ts";
+import { someTicks } from "../support/schedules.ts";
 
 export interface CliResult {
   readonly code: number;
@@ -81,6 +82,8 @@ export async function aCliService(options: TestServiceOptions = {}): Promise<Cli
       publish,
       preview: createPreview({ db, ...abilities }),
       environments,
+      ticks: someTicks(db),
+      tickDays: 365,
     }),
   );
   await anAccount(db, { name: "main", credits: "100" });

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { aWorkflow } from "../support/builders.ts";
 import { aCliService, type CliService, cli } from "./cli-service.ts";
 
 let service: CliService;
@@ -209,34 +208,4 @@ test("start, with a port and a folder, hands them to whoever starts services and
   expect((await cli(["start", "--port", "0", "--data-dir", "d"], { parts: { start } })).code).toBe(3);
   expect(asked).toEqual([{ port: 0, dataDir: "d" }]);
   expect((await cli(["start", "--port", "70000"], { parts: { start } })).code).toBe(2);
-});
-
-test("schedules, on a workflow with one, list it, its next runs, and no ticks yet", async () => {
-  const schedule = {
-    enabled: true,
-    cron: "0 9 * * *",
-    timezone: "America/New_York",
-    payload: {},
-    overlap: "skip",
-    catchup: "latest",
-    maxLatenessSeconds: 3600,
-    jitterSeconds: 0,
-  } as const;
-  const { workflowId } = await aWorkflow(service.db, { manifest: { triggers: { api: null, schedule } } });
-  const listed = (await service.cli("schedules", "list", "--json")).json() as { schedules: unknown[] };
-  expect(listed.schedules).toEqual([
-    {
-      workflowId,
-      cron: "0 9 * * *",
-      timezone: "America/New_York",
-      nextRun: expect.stringMatching(/T09:00:00-0[45]:00$/),
-      paused: false,
-      reason: null,
-    },
-  ]);
-  const next = (await service.cli("schedules", "next", workflowId, "--count", "3", "--json")).json() as {
-    nextRuns: unknown[];
-  };
-  expect(next.nextRuns).toHaveLength(3);
-  expect((await service.cli("schedules", "ticks", workflowId, "--json")).json()).toEqual({ ticks: [] });
 });

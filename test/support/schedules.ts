@@ -1,4 +1,4 @@
-import { createTicks, type DecidedTick } from "../../activities/ticks.ts";
+import { createTicks, type DecidedTick, type Ticks } from "../../activities/ticks.ts";
 import type { Db } from "../../db/connect.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
@@ -68,4 +68,17 @@ export function aTickRoom(db: Db, now: Date) {
     onTick: (tick) => void told.push(tick),
   });
   return { ...ticks, clock, started, told };
+}
+
+/** Ticks by the clock of this machine, whose executions are recorded and not run. */
+export function someTicks(db: Db): Ticks {
+  return createTicks({
+    db,
+    prices: { perCpuSecond: microCredits(1_000n), perExecution: microCredits(0n) },
+    processId: "proc_test",
+    createExecutionId,
+    now: () => new Date(),
+    startExecution: async () => undefined,
+    onTick: () => undefined,
+  });
 }

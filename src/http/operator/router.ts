@@ -1,5 +1,6 @@
 import express, { Router } from "express";
 import type { Environments } from "../../../activities/environments/builder.ts";
+import type { Ticks } from "../../../activities/ticks.ts";
 import type { Db } from "../../../db/connect.ts";
 import type { SecretBox } from "../../keys/secret-box.ts";
 import type { PreviewPublish } from "../../publish/preview.ts";
@@ -20,6 +21,9 @@ export interface OperatorDeps {
   readonly publish: Publish;
   readonly preview: PreviewPublish;
   readonly environments: Pick<Environments, "readLog">;
+  readonly ticks: Pick<Ticks, "backfill">;
+  /** For how many days the record of a tick is kept; null: for ever. */
+  readonly tickDays: number | null;
 }
 
 /** What the command line calls: everything under `/operator`, for holders of a personal access token only. */

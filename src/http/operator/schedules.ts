@@ -1,62 +1,93 @@
-import { Router } from "express";
+import { type Request, type Response, Router } from "express";
 import { z } from "zod";
-import { findCommit } from "../../../db/commits.ts";
-import type { Db } from "../../../db/connect.ts";
-import { listScheduledManifests } from "../../../db/head-manifests.ts";
-import type { Workflow } from "../../../db/workflows.ts";
-import type { Manifest } from "../../../domain/manifest/manifest.ts";
-import { findNextRuns } from "../../publish/next-runs.ts";
+import { findScheduleState, listScheduleStates, type ScheduleState } from "../../../db/schedule-states.ts";
+import { findSchedule } from "../../../db/schedules.ts";
+import type { WorkflowId } from "../../../domain/ids.ts";
+import { parseInstant } from "../../../domain/schedules/instants.ts";
+import { findNextRuns, toWords } from "../../publish/next-runs.ts";
 import { ApiError } from "../errors.ts";
-import { parseRequest, sendDocument } from "./body.ts";
+import { toPause, toTickDocument, toTickPage, ZONE_WITHOUT_SCHEDULE } from "../schedule-documents.ts";
+import { type BackfillRoom, runBackfill } from "./backfills.ts";
+import { parseRequest, StorableText, sendDocument } from "./body.ts";
 import { callerOf, getWorkflow } from "./caller.ts";
 
 const NEXT_RUNS_MAX = 100;
-const Range = z.object({ count: z.coerce.number().int().min(1).max(NEXT_RUNS_MAX).default(10) });
+const TICKS_MAX = 1_000;
+/** Temporal is told within moments: only what takes longer is worth a word. */
+const TELLING_SECONDS = 5;
 
-/** Schedules as the latest commits declare them. */
-export function createScheduleRoutes(deps: { db: Db }): Router {
+const Range = z.object({ count: z.coerce.number().int().min(1).max(NEXT_RUNS_MAX).default(10) });
+const Page = z.object({
+  limit: z.coerce.number().int().min(1).max(TICKS_MAX).default(50),
+  before: StorableText.max(100).optional(),
+});
+
+/** Schedules as they hold now, what became of their ticks, and past ticks run again. */
+export function createScheduleRoutes(deps: BackfillRoom): Router {
   const { db } = deps;
   const router = Router();
 
   router.get("/schedules", async (_request, response) => {
-    const heads = await listScheduledManifests(db, callerOf(response).accountId);
-    sendDocument(response, {
-      schedules: heads.map(({ workflowId, manifest }) => toDocument(workflowId, manifest as Manifest)),
-    });
+    const states = await listScheduleStates(db, { accountId: callerOf(response).accountId });
+    const now = new Date();
+    sendDocument(response, { schedules: states.map((state) => toDocument(state, now)) });
   });
 
   router.get("/schedules/:workflowId/next", async (request, response) => {
-    const workflow = await getWorkflow(db, callerOf(response), request.params.workflowId);
+    const workflowId = await workflowIdOf(request, response);
     const { count } = parseRequest(Range, request.query);
-    sendDocument(response, { nextRuns: findNextRuns(await getScheduledManifest(db, workflow), new Date(), count) });
+    const state = await findScheduleState(db, workflowId);
+    if (state === undefined) throw noSchedule();
+    const { timezone } = state;
+    const nextRuns = findNextRuns(state, new Date(), count);
+    sendDocument(response, { workflowId, timezone, description: toWords(state), ...toPause(state), nextRuns });
   });
 
   router.get("/schedules/:workflowId/ticks", async (request, response) => {
-    const workflow = await getWorkflow(db, callerOf(response), request.params.workflowId);
-    await getScheduledManifest(db, workflow);
-    // Nothing fires schedules yet, so no time that one was due has a record.
-    sendDocument(response, { ticks: [] });
+    const workflowId = await workflowIdOf(request, response);
+    const { limit, before } = parseRequest(Page, request.query);
+    const timezone = (await findSchedule(db, workflowId))?.timezone ?? ZONE_WITHOUT_SCHEDULE;
+    const page = { workflowId, limit, before: before === undefined ? null : readInstant("before", before, timezone) };
+    sendDocument(response, { workflowId, timezone, ...(await toTickPage(db, page)) });
   });
+
+  router.post("/schedules/:workflowId/backfill", async (request, response) => {
+    const schedule = await findSchedule(db, await workflowIdOf(request, response));
+    if (schedule === undefined) throw noSchedule();
+    const isWanted = (): boolean => !response.destroyed;
+    sendDocument(response, await runBackfill(deps, { schedule, body: request.body, isWanted }));
+  });
+
+  async function workflowIdOf(request: Request, response: Response): Promise<WorkflowId> {
+    return (await getWorkflow(db, callerOf(response), request.params["workflowId"])).id;
+  }
 
   return router;
 }
 
-async function getScheduledManifest(db: Db, workflow: Workflow): Promise<Manifest> {
-  const commit = workflow.head === null ? undefined : await findCommit(db, workflow.id, workflow.head);
-  const manifest = commit?.manifest as Manifest | undefined;
-  if (manifest?.triggers.schedule) return manifest;
-  throw new ApiError("not_found", "The workflow's latest commit declares no schedule.");
+function noSchedule(): ApiError {
+  return new ApiError("not_found", "The workflow's latest commit declares no schedule.");
 }
 
-function toDocument(workflowId: string, manifest: Manifest) {
-  const { schedule } = manifest.triggers;
-  const paused = schedule?.enabled !== true;
+function readInstant(name: string, text: string, timezone: string): Date {
+  const parsed = parseInstant(text, timezone);
+  if (parsed.ok) return parsed.at;
+  throw new ApiError("invalid_request", `${name} ${parsed.message}`, {
+    details: [{ input: name, message: parsed.message }],
+  });
+}
+
+function toDocument(state: ScheduleState, now: Date) {
+  const { workflowId, workflowName, cron, timezone, untoldSeconds, lastTick } = state;
   return {
     workflowId,
-    cron: schedule?.cron,
-    timezone: schedule?.timezone,
-    nextRun: findNextRuns(manifest, new Date(), 1)[0]?.local ?? null,
-    paused,
-    reason: paused ? "enabled is false in config.yaml" : null,
+    name: workflowName,
+    cron,
+    timezone,
+    description: toWords(state),
+    nextRun: findNextRuns(state, now, 1)[0] ?? null,
+    ...toPause(state),
+    untoldSeconds: untoldSeconds !== null && untoldSeconds > TELLING_SECONDS ? untoldSeconds : null,
+    lastTick: lastTick && toTickDocument(lastTick, timezone),
   };
 }

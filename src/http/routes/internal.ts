@@ -30,6 +30,7 @@ export const INTERNAL_ROUTES: readonly InternalRoutes[] = [
       "GET /schedules",
       "GET /schedules/{workflowId}/next",
       "GET /schedules/{workflowId}/ticks",
+      "POST /schedules/{workflowId}/backfill",
     ],
   },
 ];

@@ -59,6 +59,7 @@ export type Routes = Readonly<Record<string, Route>>;
 export const TAGS = {
   Workflows: "Executing a workflow, with its own key.",
   Executions: "What became of an execution: its result, log and files. With the workflow's key, or signed in.",
+  Schedules: "When a workflow runs by the clock, and what became of it. With the workflow's key, or signed in.",
   Session: "For the editor: who is signed in.",
   Service: "Whether the service is well, and what it can do.",
 } as const;

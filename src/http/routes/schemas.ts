@@ -1,6 +1,8 @@
 import { ERROR_TEXT, type ErrorCode } from "../../../domain/errors.ts";
 import { EXECUTION_ENDS } from "../../../domain/execution.ts";
+import { CATCHUPS, OVERLAPS } from "../../../domain/manifest/manifest.ts";
 import type { JsonSchema } from "../../../domain/manifest/value-schema.ts";
+import { TICK_OUTCOMES, TICK_SOURCES } from "../../../domain/schedules/ticks.ts";
 
 const EXECUTION_ID: JsonSchema = { type: "string", pattern: "^ex_[0-9a-z]{16,40}$" };
 const MESSAGE: JsonSchema = { type: "string", description: "For a person: what is wrong and what to do. May change." };
@@ -10,6 +12,15 @@ const CREDITS: JsonSchema = { type: "number", minimum: 0 };
 export function refer(name: string): JsonSchema {
   return { $ref: `#/components/schemas/${name}` };
 }
+
+const TIME: JsonSchema = { type: "string", format: "date-time" };
+const SECONDS: JsonSchema = { type: "number", minimum: 0 };
+const NEXT_RUNS: JsonSchema = {
+  type: "array",
+  maxItems: 10,
+  items: refer("NextRun"),
+  description: "When the schedule is due next; empty without one, and while it is paused.",
+};
 
 function describeObject(properties: Record<string, JsonSchema>, optional: readonly string[] = []): JsonSchema {
   return { type: "object", properties, required: Object.keys(properties).filter((name) => !optional.includes(name)) };
@@ -112,19 +123,62 @@ export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   Validity: describeObject(
     {
       valid: { const: true },
-      nextRuns: {
-        type: "array",
-        maxItems: 10,
-        items: describeObject({ utc: { type: "string", format: "date-time" }, local: { type: "string" } }),
-        description: "When the schedule is due next; empty without one.",
+      nextRuns: NEXT_RUNS,
+      schedule: {
+        ...describeObject({ description: { type: "string" }, paused: { type: "boolean" } }),
+        description: "The schedule in plain words, where the workflow has one.",
       },
       estimate: {
         ...describeObject({ credits: CREDITS, basedOn: { type: "integer", minimum: 1 } }),
         description: "What it may cost, from so many earlier executions. Advice: never what is reserved.",
       },
     },
-    ["estimate"],
+    ["estimate", "schedule"],
   ),
+  NextRun: describeObject(
+    {
+      utc: TIME,
+      local: { ...TIME, description: "In the schedule's own zone." },
+      note: { type: "string", description: "What a change of the clock does to it; only then." },
+    },
+    ["note"],
+  ),
+  Tick: describeObject({
+    nominalAt: { ...TIME, description: "When it was due." },
+    local: { ...TIME, description: "The same, in the zone of the schedule that holds now; in UTC without one." },
+    outcome: { type: "string", enum: [...TICK_OUTCOMES], description: "See docs/schedules.md." },
+    reason: { type: "string", description: "For a person: why it did not start. Empty when it did." },
+    lateSeconds: { type: "number", description: "From when it was due until its record." },
+    executionId: { anyOf: [refer("ExecutionId"), { type: "null" }] },
+    source: { type: "string", enum: [...TICK_SOURCES], description: "Who found out." },
+    decidedAt: TIME,
+  }),
+  Schedule: describeObject({
+    schedule: {
+      anyOf: [
+        describeObject({
+          cron: { type: "string" },
+          timezone: { type: "string" },
+          description: { type: "string", description: "In plain words." },
+          overlap: { type: "string", enum: [...OVERLAPS] },
+          catchup: { type: "string", enum: [...CATCHUPS] },
+          maxLatenessSeconds: SECONDS,
+          jitterSeconds: SECONDS,
+          since: { ...TIME, description: "Since when it has been declared just so." },
+        }),
+        { type: "null" },
+      ],
+      description: "As the latest commit declares it; null without one.",
+    },
+    paused: { type: "boolean" },
+    reason: { anyOf: [{ type: "string" }, { type: "null" }], description: "Why it is paused." },
+    nextRuns: NEXT_RUNS,
+    lastTicks: { type: "array", maxItems: 10, items: refer("Tick"), description: "The newest first." },
+  }),
+  Ticks: describeObject({
+    ticks: { type: "array", items: refer("Tick"), description: "The newest first." },
+    nextBefore: { anyOf: [TIME, { type: "null" }], description: "`before` of the next page; null: there is none." },
+  }),
   Link: describeObject({ url: { type: "string", format: "uri" }, expiresAt: { type: "string", format: "date-time" } }),
   User: describeObject({ email: { type: "string" }, accountId: { type: "string", pattern: "^acct_" } }),
   Readiness: describeObject({

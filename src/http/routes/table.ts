@@ -1,11 +1,12 @@
 import type { RequestHandler } from "express";
 import { EXECUTION_ROUTES } from "./executions.ts";
 import type { Route } from "./route.ts";
+import { SCHEDULE_ROUTES } from "./schedules.ts";
 import { SERVICE_ROUTES } from "./service.ts";
 import { SESSION_ROUTES } from "./session.ts";
 import { WORKFLOW_ROUTES } from "./workflows.ts";
 
-const TABLE = { ...WORKFLOW_ROUTES, ...EXECUTION_ROUTES, ...SESSION_ROUTES, ...SERVICE_ROUTES };
+const TABLE = { ...WORKFLOW_ROUTES, ...EXECUTION_ROUTES, ...SCHEDULE_ROUTES, ...SESSION_ROUTES, ...SERVICE_ROUTES };
 
 /** The name of a route: its `operationId` in the documents. */
 export type RouteName = keyof typeof TABLE;

@@ -106,6 +106,7 @@ export const WORKFLOW_ROUTES = {
             example: {
               valid: true,
               nextRuns: [{ utc: "2026-05-04T07:00:00Z", local: "2026-05-04T09:00:00+02:00" }],
+              schedule: { description: "every weekday at 09:00, Europe/Berlin", paused: false },
               estimate: { credits: 0.0134, basedOn: 42 },
             },
           },

@@ -15,6 +15,7 @@ import { anAccount, TEST_SECRET_BOX } from "../../support/builders.ts";
 import { type Answer, aCertificate, type Call, createCaller } from "../../support/https.ts";
 import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
 import { A_PYTHON, onlyInterpreter } from "../../support/python.ts";
+import { someTicks } from "../../support/schedules.ts";
 
 export const SILENT = createLog({ level: "silent", terminal: false });
 
@@ -79,6 +80,8 @@ export async function anOperatorService(
     publish,
     preview: createPreview({ db, ...abilities }),
     environments: { readLog: async (key) => options.logs?.[key] },
+    ticks: someTicks(db),
+    tickDays: 365,
   });
   const app = express().use("/api", router).use(answerErrors(SILENT));
   const tls = await aCertificate();

@@ -5,7 +5,7 @@ import { queryRows } from "../../../db/connect.ts";
 import type { WorkflowId } from "../../../domain/ids.ts";
 import { hashApiKey, isApiKey } from "../../../src/keys/api-key.ts";
 import { hashToken } from "../../../src/keys/tokens.ts";
-import { aManifest, anAccount, anExecution, aWorkflow } from "../../support/builders.ts";
+import { anAccount, anExecution, aWorkflow } from "../../support/builders.ts";
 import { anOperatorService, type OperatorService } from "./operator-service.ts";
 
 let service: OperatorService;
@@ -98,58 +98,6 @@ test("GET /executions, with filters, lists newest first and only what was asked 
   expect((await service.operator("/api/operator/executions?limit=0")).status).toBe(400);
 });
 
-test("GET /schedules, on declared schedules, shows the next run of the enabled and the reason of the paused", async () => {
-  const accountId = await anAccount(service.db);
-  const schedule = {
-    cron: "30 6 * * 1-5",
-    timezone: "Europe/Berlin",
-    payload: {},
-    overlap: "skip",
-    catchup: "latest",
-    maxLatenessSeconds: 3600,
-    jitterSeconds: 0,
-  } as const;
-  const withSchedule = (enabled: boolean) =>
-    aWorkflow(service.db, {
-      accountId,
-      manifest: aManifest({ triggers: { api: null, schedule: { ...schedule, enabled } } }),
-    });
-  const enabled = await withSchedule(true);
-  const paused = await withSchedule(false);
-  const plain = await aWorkflow(service.db, { accountId });
-  const mine = service.as(await service.tokenOf(accountId));
-  const { cron, timezone } = schedule;
-  expect((await mine("/api/operator/schedules")).json()).toEqual({
-    schedules: [
-      {
-        workflowId: enabled.workflowId,
-        cron,
-        timezone,
-        nextRun: expect.stringMatching(/T06:30:00\+0[12]:00$/),
-        paused: false,
-        reason: null,
-      },
-      {
-        workflowId: paused.workflowId,
-        cron,
-        timezone,
-        nextRun: null,
-        paused: true,
-        reason: expect.stringContaining("config.yaml"),
-      },
-    ],
-  });
-  const next = (await mine(`/api/operator/schedules/${enabled.workflowId}/next?count=100`)).json() as {
-    nextRuns: { utc: string; local: string }[];
-  };
-  expect(next.nextRuns).toHaveLength(100);
-  expect(next.nextRuns.every((run) => Date.parse(run.utc) === Date.parse(run.local))).toBe(true);
-  expect((await mine(`/api/operator/schedules/${paused.workflowId}/next`)).json()).toEqual({ nextRuns: [] });
-  expect((await mine(`/api/operator/schedules/${enabled.workflowId}/ticks`)).json()).toEqual({ ticks: [] });
-  expect((await mine(`/api/operator/schedules/${plain.workflowId}/next`)).status).toBe(404);
-  expect((await mine(`/api/operator/schedules/${enabled.workflowId}/next?count=101`)).status).toBe(400);
-});
-
 /** Every route that names somebody's thing. */
 const ROUTES = [
   ["GET", "/workflows/:workflow"],
@@ -163,6 +111,7 @@ const ROUTES = [
   ["GET", "/credits?account=main"],
   ["GET", "/schedules/:workflow/next"],
   ["GET", "/schedules/:workflow/ticks"],
+  ["POST", "/schedules/:workflow/backfill"],
   ["POST", "/publish?workflow=:workflow"],
   ["POST", "/publish?account=main"],
 ] as const;
