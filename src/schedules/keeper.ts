@@ -21,7 +21,7 @@ export interface KeeperDeps {
   readonly processId: string;
   readonly now: () => Date;
   /** Told of each tick that nothing was started for. */
-  readonly onTick: (tick: DecidedTick) => void;
+  readonly onTick?: (tick: DecidedTick) => void;
   readonly log: Log;
 }
 

@@ -23,7 +23,7 @@ export interface TickWatchDeps {
   readonly ticks: Pick<Ticks, "fire">;
   readonly now: () => Date;
   /** Told of each tick that nothing was started for; of the others `ticks` tells. */
-  readonly onTick: (tick: DecidedTick) => void;
+  readonly onTick?: (tick: DecidedTick) => void;
   readonly log: Log;
 }
 
@@ -68,7 +68,7 @@ async function accountForPage(
   );
   await insertTicks(deps.db, unstarted);
   for (const { decidedAt, nominalAt, ...tick } of unstarted)
-    deps.onTick({ ...tick, nominalAt, lateSeconds: (decidedAt.getTime() - nominalAt.getTime()) / 1_000 });
+    deps.onTick?.({ ...tick, nominalAt, lateSeconds: (decidedAt.getTime() - nominalAt.getTime()) / 1_000 });
   const accounted: Accounted[] = [];
   let unfired = 0;
   const left = [...planned];

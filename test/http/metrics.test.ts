@@ -43,7 +43,8 @@ beforeAll(async () => {
     },
     programsByPath: () => ({ cold: 3, lane: 7 }),
     lanes: () => ({ lanes: 2, bytes: 1_024, evicted: 5 }),
-    removed: () => toFigures({ executions: 1, files: 2, logs: 3, objects: 4, keys: 5, rateBuckets: 6 }),
+    removed: () =>
+      toFigures({ executions: 1, files: 2, logs: 3, objects: 4, keys: 5, rateBuckets: 6, ticks: 7, schedules: 8 }),
     dataDir: tmpdir(),
     build: { version: "1.2.3", node: "20.0.0", role: "all" },
   });
@@ -192,6 +193,8 @@ test("figures of the process and its host, when asked for, are those of the mome
     treadle_lane_evictions_total: 5,
     'treadle_retention_removed_total{what="objects"}': 4,
     'treadle_retention_removed_total{what="rate_buckets"}': 6,
+    'treadle_retention_removed_total{what="schedules"}': 8,
+    'treadle_retention_removed_total{what="ticks"}': 7,
     'treadle_build_info{node="20.0.0",role="all",version="1.2.3"}': 1,
     treadle_http_open_requests: 1,
   }))
