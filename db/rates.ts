@@ -72,6 +72,35 @@ export async function putAccountRates(db: Db, accountId: AccountId, agreed: Agre
   );
 }
 
+/** What was agreed with an account, and for how long its buckets are busy: its own, and that of the key of one of its workflows. */
+export interface AccountRates {
+  readonly agreed: AgreedRates | null;
+  readonly accountBusySeconds: number | null;
+  /** Null without a workflow, too. */
+  readonly keyBusySeconds: number | null;
+}
+
+export async function findAccountRates(
+  db: Db,
+  of: { accountId: AccountId; workflowId: WorkflowId | null },
+): Promise<AccountRates> {
+  const [row] = await queryRows<AccountRates>(
+    db,
+    `select (select jsonb_build_object('perMinute', r.per_minute, 'burst', r.burst, 'accountPerMinute', r.account_per_minute)
+               from account_rates r where r.account_id = :accountId) as agreed,
+            (select cast(extract(epoch from b.busy_until - now()) as double precision)
+               from rate_buckets b where b.bucket = :accountBucket) as "accountBusySeconds",
+            (select cast(extract(epoch from b.busy_until - now()) as double precision)
+               from rate_buckets b where b.bucket = cast(:keyBucket as text)) as "keyBusySeconds"`,
+    {
+      accountId: of.accountId,
+      accountBucket: accountBucket(of.accountId),
+      keyBucket: of.workflowId && keyBucket(of.workflowId),
+    },
+  );
+  return row as AccountRates;
+}
+
 /** Deletes buckets that have been full for an hour, at most `limit`; answers how many. Whoever needs one makes it anew. */
 export async function deleteFullBuckets(db: Db, limit: number): Promise<number> {
   const rows = await queryRows(

@@ -5,6 +5,7 @@ import type { Settings } from "./config.ts";
 import { createApp } from "./http/app.ts";
 import { type AppDeps, DEFAULT_HTTP_LIMITS, type Executions, type Readiness } from "./http/deps.ts";
 import { patienceOf } from "./http/patience.ts";
+import { rateLimitsOf } from "./http/rates.ts";
 import { createHttpsServer } from "./http/server.ts";
 import type { SecretBox } from "./keys/secret-box.ts";
 import type { Log } from "./log.ts";
@@ -43,11 +44,7 @@ export async function openFrontDoor(deps: {
     },
     waitMaxSeconds: settings.TREADLE_WAIT_MAX_SECONDS,
     waitingCallsMax: settings.TREADLE_WAITING_CALLS_MAX,
-    rateLimits: {
-      perMinute: settings.TREADLE_RATE_LIMIT_PER_MINUTE,
-      burst: settings.TREADLE_RATE_LIMIT_BURST,
-      accountPerMinute: settings.TREADLE_ACCOUNT_RATE_LIMIT_PER_MINUTE,
-    },
+    rateLimits: rateLimitsOf(settings),
     processId: deps.processId,
     contact: settings.TREADLE_CONTACT,
     trustProxy: settings.TREADLE_TRUST_PROXY,

@@ -14,6 +14,7 @@ import { publishExamples } from "./examples.ts";
 import { openFrontDoor } from "./front-door.ts";
 import { loadHostId } from "./host.ts";
 import { createOperatorRouter } from "./http/operator/router.ts";
+import { rateLimitsOf } from "./http/rates.ts";
 import { createRequestMetrics } from "./http/request-metrics.ts";
 import { createProcessId } from "./ids.ts";
 import { prepareInstallation } from "./installation.ts";
@@ -185,7 +186,10 @@ async function openForCallers(
   });
   const { environments, ticks } = parts;
   const tickDays = retentionOf(settings).executionDays;
-  const operator = { db, secretBox, publish, preview: createPreview(abilities), environments, ticks, tickDays };
+  const operator = {
+    ...{ db, secretBox, publish, preview: createPreview(abilities), environments, ticks, tickDays },
+    rateLimits: rateLimitsOf(settings),
+  };
   const door = await openFrontDoor({
     ...parts,
     settings,

@@ -15,11 +15,40 @@ interface RatesDocument extends Rates {
   readonly name: string;
 }
 
+interface Limit {
+  readonly perMinute: number;
+  readonly burst: number;
+  /** Only of a bucket that there is: an account's, or the one of a workflow's key. */
+  readonly remaining?: number;
+  readonly fullAfterSeconds?: number;
+}
+
+/** What counts now; null: no limit. */
+interface CountingDocument {
+  readonly accountId: string;
+  readonly name: string;
+  readonly workflowId?: string;
+  readonly agreed: Rates;
+  readonly key: Limit | null;
+  readonly account: Limit | null;
+}
+
 type RateOptions = Partial<Record<keyof Rates, number>> & { readonly account?: string };
 
-/** `rates set|reset`. */
+/** `rates show|set|reset`. */
 export function addRateCommands(program: Command, act: Act): void {
   const rates = addGroup(program, "rates", "how many executions the keys of an account may start");
+
+  addCommand(rates, "show", "show what counts for an account, or for a workflow's key, and how much of it is left now")
+    .option("--account <name>", "for this account instead of the first")
+    .option("--workflow <id>", "for the key of this workflow, and its account")
+    .action(
+      act<{ account?: string; workflow?: string }>(async (context, _args, { account, workflow }) => {
+        const query = { account, workflow };
+        const document = await (await context.client()).get<CountingDocument>("/api/operator/rates", { query });
+        return { document, lines: describe(document) };
+      }),
+    );
 
   addCommand(rates, "set", "agree limits with an account; those not named are as everybody's")
     .option("--account <name>", "with this account instead of the first")
@@ -53,11 +82,29 @@ export function addRateCommands(program: Command, act: Act): void {
     );
 }
 
+function describe({ name, workflowId, agreed, key, account }: CountingDocument): string[] {
+  const isAgreed = (limit: number | null): string => (limit === null ? "" : ", as agreed");
+  const whose = workflowId === undefined ? "Each workflow's key" : `The key of ${workflowId}`;
+  return [
+    `${whose}: ${say(key)}${isAgreed(agreed.perMinute ?? agreed.burst)}`,
+    `All of ${name}: ${say(account)}${isAgreed(agreed.accountPerMinute)}`,
+  ];
+}
+
+function say(limit: Limit | null): string {
+  if (limit === null) return "no limit";
+  const { perMinute, burst, remaining, fullAfterSeconds = 0 } = limit;
+  const rate = `${perMinute} a minute, ${burst} at once`;
+  if (remaining === undefined) return rate;
+  const wait = fullAfterSeconds === 0 ? "" : `, all of them in ${fullAfterSeconds} s`;
+  return `${rate}; ${remaining} left now${wait}`;
+}
+
 function toAnswer(document: RatesDocument): Answer {
-  const say = (limit: number | null): string =>
+  const sayAgreed = (limit: number | null): string =>
     limit === null ? "as everybody" : limit === 0 ? "no limit" : String(limit);
   const { name, perMinute, burst, accountPerMinute } = document;
-  const words = `per minute ${say(perMinute)}, burst ${say(burst)}, account per minute ${say(accountPerMinute)}`;
+  const words = `per minute ${sayAgreed(perMinute)}, burst ${sayAgreed(burst)}, account per minute ${sayAgreed(accountPerMinute)}`;
   return { document, lines: [`${name}: ${words}`] };
 }
 

@@ -1,5 +1,6 @@
 import type { Target } from "../../db/commits.ts";
 import {
+  type AgreedRates,
   accountBucket,
   type BucketState,
   keyBucket,
@@ -9,6 +10,7 @@ import {
   toBucketState,
 } from "../../db/rates.ts";
 import type { WorkflowId } from "../../domain/ids.ts";
+import type { Settings } from "../config.ts";
 import { ApiError } from "./errors.ts";
 
 /** Limits of everybody with whom nothing else was agreed. 0 a minute: no limit. */
@@ -18,25 +20,41 @@ export interface RateLimits {
   readonly accountPerMinute: number;
 }
 
+export function rateLimitsOf(settings: Settings): RateLimits {
+  return {
+    perMinute: settings.TREADLE_RATE_LIMIT_PER_MINUTE,
+    burst: settings.TREADLE_RATE_LIMIT_BURST,
+    accountPerMinute: settings.TREADLE_ACCOUNT_RATE_LIMIT_PER_MINUTE,
+  };
+}
+
 /** A burst of an account is a third of a minute's executions, as it is for a key by default. */
 const ACCOUNT_BURST_PART = 3;
+
+/** What counts for an account, and for the key of each of its workflows; null: no limit. */
+export function agreedLimits(
+  limits: RateLimits,
+  agreed: AgreedRates | null,
+): { readonly key: Rate | null; readonly account: Rate | null } {
+  const burst = agreed?.burst ?? limits.burst;
+  const perMinute = agreed?.perMinute ?? limits.perMinute;
+  const accountPerMinute = agreed?.accountPerMinute ?? limits.accountPerMinute;
+  const accountBurst = Math.max(burst, Math.floor(accountPerMinute / ACCOUNT_BURST_PART));
+  return {
+    key: perMinute === 0 ? null : { perMinute, burst },
+    account: accountPerMinute === 0 ? null : { perMinute: accountPerMinute, burst: accountBurst },
+  };
+}
 
 /** The limits a call counts for: one by its key, one by its account. A workflow has one key; a replaced one shares its limit. */
 export function chooseRates(
   limits: RateLimits,
   target: Pick<Target, "accountId" | "agreedRates"> & { workflowId: WorkflowId },
 ): RateUse {
-  const { agreedRates: agreed } = target;
-  const burst = agreed?.burst ?? limits.burst;
-  const perMinute = agreed?.perMinute ?? limits.perMinute;
-  const accountPerMinute = agreed?.accountPerMinute ?? limits.accountPerMinute;
-  const accountBurst = Math.max(burst, Math.floor(accountPerMinute / ACCOUNT_BURST_PART));
+  const { key, account } = agreedLimits(limits, target.agreedRates);
   return {
-    key: perMinute === 0 ? null : { bucket: keyBucket(target.workflowId), rate: { perMinute, burst } },
-    account:
-      accountPerMinute === 0
-        ? null
-        : { bucket: accountBucket(target.accountId), rate: { perMinute: accountPerMinute, burst: accountBurst } },
+    key: key && { bucket: keyBucket(target.workflowId), rate: key },
+    account: account && { bucket: accountBucket(target.accountId), rate: account },
   };
 }
 

@@ -97,6 +97,7 @@ function anOperatorRouter(db: Db): Router {
     environments,
     ticks: someTicks(db),
     tickDays: 365,
+    rateLimits: { perMinute: 120, burst: 40, accountPerMinute: 600 },
   });
 }
 

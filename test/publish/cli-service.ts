@@ -84,6 +84,7 @@ export async function aCliService(options: TestServiceOptions = {}): Promise<Cli
       environments,
       ticks: someTicks(db),
       tickDays: 365,
+      rateLimits: { perMinute: 120, burst: 40, accountPerMinute: 600 },
     }),
   );
   await anAccount(db, { name: "main", credits: "100" });

@@ -3,7 +3,6 @@ import { z } from "zod";
 import { type Account, createAccount, listAccounts } from "../../../db/accounts.ts";
 import type { Db } from "../../../db/connect.ts";
 import { adjust, findBalance, grant } from "../../../db/credits.ts";
-import { putAccountRates } from "../../../db/rates.ts";
 import { MICRO_PER_CREDIT, type MicroCredits, parseCredits, toCredits } from "../../../domain/credits.ts";
 import { createAccountId } from "../../ids.ts";
 import { ApiError } from "../errors.ts";
@@ -20,23 +19,15 @@ const Amount = z.string().transform((text, context): MicroCredits => {
   context.addIssue("must be a number of credits with at most 6 decimals, at most a billion");
   return z.NEVER;
 });
-const Name = StorableText.trim().min(1).max(200);
-const NewAccount = z.strictObject({ name: Name, credits: Amount.optional() });
-/** Null: as everybody. 0 a minute: no limit. */
-const PerMinute = z.number().int().min(0).max(1_000_000).nullable();
-const Rates = z.strictObject({
-  account: Name.optional(),
-  perMinute: PerMinute,
-  burst: z.number().int().min(1).max(1_000_000).nullable(),
-  accountPerMinute: PerMinute,
-});
+export const AccountName = StorableText.trim().min(1).max(200);
+const NewAccount = z.strictObject({ name: AccountName, credits: Amount.optional() });
 const Entry = z.strictObject({
   credits: Amount,
   reason: StorableText.max(1_000).default(""),
-  account: Name.optional(),
+  account: AccountName.optional(),
 });
 
-/** Accounts, their credits and rate limits. Looking is for everybody on their own account, changing is the operator's. */
+/** Accounts and their credits. Looking is for everybody on their own account, changing is the operator's. */
 export function createAccountRoutes(deps: { db: Db }): Router {
   const { db } = deps;
   const router = Router();
@@ -93,15 +84,6 @@ export function createAccountRoutes(deps: { db: Db }): Router {
     sendDocument(response, await balanceOf(db, account));
   });
 
-  router.put("/rates", async (request, response) => {
-    const caller = callerOf(response);
-    demandOperator(caller);
-    const { account: name, ...agreed } = parseRequest(Rates, request.body);
-    const account = await getAccount(db, caller, name);
-    await putAccountRates(db, account.id, agreed);
-    sendDocument(response, { ...toDocument(account), ...agreed });
-  });
-
   async function readEntry(body: unknown, response: Parameters<typeof callerOf>[0]) {
     const caller = callerOf(response);
     demandOperator(caller);
@@ -112,7 +94,7 @@ export function createAccountRoutes(deps: { db: Db }): Router {
   return router;
 }
 
-function toDocument(account: Account) {
+export function toDocument(account: Account) {
   return { accountId: account.id, name: account.name };
 }
 

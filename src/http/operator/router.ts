@@ -6,10 +6,12 @@ import type { SecretBox } from "../../keys/secret-box.ts";
 import type { PreviewPublish } from "../../publish/preview.ts";
 import type { Publish } from "../../publish/publish.ts";
 import { ApiError } from "../errors.ts";
+import type { RateLimits } from "../rates.ts";
 import { createAccountRoutes } from "./accounts.ts";
 import { createAuthorization } from "./caller.ts";
 import { createExecutionRoutes } from "./executions.ts";
 import { createPublishRoutes } from "./publish.ts";
+import { createRateRoutes } from "./rates.ts";
 import { createScheduleRoutes } from "./schedules.ts";
 import { createWorkflowRoutes } from "./workflows.ts";
 
@@ -24,6 +26,8 @@ export interface OperatorDeps {
   readonly ticks: Pick<Ticks, "backfill">;
   /** For how many days the record of a tick is kept; null: for ever. */
   readonly tickDays: number | null;
+  /** Of accounts with whom nothing else was agreed. */
+  readonly rateLimits: RateLimits;
 }
 
 /** What the command line calls: everything under `/operator`, for holders of a personal access token only. */
@@ -35,6 +39,7 @@ export function createOperatorRouter(deps: OperatorDeps): Router {
     createPublishRoutes(deps),
     createWorkflowRoutes(deps),
     createAccountRoutes(deps),
+    createRateRoutes(deps),
     createExecutionRoutes(deps),
     createScheduleRoutes(deps),
   );

@@ -24,6 +24,7 @@ export const INTERNAL_ROUTES: readonly InternalRoutes[] = [
       "GET /credits",
       "POST /credits/grants",
       "POST /credits/adjustments",
+      "GET /rates",
       "PUT /rates",
       "GET /executions",
       "GET /executions/{executionId}",

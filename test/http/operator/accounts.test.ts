@@ -132,3 +132,17 @@ test("PUT /rates, by anybody else, answers 403 and changes nothing", async () =>
     await queryRows(service.db, "select 1 from account_rates where account_id = :accountId", { accountId }),
   ).toEqual([]);
 });
+
+test("GET /rates, by somebody of another account, answers as if there were none", async () => {
+  const [own, other] = [
+    await anAccount(service.db, { name: "own rates" }),
+    await anAccount(service.db, { name: "others" }),
+  ];
+  const { workflowId } = await aWorkflow(service.db, { accountId: other });
+  const call = service.as(await service.tokenOf(own));
+  expect((await call("/api/operator/rates")).json()).toMatchObject({ accountId: own });
+  const foreign = await Promise.all(
+    ["?account=others", `?workflow=${workflowId}`].map((query) => call(`/api/operator/rates${query}`)),
+  );
+  expect(foreign.map(({ status }) => status)).toEqual([404, 404]);
+});

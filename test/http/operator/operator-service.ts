@@ -82,6 +82,7 @@ export async function anOperatorService(
     environments: { readLog: async (key) => options.logs?.[key] },
     ticks: someTicks(db),
     tickDays: 365,
+    rateLimits: { perMinute: 120, burst: 40, accountPerMinute: 600 },
   });
   const app = express().use("/api", router).use(answerErrors(SILENT));
   const tls = await aCertificate();
