@@ -109,8 +109,6 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
 
   const workersEnded = await openWorkers(deps, { connection, activities, python }, defer);
 
-  const removed = openHousekeeping({ ...deps, driver, activities, spool, admissions }, defer);
-
   const executions = createExecutions({ db, driver, waiters, python, slots, slotCount });
   const networkProblem = () => findNetworkProblem(deps, programs.network);
   const readiness = createReadiness({
@@ -128,7 +126,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
     executions,
     readiness,
     waiters,
-    removed,
+    removed: openHousekeeping({ ...deps, driver, activities, spool, admissions }, defer),
     workersEnded,
     python,
     environments,

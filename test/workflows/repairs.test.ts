@@ -6,8 +6,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/
 import pino from "pino";
 import { createCredits } from "../../activities/credits.ts";
 import { createSpool, type Spool } from "../../activities/spool.ts";
-import { createDiskStorage } from "../../activities/storage/disk.ts";
-import type { Storage } from "../../activities/storage/storage.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { findMoneyFaults } from "../../db/credits/audit.ts";
 import { findBalance, reserve } from "../../db/credits.ts";
@@ -31,7 +29,6 @@ const LAST = "ex_zzzzzzzzzzzzzzzzzzzz" as ExecutionId;
 let database: TestDatabase;
 let db: Db;
 let dir: string;
-let storage: Storage;
 let spool: Spool;
 let accountId: AccountId;
 let workflow: TestWorkflow;
@@ -39,7 +36,6 @@ let logged: Record<string, unknown>[] = [];
 
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), "treadle-repairs-"));
-  storage = await createDiskStorage({ dir: join(dir, "storage") });
   spool = createSpool(join(dir, "spool"));
   await spool.open("ex_makes0the0folder0" as ExecutionId);
 }, 60_000);

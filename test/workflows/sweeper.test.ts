@@ -17,7 +17,6 @@ import { findExecution, insertOutputs, listOpenExecutions } from "../../db/execu
 import { findRepairCounts, type Repair } from "../../db/repairs.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
-import { createExecutionId } from "../../src/ids.ts";
 import { createLog } from "../../src/log.ts";
 import { createSweeper } from "../../src/sweeper.ts";
 import { createDriver, type Driver } from "../../src/temporal.ts";
