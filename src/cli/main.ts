@@ -1,7 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { addAccountCommands } from "./accounts.ts";
 import { addBackupCommand, type Backup } from "./backup.ts";
-import { type Client, createClient } from "./client.ts";
+import type { Client } from "./client.ts";
 import type { Act, Context } from "./command.ts";
 import { addDoctorCommand, type Check } from "./doctor.ts";
 import { addExecutionCommands } from "./executions.ts";
@@ -48,6 +48,7 @@ export async function runCli(argv: readonly string[], io: CliIo, parts: CliParts
         dataDir: options.dataDir,
         say: (line) => void io.stderr.write(`${line}\n`),
         client: async () => {
+          const { createClient } = await import("./client.ts"); // a start has nobody to ask
           client ??= createClient(await findService(io, options.dataDir));
           return client;
         },

@@ -2,7 +2,6 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
-import { generate } from "selfsigned";
 
 const DAY_MS = 86_400_000;
 /** Browsers accept no certificate for longer. */
@@ -107,6 +106,7 @@ function isGood(certPem: string, names: readonly string[], now: number): boolean
 }
 
 async function make(names: readonly string[], now: number): Promise<{ certPem: string; keyPem: string }> {
+  const { generate } = await import("selfsigned"); // 200 modules, for what most starts find made
   const { cert, private: key } = await generate([{ name: "commonName", value: "Treadle on localhost" }], {
     keyType: "ec",
     curve: "P-256",
