@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { chmod, cp, lstat, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { buildSeccompFilter, SECCOMP_ARCHITECTURES } from "./seccomp.ts";
@@ -39,10 +39,23 @@ const ETC_COPIES = [
   "fonts",
 ];
 
-/** Compiles without reading time stamps at every start; the file names are those inside the sandbox. */
-const COMPILE = `
-import os, py_compile, sys
-folder = sys.argv[1]
+/**
+ * Copies the host's part of `/etc`, compiles without reading time stamps at every start (the file names are those inside the
+ * sandbox), and opens all for the user of the sandboxes whatever our umask is; links are left alone. Certificates are hundreds
+ * of links: in a process of its own they keep nobody from starting.
+ */
+const FINISH = `
+import os, py_compile, shutil, sys
+folder, *parts = sys.argv[1:]
+for part in parts:
+    source, target = os.path.join("/etc", part), os.path.join(folder, "etc", part)
+    if not os.path.lexists(source):
+        continue
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    if os.path.isdir(source) and not os.path.islink(source):
+        shutil.copytree(source, target, symlinks=True)
+    else:
+        shutil.copyfile(source, target, follow_symlinks=False)
 mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
 for parent in (folder, os.path.join(folder, "modules")):
     for name in os.listdir(parent):
@@ -52,6 +65,12 @@ for parent in (folder, os.path.join(folder, "modules")):
 for program in ("main", "zygote"):
     path = os.path.join(folder, program)
     py_compile.compile(path + ".py", path + ".pyc", dfile="/runner/%s.py" % program, doraise=True, invalidation_mode=mode)
+os.chmod(folder, 0o755)
+for parent, folders, files in os.walk(folder):
+    for names, mode in ((folders, 0o755), (files, 0o644)):
+        for path in (os.path.join(parent, name) for name in names):
+            if not os.path.islink(path):
+                os.chmod(path, mode)
 `;
 
 export interface RunnerFolderSources {
@@ -78,15 +97,15 @@ export async function prepareRunnerFolder(sources: RunnerFolderSources): Promise
   const folder = await mkdtemp(join(dirname(target), `${basename(target)}.`));
   try {
     await copyRunner(sources.sourceDir, folder);
-    await promisify(execFile)(sources.interpreterPath, ["-I", "-S", "-c", COMPILE, folder], {
-      timeout: PREPARE_TIMEOUT_MS,
-    });
     for (const [files, forks] of [[FILTER_FILES, false] as const, [ZYGOTE_FILTER_FILES, true] as const]) {
       await writeFile(join(folder, files.withCgroup), buildSeccompFilter(architecture, { memfd: true, forks }));
       await writeFile(join(folder, files.withoutCgroup), buildSeccompFilter(architecture, { memfd: false, forks }));
     }
-    await makeEtc(join(folder, "etc"));
-    await openForAll(folder);
+    await mkdir(join(folder, "etc"));
+    for (const [name, text] of Object.entries(ETC_FILES)) await writeFile(join(folder, "etc", name), text);
+    await promisify(execFile)(sources.interpreterPath, ["-I", "-S", "-c", FINISH, folder, ...ETC_COPIES], {
+      timeout: PREPARE_TIMEOUT_MS,
+    });
     await rm(target, { recursive: true, force: true });
     await rename(folder, target);
   } finally {
@@ -98,26 +117,7 @@ async function copyRunner(sourceDir: string, folder: string): Promise<void> {
   await mkdir(join(folder, "modules"));
   for (const part of ["", "modules"]) {
     for (const name of await readdir(join(sourceDir, part))) {
-      if (name.endsWith(".py")) await cp(join(sourceDir, part, name), join(folder, part, name));
+      if (name.endsWith(".py")) await copyFile(join(sourceDir, part, name), join(folder, part, name));
     }
   }
-}
-
-async function makeEtc(etc: string): Promise<void> {
-  await mkdir(etc);
-  for (const [name, text] of Object.entries(ETC_FILES)) await writeFile(join(etc, name), text);
-  for (const name of ETC_COPIES) {
-    const from = join("/etc", name);
-    if ((await lstat(from).catch(() => undefined)) === undefined) continue;
-    await mkdir(dirname(join(etc, name)), { recursive: true });
-    await cp(from, join(etc, name), { recursive: true, verbatimSymlinks: true });
-  }
-}
-
-/** Readable for the user of the sandboxes whatever our umask is; links are left alone. */
-async function openForAll(path: string): Promise<void> {
-  const stats = await lstat(path);
-  if (stats.isSymbolicLink()) return;
-  await chmod(path, stats.isDirectory() ? 0o755 : 0o644);
-  if (stats.isDirectory()) for (const name of await readdir(path)) await openForAll(join(path, name));
 }
