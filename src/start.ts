@@ -110,7 +110,7 @@ async function startServers({ machine, report }: StartInput, log: Log, defer: De
   const line = (source: string) => (text: string) => log.debug({ event: "server.line", source }, text);
   const [postgres, temporal] = await Promise.allSettled([
     startPostgres({ ...common, log: line("postgres") }),
-    startTemporal({ ...common, cacheDir: machine.cacheDir, log: line("temporal") }),
+    startTemporal({ ...common, binary: machine.temporal, cacheDir: machine.cacheDir, log: line("temporal") }),
   ]);
   for (const server of [postgres, temporal]) if (server.status === "fulfilled") defer(() => server.value.stop());
   if (postgres.status === "rejected") throw postgres.reason;

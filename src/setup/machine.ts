@@ -13,6 +13,7 @@ import { findPython } from "./python.ts";
 import type { RunAs } from "./servers/child.ts";
 import { type RunCommand, runCommand } from "./servers/command.ts";
 import { findCacheDir } from "./servers/temporal-cache.ts";
+import type { TemporalBinary } from "./servers/temporal-version.ts";
 import { fetchTemporalAhead } from "./temporal-ahead.ts";
 import { prepareTools } from "./tools.ts";
 import { canServe, dropPrivileges, prepareServiceUser, type ServiceUser } from "./user.ts";
@@ -30,6 +31,8 @@ export interface Machine {
   readonly cacheDir: string;
   /** Whom servers and sandboxes run as; undefined when that is who we are. */
   readonly runAs: RunAs | undefined;
+  /** Found, or made, while we were still root, and within reach of whom we are now; undefined when we have not changed. */
+  readonly temporal: TemporalBinary | undefined;
   readonly python: Python;
   readonly uv: { readonly path: string } | undefined;
   readonly bwrapPath: string;
@@ -70,21 +73,20 @@ export async function prepareMachine(deps: {
   try {
     const paths = await layOutDataDir(dataDir, owner);
     const { temporal, ...found } = await findParts({ env, settings, paths, user, becomes, report, run });
-    const machine = { ...found, dataDir, paths, release };
+    const machine = { ...found, env, dataDir, paths, release };
     if (becomes === undefined) {
       if (user !== undefined) report(explainRoot(user, checkout));
-      return { ...machine, env, runAs: user === undefined ? undefined : { uid: user.uid, gid: user.gid } };
+      return {
+        ...machine,
+        temporal: undefined,
+        runAs: user === undefined ? undefined : { uid: user.uid, gid: user.gid },
+      };
     }
     for (const path of [paths.tls, paths.runtime]) await handOver(path, becomes); // root has made files in them since
     await delegateCgroups(becomes);
     report(`Started as root; the service itself runs as ${becomes.name} (uid ${becomes.uid}) from here on.`);
     dropPrivileges(becomes, { identity: process, env, home: paths.runtime });
-    return {
-      ...machine,
-      cacheDir: paths.runtime,
-      env: temporal === undefined ? env : { ...env, TEMPORAL_CLI_PATH: temporal },
-      runAs: undefined,
-    };
+    return { ...machine, cacheDir: paths.runtime, temporal, runAs: undefined };
   } catch (error) {
     await release();
     throw error;

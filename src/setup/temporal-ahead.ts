@@ -3,7 +3,7 @@ import type { RunAs } from "./servers/child.ts";
 import type { RunCommand } from "./servers/command.ts";
 import { copyIntoReach } from "./servers/reachability.ts";
 import { resolveTemporalBinary } from "./servers/temporal-binary.ts";
-import { checkBinary } from "./servers/temporal-version.ts";
+import { checkBinary, type TemporalBinary } from "./servers/temporal-version.ts";
 
 /**
  * Finds, or makes, Temporal's server while we are still root, with root's cache, Go and settings, and puts it where the
@@ -17,10 +17,10 @@ export async function fetchTemporalAhead(options: {
   readonly report: (line: string) => void;
   readonly run: RunCommand;
   readonly signal: AbortSignal;
-}): Promise<string | undefined> {
+}): Promise<TemporalBinary | undefined> {
   const { env, run, report, user, signal } = options;
   if (env.TEMPORAL_ADDRESS !== undefined && env.TEMPORAL_ADDRESS !== "") return undefined;
-  const { path: source, version } = await resolveTemporalBinary({
+  const found = await resolveTemporalBinary({
     env,
     cacheDir: options.cacheDir,
     report,
@@ -28,6 +28,7 @@ export async function fetchTemporalAhead(options: {
     run,
     signal,
   });
+  const { path: source, version } = found;
   const { size, mtimeMs } = await stat(source);
   const runAsUser: RunCommand = (command, args, how) => run(command, args, { ...how, runAs: user });
   const path = await copyIntoReach({
@@ -41,5 +42,5 @@ export async function fetchTemporalAhead(options: {
     throw new Error(
       `User ${user.uid} can execute neither ${source} nor its copy in ${options.runtimeDir}. Is that disk mounted with noexec?`,
     );
-  return path;
+  return { ...found, path };
 }

@@ -39,6 +39,7 @@ interface Prepared {
   readonly runAs?: { uid: number; gid: number };
   readonly python: { path: string };
   readonly uv: { path: string };
+  readonly temporal?: { path: string; version: string };
   readonly problems: string[];
   readonly env: Record<string, string>;
   readonly caFile: string;
@@ -101,11 +102,8 @@ test("prepareMachine, as root in a checkout that everybody may read, becomes the
     uv: { path: join(tools, "uv") },
   });
   expect(machine.runAs).toBeUndefined();
-  expect(machine.env).toMatchObject({
-    TEMPORAL_CLI_PATH: join(tools, "temporal"),
-    HOME: machine.paths.runtime,
-    USER: user.name,
-  });
+  expect(machine.env).toMatchObject({ HOME: machine.paths.runtime, USER: user.name });
+  expect(machine.temporal).toMatchObject({ path: join(tools, "temporal"), version: "1.8.2" });
   expect(statSync(machine.dataDir).mode & 0o777).toBe(0o700);
   for (const name of ["keys", "tls", "tls/key.pem", "storage", "runtime", "data-version"]) {
     expect({ name, uid: lstatSync(join(machine.dataDir, name)).uid }).toEqual({ name, uid: user.uid });

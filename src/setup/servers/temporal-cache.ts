@@ -27,18 +27,20 @@ export function cachePath(cacheDir: string, version: string): string {
 
 /**
  * Whether the cache holds this version, whole: `damaged` means that it differed from its checksum (or had none) and has
- * been deleted.
+ * been deleted. A file that has been compared is not read again while it is the same file, unchanged: every start asks.
  */
 export async function findCached(cacheDir: string, version: string): Promise<"found" | "missing" | "damaged"> {
   const path = cachePath(cacheDir, version);
-  const isThere = await stat(path).then(
-    (found) => found.isFile(),
-    () => false,
-  );
-  if (!isThere) return "missing";
-  const expected = await readFile(`${path}.sha256`, "utf8").catch(() => "");
-  if (expected.split(" ")[0] === (await hashFile(path))) return "found";
-  for (const file of [path, `${path}.sha256`]) await rm(file, { force: true }).catch(() => {}); // not ours to delete: not used either
+  const found = await stat(path, { bigint: true }).catch(() => undefined);
+  if (found === undefined || !found.isFile()) return "missing";
+  const [checksum = ""] = (await readFile(`${path}.sha256`, "utf8").catch(() => "")).split(" ");
+  const compared = `${checksum} ${found.ino} ${found.size} ${found.mtimeNs} ${found.ctimeNs}\n`;
+  if ((await readFile(`${path}.compared`, "utf8").catch(() => "")) === compared) return "found";
+  if (checksum === (await hashFile(path))) {
+    await writeFile(`${path}.compared`, compared).catch(() => {}); // of another user's cache: compared each time
+    return "found";
+  }
+  for (const file of [path, `${path}.sha256`, `${path}.compared`]) await rm(file, { force: true }).catch(() => {}); // not ours to delete: not used either
   return "damaged";
 }
 

@@ -40,6 +40,8 @@ export interface TemporalOptions {
   /** Where a downloaded or built server is kept between checkouts: `findCacheDir(env)`. */
   readonly cacheDir: string;
   readonly runAs?: RunAs | undefined;
+  /** One that has been found already and can be executed by `runAs`. */
+  readonly binary?: TemporalBinary | undefined;
   /** Ports that must be these; others are chosen free. */
   readonly ports?: { readonly grpc?: number | undefined; readonly ui?: number | undefined };
   readonly report: (line: string) => void;
@@ -102,16 +104,7 @@ async function startEmbedded(
   { folder, namespace, releaseLock }: { folder: string; namespace: string; releaseLock: () => Promise<void> },
 ): Promise<Temporal> {
   const { runAs, report, log } = options;
-  const run = options.run ?? runCommand;
-  const found = await resolveTemporalBinary({
-    env: options.env,
-    cacheDir: await chooseCacheDir(options.cacheDir, folder),
-    report,
-    signal: options.signal,
-    fetch: options.fetch ?? fetch,
-    run,
-  });
-  const binary = await bringIntoReach(found, { folder, runAs, report, run });
+  const binary = options.binary ?? (await findBinary(options, folder));
   const pidFile = join(folder, "temporal.pid");
   const data = join(folder, "data");
   await makeOwnFolder(data, runAs);
@@ -155,6 +148,21 @@ async function startEmbedded(
   };
 }
 
+/** Every look at one starts 140 MB of program: a tenth of a second, before which the server cannot start. */
+async function findBinary(options: TemporalOptions, folder: string): Promise<TemporalBinary> {
+  const { runAs, report, run = runCommand } = options;
+  const found = await resolveTemporalBinary({
+    env: options.env,
+    cacheDir: await chooseCacheDir(options.cacheDir, folder),
+    report,
+    signal: options.signal,
+    fetch: options.fetch ?? fetch,
+    run,
+  });
+  if (runAs === undefined) return found; // it has answered to us
+  return bringIntoReach(found, { folder, runAs, report, run });
+}
+
 /** The given cache if we can write there, or need not as it holds the server; a user without a home has one in the data dir. */
 async function chooseCacheDir(cacheDir: string, folder: string): Promise<string> {
   try {
@@ -169,12 +177,7 @@ async function chooseCacheDir(cacheDir: string, folder: string): Promise<string>
 /** A server in a home that its user may not enter is copied, once for each version and state of the original. */
 async function bringIntoReach(
   binary: TemporalBinary,
-  {
-    folder,
-    runAs,
-    report,
-    run,
-  }: { folder: string; runAs: RunAs | undefined; report: (line: string) => void; run: RunCommand },
+  { folder, runAs, report, run }: { folder: string; runAs: RunAs; report: (line: string) => void; run: RunCommand },
 ): Promise<TemporalBinary> {
   const { size, mtimeMs } = await stat(binary.path);
   const name = `temporal-${binary.version}-${size}-${Math.round(mtimeMs)}`;
@@ -183,7 +186,7 @@ async function bringIntoReach(
   const path = await copyIntoReach({ source: binary.path, folder, name, works, report });
   if (path === undefined)
     throw new Error(
-      `User ${runAs?.uid} can execute neither ${binary.path} nor its copy in ${folder}. Is that disk mounted with noexec?`,
+      `User ${runAs.uid} can execute neither ${binary.path} nor its copy in ${folder}. Is that disk mounted with noexec?`,
     );
   for (const other of await readdir(folder)) {
     // Copies of earlier versions, 140 MB each.

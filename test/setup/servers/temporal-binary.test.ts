@@ -99,6 +99,27 @@ test("resolveTemporalBinary, when the cached program is damaged, deletes it and 
   expect(urls).toHaveLength(2);
 });
 
+test("findCached, when a program that it has compared is changed, compares it again", async () => {
+  const { archive, checksums } = await aRelease(PROGRAM);
+  const { cacheDir } = await resolve({ fetch: aFetch(archive).fetch, checksums });
+  const path = cachePath(cacheDir, "1.8.2");
+  expect(await findCached(cacheDir, "1.8.2")).toBe("found");
+  expect(readFileSync(`${path}.compared`, "utf8")).toMatch(/^[0-9a-f]{64} \d+ /);
+  expect(await findCached(cacheDir, "1.8.2")).toBe("found");
+  writeFileSync(path, `${PROGRAM}# changed\n`);
+  expect(await findCached(cacheDir, "1.8.2")).toBe("damaged");
+  expect(readdirSync(cacheDir)).toEqual([]);
+});
+
+test("findCached, when the checksum of a program that it has compared is another, deletes the program", async () => {
+  const { archive, checksums } = await aRelease(PROGRAM);
+  const { cacheDir } = await resolve({ fetch: aFetch(archive).fetch, checksums });
+  const path = cachePath(cacheDir, "1.8.2");
+  expect(await findCached(cacheDir, "1.8.2")).toBe("found");
+  writeFileSync(`${path}.sha256`, `${"0".repeat(64)}  temporal\n`);
+  expect(await findCached(cacheDir, "1.8.2")).toBe("damaged");
+});
+
 test("resolveTemporalBinary, when the download has a wrong checksum, keeps nothing of it and builds instead", async () => {
   const { archive } = await aRelease(PROGRAM);
   const { run, builds } = aRunWithGo(goThatBuilds);
