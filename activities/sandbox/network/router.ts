@@ -27,7 +27,8 @@ export interface Router {
   readonly ended: Promise<string>;
   /** Put before a command, by the unprivileged user: runs it in the slot of this number. */
   enter(slot: number): string[];
-  makeSlot(slot: number): Promise<void>;
+  /** Of several, each step is one program for all, or one for each at the same time. */
+  makeSlots(slots: readonly number[]): Promise<void>;
   /** Cuts the slot off at once. What lives in it keeps a namespace without a link. */
   removeSlot(slot: number): Promise<void>;
   updateOwn(own: readonly AddressRange[]): Promise<void>;
@@ -101,10 +102,10 @@ function build({ programs, launcher, here, inside, holder, folder, facts }: Part
   return {
     ended,
     enter: (slot) => enterNamespace(planSlot(slot).namespace),
-    async makeSlot(slot) {
-      const plan = planSlot(slot);
-      await batch(inside, toSlotCommands(plan));
-      await batchIn(plan.namespace, toInnerCommands(plan));
+    async makeSlots(slots) {
+      const plans = slots.map(planSlot);
+      await batch(inside, plans.flatMap(toSlotCommands));
+      await Promise.all(plans.map((plan) => batchIn(plan.namespace, toInnerCommands(plan))));
     },
     async removeSlot(slot) {
       await batch(inside, toRemovalCommands(planSlot(slot)));

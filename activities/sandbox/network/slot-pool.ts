@@ -43,7 +43,7 @@ export function createSlotPool(
     try {
       await router.removeSlot(slot);
       const fresh = next++;
-      await router.makeSlot(fresh);
+      await router.makeSlots([fresh]);
       give(fresh);
     } catch (error) {
       if (closedBecause === undefined) onFailure(`A slot could not be made again: ${(error as Error).message}`);
