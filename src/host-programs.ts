@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { createCheckouts } from "../activities/commits/checkout.ts";
 import { createEnvironments } from "../activities/environments/builder.ts";
@@ -6,12 +7,12 @@ import { createProgramRunner, createWarmer } from "../activities/program.ts";
 import { createNetwork, type Network } from "../activities/sandbox/network/network.ts";
 import { prepareRunnerFolder } from "../activities/sandbox/runner-folder.ts";
 import { createRuntimes } from "../activities/sandbox/runtimes.ts";
-import type { LaneSettings, SandboxLimits } from "../activities/sandbox/sandbox.ts";
+import type { LaneSettings, Sandbox, SandboxLimits } from "../activities/sandbox/sandbox.ts";
 import { createSandbox } from "../activities/sandbox/sandbox.ts";
 import { createSlots } from "../activities/slots.ts";
 import { createSpool } from "../activities/spool.ts";
 import type { Storage } from "../activities/storage/storage.ts";
-import type { DatabaseAddress, Db } from "../db/connect.ts";
+import type { Db } from "../db/connect.ts";
 import { DEFAULT_BOUNDS } from "../domain/manifest/bounds.ts";
 import type { Settings } from "./config.ts";
 import type { SecretBox } from "./keys/secret-box.ts";
@@ -20,26 +21,25 @@ import { createCommitReader } from "./publish/commit-files.ts";
 import type { Machine } from "./setup/machine.ts";
 import { examinePython } from "./setup/python.ts";
 import { runCommand } from "./setup/servers/command.ts";
+import { TEMPORAL_HOST } from "./setup/servers/temporal-server.ts";
 
 /** The network's self-test goes from one slot to another. */
 const NETWORK_SLOTS_MIN = 2;
 const RUNNER = fileURLToPath(new URL("../runner/", import.meta.url));
 
-/** Everything this host needs to run programs: sandbox, code, environments, spool, and places to run. */
-export async function openPrograms(deps: {
-  db: Db;
-  storage: Storage;
-  settings: Settings;
-  machine: Machine;
-  slotCount: number;
-  databaseAddress: DatabaseAddress;
-  temporalAddress: string;
-  secretBox: SecretBox;
-  onRun: (path: "cold" | "lane", secondsUsed: number) => void;
-  log: Log;
-}) {
-  const { machine, settings, db } = deps;
+interface HostDeps {
+  readonly settings: Settings;
+  readonly machine: Machine;
+  readonly log: Log;
+}
+
+export type Host = Awaited<ReturnType<typeof openHost>>;
+
+/** What programs run in on this host, and nothing that needs a server: it is made while those start. */
+export async function openHost(deps: HostDeps) {
+  const { machine, settings } = deps;
   const limits = ceilingsOf(settings);
+  const slotCount = slotCountOf(settings);
   const runnerSources = { sourceDir: RUNNER, targetDir: machine.paths.runner, architecture: process.arch };
   const runnerFolder = prepareRunnerFolder({ ...runnerSources, interpreterPath: machine.python.path });
   const interpreters = createInterpreters({
@@ -58,6 +58,37 @@ export async function openPrograms(deps: {
     lanes: lanesOf(settings, machine.paths.lanes),
     network,
   });
+  const close = async (): Promise<void> => {
+    await sandbox.close();
+    await network?.close();
+  };
+  const isolationProblems = await findIsolationProblems(deps, sandbox).catch(async (error: unknown) => {
+    await close();
+    throw error;
+  });
+  const runtimes = createRuntimes(machine.python, runnerSources);
+  return { network, sandbox, isolationProblems, interpreters, runtimes, ceilings: limits, slotCount, close };
+}
+
+/** What the machine lacks for sandboxes; where it lacks nothing, what a first sandbox could do that it must not. */
+async function findIsolationProblems({ settings, machine }: HostDeps, sandbox: Sandbox): Promise<readonly string[]> {
+  if (settings.TREADLE_ISOLATION === "none") return [];
+  return machine.problems.length > 0 ? machine.problems : sandbox.selfTest();
+}
+
+/** Everything an attempt needs on this host: what it runs in, its code, its environment, a spool, and a place to run. */
+export function openPrograms(deps: {
+  host: Host;
+  db: Db;
+  storage: Storage;
+  settings: Settings;
+  machine: Machine;
+  secretBox: SecretBox;
+  onRun: (path: "cold" | "lane", secondsUsed: number) => void;
+  log: Log;
+}) {
+  const { host, machine, settings, db } = deps;
+  const { sandbox, interpreters, runtimes, ceilings } = host;
   const environments = createEnvironments({
     dir: machine.paths.environments,
     python: machine.python,
@@ -74,9 +105,8 @@ export async function openPrograms(deps: {
     readFiles: createCommitReader(db),
   });
   const spool = createSpool(machine.paths.spool);
-  const slots = createSlots(deps.slotCount);
-  const runtimes = createRuntimes(machine.python, runnerSources);
-  const code = { db, sandbox, checkouts, environments, interpreters, runtimes, ceilings: limits };
+  const slots = createSlots(host.slotCount);
+  const code = { db, sandbox, checkouts, environments, interpreters, runtimes, ceilings };
   const { progressOf, ...runner } = createProgramRunner({
     ...code,
     storage: deps.storage,
@@ -87,12 +117,11 @@ export async function openPrograms(deps: {
       JSON.parse(deps.secretBox.open(sealed, executionId).toString("utf8")) as Record<string, string>,
   });
   const warm = createWarmer(code);
-  return { ...runner, sandbox, network, environments, interpreters, checkouts, spool, slots, progressOf, warm };
+  return { ...runner, environments, checkouts, spool, slots, progressOf, warm };
 }
 
 /** The way out for executions that ask for one. It never fails a start: what is missing is its `problem`. */
-async function openNetwork(deps: Parameters<typeof openPrograms>[0]): Promise<Network | undefined> {
-  const { machine, settings, log } = deps;
+async function openNetwork({ machine, settings, log }: HostDeps): Promise<Network | undefined> {
   if (machine.network === undefined) return undefined;
   const { programs, tun } = machine.network;
   const nameservers = splitList(settings.TREADLE_NETWORK_NAMESERVERS);
@@ -101,20 +130,19 @@ async function openNetwork(deps: Parameters<typeof openPrograms>[0]): Promise<Ne
     tun,
     runAs: machine.runAs,
     dir: machine.paths.runtime,
-    slots: Math.max(NETWORK_SLOTS_MIN, settings.TREADLE_NETWORK_SLOTS ?? deps.slotCount),
-    protectedHosts: [...hostsOf(deps), ...splitList(settings.TREADLE_NETWORK_DENY)],
+    slots: Math.max(NETWORK_SLOTS_MIN, settings.TREADLE_NETWORK_SLOTS ?? slotCountOf(settings)),
+    protectedHosts: [...hostsOf(settings), ...splitList(settings.TREADLE_NETWORK_DENY)],
     ...(nameservers.length === 0 ? {} : { nameservers }),
     report: (line) => log.warn({ event: "network" }, line),
   });
   return network;
 }
 
-/** Our own servers, wherever they are: no execution may reach them. */
-function hostsOf({ databaseAddress, temporalAddress }: Parameters<typeof openPrograms>[0]): string[] {
-  const database =
-    "host" in databaseAddress ? databaseAddress.host : new URL(databaseAddress.connectionString).hostname;
-  const isSocket = database === "" || database.startsWith("/");
-  return [...(isSocket ? [] : [database]), temporalAddress.replace(/:\d+$/, "")];
+/** Our own servers, wherever they are: no execution may reach them. Those that we start are behind a socket, or here. */
+function hostsOf({ DATABASE_URL: database, TEMPORAL_ADDRESS: temporal = TEMPORAL_HOST }: Settings): string[] {
+  const databaseHost = database === undefined ? "" : new URL(database).hostname;
+  const isSocket = databaseHost === "" || databaseHost.startsWith("/");
+  return [...(isSocket ? [] : [databaseHost]), temporal.replace(/:\d+$/, "")];
 }
 
 function splitList(text: string | undefined): string[] {
@@ -122,6 +150,11 @@ function splitList(text: string | undefined): string[] {
     .split(",")
     .map((part) => part.trim())
     .filter((part) => part !== "");
+}
+
+/** How many programs run at a time. */
+function slotCountOf(settings: Settings): number {
+  return settings.TREADLE_SANDBOX_SLOTS ?? availableParallelism() * 2;
 }
 
 function lanesOf(settings: Settings, dir: string): LaneSettings | undefined {

@@ -1,6 +1,5 @@
 import { createReadStream } from "node:fs";
 import { access } from "node:fs/promises";
-import { availableParallelism } from "node:os";
 import { Registry } from "prom-client";
 import { openStorage } from "../activities/storage/open.ts";
 import type { Storage } from "../activities/storage/storage.ts";
@@ -9,7 +8,6 @@ import { migrate } from "../db/migrate.ts";
 import { microCredits, parseCredits } from "../domain/credits.ts";
 import type { CommitId, WorkflowId } from "../domain/ids.ts";
 import { createBanner } from "./banner.ts";
-import type { Environment, Settings } from "./config.ts";
 import { publishExamples } from "./examples.ts";
 import { openFrontDoor } from "./front-door.ts";
 import { loadHostId } from "./host.ts";
@@ -20,8 +18,8 @@ import { createProcessId } from "./ids.ts";
 import { prepareInstallation } from "./installation.ts";
 import { loadOrCreateKey } from "./keys/key-file.ts";
 import { createSecretBox, type SecretBox } from "./keys/secret-box.ts";
-import { type Defer, stopRequested, withReleases } from "./lifecycle.ts";
-import { createLog, type Log } from "./log.ts";
+import type { Defer } from "./lifecycle.ts";
+import type { Log } from "./log.ts";
 import { countEndedExecutions, type EndedExecutions } from "./metrics/ended.ts";
 import { createProgramTimes } from "./metrics/programs.ts";
 import { countTicks } from "./metrics/ticks.ts";
@@ -31,91 +29,43 @@ import { createPreview } from "./publish/preview.ts";
 import { createPublisher } from "./publish/publish.ts";
 import { announceWhenReady, type ReadyFile } from "./ready-file.ts";
 import { retentionOf } from "./retention.ts";
-import { type ExecutionParts, openExecutionParts, type ServiceDeps } from "./service.ts";
-import type { Machine } from "./setup/machine.ts";
-import { type Postgres, startPostgres } from "./setup/servers/postgres.ts";
-import { startTemporal, type Temporal } from "./setup/servers/temporal.ts";
+import { type ExecutionParts, openExecutionParts } from "./service.ts";
+import type { Postgres } from "./setup/servers/postgres.ts";
+import type { Temporal } from "./setup/servers/temporal.ts";
+import type { Ground, StartInput } from "./start.ts";
 import { findVersion } from "./version.ts";
 import { installTemporalRuntime } from "./workers.ts";
 
 /** The embedded server takes 60 connections: enough for two processes and for looking in. */
 const POOL_MAX = 20;
-/** Whatever hangs, the process is gone this long after the first request to stop. */
-const STOP_MAX_MS = 9_500;
 const CALLS_GRACE_MS = 3_000;
-/** What a shell shows for a program ended by Ctrl-C. */
-const INTERRUPTED = 130;
-
-export interface StartInput {
-  readonly env: Environment;
-  readonly settings: Settings;
-  readonly machine: Machine;
-  readonly examplesDir: string;
-  readonly report: (line: string) => void;
-  /** What `bench/` puts in the place of sandbox and Python, to measure the engine around them. */
-  readonly runProgram?: ServiceDeps["runProgram"];
-}
 
 /**
- * The service in one process: servers, and by its role worker, HTTP or both. Opens everything in order, publishes the
- * examples, writes `ready.json`, prints how to call it, and closes everything in reverse at the first request to stop.
+ * Opens the service on its servers and this host, part by part, each one's closing handed to `defer`; announces it when it
+ * is ready. Answers promises of the workers' end.
  */
-export async function runStart(input: StartInput): Promise<void> {
-  const { settings, machine } = input;
-  const log = createLog({ level: settings.TREADLE_LOG_LEVEL, terminal: process.stdout.isTTY === true });
-  const stop = stopRequested(() => process.exit(INTERRUPTED));
-  await withReleases(async (defer) => {
-    defer(() => machine.release());
-    const servers = await startServers(input, log, defer);
-    const foundation = await openFoundation(input, servers.postgres, defer);
-    installTemporalRuntime(log);
-    const registry = new Registry();
-    const endedExecutions = countEndedExecutions({ db: foundation.db, registry });
-    const hearing = {
-      notices: [endedExecutions.notice],
-      onRun: createProgramTimes(registry),
-      onTick: countTicks(registry),
-    };
-    const opened = { ...foundation, ...input, ...hearing, temporal: servers.temporal, log };
-    const parts = await openExecutionParts(opened, defer);
-    const metrics = openMetrics(input, { ...foundation, ...parts, registry, endedExecutions }).read;
-    const counting = { ...foundation, ...parts, registry, metrics, log };
-    if (settings.TREADLE_METRICS_PORT !== undefined) await openDoorForMetrics(input, counting, defer);
-    if (settings.TREADLE_ROLE !== "worker") await openForCallers(input, { ...counting, ...servers }, defer);
-    log.info(
-      { event: "service.ready", postgres: servers.postgres.source, temporal: servers.temporal.source },
-      "Ready.",
-    );
-
-    const cause = await Promise.race([
-      stop,
-      ...parts.workersEnded.map((ended) => ended.then(() => "the worker ended")),
-      servers.postgres.exited.then((failure) => `PostgreSQL is gone: ${failure.message}`),
-      servers.temporal.exited.then((failure) => `Temporal's server is gone: ${failure.message}`),
-    ]);
-    log.info({ event: "service.stopping", cause }, "Stopping.");
-    setTimeout(() => process.exit(1), STOP_MAX_MS).unref();
-  });
-  log.info({ event: "service.stopped" }, "Stopped.");
-}
-
-interface Servers {
-  readonly postgres: Postgres;
-  readonly temporal: Temporal;
-}
-
-/** Both at once, because each takes a moment; when one fails the other is stopped again. */
-async function startServers({ machine, report }: StartInput, log: Log, defer: Defer): Promise<Servers> {
-  const common = { env: machine.env, dataDir: machine.dataDir, runAs: machine.runAs, report };
-  const line = (source: string) => (text: string) => log.debug({ event: "server.line", source }, text);
-  const [postgres, temporal] = await Promise.allSettled([
-    startPostgres({ ...common, log: line("postgres") }),
-    startTemporal({ ...common, binary: machine.temporal, cacheDir: machine.cacheDir, log: line("temporal") }),
-  ]);
-  for (const server of [postgres, temporal]) if (server.status === "fulfilled") defer(() => server.value.stop());
-  if (postgres.status === "rejected") throw postgres.reason;
-  if (temporal.status === "rejected") throw temporal.reason;
-  return { postgres: postgres.value, temporal: temporal.value };
+export async function openService(
+  input: StartInput,
+  { log, ...ground }: Ground & { log: Log },
+  defer: Defer,
+): Promise<{ readonly workersEnded: readonly Promise<void>[] }> {
+  const { settings } = input;
+  const foundation = await openFoundation(input, ground.postgres, defer);
+  installTemporalRuntime(log);
+  const registry = new Registry();
+  const endedExecutions = countEndedExecutions({ db: foundation.db, registry });
+  const hearing = {
+    notices: [endedExecutions.notice],
+    onRun: createProgramTimes(registry),
+    onTick: countTicks(registry),
+  };
+  const { temporal, host } = ground;
+  const parts = await openExecutionParts({ ...foundation, ...input, ...hearing, temporal, host, log }, defer);
+  const metrics = openMetrics(input, { ...foundation, ...parts, registry, endedExecutions }).read;
+  const counting = { ...foundation, ...parts, registry, metrics, log };
+  if (settings.TREADLE_METRICS_PORT !== undefined) await openDoorForMetrics(input, counting, defer);
+  if (settings.TREADLE_ROLE !== "worker") await openForCallers(input, { ...counting, temporal }, defer);
+  return { workersEnded: parts.workersEnded };
 }
 
 interface Foundation {
@@ -125,7 +75,6 @@ interface Foundation {
   readonly secretBox: SecretBox;
   readonly hostId: string;
   readonly processId: string;
-  readonly slotCount: number;
 }
 
 async function openFoundation(
@@ -145,7 +94,6 @@ async function openFoundation(
     ),
     hostId: await loadHostId(machine.dataDir),
     processId: createProcessId(),
-    slotCount: settings.TREADLE_SANDBOX_SLOTS ?? availableParallelism() * 2,
   };
 }
 
@@ -162,7 +110,7 @@ function warmInBackground({ warm, log }: ExecutionParts & { log: Log }) {
 /** Everything callers and operators need; the last thing opened and the first closed. */
 async function openForCallers(
   input: StartInput,
-  parts: Foundation & ExecutionParts & Servers & Counting & { log: Log },
+  parts: Foundation & ExecutionParts & Counting & { temporal: Temporal; log: Log },
   defer: Defer,
 ): Promise<void> {
   const { settings, machine, report } = input;
@@ -258,7 +206,7 @@ function openMetrics(
     waitingCallsMax: settings.TREADLE_WAITING_CALLS_MAX,
     programsRunning: parts.python.runningCount,
     programsWaiting: parts.slots.waiting,
-    programsMax: parts.slotCount,
+    programsMax: parts.host.slotCount,
     programsByPath: parts.runsByPath,
     dataDir: machine.dataDir,
     build: { version: findVersion(), node: process.versions.node, role: settings.TREADLE_ROLE },

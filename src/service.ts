@@ -1,7 +1,6 @@
 import { createActivities } from "../activities/index.ts";
 import type { PythonDeps } from "../activities/python.ts";
 import type { Network } from "../activities/sandbox/network/network.ts";
-import type { Sandbox } from "../activities/sandbox/sandbox.ts";
 import type { Storage } from "../activities/storage/storage.ts";
 import { createTicks, type DecidedTick, type Ticks } from "../activities/ticks.ts";
 import { createListener, type DatabaseAddress, type Db } from "../db/connect.ts";
@@ -11,7 +10,7 @@ import { startRemovingAbandonedUploads } from "./abandoned-uploads.ts";
 import { type Admissions, createAdmissions } from "./admissions.ts";
 import type { Settings } from "./config.ts";
 import { cancelNotice, createExecutions, startFromRecord } from "./executions.ts";
-import { openPrograms } from "./host-programs.ts";
+import { type Host, openPrograms } from "./host-programs.ts";
 import { createExecutionId } from "./ids.ts";
 import type { SecretBox } from "./keys/secret-box.ts";
 import type { Defer } from "./lifecycle.ts";
@@ -40,7 +39,7 @@ export interface ServiceDeps {
   readonly secretBox: SecretBox;
   readonly hostId: string;
   readonly processId: string;
-  readonly slotCount: number;
+  readonly host: Host;
   /** Instead of sandbox and Python; see `StartInput`. */
   readonly runProgram?: PythonDeps["runProgram"] | undefined;
   /** Who else hears what the database announces. */
@@ -67,13 +66,11 @@ export function pricesOf(settings: Settings): Prices {
  * for ends, the Temporal connection, the workers (unless the process only answers callers), the sweeper.
  */
 export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
-  const { settings, db, storage, log, hostId, processId, slotCount } = deps;
-  const programs = await openPrograms({ ...deps, temporalAddress: deps.temporal.address });
-  defer(async () => programs.network?.close());
-  const { environments, spool, slots, sandbox } = programs;
-  defer(() => sandbox.close());
+  const { settings, db, storage, log, hostId, processId, host } = deps;
+  const { slotCount, sandbox } = host;
+  const programs = openPrograms(deps);
+  const { environments, spool, slots } = programs;
   defer(startPruning({ db, sandbox, environments, checkouts: programs.checkouts, log }).close);
-  const isolationProblems = await findIsolationProblems(deps, sandbox);
 
   let stopProgram: (executionId: ExecutionId) => boolean = () => false;
   const admissions = createAdmissions({ db, log });
@@ -110,13 +107,13 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
   const workersEnded = await openWorkers(deps, { connection, activities, python }, defer);
 
   const executions = createExecutions({ db, driver, waiters, python, slots, slotCount });
-  const networkProblem = () => findNetworkProblem(deps, programs.network);
+  const networkProblem = () => findNetworkProblem(deps, host.network);
   const readiness = createReadiness({
     db,
     storage,
     driver,
     isolation: settings.TREADLE_ISOLATION,
-    isolationProblems,
+    isolationProblems: host.isolationProblems,
     laneProblem: sandbox.laneProblem,
     networkProblem,
   });
@@ -130,7 +127,8 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
     workersEnded,
     python,
     environments,
-    interpreters: programs.interpreters,
+    host,
+    interpreters: host.interpreters,
     spool,
     slots,
     warm,
@@ -203,9 +201,9 @@ async function openWorkers(
   defer: Defer,
 ): Promise<Promise<void>[]> {
   if (deps.settings.TREADLE_ROLE === "api") return [];
-  const { hostId, slotCount } = deps;
+  const { hostId, host } = deps;
   const { namespace } = deps.temporal;
-  const workers = await startWorkers({ connection, namespace, activities, hostId, programsMax: slotCount });
+  const workers = await startWorkers({ connection, namespace, activities, hostId, programsMax: host.slotCount });
   defer(async () => {
     workers.shutdown();
     await python.drain(DRAIN_MS);
@@ -220,10 +218,4 @@ function findNetworkProblem({ settings }: ServiceDeps, network: Network | undefi
   if (network !== undefined) return network.problem;
   const reason = settings.TREADLE_ISOLATION === "none" ? "TREADLE_ISOLATION=none" : "TREADLE_NETWORK_SLOTS=0";
   return `Executions have no filtered network (${reason}).`;
-}
-
-/** What the machine lacks for sandboxes; where it lacks nothing, what a first sandbox could do that it must not. */
-async function findIsolationProblems({ settings, machine }: ServiceDeps, sandbox: Sandbox): Promise<readonly string[]> {
-  if (settings.TREADLE_ISOLATION === "none") return [];
-  return machine.problems.length > 0 ? machine.problems : sandbox.selfTest();
 }

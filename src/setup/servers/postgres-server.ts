@@ -68,6 +68,7 @@ export async function launchPostgres(options: {
   socketFolder: string;
   runAs: RunAs | undefined;
   signal: AbortSignal;
+  onLaunched?: (() => void) | undefined;
   log: (line: string) => void;
 }): Promise<Child> {
   const settings = { ...SETTINGS, unix_socket_directories: options.socketFolder };
@@ -89,6 +90,7 @@ export async function launchPostgres(options: {
       if (line.includes(READY_LINE)) events.emit("ready");
     },
   });
+  options.onLaunched?.();
   const stop = () => void child.stop({ graceMs: POSTGRES_STOP_GRACE_MS });
   const watch = setInterval(() => Date.now() - lastLineAt > READY_SILENCE_MS && stop(), 1_000);
   options.signal.addEventListener("abort", stop, { once: true });

@@ -41,6 +41,8 @@ export interface PostgresOptions {
   readonly runtimeDir?: string;
   /** The user PostgreSQL runs as. Necessary for root, and only possible for root. It must have an entry in the user database. */
   readonly runAs?: RunAs | undefined;
+  /** Called when the server's program runs, and nothing is left but to wait for it; not for one that is not ours. */
+  readonly onLaunched?: (() => void) | undefined;
   readonly report: (line: string) => void;
   readonly log: (line: string) => void;
   /** What tests replace. */
@@ -104,7 +106,7 @@ async function startEmbedded(
   folder: string,
   releaseLock: () => Promise<void>,
 ): Promise<Postgres> {
-  const { runAs, report, log } = options;
+  const { runAs, report, log, onLaunched } = options;
   const run = options.run ?? runCommand;
   const data = join(folder, "data");
   const socketFolder = await chooseSocketFolder({ folder, runtimeDir: options.runtimeDir, runAs });
@@ -120,7 +122,7 @@ async function startEmbedded(
 
   const server = await superviseServer({
     name: "PostgreSQL",
-    start: (signal) => launchPostgres({ binaries, data, socketFolder, runAs, signal, log }),
+    start: (signal) => launchPostgres({ binaries, data, socketFolder, runAs, signal, onLaunched, log }),
     stopGraceMs: POSTGRES_STOP_GRACE_MS,
     report,
   });

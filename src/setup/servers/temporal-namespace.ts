@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Connection } from "@temporalio/client";
+import type { Connection } from "@temporalio/client";
 
 /** Keyword attributes by which the Temporal UI, and we, find executions. */
 export const SEARCH_ATTRIBUTES = ["TreadleWorkflow", "TreadleCommit", "TreadleTrigger", "TreadleAccount"] as const;
@@ -44,6 +44,7 @@ async function connectWhenReady({
   namespace: string;
   signal: AbortSignal;
 }): Promise<Connection> {
+  const { Connection } = await import("@temporalio/client"); // a server starts meanwhile
   for (;;) {
     let connection: Connection | undefined;
     try {

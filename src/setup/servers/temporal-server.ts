@@ -73,6 +73,7 @@ export async function launchTemporal(options: {
   ports: TemporalPorts;
   runAs: RunAs | undefined;
   signal: AbortSignal;
+  onLaunched?: (() => void) | undefined;
   log: (line: string) => void;
 }): Promise<Child> {
   let announce = () => {};
@@ -94,6 +95,7 @@ export async function launchTemporal(options: {
   });
   writeFileSync(`${options.pidFile}.new`, `${child.pid}\n`);
   renameSync(`${options.pidFile}.new`, options.pidFile);
+  options.onLaunched?.();
   const over = new AbortController();
   const signal = AbortSignal.any([over.signal, options.signal, AbortSignal.timeout(READY_TIMEOUT_MS)]);
   const ended = child.exited.then(() => over.abort());

@@ -44,6 +44,8 @@ export interface TemporalOptions {
   readonly binary?: TemporalBinary | undefined;
   /** Ports that must be these; others are chosen free. */
   readonly ports?: { readonly grpc?: number | undefined; readonly ui?: number | undefined };
+  /** Called when the server's program runs, and nothing is left but to wait for it; not for one that is not ours. */
+  readonly onLaunched?: (() => void) | undefined;
   readonly report: (line: string) => void;
   readonly log: (line: string) => void;
   readonly signal?: AbortSignal;
@@ -103,7 +105,7 @@ async function startEmbedded(
   options: TemporalOptions,
   { folder, namespace, releaseLock }: { folder: string; namespace: string; releaseLock: () => Promise<void> },
 ): Promise<Temporal> {
-  const { runAs, report, log } = options;
+  const { runAs, report, log, onLaunched } = options;
   const binary = options.binary ?? (await findBinary(options, folder));
   const pidFile = join(folder, "temporal.pid");
   const data = join(folder, "data");
@@ -119,7 +121,8 @@ async function startEmbedded(
     start: async (signal) => {
       for (;;) {
         try {
-          const child = await launchTemporal({ binary, databaseFile, pidFile, namespace, ports, runAs, signal, log });
+          const server = { binary, databaseFile, pidFile, namespace, ports, runAs };
+          const child = await launchTemporal({ ...server, signal, onLaunched, log });
           attemptsLeft = 1; // from now on the address is known to others and must stay
           return child;
         } catch (error) {

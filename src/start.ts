@@ -1,0 +1,99 @@
+import type { Environment, Settings } from "./config.ts";
+import type { Host } from "./host-programs.ts";
+import { type Defer, stopRequested, withReleases } from "./lifecycle.ts";
+import { createLog, type Log } from "./log.ts";
+import type { ServiceDeps } from "./service.ts";
+import type { Machine } from "./setup/machine.ts";
+import { type Postgres, startPostgres } from "./setup/servers/postgres.ts";
+import { startTemporal, type Temporal } from "./setup/servers/temporal.ts";
+
+/** Whatever hangs, the process is gone this long after the first request to stop. */
+const STOP_MAX_MS = 9_500;
+/** What a shell shows for a program ended by Ctrl-C. */
+const INTERRUPTED = 130;
+
+export interface StartInput {
+  readonly env: Environment;
+  readonly settings: Settings;
+  readonly machine: Machine;
+  readonly examplesDir: string;
+  readonly report: (line: string) => void;
+  /** What `bench/` puts in the place of sandbox and Python, to measure the engine around them. */
+  readonly runProgram?: ServiceDeps["runProgram"];
+}
+
+/**
+ * The service in one process: servers, and by its role worker, HTTP or both. Opens everything in order, publishes the
+ * examples, writes `ready.json`, prints how to call it, and closes everything in reverse at the first request to stop.
+ */
+export async function runStart(input: StartInput): Promise<void> {
+  const { settings, machine } = input;
+  const log = createLog({ level: settings.TREADLE_LOG_LEVEL, terminal: process.stdout.isTTY === true });
+  const stop = stopRequested(() => process.exit(INTERRUPTED));
+  await withReleases(async (defer) => {
+    defer(() => machine.release());
+    const ground = await openGround(input, log, defer);
+    const { openService } = await import("./opening.ts");
+    const { workersEnded } = await openService(input, { ...ground, log }, defer);
+    const { postgres, temporal } = ground;
+    log.info({ event: "service.ready", postgres: postgres.source, temporal: temporal.source }, "Ready.");
+
+    const cause = await Promise.race([
+      stop,
+      ...workersEnded.map((ended) => ended.then(() => "the worker ended")),
+      postgres.exited.then((failure) => `PostgreSQL is gone: ${failure.message}`),
+      temporal.exited.then((failure) => `Temporal's server is gone: ${failure.message}`),
+    ]);
+    log.info({ event: "service.stopping", cause }, "Stopping.");
+    setTimeout(() => process.exit(1), STOP_MAX_MS).unref();
+  });
+  log.info({ event: "service.stopped" }, "Stopped.");
+}
+
+/** What the service stands on. */
+export interface Ground {
+  readonly postgres: Postgres;
+  readonly temporal: Temporal;
+  readonly host: Host;
+}
+
+/**
+ * All at once, because each takes a moment; when one fails the others are closed again. The servers come first, and the
+ * service's own code is loaded while they start: that takes a core as long as they take another.
+ */
+async function openGround(input: StartInput, log: Log, defer: Defer): Promise<Ground> {
+  const { machine, settings, report } = input;
+  const common = { env: machine.env, dataDir: machine.dataDir, runAs: machine.runAs, report };
+  const line = (source: string) => (text: string) => log.debug({ event: "server.line", source }, text);
+  const starting = [
+    launch((onLaunched) => startPostgres({ ...common, onLaunched, log: line("postgres") })),
+    launch((onLaunched) => {
+      const { temporal: binary, cacheDir } = machine;
+      return startTemporal({ ...common, binary, cacheDir, onLaunched, log: line("temporal") });
+    }),
+  ] as const;
+  await Promise.all(starting.map(({ launched }) => launched));
+  const [postgres, temporal, host] = await Promise.allSettled([
+    starting[0].started,
+    starting[1].started,
+    import("./host-programs.ts").then(({ openHost }) => openHost({ settings, machine, log })),
+    import("./opening.ts"),
+  ]);
+  for (const server of [postgres, temporal]) if (server.status === "fulfilled") defer(() => server.value.stop());
+  if (host.status === "fulfilled") defer(() => host.value.close());
+  if (postgres.status === "rejected") throw postgres.reason;
+  if (temporal.status === "rejected") throw temporal.reason;
+  if (host.status === "rejected") throw host.reason;
+  return { postgres: postgres.value, temporal: temporal.value, host: host.value };
+}
+
+/** `launched` resolves when there is nothing to do for it but wait, or when it has failed. */
+function launch<T>(start: (onLaunched: () => void) => Promise<T>): { launched: Promise<void>; started: Promise<T> } {
+  let announce = (): void => {};
+  const launched = new Promise<void>((resolve) => {
+    announce = resolve;
+  });
+  const started = start(announce);
+  void started.then(announce, announce);
+  return { launched, started };
+}
