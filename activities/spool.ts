@@ -1,4 +1,5 @@
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdirSync, readFileSync, renameSync, rmdirSync, unlinkSync, writeFileSync } from "node:fs";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type ExecutionId, isExecutionId } from "../domain/ids.ts";
 
@@ -17,8 +18,15 @@ export interface SpooledResult {
   readonly logBytes: number;
 }
 
-/** Where outputs and log of executions wait on this host until storage has them. One folder an execution. */
+/**
+ * Where outputs and log of executions wait on this host until storage has them. One folder an execution. What is done for
+ * each of them, with a folder and a file of a few hundred bytes, is done at once: to have it done by another thread, and
+ * to hear of it, takes many times as long. What may take its time is not.
+ */
 export type Spool = ReturnType<typeof createSpool>;
+
+/** The sandbox's user passes through, and nobody lists it. */
+const FOLDER_MODE = 0o711;
 
 export function createSpool(dir: string) {
   const folderOf = (executionId: ExecutionId): string => join(dir, executionId);
@@ -29,21 +37,22 @@ export function createSpool(dir: string) {
     /** An empty folder for an attempt; what an earlier attempt left is gone. */
     async open(executionId: ExecutionId): Promise<string> {
       const folder = folderOf(executionId);
+      if (mkdirSync(folder, { recursive: true, mode: FOLDER_MODE }) !== undefined) return folder;
       await rm(folder, { recursive: true, force: true });
-      await mkdir(folder, { recursive: true, mode: 0o711 });
+      await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
       return folder;
     },
 
     /** Written whole or not at all: its presence means the attempt's outputs are complete. */
     async writeResult(executionId: ExecutionId, result: SpooledResult): Promise<void> {
       const path = resultOf(executionId);
-      await writeFile(`${path}.tmp`, JSON.stringify(result), { mode: 0o600 });
-      await rename(`${path}.tmp`, path);
+      writeFileSync(`${path}.tmp`, JSON.stringify(result), { mode: 0o600 });
+      renameSync(`${path}.tmp`, path);
     },
 
     async readResult(executionId: ExecutionId): Promise<SpooledResult | undefined> {
       try {
-        return JSON.parse(await readFile(resultOf(executionId), "utf8")) as SpooledResult;
+        return JSON.parse(readFileSync(resultOf(executionId), "utf8")) as SpooledResult;
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
         throw error;
@@ -51,7 +60,14 @@ export function createSpool(dir: string) {
     },
 
     async remove(executionId: ExecutionId): Promise<void> {
-      await rm(folderOf(executionId), { recursive: true, force: true });
+      const folder = folderOf(executionId);
+      try {
+        // All that storage leaves of most executions.
+        unlinkSync(resultOf(executionId));
+        rmdirSync(folder);
+      } catch {
+        await rm(folder, { recursive: true, force: true });
+      }
     },
 
     /** Executions that still have a folder here. */
