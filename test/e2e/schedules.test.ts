@@ -58,6 +58,13 @@ async function publish(folder: string, workflowId?: string): Promise<{ workflowI
   return published.json() as { workflowId: string; apiKey: string };
 }
 
+async function findSchedule(workflowId: string): Promise<object | undefined> {
+  const { schedules } = (await treadle(dataDir.dataDir, ["schedules", "list", "--json"])).json() as {
+    schedules: { workflowId: string }[];
+  };
+  return schedules.find((schedule) => schedule.workflowId === workflowId);
+}
+
 /** The ticks of a workflow, the oldest first. */
 async function listTicks(workflowId: string): Promise<Tick[]> {
   const { ticks } = (
@@ -106,8 +113,11 @@ test("a commit with enabled: false, pauses it: the next minute is recorded as pa
   const files = filesOf("* * * * *", "enabled: false, overlap: allow, payload: { region: EU }");
   await publish(await aFolder(files), minutely.workflowId);
   const pausedAt = new Date().toISOString();
-  const list = (await treadle(dataDir.dataDir, ["schedules", "list"])).stdout;
-  expect(list).toMatch(new RegExp(`${minutely.workflowId}.*paused`));
+  expect(await findSchedule(minutely.workflowId)).toMatchObject({
+    paused: true,
+    reason: "enabled is false in config.yaml",
+    description: "every minute, UTC",
+  });
 
   const ticks = await ticksUntil(minutely.workflowId, (found) => found.some(({ outcome }) => outcome === "paused"));
   const after = ticks.filter(({ nominalAt }) => nominalAt > pausedAt);
@@ -196,9 +206,9 @@ async function eventuallyEnded(workflowId: string): Promise<Record<string, unkno
 }
 
 test("a workflow that is deleted, has no schedule any more", async () => {
-  const deleted = await treadle(dataDir.dataDir, ["workflows", "delete", hourly.none, "--yes"]);
+  const deleted = await treadle(dataDir.dataDir, ["workflows", "delete", hourly.none]);
   expect([deleted.code, deleted.stderr]).toEqual([0, expect.any(String)]);
-  expect((await treadle(dataDir.dataDir, ["schedules", "list"])).stdout).not.toContain(hourly.none);
+  expect([await findSchedule(hourly.none), typeof (await findSchedule(hourly.latest))]).toEqual([undefined, "object"]);
   const rows = await queryRecord("select until is not null as ended from schedules where workflow_id = $1", [
     hourly.none,
   ]);
