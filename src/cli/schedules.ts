@@ -60,6 +60,7 @@ export function addScheduleCommands(program: Command, act: Act): void {
 
 async function listSchedules(context: Context): Promise<Answer> {
   const document = await (await context.client()).get<{ schedules: ScheduleDocument[] }>(SCHEDULES);
+  if (document.schedules.length === 0) return { document, lines: ["No workflow has a schedule."] };
   const zone = findViewerZone(context.io);
   const lines = document.schedules.flatMap((schedule, index) => [
     ...(index === 0 ? [] : [""]),

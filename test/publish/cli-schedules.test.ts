@@ -30,6 +30,11 @@ function seen(...argv: string[]): Promise<CliResult> {
   return cli(["schedules", ...argv], { env: { TREADLE_DATA_DIR: service.dataDir, TZ: HERE } });
 }
 
+test("schedules list, without any, says so", async () => {
+  const { code, out } = await seen("list");
+  expect([code, out]).toEqual([0, "No workflow has a schedule.\n"]);
+});
+
 test("schedules list, on a terminal, tells each in plain words, its next run by three clocks, its last tick and what Temporal does not know", async () => {
   const schedule = { cron: "0 9 * * *", timezone: "America/New_York" };
   const { workflowId } = await aScheduledWorkflow(service.db, { since: hoursAgo(9), schedule });

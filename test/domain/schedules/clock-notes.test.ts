@@ -35,6 +35,7 @@ test.each<[string, string, string, Record<string, string>]>([
   // Due then in any case, and nothing is missing.
   ["0 3 * * *", "Europe/Berlin", "2026-03-28T12:00Z", {}],
   ["30 * * * *", "Europe/Berlin", "2026-03-28T23:00Z", {}],
+  ["0,30 * * * *", "Europe/Berlin", "2026-03-28T23:00Z", {}],
   [
     "15 2 * * *",
     "Australia/Lord_Howe",

@@ -5,7 +5,7 @@ import { insertTicks } from "../../../db/ticks.ts";
 import type { ExecutionId, WorkflowId } from "../../../domain/ids.ts";
 import { anAccount, aWorkflow, type TestWorkflow } from "../../support/builders.ts";
 import type { Answer } from "../../support/https.ts";
-import { aScheduledWorkflow } from "../../support/schedules.ts";
+import { aScheduledWorkflow, commitSchedule } from "../../support/schedules.ts";
 import { anOperatorService, type OperatorService } from "./operator-service.ts";
 
 const HOUR_MS = 3_600_000;
@@ -53,7 +53,8 @@ test("GET /schedules, of an account, shows each in plain words with its next run
   const accountId = await anAccount(service.db);
   const since = hoursAgo(3);
   const schedule = { cron: "30 6 * * 1-5", timezone: "Europe/Berlin" };
-  const enabled = await aScheduledWorkflow(service.db, { since, accountId, schedule });
+  const before = await aScheduledWorkflow(service.db, { since, accountId, schedule: { cron: "0 5 * * *" } });
+  const enabled = await commitSchedule(service.db, before, { schedule, at: hoursAgo(2) });
   const paused = await aScheduledWorkflow(service.db, { since, accountId, schedule: { ...schedule, enabled: false } });
   await aWorkflow(service.db, { accountId });
   await tell(enabled.workflowId, 90);
