@@ -8,9 +8,11 @@ import { migrate } from "../db/migrate.ts";
 import { microCredits, parseCredits } from "../domain/credits.ts";
 import type { CommitId, WorkflowId } from "../domain/ids.ts";
 import { createBanner } from "./banner.ts";
+import type { Environment, Settings } from "./config.ts";
 import { publishExamples } from "./examples.ts";
 import { openFrontDoor } from "./front-door.ts";
 import { loadHostId } from "./host.ts";
+import type { Host } from "./host-programs.ts";
 import { createOperatorRouter } from "./http/operator/router.ts";
 import { rateLimitsOf } from "./http/rates.ts";
 import { createRequestMetrics } from "./http/request-metrics.ts";
@@ -29,16 +31,33 @@ import { createPreview } from "./publish/preview.ts";
 import { createPublisher } from "./publish/publish.ts";
 import { announceWhenReady, type ReadyFile } from "./ready-file.ts";
 import { retentionOf } from "./retention.ts";
-import { type ExecutionParts, openExecutionParts } from "./service.ts";
+import { type ExecutionParts, openExecutionParts, type ServiceDeps } from "./service.ts";
+import type { Machine } from "./setup/machine.ts";
 import type { Postgres } from "./setup/servers/postgres.ts";
 import type { Temporal } from "./setup/servers/temporal.ts";
-import type { Ground, StartInput } from "./start.ts";
 import { findVersion } from "./version.ts";
 import { installTemporalRuntime } from "./workers.ts";
 
 /** The embedded server takes 60 connections: enough for two processes and for looking in. */
 const POOL_MAX = 20;
 const CALLS_GRACE_MS = 3_000;
+
+export interface StartInput {
+  readonly env: Environment;
+  readonly settings: Settings;
+  readonly machine: Machine;
+  readonly examplesDir: string;
+  readonly report: (line: string) => void;
+  /** What `bench/` puts in the place of sandbox and Python, to measure the engine around them. */
+  readonly runProgram?: ServiceDeps["runProgram"];
+}
+
+/** What the service stands on. */
+export interface Ground {
+  readonly postgres: Postgres;
+  readonly temporal: Temporal;
+  readonly host: Host;
+}
 
 /**
  * Opens the service on its servers and this host, part by part, each one's closing handed to `defer`; announces it when it

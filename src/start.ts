@@ -1,26 +1,13 @@
-import type { Environment, Settings } from "./config.ts";
-import type { Host } from "./host-programs.ts";
 import { type Defer, stopRequested, withReleases } from "./lifecycle.ts";
 import { createLog, type Log } from "./log.ts";
-import type { ServiceDeps } from "./service.ts";
-import type { Machine } from "./setup/machine.ts";
-import { type Postgres, startPostgres } from "./setup/servers/postgres.ts";
-import { startTemporal, type Temporal } from "./setup/servers/temporal.ts";
+import type { Ground, StartInput } from "./opening.ts";
+import { startPostgres } from "./setup/servers/postgres.ts";
+import { startTemporal } from "./setup/servers/temporal.ts";
 
 /** Whatever hangs, the process is gone this long after the first request to stop. */
 const STOP_MAX_MS = 9_500;
 /** What a shell shows for a program ended by Ctrl-C. */
 const INTERRUPTED = 130;
-
-export interface StartInput {
-  readonly env: Environment;
-  readonly settings: Settings;
-  readonly machine: Machine;
-  readonly examplesDir: string;
-  readonly report: (line: string) => void;
-  /** What `bench/` puts in the place of sandbox and Python, to measure the engine around them. */
-  readonly runProgram?: ServiceDeps["runProgram"];
-}
 
 /**
  * The service in one process: servers, and by its role worker, HTTP or both. Opens everything in order, publishes the
@@ -48,13 +35,6 @@ export async function runStart(input: StartInput): Promise<void> {
     setTimeout(() => process.exit(1), STOP_MAX_MS).unref();
   });
   log.info({ event: "service.stopped" }, "Stopped.");
-}
-
-/** What the service stands on. */
-export interface Ground {
-  readonly postgres: Postgres;
-  readonly temporal: Temporal;
-  readonly host: Host;
 }
 
 /**
