@@ -81,7 +81,8 @@ export async function startWorkers(deps: {
     activities: { uploadOutputs },
     taskQueue: hostQueue(deps.hostId),
     maxConcurrentActivityTaskExecutions: 4,
-    activityTaskPollerBehavior: { type: "autoscaling", minimum: 1, initial: 1, maximum: 4 },
+    // Rarely asked for anything. One that scales looks ten times a second whether it should.
+    activityTaskPollerBehavior: { type: "simple-maximum", maximum: 2 },
   });
   const running = [executions.run(), host.run()];
   return {
