@@ -45,7 +45,12 @@ async function removeAbandoned(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
     if (!name.startsWith(PREFIX) || (await exists(`/proc/${name.slice(PREFIX.length)}`))) continue;
     const abandoned = join(parent, name);
-    for (const entry of await readdir(abandoned, { withFileTypes: true })) {
+    // Two services that start at once clear the same ones: whichever is quicker.
+    const entries = await readdir(abandoned, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOENT") throw error;
+      return [];
+    });
+    for (const entry of entries) {
       if (entry.isDirectory()) await rmdir(join(abandoned, entry.name)).catch(() => {}); // a program's last moments
     }
     await rmdir(abandoned).catch(() => {});

@@ -123,6 +123,14 @@ test("prepareMachine, when the service becomes another user, leaves it cgroups t
   expect(second.cgroups?.memory).not.toBe(first.cgroups?.memory);
 });
 
+test("prepareMachine, when several services start at once, has none of them trip over what another clears away", async () => {
+  const earlier = aCheckout();
+  await prepare({ checkout: earlier.path, env: earlier.env });
+  const checkouts = [aCheckout(), aCheckout(), aCheckout()];
+  const machines = await Promise.all(checkouts.map(({ path, env }) => prepare({ checkout: path, env })));
+  expect(machines.map(({ refused }) => refused)).toEqual([undefined, undefined, undefined]);
+});
+
 test("prepareMachine, as root in a checkout under a closed folder, stays root, keeps secrets, and gives servers and programs a user and a place", async () => {
   if (!IS_ROOT) return expect(RUN_AS).toBeUndefined();
   const { path, env } = aCheckout();
