@@ -1,4 +1,4 @@
-import { chmod, cp, mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -6,27 +6,32 @@ import { checkEvidence, type Finding } from "./checker/check.ts";
 import { PRICES } from "./checker/money.ts";
 import { CHECKOUT } from "./checkout.ts";
 import { type Disk, openDisk } from "./disk.ts";
-import { countOpenExecutions, type Evidence, gatherEvidence } from "./evidence.ts";
+import { type Evidence, gatherEvidence } from "./evidence.ts";
 import { injectFault } from "./faults/inject.ts";
 import { planFaults } from "./faults/plan.ts";
+import { sortVictims } from "./faults/victims.ts";
 import { findLeftovers, lookBefore } from "./leftovers.ts";
 import { runCanceller } from "./load/canceller.ts";
 import { findCapabilities } from "./load/capabilities.ts";
 import { type LoadDeps, type Progress, runClients } from "./load/clients.ts";
+import { createClock, createCommitter } from "./load/committer.ts";
 import { planCalls } from "./load/plan.ts";
+import { planSchedules } from "./load/schedules.ts";
 import type { ChaosOptions } from "./options.ts";
 import { createRandom } from "./random.ts";
 import { type ClientRecord, openRecord } from "./record.ts";
 import { keepService, type Published, type Service } from "./service.ts";
+import { settleDown } from "./settling.ts";
+import { readTimetables } from "./timetables.ts";
 
 const WORKFLOWS = ["tally", "outward", "pack", "faulty", "greedy", "endless"];
 /** A call waits no longer, so that some are answered with 202. */
 const WAIT_MAX_SECONDS = 10;
 const FAULTS_APART_MS = 1_000;
-const ENDED_MAX_MS = 240_000;
-const SWEPT_MAX_MS = 40_000;
-/** Older than anything that the service leaves to time: what a dead request left in storage is removed after that. */
-const AGED_MS = 26 * 3_600_000;
+/** Programs that run at the same time: those that only sleep until their schedule is due again leave room for others. */
+const SLOTS = 8;
+/** Commits that change a schedule, for each kill. */
+const CHANGES_PER_KILL = 0.5;
 const MICRO = 1_000_000;
 
 export interface Outcome {
@@ -63,9 +68,11 @@ export async function runChaos(options: {
     await service.ready();
     const deps = await openLoad(options.chaos, { service, record, folder: join(folder, "workflows") });
     options.say(`The service is up; ${JSON.stringify(deps.capabilities)}. Data and record are in ${folder}.`);
-    await runUnderFire(options, { service, disk, record, deps });
-    await settleDown({ service, disk, say: options.say });
-    const evidence = await gatherEvidence(disk.dataDir, join(folder, "record.ndjson"));
+    const committedAt = await runUnderFire(options, { service, disk, record, deps });
+    await settleDown({ service, disk, say: options.say }, committedAt);
+    const evidence = await gatherEvidence(disk.dataDir, join(folder, "record.ndjson"), (declared) =>
+      readTimetables(sortVictims(service.tree()).temporal[0], declared),
+    );
     const left = await service.stop({ last: true });
     const findings = [
       ...checkEvidence(evidence),
@@ -88,6 +95,7 @@ function settingsOf(temporaryDir: string): Record<string, string> {
     TMPDIR: temporaryDir,
     TREADLE_EXAMPLES: "none",
     TREADLE_WAIT_MAX_SECONDS: String(WAIT_MAX_SECONDS),
+    TREADLE_SANDBOX_SLOTS: String(SLOTS),
     TREADLE_INITIAL_CREDITS: "1000000",
     TREADLE_CREDITS_PER_CPU_SECOND: String(PRICES.perCpuSecond / MICRO),
     TREADLE_CREDITS_PER_EXECUTION: String(PRICES.perExecution / MICRO),
@@ -98,9 +106,9 @@ function settingsOf(temporaryDir: string): Record<string, string> {
 }
 
 async function openLoad(
-  { seed }: ChaosOptions,
+  { seed, schedules, kills }: ChaosOptions,
   { service, record, folder }: { service: Service; record: ClientRecord; folder: string },
-): Promise<LoadDeps & { operatorToken: string }> {
+): Promise<Load> {
   const workflows: Record<string, Published> = {};
   // Publishing leaves its memory in the folder, and the checkout is to stay as it is.
   await cp(join(CHECKOUT, "chaos/workflows"), folder, { recursive: true });
@@ -109,37 +117,49 @@ async function openLoad(
   const { apiUrl } = service;
   const tally = workflows.tally as Published;
   const capabilities = await findCapabilities({ record, agent, apiUrl, tally, seed });
-  return { record, agent, apiUrl, workflows, capabilities, operatorToken: await service.operatorToken() };
+  const operatorToken = await service.operatorToken();
+  const deps = { record, agent, apiUrl, workflows, capabilities, operatorToken, folder: join(folder, "clock") };
+  const plan = planSchedules(seed, { count: schedules, changes: Math.ceil(kills * CHANGES_PER_KILL) });
+  for (const { name } of plan.workflows) workflows[name] = await createClock(deps, name);
+  return { ...deps, committer: createCommitter(deps, { seed, plan }) };
 }
+
+type Load = LoadDeps & {
+  readonly operatorToken: string;
+  readonly committer: ReturnType<typeof createCommitter>;
+};
 
 interface Scene {
   readonly service: Service;
   readonly disk: Disk;
   readonly record: ClientRecord;
-  readonly deps: LoadDeps & { operatorToken: string };
+  readonly deps: Load;
 }
 
-/** The load goes on until enough executions were accepted and every fault has come. */
+/** The load goes on until enough executions were accepted and every fault and commit has come. Answers when the last commit was made. */
 async function runUnderFire(
   { chaos, say, signal }: { chaos: ChaosOptions; say: (line: string) => void; signal?: AbortSignal },
   { service, disk, record, deps }: Scene,
-): Promise<void> {
+): Promise<number> {
   const progress: Progress = { accepted: new Set() };
   const deadline = Date.now() + (chaos.secondsMax ?? Number.POSITIVE_INFINITY) * 1000;
   const faults = planFaults(chaos.seed, chaos.kills);
   let faultsLeft = faults.length;
+  let committedAt: number | undefined;
   const isLate = (): boolean => Date.now() > deadline || signal?.aborted === true;
-  const isOver = (): boolean => isLate() || (faultsLeft === 0 && progress.accepted.size >= chaos.executions);
+  const isOver = (): boolean =>
+    isLate() || (faultsLeft === 0 && committedAt !== undefined && progress.accepted.size >= chaos.executions);
 
+  const tell = (what: string): void => say(`${progress.accepted.size} accepted; ${what}`);
   const fire = async (): Promise<void> => {
     for (const fault of faults) {
       while (!isLate() && progress.accepted.size < fault.at * chaos.executions) await sleep(50);
       if (isLate()) return;
       const { at: _, ...what } = fault;
-      say(
-        `${progress.accepted.size} accepted; ${Object.values(what)
+      tell(
+        Object.values(what)
           .filter((word) => word !== undefined)
-          .join(" ")}`,
+          .join(" "),
       );
       await injectFault({ service, disk, record }, fault);
       await service.ready();
@@ -147,36 +167,16 @@ async function runUnderFire(
       faultsLeft -= 1;
     }
   };
+  const commit = async (): Promise<void> => {
+    await deps.committer.run({ executions: chaos.executions, progress, isLate, say: tell });
+    committedAt = Date.now();
+  };
+  await deps.committer.begin();
   await Promise.all([
     fire(),
+    commit(),
     runClients(deps, { calls: planCalls(chaos.seed), clients: chaos.clients, progress, isOver }),
     runCanceller(deps, { random: createRandom(chaos.seed, "cancels"), progress, isOver }),
   ]);
-}
-
-/** Until nothing is under way: every execution has ended, and what the service leaves to time has had its time. */
-async function settleDown({ service, disk, say }: { service: Service; disk: Disk; say: (line: string) => void }) {
-  await disk.accept();
-  await disk.empty();
-  await service.ready();
-  const deadline = Date.now() + ENDED_MAX_MS;
-  let open = await countOpenExecutions(disk.dataDir);
-  say(`The load is over; ${open} executions are open.`);
-  while (open > 0 && Date.now() < deadline) {
-    await sleep(500);
-    open = await countOpenExecutions(disk.dataDir).catch(() => open);
-  }
-  await ageStorage(join(disk.dataDir, "storage"));
-  await service.stop({ last: false });
-  while (service.isReady()) await sleep(50);
-  await service.ready();
-  const swept = Date.now() + SWEPT_MAX_MS;
-  while ((await readdir(join(disk.dataDir, "spool"))).length > 0 && Date.now() < swept) await sleep(500);
-}
-
-/** Makes everything in storage look as if it had been there since yesterday. */
-async function ageStorage(folder: string): Promise<void> {
-  const then = new Date(Date.now() - AGED_MS);
-  for (const entry of await readdir(folder, { withFileTypes: true, recursive: true }))
-    if (entry.isFile()) await utimes(join(entry.parentPath, entry.name), then, then);
+  return committedAt ?? Date.now();
 }

@@ -4,6 +4,7 @@ import { join, relative } from "node:path";
 import pg from "pg";
 import { list } from "./processes.ts";
 import { type Line, readRecord } from "./record.ts";
+import type { Timetable } from "./timetables.ts";
 
 const TEXT_BYTES_MAX = 16_384;
 
@@ -11,6 +12,7 @@ const TEXT_BYTES_MAX = 16_384;
 export interface ExecutionRow {
   readonly id: string;
   readonly workflow_id: string;
+  readonly trigger: string;
   readonly state: string;
   readonly failure: string | null;
   readonly message: string;
@@ -70,6 +72,30 @@ export interface FileRow {
   readonly sha256: string;
 }
 
+/** A declaration of a schedule: for ticks after `since`, up to and with `until`. */
+export interface ScheduleRow {
+  readonly workflow_id: string;
+  readonly enabled: boolean;
+  readonly cron: string;
+  readonly timezone: string;
+  readonly overlap: "skip" | "queue" | "allow" | "cancel_previous";
+  readonly catchup: "none" | "latest" | "all";
+  readonly max_lateness_seconds: number;
+  readonly jitter_seconds: number;
+  readonly since: number;
+  readonly until: number | null;
+}
+
+export interface TickRow {
+  readonly workflow_id: string;
+  readonly nominal_at: number;
+  readonly outcome: string;
+  readonly reason: string;
+  readonly source: string;
+  readonly execution_id: string | null;
+  readonly decided_at: number;
+}
+
 export interface StoredObject {
   readonly bytes: number;
   readonly sha256: string;
@@ -77,7 +103,7 @@ export interface StoredObject {
   readonly text: string | undefined;
 }
 
-/** All the checker knows: what clients wrote down, what PostgreSQL says, what is in storage. */
+/** All the checker knows: what clients wrote down, what PostgreSQL says, what Temporal is to fire, what is in storage. */
 export interface Evidence {
   readonly lines: readonly Line[];
   readonly executions: readonly ExecutionRow[];
@@ -86,6 +112,9 @@ export interface Evidence {
   readonly ledger: readonly LedgerRow[];
   readonly accounts: readonly AccountRow[];
   readonly files: readonly FileRow[];
+  readonly schedules: readonly ScheduleRow[];
+  readonly ticks: readonly TickRow[];
+  readonly timetables: readonly Timetable[];
   readonly storage: Readonly<Record<string, StoredObject>>;
   /** Names in folders of the data dir that must be empty when nothing is under way. */
   readonly unfinished: readonly string[];
@@ -104,25 +133,56 @@ export async function openDatabase(dataDir: string): Promise<pg.Client> {
   return client;
 }
 
-export async function countOpenExecutions(dataDir: string): Promise<number> {
+const ms = (column: string): string => `(extract(epoch from ${column}) * 1000)::float8 as ${column}`;
+const SCHEDULES = `
+  select workflow_id, enabled, cron, timezone, overlap, catchup, max_lateness_seconds, jitter_seconds, ${ms("since")}, ${ms("until")}
+    from schedules order by workflow_id, schedules.since, id`;
+const TICKS = `
+  select workflow_id, ${ms("nominal_at")}, outcome, reason, source, execution_id, ${ms("decided_at")}
+    from ticks order by workflow_id, ticks.nominal_at`;
+
+/** What there is to do: executions that have not ended, and what schedules wait for. */
+export interface UnderWay {
+  readonly open: number;
+  readonly schedules: readonly ScheduleRow[];
+  readonly ticks: readonly TickRow[];
+  /** Schedules that Temporal is still to be told of. */
+  readonly untold: number;
+}
+
+export async function readUnderWay(dataDir: string): Promise<UnderWay> {
   const client = await openDatabase(dataDir);
   try {
-    const { rows } = await client.query("select count(*)::int as open from executions where finished_at is null");
-    return (rows[0] as { open: number }).open;
+    const { rows } = await client.query<{ open: number; untold: number }>(
+      `select (select count(*) from executions where finished_at is null)::int as open,
+              (select count(*) from schedule_changes)::int as untold`,
+    );
+    const schedules = (await client.query<ScheduleRow>(SCHEDULES)).rows;
+    const ticks = (await client.query<TickRow>(TICKS)).rows;
+    return { ...(rows[0] as { open: number; untold: number }), schedules, ticks };
   } finally {
     await client.end();
   }
 }
 
-export async function gatherEvidence(dataDir: string, recordPath: string): Promise<Evidence> {
+/** Looks at everything. `timetables` are what Temporal has to fire. */
+export async function gatherEvidence(
+  dataDir: string,
+  recordPath: string,
+  readTimetables: (declared: readonly string[]) => Promise<Timetable[]>,
+): Promise<Evidence> {
   const client = await openDatabase(dataDir);
   const query = async <Row>(sql: string): Promise<Row[]> => (await client.query(sql)).rows as Row[];
-  const ms = (column: string): string => `(extract(epoch from ${column}) * 1000)::float8 as ${column}`;
   try {
+    const schedules = await query<ScheduleRow>(SCHEDULES);
+    const declared = schedules.flatMap((row) => (row.until === null ? [row.workflow_id] : []));
     return {
       lines: readRecord(recordPath),
+      schedules,
+      ticks: await query<TickRow>(TICKS),
+      timetables: await readTimetables(declared),
       executions: await query<ExecutionRow>(
-        `select id, workflow_id, state, failure, message, inputs ->> 'token' as token, timeout_seconds::float8, cpu::float8,
+        `select id, workflow_id, trigger, state, failure, message, inputs ->> 'token' as token, timeout_seconds::float8, cpu::float8,
                 attempts_max, charge_max::float8, charge_compute::float8, charge_total::float8, seconds_used::float8,
                 log_key, ${ms("cancel_requested_at")}, ${ms("created_at")}, ${ms("finished_at")}
            from executions order by created_at, id`,

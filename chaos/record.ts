@@ -6,8 +6,17 @@ export interface SentFile {
   readonly bytes: number;
 }
 
+/** A schedule as a commit declares it, its times in UTC. */
+export interface Declared {
+  readonly enabled: boolean;
+  readonly cron: string;
+  readonly overlap: "skip" | "queue" | "allow" | "cancel_previous";
+  readonly catchup: "none" | "latest" | "all";
+  readonly jitterSeconds: number;
+}
+
 /** What a client asks for. */
-export type Purpose = "execute" | "result" | "log" | "file" | "cancel";
+export type Purpose = "execute" | "result" | "log" | "file" | "cancel" | "publish";
 
 /** A request, written down before it is sent. `request` numbers it; times are milliseconds since 1970. */
 export interface RequestLine {
@@ -16,7 +25,7 @@ export interface RequestLine {
   readonly request: number;
   readonly purpose: Purpose;
   readonly workflow: string;
-  /** Of an execute call. */
+  /** Of an execute call; of a commit, where the inputs are those of its schedule's executions. */
   readonly token?: string;
   readonly inputs?: Readonly<Record<string, unknown>>;
   readonly files?: readonly SentFile[];
@@ -24,6 +33,9 @@ export interface RequestLine {
   readonly prefer?: string;
   /** Sent to find out whether the service knows idempotency keys. */
   readonly isProbe?: boolean;
+  /** Of a commit; null: it declares none. */
+  readonly schedule?: Declared | null;
+  readonly workflowId?: string;
   /** Of all others. */
   readonly executionId?: string;
   readonly fileName?: string;

@@ -16,6 +16,15 @@ export function describeRun(evidence: Evidence, seconds: number): string[] {
   return [
     row("executions", executions.length, count(executions.map(({ state, failure }) => failure ?? state))),
     row("attempts", attempts.length, `${lost} lost with their worker`),
+    ...(evidence.ticks.length === 0
+      ? []
+      : [
+          row(
+            "ticks",
+            evidence.ticks.length,
+            count(evidence.ticks.map(({ outcome, source }) => `${outcome} by ${source}`)),
+          ),
+        ]),
     row("requests", heard.length, count(heard.map((line) => (line.type === "answer" ? String(line.status) : "none")))),
     row("no answer", silences.length, count(silences)),
     row("faults", faults.length, count(faults.map(({ kind, victim }) => `${kind} ${victim ?? ""}`.trim()))),

@@ -23,6 +23,7 @@ const AGAIN_MS = 500;
 export interface Published {
   readonly workflowId: string;
   readonly apiKey: string;
+  readonly commitId: string;
 }
 
 /** The service under fire: started as a user starts it, and again whenever it has ended. */

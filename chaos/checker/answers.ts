@@ -1,5 +1,5 @@
 import type { ExecutionRow } from "../evidence.ts";
-import type { AnswerLine } from "../record.ts";
+import type { AnswerLine, RequestLine } from "../record.ts";
 import { type Case, type Exchange, type Finding, hasCause } from "./case.ts";
 
 const MICRO = 1_000_000;
@@ -31,6 +31,7 @@ function checkAnswer(given: Case, { request, heard }: Exchange): Flaw[] {
     return isExplained
       ? []
       : [["apology", `was answered with ${heard.status} while nothing was wrong: ${told(heard)}`]];
+  if (request.purpose === "publish") return checkCommit(given, request, heard);
   const id = request.executionId ?? heard.body?.executionId;
   const row = typeof id === "string" ? given.execution.get(id) : undefined;
   if (heard.status === 429) return [];
@@ -89,6 +90,18 @@ function checkCancel(heard: AnswerLine, row: ExecutionRow): Flaw[] {
   if (heard.status !== 200) return [["cancel", `was answered with ${heard.status}: ${told(heard)}`]];
   const hadEnded = row.finished_at !== null && row.finished_at <= heard.at;
   return hadEnded ? [] : [["cancel", "was told that the execution had ended, and it had not"]];
+}
+
+/** A commit that was made while its client heard nothing moves the head under the client's next try. */
+function checkCommit({ exchanges }: Case, { token, request }: RequestLine, heard: AnswerLine): Flaw[] {
+  const wasUnheard = exchanges.some(
+    (other) =>
+      other.request.token === token &&
+      other.request.request < request &&
+      (other.heard?.type !== "answer" || other.heard.status >= 500),
+  );
+  if (heard.status === 200 || (heard.status === 409 && wasUnheard)) return [];
+  return [["commit", `was answered with ${heard.status}: ${told(heard)}`]];
 }
 
 function checkFile(given: Case, heard: AnswerLine, row: ExecutionRow, fileName: string): Flaw[] {

@@ -1,5 +1,5 @@
 import type { AttemptRow, ExecutionRow } from "../evidence.ts";
-import { type Case, type Finding, hasCause } from "./case.ts";
+import { type Case, type Finding, findRequest, hasCause } from "./case.ts";
 import { demandOf } from "./demand.ts";
 
 /** Workers that may be lost while they run the program, and attempts that may come to nothing before it begins. */
@@ -52,7 +52,7 @@ function checkNumber(given: Case, row: ExecutionRow, attempts: readonly AttemptR
   for (const { attempt, started_at, ended_at, message } of lost)
     if (!hasCause(given, [started_at, ended_at ?? started_at]))
       find("lost_attempt", `attempt ${attempt} was lost (${message}) while nothing was wrong`);
-  const request = given.executes.get(row.token ?? "")?.[0]?.request;
+  const request = findRequest(given, row);
   if (request === undefined || row.failure !== null || row.state === "cancelled") return findings;
   const demand = demandOf(request);
   // One that is to be cancelled is not tried again.
@@ -71,7 +71,7 @@ function checkTimes(given: Case, row: ExecutionRow, attempts: readonly AttemptRo
     if (seconds_used > seconds + CLOCK_SLACK_SECONDS)
       find(`attempt ${attempt} is billed ${seconds_used} s, and lasted ${seconds} s`);
   }
-  const request = given.executes.get(row.token ?? "")?.[0]?.request;
+  const request = findRequest(given, row);
   if (request === undefined || row.failure !== null) return findings;
   const { end, secondsMin } = demandOf(request);
   if (row.state !== end || row.cancel_requested_at !== null || /SIGKILL/.test(row.message)) return findings;

@@ -1,5 +1,10 @@
 import type { AttemptRow, Evidence, ExecutionRow, FileRow, LedgerRow, ReservationRow } from "../evidence.ts";
-import type { AnswerLine, FaultLine, RequestLine, SilenceLine } from "../record.ts";
+import type { FaultLine, RequestLine } from "../record.ts";
+import { type Commit, listCommits } from "./commits.ts";
+import { type Exchange, listExchanges } from "./exchanges.ts";
+import { groupBy } from "./groups.ts";
+
+export type { Exchange } from "./exchanges.ts";
 
 /** Something that must not be: which rule it breaks, of what, and how. */
 export interface Finding {
@@ -8,18 +13,13 @@ export interface Finding {
   readonly text: string;
 }
 
-/** A request with what came of it. */
-export interface Exchange {
-  readonly request: RequestLine;
-  /** Undefined when the client was stopped before there was any. */
-  readonly heard: AnswerLine | SilenceLine | undefined;
-}
-
 /** The evidence, sorted for looking things up. */
 export interface Case {
   readonly evidence: Evidence;
   readonly exchanges: readonly Exchange[];
   readonly executes: ReadonlyMap<string, readonly Exchange[]>;
+  /** What clients committed, in order. */
+  readonly commits: readonly Commit[];
   readonly faults: readonly FaultLine[];
   readonly execution: ReadonlyMap<string, ExecutionRow>;
   readonly executionsOf: ReadonlyMap<string, readonly ExecutionRow[]>;
@@ -35,12 +35,7 @@ const AFTERMATH_MS = 45_000;
 const BEFORE_MS = 1_000;
 
 export function openCase(evidence: Evidence): Case {
-  const heard = new Map<number, AnswerLine | SilenceLine>();
-  for (const line of evidence.lines)
-    if (line.type === "answer" || line.type === "silence") heard.set(line.request, line);
-  const exchanges = evidence.lines.flatMap((line) =>
-    line.type === "request" ? [{ request: line, heard: heard.get(line.request) }] : [],
-  );
+  const exchanges = listExchanges(evidence.lines);
   return {
     evidence,
     exchanges,
@@ -48,6 +43,7 @@ export function openCase(evidence: Evidence): Case {
       exchanges.filter(({ request }) => request.purpose === "execute"),
       ({ request }) => request.token,
     ),
+    commits: listCommits(exchanges),
     faults: evidence.lines.flatMap((line) => (line.type === "fault" && line.done ? [line] : [])),
     execution: new Map(evidence.executions.map((row) => [row.id, row])),
     executionsOf: groupBy(evidence.executions, ({ token }) => token),
@@ -61,6 +57,13 @@ export function openCase(evidence: Evidence): Case {
   };
 }
 
+/** The call that an execution is the answer to. Of one that the clock started: the call its commit stands for. */
+export function findRequest({ executes, commits }: Case, { trigger, token }: ExecutionRow): RequestLine | undefined {
+  if (trigger !== "schedule") return executes.get(token ?? "")?.[0]?.request;
+  const commit = commits.find((each) => each.token === token);
+  return commit && { ...commit.request, purpose: "execute", workflow: "clock" };
+}
+
 /** Whether something between these times may be the consequence of a fault, of these kinds if any are named. */
 export function hasCause(
   { faults }: Case,
@@ -68,19 +71,4 @@ export function hasCause(
   isCause: (fault: FaultLine) => boolean = () => true,
 ): boolean {
   return faults.some((fault) => isCause(fault) && fault.at - BEFORE_MS <= until && fault.until + AFTERMATH_MS >= from);
-}
-
-export function groupBy<Item>(
-  items: readonly Item[],
-  keyOf: (item: Item) => string | null | undefined,
-): Map<string, Item[]> {
-  const groups = new Map<string, Item[]>();
-  for (const item of items) {
-    const key = keyOf(item);
-    if (key == null) continue;
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [item]);
-    else group.push(item);
-  }
-  return groups;
 }

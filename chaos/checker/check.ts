@@ -5,6 +5,9 @@ import { type Finding, openCase } from "./case.ts";
 import { checkEnds } from "./ends.ts";
 import { checkFiles } from "./files.ts";
 import { checkMoney } from "./money.ts";
+import { checkScheduled } from "./scheduled.ts";
+import { checkTicks } from "./ticks.ts";
+import { checkTimetables } from "./timetables.ts";
 
 export type { Finding } from "./case.ts";
 
@@ -29,6 +32,9 @@ export function checkEvidence(evidence: Evidence): Finding[] {
     ...checkMoney(given),
     ...checkAttempts(given),
     ...checkFiles(given),
+    ...checkTicks(given),
+    ...checkScheduled(given),
+    ...checkTimetables(given),
     ...misdeeds,
   ];
 }

@@ -32,6 +32,13 @@ export function demandOf(request: RequestLine): Demand {
         secondsMin: Number(inputs.seconds ?? 0),
         tries: 1,
       };
+    case "clock":
+      return {
+        end: "success",
+        outputs: { "sum.json": sum, "digest.txt": digest(token, numbers.join(",")) },
+        secondsMin: Number(inputs.seconds ?? 0),
+        tries: 1,
+      };
     case "outward":
       return {
         end: "success",

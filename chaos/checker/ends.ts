@@ -1,6 +1,6 @@
 import type { ExecutionRow } from "../evidence.ts";
 import { LOST_MAX, UNBEGUN_MAX } from "./attempts.ts";
-import { type Case, type Exchange, type Finding, hasCause } from "./case.ts";
+import { type Case, type Exchange, type Finding, findRequest, hasCause } from "./case.ts";
 import { type Demand, demandOf } from "./demand.ts";
 
 const ENDS = ["success", "failed", "timed_out", "out_of_memory", "cancelled"];
@@ -8,6 +8,8 @@ const ENDS = ["success", "failed", "timed_out", "out_of_memory", "cancelled"];
 const REFUSED = ["no_capacity", "insufficient_credits"];
 /** Trouble that passes sooner must end nothing: retries are for that. */
 const PATIENCE_MS = 10_000;
+/** Between the decision that it is cancelled and its end as it is written down. */
+const REPLACING_MS = 6_000;
 const KILLED = /killed by SIGKILL/;
 
 /** Every accepted execution is there, once, and came to the one end that its inputs demand. */
@@ -21,7 +23,7 @@ export function checkEnds(given: Case): Finding[] {
 function checkEnd(given: Case, row: ExecutionRow): Finding[] {
   const find = (rule: string, text: string): Finding[] => [{ rule, subject: row.id, text }];
   if (row.finished_at === null || !ENDS.includes(row.state)) return find("open", `is still ${row.state}`);
-  const request = given.executes.get(row.token ?? "")?.[0]?.request;
+  const request = findRequest(given, row);
   if (request === undefined) return find("unasked", "was asked for by nobody");
   if (row.failure !== null) return checkFailure(given, row);
   const demand = demandOf(request);
@@ -73,10 +75,29 @@ function checkFailure(given: Case, row: ExecutionRow): Finding[] {
 }
 
 function checkCancelled(given: Case, row: ExecutionRow): Finding[] {
+  if (isReplaced(given, row)) return [];
   const asked = given.exchanges.some(({ request }) => request.purpose === "cancel" && request.executionId === row.id);
   const find = (text: string): Finding[] => [{ rule: "cancelled", subject: row.id, text }];
   if (!asked) return find("was cancelled, and nobody asked for that");
   return row.cancel_requested_at === null ? find("was cancelled without a record of who asked") : [];
+}
+
+/** Its schedule was due again, and lets nothing of an earlier time go on. */
+function isReplaced({ evidence }: Case, row: ExecutionRow): boolean {
+  const { ticks, schedules } = evidence;
+  const own = ticks.find(({ execution_id }) => execution_id === row.id);
+  return (
+    own !== undefined &&
+    schedules.some((each) => each.workflow_id === row.workflow_id && each.overlap === "cancel_previous") &&
+    ticks.some(
+      (tick) =>
+        tick.workflow_id === row.workflow_id &&
+        tick.execution_id !== null &&
+        tick.execution_id !== row.id &&
+        tick.decided_at > own.decided_at &&
+        tick.decided_at <= (row.finished_at ?? 0) + REPLACING_MS,
+    )
+  );
 }
 
 /** Two equal calls of a probe, by which it was found that the service does not know idempotency keys. */

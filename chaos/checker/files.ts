@@ -1,7 +1,7 @@
 import type { ExecutionRow, FileRow } from "../evidence.ts";
 import { contentOf } from "../load/content.ts";
 import type { RequestLine } from "../record.ts";
-import type { Case, Finding } from "./case.ts";
+import { type Case, type Finding, findRequest } from "./case.ts";
 import { demandOf, sha256 } from "./demand.ts";
 
 /** Every recorded file is in storage with its content, storage has nothing else, and the content is what was demanded. */
@@ -30,7 +30,7 @@ function checkStored({ evidence }: Case, file: FileRow): Finding[] {
 }
 
 function checkContents(given: Case, row: ExecutionRow): Finding[] {
-  const request = given.executes.get(row.token ?? "")?.[0]?.request;
+  const request = findRequest(given, row);
   if (request === undefined) return [];
   const files = given.filesOf.get(row.id) ?? [];
   return [

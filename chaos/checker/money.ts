@@ -1,5 +1,6 @@
 import type { ExecutionRow } from "../evidence.ts";
-import { type Case, type Finding, groupBy } from "./case.ts";
+import type { Case, Finding } from "./case.ts";
+import { groupBy } from "./groups.ts";
 
 /** What the run's service charges, in micro-credits: `TREADLE_CREDITS_PER_CPU_SECOND`, `TREADLE_CREDITS_PER_EXECUTION`. */
 export const PRICES = { perCpuSecond: 10_000, perExecution: 1_000 };

@@ -9,7 +9,7 @@ export type Draft = Changeable<Evidence>;
 
 const ACCOUNT = "acct_1";
 const GRANTED = 1_000_000_000;
-const hash = (content: Buffer | string): string => createHash("sha256").update(content).digest("hex");
+export const hash = (content: Buffer | string): string => createHash("sha256").update(content).digest("hex");
 
 /** A run in which all was well: five executions with every kind of end, and two faults. Times begin at 0. */
 export function soundEvidence(): Draft {
@@ -21,6 +21,9 @@ export function soundEvidence(): Draft {
     ledger: [{ account_id: ACCOUNT, kind: "grant", amount: GRANTED, execution_id: null }],
     accounts: [{ id: ACCOUNT, balance: GRANTED, reserved: 0 }],
     files: [],
+    schedules: [],
+    ticks: [],
+    timetables: [],
     storage: {},
     unfinished: [],
   };
@@ -123,9 +126,9 @@ function addCancelled(draft: Draft): void {
 
 type Row = Changeable<ExecutionRow>;
 
-function anExecution(id: string, token: string, given: Partial<ExecutionRow>): Row {
+export function anExecution(id: string, token: string, given: Partial<ExecutionRow>): Row {
   return {
-    ...{ id, token, workflow_id: "wf_1", state: "success", failure: null, message: "" },
+    ...{ id, token, workflow_id: "wf_1", trigger: "api", state: "success", failure: null, message: "" },
     ...{ timeout_seconds: 30, cpu: 1, attempts_max: 1, charge_max: 301_000 },
     ...{ charge_compute: 0, charge_total: 0, seconds_used: 0, log_key: null, cancel_requested_at: null },
     ...{ created_at: 1_000, finished_at: 8_000 },
@@ -133,7 +136,7 @@ function anExecution(id: string, token: string, given: Partial<ExecutionRow>): R
   };
 }
 
-function anAttempt({ id }: Row, attempt: number, given: Partial<AttemptRow>): Changeable<AttemptRow> {
+export function anAttempt({ id }: Row, attempt: number, given: Partial<AttemptRow>): Changeable<AttemptRow> {
   return {
     ...{ execution_id: id, attempt, status: "success", begun: true, message: "", seconds_used: 0 },
     ...{ started_at: 2_000 * attempt, ended_at: 2_000 * attempt + 1_900 },
@@ -141,7 +144,12 @@ function anAttempt({ id }: Row, attempt: number, given: Partial<AttemptRow>): Ch
   };
 }
 
-function addExecution(draft: Draft, execution: Row, attempts: Changeable<AttemptRow>[], closed = "settled"): void {
+export function addExecution(
+  draft: Draft,
+  execution: Row,
+  attempts: Changeable<AttemptRow>[],
+  closed = "settled",
+): void {
   const state = execution.failure === null ? closed : "released";
   draft.executions.push(execution);
   draft.attempts.push(...attempts);
@@ -152,7 +160,13 @@ function addExecution(draft: Draft, execution: Row, attempts: Changeable<Attempt
   for (const account of draft.accounts) account.balance += amount;
 }
 
-function addOutput(draft: Draft, execution: Row, name: string, fileName: string, content: Buffer | string): void {
+export function addOutput(
+  draft: Draft,
+  execution: Row,
+  name: string,
+  fileName: string,
+  content: Buffer | string,
+): void {
   addFile(draft, execution, { direction: "output", name, file_name: fileName }, content);
 }
 
@@ -171,7 +185,7 @@ function addFile(draft: Draft, { id }: Row, naming: Naming, content: Buffer | st
   });
 }
 
-function addLog(draft: Draft, execution: Row, words: string[]): void {
+export function addLog(draft: Draft, execution: Row, words: string[]): void {
   execution.log_key = `executions/${execution.id}/log.ndjson`;
   const lines = words.map((word) => JSON.stringify({ stream: "stdout", text: `${word} ${execution.token}` }));
   store(draft, execution.log_key, `${lines.join("\n")}\n`);

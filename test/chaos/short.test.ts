@@ -10,7 +10,7 @@ test(
   async () => {
     const said: string[] = [];
     const { evidence, findings, seconds, folder } = await runChaos({
-      chaos: { executions: 80, kills: 10, seed: "short", clients: 8, secondsMax: undefined, keep: false },
+      chaos: { executions: 80, kills: 10, seed: "short", clients: 8, schedules: 5, secondsMax: undefined, keep: false },
       env: process.env,
       say: (line) => void said.push(line),
     });
@@ -21,6 +21,10 @@ test(
     );
     expect(new Set(killed).size).toBeGreaterThanOrEqual(8);
     expect(evidence.executions.length).toBeGreaterThanOrEqual(80);
+    // Of the five schedules each was due at least once, and one is paused at first.
+    const outcomes = evidence.ticks.map(({ outcome }) => outcome);
+    expect(outcomes.length).toBeGreaterThanOrEqual(5);
+    expect(outcomes).toEqual(expect.arrayContaining(["started", "paused"]));
   },
   MANY_MINUTES_MS,
 );

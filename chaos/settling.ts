@@ -1,0 +1,59 @@
+import { readdir, utimes } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { listMissing } from "./checker/ticks.ts";
+import type { Disk } from "./disk.ts";
+import { readUnderWay, type UnderWay } from "./evidence.ts";
+import type { Service } from "./service.ts";
+
+const ENDED_MAX_MS = 240_000;
+const SWEPT_MAX_MS = 40_000;
+/** Temporal has a minute to fire a tick, the service then some seconds to find out that it did not. */
+const RECORDED_MAX_MS = 150_000;
+const LOOK_MS = 500;
+/** Older than anything that the service leaves to time: what a dead request left in storage is removed after that. */
+const AGED_MS = 26 * 3_600_000;
+
+/**
+ * Until nothing is under way: every execution has ended, what the service leaves to time has had its time, and each tick up to
+ * `committedAt`, after which nothing is due any more, has its record.
+ */
+export async function settleDown(
+  { service, disk, say }: { service: Service; disk: Disk; say: (line: string) => void },
+  committedAt: number,
+): Promise<void> {
+  const { dataDir } = disk;
+  await disk.accept();
+  await disk.empty();
+  await service.ready();
+  say(`The load is over; ${(await readUnderWay(dataDir)).open} executions are open.`);
+  await waitUntil(dataDir, ENDED_MAX_MS, ({ open }) => open === 0);
+  await ageStorage(join(dataDir, "storage"));
+  await service.stop({ last: false });
+  while (service.isReady()) await sleep(50);
+  await service.ready();
+  const swept = Date.now() + SWEPT_MAX_MS;
+  while ((await readdir(join(dataDir, "spool"))).length > 0 && Date.now() < swept) await sleep(LOOK_MS);
+  const isRecorded = ({ schedules, ticks, untold }: UnderWay): boolean =>
+    untold === 0 && listMissing(schedules, ticks, committedAt).length === 0;
+  await waitUntil(dataDir, RECORDED_MAX_MS, isRecorded);
+  // A tick whose record came late may have begun something.
+  await waitUntil(dataDir, ENDED_MAX_MS, ({ open }) => open === 0);
+}
+
+/** Asks again until the condition holds, or until the time is over: what is wrong then is for the checker to say. */
+async function waitUntil(dataDir: string, patienceMs: number, holds: (found: UnderWay) => boolean): Promise<void> {
+  const deadline = Date.now() + patienceMs;
+  while (Date.now() < deadline) {
+    const found = await readUnderWay(dataDir).catch(() => undefined);
+    if (found !== undefined && holds(found)) return;
+    await sleep(LOOK_MS);
+  }
+}
+
+/** Makes everything in storage look as if it had been there since yesterday. */
+async function ageStorage(folder: string): Promise<void> {
+  const then = new Date(Date.now() - AGED_MS);
+  for (const entry of await readdir(folder, { withFileTypes: true, recursive: true }))
+    if (entry.isFile()) await utimes(join(entry.parentPath, entry.name), then, then);
+}

@@ -1,0 +1,352 @@
+import { expect, test } from "@jest/globals";
+import { checkEvidence } from "../../chaos/checker/check.ts";
+import { findDue, listDue } from "../../chaos/checker/minutes.ts";
+import type { Draft } from "./evidence.ts";
+import { answerTo, attemptOf, expectFound, type Planted, rowOf } from "./planted.ts";
+import { minute, scheduledEvidence } from "./scheduled-evidence.ts";
+
+function tickOf(draft: Draft, name: string, number: number): Draft["ticks"][number] {
+  return draft.ticks.find(
+    (tick) => tick.workflow_id === `wf_${name}` && tick.nominal_at === minute(number),
+  ) as Draft["ticks"][number];
+}
+
+function scheduleOf(draft: Draft, name: string, index: number): Draft["schedules"][number] {
+  return draft.schedules.filter((row) => row.workflow_id === `wf_${name}`)[index] as Draft["schedules"][number];
+}
+
+function troubleIn(draft: Draft, number: number): void {
+  const at = minute(number);
+  draft.lines.push({ type: "fault", at, until: at + 5_000, kind: "kill", victim: "service", note: "", done: true });
+}
+
+const DECLARATIONS: readonly Planted[] = [
+  [
+    "a schedule that nobody committed",
+    ["declared"],
+    (draft) => {
+      draft.schedules.push({ ...scheduleOf(draft, "skip", 1), workflow_id: "wf_strange", until: minute(21) + 40_000 });
+    },
+  ],
+  [
+    "a declaration that was lost",
+    ["declared", "tick_stray"],
+    (draft) => {
+      draft.schedules = draft.schedules.filter((row) => row !== scheduleOf(draft, "skip", 1));
+    },
+  ],
+  [
+    "another declaration than was committed",
+    ["declared"],
+    (draft) => {
+      scheduleOf(draft, "skip", 0).catchup = "all";
+    },
+  ],
+  [
+    "a declaration that began before anybody committed it",
+    ["declared"],
+    (draft) => {
+      scheduleOf(draft, "skip", 0).since = minute(20) + 50;
+    },
+  ],
+  [
+    "a declaration that went on after it was changed",
+    ["declared"],
+    (draft) => {
+      scheduleOf(draft, "skip", 2).until = minute(24) + 40_000;
+    },
+  ],
+  [
+    "two declarations at the same time",
+    ["declared", "tick_outcome"],
+    (draft) => {
+      scheduleOf(draft, "skip", 0).until = minute(22) + 10_000;
+      tickOf(draft, "skip", 22).outcome = "paused";
+    },
+  ],
+  [
+    "a commit that nobody confirmed",
+    ["uncommitted", "unheard"],
+    (draft) => {
+      draft.lines = draft.lines.filter((line) => line.type !== "answer" || line.request !== 104);
+    },
+  ],
+  [
+    "a commit that was refused",
+    ["commit", "uncommitted"],
+    (draft) => {
+      answerTo(draft, 202).status = 409;
+    },
+  ],
+];
+
+const TICKS: readonly Planted[] = [
+  [
+    "a tick without a record",
+    ["tick_missing"],
+    (draft) => {
+      draft.ticks = draft.ticks.filter((tick) => tick !== tickOf(draft, "skip", 22));
+    },
+  ],
+  [
+    "a tick with two records",
+    ["tick_doubled"],
+    (draft) => {
+      draft.ticks.push({ ...tickOf(draft, "skip", 22) });
+    },
+  ],
+  [
+    "a tick of a schedule that was removed",
+    ["tick_stray"],
+    (draft) => {
+      draft.ticks.push({ ...tickOf(draft, "skip", 22), nominal_at: minute(25), decided_at: minute(26) });
+    },
+  ],
+  [
+    "a tick at a time that the cron does not mean",
+    ["tick_stray"],
+    (draft) => {
+      const { workflow_id } = scheduleOf(draft, "cancel", 1);
+      draft.ticks.push({
+        ...{ ...tickOf(draft, "skip", 22), workflow_id },
+        ...{ nominal_at: minute(25), decided_at: minute(26) },
+      });
+    },
+  ],
+  [
+    "a tick that is said to be paused, and was not",
+    ["tick_outcome"],
+    (draft) => {
+      tickOf(draft, "skip", 24).outcome = "paused";
+    },
+  ],
+  [
+    "a tick that was due while paused, and was skipped",
+    ["tick_outcome"],
+    (draft) => {
+      tickOf(draft, "skip", 22).outcome = "skipped_overlap";
+    },
+  ],
+  [
+    "a tick that was skipped for nothing",
+    ["tick_outcome", "price", "seconds"],
+    (draft) => {
+      const { execution_id } = tickOf(draft, "skip", 23);
+      const row = rowOf(draft, "executions", String(execution_id));
+      row.finished_at = minute(23) + 50_000;
+      attemptOf(draft, row.id).ended_at = minute(23) + 50_000;
+      for (const given of [row, attemptOf(draft, row.id)]) given.seconds_used = 49;
+    },
+  ],
+  [
+    "a tick that was skipped though its schedule queues",
+    ["tick_outcome", "declared"],
+    (draft) => {
+      scheduleOf(draft, "skip", 2).overlap = "queue";
+    },
+  ],
+  [
+    "a tick that was missed while nothing was wrong",
+    ["tick_outcome"],
+    (draft) => {
+      Object.assign(tickOf(draft, "skip", 24), { outcome: "missed", decided_at: minute(26) });
+    },
+  ],
+  [
+    "a tick that was missed, and was the latest",
+    ["tick_outcome"],
+    (draft) => {
+      troubleIn(draft, 24);
+      Object.assign(tickOf(draft, "skip", 24), { outcome: "missed", decided_at: minute(25) - 1 });
+    },
+  ],
+  [
+    "a tick that was missed though its schedule catches up with all",
+    ["tick_outcome", "declared"],
+    (draft) => {
+      troubleIn(draft, 24);
+      scheduleOf(draft, "skip", 2).catchup = "all";
+      Object.assign(tickOf(draft, "skip", 24), { outcome: "missed", decided_at: minute(26) });
+    },
+  ],
+  [
+    "a tick without a commit, of a workflow that had one",
+    ["tick_outcome"],
+    (draft) => {
+      tickOf(draft, "skip", 24).outcome = "no_commit";
+    },
+  ],
+  [
+    "a tick that was refused credits",
+    ["tick_outcome"],
+    (draft) => {
+      tickOf(draft, "skip", 21).outcome = "refused_credits";
+    },
+  ],
+  [
+    "a tick that was refused by a limit that nobody set",
+    ["tick_outcome"],
+    (draft) => {
+      tickOf(draft, "skip", 24).outcome = "refused_concurrency";
+    },
+  ],
+  [
+    "a tick that somebody asked for afterwards",
+    ["tick_outcome"],
+    (draft) => {
+      tickOf(draft, "skip", 21).source = "backfill";
+    },
+  ],
+  [
+    "a tick that was decided before it was due",
+    ["tick_outcome"],
+    (draft) => {
+      tickOf(draft, "skip", 21).decided_at = minute(21) - 1;
+    },
+  ],
+];
+
+const EXECUTIONS: readonly Planted[] = [
+  [
+    "a started tick without its execution",
+    ["tick_execution"],
+    (draft) => {
+      tickOf(draft, "skip", 21).execution_id = "ex_gone";
+    },
+  ],
+  [
+    "an execution of two ticks",
+    ["tick_execution", "cancelled"],
+    (draft) => {
+      tickOf(draft, "cancel", 22).execution_id = tickOf(draft, "cancel", 21).execution_id;
+    },
+  ],
+  [
+    "a skipped tick with an execution",
+    ["tick_execution"],
+    (draft) => {
+      tickOf(draft, "skip", 24).execution_id = "ex_skip_23";
+    },
+  ],
+  [
+    "a tick that names the execution of another workflow",
+    ["tick_execution", "tick_commit", "overlapped"],
+    (draft) => {
+      const [one, other] = [tickOf(draft, "skip", 21), tickOf(draft, "cancel", 22)];
+      [one.execution_id, other.execution_id] = [other.execution_id, one.execution_id];
+    },
+  ],
+  [
+    "a call's execution that is a tick's, too",
+    ["tick_execution"],
+    (draft) => {
+      tickOf(draft, "skip", 21).execution_id = "ex_tally";
+    },
+  ],
+  [
+    "an execution of the clock that no tick began",
+    ["tick_execution", "tick_missing", "cancelled"],
+    (draft) => {
+      draft.ticks = draft.ticks.filter(({ nominal_at }) => nominal_at !== minute(21));
+    },
+  ],
+  [
+    "an execution with the payload of an earlier commit",
+    ["tick_commit"],
+    (draft) => {
+      tickOf(draft, "skip", 21).decided_at = minute(21) + 40_000;
+    },
+  ],
+  [
+    "an execution with the payload of a later commit",
+    ["tick_commit", "tick_outcome"],
+    (draft) => {
+      tickOf(draft, "skip", 23).decided_at = minute(22) + 20_000;
+    },
+  ],
+  [
+    "two executions at the same time where one is to be cancelled",
+    ["overlapped"],
+    (draft) => {
+      attemptOf(draft, "ex_cancel_22").started_at = minute(22) + 100;
+    },
+  ],
+  [
+    "a cancelled execution that no later tick replaced",
+    ["cancelled"],
+    (draft) => {
+      rowOf(draft, "executions", "ex_cancel_21").finished_at = minute(21) + 40_000;
+      attemptOf(draft, "ex_cancel_21").ended_at = minute(21) + 40_000;
+    },
+  ],
+];
+
+const TIMETABLES: readonly Planted[] = [
+  ["a schedule that Temporal lost", ["timetable"], (draft) => void (draft.timetables = [])],
+  [
+    "a schedule that Temporal kept",
+    ["timetable"],
+    (draft) => {
+      draft.timetables.push({ workflowId: "wf_skip", paused: true, nextAt: [], askedAt: minute(26) });
+    },
+  ],
+  [
+    "a schedule that Temporal has paused",
+    ["timetable"],
+    (draft) => {
+      for (const timetable of draft.timetables) timetable.paused = true;
+    },
+  ],
+  [
+    "a schedule that Temporal fires at other times",
+    ["timetable"],
+    (draft) => {
+      for (const timetable of draft.timetables) timetable.nextAt = [minute(27), minute(28)];
+    },
+  ],
+];
+
+test("checkEvidence, of schedules with which all was well, finds nothing", () => {
+  expect(checkEvidence(scheduledEvidence())).toEqual([]);
+});
+
+test("checkEvidence, of ticks missed while the service was away, allows what their policy says", () => {
+  const draft = scheduledEvidence();
+  troubleIn(draft, 24);
+  Object.assign(tickOf(draft, "skip", 24), { outcome: "missed", decided_at: minute(25) + 30_000 });
+  expect(checkEvidence(draft)).toEqual([]);
+});
+
+test("checkEvidence, of a tick that was found when its schedule had been removed, allows that there is no commit for it", () => {
+  const draft = scheduledEvidence();
+  Object.assign(tickOf(draft, "skip", 24), { outcome: "no_commit", decided_at: minute(25) + 5_000 });
+  expect(checkEvidence(draft)).toEqual([]);
+});
+
+test("checkEvidence, of a commit that was made while its client heard nothing, allows that the next try meets it", () => {
+  const draft = scheduledEvidence();
+  const again = draft.lines.flatMap((line) => ("request" in line && line.request === 104 ? [line] : []));
+  answerTo(draft, 104).status = 502;
+  draft.lines.push(...again.map((line) => ({ ...line, request: 105, ...(line.type === "answer" && { status: 409 }) })));
+  draft.lines.push(...again.map((line) => ({ ...line, request: 106, ...(line.type === "answer" && { status: 200 }) })));
+  troubleIn(draft, 24);
+  expect(checkEvidence(draft)).toEqual([]);
+});
+
+test.each([...DECLARATIONS, ...TICKS, ...EXECUTIONS, ...TIMETABLES])("checkEvidence, with %s, finds it", (...planted) =>
+  expectFound(planted, scheduledEvidence),
+);
+
+test.each([
+  ["* * * * *", "00:00 00:01 00:02"],
+  ["*/20,1-59/25 * * * *", "00:00 00:01 00:20"],
+  ["30 4-6 * * *", "04:30 05:30 06:30"],
+  ["5 6,18 * 1 *", "06:05 18:05 06:05"],
+])("findDue, of %s, finds the next times", (cron, wanted) => {
+  const due = findDue(cron, Date.UTC(2026, 0, 1) - 1, 3);
+  expect(due.map((at) => new Date(at).toISOString().slice(11, 16)).join(" ")).toBe(wanted);
+});
+
+test("listDue, of both ends, leaves out the first and keeps the last", () => {
+  expect(listDue("*/2 * * * *", minute(2), minute(6))).toEqual([minute(4), minute(6)]);
+});
