@@ -59,6 +59,18 @@ export async function declareSchedule(
   return true;
 }
 
+/**
+ * Locks the schedule that a workflow has now, if any: its ticks are decided before or after what the transaction does, by what is
+ * declared then. Before the workflow is locked; a tick locks it after its schedule, too.
+ */
+export async function lockSchedule(tx: Db, workflowId: WorkflowId): Promise<void> {
+  await queryRows(
+    tx,
+    `select s.id from schedules s where s.workflow_id = :workflowId and s.until is null for no key update`,
+    { workflowId },
+  );
+}
+
 function declaredOf(schedule: ScheduleDeclaration) {
   const { enabled, cron, timezone, overlap, catchup, maxLatenessSeconds, jitterSeconds } = schedule;
   return { enabled, cron, timezone, overlap, catchup, maxLatenessSeconds, jitterSeconds };
@@ -142,14 +154,18 @@ export async function countScheduleChanges(db: Db): Promise<{ count: number; old
 
 /** The declaration that counts for a tick of a workflow, locked: ticks of one workflow are decided one after the other. */
 export async function lockScheduleAt(tx: Db, workflowId: WorkflowId, at: Date): Promise<StoredSchedule | undefined> {
-  const [row] = await queryRows<StoredSchedule>(
-    tx,
-    `select ${SCHEDULE} from schedules s
-      where s.workflow_id = :workflowId and s.since < :at and (s.until is null or s.until >= :at)
-      order by s.since desc, s.id desc limit 1 for no key update`,
-    { workflowId, at },
-  );
-  return row;
+  const lock = async (): Promise<StoredSchedule | undefined> => {
+    const [row] = await queryRows<StoredSchedule>(
+      tx,
+      `select ${SCHEDULE} from schedules s
+        where s.workflow_id = :workflowId and s.since < :at and (s.until is null or s.until >= :at)
+        order by s.since desc, s.id desc limit 1 for no key update`,
+      { workflowId, at },
+    );
+    return row;
+  };
+  // While the lock was waited for, the declaration may have ended and another begun: only a second statement sees that one.
+  return (await lock()) ?? (await lock());
 }
 
 /** Schedules that hold now, in the order of their workflows' ids, of those after `after`. */

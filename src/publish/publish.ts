@@ -4,6 +4,7 @@ import { type Requirements, toRequirementsText } from "../../activities/environm
 import { findPlace } from "../../activities/environments/resolver-words.ts";
 import { findCommit, type NewCommit, publishCommit } from "../../db/commits.ts";
 import type { Db } from "../../db/connect.ts";
+import { lockSchedule } from "../../db/schedules.ts";
 import { createWorkflow, findWorkflow, type Workflow } from "../../db/workflows.ts";
 import type { FileProblem } from "../../domain/errors.ts";
 import type { AccountId, CommitId, WorkflowId } from "../../domain/ids.ts";
@@ -193,6 +194,7 @@ async function storeOn(
       workflowId === undefined
         ? await createTarget(tx, deps.secretBox, request, manifest)
         : { id: workflowId, apiKey: null };
+    await lockSchedule(tx, target.id);
     const outcome = await publishCommit(tx, {
       workflowId: target.id,
       id: commit.id as CommitId,

@@ -1,0 +1,100 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { type Db, queryRows } from "../../db/connect.ts";
+import { lockScheduleAt, type StoredSchedule } from "../../db/schedules.ts";
+import { insertTicks } from "../../db/ticks.ts";
+import type { AccountId, WorkflowId } from "../../domain/ids.ts";
+import { createPublisher, type Publish } from "../../src/publish/publish.ts";
+import { fakeEnvironments, SILENT } from "../http/operator/operator-service.ts";
+import { anAccount, TEST_SECRET_BOX } from "../support/builders.ts";
+import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { A_PYTHON, onlyInterpreter } from "../support/python.ts";
+
+const PATIENCE_MS = 20_000;
+
+let database: TestDatabase;
+let db: Db;
+let accountId: AccountId;
+let publish: Publish;
+
+beforeAll(async () => {
+  database = await aDatabase();
+  db = database.db;
+  accountId = await anAccount(db, { credits: "100" });
+  publish = createPublisher({
+    ...{ db, secretBox: TEST_SECRET_BOX, environments: fakeEnvironments(), log: SILENT },
+    ...{ interpreters: onlyInterpreter(A_PYTHON), networkAvailable: false },
+  });
+});
+
+afterAll(() => database?.drop());
+
+async function publishSchedule(workflowId: WorkflowId | null, schedule: string) {
+  const config = `triggers:\n  api: { enabled: true }\n  schedule: ${schedule}\n`;
+  const files = { "config.yaml": config, "main.py": "def main():\n    return None\n" };
+  const published = await publish({
+    ...{ workflowId, accountId, name: "clock", message: "" },
+    files: Object.entries(files).map(([path, text]) => ({ path, content: Buffer.from(text), executable: false })),
+  });
+  if (published.kind !== "published") throw new Error(JSON.stringify(published));
+  return published;
+}
+
+async function waitForLockWait(): Promise<void> {
+  for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await sleep(20)) {
+    const waiting = await queryRows(
+      db,
+      `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    if (waiting.length > 0) return;
+  }
+  throw new Error("Nothing waits for a lock.");
+}
+
+/** The declarations of a workflow in their order. */
+const listDeclared = (workflowId: WorkflowId) =>
+  queryRows<Pick<StoredSchedule, "enabled" | "since" | "until">>(
+    db,
+    `select enabled, since, until from schedules where workflow_id = :workflowId order by id`,
+    { workflowId },
+  );
+
+test("publish, while a tick is being decided, waits for it, holds up nothing that it needs, and declares from then on", async () => {
+  const { workflowId } = await publishSchedule(null, `{ enabled: true, cron: "* * * * *" }`);
+  const soon = new Date(Date.now() + 3_600_000);
+  const nominalAt = new Date(Math.floor(soon.getTime() / 60_000) * 60_000);
+  let publishing: ReturnType<typeof publishSchedule> | undefined;
+  const decidedAt = await db.transaction(async (tx) => {
+    expect(await lockScheduleAt(tx, workflowId, nominalAt)).toBeDefined();
+    publishing = publishSchedule(workflowId, `{ enabled: false, cron: "* * * * *" }`);
+    await waitForLockWait();
+    const at = new Date();
+    const tick = { workflowId, nominalAt, outcome: "no_commit", reason: "", source: "clock" } as const;
+    await insertTicks(tx, [{ ...tick, executionId: null, decidedAt: at }]);
+    return at;
+  });
+  await publishing;
+  const [before, after] = await listDeclared(workflowId);
+  expect([before?.enabled, after?.enabled, after?.until]).toEqual([true, false, null]);
+  expect(before?.until).toEqual(after?.since);
+  expect(before?.until?.getTime()).toBeGreaterThanOrEqual(decidedAt.getTime());
+});
+
+test("lockScheduleAt, waiting for a commit that declares anew, answers what is declared then", async () => {
+  const { workflowId } = await publishSchedule(null, `{ enabled: true, cron: "* * * * *" }`);
+  const later = new Date(Date.now() + 3_600_000);
+  let locking: Promise<StoredSchedule | undefined> | undefined;
+  await db.transaction(async (tx) => {
+    await queryRows(
+      tx,
+      `with ended as (update schedules set until = now() where workflow_id = :workflowId returning *)
+       insert into schedules (workflow_id, enabled, cron, timezone, overlap, catchup, max_lateness_seconds, jitter_seconds, since,
+                              accounted_until)
+       select workflow_id, false, cron, timezone, overlap, catchup, max_lateness_seconds, jitter_seconds, now(), now() from ended`,
+      { workflowId },
+    );
+    locking = db.transaction((other) => lockScheduleAt(other, workflowId, later));
+    await waitForLockWait();
+  });
+  expect(await locking).toMatchObject({ enabled: false, until: null });
+});
