@@ -29,7 +29,7 @@ export type CommitterDeps = LoadDeps & {
 
 /** Makes a workflow of the folder, without a schedule: to commit one is part of the record, this is not. */
 export async function createClock(deps: Omit<CommitterDeps, "workflows">, name: string): Promise<Published> {
-  const answer = await request(`${deps.apiUrl}/operator/publish?${new URLSearchParams({ name })}`, {
+  const answer = await request(`${deps.apiUrl}/operator/publish?${new URLSearchParams({ name }).toString()}`, {
     dispatcher: deps.agent,
     method: "POST",
     headers: { authorization: `Bearer ${deps.operatorToken}`, "content-type": "application/x-tar" },
@@ -62,7 +62,7 @@ export function createCommitter(deps: CommitterDeps, { seed, plan }: { seed: str
         deps,
         { purpose: "publish", workflow: name, workflowId, token, inputs, schedule: declared },
         {
-          url: `${deps.apiUrl}/operator/publish?${query}`,
+          url: `${deps.apiUrl}/operator/publish?${query.toString()}`,
           method: "POST",
           headers: { authorization: `Bearer ${deps.operatorToken}` },
           message: { contentType: "application/x-tar", body: Readable.from([body]) },

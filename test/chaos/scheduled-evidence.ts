@@ -125,3 +125,18 @@ function cancel(draft: Draft, number: number, commitNumber: number): void {
   });
   addExecution(draft, execution, [attempt]);
 }
+
+export function tickOf(draft: Draft, name: string, number: number): Draft["ticks"][number] {
+  return draft.ticks.find(
+    (tick) => tick.workflow_id === `wf_${name}` && tick.nominal_at === minute(number),
+  ) as Draft["ticks"][number];
+}
+
+export function scheduleOf(draft: Draft, name: string, index: number): Draft["schedules"][number] {
+  return draft.schedules.filter((row) => row.workflow_id === `wf_${name}`)[index] as Draft["schedules"][number];
+}
+
+export function troubleIn(draft: Draft, number: number): void {
+  const at = minute(number);
+  draft.lines.push({ type: "fault", at, until: at + 5_000, kind: "kill", victim: "service", note: "", done: true });
+}

@@ -1,84 +1,7 @@
 import { expect, test } from "@jest/globals";
 import { checkEvidence } from "../../chaos/checker/check.ts";
-import { findDue, listDue } from "../../chaos/checker/minutes.ts";
-import type { Draft } from "./evidence.ts";
-import { answerTo, attemptOf, expectFound, type Planted, rowOf } from "./planted.ts";
-import { minute, scheduledEvidence } from "./scheduled-evidence.ts";
-
-function tickOf(draft: Draft, name: string, number: number): Draft["ticks"][number] {
-  return draft.ticks.find(
-    (tick) => tick.workflow_id === `wf_${name}` && tick.nominal_at === minute(number),
-  ) as Draft["ticks"][number];
-}
-
-function scheduleOf(draft: Draft, name: string, index: number): Draft["schedules"][number] {
-  return draft.schedules.filter((row) => row.workflow_id === `wf_${name}`)[index] as Draft["schedules"][number];
-}
-
-function troubleIn(draft: Draft, number: number): void {
-  const at = minute(number);
-  draft.lines.push({ type: "fault", at, until: at + 5_000, kind: "kill", victim: "service", note: "", done: true });
-}
-
-const DECLARATIONS: readonly Planted[] = [
-  [
-    "a schedule that nobody committed",
-    ["declared"],
-    (draft) => {
-      draft.schedules.push({ ...scheduleOf(draft, "skip", 1), workflow_id: "wf_strange", until: minute(21) + 40_000 });
-    },
-  ],
-  [
-    "a declaration that was lost",
-    ["declared", "tick_stray"],
-    (draft) => {
-      draft.schedules = draft.schedules.filter((row) => row !== scheduleOf(draft, "skip", 1));
-    },
-  ],
-  [
-    "another declaration than was committed",
-    ["declared"],
-    (draft) => {
-      scheduleOf(draft, "skip", 0).catchup = "all";
-    },
-  ],
-  [
-    "a declaration that began before anybody committed it",
-    ["declared"],
-    (draft) => {
-      scheduleOf(draft, "skip", 0).since = minute(20) + 50;
-    },
-  ],
-  [
-    "a declaration that went on after it was changed",
-    ["declared"],
-    (draft) => {
-      scheduleOf(draft, "skip", 2).until = minute(24) + 40_000;
-    },
-  ],
-  [
-    "two declarations at the same time",
-    ["declared", "tick_outcome"],
-    (draft) => {
-      scheduleOf(draft, "skip", 0).until = minute(22) + 10_000;
-      tickOf(draft, "skip", 22).outcome = "paused";
-    },
-  ],
-  [
-    "a commit that nobody confirmed",
-    ["uncommitted", "unheard"],
-    (draft) => {
-      draft.lines = draft.lines.filter((line) => line.type !== "answer" || line.request !== 104);
-    },
-  ],
-  [
-    "a commit that was refused",
-    ["commit", "uncommitted"],
-    (draft) => {
-      answerTo(draft, 202).status = 409;
-    },
-  ],
-];
+import { attemptOf, expectFound, type Planted, rowOf } from "./planted.ts";
+import { minute, scheduledEvidence, scheduleOf, tickOf, troubleIn } from "./scheduled-evidence.ts";
 
 const TICKS: readonly Planted[] = [
   [
@@ -281,31 +204,6 @@ const EXECUTIONS: readonly Planted[] = [
   ],
 ];
 
-const TIMETABLES: readonly Planted[] = [
-  ["a schedule that Temporal lost", ["timetable"], (draft) => void (draft.timetables = [])],
-  [
-    "a schedule that Temporal kept",
-    ["timetable"],
-    (draft) => {
-      draft.timetables.push({ workflowId: "wf_skip", paused: true, nextAt: [], askedAt: minute(26) });
-    },
-  ],
-  [
-    "a schedule that Temporal has paused",
-    ["timetable"],
-    (draft) => {
-      for (const timetable of draft.timetables) timetable.paused = true;
-    },
-  ],
-  [
-    "a schedule that Temporal fires at other times",
-    ["timetable"],
-    (draft) => {
-      for (const timetable of draft.timetables) timetable.nextAt = [minute(27), minute(28)];
-    },
-  ],
-];
-
 test("checkEvidence, of schedules with which all was well, finds nothing", () => {
   expect(checkEvidence(scheduledEvidence())).toEqual([]);
 });
@@ -323,30 +221,6 @@ test("checkEvidence, of a tick that was found when its schedule had been removed
   expect(checkEvidence(draft)).toEqual([]);
 });
 
-test("checkEvidence, of a commit that was made while its client heard nothing, allows that the next try meets it", () => {
-  const draft = scheduledEvidence();
-  const again = draft.lines.flatMap((line) => ("request" in line && line.request === 104 ? [line] : []));
-  answerTo(draft, 104).status = 502;
-  draft.lines.push(...again.map((line) => ({ ...line, request: 105, ...(line.type === "answer" && { status: 409 }) })));
-  draft.lines.push(...again.map((line) => ({ ...line, request: 106, ...(line.type === "answer" && { status: 200 }) })));
-  troubleIn(draft, 24);
-  expect(checkEvidence(draft)).toEqual([]);
-});
-
-test.each([...DECLARATIONS, ...TICKS, ...EXECUTIONS, ...TIMETABLES])("checkEvidence, with %s, finds it", (...planted) =>
+test.each([...TICKS, ...EXECUTIONS])("checkEvidence, with %s, finds it", (...planted) =>
   expectFound(planted, scheduledEvidence),
 );
-
-test.each([
-  ["* * * * *", "00:00 00:01 00:02"],
-  ["*/20,1-59/25 * * * *", "00:00 00:01 00:20"],
-  ["30 4-6 * * *", "04:30 05:30 06:30"],
-  ["5 6,18 * 1 *", "06:05 18:05 06:05"],
-])("findDue, of %s, finds the next times", (cron, wanted) => {
-  const due = findDue(cron, Date.UTC(2026, 0, 1) - 1, 3);
-  expect(due.map((at) => new Date(at).toISOString().slice(11, 16)).join(" ")).toBe(wanted);
-});
-
-test("listDue, of both ends, leaves out the first and keeps the last", () => {
-  expect(listDue("*/2 * * * *", minute(2), minute(6))).toEqual([minute(4), minute(6)]);
-});
