@@ -2,8 +2,10 @@ import { expect, test } from "@jest/globals";
 import { planFaults, VICTIMS } from "../../chaos/faults/plan.ts";
 import { contentOf } from "../../chaos/load/content.ts";
 import { planCalls } from "../../chaos/load/plan.ts";
+import { planSchedules, SCHEDULES_MAX } from "../../chaos/load/schedules.ts";
 import { parseOptions, toCommand } from "../../chaos/options.ts";
 import { createRandom } from "../../chaos/random.ts";
+import type { Declared } from "../../chaos/record.ts";
 
 function firstCalls(seed: string, count: number) {
   const calls = planCalls(seed);
@@ -19,15 +21,16 @@ test("createRandom, of one seed and two names, repeats itself and differs by nam
 
 test("createRandom, drawn from 100,000 times, is spread evenly over 0 to 1", () => {
   const random = createRandom("spread", "test");
-  const buckets = Array.from({ length: 10 }, () => 0);
+  // What is outside of 0 to 1 falls into a bucket of its own. No `expect` a draw: that takes half a minute.
+  const buckets: Record<string, number> = {};
+  const { floor } = Math;
   for (let draws = 0; draws < 100_000; draws += 1) {
-    const value = random.next();
-    expect(value >= 0 && value < 1).toBe(true);
-    const bucket = Math.floor(value * 10);
+    const bucket = floor(random.next() * 10);
     buckets[bucket] = (buckets[bucket] ?? 0) + 1;
   }
+  expect(Object.keys(buckets)).toEqual(["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]);
   // Five standard deviations of a binomial distribution: 5 × √(100,000 × 0.1 × 0.9).
-  for (const count of buckets) expect(Math.abs(count - 10_000)).toBeLessThan(475);
+  for (const count of Object.values(buckets)) expect(Math.abs(count - 10_000)).toBeLessThan(475);
 });
 
 test("planFaults, asked twice with one seed, gives the same faults, and others with another seed", () => {
@@ -52,6 +55,34 @@ test("planCalls, asked twice with one seed, gives the same calls, each with a to
   expect(new Set(calls.map(({ workflow }) => workflow)).size).toBe(6);
 });
 
+test("planSchedules, asked twice with one seed, gives the same commits in the order of their time, and others with another seed", () => {
+  const given = { count: SCHEDULES_MAX, changes: 40 };
+  const { changes } = planSchedules("42", given);
+  expect(planSchedules("42", given).changes).toEqual(changes);
+  expect(planSchedules("43", given).changes).not.toEqual(changes);
+  const times = changes.map(({ at }) => at);
+  expect(times).toEqual(times.toSorted((one, other) => one - other));
+  expect(Math.max(...times)).toBeLessThan(1);
+});
+
+test("planSchedules, of all workflows, has every policy, and pauses, resumes, moves, removes and puts back", () => {
+  const { workflows, changes, last } = planSchedules("42", { count: SCHEDULES_MAX, changes: 60 });
+  const policies = (key: "overlap" | "catchup") => new Set(workflows.map(({ first }) => first[key]));
+  expect(policies("overlap")).toEqual(new Set(["skip", "queue", "allow", "cancel_previous"]));
+  expect(policies("catchup")).toEqual(new Set(["none", "latest", "all"]));
+  const current = new Map(workflows.map(({ name, first }) => [name, first as Declared | null]));
+  const kinds = changes.map(({ name, declared }) => {
+    const before = current.get(name) ?? null;
+    current.set(name, declared);
+    if (before === null || declared === null) return before === null ? "put back" : "removed";
+    if (before.enabled !== declared.enabled) return declared.enabled ? "resumed" : "paused";
+    return before.cron === declared.cron ? "left" : "moved";
+  });
+  expect(new Set(kinds)).toEqual(new Set(["paused", "resumed", "moved", "removed", "put back", "left"]));
+  expect(last.map(({ name }) => name)).toEqual(workflows.map(({ name }) => name));
+  expect(new Set(last.map(({ declared }) => declared?.enabled))).toEqual(new Set([undefined, false, true]));
+});
+
 test("contentOf, of one file, has the size asked for and is the same each time, and differs from file to file", () => {
   expect(contentOf("t", 0, 1_000)).toHaveLength(1_000);
   expect(contentOf("t", 0, 1_000).equals(contentOf("t", 0, 1_000))).toBe(true);
@@ -67,6 +98,7 @@ test.each([
   ["--kills", "many"],
   ["--kills", "-1"],
   ["--executions", "0"],
+  ["--schedules", "99"],
   ["--seed", "a b"],
   ["--what", "1"],
 ])("parseOptions, with %s %s, is refused", (name, value) => {
