@@ -93,6 +93,7 @@ export async function runChaos(options: {
 function settingsOf(temporaryDir: string): Record<string, string> {
   return {
     TMPDIR: temporaryDir,
+    // One of them has a schedule, which no client of the drive committed.
     TREADLE_EXAMPLES: "none",
     TREADLE_WAIT_MAX_SECONDS: String(WAIT_MAX_SECONDS),
     TREADLE_SANDBOX_SLOTS: String(SLOTS),

@@ -15,7 +15,7 @@ async function run(chaos: ChaosOptions): Promise<number> {
   console.log(`\n${describeRun(evidence, seconds).join("\n")}`);
   if (findings.length === 0) {
     console.log(
-      "\nEvery execution came to one end, every answer agrees with the record, every credit is accounted for.",
+      "\nEvery execution came to one end, every answer agrees with the record, every credit and every tick is accounted for.",
     );
     return 0;
   }
