@@ -6,7 +6,7 @@ import { checkEvidence, type Finding } from "./checker/check.ts";
 import { PRICES } from "./checker/money.ts";
 import { CHECKOUT } from "./checkout.ts";
 import { type Disk, openDisk } from "./disk.ts";
-import { type Evidence, gatherEvidence } from "./evidence.ts";
+import { type Evidence, gatherEvidence, readUnderWay } from "./evidence.ts";
 import { injectFault } from "./faults/inject.ts";
 import { planFaults } from "./faults/plan.ts";
 import { sortVictims } from "./faults/victims.ts";
@@ -168,8 +168,12 @@ async function runUnderFire(
       faultsLeft -= 1;
     }
   };
+  const hasStarted = async (): Promise<boolean> => {
+    const found = await readUnderWay(disk.dataDir).catch(() => undefined);
+    return found?.ticks.some(({ outcome }) => outcome === "started") === true;
+  };
   const commit = async (): Promise<void> => {
-    await deps.committer.run({ executions: chaos.executions, progress, isLate, say: tell });
+    await deps.committer.run({ executions: chaos.executions, progress, isLate, hasStarted, say: tell });
     committedAt = Date.now();
   };
   await deps.committer.begin();

@@ -15,8 +15,8 @@ const LOOK_MS = 100;
 const AGAIN_MS = 500;
 /** A service that has not taken a commit after this time will not any more. */
 const COMMITTED_MAX_MS = 300_000;
-/** After a tick is due, so much is left for it to come before it is given up. */
-const DUE_MS = 3_000;
+/** After the first ticks were due, so long is waited for one that has started something: a record may take 75 seconds. */
+const STARTED_MAX_MS = 150_000;
 /** The last commits, after which nothing is due, come at this share of the run. */
 const LAST_AT = 0.9;
 const NUMBERS = [3, 1, 4, 1, 5, 9, 2, 6];
@@ -40,8 +40,8 @@ export async function createClock(deps: Omit<CommitterDeps, "workflows">, name: 
 }
 
 /**
- * Commits schedules, one after the other and each until it is answered: `begin` the first, `run` the changes and, when a tick was
- * due at least, the last. So what is declared, and since when, is known to the record but for the time a commit takes.
+ * Commits schedules, one after the other and each until it is answered: `begin` the first, `run` the changes and, when a tick has
+ * started something at least, the last. So what is declared, and since when, is known to the record but for the time a commit takes.
  */
 export function createCommitter(deps: CommitterDeps, { seed, plan }: { seed: string; plan: SchedulesPlan }) {
   const heads = new Map(plan.workflows.map(({ name }) => [name, publishedAs(deps, name).commitId]));
@@ -85,6 +85,8 @@ export function createCommitter(deps: CommitterDeps, { seed, plan }: { seed: str
       executions: number;
       progress: Progress;
       isLate: () => boolean;
+      /** Whether a tick has started something. */
+      hasStarted: () => Promise<boolean>;
       say: (change: string) => void;
     }): Promise<void> {
       const wait = async (isTime: () => boolean): Promise<void> => {
@@ -97,8 +99,13 @@ export function createCommitter(deps: CommitterDeps, { seed, plan }: { seed: str
         load.say(`commit ${name}: ${describe(declared)}`);
         await commit(name, declared);
       }
+      await wait(() => hasCome(LAST_AT));
       const dueAt = (Math.floor(begunAt / MINUTE_MS) + 1) * MINUTE_MS;
-      await wait(() => plan.workflows.length === 0 || (hasCome(LAST_AT) && Date.now() > dueAt + DUE_MS));
+      if (plan.workflows.length > 0) await wait(() => Date.now() > dueAt);
+      while (plan.workflows.length > 0 && Date.now() < dueAt + STARTED_MAX_MS && !load.isLate()) {
+        if (await load.hasStarted()) break;
+        await sleep(AGAIN_MS);
+      }
       for (const { name, declared } of plan.last) await commit(name, declared);
     },
   };

