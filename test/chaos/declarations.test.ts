@@ -81,6 +81,13 @@ const TIMETABLES: readonly Planted[] = [
     },
   ],
   [
+    "a schedule that Temporal fires too late",
+    ["timetable"],
+    (draft) => {
+      for (const timetable of draft.timetables) timetable.nextAt = [Date.UTC(1972, 0, 1), Date.UTC(1973, 0, 1)];
+    },
+  ],
+  [
     "a schedule that Temporal fires at other times",
     ["timetable"],
     (draft) => {
