@@ -1,6 +1,6 @@
 import type { AccountId, CommitId, WorkflowId } from "../domain/ids.ts";
 import { type Db, queryRows } from "./connect.ts";
-import { declareSchedule } from "./schedules.ts";
+import { declareSchedule, lockSchedule } from "./schedules.ts";
 
 export interface Workflow {
   readonly id: WorkflowId;
@@ -48,11 +48,13 @@ export async function listWorkflows(db: Db, accountId: AccountId | null): Promis
 }
 
 /**
- * Marks a workflow deleted at `at`, revokes its keys and ends its schedule; executions, ticks and ledger stay. Answers whether there
- * was one. A transaction: Temporal is to be told of the schedule if and only if the workflow is gone.
+ * Marks a workflow deleted, revokes its keys and ends its schedule at `now`, read once no tick of it is being decided; executions,
+ * ticks and ledger stay. Answers whether there was one. A transaction: Temporal is to be told of the schedule if and only if the
+ * workflow is gone.
  */
-export async function deleteWorkflow(db: Db, id: WorkflowId, at: Date): Promise<boolean> {
+export async function deleteWorkflow(db: Db, id: WorkflowId, now: () => Date): Promise<boolean> {
   return db.transaction(async (tx) => {
+    await lockSchedule(tx, id);
     const rows = await queryRows(
       tx,
       `with gone as (
@@ -64,7 +66,7 @@ export async function deleteWorkflow(db: Db, id: WorkflowId, at: Date): Promise<
       { id },
     );
     if (rows.length === 0) return false;
-    await declareSchedule(tx, { workflowId: id, declaration: null, at, lookAt: null });
+    await declareSchedule(tx, { workflowId: id, declaration: null, at: now(), lookAt: null });
     return true;
   });
 }

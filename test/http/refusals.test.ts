@@ -99,7 +99,7 @@ test("execute, of a workflow that is unknown, malformed, deleted or without a co
     message: expect.stringContaining("no committed version"),
   });
   const gone = await aWorkflow(service.db);
-  await deleteWorkflow(service.db, gone.workflowId, new Date());
+  await deleteWorkflow(service.db, gone.workflowId, () => new Date());
   await expectRefused(service, await execute(service, gone), 404, NOT_FOUND);
 });
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { lockScheduleAt, type StoredSchedule } from "../../db/schedules.ts";
 import { insertTicks } from "../../db/ticks.ts";
+import { deleteWorkflow } from "../../db/workflows.ts";
 import type { AccountId, WorkflowId } from "../../domain/ids.ts";
 import { createPublisher, type Publish } from "../../src/publish/publish.ts";
 import { fakeEnvironments, SILENT } from "../http/operator/operator-service.ts";
@@ -53,32 +54,38 @@ async function waitForLockWait(): Promise<void> {
 
 /** The declarations of a workflow in their order. */
 const listDeclared = (workflowId: WorkflowId) =>
-  queryRows<Pick<StoredSchedule, "enabled" | "since" | "until">>(
+  queryRows<Pick<StoredSchedule, "enabled" | "until">>(
     db,
-    `select enabled, since, until from schedules where workflow_id = :workflowId order by id`,
+    `select enabled, until from schedules where workflow_id = :workflowId order by id`,
     { workflowId },
   );
 
-test("publish, while a tick is being decided, waits for it, holds up nothing that it needs, and declares from then on", async () => {
-  const { workflowId } = await publishSchedule(null, `{ enabled: true, cron: "* * * * *" }`);
-  const soon = new Date(Date.now() + 3_600_000);
-  const nominalAt = new Date(Math.floor(soon.getTime() / 60_000) * 60_000);
-  let publishing: ReturnType<typeof publishSchedule> | undefined;
-  const decidedAt = await db.transaction(async (tx) => {
-    expect(await lockScheduleAt(tx, workflowId, nominalAt)).toBeDefined();
-    publishing = publishSchedule(workflowId, `{ enabled: false, cron: "* * * * *" }`);
-    await waitForLockWait();
-    const at = new Date();
-    const tick = { workflowId, nominalAt, outcome: "no_commit", reason: "", source: "clock" } as const;
-    await insertTicks(tx, [{ ...tick, executionId: null, decidedAt: at }]);
-    return at;
-  });
-  await publishing;
-  const [before, after] = await listDeclared(workflowId);
-  expect([before?.enabled, after?.enabled, after?.until]).toEqual([true, false, null]);
-  expect(before?.until).toEqual(after?.since);
-  expect(before?.until?.getTime()).toBeGreaterThanOrEqual(decidedAt.getTime());
-});
+const ENDINGS: readonly [string, (workflowId: WorkflowId) => Promise<unknown>, readonly boolean[]][] = [
+  ["publish", (id) => publishSchedule(id, `{ enabled: false, cron: "* * * * *" }`), [true, false]],
+  ["deleteWorkflow", (id) => deleteWorkflow(db, id, () => new Date()), [true]],
+];
+
+test.each(ENDINGS)(
+  "%s, while a tick is being decided, waits for it, holds up nothing that it needs, and counts from then on",
+  async (_, end, declared) => {
+    const { workflowId } = await publishSchedule(null, `{ enabled: true, cron: "* * * * *" }`);
+    const nominalAt = new Date((Math.floor(Date.now() / 60_000) + 60) * 60_000);
+    let ending: Promise<unknown> | undefined;
+    const decidedAt = await db.transaction(async (tx) => {
+      expect(await lockScheduleAt(tx, workflowId, nominalAt)).toBeDefined();
+      ending = end(workflowId);
+      await waitForLockWait();
+      const at = new Date();
+      const tick = { workflowId, nominalAt, outcome: "no_commit", reason: "", source: "clock" } as const;
+      await insertTicks(tx, [{ ...tick, executionId: null, decidedAt: at }]);
+      return at;
+    });
+    await ending;
+    const rows = await listDeclared(workflowId);
+    expect(rows.map(({ enabled }) => enabled)).toEqual(declared);
+    expect(rows[0]?.until?.getTime()).toBeGreaterThanOrEqual(decidedAt.getTime());
+  },
+);
 
 test("lockScheduleAt, waiting for a commit that declares anew, answers what is declared then", async () => {
   const { workflowId } = await publishSchedule(null, `{ enabled: true, cron: "* * * * *" }`);

@@ -65,7 +65,7 @@ export function createWorkflowRoutes(deps: {
 
   router.delete("/workflows/:workflowId", async (request, response) => {
     const workflow = await getWorkflow(db, callerOf(response), request.params.workflowId);
-    await deleteWorkflow(db, workflow.id, new Date());
+    await deleteWorkflow(db, workflow.id, () => new Date());
     sendDocument(response, { workflowId: workflow.id, deleted: true });
   });
 
