@@ -7,10 +7,11 @@ import { openStorage } from "../../activities/storage/open.ts";
 import type { Storage } from "../../activities/storage/storage.ts";
 import { type Dump, type Loaded, loadDump } from "../../db/dump/load.ts";
 import type { Environment, Settings } from "../config.ts";
-import { DATA_VERSION, prepareDataDir, VERSION_FILE } from "../setup/data-dir.ts";
+import { DATA_VERSION, prepareDataDir, RESTORE_FILE, VERSION_FILE } from "../setup/data-dir.ts";
 import { claimInstance } from "../setup/instance-lock.ts";
 import type { RunAs } from "../setup/servers/child.ts";
 import { runCommand } from "../setup/servers/command.ts";
+import { endLeftoverServer } from "../setup/servers/postgres-data.ts";
 import { prepareServiceUser } from "../setup/user.ts";
 import { BackupRefused, DATA_PREFIX, type Description, STORAGE_PREFIX, tableFile } from "./description.ts";
 import { syncFolder } from "./folder.ts";
@@ -21,7 +22,7 @@ const OBJECTS_AT_ONCE = 4;
 /** Everybody may read the certificate; the rest is the service's alone. */
 const PUBLIC_FILES = ["tls/ca.pem"];
 /** What an empty disk has by itself. */
-const NOBODYS_FILES = ["lost+found", ".gitkeep", ".gitignore", ".DS_Store"];
+const NOBODYS_FILES = ["lost+found", ".gitkeep", ".gitignore", ".DS_Store", "belongs-to.txt"];
 
 export interface RestoreInput {
   readonly env: Environment;
@@ -46,28 +47,52 @@ export interface Restored extends Loaded {
 
 /**
  * Makes a data folder, with the database and storage that the settings name, of a backup: all of it or nothing. Everything is
- * verified first. A folder, a database or a bucket that is not empty is refused. The data count as there when everything is: until
- * then the folder has no `data-version`, and no service starts on it.
+ * verified first. A folder, a database or a bucket that is not empty is refused, but not a folder in which a restore was killed: that
+ * one is emptied first. The data count as there when everything is: until then the folder has no `data-version`, and no service
+ * starts on it.
  */
 export async function restoreBackup(input: RestoreInput): Promise<Restored> {
   const { env, settings, report } = input;
   const backup = await openBackup(input.source);
-  const wasThere = await demandEmpty(input.dataDir);
+  const isUnfinished = await hasUnfinishedRestore(input.dataDir);
+  const wasThere = isUnfinished || (await demandEmpty(input.dataDir));
   await demandMasterKey(backup, settings.TREADLE_MASTER_KEY_FILE);
+  if (isUnfinished) await removeUnfinished(input.dataDir, report);
   const user = await prepareServiceUser({ isRoot: process.getuid?.() === 0, report, run: runCommand });
   const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   const dataDir = await prepareDataDir({ wanted: input.dataDir, traveller: user, owner, report });
   const release = await claimInstance(dataDir);
   try {
+    await writeFile(join(dataDir, RESTORE_FILE), [Buffer.from(`${input.source}\n`)]);
     const restored = await fill({ backup, env, settings, dataDir, open: input.open, runAs: user, report });
     await writeFile(join(dataDir, `${VERSION_FILE}.tmp`), [Buffer.from(`${DATA_VERSION}\n`)]);
     await rename(join(dataDir, `${VERSION_FILE}.tmp`), join(dataDir, VERSION_FILE));
     await syncFolder(dataDir);
+    await rm(join(dataDir, RESTORE_FILE));
     return { ...restored, dataDir, description: backup.description };
   } catch (error) {
     await removeContent(dataDir);
     if (!wasThere) await removeFolder(input.dataDir, dataDir);
     throw error;
+  } finally {
+    await release();
+  }
+}
+
+async function hasUnfinishedRestore(dataDir: string): Promise<boolean> {
+  const names = await readdir(dataDir).catch((): string[] => []);
+  return names.includes(RESTORE_FILE) && !names.includes(VERSION_FILE);
+}
+
+/** Empties a folder in which a restore was killed; rejects when that one is still under way. */
+async function removeUnfinished(wanted: string, report: (line: string) => void): Promise<void> {
+  const dataDir = await realpath(wanted);
+  const release = await claimInstance(dataDir);
+  try {
+    report(`A restore into ${wanted} was interrupted. What it left is removed first.`);
+    const postgres = await realpath(join(dataDir, "postgres")).catch(() => undefined);
+    if (postgres !== undefined) await endLeftoverServer(join(postgres, "data"), report);
+    await removeContent(dataDir);
   } finally {
     await release();
   }
@@ -131,7 +156,7 @@ async function fill(filling: Filling): Promise<Loaded & { objects: number }> {
 async function putObjects(backup: OpenedBackup, storage: Storage, stored: string[]): Promise<void> {
   for await (const _ of storage.list("executions/"))
     throw new BackupRefused(
-      "The storage of TREADLE_STORAGE_URL has files already. Name an empty bucket or another prefix.",
+      "The storage of TREADLE_STORAGE_URL has files already. Name an empty bucket or another prefix; a restore that was killed leaves files, too.",
     );
   const paths = backup.list(STORAGE_PREFIX);
   const work = async (): Promise<void> => {
@@ -203,12 +228,14 @@ async function writeFile(path: string, content: AsyncIterable<Buffer> | Iterable
 /** All but the lock, which is released at the end. The folder of the database may be a link to where its user can reach it. */
 async function removeContent(dataDir: string): Promise<void> {
   for (const name of await readdir(dataDir)) {
-    if (NOBODYS_FILES.includes(name) || name === "instance.lock") continue;
+    if ([...NOBODYS_FILES, "instance.lock", RESTORE_FILE].includes(name)) continue;
     const path = join(dataDir, name);
     const real = await realpath(path);
     if (real !== path && name === "postgres") await rm(real, { recursive: true, force: true });
     await rm(path, { recursive: true, force: true });
   }
+  // The last: as long as anything is left, it is known what that is.
+  await rm(join(dataDir, RESTORE_FILE), { force: true });
 }
 
 /** The folder that was made for this; where it lies outside, `wanted` is the link to it. */

@@ -23,6 +23,8 @@ import { canReach, OUTSIDE_FOLDER } from "./servers/reachability.ts";
 /** Raised when a data folder of this version can no longer be used by the program before it. */
 export const DATA_VERSION = 1;
 export const VERSION_FILE = "data-version";
+/** In a folder that a backup is being restored to; it names the backup. Gone when everything is there. */
+export const RESTORE_FILE = "restore-unfinished";
 
 const FREE_BYTES_MIN = 200 * 1024 * 1024;
 const PROBE_BYTES = 64 * 1024;
@@ -91,6 +93,7 @@ async function checkContent(dir: string): Promise<boolean> {
   const text = await readFile(join(dir, VERSION_FILE), "utf8").catch(ignoreMissing);
   if (text === undefined) {
     if (names.every((name) => UNFINISHED.test(name))) return false;
+    if (names.includes(RESTORE_FILE)) throw new Error(await explainRestore(dir));
     throw new Error(
       `${dir} is not empty, and holds no data of Treadle (it has no file ${VERSION_FILE}). Choose another data folder (TREADLE_DATA_DIR), or move its content away.`,
     );
@@ -106,6 +109,11 @@ async function checkContent(dir: string): Promise<boolean> {
     );
   }
   return true;
+}
+
+async function explainRestore(dir: string): Promise<string> {
+  const source = (await readFile(join(dir, RESTORE_FILE), "utf8")).trim();
+  return `A restore of ${source} into ${dir} was interrupted, or is under way: there is only a part of it. Wait until it is done, or run it again: bin/treadle restore ${source} --data-dir ${dir}`;
 }
 
 async function useExisting(dir: string, options: DataDirOptions): Promise<string> {

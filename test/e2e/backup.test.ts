@@ -1,8 +1,10 @@
-import { readFile, rm } from "node:fs/promises";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { aFolder, treadle } from "../support/command-line.ts";
+import { aFolder, startTreadle, treadle } from "../support/command-line.ts";
 import { type Answer, aDataDir, startService, type TestService } from "../support/service.ts";
 
 const CONFIG = `inputs:
@@ -156,6 +158,26 @@ test("a backup of a stopped service, restored to go on, ends what was under way 
   const after = await command(2, "credits", "show");
   expect(Number(before["balance"]) - Number(after["balance"])).toBeCloseTo(total, 6);
   expect(after["reserved"]).toBe(0);
+}, 300_000);
+
+test("a restore that is killed on the way, is no installation, and can be run again", async () => {
+  const place = await aDataDir();
+  places.push(place);
+  const folder = join(places[1]?.dataDir as string, "../backup");
+  const killed = startTreadle(place.dataDir, ["restore", folder]);
+  const ended = once(killed, "exit");
+  // Its database is being made, or filled.
+  while (killed.exitCode === null && !existsSync(join(place.dataDir, "postgres/data/postmaster.pid"))) await sleep(5);
+  killed.kill("SIGKILL");
+  expect(await ended).toEqual([null, "SIGKILL"]);
+
+  const started = await treadle(place.dataDir, ["start"]);
+  expect([started.code, started.stdout + started.stderr]).toEqual([1, expect.stringMatching(/restore .*interrupted/i)]);
+  const backedUp = await treadle(place.dataDir, ["backup", `${folder}-3`, "--json"]);
+  expect([backedUp.code, backedUp.json()]).toMatchObject([1, { error: "Backup refused" }]);
+  const again = await treadle(place.dataDir, ["restore", folder, "--json"]);
+  expect([again.code, again.json()]).toMatchObject([0, { released: 1, open: 0, moneyFaults: 0 }]);
+  expect(await readdir(place.dataDir)).toEqual(expect.not.arrayContaining(["restore-unfinished"]));
 }, 300_000);
 
 test("a restore over a service's data, and a backup of nothing, are refused in words", async () => {

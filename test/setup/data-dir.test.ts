@@ -117,6 +117,14 @@ test("prepareDataDir, on a folder with files of somebody else, refuses to mix wi
   await expect(prepare(folder)).rejects.toThrow("holds no data of Treadle");
 });
 
+test("prepareDataDir, on a folder in which a restore was killed, refuses it and says how to go on", async () => {
+  const folder = join(aFolder(), "data");
+  mkdirSync(join(folder, "keys"), { recursive: true });
+  writeFileSync(join(folder, "restore-unfinished"), "/backups/today\n");
+  await expect(prepare(folder)).rejects.toThrow(`bin/treadle restore /backups/today --data-dir ${folder}`);
+  expect(readdirSync(folder).sort()).toEqual(["keys", "restore-unfinished"]);
+});
+
 test("prepareDataDir, on an empty disk or after a start that was cut off, goes on", async () => {
   const folder = aFolder();
   mkdirSync(join(folder, "lost+found"));

@@ -13,12 +13,17 @@ export interface CommandAnswer {
   json(): Record<string, unknown>;
 }
 
-/** Runs `bin/treadle` as a user does, against the service of a data folder. */
-export async function treadle(dataDir: string, args: readonly string[]): Promise<CommandAnswer> {
-  const child = spawn(process.execPath, [PROGRAM, ...args], {
+/** Starts `bin/treadle`; the caller sees to its end. */
+export function startTreadle(dataDir: string, args: readonly string[]) {
+  return spawn(process.execPath, [PROGRAM, ...args], {
     env: { ...process.env, TREADLE_DATA_DIR: dataDir },
     stdio: ["ignore", "pipe", "pipe"],
   });
+}
+
+/** Runs `bin/treadle` as a user does, against the service of a data folder. */
+export async function treadle(dataDir: string, args: readonly string[]): Promise<CommandAnswer> {
+  const child = startTreadle(dataDir, args);
   let stdout = "";
   let stderr = "";
   child.stdout.on("data", (chunk: Buffer) => {

@@ -82,21 +82,25 @@ export async function createData(options: {
  * belong to another program, which PostgreSQL would take for the server and refuse to start.
  */
 export async function clearLeftover(data: string, socketFolder: string, report: (line: string) => void): Promise<void> {
-  const pidFile = join(data, "postmaster.pid");
-  const content = await readFile(pidFile, "utf8").catch(() => undefined);
-  const pid = Number.parseInt(content ?? "", 10);
-  if (pid > 0) {
-    await endLeftover(pid, {
-      mark: data,
-      patienceMs: LEFTOVER_PATIENCE_MS,
-      signals: ["SIGINT", "SIGQUIT", "SIGKILL"],
-      report,
-    });
-    await rm(pidFile, { force: true });
-  }
+  await endLeftoverServer(data, report);
   for (const name of await readdir(socketFolder)) {
     if (name.startsWith(".s.PGSQL.")) await rm(join(socketFolder, name), { force: true });
   }
+}
+
+/** The server alone: for data that nobody will serve again. */
+export async function endLeftoverServer(data: string, report: (line: string) => void): Promise<void> {
+  const pidFile = join(data, "postmaster.pid");
+  const content = await readFile(pidFile, "utf8").catch(() => undefined);
+  const pid = Number.parseInt(content ?? "", 10);
+  if (!(pid > 0)) return;
+  await endLeftover(pid, {
+    mark: data,
+    patienceMs: LEFTOVER_PATIENCE_MS,
+    signals: ["SIGINT", "SIGQUIT", "SIGKILL"],
+    report,
+  });
+  await rm(pidFile, { force: true });
 }
 
 function explainInitdb(tail: readonly string[]): string {

@@ -303,6 +303,30 @@ test("a restore into a database that is not empty, is refused and leaves no data
   expect(await readdir(base)).toEqual(["backups", "data"]);
 });
 
+test("a restore into a folder in which one was killed, begins anew", async () => {
+  await aKeptExecution(kept);
+  await backUp();
+  const into = join(base, "killed");
+  await writeFiles(into, {
+    "restore-unfinished": `${folder}\n`,
+    "keys/somebodys": "old",
+    "storage/objects/executions/ex_0000000000000000/inputs/0": "old",
+    "postgres/data/PG_VERSION": "18",
+  });
+  expect(await restore({ into })).toMatchObject({ objects: 4 });
+  const files = await listFiles(into);
+  expect(files).toContain("data-version");
+  expect(files.filter((path) => /somebodys|ex_0{16}|PG_VERSION|unfinished|lock/.test(path))).toEqual([]);
+});
+
+test("a restore into data, whatever else is beside them, is refused", async () => {
+  await backUp();
+  await writeFile(join(dataDir, "restore-unfinished"), `${folder}\n`);
+  const before = await listFiles(dataDir);
+  await expect(restore({ into: dataDir })).rejects.toThrow("is not empty");
+  expect(await listFiles(dataDir)).toEqual(before);
+});
+
 test("a restore that fails in the end, leaves nothing, and a folder that was there is empty again", async () => {
   await aKeptExecution(kept);
   await backUp();
