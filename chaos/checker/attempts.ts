@@ -7,18 +7,12 @@ export const LOST_MAX = 3;
 export const UNBEGUN_MAX = 20;
 /** A claim and a request to cancel may cross each other; a process that is stopped makes that longer. */
 const CROSSING_MS = 6_000;
-const CLOCK_SLACK_SECONDS = 0.25;
-/** Around the work of a program: interpreter, files, and a machine that does other things as well. */
-const OVERHEAD_SECONDS_MAX = 8;
-/** What happened while the service got no processor is not billed. */
-const STALLS_SECONDS_MAX = 1.5;
-const STALLED_SHARE_MAX = 0.5;
 
 /** Every try of a program is visible, none ran beside another, and there were no more than the rules allow. */
 export function checkAttempts(given: Case): Finding[] {
   return given.evidence.executions.flatMap((row) => {
     const attempts = given.attemptsOf.get(row.id) ?? [];
-    return [...checkOrder(row, attempts), ...checkNumber(given, row, attempts), ...checkTimes(given, row, attempts)];
+    return [...checkOrder(row, attempts), ...checkNumber(given, row, attempts)];
   });
 }
 
@@ -60,30 +54,5 @@ function checkNumber(given: Case, row: ExecutionRow, attempts: readonly AttemptR
   if (row.state === demand.end && tries !== demand.tries && !isCut)
     find("attempts", `ended as ${row.state} after ${tries} tries, and its inputs demand ${demand.tries}`);
   if (tries === 0) find("attempts", `ended as ${row.state} without a try`);
-  return findings;
-}
-
-function checkTimes(given: Case, row: ExecutionRow, attempts: readonly AttemptRow[]): Finding[] {
-  const findings: Finding[] = [];
-  const find = (text: string): void => void findings.push({ rule: "seconds", subject: row.id, text });
-  for (const { attempt, started_at, ended_at, seconds_used } of attempts) {
-    const seconds = ((ended_at ?? started_at) - started_at) / 1000;
-    if (seconds_used > seconds + CLOCK_SLACK_SECONDS)
-      find(`attempt ${attempt} is billed ${seconds_used} s, and lasted ${seconds} s`);
-  }
-  const request = findRequest(given, row);
-  if (request === undefined || row.failure !== null) return findings;
-  const { end, secondsMin } = demandOf(request);
-  if (row.state !== end || row.cancel_requested_at !== null || /SIGKILL/.test(row.message)) return findings;
-  // What happened while the service stood still is billed up to the beginning of that: less, never more.
-  const isPaused = given.faults.some(
-    (fault) =>
-      fault.kind === "pause" &&
-      attempts.some((each) => each.started_at <= fault.until && (each.ended_at ?? 0) >= fault.at),
-  );
-  const stallsMax = Math.min(STALLS_SECONDS_MAX, STALLED_SHARE_MAX * secondsMin);
-  const tooShort = !isPaused && row.seconds_used < secondsMin - stallsMax - CLOCK_SLACK_SECONDS;
-  if (tooShort || row.seconds_used > secondsMin + OVERHEAD_SECONDS_MAX)
-    find(`${row.seconds_used} s are on the bill, and the program takes ${secondsMin} s`);
   return findings;
 }

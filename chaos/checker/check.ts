@@ -1,6 +1,7 @@
 import type { Evidence } from "../evidence.ts";
 import { checkAnswers } from "./answers.ts";
 import { checkAttempts } from "./attempts.ts";
+import { checkBills } from "./bills.ts";
 import { type Finding, openCase } from "./case.ts";
 import { checkEnds } from "./ends.ts";
 import { checkFiles } from "./files.ts";
@@ -31,6 +32,7 @@ export function checkEvidence(evidence: Evidence): Finding[] {
     ...checkAnswers(given),
     ...checkMoney(given),
     ...checkAttempts(given),
+    ...checkBills(given),
     ...checkFiles(given),
     ...checkTicks(given),
     ...checkScheduled(given),

@@ -41,7 +41,7 @@ function addTally(draft: Draft): void {
   addExecution(draft, execution, [anAttempt(execution, 1, { seconds_used: 1.5 })]);
   addOutput(draft, execution, "sum", "sum.json", "6");
   addOutput(draft, execution, "digest", "digest.txt", hash(`${token}|hush|1,2,3`));
-  addLog(draft, execution, ["begin", "end"]);
+  addLog(draft, execution, ["begin", "end"], ticksOf(2_010, 1_500));
   ask(draft, 1, "execute", {
     workflow: "tally",
     token,
@@ -89,7 +89,7 @@ function addFaulty(draft: Draft): void {
     anAttempt(execution, 2, { status: "failed", seconds_used: 0.25 }),
   ]);
   addOutput(draft, execution, "before", "before.txt", token);
-  addLog(draft, execution, ["begin"]);
+  addLog(draft, execution, ["begin"], ticksOf(4_010, 200));
   ask(draft, 6, "execute", { workflow: "faulty", token, inputs: { token } });
   answer(draft, 6, 500, resultOf(draft, execution));
 }
@@ -124,7 +124,7 @@ function addCancelled(draft: Draft): void {
   answer(draft, 9, 202, { ...resultOf(draft, execution), status: "queued" });
 }
 
-type Row = Changeable<ExecutionRow>;
+export type Row = Changeable<ExecutionRow>;
 
 export function anExecution(id: string, token: string, given: Partial<ExecutionRow>): Row {
   return {
@@ -185,10 +185,24 @@ function addFile(draft: Draft, { id }: Row, naming: Naming, content: Buffer | st
   });
 }
 
-export function addLog(draft: Draft, execution: Row, words: string[]): void {
+/** A program said what time it was, and the service heard it then. Both in milliseconds. */
+type Tick = readonly [said: number, heard: number];
+
+/** Ten times a second, from the one time on for that long. */
+export function ticksOf(from: number, ms: number): Tick[] {
+  const times = Array.from({ length: Math.ceil(ms / 100) }, (_, index) => from + 100 * index);
+  return [...times, from + ms].map((said) => [said, said + 5]);
+}
+
+/** The log of a program: a word at its beginning, what time it was meanwhile, and a word at its end, where it has one. */
+export function addLog(draft: Draft, execution: Row, [begin, end]: string[], ticks: readonly Tick[] = []): void {
   execution.log_key = `executions/${execution.id}/log.ndjson`;
-  const lines = words.map((word) => JSON.stringify({ stream: "stdout", text: `${word} ${execution.token}` }));
-  store(draft, execution.log_key, `${lines.join("\n")}\n`);
+  const line = (heard: number, text: string): string =>
+    `${JSON.stringify({ id: 1, time: new Date(heard).toISOString(), stream: "stdout", text })}\n`;
+  const [first, last] = [ticks[0]?.[1] ?? 0, ticks.at(-1)?.[1] ?? 0];
+  const said = ticks.map(([at, heard]) => line(heard, `at ${(at / 1000).toFixed(3)}`));
+  const ending = end === undefined ? "" : line(last, `${end} ${execution.token}`);
+  store(draft, execution.log_key, `${line(first, `${begin} ${execution.token}`)}${said.join("")}${ending}`);
 }
 
 function store(draft: Draft, key: string, content: Buffer | string): StoredObject {

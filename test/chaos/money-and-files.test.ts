@@ -82,30 +82,8 @@ const PLANTED: readonly Planted[] = [
     },
   ],
   [
-    "more time on the bill than the program takes",
-    ["seconds"],
-    (draft) => {
-      const [row, attempt] = [rowOf(draft, "executions", "ex_pack"), attemptOf(draft, "ex_pack")];
-      Object.assign(row, { seconds_used: 10, charge_compute: 100_000, charge_total: 101_000 });
-      Object.assign(attempt, { seconds_used: 10, ended_at: 12_100 });
-      for (const entry of draft.ledger) if (entry.execution_id === "ex_pack") entry.amount = -101_000;
-      for (const account of draft.accounts) account.balance -= 97_500;
-    },
-  ],
-  [
-    "less time on the bill than the program takes",
-    ["seconds", "differs"],
-    (draft) => {
-      const [row, attempt] = [rowOf(draft, "executions", "ex_tally"), attemptOf(draft, "ex_tally")];
-      Object.assign(row, { seconds_used: 0.25, charge_compute: 2_500, charge_total: 3_500 });
-      Object.assign(attempt, { seconds_used: 0.25 });
-      for (const entry of draft.ledger) if (entry.execution_id === "ex_tally") entry.amount = -3_500;
-      for (const account of draft.accounts) account.balance += 12_500;
-    },
-  ],
-  [
     "more tries than are allowed",
-    ["attempts"],
+    ["attempts", "seconds"],
     (draft) => {
       const first = attemptOf(draft, "ex_tally");
       Object.assign(first, { status: "failed" });
@@ -121,7 +99,7 @@ const PLANTED: readonly Planted[] = [
   ],
   [
     "a try after a success",
-    ["attempts"],
+    ["attempts", "seconds"],
     (draft) => {
       draft.attempts.push({
         ...attemptOf(draft, "ex_tally"),
@@ -160,21 +138,6 @@ const PLANTED: readonly Planted[] = [
     ["attempts"],
     (draft) => {
       rowOf(draft, "executions", "ex_pack").cancel_requested_at = -9_000;
-    },
-  ],
-  [
-    "more time on the bill than went by",
-    ["seconds"],
-    (draft) => {
-      attemptOf(draft, "ex_tally").ended_at = 2_500;
-    },
-  ],
-  [
-    "a program that ended before it can have",
-    ["seconds", "price", "differs"],
-    (draft) => {
-      rowOf(draft, "executions", "ex_tally").seconds_used = 0.2;
-      attemptOf(draft, "ex_tally").seconds_used = 0.2;
     },
   ],
   [
