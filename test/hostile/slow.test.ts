@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, jest, test } from "@jest/globals";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import pino from "pino";
-import { DEFAULT_PACE } from "../../src/http/request-body.ts";
+import { type BodyPace, DEFAULT_PACE } from "../../src/http/request-body.ts";
 import { createHttpsServer, type HttpsServer } from "../../src/http/server.ts";
 import { anEndedExecution } from "../http/service.ts";
 import { aCertificate } from "../support/https.ts";
@@ -11,6 +11,10 @@ import { aTarget, type Holdings, type HostileService, takeStock } from "./target
 import { type Address, exchange, openConnection } from "./wire.ts";
 
 const HEADERS_MS = 400;
+/** So much that the first request of a connection is there in time, and not more: the second one is waited for that long. */
+const SECOND_HEADERS_MS = 4_000;
+/** Where something else is to be found too slow. */
+const AMPLE_MS = 60_000;
 const PACE = { ...DEFAULT_PACE, windowMs: 300, bytesMin: 2_000, lingerMs: 500, lingerBytesMax: 1_000_000 };
 /** What this machine may be late by, above what the settings say; others use it too. */
 const LATE_MS = 15_000;
@@ -21,32 +25,34 @@ const SERVED_MS = 14_000;
 /** Fixed in the service: until the first byte of a connection, and for the handshake. */
 const HANDSHAKE_MS = 10_000;
 
-jest.setTimeout(120_000);
 let service: HostileService;
-let server: HttpsServer;
+const servers: HttpsServer[] = [];
+/** Patient with headers, and impatient with bodies. */
 let address: Address;
+let byHeaders: Address;
+let bySecondHeaders: Address;
+let byLimits: Address;
 /** Opened before everything else, because they are to be cut off only after ten seconds. */
 let unspoken: Promise<(End | undefined)[]>;
 
 beforeAll(async () => {
   service = await aTarget();
   const tls = await aCertificate();
-  server = await createHttpsServer({
-    app: service.app,
-    tls,
-    host: "127.0.0.1",
-    port: 0,
-    trustProxy: false,
-    log: pino({ level: "silent" }),
-    pace: PACE,
-    headersMs: HEADERS_MS,
-  });
-  address = { port: server.port, cert: tls.cert };
+  const open = async (headersMs: number, pace: BodyPace): Promise<Address> => {
+    const common = { app: service.app, tls, host: "127.0.0.1", port: 0, trustProxy: false };
+    const server = await createHttpsServer({ ...common, log: pino({ level: "silent" }), pace, headersMs });
+    servers.push(server);
+    return { port: server.port, cert: tls.cert };
+  };
+  address = await open(AMPLE_MS, PACE);
+  byHeaders = await open(HEADERS_MS, PACE);
+  bySecondHeaders = await open(SECOND_HEADERS_MS, PACE);
+  byLimits = await open(AMPLE_MS, DEFAULT_PACE);
   unspoken = Promise.all(["", "\x16", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc"].map(sendUnspoken));
-}, 120_000);
+});
 
 afterAll(async () => {
-  await server?.close(0);
+  await Promise.all(servers.map((server) => server.close(0)));
   await service?.close();
 });
 
@@ -91,16 +97,28 @@ async function expectCut(
 ): Promise<void> {
   const callers = bounds.callers ?? 10;
   const before = await takeStock(service);
-  const sockets = await Promise.all(Array.from({ length: callers }, () => openConnection(bounds.to ?? address)));
-  const ends = Promise.all(sockets.map((socket) => waitForClose(socket, bounds.withinMs + LATE_MS)));
-  for (const socket of sockets) begin(socket);
-  const meanwhile = await exchange(address, [aRequest("GET", "/healthz")]);
-  expect([meanwhile.replies[0]?.status, meanwhile.ms < SERVED_MS]).toEqual([200, true]);
-  for (const end of await ends) {
+  const to = bounds.to ?? address;
+  const ends = Array.from({ length: callers }, async () => {
+    const socket = await openConnection(to);
+    const end = waitForClose(socket, bounds.withinMs + LATE_MS);
+    begin(socket);
+    return end;
+  });
+  await expectServed(to);
+  for (const end of await Promise.all(ends)) {
     expect(end).toBeDefined();
     if (bounds.says !== undefined) expect(end?.text).toMatch(bounds.says);
   }
   await expectStock(before);
+}
+
+/** Somebody else gets an answer. Where headers have little time, a machine that has none may make it too slow itself. */
+async function expectServed(to: Address): Promise<void> {
+  const since = Date.now();
+  for (let status = 0; status !== 200; ) {
+    status = (await exchange(to, [aRequest("GET", "/healthz")])).replies[0]?.status ?? 0;
+    expect([to === byHeaders ? 200 : status, Date.now() - since < SERVED_MS]).toEqual([200, true]);
+  }
 }
 
 /** What a request had begun to store is removed soon after it was cut off. */
@@ -115,7 +133,7 @@ test("slowloris, by headers that trickle, is cut off after the time for headers"
     socket.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n");
     drip(socket, "X: 1\r\n", 50);
   };
-  await expectCut(begin, { withinMs: 2 * HEADERS_MS, says: /^HTTP\/1\.1 400 /, callers: 50 });
+  await expectCut(begin, { to: byHeaders, withinMs: 2 * HEADERS_MS, says: /^HTTP\/1\.1 400 /, callers: 50 });
 });
 
 test("slowloris, by a request line that trickles, is cut off after the time for headers", async () => {
@@ -123,15 +141,15 @@ test("slowloris, by a request line that trickles, is cut off after the time for 
     socket.write("GET /");
     drip(socket, "a", 50);
   };
-  await expectCut(begin, { withinMs: 2 * HEADERS_MS, says: /^HTTP\/1\.1 400 / });
+  await expectCut(begin, { to: byHeaders, withinMs: 2 * HEADERS_MS, says: /^HTTP\/1\.1 400 / });
 });
 
 test("slowloris, by empty lines before a request, is cut off after the time for headers", async () => {
-  await expectCut((socket) => drip(socket, "\r\n", 50), { withinMs: 2 * HEADERS_MS });
+  await expectCut((socket) => drip(socket, "\r\n", 50), { to: byHeaders, withinMs: 2 * HEADERS_MS });
 });
 
 test("slowloris, that says nothing after the handshake, is cut off after the time for headers", async () => {
-  await expectCut(() => undefined, { withinMs: 2 * HEADERS_MS });
+  await expectCut(() => undefined, { to: byHeaders, withinMs: 2 * HEADERS_MS });
 });
 
 test("slowloris, in the second request of a connection, is cut off after the time for headers", async () => {
@@ -140,7 +158,11 @@ test("slowloris, in the second request of a connection, is cut off after the tim
     socket.write("GET /healthz HTTP/1.1\r\n");
     drip(socket, "X: 1\r\n", 50);
   };
-  await expectCut(begin, { withinMs: 2 * HEADERS_MS, says: /HTTP\/1\.1 200 [^]*HTTP\/1\.1 400 / });
+  await expectCut(begin, {
+    to: bySecondHeaders,
+    withinMs: 2 * SECOND_HEADERS_MS,
+    says: /HTTP\/1\.1 200 [^]*HTTP\/1\.1 400 /,
+  });
 });
 
 test("slow body, of JSON that trickles, is refused after a window", async () => {
@@ -241,7 +263,7 @@ test.each([
     socket.write(`${Buffer.byteLength(first).toString(16)}\r\n${first}\r\n`);
     flood(socket, aChunk(65_536));
   };
-  await expectCut(begin, { withinMs: 10_000, says: /^HTTP\/1\.1 413 /, callers: 3 });
+  await expectCut(begin, { to: byLimits, withinMs: 30_000, says: /^HTTP\/1\.1 413 /, callers: 3 });
 });
 
 test("endless body, of parts that nobody declared, is refused and leaves nothing", async () => {
@@ -250,7 +272,7 @@ test("endless body, of parts that nobody declared, is refused and leaves nothing
     const part = `${"--b\r\nX: 1\r\n\r\n\r\n".repeat(4_000)}`;
     flood(socket, Buffer.from(`${part.length.toString(16)}\r\n${part}\r\n`));
   };
-  await expectCut(begin, { withinMs: 10_000, says: /^HTTP\/1\.1 4(?:00|13) /, callers: 3 });
+  await expectCut(begin, { to: byLimits, withinMs: 30_000, says: /^HTTP\/1\.1 4(?:00|13) /, callers: 3 });
 });
 
 test("pipelining, of requests whose answers are never read, stops being served and others are", async () => {
@@ -262,8 +284,7 @@ test("pipelining, of requests whose answers are never read, stops being served a
   }
   const before = process.memoryUsage().rss;
   for (let turn = 0; turn < 20; turn += 1) {
-    const meanwhile = await exchange(address, [aRequest("GET", "/healthz")]);
-    expect([meanwhile.replies[0]?.status, meanwhile.ms < SERVED_MS]).toEqual([200, true]);
+    await expectServed(address);
     await sleep(50);
   }
   const grown = process.memoryUsage().rss - before;

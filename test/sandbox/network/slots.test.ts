@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import { hear, PROGRAMS, runDirectly, runInSlot, type Service, type Slot, startService, until } from "./bench.ts";
 import { IS_ROOT, makeWorld, OUTSIDE, type World } from "./world.ts";
 
-jest.setTimeout(60_000);
 let world: World;
 let service: Service;
 const taken: Slot[] = [];
@@ -112,7 +111,7 @@ describe("limits of one slot", () => {
 started, sockets, ends = time.monotonic(), [], {}
 for _ in range(COUNT):
     client = socket.socket()
-    client.settimeout(2)
+    client.settimeout(20)
     try:
         client.connect(("${OUTSIDE.internet}", 8080))
         sockets.append(client)
@@ -136,14 +135,16 @@ print(json.dumps(ends))
 
   test("connections started in a second, more than allowed, are reset", async () => {
     const slot = await take();
-    const code = OPEN.replace("sockets.append(client)", "client.close()").replace("COUNT", "300");
+    // Until some were refused: how many that takes depends on how quick the machine is.
+    const code = OPEN.replace("sockets.append(client)", "client.close()")
+      .replace("range(COUNT)", "range(5000)")
+      .replace("ends.get(said, 0) + 1", 'ends.get(said, 0) + 1\n    if ends.get("Connection refused", 0) == 50: break');
     const [{ open = 0, "Connection refused": refused = 0 }, seconds] = await runPython<
       [Record<string, number>, number]
     >(slot, code.replace("dumps(ends)", "dumps([ends, time.monotonic() - started])"));
-    expect(open + refused).toBe(300);
+    expect(refused).toBe(50);
     expect(open).toBeGreaterThanOrEqual(60);
     expect(open).toBeLessThanOrEqual(60 + 10 * seconds + 1);
-    expect(seconds).toBeLessThan(20); // More, and nothing would be left to be refused.
   });
 
   test("lookups of names, more than allowed, are not all answered, and connections still work", async () => {
