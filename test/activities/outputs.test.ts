@@ -35,7 +35,7 @@ beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), "treadle-outputs-"));
   storage = await createDiskStorage({ dir: join(dir, "storage") });
   spool = createSpool(join(dir, "spool"));
-}, 60_000);
+});
 
 afterAll(async () => {
   await database?.drop();

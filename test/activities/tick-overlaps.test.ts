@@ -19,7 +19,7 @@ let db: Db;
 beforeAll(async () => {
   database = await aDatabase();
   db = database.db;
-}, 60_000);
+});
 
 afterAll(() => database?.drop());
 

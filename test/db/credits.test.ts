@@ -15,7 +15,7 @@ let db: Db;
 beforeAll(async () => {
   database = await aDatabase();
   db = database.db;
-}, 60_000);
+});
 
 afterAll(async () => {
   await database?.drop();
@@ -64,7 +64,7 @@ test("reserve, when 200 executions race for credits for 50, grants exactly 50", 
   expect(outcomes.filter((outcome) => outcome.kind === "insufficient_credits")).toHaveLength(150);
   expect(await findBalance(db, accountId)).toEqual({ balance: 50_000n, reserved: 50_000n, available: 0n });
   await expectExact(accountId);
-}, 30_000);
+});
 
 test("reserve, called 50 times at once for one execution, holds once", async () => {
   const { accountId, ids } = await executionsFor(100_000n, 1, 1_000n);
@@ -165,4 +165,4 @@ test("money, in any interleaving of reserve, settle and release, stays exact and
     }),
     { numRuns: 15 },
   );
-}, 60_000);
+});

@@ -12,7 +12,7 @@ let db: Db;
 beforeAll(async () => {
   database = await aDatabase();
   db = database.db;
-}, 60_000);
+});
 
 afterAll(async () => {
   await database?.drop();

@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { afterAll, beforeAll, beforeEach, expect, jest, test } from "@jest/globals";
+import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import type { Storage } from "../../activities/storage/storage.ts";
 import { connect, queryRows } from "../../db/connect.ts";
 import { findMoneyFaults } from "../../db/credits/audit.ts";
@@ -14,9 +14,6 @@ import { anExecution, aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 import { S3_INSTALL_MS_MAX } from "../support/s3-server.ts";
 import { aBucket, aDisk, age, aKeptExecution, countRows, findBroken, type Kept, listKeys } from "./retained.ts";
-
-/** Generous: the tests of a run share few cores. */
-jest.setTimeout(60_000);
 
 const FOR_EVER: Retention = { keyDays: null, fileDays: null, logDays: null, executionDays: null };
 const NOTHING = { executions: 0, files: 0, logs: 0, objects: 0, keys: 0, rateBuckets: 0, ticks: 0, schedules: 0 };
@@ -42,7 +39,7 @@ beforeEach(async () => {
   await db.raw("delete from reservations where state <> 'open'");
   for (const { storage } of [disk, bucket]) for (const key of await listKeys(storage)) await storage.delete(key);
   kept = { db, storage: disk.storage, workflow: await aWorkflow(db) };
-}, 30_000);
+});
 
 function remove(retention: Partial<Retention>, storage: Storage = kept.storage) {
   return removeOld({ db: kept.db, storage, retention: { ...FOR_EVER, ...retention } });
@@ -184,7 +181,6 @@ test.each(CRASHES)(
     expect(await findMoneyFaults(db)).toEqual([]);
     expect((await findBalance(db, workflow.accountId))?.reserved).toBe(0n);
   },
-  30_000,
 );
 
 test("retention, while storage refuses, gives up soon and goes on when it is back", async () => {
@@ -230,7 +226,7 @@ test("retention, by four processes at once, removes each execution once", async 
   expect([sum("files"), sum("executions"), sum("objects")]).toEqual([count, count, 4 * count]);
   expect(await listKeys(kept.storage)).toEqual([]);
   expect(await findMoneyFaults(kept.db)).toEqual([]);
-}, 60_000);
+});
 
 test("retention, of an execution that somebody else holds, takes the others and waits for nobody", async () => {
   const { db } = kept;

@@ -48,7 +48,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await service?.stop();
   for (const place of places) await place.remove();
-}, 60_000);
+});
 
 /** What a command of the place's installation answers, which has to go well. */
 async function command(place: number, ...args: string[]): Promise<Record<string, unknown>> {
@@ -186,4 +186,4 @@ test("a restore over a service's data, and a backup of nothing, are refused in w
   expect([over.code, over.json()]).toMatchObject([1, { error: "Backup refused" }]);
   const nothing = await treadle(join(folder, "nowhere"), ["backup", `${folder}-2`, "--json"]);
   expect([nothing.code, nothing.json()]).toMatchObject([1, { error: "Backup refused" }]);
-}, 60_000);
+});

@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await service?.stop();
   await dataDir?.remove();
-}, 60_000);
+});
 
 function readOperating(): string {
   return readFileSync(new URL("../../docs/operating.md", import.meta.url), "utf8");

@@ -42,7 +42,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await service?.stop();
   await dataDir?.remove();
-}, 60_000);
+});
 
 function filesOf(cron: string, schedule: string): Record<string, string> {
   return {
@@ -120,7 +120,7 @@ test("a commit with enabled: false, pauses it", async () => {
     reason: "enabled is false in config.yaml",
     description: "every minute, UTC",
   });
-}, 60_000);
+});
 
 /** Asks the record around the service. */
 async function queryRecord(sql: string, values: readonly unknown[] = []): Promise<Record<string, unknown>[]> {
@@ -207,7 +207,7 @@ test("past ticks that are asked for, run once each, however often they are asked
   expect(await count("select 1 from executions where trigger = 'schedule'")).toBe(
     await count("select 1 from ticks where execution_id is not null"),
   );
-}, 120_000);
+});
 
 test("a workflow that is deleted, has no schedule any more", async () => {
   const deleted = await treadle(dataDir.dataDir, ["workflows", "delete", hourly.none]);
@@ -217,4 +217,4 @@ test("a workflow that is deleted, has no schedule any more", async () => {
     hourly.none,
   ]);
   expect(rows).toEqual([{ ended: true }]);
-}, 60_000);
+});

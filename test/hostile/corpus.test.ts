@@ -59,7 +59,7 @@ beforeAll(async () => {
   service = await aTarget();
   before = await takeStock(service);
   socketsBefore = countSockets();
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 

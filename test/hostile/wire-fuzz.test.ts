@@ -24,7 +24,7 @@ let service: HostileService;
 
 beforeAll(async () => {
   service = await aTarget();
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 

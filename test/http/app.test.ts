@@ -37,7 +37,7 @@ beforeAll(async () => {
     readiness: async () => readiness,
     metrics: async () => "treadle_up 1\n",
   });
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 

@@ -14,7 +14,7 @@ let service: TestService;
 
 beforeAll(async () => {
   service = await aService({ run: async () => undefined });
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 
@@ -142,7 +142,7 @@ test("executions sent 40 at once, with 3 that may be under way, let in 3 at a ti
   const rounds = (ids: ExecutionId[]) =>
     Array.from({ length: 14 }, (_, round) => ids.slice(round * 3, round * 3 + 3).sort());
   expect(rounds(order).slice(1)).toEqual(rounds(accepted.map((row) => row.id)).slice(1));
-}, 60_000);
+});
 
 test("execute, when as many are under way as may be and none may wait, answers 429 and leaves nothing", async () => {
   const workflow = await aWorkflow(service.db, {

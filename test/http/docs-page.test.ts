@@ -11,7 +11,7 @@ let service: TestService;
 
 beforeAll(async () => {
   service = await aService();
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 

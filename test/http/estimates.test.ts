@@ -13,7 +13,7 @@ let service: TestService;
 
 beforeAll(async () => {
   service = await aService({ run: async (db, { executionId }) => void (await reserve(db, executionId)) });
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 

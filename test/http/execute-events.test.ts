@@ -26,7 +26,7 @@ beforeAll(async () => {
     liveLog: async (_, start = 0) => (isLive ? Readable.from([Buffer.from(LINE).subarray(start)]) : undefined),
   });
   workflow = await aWorkflow(service.db);
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 

@@ -23,7 +23,7 @@ beforeAll(async () => {
   service = await aService({
     run: (db, start) => run(db, start),
   });
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 

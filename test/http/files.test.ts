@@ -11,7 +11,7 @@ let workflow: TestWorkflow;
 beforeAll(async () => {
   service = await aService();
   workflow = await aWorkflow(service.db);
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 

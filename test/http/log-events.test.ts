@@ -22,7 +22,7 @@ beforeAll(async () => {
     },
   });
   workflow = await aWorkflow(service.db);
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 

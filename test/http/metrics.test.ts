@@ -48,7 +48,7 @@ beforeAll(async () => {
     dataDir: tmpdir(),
     build: { version: "1.2.3", node: "20.0.0", role: "all" },
   });
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 

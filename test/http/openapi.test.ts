@@ -16,7 +16,7 @@ let document: Document;
 beforeAll(async () => {
   service = await aService();
   document = (await service.call(PATH)).json() as unknown as Document;
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 

@@ -2,15 +2,12 @@ import type { RequestListener } from "node:http";
 import { connect as tcpConnect } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect as tlsConnect } from "node:tls";
-import { afterAll, afterEach, beforeAll, expect, jest, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import pino from "pino";
 import { loadSettings } from "../../src/config.ts";
 import { DEFAULT_PATIENCE, patienceOf } from "../../src/http/patience.ts";
 import { createHttpsServer, type HttpsServer } from "../../src/http/server.ts";
 import { aCertificate, type TestCertificate } from "../support/https.ts";
-
-/** Generous: the tests of a run share few cores. */
-jest.setTimeout(60_000);
 
 let certificate: TestCertificate;
 const servers: HttpsServer[] = [];

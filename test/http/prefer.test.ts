@@ -17,7 +17,7 @@ let run: NonNullable<TestServiceOptions["run"]> = succeed;
 
 beforeAll(async () => {
   service = await aService({ waitMaxSeconds: WAIT_MAX_SECONDS, run: (db, start) => run(db, start) });
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 

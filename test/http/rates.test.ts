@@ -16,7 +16,7 @@ beforeAll(async () => {
     rateLimits: { perMinute: 6, burst: 3, accountPerMinute: 12 },
     contact: CONTACT,
   });
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 

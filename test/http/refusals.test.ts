@@ -14,7 +14,7 @@ beforeAll(async () => {
     contact: "sales@example.test",
     executions: { capacity: () => ({ accepting, retryAfterSeconds: 7 }) } as TestServiceOptions["executions"] & object,
   });
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 

@@ -21,7 +21,7 @@ let poor: { accountId: AccountId; workflow: TestWorkflow; cookie: string };
 beforeAll(async () => {
   service = await aService({ rateLimits: { perMinute: 60, burst: 5, accountPerMinute: 0 } });
   poor = await aPerson(String(AVAILABLE));
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 

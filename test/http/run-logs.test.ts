@@ -19,7 +19,7 @@ beforeAll(async () => {
       live.has(id) ? Readable.from([Buffer.concat(live.get(id) as Buffer[]).subarray(start)]) : undefined,
   });
   workflow = await aWorkflow(service.db);
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect, jest } from "@jest/globals";
+import { expect } from "@jest/globals";
 import pino from "pino";
 import { createDiskStorage } from "../../activities/storage/disk.ts";
 import type { Storage } from "../../activities/storage/storage.ts";
@@ -18,9 +18,6 @@ import { createHttpsServer } from "../../src/http/server.ts";
 import { anExecution, TEST_SECRET_BOX, type TestWorkflow } from "../support/builders.ts";
 import { type Answer, aCertificate, aForm, type Call, createCaller, type Part } from "../support/https.ts";
 import { aDatabase } from "../support/postgres.ts";
-
-/** Generous: the tests of a run share few cores. */
-jest.setTimeout(60_000);
 
 export type Start = Parameters<Executions["start"]>[0];
 

@@ -12,7 +12,7 @@ let accountId: AccountId;
 beforeAll(async () => {
   service = await aService();
   accountId = await anAccount(service.db);
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 
@@ -135,7 +135,7 @@ test("session, after ten wrong passwords for an address, answers 429 also to the
     { error: "Rate limit exceeded", message: expect.any(String) },
   ]);
   expect(Number(refused.headers["retry-after"])).toBeGreaterThan(800);
-}, 30_000);
+});
 
 test.each([
   ["another site", { "sec-fetch-site": "cross-site" }, 403],

@@ -27,7 +27,7 @@ beforeAll(async () => {
     wrapStorage: breakable,
     limits: { jsonBytesMax: 100_000, fileBytesMax: 1_500_000, requestBytesMax: 4_000_000, filesMax: 5 },
   });
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 

@@ -12,7 +12,7 @@ beforeAll(async () => {
   service = await aService({
     limits: { jsonBytesMax: 100_000, fileBytesMax: 1_500_000, requestBytesMax: 4_000_000, filesMax: 5 },
   });
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 

@@ -17,7 +17,7 @@ beforeAll(async () => {
     waitingCallsMax: 3,
     run: async () => undefined,
   });
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 

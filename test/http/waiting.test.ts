@@ -8,7 +8,7 @@ let service: TestService;
 
 beforeAll(async () => {
   service = await aService({ waitMaxSeconds: 0.2, run: async () => undefined });
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 

@@ -18,7 +18,7 @@ beforeAll(async () => {
   service = await aCliService();
   accountId = await anAccount(service.db, { name: "poor", credits: "0.5" });
   workflow = await aWorkflow(service.db, { accountId, manifest: { triggers: { api: null, schedule: null } } });
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 

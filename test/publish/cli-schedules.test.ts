@@ -17,7 +17,7 @@ const HERE = "Asia/Kathmandu";
 let service: CliService;
 beforeAll(async () => {
   service = await aCliService();
-}, 120_000);
+});
 afterAll(() => service?.close());
 
 function hoursAgo(count: number): Date {

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, utimesSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, jest, test } from "@jest/globals";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { createCheckouts } from "../../activities/commits/checkout.ts";
 import { createInterpreters } from "../../activities/environments/interpreters.ts";
 import { createProgramRunner, createWarmer } from "../../activities/program.ts";
@@ -26,8 +26,6 @@ import { LANES, LIMITS, RUNNER_SOURCE } from "../runner/harness.ts";
 import { anAccount, TEST_SECRET_BOX } from "../support/builders.ts";
 import { aDatabase } from "../support/postgres.ts";
 import { findTwoPythons } from "../support/two-pythons.ts";
-
-jest.setTimeout(120_000);
 
 const HOUR_MS = 3_600_000;
 
@@ -122,7 +120,7 @@ async function aHost() {
 let host: Awaited<ReturnType<typeof aHost>>;
 beforeAll(async () => {
   host = await aHost();
-}, 120_000);
+});
 afterAll(() => host.close());
 
 async function publishGood(files: Record<string, string>) {

@@ -14,7 +14,7 @@ let dataDir: string;
 beforeAll(async () => {
   database = await aDatabase();
   dataDir = await mkdtemp(join(tmpdir(), "treadle-wanted-"));
-}, 120_000);
+});
 
 afterAll(async () => {
   await database?.drop();

@@ -13,7 +13,6 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { jest } from "@jest/globals";
 import { prepareRunnerFolder } from "../../activities/sandbox/runner-folder.ts";
 import {
   createSandbox,
@@ -31,8 +30,6 @@ import type { JsonValue } from "../../domain/manifest/json-values.ts";
 import type { InputKind } from "../../domain/manifest/manifest.ts";
 
 const MIB = 1024 * 1024;
-/** A sandbox takes 30 ms; on a machine that builds something at the same time, seconds. */
-jest.setTimeout(60_000);
 /** Nobody's user id: what the tests' sandboxes run as when the tests run as root. */
 export const UNPRIVILEGED = { uid: 64321, gid: 64321 };
 export const RUNNER_SOURCE = fileURLToPath(new URL("../../runner", import.meta.url));

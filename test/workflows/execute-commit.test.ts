@@ -13,7 +13,7 @@ let client: Client;
 beforeAll(async () => {
   temporal = await aTemporal();
   client = new Client({ connection: temporal.connection, namespace: temporal.namespace });
-}, 120_000);
+});
 
 afterAll(async () => {
   await temporal?.stop();
@@ -167,4 +167,4 @@ test("executeCommit, when cancelled while the program runs, settles what the sto
   );
   expect(result).toMatchObject({ status: "cancelled" });
   expect(calls.at(-1)).toBe('settleCredits {"status":"cancelled","secondsUsed":0.2}');
-}, 30_000);
+});

@@ -38,7 +38,7 @@ beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), "treadle-repairs-"));
   spool = createSpool(join(dir, "spool"));
   await spool.open("ex_makes0the0folder0" as ExecutionId);
-}, 60_000);
+});
 
 beforeEach(async () => {
   database = await aDatabase();
@@ -46,7 +46,7 @@ beforeEach(async () => {
   accountId = await anAccount(db, { microCredits: GRANTED });
   workflow = await aWorkflow(db, { accountId });
   logged = [];
-}, 60_000);
+});
 
 afterEach(() => database.drop());
 

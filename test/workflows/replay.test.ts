@@ -28,7 +28,7 @@ let histories: ReadonlyMap<string, RecordedHistory>;
 beforeAll(async () => {
   ({ code } = await bundleWorkflowCode({ workflowsPath: WORKFLOWS, logger: new DefaultLogger("ERROR") }));
   histories = await readHistories();
-}, 120_000);
+});
 
 /** By folder and name, such as `1/short-success`. */
 async function readHistories(): Promise<Map<string, RecordedHistory>> {
@@ -82,7 +82,7 @@ test.each([
 
 test("executeCommit and fireTick, replayed over every recorded history, decides as it did then", async () => {
   expect(await findMisfits(code, histories)).toEqual(new Map());
-}, 60_000);
+});
 
 test.each([
   [
@@ -110,5 +110,4 @@ test.each([
     const misfits = await findMisfits(changed, new Map([[name, histories.get(name) as RecordedHistory]]));
     expect(misfits.get(name)).toMatch(/^DeterminismViolationError: .*[Nn]ondeterminis/s);
   },
-  60_000,
 );

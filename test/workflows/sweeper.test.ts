@@ -67,7 +67,7 @@ beforeAll(async () => {
     onFault: () => undefined,
     recordTick: async () => Promise.reject(new Error("No schedule is fired here.")),
   }).activities;
-}, 120_000);
+});
 
 afterAll(async () => {
   await temporal?.stop();
@@ -158,7 +158,7 @@ test("sweep, of an execution that was recorded but never started, starts it, and
   expect(started.filter((id) => id === executionId)).toHaveLength(1);
   expect(await findExecution(db, executionId)).toMatchObject({ state: "success", chargeTotal: 11_000n });
   expect(await balance()).toMatchObject({ balance: GRANTED - 11_000n, reserved: 0n });
-}, 60_000);
+});
 
 test("sweep, of an execution accepted just now, leaves it to whoever accepted it", async () => {
   const { executionId } = await anAcceptedExecution();
@@ -207,7 +207,7 @@ test("sweep, of an execution that Temporal timed out, ends it as a fault of ours
   expect(await countRepairs(sweep)).toEqual({ expired: 1 });
   expect(await findExecution(db, executionId)).toMatchObject({ state: "failed", failure: "internal", chargeTotal: 0n });
   expect(await balance()).toMatchObject({ balance: GRANTED, reserved: 0n });
-}, 60_000);
+});
 
 test("sweep, of an execution that had run when Temporal lost its database, starts it again, and it is charged once", async () => {
   const { executionId, findBalance: balance } = await anAcceptedExecution();
@@ -218,7 +218,7 @@ test("sweep, of an execution that had run when Temporal lost its database, start
   expect(started).not.toContain(executionId);
   expect(await findExecution(db, executionId)).toMatchObject({ state: "success", chargeTotal: 16_000n });
   expect(await balance()).toMatchObject({ balance: GRANTED - 16_000n, reserved: 0n });
-}, 60_000);
+});
 
 test("sweep, of one that ran and was uploaded but ended in Temporal before it was settled, settles it once", async () => {
   const { executionId, findBalance: balance } = await anAcceptedExecution();

@@ -19,7 +19,7 @@ let listeners = 0;
 beforeAll(async () => {
   database = await aDatabase();
   db = database.db;
-}, 60_000);
+});
 
 afterAll(async () => {
   await database?.drop();
@@ -115,7 +115,7 @@ test("wait, when the notification came too early, is woken by the record, which 
   expect(performance.now() - before).toBeLessThan(8_000);
   expect(asked).toEqual([[executionId]]);
   await waiters.close();
-}, 30_000);
+});
 
 test("wait, when the session is cut, finds in the record what ended meanwhile and hears again", async () => {
   const { waiters, name, faults } = await openWaiters();
@@ -133,7 +133,7 @@ test("wait, when the session is cut, finds in the record what ended meanwhile an
   expect(await wokenAgain).toBe(true);
   expect(faults).not.toEqual([]);
   await waiters.close();
-}, 60_000);
+});
 
 test("wait, when the time is over first, answers false and leaves nothing behind", async () => {
   const { waiters } = await openWaiters();

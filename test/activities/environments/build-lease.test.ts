@@ -83,7 +83,7 @@ test("waitForLease, twenty at once after the holder died, gives it to one after 
     }),
   );
   expect(most).toBe(1);
-}, 30_000);
+});
 
 test("waitForLease, the holder's pid belongs to another process now, takes the lock over", async () => {
   const dir = aFolder();

@@ -3,12 +3,10 @@ import { once } from "node:events";
 import { lstatSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createEnvironments, EnvironmentError } from "../../../activities/environments/builder.ts";
 import { keyOf } from "../../../activities/environments/lock.ts";
 import { aFolder, anIndex, findUv, lockOf, onlyFrom, PYTHON, RUN_AS, runWith, someEnvironments } from "./machine.ts";
-
-jest.setTimeout(60_000);
 
 const MINUTE_MS = 60_000;
 const children: { kill: (signal: "SIGKILL") => boolean }[] = [];

@@ -1,8 +1,6 @@
-import { expect, jest, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { collectPackageSettings } from "../../../activities/environments/package-settings.ts";
 import { aFolder, findUv, lockOf, MACHINE_SETTINGS, runWith, someEnvironments, theRequirements } from "./machine.ts";
-
-jest.setTimeout(120_000);
 
 const settings = () => collectPackageSettings(MACHINE_SETTINGS, process.env.HOME ?? aFolder());
 

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { beforeAll, describe, expect, test } from "@jest/globals";
 import {
   addPackages,
   aFolder,
@@ -11,8 +11,6 @@ import {
   type TestEnvironments,
   theRequirements,
 } from "./machine.ts";
-
-jest.setTimeout(60_000);
 
 /** Code of a package that leaves a trace where everybody may write; the trace must never appear. */
 function aTrap(): { setup: string; isSprung: () => boolean } {

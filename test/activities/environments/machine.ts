@@ -20,7 +20,7 @@ const DESCRIBE =
 const folders: string[] = [];
 afterAll(async () => {
   for (const folder of folders) await removeFolder(folder);
-}, 60_000);
+});
 
 const isRoot = process.getuid?.() === 0;
 const askId = (flag: string): number => Number(execFileSync("id", [flag, "nobody"], { encoding: "utf8" }));

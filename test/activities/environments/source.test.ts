@@ -1,13 +1,11 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
-import { afterAll, describe, expect, jest, test } from "@jest/globals";
+import { afterAll, describe, expect, test } from "@jest/globals";
 import type { Environments } from "../../../activities/environments/builder.ts";
 import { keyOf } from "../../../activities/environments/lock.ts";
 import { aFolder, findUv, onlyFrom, PYTHON, runWith, someEnvironments, theRequirements } from "./machine.ts";
 import { anIndexOfSources, aSource } from "./source-index.ts";
-
-jest.setTimeout(120_000);
 
 const SOURCE = { build: "source" } as const;
 const servers: Server[] = [];

@@ -2,10 +2,8 @@ import { chmodSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { afterAll, describe, expect, jest, test } from "@jest/globals";
+import { afterAll, describe, expect, test } from "@jest/globals";
 import { aFolder, anIndex, findUv, lockOf, onlyFrom, runWith, someEnvironments, theRequirements } from "./machine.ts";
-
-jest.setTimeout(60_000);
 
 const undoes: (() => unknown)[] = [];
 afterAll(async () => {

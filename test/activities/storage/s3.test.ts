@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { ListMultipartUploadsCommand, S3Client } from "@aws-sdk/client-s3";
-import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createS3Storage } from "../../../activities/storage/s3.ts";
 import { S3_INSTALL_MS_MAX, type S3Server, startS3Server } from "../../support/s3-server.ts";
 import { describeConformance } from "./conformance.ts";
@@ -14,8 +14,6 @@ import { endlessContent, keysOf, read } from "./content.ts";
 let server: S3Server;
 let root: string;
 const releases: (() => Promise<void>)[] = [];
-
-jest.setTimeout(60_000);
 
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), "treadle-s3-test-"));

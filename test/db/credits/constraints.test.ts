@@ -22,7 +22,7 @@ beforeAll(async () => {
   await release(db, aFault(released));
   const other = await anAccountWith(db, { credits: 5_000n, charges: [] });
   names = { account: accountId, open, settled, released, fresh, other: other.accountId };
-}, 60_000);
+});
 
 afterAll(async () => {
   await database?.drop();

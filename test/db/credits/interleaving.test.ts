@@ -17,7 +17,7 @@ let db: Db;
 beforeAll(async () => {
   database = await aDatabase();
   db = database.db;
-}, 60_000);
+});
 
 afterAll(async () => {
   await database?.drop();
@@ -114,4 +114,4 @@ test(`money, after ${OPERATIONS} operations of 32 clients of seed ${SEED}, is ex
     "too much",
   ])
     expect(answers).toContain(answer);
-}, 60_000);
+});

@@ -16,7 +16,7 @@ let db: Db;
 beforeAll(async () => {
   database = await aDatabase();
   db = database.db;
-}, 60_000);
+});
 
 afterEach(expectExactMoney);
 
@@ -75,7 +75,7 @@ test("reserve, by 600 callers with credits for 350, grants those that came first
   const outcomes = await Promise.all(ids.map((executionId) => ledger.reserve({ executionId, accountId })));
   const granted = outcomes.flatMap(({ kind }, index) => (kind === "reserved" ? [index] : []));
   expect(granted).toEqual(range(350));
-}, 30_000);
+});
 
 test("reserve, by callers that do not fit together, refuses only those that do not fit in their turn, and says what there was", async () => {
   const { accountId, ids } = await anAccountWith(db, { credits: 1_000n, charges: [400n, 700n, 300n, 500n, 200n, 0n] });
@@ -250,4 +250,4 @@ test("reserve, settle and release, in batches against each other from two proces
     await Promise.all([...some, ...some.toReversed()].map((act) => act()));
   }
   expect((await findBalance(db, accountId))?.reserved).toBe(0n);
-}, 60_000);
+});

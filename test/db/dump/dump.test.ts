@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, beforeEach, expect, jest, test } from "@jest/globals";
+import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { claimAttempt, endAttempt } from "../../../db/attempts.ts";
 import { type Db, queryRows } from "../../../db/connect.ts";
 import { findMoneyFaults } from "../../../db/credits/audit.ts";
@@ -15,9 +15,6 @@ import type { ExecutionId } from "../../../domain/ids.ts";
 import { anAccount, anExecution, aWorkflow, type TestWorkflow } from "../../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
 
-/** Generous: the tests of a run share few cores. */
-jest.setTimeout(60_000);
-
 let source: TestDatabase;
 let target: TestDatabase;
 let db: Db;
@@ -27,7 +24,7 @@ beforeAll(async () => {
   [source, target] = await Promise.all([aDatabase(), aDatabase()]);
   db = source.db;
   workflow = await aWorkflow(db);
-}, 60_000);
+});
 
 afterAll(async () => {
   await Promise.all([source?.drop(), target?.drop()]);
@@ -169,7 +166,7 @@ test("a large table, through a slow reader, is whole", async () => {
   });
   expect(loaded).toMatchObject({ moneyFaults: 0 });
   expect(await queryRows(target.db, sum)).toEqual(await queryRows(db, sum));
-}, 60_000);
+});
 
 test("a second dump, while one is made, is told so, and afterwards is made", async () => {
   await takeDump(async () => {

@@ -81,7 +81,6 @@ test.each(["]", "&a ", '"', "- [\n", "- a\n", "x: &a [*a]\n", "# a\n"])(
     const { places } = readConfigDocument(piece.repeat(Math.floor(65_000 / piece.length)), BYTES_MAX);
     expect(places.ofValue([]).line).toBeGreaterThan(0);
   },
-  20_000,
 );
 
 test("readConfigDocument, a directive for YAML 1.1, changes nothing", () => {

@@ -15,7 +15,7 @@ let service: OperatorService;
 
 beforeAll(async () => {
   service = await anOperatorService();
-}, 120_000);
+});
 
 afterAll(() => service?.close());
 

@@ -1,13 +1,12 @@
 import { chmodSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { prepareRunnerFolder } from "../../../activities/sandbox/runner-folder.ts";
 import { findInterpreter, makeFolder, RUNNER_SOURCE } from "../../runner/harness.ts";
 import { PROGRAMS, type Service, startService, WAYS } from "./bench.ts";
 import type { ExecutorPlace } from "./executor.ts";
 import { IS_ROOT, makeWorld, OUTSIDE, type World } from "./world.ts";
 
-jest.setTimeout(60_000);
 let world: World;
 let root: string;
 let executor: ExecutorPlace;

@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { hear, PROGRAMS, type Service, type Slot, startService, WAYS } from "./bench.ts";
 import { IS_ROOT, LOCAL_RESOLVER, makeWorld, OUTSIDE, type World } from "./world.ts";
 
-jest.setTimeout(60_000);
 let world: World;
 
 beforeAll(async () => {

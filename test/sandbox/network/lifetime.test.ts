@@ -1,10 +1,9 @@
 import { once } from "node:events";
 import { readFileSync, readlinkSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import { hear, isAlive, PROGRAMS, type Service, startService, until, WAYS } from "./bench.ts";
 import { IS_ROOT, makeWorld, OUTSIDE, type World } from "./world.ts";
 
-jest.setTimeout(60_000);
 let world: World;
 let service: Service;
 

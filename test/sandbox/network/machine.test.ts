@@ -1,10 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import type { NetworkSettings } from "../../../activities/sandbox/network/network.ts";
 import { NETWORK_TOOLS, type NetworkCommand } from "../../../activities/sandbox/network/programs.ts";
 import { hear, PROGRAMS, runInSlot, type Service, startService, writeProgram } from "./bench.ts";
 import { HOST, IS_ROOT, makeWorld, OUTSIDE, type World } from "./world.ts";
 
-jest.setTimeout(60_000);
 let world: World;
 let service: Service;
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { runCommand, startHolder } from "../../../activities/sandbox/network/commands.ts";
 import {
   enterRouter,
@@ -16,8 +16,6 @@ import {
 } from "./bench.ts";
 import { SERVER } from "./server.ts";
 import { HOST, IS_ROOT, makeWorld, OUTSIDE, USER, type World } from "./world.ts";
-
-jest.setTimeout(60_000);
 
 /** What must be refused; the last word is who answers when nothing refuses. */
 const FORBIDDEN: readonly (readonly [what: string, ...Target, answers: string])[] = [

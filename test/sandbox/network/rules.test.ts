@@ -1,10 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, expect, jest, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import type { NetworkSettings } from "../../../activities/sandbox/network/network.ts";
 import { PROGRAMS, type Service, startService, until, writeProgram } from "./bench.ts";
 import { IS_ROOT, makeWorld, type World } from "./world.ts";
 
-jest.setTimeout(60_000);
 let world: World;
 let service: Service | undefined;
 let marks = 0;

@@ -2,7 +2,7 @@ import { chmod, cp, lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink,
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { createDiskStorage } from "../../../activities/storage/disk.ts";
 import { createS3Storage } from "../../../activities/storage/s3.ts";
 import type { Storage } from "../../../activities/storage/storage.ts";
@@ -22,9 +22,6 @@ import { aWorkflow } from "../../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
 import { S3_INSTALL_MS_MAX, type S3Server, startS3Server } from "../../support/s3-server.ts";
 import { listFiles, readAll, writeFiles } from "./folders.ts";
-
-/** Generous: the tests of a run share few cores. */
-jest.setTimeout(60_000);
 
 let base: string;
 let source: TestDatabase;

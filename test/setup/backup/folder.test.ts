@@ -31,7 +31,7 @@ test("a backup's folder, with many files written at once, lists each with its su
     paths.map((path) => `${hash(`content of ${path}`)}  ${path}`).sort(),
   );
   expect(JSON.parse(await readFile(join(target, "backup.json"), "utf8"))).toEqual({ sums: hash(list) });
-}, 30_000);
+});
 
 test("a backup's folder, of which one file cannot be written, is not finished", async () => {
   const target = join(base, "all");

@@ -97,4 +97,4 @@ test("superviseChild, when our process is killed with SIGKILL, ends polite and s
   parent.kill("SIGKILL");
   await until("the polite one is gone", async () => !(await isRunning(polite)));
   await until("the stubborn one is gone", async () => !(await isRunning(stubborn)));
-}, 90_000);
+});

@@ -60,5 +60,5 @@ if (disk !== undefined) {
     const again = await startPostgres(options);
     afterwards(() => again.stop());
     await again.stop();
-  }, 60_000);
+  });
 }

@@ -89,7 +89,7 @@ test("startPostgres, on a fresh machine, runs the embedded server on a socket on
   expect(again.reports).toEqual([]);
   await again.postgres.stop();
   expect(again.postgres.pid()).toBeUndefined();
-}, 60_000);
+});
 
 test("startPostgres, when the system's server is the only one, runs that; when there is none at all, lists what to do", async () => {
   const installed = await findSystemPostgres({ path: process.env.PATH, run: runCommand });
@@ -103,7 +103,7 @@ test("startPostgres, when the system's server is the only one, runs that; when t
   await expect(nothing).rejects.toThrow(
     /^No PostgreSQL to start\. Tried:\n {2}- the embedded PostgreSQL: npm has no package.*\n {2}- a PostgreSQL 14 to 18.*\nInstall PostgreSQL.*DATABASE_URL/,
   );
-}, 60_000);
+});
 
 test("startPostgres, when the data were made by another major version, refuses, names both and changes nothing", async () => {
   const dataDir = join(aFolder(), "data");
@@ -147,7 +147,7 @@ test("startPostgres, when the data folder holds something else, refuses; when an
   const { postgres } = await aPostgres({ dataDir });
   expect(readdirSync(join(dataDir, "postgres")).filter((name) => name.startsWith("data"))).toEqual(["data"]);
   await postgres.stop();
-}, 60_000);
+});
 
 test("startPostgres, when initdb finds the disk full, says so and leaves nothing that counts", async () => {
   const { run } = aRunner(async (call) =>
@@ -171,7 +171,7 @@ test("startPostgres, when two start on one data dir, refuses the second by name;
   await ask(other.postgres, "create table only_here (a int)");
   expect(await ask(postgres, "select to_regclass('only_here') as found")).toEqual([{ found: null }]);
   await Promise.all([postgres.stop(), other.postgres.stop()]);
-}, 60_000);
+});
 
 test("startPostgres, when the server crashes, is back at the same socket with the same data", async () => {
   const { postgres, reports } = await aPostgres();
@@ -182,7 +182,7 @@ test("startPostgres, when the server crashes, is back at the same socket with th
   expect(await ask(postgres, "select answer from kept")).toEqual([{ answer: 42 }]);
   expect(reports.join()).toContain("PostgreSQL ended unexpectedly (SIGKILL)");
   await postgres.stop();
-}, 60_000);
+});
 
 /** The package's own binaries, or the copy made of them where the user of the server cannot enter the checkout. */
 async function findReachableBinaries(dataDir: string): Promise<string> {
@@ -213,7 +213,7 @@ test("startPostgres, when a killed start left its server running, ends that one 
   expect(again.reports[0]).toContain(`process ${left.pid}`);
   expect(await ask(again.postgres, "select answer from kept")).toEqual([{ answer: 42 }]);
   await again.postgres.stop();
-}, 60_000);
+});
 
 test("startPostgres, when the pid of an old server now belongs to a stranger of the same user, starts and leaves the stranger alone", async () => {
   const { postgres, dataDir } = await aPostgres();
@@ -225,7 +225,7 @@ test("startPostgres, when the pid of an old server now belongs to a stranger of 
   const again = await aPostgres({ dataDir });
   expect(await isRunning(stranger.pid ?? 0)).toBe(true);
   await again.postgres.stop();
-}, 60_000);
+});
 
 test("startPostgres, when the data dir is too deep for a socket, puts the socket into a short private folder", async () => {
   const runtimeDir = aFolder();
@@ -235,7 +235,7 @@ test("startPostgres, when the data dir is too deep for a socket, puts the socket
   expect(statSync(host).mode & 0o777).toBe(0o700);
   expect(await ask(postgres, "select 1 as one")).toEqual([{ one: 1 }]);
   await postgres.stop();
-}, 60_000);
+});
 
 test("startPostgres, when DATABASE_URL is set, starts nothing, and when it is wrong, says so without the password", async () => {
   const { postgres } = await aPostgres();
@@ -252,7 +252,7 @@ test("startPostgres, when DATABASE_URL is set, starts nothing, and when it is wr
   expect(refusal).toContain('Cannot use the database of DATABASE_URL (localhost): database "nowhere" does not exist');
   expect(refusal).not.toContain("hush");
   await postgres.stop();
-}, 60_000);
+});
 
 if (IS_ROOT) {
   test("startPostgres, when root names no user, refuses before making anything", async () => {
@@ -287,5 +287,5 @@ if (IS_ROOT) {
     expect(again.reports).toEqual([]);
     await again.postgres.stop();
     expect(statSync(home).mode & 0o777).toBe(0o700);
-  }, 60_000);
+  });
 }

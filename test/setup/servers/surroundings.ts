@@ -35,7 +35,7 @@ export function afterwards(undo: () => unknown): void {
 
 afterAll(async () => {
   for (const undo of atEnd.reverse()) await undo();
-}, 60_000);
+});
 
 /** An executable shell script. */
 export function aProgram(path: string, body: string): string {

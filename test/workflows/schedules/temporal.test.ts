@@ -36,7 +36,7 @@ beforeAll(async () => {
   db = database.db;
   client = new Client({ connection: temporal.connection, namespace: temporal.namespace });
   schedules = createTemporalSchedules(temporal.connection, temporal.namespace);
-}, 120_000);
+});
 
 afterAll(async () => {
   await temporal?.stop();
@@ -197,17 +197,13 @@ const MEDDLINGS: readonly [
   ],
 ];
 
-test.each(MEDDLINGS)(
-  "a schedule that somebody %s in Temporal, is put right",
-  async (_, meddle, isRight) => {
-    const { workflowId } = await aScheduledWorkflow(db, { since: now() });
-    await tell();
-    await meddle(workflowId);
-    expect(await eventually(async () => !(await isRight(workflowId)))).toBe(true);
-    expect(await reconcileUntil(() => isRight(workflowId))).toBe(true);
-  },
-  150_000,
-);
+test.each(MEDDLINGS)("a schedule that somebody %s in Temporal, is put right", async (_, meddle, isRight) => {
+  const { workflowId } = await aScheduledWorkflow(db, { since: now() });
+  await tell();
+  await meddle(workflowId);
+  expect(await eventually(async () => !(await isRight(workflowId)))).toBe(true);
+  expect(await reconcileUntil(() => isRight(workflowId))).toBe(true);
+});
 
 test("a Temporal that lost all schedules, has them again, and those that are nobody's are taken away", async () => {
   const declared = await Promise.all([1, 2, 3].map(() => aScheduledWorkflow(db, { since: now() })));
@@ -225,7 +221,7 @@ test("a Temporal that lost all schedules, has them again, and those that are nob
   const areAll = async () => (await Promise.all(declared.map(({ workflowId }) => isThere(workflowId)))).every(Boolean);
   expect(await reconcileUntil(async () => (await areAll()) && !(await isThere(stray)))).toBe(true);
   expect(await isThere(foreign as WorkflowId)).toBe(true);
-}, 150_000);
+});
 
 test("schedules as they shall be, are found to be so, whatever their expression", async () => {
   const crons = [
@@ -249,7 +245,7 @@ test("schedules as they shall be, are found to be so, whatever their expression"
   const reconciler = createReconciler({ db, schedules, now });
   expect(await reconciler.look()).toEqual({ different: 0, stray: 0 });
   expect(workflows).toHaveLength(28);
-}, 150_000);
+});
 
 /** What a real server fires from an instant on: with its view of the clock set by where the schedule begins. */
 async function listFired(cron: string, timezone: string, startAt: Date): Promise<Date[]> {
@@ -328,4 +324,4 @@ test("a firing of Temporal's, decides the tick that it stands for, and a second 
     source: "clock",
   });
   expect(await findSchedule(db, workflowId)).toMatchObject({ cron: "* * * * *" });
-}, 150_000);
+});

@@ -18,7 +18,7 @@ const log = createLog({ level: "fatal", terminal: false });
 beforeAll(async () => {
   database = await aDatabase();
   db = database.db;
-}, 60_000);
+});
 
 afterAll(() => database?.drop());
 beforeEach(async () => {
