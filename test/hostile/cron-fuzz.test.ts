@@ -2,7 +2,8 @@ import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { type Cron, matchesDate, parseCron } from "../../domain/manifest/cron.ts";
 import { nextTicks } from "../../domain/manifest/ticks.ts";
-import { FUZZ_MS, fuzz, readProcessorMs } from "./fuzz-settings.ts";
+import { readProcessorMs } from "../support/processor.ts";
+import { FUZZ_MS, fuzz } from "./fuzz-settings.ts";
 import { mutated } from "./mutations.ts";
 
 const CASE_MS_MAX = 1_000;

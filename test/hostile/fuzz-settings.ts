@@ -23,9 +23,3 @@ export const FUZZ_MS = 60_000 + CASES * 30;
 export function fuzz<T>(fuzzer: keyof typeof SHARES, arbitrary: fc.Arbitrary<T>, check: (value: T) => void): void {
   fc.assert(fc.property(arbitrary, check), { numRuns: casesOf(fuzzer), seed: SEED, endOnFailure: false });
 }
-
-/** Of this process, in milliseconds: unlike a clock it does not run while others have the processor. */
-export function readProcessorMs(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1_000;
-}

@@ -4,7 +4,8 @@ import { parseInputs, parseTextPart } from "../../domain/manifest/inputs.ts";
 import { INPUT_KINDS, type InputKind, type Manifest } from "../../domain/manifest/manifest.ts";
 import { parseManifest } from "../../domain/manifest/parse.ts";
 import type { UploadedFile } from "../../domain/manifest/uploads.ts";
-import { casesOf, FUZZ_MS, fuzz, readProcessorMs } from "./fuzz-settings.ts";
+import { readProcessorMs } from "../support/processor.ts";
+import { casesOf, FUZZ_MS, fuzz } from "./fuzz-settings.ts";
 
 const CASE_MS_MAX = 1_000;
 

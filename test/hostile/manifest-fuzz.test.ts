@@ -5,7 +5,8 @@ import { stringify } from "yaml";
 import { parseInputs } from "../../domain/manifest/inputs.ts";
 import { INPUT_KINDS } from "../../domain/manifest/manifest.ts";
 import { parseManifest } from "../../domain/manifest/parse.ts";
-import { FUZZ_MS, fuzz, readProcessorMs } from "./fuzz-settings.ts";
+import { readProcessorMs } from "../support/processor.ts";
+import { FUZZ_MS, fuzz } from "./fuzz-settings.ts";
 import { mutated } from "./mutations.ts";
 
 const CASE_MS_MAX = 3_000;

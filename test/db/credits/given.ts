@@ -5,7 +5,7 @@ import { microCredits } from "../../../domain/credits.ts";
 import type { AccountId, ExecutionId, WorkflowId } from "../../../domain/ids.ts";
 import { anAccount, anExecution, aWorkflow } from "../../support/builders.ts";
 
-const WAITING_MS = 5_000;
+const WAITING_MS = 60_000;
 
 /** An account with so many micro-credits, and one accepted execution for each of the amounts that it may cost. */
 export async function anAccountWith(

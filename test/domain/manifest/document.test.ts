@@ -1,5 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { readConfigDocument } from "../../../domain/manifest/document.ts";
+import { readProcessorMs } from "../../support/processor.ts";
 
 const BYTES_MAX = 65_536;
 
@@ -54,11 +55,11 @@ test("readConfigDocument, aliases of aliases, are refused before they grow", () 
         .fill(`*a${level - 1}`)
         .join(",")}]`,
     );
-  const startedAt = performance.now();
+  const since = readProcessorMs();
   const { readable, problems } = readConfigDocument(bomb.join("\n"), BYTES_MAX);
   expect(readable).toBe(false);
   expect(problems[0]?.message).toContain("Aliases make this grow");
-  expect(performance.now() - startedAt).toBeLessThan(1_000);
+  expect(readProcessorMs() - since).toBeLessThan(1_000);
 });
 
 test("readConfigDocument, larger than its limit in bytes, is refused unread", () => {

@@ -1,6 +1,7 @@
 import { expect, test } from "@jest/globals";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { type ManifestOptions, parseManifest } from "../../../domain/manifest/parse.ts";
+import { readProcessorMs } from "../../support/processor.ts";
 
 function problemsOf(source: string, options: ManifestOptions = {}): string[] {
   const result = parseManifest(source, options);
@@ -215,9 +216,9 @@ test("parseManifest, more than 200 inputs, are refused at their section", () => 
 });
 
 test("parseManifest, thousands of problems, are cut off and counted", () => {
-  const startedAt = performance.now();
+  const since = readProcessorMs();
   const problems = problemsOf(Array.from({ length: 3_000 }, (_, index) => `key${index}: 1`).join("\n"));
-  expect(performance.now() - startedAt).toBeLessThan(8_000);
+  expect(readProcessorMs() - since).toBeLessThan(8_000);
   expect(problems).toHaveLength(201);
   expect(problems.at(-1)).toBe("200:1 There are 2800 more problems after this one.");
 });

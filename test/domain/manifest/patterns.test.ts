@@ -1,6 +1,7 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { checkPattern, matchesPattern } from "../../../domain/manifest/patterns.ts";
+import { readProcessorMs } from "../../support/processor.ts";
 
 const LEGAL = [
   "abc",
@@ -78,9 +79,9 @@ test.each([
 test("matchesPattern, with a pattern that makes backtracking engines slow, takes time linear in the value", () => {
   const slow = ".*.*.*.*.*=.*";
   expect(checkPattern(slow)).toEqual({ ok: true });
-  const startedAt = performance.now();
+  const since = readProcessorMs();
   expect(matchesPattern(slow, "x".repeat(10_000))).toBe(false);
-  expect(performance.now() - startedAt).toBeLessThan(1_000);
+  expect(readProcessorMs() - since).toBeLessThan(1_000);
 });
 
 test("checkPattern, whatever text comes, answers without throwing and within the time of a request", () => {

@@ -2,6 +2,7 @@ import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { type Cron, parseCron } from "../../../domain/manifest/cron.ts";
 import { formatLocal, nextTicks } from "../../../domain/manifest/ticks.ts";
+import { readProcessorMs } from "../../support/processor.ts";
 
 const MINUTE_MS = 60_000;
 const NEW_YORK = "America/New_York";
@@ -105,11 +106,11 @@ test("nextTicks, a clock put back over New Year, does not repeat", () => {
 
 test("nextTicks, 10,000 calls, take less than 2 seconds", () => {
   const cron = parse("30 2 * * 1-5");
-  const startedAt = performance.now();
+  const since = readProcessorMs();
   for (let call = 0; call < 10_000; call += 1) {
     nextTicks(cron, "Europe/Berlin", new Date(Date.UTC(2026, 0, 1) + call * 3_600_000), 1);
   }
-  expect(performance.now() - startedAt).toBeLessThan(2_000);
+  expect(readProcessorMs() - since).toBeLessThan(2_000);
 });
 
 test("formatLocal, half-hour and negative zones, carry their offset", () => {
