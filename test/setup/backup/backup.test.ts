@@ -1,4 +1,4 @@
-import { chmod, cp, lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, cp, lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
@@ -21,6 +21,7 @@ import { aKeptExecution, type Kept, listKeys } from "../../db/retained.ts";
 import { aWorkflow } from "../../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
 import { S3_INSTALL_MS_MAX, type S3Server, startS3Server } from "../../support/s3-server.ts";
+import { DAMAGES } from "./damages.ts";
 import { listFiles, readAll, writeFiles } from "./folders.ts";
 
 let base: string;
@@ -226,61 +227,10 @@ test("a backup with a master key from elsewhere, has that one, and is restored t
   await restore({ env: { TREADLE_MASTER_KEY_FILE: masterKeyFile } });
 });
 
-const edit = async (path: string, change: (text: string) => string): Promise<void> => {
-  await writeFile(join(folder, path), change(await readFile(join(folder, path), "utf8")));
-};
-const describe = (change: object) => () =>
-  edit("backup.json", (text) => JSON.stringify({ ...(JSON.parse(text) as object), ...change }));
-
-test.each<[string, () => Promise<void>, RegExp]>([
-  [
-    "a file that was changed",
-    () => edit("data/keys/operator-token", () => "tokem\n"),
-    /damaged: data\/keys\/operator-token/,
-  ],
-  [
-    "a table that is cut off",
-    () => edit("database/accounts.copy.gz", (text) => text.slice(0, 20)),
-    /damaged: database\/acc/,
-  ],
-  ["a file that is missing", () => rm(join(folder, "data/tls/key.pem")), /damaged: data\/tls\/key.pem/],
-  ["a file too many", () => writeFile(join(folder, "data/more"), ""), /not of the backup/],
-  [
-    "sums that were changed",
-    () => edit("SHA256SUMS", (text) => text.replace(/.*host-id\n/, "")),
-    /damaged: SHA256SUMS/,
-  ],
-  ["no description", () => rm(join(folder, "backup.json")), /is no backup/],
-  ["a description that is cut off", () => edit("backup.json", (text) => text.slice(0, 50)), /damaged: backup.json/],
-  ["a newer format", describe({ format: 2, tables: "otherwise" }), /newer Treadle: its format is 2/],
-  ["newer data", describe({ dataVersion: DATA_VERSION + 1 }), /newer Treadle: its data version/],
-  [
-    "a newer database",
-    describe({ migrations: ["0001_accounts_and_ledger", "9999_later"] }),
-    /newer Treadle.*9999_later/,
-  ],
-  [
-    "a table it does not have",
-    describe({
-      tables: [
-        { name: "users", columns: ["id"] },
-        { name: "no", columns: ["a"] },
-      ],
-    }),
-    /damaged: database\/no/,
-  ],
-  [
-    "a link instead of a file",
-    async () => {
-      await rm(join(folder, "data/host-id"));
-      await symlink(join(folder, "data/examples.json"), join(folder, "data/host-id"));
-    },
-    /damaged: data\/host-id/,
-  ],
-])("a backup with %s, is refused before anything is changed", async (_what, damage, message) => {
+test.each(DAMAGES)("a backup with %s, is refused before anything is changed", async (_what, damage, message) => {
   await aKeptExecution(kept);
   await backUp();
-  await damage();
+  await damage(folder);
   await expect(restore()).rejects.toThrow(message);
   expect(await readdir(base)).toEqual(["backups", "data"]);
   expect(await hasTables(target.db)).toBe(false);
