@@ -39,7 +39,10 @@ async function output(example: string, answer: Answer, name: string): Promise<st
 }
 
 test("hello, with JSON inputs, answers exactly the five fields of the contract", async () => {
-  const answer = await service.execute("hello", { name: "Ada", times: 2, loud: true });
+  const execute = () => service.execute("hello", { name: "Ada", times: 2, loud: true });
+  let answer = await execute();
+  // Where the service got no processor from its beginning to its end, an execution costs nothing but its fee.
+  for (let tries = 1; tries < 5 && answer.body.duration === 0; tries++) answer = await execute();
   expect(answer.status).toBe(200);
   expect(Object.keys(answer.body).sort()).toEqual(["cost", "duration", "executionId", "outputs", "status"]);
   expect(answer.body.status).toBe("success");

@@ -7,11 +7,19 @@ import type { Attack } from "./siege.ts";
 import { NO_PROCESS_NAMESPACE } from "./weaken.ts";
 
 const BOTH = ["cold", "lane"] as const;
-const SECONDS = 1;
+const SECONDS = 0.5;
+const TRIES_MAX = 5;
 /** What `main` may call an output, in the words of the contract. */
 const OUTPUT_NAME = /^(?!\.+$)[^\p{Cc}\\/]{1,200}$/u;
 const SUPERVISION = "activities/sandbox/supervision.ts";
 const CONTROL = "activities/sandbox/control.ts";
+
+/** Bills that are all too low, of an attack that was tried again while they were: what the service does not notice because it gets no processor, it does not bill. */
+async function billSeconds(execute: () => Promise<number>): Promise<string[]> {
+  const bills: number[] = [];
+  while (bills.length < TRIES_MAX && !bills.some((seconds) => seconds >= SECONDS)) bills.push(await execute());
+  return bills.some((seconds) => seconds >= SECONDS) ? [] : bills.map((seconds) => `${seconds} s`);
+}
 
 export const PROTOCOL_ATTACKS: readonly Attack[] = [
   {
@@ -59,10 +67,11 @@ export const PROTOCOL_ATTACKS: readonly Attack[] = [
     essence: `works for ${SECONDS} s and says again and again that it has just started, is ready, has ended`,
     containment: "the seconds that are billed are those it took",
     ways: BOTH,
-    wage: async ({ run }) => {
-      const { ran } = await run("forged_clock", { inputs: { seconds: SECONDS } });
-      return ran.outcome.secondsUsed < SECONDS ? [`${ran.outcome.secondsUsed} s`] : [];
-    },
+    wage: ({ run }) =>
+      billSeconds(async () => {
+        const { ran } = await run("forged_clock", { inputs: { seconds: SECONDS } });
+        return ran.outcome.secondsUsed;
+      }),
     control: {
       without: "the clock starting once only",
       sources: [
@@ -80,12 +89,12 @@ export const PROTOCOL_ATTACKS: readonly Attack[] = [
     essence: "has its work done by orphaned processes",
     containment: "the seconds that are billed are those it took",
     ways: BOTH,
-    wage: async ({ run, inOne }) => {
-      const { ran } = await run("work_in_children", { inputs: { seconds: SECONDS } });
-      // The processor time of the main process is what a meter by wait4 would show.
-      const used = inOne ? 0.05 : ran.outcome.secondsUsed;
-      return used < SECONDS ? [`${used} s`] : [];
-    },
+    wage: ({ run, inOne }) =>
+      billSeconds(async () => {
+        const { ran } = await run("work_in_children", { inputs: { seconds: SECONDS } });
+        // The processor time of the main process is what a meter by wait4 would show.
+        return inOne ? 0.05 : ran.outcome.secondsUsed;
+      }),
     control: { without: "wall time: by the processor time of the main process", inOne: true },
   },
   {
