@@ -149,7 +149,13 @@ export async function openBench(change: Partial<SandboxSettings> = {}, runnerSou
     interpreter,
     runnerDir,
     runAs: process.getuid?.() === 0 ? UNPRIVILEGED : undefined,
-    limits: { ...LIMITS, memoryBytes: 4096 * MIB, outputBytesMax: 4096 * MIB, outputFilesMax: 10_000 },
+    limits: {
+      ...LIMITS,
+      timeoutSeconds: 300,
+      memoryBytes: 4096 * MIB,
+      outputBytesMax: 4096 * MIB,
+      outputFilesMax: 10_000,
+    },
     ...change,
     lanes: change.lanes && { ...change.lanes, dir: join(root, "lanes") },
   };
