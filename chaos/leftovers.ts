@@ -5,17 +5,20 @@ import { findProcess, isAlive, list, type Process, read } from "./processes.ts";
 
 /** Folders of the data dir that hold only what is under way. */
 const WORKING_FOLDERS = ["spool", "lanes", "storage/incoming", "commits/.writing", "environments/.building"];
+const CGROUPS = "/sys/fs/cgroup";
 const CGROUPS_DEPTH_MAX = 4;
 
 /** What the machine had before the run, and so may have after it. */
 export interface Before {
   /** Process ids with their start times. */
   readonly processes: ReadonlySet<string>;
+  /** A service that was killed long ago may have left some; a process of this run may have its id. */
+  readonly cgroups: ReadonlySet<string>;
 }
 
 export function lookBefore(): Before {
   const processes = list("/proc").flatMap((entry) => findProcess(Number(entry)) ?? []);
-  return { processes: new Set(processes.map(nameOf)) };
+  return { processes: new Set(processes.map(nameOf)), cgroups: new Set(listCgroups(CGROUPS, CGROUPS_DEPTH_MAX)) };
 }
 
 /** What is left on the machine after the service has been stopped: processes, mounts, namespaces, cgroups, folders. */
@@ -38,7 +41,8 @@ export function findLeftovers(given: {
     ...listMounts(folder)
       .filter((mount) => mount !== join(folder, "disk"))
       .map((mount) => find(mount, "is still mounted")),
-    ...listCgroups("/sys/fs/cgroup", CGROUPS_DEPTH_MAX)
+    ...listCgroups(CGROUPS, CGROUPS_DEPTH_MAX)
+      .filter((path) => !given.before.cgroups.has(path))
       .filter((path) => servicePids.has(/\/treadle-(?:trial-)?(\d+)/.exec(path)?.[1] ?? ""))
       .map((path) => find(path, "is a cgroup of ours")),
     ...WORKING_FOLDERS.flatMap((name) =>

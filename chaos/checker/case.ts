@@ -1,5 +1,5 @@
 import type { AttemptRow, Evidence, ExecutionRow, FileRow, LedgerRow, ReservationRow } from "../evidence.ts";
-import type { FaultLine, RequestLine } from "../record.ts";
+import type { FaultLine, Line, RequestLine } from "../record.ts";
 import { type Commit, listCommits } from "./commits.ts";
 import { type Exchange, listExchanges } from "./exchanges.ts";
 import { groupBy } from "./groups.ts";
@@ -21,6 +21,8 @@ export interface Case {
   /** What clients committed, in order. */
   readonly commits: readonly Commit[];
   readonly faults: readonly FaultLine[];
+  /** The same, each over when a service that it ended is up again: on a busy machine a start takes its time. */
+  readonly causes: readonly FaultLine[];
   readonly execution: ReadonlyMap<string, ExecutionRow>;
   readonly executionsOf: ReadonlyMap<string, readonly ExecutionRow[]>;
   readonly attemptsOf: ReadonlyMap<string, readonly AttemptRow[]>;
@@ -36,6 +38,7 @@ const BEFORE_MS = 1_000;
 
 export function openCase(evidence: Evidence): Case {
   const exchanges = listExchanges(evidence.lines);
+  const faults = evidence.lines.flatMap((line) => (line.type === "fault" && line.done ? [line] : []));
   return {
     evidence,
     exchanges,
@@ -44,7 +47,8 @@ export function openCase(evidence: Evidence): Case {
       ({ request }) => request.token,
     ),
     commits: listCommits(exchanges),
-    faults: evidence.lines.flatMap((line) => (line.type === "fault" && line.done ? [line] : [])),
+    faults,
+    causes: faults.map((fault) => ({ ...fault, until: Math.max(fault.until, findRecovery(evidence.lines, fault)) })),
     execution: new Map(evidence.executions.map((row) => [row.id, row])),
     executionsOf: groupBy(evidence.executions, ({ token }) => token),
     attemptsOf: groupBy(evidence.attempts, ({ execution_id }) => execution_id),
@@ -57,6 +61,18 @@ export function openCase(evidence: Evidence): Case {
   };
 }
 
+/** When the service took calls again after it had ended soon after the fault; the fault's end when it had not. */
+function findRecovery(lines: readonly Line[], { at, until }: FaultLine): number {
+  const events = lines.flatMap((line) => (line.type === "service" ? [line] : []));
+  const ended = events.find(
+    (line) => line.event === "ended" && line.at >= at - BEFORE_MS && line.at <= until + AFTERMATH_MS,
+  );
+  const up = events.find(
+    (line) => ended !== undefined && line.at >= ended.at && ["ready", "unannounced"].includes(line.event),
+  );
+  return up?.at ?? until;
+}
+
 /** The call that an execution is the answer to. Of one that the clock started: the call its commit stands for. */
 export function findRequest({ executes, commits }: Case, { trigger, token }: ExecutionRow): RequestLine | undefined {
   if (trigger !== "schedule") return executes.get(token ?? "")?.[0]?.request;
@@ -66,9 +82,9 @@ export function findRequest({ executes, commits }: Case, { trigger, token }: Exe
 
 /** Whether something between these times may be the consequence of a fault, of these kinds if any are named. */
 export function hasCause(
-  { faults }: Case,
+  { causes }: Case,
   [from, until]: readonly [number, number],
   isCause: (fault: FaultLine) => boolean = () => true,
 ): boolean {
-  return faults.some((fault) => isCause(fault) && fault.at - BEFORE_MS <= until && fault.until + AFTERMATH_MS >= from);
+  return causes.some((fault) => isCause(fault) && fault.at - BEFORE_MS <= until && fault.until + AFTERMATH_MS >= from);
 }

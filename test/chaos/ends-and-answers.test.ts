@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { checkEvidence } from "../../chaos/checker/check.ts";
-import { soundEvidence } from "./evidence.ts";
+import { type Draft, soundEvidence } from "./evidence.ts";
 import { answerTo, attemptOf, expectFound, type Planted, rowOf } from "./planted.ts";
 
 const PLANTED: readonly Planted[] = [
@@ -198,6 +198,28 @@ test("checkEvidence, of an execution that was cancelled between its tries, does 
   for (const account of draft.accounts) account.balance += 2_500;
   Object.assign(answerTo(draft, 6).body, { duration: 0.25, cost: { compute: 0.0025, total: 0.0035 } });
   expect(checkEvidence(draft)).toEqual([]);
+});
+
+function endService(draft: Draft, fault: { at: number; until: number }, endedAt: number): void {
+  draft.lines.push(
+    { type: "fault", ...fault, kind: "kill", victim: "service", note: "", done: true },
+    { type: "service", at: endedAt, event: "ended", note: "process 5: SIGKILL" },
+    { type: "service", at: endedAt + 120_000, event: "ready", note: "process 6" },
+    { type: "request", at: endedAt + 100_000, request: 60, purpose: "log", workflow: "tally", executionId: "ex_tally" },
+    { type: "silence", at: endedAt + 100_001, request: 60, cause: "refused", reason: "ECONNREFUSED" },
+  );
+}
+
+test("checkEvidence, of a killed service that takes two minutes to start, allows that nobody listens meanwhile", () => {
+  const draft = soundEvidence();
+  endService(draft, { at: 1_000_000, until: 1_000_010 }, 1_000_005);
+  expect(checkEvidence(draft)).toEqual([]);
+});
+
+test("checkEvidence, of a service that ended long after any fault, finds that nobody listened", () => {
+  const draft = soundEvidence();
+  endService(draft, { at: 1_000_000, until: 1_000_010 }, 1_100_000);
+  expect(checkEvidence(draft).map(({ rule }) => rule)).toEqual(["silence"]);
 });
 
 test.each(PLANTED)("checkEvidence, with %s, finds it", (...planted) => expectFound(planted));
