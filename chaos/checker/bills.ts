@@ -1,5 +1,5 @@
 import type { AttemptRow, ExecutionRow } from "../evidence.ts";
-import type { Case, Finding } from "./case.ts";
+import { type Case, type Finding, findRequest } from "./case.ts";
 import { demandOf } from "./demand.ts";
 
 /** Between the clocks of a program, PostgreSQL and the service; and between two looks of the service at the time. */
@@ -49,7 +49,7 @@ function judge(given: Case, row: ExecutionRow): { findings: Finding[]; overhead?
   if (told === undefined || account === undefined || row.failure !== null) return { findings };
   const { overhead, flaws } = compare(row, told, account);
   for (const flaw of flaws) find(flaw);
-  const request = given.executes.get(row.token ?? "")?.[0]?.request;
+  const request = findRequest(given, row);
   if (request !== undefined && row.state === "success" && account.seconds < demandOf(request).secondsMin - 0.01)
     find(`its program took ${account.seconds} s, and was to take ${demandOf(request).secondsMin} s`);
   return { findings, overhead };
