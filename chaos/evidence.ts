@@ -148,18 +148,33 @@ export interface UnderWay {
   readonly ticks: readonly TickRow[];
   /** Schedules that Temporal is still to be told of. */
   readonly untold: number;
+  /** Requests that may have left files in storage, and no execution. */
+  readonly uploads: number;
 }
+
+type Counts = Pick<UnderWay, "open" | "untold" | "uploads">;
 
 export async function readUnderWay(dataDir: string): Promise<UnderWay> {
   const client = await openDatabase(dataDir);
   try {
-    const { rows } = await client.query<{ open: number; untold: number }>(
+    const { rows } = await client.query<Counts>(
       `select (select count(*) from executions where finished_at is null)::int as open,
-              (select count(*) from schedule_changes)::int as untold`,
+              (select count(*) from schedule_changes)::int as untold,
+              (select count(*) from uploads)::int as uploads`,
     );
     const schedules = (await client.query<ScheduleRow>(SCHEDULES)).rows;
     const ticks = (await client.query<TickRow>(TICKS)).rows;
-    return { ...(rows[0] as { open: number; untold: number }), schedules, ticks };
+    return { ...(rows[0] as Counts), schedules, ticks };
+  } finally {
+    await client.end();
+  }
+}
+
+/** Makes requests that left files in storage, and no execution, look as old as that. */
+export async function ageUploads(dataDir: string, ms: number): Promise<void> {
+  const client = await openDatabase(dataDir);
+  try {
+    await client.query("update uploads set begun_at = begun_at - make_interval(secs => $1)", [ms / 1_000]);
   } finally {
     await client.end();
   }

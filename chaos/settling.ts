@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { listMissing } from "./checker/ticks.ts";
 import type { Disk } from "./disk.ts";
-import { readUnderWay, type UnderWay } from "./evidence.ts";
+import { ageUploads, readUnderWay, type UnderWay } from "./evidence.ts";
 import type { Service } from "./service.ts";
 
 const ENDED_MAX_MS = 240_000;
@@ -29,11 +29,13 @@ export async function settleDown(
   say(`The load is over; ${(await readUnderWay(dataDir)).open} executions are open.`);
   await waitUntil(dataDir, ENDED_MAX_MS, ({ open }) => open === 0);
   await ageStorage(join(dataDir, "storage"));
+  await ageUploads(dataDir, AGED_MS);
   await service.stop({ last: false });
   while (service.isReady()) await sleep(50);
   await service.ready();
   const swept = Date.now() + SWEPT_MAX_MS;
   while ((await readdir(join(dataDir, "spool"))).length > 0 && Date.now() < swept) await sleep(LOOK_MS);
+  await waitUntil(dataDir, SWEPT_MAX_MS, ({ uploads }) => uploads === 0);
   const isRecorded = ({ schedules, ticks, untold }: UnderWay): boolean =>
     untold === 0 && listMissing(schedules, ticks, committedAt).length === 0;
   await waitUntil(dataDir, RECORDED_MAX_MS, isRecorded);
