@@ -6,8 +6,8 @@ import { demandOf } from "./demand.ts";
 const CLOCK_SLACK_SECONDS = 0.25;
 const STALL_SLACK_SECONDS = 0.5;
 /** Around the work of a program: interpreter, files, its end. The one is for a machine that has no time, the other is the middle of all. */
-const OVERHEAD_SECONDS_MAX = 8;
-const OVERHEAD_SECONDS_MEDIAN_MAX = 2;
+const OVERHEAD_SECONDS_MAX = 5;
+const OVERHEAD_SECONDS_MEDIAN_MAX = 1;
 
 /** What an attempt's log says of its time: the programs of `workflows/` say ten times a second what time it is. */
 interface Account {
