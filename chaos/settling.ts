@@ -33,14 +33,14 @@ export async function settleDown(
   await service.stop({ last: false });
   while (service.isReady()) await sleep(50);
   await service.ready();
-  const swept = Date.now() + SWEPT_MAX_MS;
-  while ((await readdir(join(dataDir, "spool"))).length > 0 && Date.now() < swept) await sleep(LOOK_MS);
   await waitUntil(dataDir, SWEPT_MAX_MS, ({ uploads }) => uploads === 0);
   const isRecorded = ({ schedules, ticks, untold }: UnderWay): boolean =>
     untold === 0 && listMissing(schedules, ticks, committedAt).length === 0;
   await waitUntil(dataDir, RECORDED_MAX_MS, isRecorded);
   // A tick whose record came late may have begun something.
   await waitUntil(dataDir, ENDED_MAX_MS, ({ open }) => open === 0);
+  const swept = Date.now() + SWEPT_MAX_MS;
+  while ((await readdir(join(dataDir, "spool"))).length > 0 && Date.now() < swept) await sleep(LOOK_MS);
 }
 
 /** Asks again until the condition holds, or until the time is over: what is wrong then is for the checker to say. */
