@@ -5,7 +5,7 @@ import { requestCancel } from "../db/executions.ts";
 import { recordRefusedExecution } from "../db/refused-executions.ts";
 import { listScheduledUnderWay, type TickTarget } from "../db/ticks.ts";
 import { chargeMax, microCredits, type Prices } from "../domain/credits.ts";
-import type { CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
+import type { ExecutionId, WorkflowId } from "../domain/ids.ts";
 import { parseInputs } from "../domain/manifest/inputs.ts";
 import type { Manifest, Overlap } from "../domain/manifest/manifest.ts";
 import { decideOverlap, QUEUED_TICKS_MAX } from "../domain/schedules/overlap.ts";
@@ -83,7 +83,8 @@ function describeExecution(
   target: TickTarget | undefined,
 ): NewExecution | string {
   const manifest = target?.manifest as Manifest | null | undefined;
-  if (!target?.commitId || !manifest) return "The workflow had no commit.";
+  if (target === undefined) return "The workflow was deleted.";
+  if (target.commitId === null || !manifest) return "The workflow had no commit.";
   const { schedule } = manifest.triggers;
   if (schedule === null) return "The latest commit declared no schedule.";
   const parsed = parseInputs(manifest, schedule.payload);
@@ -96,7 +97,7 @@ function describeExecution(
     id: deps.createExecutionId(),
     accountId: target.accountId,
     workflowId,
-    commitId: target.commitId as CommitId,
+    commitId: target.commitId,
     trigger: "schedule",
     inputs: parsed.inputs,
     // A payload holds none: it is refused when it is published.

@@ -105,8 +105,16 @@ function isGood(certPem: string, names: readonly string[], now: number): boolean
   );
 }
 
+let generator: Promise<typeof import("selfsigned")> | undefined;
+
+/** Loads, once, what makes certificates: 200 modules, for what most starts find made. Whoever is about to lose sight of them does so before. */
+export function loadGenerator(): Promise<typeof import("selfsigned")> {
+  generator ??= import("selfsigned");
+  return generator;
+}
+
 async function make(names: readonly string[], now: number): Promise<{ certPem: string; keyPem: string }> {
-  const { generate } = await import("selfsigned"); // 200 modules, for what most starts find made
+  const { generate } = await loadGenerator();
   const { cert, private: key } = await generate([{ name: "commonName", value: "Treadle on localhost" }], {
     keyType: "ec",
     curve: "P-256",

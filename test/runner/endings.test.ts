@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { listChildren, listTree } from "../../activities/sandbox/process-tree.ts";
+import { listTree } from "../../activities/sandbox/process-tree.ts";
 import { type Bench, openBench, type Ran } from "./harness.ts";
+import { listSandboxes } from "./zygotes.ts";
 
 const MIB = 1024 * 1024;
 let bench: Bench;
@@ -58,7 +59,7 @@ test("bubblewrap, killed from outside while a program runs in it, is a fault of 
   const failure = ran.then(String, String);
   while (!hasBegun) await sleep(10);
   // The others are parked, and have nothing in them yet.
-  const [outermost] = listChildren(process.pid).sort((one, other) => listTree(other).length - listTree(one).length);
+  const [outermost] = listSandboxes().sort((one, other) => listTree(other).length - listTree(one).length);
   process.kill(outermost as number, "SIGKILL");
   expect(await failure).toContain("ended from outside");
 });

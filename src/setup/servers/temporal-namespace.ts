@@ -35,6 +35,14 @@ export async function prepareNamespace(options: {
   }
 }
 
+let client: Promise<typeof import("@temporalio/client")> | undefined;
+
+/** Loads Temporal's client, once: a server starts meanwhile. Whoever is about to lose sight of it does so before. */
+export function loadTemporalClient(): Promise<typeof import("@temporalio/client")> {
+  client ??= import("@temporalio/client");
+  return client;
+}
+
 async function connectWhenReady({
   address,
   namespace,
@@ -44,7 +52,7 @@ async function connectWhenReady({
   namespace: string;
   signal: AbortSignal;
 }): Promise<Connection> {
-  const { Connection } = await import("@temporalio/client"); // a server starts meanwhile
+  const { Connection } = await loadTemporalClient();
   for (;;) {
     let connection: Connection | undefined;
     try {

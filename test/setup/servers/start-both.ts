@@ -3,6 +3,7 @@
 import { once } from "node:events";
 import { startPostgres } from "../../../src/setup/servers/postgres.ts";
 import { startTemporal } from "../../../src/setup/servers/temporal.ts";
+import { loadTemporalClient } from "../../../src/setup/servers/temporal-namespace.ts";
 
 interface How {
   readonly dataDir: string;
@@ -15,6 +16,8 @@ interface How {
 
 const { dataDir, cacheDir, runAs, become, native, cli } = JSON.parse(process.argv[2] ?? "{}") as How;
 if (become !== undefined) {
+  // That user may not see the checkout any more.
+  await loadTemporalClient();
   process.setgroups?.([become.gid]);
   process.setgid?.(become.gid);
   process.setuid?.(become.uid);
