@@ -129,7 +129,7 @@ test("startRetention, with something old, adds up what it removed, from nothing 
     log: createLog({ level: "silent", terminal: false }),
   });
   try {
-    expect(Object.values(retention.removed())).toEqual([0, 0, 0, 0, 0, 0]);
+    expect([...new Set(Object.values(retention.removed()))]).toEqual([0]);
     const deadline = Date.now() + 30_000;
     while (retention.removed().objects < 3 && Date.now() < deadline) await sleep(10);
     expect(retention.removed()).toMatchObject({ executions: 0, files: 1, logs: 1, objects: 3 });
