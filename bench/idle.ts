@@ -5,6 +5,23 @@ import type { BenchService } from "./service.ts";
 /** Caches fill and code is compiled for a while after a start: that is not idling. */
 const SETTLE_MS = 20_000;
 
+/** Less than this share of a core is no work that is still being done. */
+const QUIET_SHARE = 0.1;
+const QUIET_WINDOW_MS = 5_000;
+
+/** Waits until the service and its servers have done what they were given; answers how many seconds that took. */
+export async function waitUntilQuiet(service: BenchService): Promise<number> {
+  const startedAt = performance.now();
+  const readSeconds = async (): Promise<number> =>
+    [...(await readTree(service.ready.pid, "living")).values()].reduce((sum, used) => sum + used, 0);
+  for (let before = await readSeconds(); ; ) {
+    await sleep(QUIET_WINDOW_MS);
+    const after = await readSeconds();
+    if (after - before < (QUIET_SHARE * QUIET_WINDOW_MS) / 1_000) return (performance.now() - startedAt) / 1_000;
+    before = after;
+  }
+}
+
 /** What the service and its servers use of one core while nobody calls, over `seconds`, by program. */
 export async function measureIdle(service: BenchService, seconds: number) {
   await sleep(SETTLE_MS);
