@@ -7,7 +7,7 @@ import { findTick, listTicks } from "../../db/ticks.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { anAccount } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
-import { aScheduledWorkflow, aTickRoom } from "../support/schedules.ts";
+import { aScheduledWorkflow, aTickRoom, ELEVEN, NINE, SINCE, secondsAfter, TEN } from "../support/schedules.ts";
 
 let database: TestDatabase;
 let db: Db;
@@ -18,15 +18,6 @@ beforeAll(async () => {
 });
 
 afterAll(() => database?.drop());
-
-const SINCE = new Date("2026-05-04T08:30:00Z");
-const NINE = new Date("2026-05-04T09:00:00Z");
-const TEN = new Date("2026-05-04T10:00:00Z");
-const ELEVEN = new Date("2026-05-04T11:00:00Z");
-
-function after(instant: Date, seconds: number): Date {
-  return new Date(instant.getTime() + seconds * 1_000);
-}
 
 async function end(executionId: ExecutionId | null): Promise<void> {
   await release(db, { executionId: executionId as ExecutionId, status: "cancelled", failure: null, message: "" });
@@ -40,7 +31,7 @@ async function stateOf(id: ExecutionId | null) {
 test("backfill, of past ticks, begins each once and one after the other", async () => {
   const workflow = await aScheduledWorkflow(db, { since: ELEVEN, schedule: { overlap: "skip" } });
   const { workflowId } = workflow;
-  const room = aTickRoom(db, after(ELEVEN, 60));
+  const room = aTickRoom(db, secondsAfter(ELEVEN, 60));
   for (const firedAt of [NINE, TEN, NINE]) await room.backfill({ workflowId, firedAt });
   const ticks = await listTicks(db, { workflowId, before: null, limit: 10 });
   expect(ticks.map(({ nominalAt, outcome, source }) => ({ nominalAt, outcome, source }))).toEqual([

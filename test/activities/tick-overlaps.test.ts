@@ -11,7 +11,7 @@ import type { ExecutionId } from "../../domain/ids.ts";
 import type { Overlap } from "../../domain/manifest/manifest.ts";
 import { createExecutionId } from "../../src/ids.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
-import { aScheduledWorkflow, aTickRoom } from "../support/schedules.ts";
+import { aScheduledWorkflow, aTickRoom, ELEVEN, NINE, SINCE, secondsAfter, TEN } from "../support/schedules.ts";
 
 let database: TestDatabase;
 let db: Db;
@@ -22,15 +22,6 @@ beforeAll(async () => {
 });
 
 afterAll(() => database?.drop());
-
-const SINCE = new Date("2026-05-04T08:30:00Z");
-const NINE = new Date("2026-05-04T09:00:00Z");
-const TEN = new Date("2026-05-04T10:00:00Z");
-const ELEVEN = new Date("2026-05-04T11:00:00Z");
-
-function after(instant: Date, seconds: number): Date {
-  return new Date(instant.getTime() + seconds * 1_000);
-}
 
 async function end(executionId: ExecutionId | null): Promise<void> {
   await release(db, { executionId: executionId as ExecutionId, status: "cancelled", failure: null, message: "" });
@@ -61,7 +52,7 @@ test("overlap skip, with the one before under way, skips and says for which; sta
   });
   expect(third).toMatchObject({ outcome: "skipped_overlap" });
   await end(first?.executionId ?? null);
-  const fourth = await fire(after(ELEVEN, 3_600));
+  const fourth = await fire(secondsAfter(ELEVEN, 3_600));
   expect(room.started).toEqual([first?.executionId, fourth?.executionId]);
 });
 

@@ -11,7 +11,16 @@ import type { ExecutionId } from "../../domain/ids.ts";
 import { createExecutionId } from "../../src/ids.ts";
 import { anAccount, anExecution, anInput } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
-import { aScheduledWorkflow, aTickRoom, commitSchedule } from "../support/schedules.ts";
+import {
+  aScheduledWorkflow,
+  aTickRoom,
+  commitSchedule,
+  ELEVEN,
+  NINE,
+  SINCE,
+  secondsAfter,
+  TEN,
+} from "../support/schedules.ts";
 
 let database: TestDatabase;
 let db: Db;
@@ -22,15 +31,6 @@ beforeAll(async () => {
 });
 
 afterAll(() => database?.drop());
-
-const SINCE = new Date("2026-05-04T08:30:00Z");
-const NINE = new Date("2026-05-04T09:00:00Z");
-const TEN = new Date("2026-05-04T10:00:00Z");
-const ELEVEN = new Date("2026-05-04T11:00:00Z");
-
-function after(instant: Date, seconds: number): Date {
-  return new Date(instant.getTime() + seconds * 1_000);
-}
 
 test("tick, on time, starts one execution of the latest commit with its payload and has a record", async () => {
   const inputs = [anInput("string", "region"), anInput("integer", "count", { required: false, default: 3 })];
@@ -43,12 +43,12 @@ test("tick, on time, starts one execution of the latest commit with its payload 
     at: SINCE,
     schedule: { payload: { region: "US" } },
   });
-  const room = aTickRoom(db, after(NINE, 1));
+  const room = aTickRoom(db, secondsAfter(NINE, 1));
   const fired = await room.fire({ workflowId, firedAt: NINE }, "clock");
 
   expect(fired).toMatchObject({ kind: "decided", outcome: "started", admitted: true, nominalAt: NINE });
   const tick = await findTick(db, workflowId, NINE);
-  expect(tick).toMatchObject({ outcome: "started", reason: "", source: "clock", decidedAt: after(NINE, 1) });
+  expect(tick).toMatchObject({ outcome: "started", reason: "", source: "clock", decidedAt: secondsAfter(NINE, 1) });
   expect(room.started).toEqual([tick?.executionId]);
   expect(await findExecution(db, tick?.executionId as ExecutionId)).toMatchObject({
     commitId,
@@ -74,7 +74,7 @@ test("tick, fired by a hundred at once, starts one execution", async () => {
   const room = aTickRoom(db, NINE);
   const fired = await Promise.all(
     Array.from({ length: 100 }, (_, index) =>
-      room.fire({ workflowId, firedAt: after(NINE, index % 50) }, index % 2 === 0 ? "clock" : "repair"),
+      room.fire({ workflowId, firedAt: secondsAfter(NINE, index % 50) }, index % 2 === 0 ? "clock" : "repair"),
     ),
   );
   expect(fired.filter(({ kind }) => kind === "decided")).toHaveLength(1);
@@ -99,8 +99,8 @@ test("tick, whose execution could not be started, has its record and is started 
 });
 
 test.each([
-  ["a time it is not due", { firedAt: after(NINE, 60) }],
-  ["a time before it was declared", { firedAt: after(NINE, -3_600) }],
+  ["a time it is not due", { firedAt: secondsAfter(NINE, 60) }],
+  ["a time before it was declared", { firedAt: secondsAfter(NINE, -3_600) }],
 ])("tick, fired for %s, is none and leaves nothing", async (_, { firedAt }) => {
   const { workflowId } = await aScheduledWorkflow(db, { since: SINCE });
   expect(await aTickRoom(db, ELEVEN).fire({ workflowId, firedAt }, "clock")).toEqual({ kind: "none" });
@@ -109,16 +109,16 @@ test.each([
 
 test("tick, of a schedule that was removed before, is none; of one removed after, counts", async () => {
   const workflow = await aScheduledWorkflow(db, { since: SINCE, schedule: { catchup: "all" } });
-  const { workflowId } = await commitSchedule(db, workflow, { schedule: null, at: after(TEN, -60) });
-  const room = aTickRoom(db, after(TEN, -30));
+  const { workflowId } = await commitSchedule(db, workflow, { schedule: null, at: secondsAfter(TEN, -60) });
+  const room = aTickRoom(db, secondsAfter(TEN, -30));
   expect(await room.fire({ workflowId, firedAt: TEN }, "clock")).toEqual({ kind: "none" });
   expect(await room.fire({ workflowId, firedAt: NINE }, "repair")).toMatchObject({ outcome: "no_commit" });
 });
 
 test("tick, of a schedule that is paused at the time, is paused, whatever it is when it is looked at", async () => {
   const workflow = await aScheduledWorkflow(db, { since: SINCE, schedule: { enabled: false } });
-  const { workflowId } = await commitSchedule(db, workflow, { schedule: { enabled: true }, at: after(NINE, 1) });
-  const fired = await aTickRoom(db, after(NINE, 2)).fire({ workflowId, firedAt: NINE }, "clock");
+  const { workflowId } = await commitSchedule(db, workflow, { schedule: { enabled: true }, at: secondsAfter(NINE, 1) });
+  const fired = await aTickRoom(db, secondsAfter(NINE, 2)).fire({ workflowId, firedAt: NINE }, "clock");
   expect(fired).toMatchObject({
     outcome: "paused",
     executionId: null,
@@ -171,8 +171,8 @@ test.each([
 );
 
 test.each([
-  ["too_late", "all", after(NINE, 3_601), "It was later than max_lateness allows."],
-  ["catchup none", "none", after(NINE, 600), "The service was away when it was due, and catchup is none."],
+  ["too_late", "all", secondsAfter(NINE, 3_601), "It was later than max_lateness allows."],
+  ["catchup none", "none", secondsAfter(NINE, 600), "The service was away when it was due, and catchup is none."],
 ] as const)("tick, that is %s, is missed and says why", async (_, catchup, now, reason) => {
   const { workflowId } = await aScheduledWorkflow(db, { since: SINCE, schedule: { catchup } });
   const fired = await aTickRoom(db, now).fire({ workflowId, firedAt: NINE }, "repair");
@@ -183,8 +183,9 @@ test("tick, late only because much is due, starts although catchup is none", asy
   const { workflowId } = await aScheduledWorkflow(db, { since: SINCE, schedule: { catchup: "none" } });
   const watch = { holder: "proc_test" };
   await db.raw("delete from schedule_watch");
-  for (const second of [-30, 0, 30, 60, 90, 120, 150]) await keepWatch(db, { ...watch, now: after(NINE, second) });
-  expect(await aTickRoom(db, after(NINE, 170)).fire({ workflowId, firedAt: NINE }, "clock")).toMatchObject({
+  for (const second of [-30, 0, 30, 60, 90, 120, 150])
+    await keepWatch(db, { ...watch, now: secondsAfter(NINE, second) });
+  expect(await aTickRoom(db, secondsAfter(NINE, 170)).fire({ workflowId, firedAt: NINE }, "clock")).toMatchObject({
     outcome: "started",
   });
   await db.raw("delete from schedule_watch");

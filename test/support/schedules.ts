@@ -82,3 +82,13 @@ export function someTicks(db: Db): Ticks {
     onTick: () => undefined,
   });
 }
+
+/** When the hourly schedule of a test is declared, and when it is due after that. */
+export const SINCE = new Date("2026-05-04T08:30:00Z");
+export const NINE = new Date("2026-05-04T09:00:00Z");
+export const TEN = new Date("2026-05-04T10:00:00Z");
+export const ELEVEN = new Date("2026-05-04T11:00:00Z");
+
+export function secondsAfter(instant: Date, seconds: number): Date {
+  return new Date(instant.getTime() + seconds * 1_000);
+}
