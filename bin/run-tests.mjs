@@ -1,12 +1,16 @@
 import { spawn } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join, sep } from "node:path";
+import { dirname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import nodeVersion from "./node-version.cjs";
 import { prepareCheckout } from "./setup.mjs";
 
 const checkout = dirname(dirname(fileURLToPath(import.meta.url)));
+/** More than this many files that fail are no accident of the machine. */
+const AGAIN_FILES_MAX = 3;
+/** What these find may happen once in many runs, and has been found all the same. */
+const NEVER_AGAIN_TIERS = ["chaos"];
 const report = (line) => void process.stderr.write(`${line}\n`);
 
 /** `[tier…] [anything for jest…]`: which tiers to run, and what to hand on. Undefined when a word is no tier. */
@@ -42,6 +46,27 @@ async function runJest(tiers, options, folder) {
   const found = await readFile(results, "utf8").then(JSON.parse, () => undefined);
   if (found === undefined) return { files: [], code, problem: `jest ended with code ${code} and no results` };
   return { files: found.testResults, code, problem: found.wasInterrupted ? "was interrupted" : undefined };
+}
+
+/**
+ * Runs the files that failed once more, one at a time with the machine to themselves: most tests drive real servers and
+ * processes, and a machine that stood still for seconds says nothing about the project. What fails again has failed; what
+ * does not is named in the summary (docs/decisions/0011). Answers what jest says of all files then.
+ */
+async function runFailedAgain(first, tiers, folder) {
+  const failed = first.files.filter(({ status }) => status === "failed").map(({ name }) => name);
+  const isFinal = (path) => NEVER_AGAIN_TIERS.some((tier) => path.startsWith(join(checkout, "test", tier) + sep));
+  if (first.problem !== undefined || failed.length === 0 || failed.length > AGAIN_FILES_MAX || failed.some(isFinal))
+    return { ...first, unsteady: [] };
+  report(`\nRunning again what failed, by itself: ${failed.map((path) => relative(checkout, path)).join(", ")}`);
+  const second = await runJest(tiers, ["--maxWorkers=1", "--runTestsByPath", ...failed], folder);
+  const again = new Map(second.files.map((file) => [file.name, file]));
+  return {
+    files: first.files.map((file) => again.get(file.name) ?? file),
+    code: first.code === 1 ? second.code : first.code,
+    problem: second.problem,
+    unsteady: failed.filter((path) => again.get(path)?.status === "passed"),
+  };
 }
 
 /** The figures of one tier, `seconds` being the sum of its files'. A file that failed though none of its tests did counts as one failure. */
@@ -84,19 +109,22 @@ async function runTests(argv) {
   const folder = await mkdtemp(join(tmpdir(), "treadle-tests-"));
   const startedAt = Date.now();
   try {
-    const { files, code, problem } = await runJest(asked.wanted, asked.options, folder);
+    const first = await runJest(asked.wanted, asked.options, folder);
+    const { files, code, problem, unsteady } = isSelection
+      ? { ...first, unsteady: [] }
+      : await runFailedAgain(first, asked.wanted, folder);
     const rows = [];
     for (const tier of asked.wanted) {
       const figures = await countTests(tier, files);
       rows.push({ ...figures, problem: problem ?? findProblem(figures, isSelection) });
     }
-    return summarize(rows, { isSelection, code, seconds: (Date.now() - startedAt) / 1000 });
+    return summarize(rows, { isSelection, code, unsteady, seconds: (Date.now() - startedAt) / 1000 });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-function summarize(rows, { isSelection, code, seconds }) {
+function summarize(rows, { isSelection, code, unsteady, seconds }) {
   const line = (cells) => cells.map((cell, column) => (column === 0 ? cell.padEnd(12) : cell.padStart(8))).join(" ");
   console.log(`\n${line(["tier", "passed", "failed", "seconds"])}`);
   for (const { tier, passed, failed, seconds: ownSeconds, problem } of rows) {
@@ -105,6 +133,8 @@ function summarize(rows, { isSelection, code, seconds }) {
         (problem === undefined ? "" : `   ${problem}`),
     );
   }
+  for (const path of unsteady)
+    console.log(`\n${relative(checkout, path)} failed at first (see above) and passed when run again by itself.`);
   console.log(`\nAll of it took ${seconds.toFixed(1)} seconds.`);
   const passed = rows.reduce((sum, row) => sum + row.passed, 0);
   const failed = rows.reduce((sum, row) => sum + row.failed + (row.problem === undefined ? 0 : 1), 0);

@@ -1,9 +1,8 @@
-import { stat } from "node:fs/promises";
 import type { RunAs } from "./servers/child.ts";
 import type { RunCommand } from "./servers/command.ts";
-import { copyIntoReach } from "./servers/reachability.ts";
 import { resolveTemporalBinary } from "./servers/temporal-binary.ts";
-import { checkBinary, type TemporalBinary } from "./servers/temporal-version.ts";
+import { bringIntoReach } from "./servers/temporal-reach.ts";
+import type { TemporalBinary } from "./servers/temporal-version.ts";
 
 /**
  * Finds, or makes, Temporal's server while we are still root, with root's cache, Go and settings, and puts it where the
@@ -28,19 +27,5 @@ export async function fetchTemporalAhead(options: {
     run,
     signal,
   });
-  const { path: source, version } = found;
-  const { size, mtimeMs } = await stat(source);
-  const runAsUser: RunCommand = (command, args, how) => run(command, args, { ...how, runAs: user });
-  const path = await copyIntoReach({
-    source,
-    folder: options.runtimeDir,
-    name: `temporal-${version}-${size}-${Math.round(mtimeMs)}`,
-    works: async (candidate) => (await checkBinary(candidate, runAsUser)).kind === "suitable",
-    report,
-  });
-  if (path === undefined)
-    throw new Error(
-      `User ${user.uid} can execute neither ${source} nor its copy in ${options.runtimeDir}. Is that disk mounted with noexec?`,
-    );
-  return { ...found, path };
+  return bringIntoReach(found, { folder: options.runtimeDir, user, report, run });
 }

@@ -194,6 +194,8 @@ test("explainOldNode, for a Node.js before 20.19, says what is needed, and is co
 interface Told {
   readonly statuses?: readonly string[];
   readonly fails?: boolean;
+  /** What its tests answer when that file is run again. */
+  readonly again?: readonly string[];
   readonly silentAbout?: readonly string[];
 }
 
@@ -221,8 +223,11 @@ async function aTestedCheckout(tiers: Record<string, Told>, { end = 0, none = fa
      fs.appendFileSync("calls", "jest " + words.filter((word) => !word.includes("/")).join(" ") + "\\n");
      if (${none}) process.exit(1);
      const chosen = words.slice(words.indexOf("--selectProjects") + 1, words.indexOf("--json"));
+     const isAgain = words.includes("--runTestsByPath");
      const testResults = Object.entries(${JSON.stringify(tiers)})
        .filter(([tier, { statuses }]) => chosen.includes(tier) && statuses !== undefined)
+       .map(([tier, told]) => (isAgain && told.again ? [tier, { statuses: told.again }] : [tier, told]))
+       .filter(([tier]) => !isAgain || words.includes(process.cwd() + "/test/" + tier + "/some.test.ts"))
        .map(([tier, { statuses, fails }]) => ({
          name: process.cwd() + "/test/" + tier + "/some.test.ts",
          status: fails || statuses.includes("failed") ? "failed" : "passed",
@@ -231,7 +236,7 @@ async function aTestedCheckout(tiers: Record<string, Told>, { end = 0, none = fa
          endTime: 3_500,
        }));
      fs.writeFileSync(words[words.indexOf("--outputFile") + 1], JSON.stringify({ testResults, wasInterrupted: false }));
-     process.exitCode = ${end};`,
+     process.exitCode = isAgain ? Number(testResults.some(({ status }) => status === "failed")) : ${end};`,
   );
   const npmTest = (...args: string[]) =>
     finish([join(checkout.path, "bin/run-tests.mjs"), ...args], { cwd: checkout.path });
@@ -264,6 +269,32 @@ test.each<[problem: string, db: Told, jest: { end?: number; none?: boolean }, cl
   const { code, stdout } = await npmTest();
   expect({ code, last: stdout.trim().split("\n").at(-1) }).toEqual({ code: 1, last: closing });
   expect(stdout).toContain(problem);
+});
+
+test("npm test runs a file that failed once more, by itself, and says so when it passes then", async () => {
+  const { checkout, npmTest } = await aTestedCheckout(
+    { domain: passing(2), db: { statuses: ["passed", "failed"], again: ["passed", "passed"] } },
+    { end: 1 },
+  );
+  const { code, stdout, stderr } = await npmTest();
+  expect({ code, last: stdout.trim().split("\n").at(-1) }).toEqual({ code: 0, last: "4 passed, 0 failed" });
+  expect(stderr).toContain("Running again what failed, by itself: test/db/some.test.ts");
+  expect(stdout).toContain("test/db/some.test.ts failed at first (see above) and passed when run again by itself.");
+  expect(checkout.calls().filter((call) => call.startsWith("jest"))).toEqual([
+    "jest --selectProjects domain db --json --outputFile",
+    "jest --selectProjects domain db --json --outputFile --maxWorkers=1 --runTestsByPath",
+  ]);
+});
+
+const unsteady: Told = { statuses: ["failed"], again: ["passed"] };
+
+test.each<[string, Record<string, Told>]>([
+  ["chaos", { domain: passing(1), chaos: unsteady }],
+  ["more than three files", { a: unsteady, b: unsteady, c: unsteady, d: unsteady }],
+])("npm test does not run again what failed in %s", async (_what, tiers) => {
+  const { checkout, npmTest } = await aTestedCheckout(tiers, { end: 1 });
+  expect((await npmTest()).code).toBe(1);
+  expect(checkout.calls().filter((call) => call.startsWith("jest"))).toHaveLength(1);
 });
 
 test("npm test, given tiers and options of jest, runs only those tiers and hands the options on", async () => {

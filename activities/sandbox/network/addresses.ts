@@ -1,10 +1,14 @@
 import { lookup } from "node:dns/promises";
+import { readFile } from "node:fs/promises";
 import { isIPv4, isIPv6 } from "node:net";
-import { type Launcher, runCommand } from "./commands.ts";
 import { type AddressRange, parseRange } from "./ranges.ts";
 
 /** Names with changing answers: a server just dropped from the answer still runs. */
 const REMEMBER_MS = 24 * 60 * 60 * 1_000;
+/** The routes of the network namespace that this process is in, whatever is mounted where (proc(5)). */
+const ROUTES_FILE = "/proc/self/net/fib_trie";
+/** What the kernel delivers to itself or to everybody nearby. */
+const OWN_ROUTE_TYPES = new Set(["LOCAL", "BROADCAST", "ANYCAST"]);
 
 export type ResolveName = (name: string) => Promise<readonly string[]>;
 
@@ -12,18 +16,19 @@ export type ResolveName = (name: string) => Promise<readonly string[]>;
 export type ReadOwnRanges = () => Promise<AddressRange[]>;
 
 /**
- * Reads the host's own addresses from the kernel's table of what it delivers to itself, on every interface, also without
- * carrier; and those of `protectedHosts`: names, addresses and ranges. A name counts with every answer of the last day.
+ * Reads the host's own addresses from the kernel's tables of what it delivers to itself, on every interface, also without
+ * carrier; without a program, since it is asked every few seconds; and those of `protectedHosts`: names, addresses and ranges. A name counts with every answer of the last day.
  * Rejects when a name has never had an answer: then we do not know what to protect.
  */
 export function createOwnRangesReader(deps: {
-  readonly launcher: Launcher;
-  readonly ipPath: string;
   readonly protectedHosts: readonly string[];
   readonly resolveName?: ResolveName | undefined;
   readonly now?: () => number;
+  /** Reads the kernel's tables, in the form of `/proc/net/fib_trie`. */
+  readonly readRoutes?: () => Promise<string>;
 }): ReadOwnRanges {
-  const { launcher, ipPath, protectedHosts, resolveName = resolveBySystem, now = Date.now } = deps;
+  const { protectedHosts, resolveName = resolveBySystem, now = Date.now } = deps;
+  const { readRoutes = () => readFile(ROUTES_FILE, "utf8") } = deps;
   const names = protectedHosts.filter((host) => /[^\d./]/.test(host) && !isIPv6(host));
   const fixed = protectedHosts.filter((host) => !/[^\d./]/.test(host)).map(parseRange);
   const seen = new Map(names.map((name) => [name, new Map<string, number>()]));
@@ -40,16 +45,27 @@ export function createOwnRangesReader(deps: {
   }
 
   return async () => {
-    const table = await runCommand(launcher, [ipPath, "-4", "-json", "route", "show", "table", "local"]);
+    const routes = parseOwnRoutes(await readRoutes());
     const named = await Promise.all([...seen].map(([name, answers]) => refreshName(name, answers)));
-    return [...parseLocalTable(table), ...fixed, ...named.flat()];
+    return [...routes, ...fixed, ...named.flat()];
   };
 }
 
-/** Destinations that the kernel delivers to itself or to everybody nearby. */
-function parseLocalTable(text: string): AddressRange[] {
-  const routes = JSON.parse(text || "[]") as readonly { readonly dst?: string }[];
-  return routes.map(({ dst = "" }) => parseRange(dst));
+/**
+ * Destinations that the kernel delivers to itself or to everybody nearby. Each is a leaf, `|-- 192.0.2.2`, with its
+ * prefixes below it, `/32 host LOCAL`; a table merged with another shows them twice. Throws when nothing looks like a
+ * table: to know of no own address is not the same as to have none.
+ */
+function parseOwnRoutes(text: string): AddressRange[] {
+  if (!/^(?:Main|Local|Id \d+):$/m.test(text)) throw new Error(`${ROUTES_FILE} holds no table of routes.`);
+  const own = new Set<string>();
+  let address = "";
+  for (const line of text.split("\n")) {
+    const [, leaf, prefix, type] = /^\s*(?:\|-- ([\d.]+)|(\/\d+) \S+ ([A-Z]+)(?:\s.*)?)$/.exec(line) ?? [];
+    if (leaf !== undefined) address = leaf;
+    else if (type !== undefined && OWN_ROUTE_TYPES.has(type)) own.add(`${address}${prefix}`);
+  }
+  return [...own].map(parseRange);
 }
 
 async function resolveBySystem(name: string): Promise<string[]> {

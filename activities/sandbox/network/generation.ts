@@ -37,7 +37,7 @@ export interface GenerationSettings {
 export async function openGeneration(settings: GenerationSettings): Promise<Generation> {
   const { programs, runAs, protectedHosts, resolveName } = settings;
   const here: Launcher = { runAs, prefix: [] };
-  const readOwn = createOwnRangesReader({ launcher: here, ipPath: programs.ip, protectedHosts, resolveName });
+  const readOwn = createOwnRangesReader({ protectedHosts, resolveName });
   const facts = { ...settings.facts, own: await readOwn() };
   const own = settings.tun === undefined ? await prepareTunDevice(programs, runAs) : undefined;
   let router: Router | undefined;

@@ -7,7 +7,8 @@ export const TEMPORAL_FALLBACK_VERSION = "1.5.1";
 
 const CLI_MIN = [1, 5] as const;
 const SERVER_MIN = [1, 29] as const;
-const VERSION_TIMEOUT_MS = 10_000;
+/** It takes a tenth of a second, and much longer where 140 MB are read by a disk that others keep busy. */
+const VERSION_TIMEOUT_MS = 60_000;
 
 /** A Temporal CLI that can be executed and is new enough. */
 export interface TemporalBinary {
@@ -29,7 +30,7 @@ export async function checkBinary(path: string, run: RunCommand, signal?: AbortS
   if (code !== 0 || found === null) {
     return {
       kind: "unsuitable",
-      problem: `it does not answer --version like a Temporal CLI (${tail.at(-1) ?? `exit code ${code}`})`,
+      problem: `it does not answer --version like a Temporal CLI (${tail.at(-1) ?? explainEnd(code)})`,
     };
   }
   const [, cliMajor, cliMinor, cliRest, serverMajor, serverMinor] = found;
@@ -41,6 +42,12 @@ export async function checkBinary(path: string, run: RunCommand, signal?: AbortS
     };
   }
   return { kind: "suitable", version };
+}
+
+function explainEnd(code: number | undefined): string {
+  return code === undefined
+    ? `it was ended by a signal, or had no answer after ${VERSION_TIMEOUT_MS / 1000} s`
+    : `exit code ${code}`;
 }
 
 function isAtLeast(version: readonly (string | undefined)[], least: readonly [number, number]): boolean {

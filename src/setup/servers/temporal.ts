@@ -1,4 +1,4 @@
-import { access, constants, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
+import { access, constants, mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { RunAs } from "./child.ts";
 import { type RunCommand, runCommand } from "./command.ts";
@@ -6,13 +6,14 @@ import { toDiskFullError } from "./disk-full.ts";
 import { freePort, isPortFree } from "./free-port.ts";
 import { claimLock } from "./lock.ts";
 import { endLeftover } from "./process-identity.ts";
-import { copyIntoReach, makeOwnFolder, OUTSIDE_FOLDER, placeFolder } from "./reachability.ts";
+import { makeOwnFolder, OUTSIDE_FOLDER, placeFolder } from "./reachability.ts";
 import { type ServerFailure, superviseServer } from "./restart.ts";
 import { resolveTemporalBinary } from "./temporal-binary.ts";
 import { findCached } from "./temporal-cache.ts";
+import { bringIntoReach } from "./temporal-reach.ts";
 import type { Fetch } from "./temporal-release.ts";
 import { launchTemporal, TEMPORAL_HOST, TEMPORAL_STOP_GRACE_MS, type TemporalPorts } from "./temporal-server.ts";
-import { checkBinary, TEMPORAL_VERSION, type TemporalBinary } from "./temporal-version.ts";
+import { TEMPORAL_VERSION, type TemporalBinary } from "./temporal-version.ts";
 
 const NAMESPACE = "treadle";
 const PORT_ATTEMPTS_MAX = 4;
@@ -163,7 +164,7 @@ async function findBinary(options: TemporalOptions, folder: string): Promise<Tem
     run,
   });
   if (runAs === undefined) return found; // it has answered to us
-  return bringIntoReach(found, { folder, runAs, report, run });
+  return bringIntoReach(found, { folder, user: runAs, report, run });
 }
 
 /** The given cache if we can write there, or need not as it holds the server; a user without a home has one in the data dir. */
@@ -175,27 +176,6 @@ async function chooseCacheDir(cacheDir: string, folder: string): Promise<string>
   } catch {
     return (await findCached(cacheDir, TEMPORAL_VERSION)) === "found" ? cacheDir : join(folder, "cache");
   }
-}
-
-/** A server in a home that its user may not enter is copied, once for each version and state of the original. */
-async function bringIntoReach(
-  binary: TemporalBinary,
-  { folder, runAs, report, run }: { folder: string; runAs: RunAs; report: (line: string) => void; run: RunCommand },
-): Promise<TemporalBinary> {
-  const { size, mtimeMs } = await stat(binary.path);
-  const name = `temporal-${binary.version}-${size}-${Math.round(mtimeMs)}`;
-  const runAsUser: RunCommand = (command, args, how) => run(command, args, { ...how, runAs });
-  const works = async (path: string) => (await checkBinary(path, runAsUser)).kind === "suitable";
-  const path = await copyIntoReach({ source: binary.path, folder, name, works, report });
-  if (path === undefined)
-    throw new Error(
-      `User ${runAs.uid} can execute neither ${binary.path} nor its copy in ${folder}. Is that disk mounted with noexec?`,
-    );
-  for (const other of await readdir(folder)) {
-    // Copies of earlier versions, 140 MB each.
-    if (/^temporal-\d.*-\d+-\d+$/.test(other) && other !== name) await rm(join(folder, other), { force: true });
-  }
-  return { ...binary, path };
 }
 
 async function choosePorts({ ports, choosePort = freePort }: TemporalOptions): Promise<TemporalPorts> {

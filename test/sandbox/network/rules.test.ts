@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import type { NetworkSettings } from "../../../activities/sandbox/network/network.ts";
 import { PROGRAMS, type Service, startService, until, writeProgram } from "./bench.ts";
@@ -54,11 +54,7 @@ test("createNetwork, when nft refuses the rules, has no network, no slot, no upl
   expect(problem).toMatch(/There is no network for executions: nft ended \(1\).*dorp/);
   await expect(take()).rejects.toThrow(/nft ended/);
   expect(isStarted()).toBe(false);
-  // It has only been asked for the host's own addresses; nothing was made.
-  expect([...new Set(readFileSync(`${world.dir}/ip-log`, "utf8").split("\n"))]).toEqual([
-    "-4 -json route show table local",
-    "",
-  ]);
+  expect(existsSync(`${world.dir}/ip-log`)).toBe(false); // Nothing was made.
   expect(listProcesses()).toEqual([]);
 });
 
