@@ -2,8 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { readTree } from "./processes.ts";
 import type { BenchService } from "./service.ts";
 
-/** Caches fill and code is compiled for a while after a start: that is not idling. */
-const SETTLE_MS = 20_000;
+/**
+ * Caches fill and code is compiled for a while after a start, and V8 tidies up behind it: three to five full collections
+ * 30 to 41 s after the start, which would be half of what a minute of idling uses, and never come again (`--trace-gc`).
+ */
+const SETTLE_MS = 60_000;
 
 /** Less than this share of a core is no work that is still being done. */
 const QUIET_SHARE = 0.1;
