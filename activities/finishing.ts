@@ -1,8 +1,9 @@
 import type { ExecutionEnd, PythonProgress, UploadProgress } from "../domain/execution.ts";
 import type { ExecutionId } from "../domain/ids.ts";
 
-/** The workflow goes on within milliseconds of a program's end. When it has not by now, Temporal is away or far behind. */
-const LATE_MS = 400;
+/** How long it is remembered what was done, for a workflow that comes late. One that comes later asks the record. */
+const REMEMBER_MS = 60_000;
+const CLOSE_MS = 2_000;
 
 export type EndedProgram = Extract<PythonProgress, { kind: "ended" }>;
 
@@ -10,40 +11,65 @@ export interface FinishingDeps {
   readonly upload: (executionId: ExecutionId) => Promise<UploadProgress>;
   readonly settle: (bill: { executionId: ExecutionId; status: ExecutionEnd; secondsUsed: number }) => Promise<void>;
   readonly onFault: (executionId: ExecutionId, error: unknown) => void;
-  readonly lateMs?: number;
+}
+
+/** How far the last steps of one execution are. */
+interface LastSteps {
+  isUploaded: boolean;
+  /** Whether it was settled here; never rejects. */
+  settled: Promise<boolean>;
+  readonly forgetting: NodeJS.Timeout;
 }
 
 /**
- * Takes the last steps of an execution from here when its workflow does not come to ask for them: nobody who waits for a
- * result that is at hand waits for Temporal. They are the workflow's own steps, which find theirs done when it comes back. Tried
- * once; whatever fails is the workflow's to do again.
+ * Takes the last steps of an execution as soon as its program has ended: nobody who waits for a result that is at hand waits
+ * until its workflow has asked for them, one after the other, or for a Temporal that is away. They are the workflow's own steps:
+ * it asks for them all the same, and finds them taken, or waits for them here. Tried once; whatever fails is the workflow's to
+ * do again.
  */
-export function createFinishing({ upload, settle, onFault, lateMs = LATE_MS }: FinishingDeps) {
-  const expected = new Map<ExecutionId, NodeJS.Timeout>();
+export function createFinishing({ upload, settle, onFault }: FinishingDeps) {
+  const begun = new Map<ExecutionId, LastSteps>();
 
-  const finish = async (executionId: ExecutionId, { status, secondsUsed }: EndedProgram): Promise<void> => {
-    const { kind } = await upload(executionId);
-    if (kind === "uploaded") await settle({ executionId, status, secondsUsed });
-  };
-  const forget = (executionId: ExecutionId): void => {
-    clearTimeout(expected.get(executionId));
-    expected.delete(executionId);
-  };
+  function forget(executionId: ExecutionId): void {
+    clearTimeout(begun.get(executionId)?.forgetting);
+    begun.delete(executionId);
+  }
+
+  async function finish(executionId: ExecutionId, ended: EndedProgram, steps: LastSteps): Promise<boolean> {
+    try {
+      const { kind } = await upload(executionId);
+      if (kind !== "uploaded") return false;
+      steps.isUploaded = true;
+      await settle({ executionId, status: ended.status, secondsUsed: ended.secondsUsed });
+      return true;
+    } catch (error) {
+      onFault(executionId, error);
+      return false;
+    }
+  }
 
   return {
     /** A program of this host has ended, and that is recorded. */
-    expect(executionId: ExecutionId, ended: EndedProgram): void {
-      forget(executionId);
-      const timer = setTimeout(() => {
-        expected.delete(executionId);
-        finish(executionId, ended).catch((error: unknown) => onFault(executionId, error));
-      }, lateMs);
-      expected.set(executionId, timer.unref());
+    begin(executionId: ExecutionId, ended: EndedProgram): void {
+      if (begun.has(executionId)) return;
+      const forgetting = setTimeout(() => forget(executionId), REMEMBER_MS).unref();
+      const steps: LastSteps = { isUploaded: false, settled: Promise.resolve(false), forgetting };
+      begun.set(executionId, steps);
+      steps.settled = finish(executionId, ended, steps);
     },
-    /** Its workflow has come to the last step. */
-    forget,
-    close(): void {
-      for (const executionId of [...expected.keys()]) forget(executionId);
+    /** Whether its outputs have been uploaded from here. */
+    hasUploaded: (executionId: ExecutionId): boolean => begun.get(executionId)?.isUploaded === true,
+    /** Waits for the last step if it is under way; answers whether it was taken here. What was not is the caller's. */
+    async hasSettled(executionId: ExecutionId): Promise<boolean> {
+      const isSettled = (await begun.get(executionId)?.settled) ?? false;
+      forget(executionId);
+      return isSettled;
+    },
+    /** Waits for what is under way, for a time: a database that is away must not keep a process that stops. */
+    async close(): Promise<void> {
+      const ended = Promise.all([...begun.values()].map(({ settled }) => settled));
+      await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, CLOSE_MS).unref())]);
+      for (const executionId of [...begun.keys()]) forget(executionId);
     },
   };
 }

@@ -9,12 +9,14 @@ export function createActivities(
   deps: CreditsDeps & Omit<PythonDeps, "onEndedHere"> & OutputsDeps & Pick<Ticks, "recordTick">,
 ) {
   const credits = createCredits(deps);
-  const { uploadOutputs, upload } = createOutputs(deps);
-  const finishing = createFinishing({ upload, settle: credits.settleCredits, onFault: deps.onFault });
-  const { executePython, ...python } = createPython({ ...deps, onEndedHere: finishing.expect });
-  const settleCredits: typeof credits.settleCredits = (bill) => {
-    finishing.forget(bill.executionId);
-    return credits.settleCredits(bill);
+  const outputs = createOutputs(deps);
+  const { settleCredits: settle } = credits;
+  const finishing = createFinishing({ upload: outputs.upload, settle, onFault: deps.onFault });
+  const { executePython, ...python } = createPython({ ...deps, onEndedHere: finishing.begin });
+  const uploadOutputs: typeof outputs.uploadOutputs = async (input) =>
+    finishing.hasUploaded(input.executionId) ? { kind: "uploaded" } : outputs.uploadOutputs(input);
+  const settleCredits: typeof settle = async (bill) => {
+    if (!(await finishing.hasSettled(bill.executionId))) await settle(bill);
   };
   return {
     activities: { ...credits, settleCredits, executePython, uploadOutputs, recordTick: deps.recordTick },
@@ -23,7 +25,7 @@ export function createActivities(
       ...python,
       async drain(graceMs: number): Promise<void> {
         await python.drain(graceMs);
-        finishing.close();
+        await finishing.close();
       },
     },
   };

@@ -2,8 +2,13 @@ import type { Cron } from "../manifest/cron.ts";
 import { nextTicks } from "../manifest/ticks.ts";
 import type { ScheduleDeclaration } from "./declaration.ts";
 
-/** A tick is on time for this long: Temporal fires it, and many at one minute take their turn. */
+/** A tick is on time for this long: many at one minute take their turn. */
 export const ON_TIME_SECONDS = 60;
+/**
+ * A tick is left to Temporal for this long, which fires few within a tenth of a second; of many at one minute it is still
+ * firing the first, and each costs it as much as the execution does. Who looks after ticks begins the others meanwhile.
+ */
+export const LEFT_TO_TEMPORAL_SECONDS = 5;
 
 /** What decides whether a tick starts. */
 export type TickPolicy = Pick<
@@ -55,8 +60,8 @@ export function judgeTick(policy: TickPolicy, at: Date, { now, watchedSince }: L
 }
 
 /**
- * What has to become of every tick after `since`, up to and with `until`, that has no record. The youngest are left to Temporal:
- * those not later than jitter and the time in which a tick is on time. At most `countMax` ticks are looked at, the oldest; ask
+ * What has to become of every tick after `since`, up to and with `until`, that has no record. The youngest are left to Temporal.
+ * At most `countMax` ticks are looked at, the oldest; ask
  * again from `accountedUntil`. `recorded` holds the Unix milliseconds of the ticks that have a record.
  */
 export function planTicks(given: {
@@ -99,5 +104,5 @@ export function findNextLook(
 
 /** How long a tick is left to Temporal. */
 function ripeningMs({ jitterSeconds }: TickPolicy): number {
-  return (ON_TIME_SECONDS + jitterSeconds) * 1_000;
+  return (LEFT_TO_TEMPORAL_SECONDS + jitterSeconds) * 1_000;
 }

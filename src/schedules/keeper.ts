@@ -1,6 +1,7 @@
 import type { DecidedTick, Ticks } from "../../activities/ticks.ts";
 import type { Db } from "../../db/connect.ts";
 import { endWatch, keepWatch, SCHEDULES_CHANGED, type Watch } from "../../db/schedules.ts";
+import { LEFT_TO_TEMPORAL_SECONDS } from "../../domain/schedules/tick-plan.ts";
 import type { Log } from "../log.ts";
 import type { Notice } from "../waiters.ts";
 import { emptyOutbox } from "./outbox.ts";
@@ -9,9 +10,11 @@ import type { TemporalSchedules } from "./temporal-schedules.ts";
 import { accountForTicks } from "./tick-watch.ts";
 
 const LOOK_MS = 10_000;
+/** Ticks are due at full minutes: a look is taken as soon as they are no longer Temporal's alone, and a second later than that. */
+const LOOK_AFTER_MS = ((LEFT_TO_TEMPORAL_SECONDS + 1) * 1_000) % LOOK_MS;
 /** How often Temporal's schedules are compared with those declared. */
 const RECONCILE_MS = 600_000;
-/** At most this often when ticks were not fired: much may be due. */
+/** At most this often when ticks were not fired, and not while there are more: much may be due. */
 const RECONCILE_AGAIN_MS = 60_000;
 
 export interface KeeperDeps {
@@ -50,9 +53,10 @@ export type Keeper = ReturnType<typeof createKeeper>;
 
 function keep(deps: KeeperDeps) {
   const { db, log } = deps;
-  const watched: { watch: Watch | undefined; reconciledAt: number } = {
+  const watched: { watch: Watch | undefined; reconciledAt: number; isTemporalLate: boolean } = {
     watch: undefined,
     reconciledAt: Number.NEGATIVE_INFINITY,
+    isTemporalLate: false,
   };
   const reconciler = createReconciler(deps);
   const closing = new AbortController();
@@ -60,6 +64,7 @@ function keep(deps: KeeperDeps) {
   const telling = createChore(log, () => emptyOutbox(deps, signal));
   const reconciling = createChore(log, async () => {
     watched.reconciledAt = Date.now();
+    watched.isTemporalLate = false;
     const found = await reconciler.look();
     if (found.different + found.stray > 0)
       log.info({ event: "schedules.differ", ...found }, "Temporal's schedules differ from those declared.");
@@ -68,8 +73,8 @@ function keep(deps: KeeperDeps) {
   const accounting = createChore(log, async () => {
     const unfired = await accountForTicks(deps, { watchedSince: watched.watch?.since ?? deps.now(), signal });
     if (unfired === 0) return;
-    log.warn({ event: "schedules.unfired", ticks: unfired }, "Ticks were due that Temporal had not fired.");
-    if (Date.now() - watched.reconciledAt > RECONCILE_AGAIN_MS) reconciling.start();
+    log.info({ event: "schedules.unfired", ticks: unfired }, "Ticks were due that Temporal had not fired yet.");
+    watched.isTemporalLate = true;
   });
 
   async function look(): Promise<void> {
@@ -78,17 +83,26 @@ function keep(deps: KeeperDeps) {
     if (!watch.held) return;
     if (watch.hasChanges) telling.start();
     if (watch.hasDue) accounting.start();
-    if (Date.now() - watched.reconciledAt > RECONCILE_MS) reconciling.start();
+    const isLate = watched.isTemporalLate && !watch.hasDue;
+    if (Date.now() - watched.reconciledAt > (isLate ? RECONCILE_AGAIN_MS : RECONCILE_MS)) reconciling.start();
   }
 
-  const timer = setInterval(() => void look().catch((error: unknown) => report(log, error)), LOOK_MS).unref();
+  let timer: NodeJS.Timeout;
+  const lookLater = (): void => {
+    const wait = LOOK_MS - ((Date.now() - LOOK_AFTER_MS) % LOOK_MS);
+    timer = setTimeout(() => {
+      lookLater();
+      look().catch((error: unknown) => report(log, error));
+    }, wait).unref();
+  };
+  lookLater();
   return {
     look,
     hear(): void {
       if (watched.watch?.held === true) telling.start();
     },
     async close(): Promise<void> {
-      clearInterval(timer);
+      clearTimeout(timer);
       closing.abort();
       await Promise.all([telling, reconciling, accounting].map((chore) => chore.end()));
       await endWatch(db, deps.processId).catch((error: unknown) => report(log, error));

@@ -4,8 +4,6 @@ import { createFinishing, type EndedProgram, type FinishingDeps } from "../../ac
 import { createExecutionId } from "../../src/ids.ts";
 
 const ENDED: EndedProgram = { kind: "ended", status: "success", secondsUsed: 1.5, hostQueue: "host-a" };
-const LATE_MS = 50;
-const LONG_AFTER_MS = 300;
 
 function aFinishing(given: Partial<FinishingDeps> = {}) {
   const settled: unknown[] = [];
@@ -14,35 +12,53 @@ function aFinishing(given: Partial<FinishingDeps> = {}) {
     upload: async () => ({ kind: "uploaded" }),
     settle: async (bill) => void settled.push(bill),
     onFault: (_, error) => faults.push(error),
-    lateMs: LATE_MS,
     ...given,
   });
   return { finishing, settled, faults };
 }
 
-test("finishing, when the workflow does not come, uploads and settles once", async () => {
+test("finishing, of a program that has ended, uploads and settles once, whoever asks and how often", async () => {
   const { finishing, settled } = aFinishing();
   const executionId = createExecutionId();
-  finishing.expect(executionId, ENDED);
-  finishing.expect(executionId, ENDED);
-  await sleep(LONG_AFTER_MS);
+  finishing.begin(executionId, ENDED);
+  finishing.begin(executionId, ENDED);
+  expect(finishing.hasUploaded(executionId)).toBe(false);
+  expect(await finishing.hasSettled(executionId)).toBe(true);
   expect(settled).toEqual([{ executionId, status: "success", secondsUsed: 1.5 }]);
 });
 
-test("finishing, when the workflow comes in time, does nothing", async () => {
+test("finishing, asked whether an execution is settled, waits for what is under way, and knows when it is uploaded", async () => {
+  let release: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const { finishing } = aFinishing({ settle: () => held });
+  const executionId = createExecutionId();
+  finishing.begin(executionId, ENDED);
+  const answers: boolean[] = [];
+  const asked = finishing.hasSettled(executionId).then((answer) => answers.push(answer));
+  await sleep(20);
+  expect([answers, finishing.hasUploaded(executionId)]).toEqual([[], true]);
+  release();
+  await asked;
+  expect(answers).toEqual([true]);
+});
+
+test("finishing, of an execution that did not end here, takes no step", async () => {
   const { finishing, settled } = aFinishing();
   const executionId = createExecutionId();
-  finishing.expect(executionId, ENDED);
-  finishing.forget(executionId);
-  await sleep(LONG_AFTER_MS);
-  expect(settled).toEqual([]);
+  expect([finishing.hasUploaded(executionId), await finishing.hasSettled(executionId), settled]).toEqual([
+    false,
+    false,
+    [],
+  ]);
 });
 
 test("finishing, of outputs that are on another host, does not settle", async () => {
   const { finishing, settled, faults } = aFinishing({ upload: async () => ({ kind: "deferred" }) });
-  finishing.expect(createExecutionId(), ENDED);
-  await sleep(LONG_AFTER_MS);
-  expect([settled, faults]).toEqual([[], []]);
+  const executionId = createExecutionId();
+  finishing.begin(executionId, ENDED);
+  expect([await finishing.hasSettled(executionId), settled, faults]).toEqual([false, [], []]);
 });
 
 test("finishing, whose upload fails, says so and leaves the rest to the workflow", async () => {
@@ -51,15 +67,28 @@ test("finishing, whose upload fails, says so and leaves the rest to the workflow
       throw new Error("The storage is away.");
     },
   });
-  finishing.expect(createExecutionId(), ENDED);
-  await sleep(LONG_AFTER_MS);
+  const executionId = createExecutionId();
+  finishing.begin(executionId, ENDED);
+  expect([await finishing.hasSettled(executionId), finishing.hasUploaded(executionId)]).toEqual([false, false]);
   expect([settled, faults]).toEqual([[], [new Error("The storage is away.")]]);
 });
 
-test("finishing, closed, finishes nothing more", async () => {
-  const { finishing, settled } = aFinishing();
-  finishing.expect(createExecutionId(), ENDED);
-  finishing.close();
-  await sleep(LONG_AFTER_MS);
-  expect(settled).toEqual([]);
+test("finishing, whose settling fails, has uploaded and leaves settling to the workflow", async () => {
+  const { finishing, faults } = aFinishing({
+    settle: async () => {
+      throw new Error("The database is away.");
+    },
+  });
+  const executionId = createExecutionId();
+  finishing.begin(executionId, ENDED);
+  await sleep(0);
+  expect([finishing.hasUploaded(executionId), await finishing.hasSettled(executionId)]).toEqual([true, false]);
+  expect(faults).toEqual([new Error("The database is away.")]);
+});
+
+test("finishing, closed, has finished what was under way", async () => {
+  const { finishing, settled } = aFinishing({ upload: () => sleep(20).then(() => ({ kind: "uploaded" })) });
+  finishing.begin(createExecutionId(), ENDED);
+  await finishing.close();
+  expect(settled).toHaveLength(1);
 });
