@@ -22,6 +22,13 @@ export async function findAccountByName(db: Db, name: string): Promise<Account |
   return row;
 }
 
+/** The name of an account that there is. */
+export async function getAccountName(db: Db, id: AccountId): Promise<string> {
+  const [row] = await queryRows<{ name: string }>(db, `select name from accounts where id = :id`, { id });
+  if (row === undefined) throw new Error(`There is no account ${id}.`);
+  return row.name;
+}
+
 /** All accounts, oldest first: the first is the one the installation made for its owner. */
 export async function listAccounts(db: Db): Promise<Account[]> {
   return queryRows<Account>(db, `select id, name from accounts order by created_at, id`);

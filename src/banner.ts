@@ -18,7 +18,9 @@ export function createBanner(ready: ReadyFile, notes: readonly string[]): string
     "  Treadle is ready.",
     "",
     `    URL          ${ready.url}`,
-    `    Sign-in      ${ready.signIn.email}  ${ready.signIn.password}`,
+    ...(ready.signIn === null
+      ? []
+      : [`    Sign-in      ${ready.signIn.email}  ${ready.signIn.password ?? "with the password you chose"}`]),
     ...(hello === undefined ? [] : [`    API key      ${hello.apiKey} (of the example hello)`]),
     `    Temporal UI  ${ready.temporalUiUrl ?? "not ours: see your cluster"}`,
     ...call,

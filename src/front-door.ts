@@ -19,6 +19,7 @@ export async function openFrontDoor(deps: {
   executions: Executions;
   secretBox: SecretBox;
   processId: string;
+  temporalUiUrl: string | null;
   tls: { certPem: string; keyPem: string; selfSigned: boolean };
   readiness: () => Promise<Readiness>;
   liveLog: NonNullable<AppDeps["liveLog"]>;
@@ -47,6 +48,7 @@ export async function openFrontDoor(deps: {
     rateLimits: rateLimitsOf(settings),
     processId: deps.processId,
     contact: settings.TREADLE_CONTACT,
+    temporalUiUrl: deps.temporalUiUrl,
     trustProxy: settings.TREADLE_TRUST_PROXY,
     strictTransport: !deps.tls.selfSigned,
     readiness: deps.readiness,

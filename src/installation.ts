@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { findUserByEmail, insertAccessToken, putUser } from "../db/access.ts";
+import { findUserState, insertOperatorToken, putUser } from "../db/access.ts";
 import { type Account, createAccount, listAccounts } from "../db/accounts.ts";
 import type { Db } from "../db/connect.ts";
 import { grant } from "../db/credits.ts";
@@ -15,7 +15,8 @@ const FIRST_ACCOUNT = "main";
 
 export interface Installation {
   readonly account: Account;
-  readonly signIn: { readonly email: string; readonly password: string };
+  /** The password is null where somebody has chosen another one, all of it where that user was removed. */
+  readonly signIn: { readonly email: string; readonly password: string | null } | null;
   readonly operatorToken: string;
 }
 
@@ -33,13 +34,17 @@ export async function prepareInstallation(deps: {
   const account = (await listAccounts(db))[0] ?? (await createFirstAccount(db, deps.initialCredits));
   const password = await readOrCreate(join(keysDir, "sign-in-password"), () => randomBytes(15).toString("base64url"));
   const operatorToken = await readOrCreate(join(keysDir, "operator-token"), createAccessToken);
+  const known = await findUserState(db, EMAIL);
   // Hashing is slow on purpose: only for a new password, or a database that does not know the user.
-  if (password.created || (await findUserByEmail(db, EMAIL)) === undefined) {
+  const isNew = known === undefined || (password.created && !known.removed);
+  if (isNew) {
     const passwordHash = await hashPassword(password.value);
-    await putUser(db, { id: createUserId(), accountId: account.id, email: EMAIL, passwordHash });
+    await putUser(db, { id: createUserId(), accountId: account.id, email: EMAIL, role: "owner", passwordHash });
   }
-  await insertAccessToken(db, { tokenHash: hashToken(operatorToken.value), accountId: null, name: "operator" });
-  return { account, signIn: { email: EMAIL, password: password.value }, operatorToken: operatorToken.value };
+  await insertOperatorToken(db, { tokenHash: hashToken(operatorToken.value), name: "operator" });
+  const isChosen = !isNew && known.passwordChosen;
+  const signIn = known?.removed === true ? null : { email: EMAIL, password: isChosen ? null : password.value };
+  return { account, signIn, operatorToken: operatorToken.value };
 }
 
 /** Two processes that start together on an empty database agree on the first one's account. */

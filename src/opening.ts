@@ -160,6 +160,7 @@ async function openForCallers(
   const door = await openFrontDoor({
     ...parts,
     settings,
+    temporalUiUrl: parts.temporal.uiUrl ?? null,
     tls: machine.certificate,
     liveLog: async (executionId, start = 0) => {
       const path = parts.spool.logPathOf(executionId);

@@ -10,7 +10,8 @@ export interface ReadyFile {
   readonly apiUrl: string;
   readonly caFile: string;
   readonly temporalUiUrl: string | null;
-  readonly signIn: { readonly email: string; readonly password: string };
+  /** As whom to sign in first. Without a password: somebody has chosen another one. Null: that user was removed. */
+  readonly signIn: { readonly email: string; readonly password: string | null } | null;
   /** By the folder name of the example. */
   readonly workflows: Readonly<Record<string, { readonly workflowId: string; readonly apiKey: string }>>;
   readonly pid: number;

@@ -6,12 +6,12 @@ import type { RateState, RateUse } from "../../db/rates.ts";
 import type { Trigger } from "../../domain/execution.ts";
 import { type CommitId, type ExecutionId, isExecutionId, isWorkflowId, type WorkflowId } from "../../domain/ids.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
+import type { Right } from "../../domain/members.ts";
 import { hashApiKey } from "../keys/api-key.ts";
 import type { AppDeps } from "./deps.ts";
 import { ApiError } from "./errors.ts";
-import { findPerson, type Person } from "./person.ts";
+import { demandRight, findPerson, type Person } from "./person.ts";
 import { chooseRates, toRateState } from "./rates.ts";
-import { findSignedIn } from "./sessions.ts";
 
 /** A workflow that may be executed by this request, at its latest commit. */
 export interface Authenticated {
@@ -35,14 +35,15 @@ export interface Authenticated {
  * Key to workflow, latest commit, balance, rate limits and repeated execution, in one statement that costs the same whether the workflow exists or not.
  * Without a key: 401. With one: 404 for a workflow that is unknown or has no commit, 401 for a key that is not its own,
  * 403 when it may not be started this way. Instead of the key somebody of the account may come in person, whether the API
- * trigger is enabled or not; to others the workflow is unknown.
+ * trigger is enabled or not, when their role has the right; to others the workflow is unknown.
  */
 export async function authenticate(
   deps: Pick<AppDeps, "db" | "rateLimits">,
   request: Request,
-  idempotencyKey: string | null,
+  { right, idempotencyKey }: { right: Right; idempotencyKey: string | null },
 ): Promise<Authenticated> {
   const { person, target, workflowId, commitId } = await findCalled(deps.db, request, idempotencyKey);
+  if (person !== undefined) demandRight(person, right);
   const manifest = target.manifest as Manifest;
   if (person === undefined && manifest.triggers.api?.enabled !== true) {
     throw new ApiError(
@@ -88,25 +89,27 @@ async function findCalled(
 }
 
 /**
- * The execution of the path and who asks: by the key of its workflow, or by a session of the account that owns it. An
- * unknown one is 404, a foreign key 401, a foreign session 404: it must not learn that the execution exists.
+ * The execution of the path and who asks: by the key of its workflow, or in person, of the account that owns it and with the
+ * right. An unknown one is 404, a foreign key 401, somebody else 404: they must not learn that the execution exists.
  */
 export async function authorizeExecution(
   db: Db,
   request: Request,
+  right: Right,
 ): Promise<{ execution: ExecutionRecord; caller: string }> {
   const { executionId } = request.params;
   const known = typeof executionId === "string" && isExecutionId(executionId);
   const key = request.get("x-api-key");
-  const user = key === undefined ? await findSignedIn(db, request) : undefined;
-  if (key === undefined && user === undefined) throw unauthorized();
+  const person = key === undefined ? await findPerson(db, request) : undefined;
+  if (key === undefined && person === undefined) throw unauthorized();
   const access = known ? await findExecutionAccess(db, executionId, hashApiKey(key ?? "")) : undefined;
   if (access === undefined) throw unknownExecution();
-  if (user !== undefined && user.accountId !== access.accountId) throw unknownExecution();
-  if (user === undefined && !access.keyValid) throw unauthorized();
+  if (person !== undefined && !maySee(person, access.accountId)) throw unknownExecution();
+  if (person === undefined && !access.keyValid) throw unauthorized();
+  if (person !== undefined) demandRight(person, right);
   const execution = await findExecution(db, executionId as ExecutionId);
   if (execution === undefined) throw unknownExecution();
-  return { execution, caller: user === undefined ? "API key" : user.email };
+  return { execution, caller: person === undefined ? "API key" : person.email };
 }
 
 function maySee(person: Person, accountId: Target["accountId"]): boolean {

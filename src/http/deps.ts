@@ -72,6 +72,8 @@ export interface AppDeps {
   readonly processId: string;
   /** Whom to ask for credits; named in the answers. */
   readonly contact: string | undefined;
+  /** Where people look into Temporal; null where that is not ours to say. */
+  readonly temporalUiUrl?: string | null;
   readonly trustProxy: boolean;
   /** Browsers are told to insist on HTTPS: only right with a certificate that they accept. */
   readonly strictTransport?: boolean;

@@ -68,7 +68,7 @@ async function startCall(
   const wait = wantsEvents(request) ? undefined : chooseWait(parsePrefer(request.get("prefer")), deps.waitMaxSeconds);
   const seconds = wait?.seconds ?? 0;
   const idempotencyKey = parseIdempotencyKey(request);
-  const target = await authenticate(deps, request, idempotencyKey.value);
+  const target = await authenticate(deps, request, { right: "write", idempotencyKey: idempotencyKey.value });
   timing.mark("authenticate");
   if (idempotencyKey.problem !== undefined) throw idempotencyKey.problem;
   const kind = demandBodyKind(request);

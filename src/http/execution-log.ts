@@ -19,7 +19,7 @@ export function createLogRoute(
 ) {
   const places = createWaitingCalls(deps.waitingCallsMax);
   return async (request: Request, response: Response): Promise<void> => {
-    const { execution } = await authorizeExecution(deps.db, request);
+    const { execution } = await authorizeExecution(deps.db, request, "read");
     if (execution.logRemovedAt !== null)
       throw new ApiError("not_found", "The log of this execution is no longer kept.");
     if (request.method === "GET" && request.accepts("text/plain", "text/event-stream") === "text/event-stream") {

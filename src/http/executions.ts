@@ -11,7 +11,7 @@ const LOOK_AGAIN_SECONDS = 2;
 /** What is known of one execution. */
 export function createExecutionRoute(deps: Pick<AppDeps, "db" | "apiUrl">): RequestHandler {
   return async (request, response) => {
-    const { execution } = await authorizeExecution(deps.db, request);
+    const { execution } = await authorizeExecution(deps.db, request, "read");
     sendEnvelope(deps, response, execution);
   };
 }
@@ -19,7 +19,7 @@ export function createExecutionRoute(deps: Pick<AppDeps, "db" | "apiUrl">): Requ
 /** The request to end one: 202, or 200 when it had ended already. */
 export function createCancelRoute(deps: Pick<AppDeps, "db" | "apiUrl" | "executions">): RequestHandler {
   return async (request, response) => {
-    const { execution, caller } = await authorizeExecution(deps.db, request);
+    const { execution, caller } = await authorizeExecution(deps.db, request, "write");
     const asked = await requestCancel(deps.db, execution.id, caller);
     if (asked?.open === true) {
       await deps.executions.cancel(execution.id, caller);

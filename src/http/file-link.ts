@@ -24,7 +24,7 @@ export const LinkWish = z.strictObject({
 /** `POST /run-logs/:executionId/files/:fileName/link`: an address of the file that needs no key, for a time. */
 export function createLinkRoute(deps: Pick<AppDeps, "db" | "secretBox" | "apiUrl">): RequestHandler {
   return async (request, response) => {
-    const { execution } = await authorizeExecution(deps.db, request);
+    const { execution } = await authorizeExecution(deps.db, request, "write");
     const { fileName } = await demandOutputFile(deps.db, execution.id, request.params.fileName);
     const { expiresInSeconds } = await readWish(request);
     const expires = Math.floor(Date.now() / 1000) + expiresInSeconds;

@@ -23,7 +23,8 @@ const NEEDS_NO_SANDBOX = /^application\/pdf(?:;|$)/;
 /** `GET` and `HEAD` of one output file: whole, in part, or not changed. */
 export function createFileRoute(deps: { db: Db; storage: Storage; secretBox: SecretBox }) {
   return async (request: Request, response: Response): Promise<void> => {
-    const executionId = readLink(deps.secretBox, request) ?? (await authorizeExecution(deps.db, request)).execution.id;
+    const executionId =
+      readLink(deps.secretBox, request) ?? (await authorizeExecution(deps.db, request, "read")).execution.id;
     const file = await demandOutputFile(deps.db, executionId, request.params.fileName);
     const tag = `"${file.sha256}"`;
     const caching = { ETag: tag, "Cache-Control": "private, no-cache" };

@@ -11,10 +11,13 @@ import { createServiceDocumentRoute, createWorkflowDocumentRoute } from "./opena
 import type { Handlers } from "./routes/table.ts";
 import { createScheduleRoute, createTicksRoute } from "./schedules.ts";
 import { createSessionRoute, createSignInRoute, createSignOutRoute } from "./sessions.ts";
+import { createSignInThrottle } from "./sign-in-throttle.ts";
 import { createValidateRoute } from "./validate.ts";
 
 /** What each route of the table does. */
 export function createHandlers(deps: AppDeps): Handlers {
+  // One for all that is guessed at: who may not sign in any more may not try elsewhere.
+  const throttle = createSignInThrottle();
   return {
     executeWorkflow: createExecuteRoute(deps),
     validateInputs: createValidateRoute(deps),
@@ -30,7 +33,7 @@ export function createHandlers(deps: AppDeps): Handlers {
     showSchedule: createScheduleRoute(deps),
     listTicks: createTicksRoute(deps),
 
-    signIn: createSignInRoute(deps),
+    signIn: createSignInRoute(deps, throttle),
     showSession: createSessionRoute(deps),
     signOut: createSignOutRoute(deps),
 

@@ -1,6 +1,7 @@
 import type { Request, RequestHandler } from "express";
 import { ApiError } from "./errors.ts";
-import { hasSessionCookie } from "./sessions.ts";
+import { readBearerToken } from "./person.ts";
+import { hasSessionCookie } from "./session-cookie.ts";
 
 const SAFE_METHODS = ["GET", "HEAD", "OPTIONS"];
 const OWN_SITES = ["same-origin", "none"];
@@ -8,7 +9,7 @@ const OWN_SITES = ["same-origin", "none"];
 /**
  * Keeps other websites from acting through a signed-in browser, or signing it in as somebody else. Browsers say where a
  * request comes from; a cookie without any such word is refused. Calls that carry a key or a token in a header are not
- * concerned: no browser adds those by itself.
+ * concerned: no browser adds those by itself. A password in that header is no token: browsers remember and add it.
  */
 export const refuseForeignOrigin: RequestHandler = (request, _response, next) => {
   if (SAFE_METHODS.includes(request.method) || carriesCredentialHeader(request) || isFromOwnSite(request))
@@ -20,7 +21,7 @@ export const refuseForeignOrigin: RequestHandler = (request, _response, next) =>
 };
 
 function carriesCredentialHeader(request: Request): boolean {
-  return request.get("x-api-key") !== undefined || request.get("authorization") !== undefined;
+  return request.get("x-api-key") !== undefined || readBearerToken(request) !== undefined;
 }
 
 function isFromOwnSite(request: Request): boolean {

@@ -1,80 +1,93 @@
-import type { Request, RequestHandler, Response } from "express";
+import type { Request, RequestHandler } from "express";
 import { z } from "zod";
-import { deleteSession, findSessionUser, findUserByEmail, insertSession, putUser, type User } from "../../db/access.ts";
+import { findSessionUser, findUserByEmail, renewPasswordHash, type User } from "../../db/access.ts";
+import { getAccountName } from "../../db/accounts.ts";
 import type { Db } from "../../db/connect.ts";
+import { deleteSession } from "../../db/sessions.ts";
 import { isStorable } from "../../domain/manifest/json-values.ts";
+import { EMAIL_CHARACTERS_MAX, PASSWORD_CHARACTERS_MAX } from "../../domain/members.ts";
 import { hashPassword, verifyPassword } from "../keys/password.ts";
-import { createSessionToken, hashToken } from "../keys/tokens.ts";
+import { hashToken } from "../keys/tokens.ts";
+import type { AppDeps } from "./deps.ts";
 import { ApiError } from "./errors.ts";
 import { readJsonObject } from "./json-body.ts";
-import { createSignInThrottle } from "./sign-in-throttle.ts";
+import { clearSessionCookie, readSessionToken, startSession } from "./session-cookie.ts";
+import { beginAttempt, type SignInThrottle } from "./sign-in-throttle.ts";
 
-const COOKIE = "__Host-session";
-const LIFETIME_SECONDS = 30 * 86_400;
-const IDLE_SECONDS = 7 * 86_400;
+/** A session that nobody has used for so long is over. */
+export const IDLE_SECONDS = 7 * 86_400;
 const BODY_BYTES_MAX = 10_000;
-const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
 /** What signs somebody in. */
 export const SignIn = z.object({
-  email: z.string().max(320).refine(isStorable, "holds a character that cannot be stored."),
-  password: z.string().max(1_000),
+  email: z.string().max(EMAIL_CHARACTERS_MAX).refine(isStorable, "holds a character that cannot be stored."),
+  password: z.string().max(PASSWORD_CHARACTERS_MAX),
 });
 
+type SessionDeps = Pick<AppDeps, "db" | "contact" | "temporalUiUrl">;
+
 /** Sign in. The database keeps the hash of the cookie's token alone. */
-export function createSignInRoute({ db }: { db: Db }): RequestHandler {
-  const throttle = createSignInThrottle();
+export function createSignInRoute(deps: SessionDeps, throttle: SignInThrottle): RequestHandler {
+  const { db } = deps;
   return async (request, response) => {
     const { email, password } = await readSignIn(request);
     // Counted before the password is checked: parallel guesses are guesses too.
-    const attempt = throttle.begin({ email, address: request.ip ?? "" });
-    if (attempt.kind === "refused") {
-      const message = "Too many attempts to sign in. Wait a little, then try again.";
-      throw new ApiError("rate_limited", message, {}, { "Retry-After": String(attempt.retryAfterSeconds) });
-    }
+    const attempt = beginAttempt(throttle, request, email);
     const user = await findUserByEmail(db, email);
     const { valid, outdated } = await verifyPassword(password, user?.passwordHash);
-    if (user === undefined || !valid) throw new ApiError("unauthorized", "The email address or the password is wrong.");
+    if (user === undefined || !valid) throw wrongPassword();
     attempt.succeed();
-    if (outdated) await putUser(db, { ...user, passwordHash: await hashPassword(password) });
-    const previous = readToken(request);
-    if (previous !== undefined) await deleteSession(db, hashToken(previous));
-    const token = createSessionToken();
-    await insertSession(db, { tokenHash: hashToken(token), userId: user.id, lifetimeSeconds: LIFETIME_SECONDS });
-    setCookie(response, token, LIFETIME_SECONDS);
-    response.json(toDocument(user));
+    const { id: userId, passwordHash: previousHash } = user;
+    const passwordHash = outdated ? await hashPassword(password) : previousHash;
+    if (outdated) await renewPasswordHash(db, { userId, previousHash, passwordHash });
+    if (!(await startSession(db, { request, response }, { userId, passwordHash }))) throw wrongPassword();
+    response.json(await toSessionDocument(deps, user));
   };
 }
 
 /** Who is signed in. */
-export function createSessionRoute({ db }: { db: Db }): RequestHandler {
+export function createSessionRoute(deps: SessionDeps): RequestHandler {
   return async (request, response) => {
-    const user = await findSignedIn(db, request);
+    const user = await findSignedIn(deps.db, request);
     if (user === undefined)
       throw new ApiError("unauthorized", "Nobody is signed in, or the session has ended. Sign in.");
-    response.json(toDocument(user));
+    response.json(await toSessionDocument(deps, user));
   };
 }
 
 /** Sign out; again is no error. */
 export function createSignOutRoute({ db }: { db: Db }): RequestHandler {
   return async (request, response) => {
-    const token = readToken(request);
+    const token = readSessionToken(request);
     if (token !== undefined) await deleteSession(db, hashToken(token));
-    setCookie(response, "", 0);
+    clearSessionCookie(response);
     response.json({ signedOut: true });
   };
 }
 
 /** The user whose session cookie came with the request, if there is one and it is still good. */
-export async function findSignedIn(db: Db, request: Request): Promise<User | undefined> {
-  const token = readToken(request);
+export async function findSignedIn(db: Db, request: Request): ReturnType<typeof findSessionUser> {
+  const token = readSessionToken(request);
   return token === undefined ? undefined : findSessionUser(db, hashToken(token), IDLE_SECONDS);
 }
 
-/** Whether the request carries a session cookie, good or not: then a browser may have sent it unasked. */
-export function hasSessionCookie(request: Request): boolean {
-  return readToken(request) !== undefined;
+/** What the editor needs to know of who is signed in, and of the service. */
+export async function toSessionDocument({ db, contact, temporalUiUrl }: SessionDeps, user: User) {
+  const { id: userId, email, accountId, role } = user;
+  const accountName = await getAccountName(db, accountId);
+  return {
+    email,
+    accountId,
+    accountName,
+    userId,
+    role,
+    temporalUiUrl: temporalUiUrl ?? null,
+    contact: contact ?? null,
+  };
+}
+
+function wrongPassword(): ApiError {
+  return new ApiError("unauthorized", "The email address or the password is wrong.");
 }
 
 async function readSignIn(request: Request): Promise<z.infer<typeof SignIn>> {
@@ -84,23 +97,4 @@ async function readSignIn(request: Request): Promise<z.infer<typeof SignIn>> {
   if (parsed.success) return parsed.data;
   const details = parsed.error.issues.map((issue) => ({ input: issue.path.join("."), message: issue.message }));
   throw new ApiError("invalid_request", "Send an email address and a password.", { details });
-}
-
-function readToken(request: Request): string | undefined {
-  for (const pair of (request.get("cookie") ?? "").split(";")) {
-    const [name = "", value = ""] = pair.split("=", 2);
-    if (name.trim() === COOKIE && TOKEN.test(value.trim())) return value.trim();
-  }
-  return undefined;
-}
-
-function setCookie(response: Response, token: string, lifetimeSeconds: number): void {
-  response.append(
-    "Set-Cookie",
-    `${COOKIE}=${token}; Path=/; Max-Age=${lifetimeSeconds}; Secure; HttpOnly; SameSite=Lax`,
-  );
-}
-
-function toDocument(user: User) {
-  return { email: user.email, accountId: user.accountId };
 }

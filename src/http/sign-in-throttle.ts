@@ -1,4 +1,6 @@
 import { isIPv6 } from "node:net";
+import type { Request } from "express";
+import { ApiError } from "./errors.ts";
 
 const WINDOW_MS = 15 * 60_000;
 const PER_EMAIL_MAX = 10;
@@ -54,6 +56,23 @@ export function createSignInThrottle(now: () => number = Date.now) {
       };
     },
   };
+}
+
+export type SignInThrottle = ReturnType<typeof createSignInThrottle>;
+
+/**
+ * Counts an attempt of a request for an email address, or for whatever else is guessed at, and refuses one too many. What is
+ * counted here costs a password's hash, or tells whether a guess was right.
+ */
+export function beginAttempt(
+  throttle: SignInThrottle,
+  request: Request,
+  subject: string,
+): Extract<SignInAttempt, { kind: "allowed" }> {
+  const attempt = throttle.begin({ email: subject, address: request.ip ?? "" });
+  if (attempt.kind === "allowed") return attempt;
+  const message = "Too many attempts to sign in. Wait a little, then try again.";
+  throw new ApiError("rate_limited", message, {}, { "Retry-After": String(attempt.retryAfterSeconds) });
 }
 
 /** One customer of an internet provider has a whole /64 of IPv6 addresses. */

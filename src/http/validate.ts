@@ -18,7 +18,7 @@ const NEXT_RUNS = 10;
  */
 export function createValidateRoute(deps: AppDeps): RequestHandler {
   return async (request, response) => {
-    const { manifest, workflowId } = await authenticate(deps, request, null);
+    const { manifest, workflowId } = await authenticate(deps, request, { right: "read", idempotencyKey: null });
     const kind = demandBodyKind(request);
     await receiveInputs(request, { kind, manifest, uploads: createSink(), limits: deps.limits });
     const estimate = toEstimate(await findCostEstimate(deps.db, workflowId));

@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Express, Router } from "express";
-import { insertAccessToken } from "../../db/access.ts";
+import { insertOperatorToken } from "../../db/access.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { insertTicks } from "../../db/ticks.ts";
 import { createOperatorRouter } from "../../src/http/operator/router.ts";
@@ -72,7 +72,7 @@ export async function aTarget(options: TestServiceOptions = {}): Promise<Hostile
     log: [`${JSON.stringify({ id: 1, time: "2026-01-01T00:00:00Z", stream: "stdout", text: "line" })}\n`],
   });
   const token = createAccessToken();
-  await insertAccessToken(service.db, { tokenHash: hashToken(token), accountId: null, name: "test" });
+  await insertOperatorToken(service.db, { tokenHash: hashToken(token), name: "test" });
   const cookie = await aSession(service.db, accountId);
   await service.call("/api/nothing");
   if (app === undefined) throw new Error("No request came through the application's routers.");

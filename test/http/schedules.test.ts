@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { insertAccessToken } from "../../db/access.ts";
 import { insertTicks } from "../../db/ticks.ts";
 import type { WorkflowId } from "../../domain/ids.ts";
 import { createExecutionId } from "../../src/ids.ts";
-import { createAccessToken, hashToken } from "../../src/keys/tokens.ts";
-import { anAccount, aSession, aWorkflow, type TestWorkflow } from "../support/builders.ts";
+
+import { aMember, anAccount, aSession, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { aScheduledWorkflow } from "../support/schedules.ts";
 import { aService, type TestService } from "./service.ts";
 
@@ -124,8 +123,7 @@ test.each(["schedule", "ticks"])(
   async (path) => {
     const workflow = await aScheduledWorkflow(service.db, { since: SINCE });
     const other = await aWorkflow(service.db);
-    const token = createAccessToken();
-    await insertAccessToken(service.db, { tokenHash: hashToken(token), accountId: workflow.accountId, name: "mine" });
+    const { token } = await aMember(service.db, workflow.accountId);
     const statuses = [
       { "x-api-key": workflow.apiKey },
       { cookie: await aSession(service.db, workflow.accountId) },

@@ -35,7 +35,11 @@ const countSessions = async (): Promise<number> => (await queryRows(service.db, 
 test("session, with the right password, answers who signed in and sets a cookie for this host alone", async () => {
   const user = await aUser(service.db, { accountId });
   const answer = await signIn({ ...user, email: user.email.toUpperCase() });
-  expect([answer.status, answer.json()]).toEqual([200, { email: user.email, accountId }]);
+  const signedIn = {
+    ...{ email: user.email, accountId, accountName: `account ${accountId}`, userId: user.userId, role: "owner" },
+    ...{ temporalUiUrl: null, contact: null },
+  };
+  expect([answer.status, answer.json()]).toEqual([200, signedIn]);
   expect(answer.headers["set-cookie"]).toEqual([
     expect.stringMatching(/^__Host-session=[\w-]{43}; Path=\/; Max-Age=2592000; Secure; HttpOnly; SameSite=Lax$/),
   ]);
@@ -45,7 +49,7 @@ test("session, with the right password, answers who signed in and sets a cookie 
   );
   expect(row?.hash.toString("base64url")).not.toBe(cookieOf(answer).split("=")[1]);
   const whoami = await service.call("/api/session", { headers: { cookie: `other=1; ${cookieOf(answer)}` } });
-  expect([whoami.status, whoami.json()]).toEqual([200, { email: user.email, accountId }]);
+  expect([whoami.status, whoami.json()]).toEqual([200, signedIn]);
 });
 
 test("session, with a wrong password or an unknown address, answers the same 401", async () => {

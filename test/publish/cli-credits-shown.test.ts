@@ -2,12 +2,10 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { insertAccessToken } from "../../db/access.ts";
 import { reserve, settle } from "../../db/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { AccountId } from "../../domain/ids.ts";
-import { createAccessToken, hashToken } from "../../src/keys/tokens.ts";
-import { anAccount, anExecution, anInput, aWorkflow, type TestWorkflow } from "../support/builders.ts";
+import { aMember, anAccount, anExecution, anInput, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { aCliService, type CliService, cli } from "./cli-service.ts";
 
 let service: CliService;
@@ -22,18 +20,12 @@ beforeAll(async () => {
 
 afterAll(() => service?.close());
 
-async function aTokenOf(account: AccountId): Promise<string> {
-  const token = createAccessToken();
-  await insertAccessToken(service.db, { tokenHash: hashToken(token), accountId: account, name: "test" });
-  return token;
-}
-
 /** A command of somebody whose token belongs to one account. */
 async function as(account: AccountId, ...argv: string[]) {
   // The certificate is not one that this process trusts, so the data folder's is used with another token.
   const dataDir = mkdtempSync(join(tmpdir(), "cli-token-"));
   cpSync(service.dataDir, dataDir, { recursive: true });
-  writeFileSync(join(dataDir, "keys", "operator-token"), await aTokenOf(account));
+  writeFileSync(join(dataDir, "keys", "operator-token"), (await aMember(service.db, account)).token);
   try {
     return await cli(argv, { env: { TREADLE_DATA_DIR: dataDir } });
   } finally {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Writable } from "node:stream";
 import { Router } from "express";
-import { insertAccessToken } from "../../db/access.ts";
+import { insertOperatorToken } from "../../db/access.ts";
 import { type CliParts, runCli } from "../../src/cli/main.ts";
 import { createOperatorRouter } from "../../src/http/operator/router.ts";
 import { createAccessToken, hashToken } from "../../src/keys/tokens.ts";
@@ -89,7 +89,7 @@ export async function aCliService(options: TestServiceOptions = {}): Promise<Cli
   );
   await anAccount(db, { name: "main", credits: "100" });
   const operatorToken = createAccessToken();
-  await insertAccessToken(db, { tokenHash: hashToken(operatorToken), accountId: null, name: "operator" });
+  await insertOperatorToken(db, { tokenHash: hashToken(operatorToken), name: "operator" });
 
   const base = mkdtempSync(join(tmpdir(), "cli-"));
   const dataDir = join(base, "data");

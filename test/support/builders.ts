@@ -1,19 +1,22 @@
 import { createHash, randomBytes } from "node:crypto";
-import { insertSession, putUser } from "../../db/access.ts";
+import { putUser } from "../../db/access.ts";
+import { insertAccessToken } from "../../db/access-tokens.ts";
 import { createAccount } from "../../db/accounts.ts";
 import { publishCommit } from "../../db/commits.ts";
 import type { Db } from "../../db/connect.ts";
 import { grant } from "../../db/credits.ts";
 import { insertExecution, type NewExecution } from "../../db/executions.ts";
+import { insertSession } from "../../db/sessions.ts";
 import { createWorkflow } from "../../db/workflows.ts";
 import { type MicroCredits, microCredits, parseCredits } from "../../domain/credits.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
 import type { Input, InputKind, Manifest } from "../../domain/manifest/manifest.ts";
+import type { Role } from "../../domain/members.ts";
 import { createAccountId, createExecutionId, createUserId, createWorkflowId } from "../../src/ids.ts";
 import { createApiKey, hashApiKey } from "../../src/keys/api-key.ts";
 import { hashPassword } from "../../src/keys/password.ts";
 import { createSecretBox, type SecretBox } from "../../src/keys/secret-box.ts";
-import { createSessionToken, hashToken } from "../../src/keys/tokens.ts";
+import { createAccessToken, createSessionToken, hashToken } from "../../src/keys/tokens.ts";
 
 /** Seals what builders store, and opens it again in tests that look. */
 export const TEST_SECRET_BOX: SecretBox = createSecretBox(Buffer.alloc(32, 7));
@@ -158,23 +161,52 @@ export async function anExecution(
   return id;
 }
 
-/** Somebody who can sign in; the password is made up unless given. */
+/** Somebody who can sign in, an owner unless given; the password is made up unless given. */
 export async function aUser(
   db: Db,
-  given: { accountId: AccountId; email?: string; password?: string },
-): Promise<{ email: string; password: string }> {
-  const id = createUserId();
-  const email = given.email ?? `${id}@example.test`;
-  const password = given.password ?? createHash("sha256").update(id).digest("base64url");
-  await putUser(db, { id, accountId: given.accountId, email, passwordHash: await hashPassword(password) });
-  return { email, password };
+  given: { accountId: AccountId; email?: string; password?: string; role?: Role },
+): Promise<{ userId: string; email: string; password: string }> {
+  const userId = createUserId();
+  const email = given.email ?? `${userId}@example.test`;
+  const password = given.password ?? createHash("sha256").update(userId).digest("base64url");
+  const { accountId, role = "owner" } = given;
+  await putUser(db, { id: userId, accountId, email, role, passwordHash: await hashPassword(password) });
+  return { userId, email, password };
 }
 
-/** A signed-in user of the account: the value of the header `Cookie`. Makes no password, which would take half a second. */
-export async function aSession(db: Db, accountId: AccountId): Promise<string> {
-  const id = createUserId();
-  await putUser(db, { id, accountId, email: `${id}@example.test`, passwordHash: "none" });
+export interface TestMember {
+  readonly userId: string;
+  readonly email: string;
+  /** The value of the header `Cookie` of a browser in which the member is signed in. */
+  readonly cookie: string;
+  /** An access token of the member. */
+  readonly token: string;
+}
+
+/** Somebody of an account, signed in and with a token. Makes no password, which would take half a second. */
+export async function aMember(db: Db, accountId: AccountId, role: Role = "owner"): Promise<TestMember> {
+  const userId = createUserId();
+  const email = `${userId}@example.test`;
+  await putUser(db, { id: userId, accountId, email, role, passwordHash: "none" });
+  return { userId, email, cookie: await aSessionOf(db, userId), token: await aTokenOf(db, userId) };
+}
+
+/** Another browser in which a user is signed in: the value of the header `Cookie`. */
+export async function aSessionOf(db: Db, userId: string): Promise<string> {
   const token = createSessionToken();
-  await insertSession(db, { tokenHash: hashToken(token), userId: id, lifetimeSeconds: 3_600 });
+  const session = { userId, passwordHash: null, userAgent: "test", lifetimeSeconds: 3_600 };
+  await insertSession(db, { ...session, tokenHash: hashToken(token) });
   return `__Host-session=${token}`;
+}
+
+/** Another access token of a user. */
+export async function aTokenOf(db: Db, userId: string): Promise<string> {
+  const token = createAccessToken();
+  await insertAccessToken(db, { userId, tokenHash: hashToken(token), name: "test", days: null, expiresBy: null });
+  return token;
+}
+
+/** A signed-in owner of the account: the value of the header `Cookie`. */
+export async function aSession(db: Db, accountId: AccountId): Promise<string> {
+  return (await aMember(db, accountId)).cookie;
 }

@@ -1,4 +1,4 @@
-import type { Request, RequestHandler, Response } from "express";
+import type { RequestHandler, Response } from "express";
 import { findAccessToken } from "../../../db/access.ts";
 import { type Account, findAccountByName, listAccounts } from "../../../db/accounts.ts";
 import type { Db } from "../../../db/connect.ts";
@@ -7,33 +7,30 @@ import { findWorkflow, type Workflow } from "../../../db/workflows.ts";
 import { type AccountId, isExecutionId, isWorkflowId } from "../../../domain/ids.ts";
 import { hashToken } from "../../keys/tokens.ts";
 import { ApiError } from "../errors.ts";
+import { demandRight, type Person, readBearerToken, toPerson } from "../person.ts";
+
+const LOOKING = ["GET", "HEAD"];
 
 /** Who calls: the operator (`accountId` null), who may see and do everything, or somebody of one account. */
-export interface Caller {
-  readonly accountId: AccountId | null;
-  readonly name: string;
-}
+export type Caller = Person;
 
-/** Lets only holders of a personal access token pass, and notes who they are for `callerOf`. */
+/** Lets only holders of a personal access token pass, viewers only to look, and notes who they are for `callerOf`. */
 export function createAuthorization(db: Db): RequestHandler {
   return async (request, response, next) => {
     const token = readBearerToken(request);
-    const caller = token === undefined ? undefined : await findAccessToken(db, hashToken(token));
-    if (caller === undefined) {
+    const found = token === undefined ? undefined : await findAccessToken(db, hashToken(token));
+    if (found === undefined) {
       response.set("WWW-Authenticate", "Bearer");
       throw new ApiError(
         "unauthorized",
         "The access token is missing or not valid. Send it as Authorization: Bearer <token>.",
       );
     }
+    const caller = toPerson(found);
+    demandRight(caller, LOOKING.includes(request.method) ? "read" : "write");
     response.locals["caller"] = caller;
     next();
   };
-}
-
-/** The token of the header Authorization, whether it is one of ours or not. */
-export function readBearerToken(request: Request): string | undefined {
-  return /^Bearer +([\x21-\x7e]{1,200})$/i.exec(request.get("authorization") ?? "")?.[1];
 }
 
 /** Throws when a route was mounted without `createAuthorization` before it. */
@@ -50,7 +47,11 @@ export function demandOperator(caller: Caller): void {
 }
 
 /** The account a request means: the one named, else the caller's own, else the first of the installation. */
-export async function getAccount(db: Db, caller: Caller, name: string | undefined): Promise<Account> {
+export async function getAccount(
+  db: Db,
+  caller: Pick<Caller, "accountId">,
+  name: string | undefined,
+): Promise<Account> {
   if (name !== undefined) {
     const account = await findAccountByName(db, name);
     if (account !== undefined && maySee(caller, account.id)) return account;
@@ -79,6 +80,6 @@ export async function getExecution(db: Db, caller: Caller, id: unknown): Promise
   throw new ApiError("not_found", 'There is no such execution. "executions list" shows the latest.');
 }
 
-function maySee(caller: Caller, accountId: AccountId): boolean {
+function maySee(caller: Pick<Caller, "accountId">, accountId: AccountId): boolean {
   return caller.accountId === null || caller.accountId === accountId;
 }

@@ -13,6 +13,7 @@ import { createApiKey, hashApiKey } from "../../keys/api-key.ts";
 import type { SecretBox } from "../../keys/secret-box.ts";
 import { toEstimate } from "../cost-estimate.ts";
 import { ApiError } from "../errors.ts";
+import { demandRight } from "../person.ts";
 import { parseRequest, queryText, StorableText, sendDocument } from "./body.ts";
 import { callerOf, getAccount, getWorkflow } from "./caller.ts";
 
@@ -80,6 +81,7 @@ export function createWorkflowRoutes(deps: {
   });
 
   router.get("/workflows/:workflowId/key", async (request, response) => {
+    demandRight(callerOf(response), "write");
     const workflow = await getWorkflow(db, callerOf(response), request.params.workflowId);
     const encrypted = await findCurrentKey(db, workflow.id);
     if (encrypted === undefined) throw new ApiError("workflow_not_found", "The workflow was deleted meanwhile.");

@@ -4,9 +4,11 @@ import { LinkWish } from "../file-link.ts";
 import { EVENTS } from "./events.ts";
 import type { HeaderName } from "./headers.ts";
 import { EXECUTION_ID, FILE_NAME, IF_NONE_MATCH, LAST_EVENT_ID } from "./parameters.ts";
-import type { Parameter, Routes } from "./route.ts";
+import type { Credential, Parameter, Routes } from "./route.ts";
 import { refer } from "./schemas.ts";
 
+/** A program with the key; or somebody of the account. */
+const IN_PERSON: readonly Credential[] = ["apiKey", "session", "accessToken"];
 const BYTES = { "*/*": { schema: {} } };
 const EXECUTION = { "application/json": { schema: refer("Execution") } };
 
@@ -47,7 +49,7 @@ export const EXECUTION_ROUTES = {
     path: "/api/run-logs/{executionId}",
     tag: "Executions",
     summary: "State and result of an execution",
-    credentials: ["apiKey", "session"],
+    credentials: IN_PERSON,
     parameters: [EXECUTION_ID],
     answers: {
       200: { description: "The execution, whatever became of it.", sometimes: ["Retry-After"], content: EXECUTION },
@@ -59,7 +61,7 @@ export const EXECUTION_ROUTES = {
     path: "/api/run-logs/{executionId}/logs",
     tag: "Executions",
     summary: "The log of an execution, as text or as events while it is written",
-    credentials: ["apiKey", "session"],
+    credentials: IN_PERSON,
     parameters: [EXECUTION_ID, LAST_EVENT_ID],
     answers: {
       200: {
@@ -79,7 +81,7 @@ export const EXECUTION_ROUTES = {
     summary: "End an execution",
     description:
       "Its program has a second to put things in order. What it used is charged, its outputs so far are kept.",
-    credentials: ["apiKey", "session"],
+    credentials: IN_PERSON,
     parameters: [EXECUTION_ID],
     answers: {
       200: { description: "It had ended already.", content: EXECUTION },
@@ -97,7 +99,7 @@ export const EXECUTION_ROUTES = {
     path: "/api/run-logs/{executionId}/files/{fileName}",
     tag: "Executions",
     summary: "One output file, or a part of it",
-    credentials: ["apiKey", "session", "link"],
+    credentials: [...IN_PERSON, "link"],
     parameters: [EXECUTION_ID, FILE_NAME, ...LINK, ...PARTS, IF_NONE_MATCH],
     answers: {
       200: { description: "The file. Its ETag is the SHA-256 of its content.", always: ABOUT_FILE, content: BYTES },
@@ -115,7 +117,7 @@ export const EXECUTION_ROUTES = {
     path: "/api/run-logs/{executionId}/files/{fileName}/link",
     tag: "Executions",
     summary: "Make an address of the file that needs no key, for a time",
-    credentials: ["apiKey", "session"],
+    credentials: IN_PERSON,
     parameters: [EXECUTION_ID, FILE_NAME],
     body: {
       required: false,

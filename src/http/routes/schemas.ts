@@ -2,6 +2,7 @@ import { ERROR_TEXT, type ErrorCode } from "../../../domain/errors.ts";
 import { EXECUTION_ENDS } from "../../../domain/execution.ts";
 import { CATCHUPS, OVERLAPS } from "../../../domain/manifest/manifest.ts";
 import type { JsonSchema } from "../../../domain/manifest/value-schema.ts";
+import { ROLES } from "../../../domain/members.ts";
 import { TICK_OUTCOMES, TICK_SOURCES } from "../../../domain/schedules/ticks.ts";
 
 const EXECUTION_ID: JsonSchema = { type: "string", pattern: "^ex_[0-9a-z]{16,40}$" };
@@ -180,7 +181,16 @@ export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     nextBefore: { anyOf: [TIME, { type: "null" }], description: "`before` of the next page; null: there is none." },
   }),
   Link: describeObject({ url: { type: "string", format: "uri" }, expiresAt: { type: "string", format: "date-time" } }),
-  User: describeObject({ email: { type: "string" }, accountId: { type: "string", pattern: "^acct_" } }),
+  Session: describeObject({
+    email: { type: "string" },
+    accountId: { type: "string", pattern: "^acct_" },
+    accountName: { type: "string" },
+    userId: { type: "string" },
+    role: refer("Role"),
+    temporalUiUrl: { anyOf: [{ type: "string" }, { type: "null" }], description: "Where to look into Temporal." },
+    contact: { anyOf: [{ type: "string" }, { type: "null" }], description: "Whom to ask for credits." },
+  }),
+  Role: { type: "string", enum: [...ROLES], description: "What somebody may do: see docs/accounts.md." },
   Readiness: describeObject({
     ready: { type: "boolean" },
     checks: {

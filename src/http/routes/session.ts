@@ -5,10 +5,19 @@ import type { Routes } from "./route.ts";
 import { refer } from "./schemas.ts";
 
 const PATH = "/api/session";
-const USER = {
+/** Who is signed in, as answers say it. */
+export const SIGNED_IN = {
   "application/json": {
-    schema: refer("User"),
-    example: { email: "ada@example.com", accountId: "acct_06d1k7q2m8v3r5t9w0x4y6z8a1" },
+    schema: refer("Session"),
+    example: {
+      email: "ada@example.com",
+      accountId: "acct_06d1k7q2m8v3r5t9w0x4y6z8a1",
+      accountName: "main",
+      userId: "usr_06d1k7q2m8v3r5t9w0x4y6z8a1",
+      role: "owner",
+      temporalUiUrl: null,
+      contact: null,
+    },
   },
 };
 
@@ -29,7 +38,7 @@ export const SESSION_ROUTES = {
         },
       },
     },
-    answers: { 200: { description: "Signed in.", always: ["Set-Cookie"], content: USER } },
+    answers: { 200: { description: "Signed in.", always: ["Set-Cookie"], content: SIGNED_IN } },
     errors: ["unauthorized", "payload_too_large", "unsupported_media_type", "rate_limited", "no_capacity"],
   },
   showSession: {
@@ -38,7 +47,7 @@ export const SESSION_ROUTES = {
     tag: "Session",
     summary: "Who is signed in",
     credentials: ["session"],
-    answers: { 200: { description: "The user.", content: USER } },
+    answers: { 200: { description: "The user.", content: SIGNED_IN } },
     errors: ["unauthorized", "no_capacity"],
   },
   signOut: {

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import express from "express";
-import { insertAccessToken } from "../../../db/access.ts";
+import { insertOperatorToken } from "../../../db/access.ts";
 import type { AccountId } from "../../../domain/ids.ts";
 import { answerErrors } from "../../../src/http/answers.ts";
 import { createOperatorRouter } from "../../../src/http/operator/router.ts";
@@ -11,7 +11,7 @@ import { createAccessToken, hashToken } from "../../../src/keys/tokens.ts";
 import { createLog } from "../../../src/log.ts";
 import { createPreview } from "../../../src/publish/preview.ts";
 import { createPublisher, type PublisherDeps } from "../../../src/publish/publish.ts";
-import { anAccount, TEST_SECRET_BOX } from "../../support/builders.ts";
+import { aMember, anAccount, TEST_SECRET_BOX } from "../../support/builders.ts";
 import { type Answer, aCertificate, type Call, createCaller } from "../../support/https.ts";
 import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
 import { A_PYTHON, onlyInterpreter } from "../../support/python.ts";
@@ -50,7 +50,7 @@ export interface OperatorService extends TestDatabase {
   readonly operator: Caller;
   /** Calls with the token given, or none. */
   as(token: string | undefined): Caller;
-  /** A new token of an account. */
+  /** A new token of an owner of an account, or of the operator. */
   tokenOf(accountId: AccountId | null): Promise<string>;
   close(): Promise<void>;
 }
@@ -91,8 +91,9 @@ export async function anOperatorService(
   const call = createCaller({ url, cert: tls.cert });
 
   async function tokenOf(accountId: AccountId | null): Promise<string> {
+    if (accountId !== null) return (await aMember(db, accountId)).token;
     const token = createAccessToken();
-    await insertAccessToken(db, { tokenHash: hashToken(token), accountId, name: "test" });
+    await insertOperatorToken(db, { tokenHash: hashToken(token), name: "test" });
     return token;
   }
   const as =

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { insertAccessToken } from "../../../db/access.ts";
+import { insertOperatorToken } from "../../../db/access.ts";
 import { findTarget } from "../../../db/commits.ts";
 import { queryRows } from "../../../db/connect.ts";
 import type { WorkflowId } from "../../../domain/ids.ts";
@@ -144,7 +144,7 @@ test.each([
   ["GET", ""],
 ])("%s /operator%s, without a valid token, answers 401", async (method, path) => {
   const revoked = "trp_revoked";
-  await insertAccessToken(service.db, { tokenHash: hashToken(revoked), accountId: null, name: "revoked" });
+  await insertOperatorToken(service.db, { tokenHash: hashToken(revoked), name: "revoked" });
   await queryRows(service.db, "update access_tokens set revoked_at = now() where name = 'revoked'");
   for (const token of [undefined, "wrong", revoked, "x".repeat(300)]) {
     const answer = await service.as(token)(`/api/operator${path}`, { method });
