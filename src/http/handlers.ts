@@ -1,6 +1,7 @@
 import type { AppDeps } from "./deps.ts";
 import { createAssetRoute } from "./docs/assets.ts";
 import { createDocsRoute } from "./docs/page.ts";
+import { createAccountHandlers } from "./editor/account-handlers.ts";
 import { createExecuteRoute } from "./execute.ts";
 import { createLogRoute } from "./execution-log.ts";
 import { createCancelRoute, createExecutionRoute } from "./executions.ts";
@@ -36,6 +37,8 @@ export function createHandlers(deps: AppDeps): Handlers {
     signIn: createSignInRoute(deps, throttle),
     showSession: createSessionRoute(deps),
     signOut: createSignOutRoute(deps),
+
+    ...createAccountHandlers(deps, throttle),
 
     showAlive,
     showReadiness: createReadinessRoute(deps.readiness),

@@ -16,3 +16,8 @@ export function createAccessToken(): string {
 export function hashToken(token: string): Buffer {
   return createHash("sha256").update(token).digest();
 }
+
+/** The secret of an invitation: the fragment of its link. */
+export function createInvitationToken(): string {
+  return `tri_${randomBytes(TOKEN_BYTES).toString("base64url")}`;
+}

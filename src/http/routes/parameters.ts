@@ -56,3 +56,16 @@ export const IF_NONE_MATCH: Parameter = {
   description: "ETags that the caller has: 304 when one of them is right.",
   schema: { type: "string" },
 };
+
+export const ACCOUNT: Parameter = {
+  name: "account",
+  in: "query",
+  description:
+    "The name of the account that is meant: for the operator's token, which means the first one otherwise. Others name their own or none.",
+  schema: { type: "string", minLength: 1, maxLength: 200 },
+};
+
+/** An id that the path ends with. */
+export function aPathId(name: string, pattern: string, description: string): Parameter {
+  return { name, in: "path", required: true, description, schema: { type: "string", pattern } };
+}

@@ -1,4 +1,7 @@
 import type { RequestHandler } from "express";
+import { ACCESS_ROUTES } from "./editor/access.ts";
+import { ACCOUNT_ROUTES } from "./editor/account.ts";
+import { MEMBER_ROUTES } from "./editor/members.ts";
 import { EXECUTION_ROUTES } from "./executions.ts";
 import type { Route } from "./route.ts";
 import { SCHEDULE_ROUTES } from "./schedules.ts";
@@ -6,7 +9,16 @@ import { SERVICE_ROUTES } from "./service.ts";
 import { SESSION_ROUTES } from "./session.ts";
 import { WORKFLOW_ROUTES } from "./workflows.ts";
 
-const TABLE = { ...WORKFLOW_ROUTES, ...EXECUTION_ROUTES, ...SCHEDULE_ROUTES, ...SESSION_ROUTES, ...SERVICE_ROUTES };
+const TABLE = {
+  ...WORKFLOW_ROUTES,
+  ...EXECUTION_ROUTES,
+  ...SCHEDULE_ROUTES,
+  ...SESSION_ROUTES,
+  ...ACCOUNT_ROUTES,
+  ...MEMBER_ROUTES,
+  ...ACCESS_ROUTES,
+  ...SERVICE_ROUTES,
+};
 
 /** The name of a route: its `operationId` in the documents. */
 export type RouteName = keyof typeof TABLE;

@@ -1,0 +1,56 @@
+import type { RequestHandler } from "express";
+import { z } from "zod";
+import { changePassword, findUserByEmail } from "../../../db/access.ts";
+import type { Db } from "../../../db/connect.ts";
+import { PASSWORD_CHARACTERS_MAX, PASSWORD_CHARACTERS_MIN } from "../../../domain/members.ts";
+import { hashPassword, verifyPassword } from "../../keys/password.ts";
+import { ApiError } from "../errors.ts";
+import { startSession } from "../session-cookie.ts";
+import { beginAttempt, type SignInThrottle } from "../sign-in-throttle.ts";
+import { authorizeUser } from "./authorize.ts";
+import { readBody, refuseField } from "./body.ts";
+
+/** Length alone makes a password good; rules about its letters make it guessable. */
+export const NewPassword = z
+  .string()
+  .min(PASSWORD_CHARACTERS_MIN, `must have at least ${PASSWORD_CHARACTERS_MIN} characters`)
+  .max(PASSWORD_CHARACTERS_MAX, `must have at most ${PASSWORD_CHARACTERS_MAX} characters`);
+
+export const PasswordChange = z.strictObject({
+  currentPassword: z.string().max(PASSWORD_CHARACTERS_MAX),
+  newPassword: NewPassword,
+});
+
+/** What is wrong with a new password that has the right length; undefined when nothing is. */
+export function judgePassword(password: string, email: string): string | undefined {
+  if (password.toLowerCase() === email.toLowerCase()) return "must not be the email address";
+  return new Set(password).size < 4 ? "must not be a few characters repeated" : undefined;
+}
+
+/**
+ * Changes the password of who is signed in. All sessions end but this one, which goes on under a new token; access tokens stay.
+ * Counted like signing in: a browser left open is no place to guess passwords.
+ */
+export function createPasswordRoute({ db }: { db: Db }, throttle: SignInThrottle): RequestHandler {
+  return async (request, response) => {
+    const { userId, email, sessionId } = await authorizeUser(db, request);
+    if (sessionId === null)
+      throw new ApiError("forbidden", "An access token cannot change the password. Sign in with a browser.");
+    const { currentPassword, newPassword } = await readBody(request, PasswordChange);
+    const attempt = beginAttempt(throttle, request, email);
+    const previousHash = (await findUserByEmail(db, email))?.passwordHash;
+    const { valid } = await verifyPassword(currentPassword, previousHash);
+    if (!valid || previousHash === undefined) throw refuseField("currentPassword", "is wrong");
+    attempt.succeed();
+    const problem =
+      newPassword === currentPassword ? "must not be the password you have" : judgePassword(newPassword, email);
+    if (problem !== undefined) throw refuseField("newPassword", problem);
+    const passwordHash = await hashPassword(newPassword);
+    if (
+      !(await changePassword(db, { userId, previousHash, passwordHash })) ||
+      !(await startSession(db, { request, response }, { userId, passwordHash }))
+    )
+      throw new ApiError("conflict", "The password was changed elsewhere meanwhile. Sign in again.");
+    response.json({ changed: true });
+  };
+}

@@ -1,0 +1,33 @@
+import { z } from "zod";
+import type { JsonValue } from "../../../../domain/manifest/json-values.ts";
+import type { JsonSchema } from "../../../../domain/manifest/value-schema.ts";
+import type { Contents, Credential, Route } from "../route.ts";
+
+/** Somebody of an account: in the editor, or by a program of theirs. */
+export const IN_PERSON: readonly Credential[] = ["session", "accessToken"];
+
+export const TEXT: JsonSchema = { type: "string" };
+export const TIME: JsonSchema = { type: "string", format: "date-time" };
+export const CREDITS: JsonSchema = { type: "number", description: "Credits, with at most 6 decimals." };
+
+export function orNull(schema: JsonSchema): JsonSchema {
+  return { anyOf: [schema, { type: "null" }] };
+}
+
+/** An object with all of these fields. */
+export function describeFields(properties: Readonly<Record<string, JsonSchema>>): JsonSchema {
+  return { type: "object", properties, required: Object.keys(properties) };
+}
+
+/** A JSON answer with an example. */
+export function answerWith(schema: JsonSchema, example: JsonValue): Contents {
+  return { "application/json": { schema, example } };
+}
+
+/** A JSON body that has to fit the schema its handler believes. */
+export function bodyOf(schema: z.ZodType, example: JsonValue): NonNullable<Route["body"]> {
+  return {
+    required: true,
+    content: { "application/json": { schema: z.toJSONSchema(schema, { io: "input" }) as JsonSchema, example } },
+  };
+}

@@ -1,0 +1,180 @@
+import { NewInvitation } from "../../editor/invitations.ts";
+import { Join, LookAtInvitation } from "../../editor/join.ts";
+import { NewRole } from "../../editor/members.ts";
+import { ACCOUNT, aPathId } from "../parameters.ts";
+import type { Routes } from "../route.ts";
+import { refer } from "../schemas.ts";
+import { SIGNED_IN } from "../session.ts";
+import { answerWith, bodyOf, describeFields, IN_PERSON, orNull, TEXT, TIME } from "./content.ts";
+
+const USER_ID = aPathId("userId", "^usr_[0-9a-z]{16,40}$", "The member, as the list of members has it.");
+const INVITATION_ID = aPathId("invitationId", "^inv_[0-9a-f]{32}$", "The invitation, as the list of members has it.");
+const MEMBER = describeFields({
+  userId: TEXT,
+  email: TEXT,
+  role: refer("Role"),
+  createdAt: { ...TIME, description: "When they joined." },
+  lastSeenAt: { ...orNull(TIME), description: "To the minute; null: never yet." },
+});
+const ADA = {
+  ...{ userId: "usr_06d1k7q2m8v3r5t9w0x4y6z8a1", email: "ada@example.com", role: "owner" },
+  ...{ createdAt: "2026-10-30T14:21:07.031Z", lastSeenAt: "2026-11-02T08:00:00.000Z" },
+};
+const TOKEN = "tri_0000000000000000000000000000000000000000000";
+const BODY_ERRORS = ["payload_too_large", "unsupported_media_type", "no_capacity"] as const;
+const JOIN_ERRORS = ["not_found", "conflict", "rate_limited", ...BODY_ERRORS] as const;
+
+/** Who belongs to an account, and how others come to. */
+export const MEMBER_ROUTES = {
+  listMembers: {
+    method: "get",
+    path: "/api/editor/members",
+    tag: "Account",
+    summary: "Who belongs to the account, and who is invited",
+    credentials: IN_PERSON,
+    parameters: [ACCOUNT],
+    answers: {
+      200: {
+        description: "Members in the order they joined, and invitations that can still be accepted, the newest first.",
+        content: answerWith(
+          describeFields({
+            members: { type: "array", items: MEMBER },
+            invitations: {
+              type: "array",
+              items: describeFields({
+                invitationId: TEXT,
+                email: TEXT,
+                role: refer("Role"),
+                createdAt: TIME,
+                expiresAt: TIME,
+                invitedBy: { type: "string", description: "The email address of who did, or `operator`." },
+              }),
+            },
+          }),
+          {
+            members: [ADA],
+            invitations: [
+              {
+                ...{ invitationId: "inv_0123456789abcdef0123456789abcdef", email: "bob@example.com", role: "viewer" },
+                ...{ createdAt: "2026-11-01T09:00:00.000Z", expiresAt: "2026-11-08T09:00:00.000Z" },
+                invitedBy: "ada@example.com",
+              },
+            ],
+          },
+        ),
+      },
+    },
+    errors: ["unauthorized", "not_found", "no_capacity"],
+  },
+  changeRole: {
+    method: "post",
+    path: "/api/editor/members/{userId}",
+    tag: "Account",
+    summary: "Give a member another role",
+    description: "For owners. The member's sessions end; one's own goes on under a new token.",
+    credentials: IN_PERSON,
+    parameters: [USER_ID, ACCOUNT],
+    body: bodyOf(NewRole, { role: "member" }),
+    answers: {
+      200: { description: "The member.", sometimes: ["Set-Cookie"], content: answerWith(MEMBER, ADA) },
+    },
+    errors: ["unauthorized", "not_found", "conflict", ...BODY_ERRORS],
+  },
+  removeMember: {
+    method: "delete",
+    path: "/api/editor/members/{userId}",
+    tag: "Account",
+    summary: "Remove a member, or leave",
+    description:
+      "For owners, and for everybody who leaves. Sessions, access tokens and open invitations of the member end at once.",
+    credentials: IN_PERSON,
+    parameters: [USER_ID, ACCOUNT],
+    answers: {
+      200: {
+        description: "They belong to the account no more.",
+        sometimes: ["Set-Cookie"],
+        content: answerWith(describeFields({ userId: TEXT, removed: { const: true } }), {
+          userId: ADA.userId,
+          removed: true,
+        }),
+      },
+    },
+    errors: ["unauthorized", "not_found", "conflict", "no_capacity"],
+  },
+  invite: {
+    method: "post",
+    path: "/api/editor/invitations",
+    tag: "Account",
+    summary: "Invite somebody by a link",
+    description:
+      "For owners. The link is shown this once; whoever has it can join as that address, once, for 7 days. A newer invitation of the same address ends the older one.",
+    credentials: IN_PERSON,
+    parameters: [ACCOUNT],
+    body: bodyOf(NewInvitation, { email: "bob@example.com", role: "viewer" }),
+    answers: {
+      201: {
+        description: "The link. Its secret is behind the `#`, which browsers send to nobody.",
+        content: answerWith(
+          describeFields({
+            invitationId: TEXT,
+            email: TEXT,
+            role: refer("Role"),
+            url: { type: "string", format: "uri" },
+            expiresAt: TIME,
+          }),
+          {
+            ...{ invitationId: "inv_0123456789abcdef0123456789abcdef", email: "bob@example.com", role: "viewer" },
+            ...{ url: `https://localhost:8443/join#${TOKEN}`, expiresAt: "2026-11-08T09:00:00.000Z" },
+          },
+        ),
+      },
+    },
+    errors: ["unauthorized", "not_found", "conflict", ...BODY_ERRORS],
+  },
+  revokeInvitation: {
+    method: "delete",
+    path: "/api/editor/invitations/{invitationId}",
+    tag: "Account",
+    summary: "Take an invitation back",
+    credentials: IN_PERSON,
+    parameters: [INVITATION_ID, ACCOUNT],
+    answers: {
+      200: {
+        description: "Nobody can join by it any more.",
+        content: answerWith(describeFields({ invitationId: TEXT, revoked: { const: true } }), {
+          invitationId: "inv_0123456789abcdef0123456789abcdef",
+          revoked: true,
+        }),
+      },
+    },
+    errors: ["unauthorized", "not_found", "no_capacity"],
+  },
+  lookAtInvitation: {
+    method: "post",
+    path: "/api/join/look",
+    tag: "Account",
+    summary: "What an invitation is for",
+    credentials: [],
+    body: bodyOf(LookAtInvitation, { token: TOKEN }),
+    answers: {
+      200: {
+        description: "It can be accepted.",
+        content: answerWith(describeFields({ email: TEXT, accountName: TEXT, role: refer("Role") }), {
+          ...{ email: "bob@example.com", accountName: "main", role: "viewer" },
+        }),
+      },
+    },
+    errors: JOIN_ERRORS,
+  },
+  join: {
+    method: "post",
+    path: "/api/join",
+    tag: "Account",
+    summary: "Accept an invitation",
+    description: "Makes a member with the password given, and signs them in.",
+    credentials: [],
+    body: bodyOf(Join, { token: TOKEN, password: "correct horse battery staple" }),
+    answers: { 200: { description: "Joined, and signed in.", always: ["Set-Cookie"], content: SIGNED_IN } },
+    errors: JOIN_ERRORS,
+  },
+} satisfies Routes;
