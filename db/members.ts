@@ -39,6 +39,18 @@ export async function listMembers(db: Db, accountId: AccountId): Promise<Member[
   );
 }
 
+export async function findMember(
+  db: Db,
+  { accountId, userId }: { accountId: AccountId; userId: string },
+): Promise<Member | undefined> {
+  const [row] = await queryRows<Member>(
+    db,
+    `select ${COLUMNS} from users where id = :userId and account_id = :accountId and removed_at is null`,
+    { accountId, userId },
+  );
+  return row;
+}
+
 /**
  * Gives a member another role and ends their sessions, so that nobody goes on with a session that meant less, or more. Open
  * invitations of somebody who is no owner any more are revoked. The role they have already changes nothing.

@@ -2,7 +2,7 @@ import type { RequestHandler } from "express";
 import { z } from "zod";
 import type { Db } from "../../../db/connect.ts";
 import { listInvitations } from "../../../db/invitations.ts";
-import { changeRole, listMembers, type Refused, removeMember } from "../../../db/members.ts";
+import { changeRole, findMember, listMembers, type Refused, removeMember } from "../../../db/members.ts";
 import { ROLES } from "../../../domain/members.ts";
 import { ApiError } from "../errors.ts";
 import { demandRight, readBearerToken } from "../person.ts";
@@ -25,8 +25,9 @@ export function createMembersRoute({ db }: { db: Db }): RequestHandler {
 export function createRoleRoute({ db }: { db: Db }): RequestHandler {
   return async (request, response) => {
     const { accountId, userId: by } = await authorizeEditor(db, request, "own");
-    const { role } = await readBody(request, NewRole);
     const userId = String(request.params["userId"]);
+    if ((await findMember(db, { accountId, userId })) === undefined) throw refuse({ kind: "unknown" });
+    const { role } = await readBody(request, NewRole);
     const changed = await changeRole(db, { accountId, userId, by, role });
     if (changed.kind !== "changed") throw refuse(changed);
     if (by === userId && changed.previousRole !== role && readBearerToken(request) === undefined)
