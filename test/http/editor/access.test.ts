@@ -123,7 +123,7 @@ test.each([
   ["a short new one", { newPassword: "short" }, "newPassword"],
   ["the same as the new one", { newPassword: undefined }, "newPassword"],
   ["a new one of 1,001 characters", { newPassword: "abcdefg".repeat(143) }, "newPassword"],
-  ["a list as the new one", { newPassword: [NEW_PASSWORD] }, "newPassword"],
+  ["a number as the new one", { newPassword: 1_234_567_890 }, "newPassword"],
 ])("password, changed with %s, is refused by name and stays", async (_what, given, input) => {
   const user = await aUser(service.db, { accountId: await anAccount(service.db) });
   const cookie = await aSessionOf(service.db, user.userId);
