@@ -40,7 +40,7 @@ export interface Client {
   get<T>(path: string, call?: Call): Promise<T>;
   post<T>(path: string, call?: Call): Promise<T>;
   put<T>(path: string, call?: Call): Promise<T>;
-  delete<T>(path: string): Promise<T>;
+  delete<T>(path: string, call?: Call): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -92,7 +92,7 @@ export function createClient(service: ServiceAddress): Client {
     get: (path, options) => getDocument("GET", path, options),
     post: (path, options) => getDocument("POST", path, options),
     put: (path, options) => getDocument("PUT", path, options),
-    delete: (path) => getDocument("DELETE", path),
+    delete: (path, options) => getDocument("DELETE", path, options),
     close: () => agent.close(),
   };
 }

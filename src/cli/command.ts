@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { parseDuration } from "../../domain/manifest/durations.ts";
+import { ROLES, type Role } from "../../domain/members.ts";
 import type { Client } from "./client.ts";
 import type { Answer, CliIo } from "./io.ts";
 
@@ -36,6 +37,12 @@ export function parseCount(text: string): number {
   if (!/^[1-9]\d{0,3}$/.test(text) || Number(text) > 1_000)
     throw new InvalidArgumentError("It must be a whole number from 1 to 1000.");
   return Number(text);
+}
+
+export function parseRole(text: string): Role {
+  const role = ROLES.find((one) => one === text);
+  if (role === undefined) throw new InvalidArgumentError(`It must be one of ${ROLES.join(", ")}.`);
+  return role;
 }
 
 export function parsePort(text: string): number {

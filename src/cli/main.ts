@@ -6,6 +6,7 @@ import type { Act, Context } from "./command.ts";
 import { addDoctorCommand, type Check } from "./doctor.ts";
 import { addExecutionCommands } from "./executions.ts";
 import type { Answer, CliIo } from "./io.ts";
+import { addMemberCommands } from "./members.ts";
 import { addPublishCommand } from "./publish.ts";
 import { addRateCommands } from "./rates.ts";
 import { Refusal } from "./refusal.ts";
@@ -14,6 +15,7 @@ import { addRunCommand } from "./run.ts";
 import { addScheduleCommands } from "./schedules.ts";
 import { findService } from "./service.ts";
 import { addStartCommand, type StartOptions } from "./start.ts";
+import { addTokenCommands } from "./tokens.ts";
 import { addWorkflowCommands } from "./workflows.ts";
 
 const EXIT_DONE = 0;
@@ -82,6 +84,8 @@ function createProgram(io: CliIo, act: Act, parts: CliParts, exitWith: (code: nu
   addRunCommand(program, act);
   addWorkflowCommands(program, act);
   addAccountCommands(program, act);
+  addMemberCommands(program, act);
+  addTokenCommands(program, act);
   addRateCommands(program, act);
   addExecutionCommands(program, act);
   addScheduleCommands(program, act);

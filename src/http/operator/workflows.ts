@@ -80,6 +80,12 @@ export function createWorkflowRoutes(deps: {
     sendDocument(response, { commitId, environment: environmentKey, log: log ?? null });
   });
 
+  addKeyRoutes(router, deps);
+  return router;
+}
+
+/** Keys, whole: for whoever may change what they open. */
+function addKeyRoutes(router: Router, { db, secretBox }: { db: Db; secretBox: SecretBox }): void {
   router.get("/workflows/:workflowId/key", async (request, response) => {
     demandRight(callerOf(response), "write");
     const workflow = await getWorkflow(db, callerOf(response), request.params.workflowId);
@@ -102,8 +108,6 @@ export function createWorkflowRoutes(deps: {
     if (rotated === undefined) throw new ApiError("workflow_not_found", "The workflow was deleted meanwhile.");
     sendDocument(response, { apiKey, previousKeyExpiresAt: rotated.previousKeyExpiresAt });
   });
-
-  return router;
 }
 
 function toDocument(workflow: Workflow) {

@@ -5,7 +5,7 @@ import { createAccessToken, hashToken } from "../../../src/keys/tokens.ts";
 import { aMember, anAccount } from "../../support/builders.ts";
 import type { Answer } from "../../support/https.ts";
 import { aService, type TestService } from "../service.ts";
-import { aHouse, ask, cookieOf, findLeaks, type House } from "./people.ts";
+import { aHouse, ask, byNumber, cookieOf, findLeaks, type House } from "./people.ts";
 
 let service: TestService;
 let house: House;
@@ -74,7 +74,7 @@ test("invitation, accepted twice at once over HTTPS, makes one member, and again
   const { token } = await invite();
   const before = (await queryRows(service.db, "select from users")).length;
   const answers = await Promise.all([join(token), join(token)]);
-  const statuses = answers.map(({ status }) => status).sort();
+  const statuses = answers.map(({ status }) => status).sort(byNumber);
   // The slower one finds it accepted, or the address taken: by when it looked.
   expect([
     [200, 404],

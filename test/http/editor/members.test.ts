@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { aMember, aWorkflow } from "../../support/builders.ts";
 import { aService, type TestService } from "../service.ts";
-import { aHouse, ask, cookieOf } from "./people.ts";
+import { aHouse, ask, byNumber, cookieOf } from "./people.ts";
 
 let service: TestService;
 
@@ -87,7 +87,7 @@ test("two owners, demoting each other at once over HTTPS, leave one owner", asyn
     const demote = (by: { cookie: string }, whom: { userId: string }) =>
       ask(service, `${MEMBERS}/${whom.userId}`, { json: { role: "member" } }, by);
     const answers = await Promise.all([demote(ada, bob), demote(bob, ada)]);
-    const statuses = answers.map(({ status }) => status).sort();
+    const statuses = answers.map(({ status }) => status).sort(byNumber);
     // The slower one is an owner no more, or not signed in any more.
     expect([
       [200, 401],

@@ -66,3 +66,7 @@ export async function findLeaks(
   }
   return leaks;
 }
+
+export function byNumber(one: number, other: number): number {
+  return one - other;
+}
