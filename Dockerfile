@@ -23,6 +23,7 @@ COPY db db
 COPY domain domain
 COPY runner runner
 COPY src src
+COPY web web
 COPY workflows workflows
 RUN npm run build
 

@@ -3,17 +3,20 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { chmod, copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { buildWeb } from "./build-web.mjs";
 import { withCheckoutLock } from "./checkout-lock.mjs";
 import { runToEnd, withProgress } from "./progress.mjs";
 
 /** Beside the folders that `tsconfig.build.json` names, everything that `dist` is made of. */
 const PYTHON_ROOM = "runner";
-const FILES = ["package-lock.json", "tsconfig.json", "tsconfig.build.json", "bin/build.mjs"];
+/** Its files are not copied: they become the pages of the editor. */
+const WEB_ROOM = "web";
+const FILES = ["package-lock.json", "tsconfig.json", "tsconfig.build.json", "bin/build.mjs", "bin/build-web.mjs"];
 /** Caches, and the figures of benchmarks: writing them down must not make the build old. */
 const NOT_SOURCES = new Set(["__pycache__", "results"]);
 const STAMP = ".sources";
 const DRAFT_PREFIX = ".build-";
-const USUAL = "10 to 20 s";
+const USUAL = "15 to 30 s";
 
 /**
  * What `dist` is: `current` (made of the sources as they are), `stale`, or `none`. Compares contents, not times: a copied
@@ -50,6 +53,7 @@ async function build(checkout) {
     const sources = hashSources(checkout);
     await compile(checkout, draft);
     await copyOthers(checkout, draft);
+    await buildWeb(checkout, draft);
     await bundleWorkflows(draft);
     await writeFile(join(draft, STAMP), sources);
     await replace(join(checkout, "dist"), draft);
@@ -68,7 +72,7 @@ async function compile(checkout, draft) {
 /** What the compiler leaves out: SQL, the Python runner, Go's module files. */
 async function copyOthers(checkout, draft) {
   for (const path of listSources(checkout)) {
-    if (path.endsWith(".ts") || FILES.includes(path)) continue;
+    if (path.endsWith(".ts") || FILES.includes(path) || path.startsWith(`${WEB_ROOM}/`)) continue;
     await mkdir(dirname(join(draft, path)), { recursive: true });
     await copyFile(join(checkout, path), join(draft, path));
   }
@@ -113,7 +117,7 @@ function listSources(checkout) {
       else if (entry.isFile()) found.push(path);
     }
   };
-  for (const room of [...readRooms(checkout), PYTHON_ROOM]) walk(room);
+  for (const room of [...readRooms(checkout), PYTHON_ROOM, WEB_ROOM]) walk(room);
   return found.sort();
 }
 

@@ -1,14 +1,24 @@
+import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { cruise } from "dependency-cruiser";
 import configuration from "../.dependency-cruiser.cjs";
 
-const ROOMS = ["domain", "db", "activities", "workflows", "src", "test", "bench", "chaos"];
+const ROOMS = ["domain", "db", "activities", "workflows", "src", "web", "test", "bench", "chaos"];
 /** Far below what there is: it is here because a parser that can read nothing finds nothing wrong. */
 const MODULES_MIN = 150;
 
+/** The cruiser asks swc to read TypeScript without JSX, whatever a file is called, and has no option for it. */
+function teachParserJsx() {
+  const swc = createRequire(import.meta.url)("@swc/core");
+  const { parseFileSync } = swc;
+  swc.parseFileSync = (path, options) => parseFileSync(path, { ...options, tsx: path.endsWith(".tsx") });
+}
+
 /** Reads all modules, prints each broken rule of `.dependency-cruiser.cjs`, and answers the exit code. */
 async function checkRooms(checkout) {
+  teachParserJsx();
+  // After that: it takes the parser's functions as they are when it is loaded.
+  const { cruise } = await import("dependency-cruiser");
   const { options, ...ruleSet } = configuration;
   const { output } = await cruise(ROOMS, { ...options, ruleSet, validate: true, baseDir: checkout });
   const { violations, totalDependenciesCruised } = output.summary;

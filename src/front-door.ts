@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import type { Router } from "express";
 import type { Storage } from "../activities/storage/storage.ts";
 import type { Db } from "../db/connect.ts";
@@ -10,6 +11,8 @@ import { createHttpsServer } from "./http/server.ts";
 import type { SecretBox } from "./keys/secret-box.ts";
 import type { Log } from "./log.ts";
 import { pricesOf } from "./service.ts";
+
+const WEB_FOLDER = fileURLToPath(new URL("../web/", import.meta.url));
 
 /** Listens to callers; answers the URL they reach. Closing it lets calls under way finish for a while. */
 export async function openFrontDoor(deps: {
@@ -57,6 +60,7 @@ export async function openFrontDoor(deps: {
     routers: deps.routers,
     liveLog: deps.liveLog,
     liveProgress: deps.liveProgress,
+    webFolder: WEB_FOLDER,
     log: deps.log,
   });
   const server = await createHttpsServer({

@@ -8,6 +8,8 @@ import { createHandlers } from "./handlers.ts";
 import { createRequestId } from "./request-id.ts";
 import { mountRoutes } from "./routes/mounting.ts";
 import { refuseForeignOrigin } from "./same-origin.ts";
+import { createAssetsRoute } from "./web/assets.ts";
+import { createPageRoute } from "./web/pages.ts";
 
 /** The whole HTTP interface, not listening yet. Read it from top to bottom: that is the way of a request. */
 export function createApp(deps: AppDeps): Express {
@@ -28,7 +30,12 @@ export function createApp(deps: AppDeps): Express {
   api.use(keepOutOfCaches, refuseForeignOrigin);
   api.use(mountRoutes("below /api", handlers));
   for (const router of deps.routers) api.use(router);
-  app.use("/api", api);
+  app.use("/api", api, answerUnknownPath);
+
+  if (deps.webFolder !== undefined) {
+    app.use("/assets", createAssetsRoute(deps.webFolder));
+    app.use(createPageRoute(deps.webFolder));
+  }
 
   app.use(answerUnknownPath);
   app.use(answerErrors(deps.log));

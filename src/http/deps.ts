@@ -90,5 +90,7 @@ export interface AppDeps {
   readonly liveProgress?: (
     executionId: ExecutionId,
   ) => { readonly fraction: number; readonly message: string } | undefined;
+  /** Where the build has put the pages of the editor; without it there are none. */
+  readonly webFolder?: string;
   readonly log: Log;
 }

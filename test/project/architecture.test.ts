@@ -18,13 +18,13 @@ const BANNED_NAMES =
 const { TIERS } = (await import(new URL("../../jest.config.js", import.meta.url).href)) as { TIERS: readonly string[] };
 
 const files = readTracked();
-const modules = files.filter(({ path }) => /^[a-z]+\/.*\.ts$/.test(path) && Object.hasOwn(ROOMS, roomOf(path)));
+const modules = files.filter(({ path }) => /^[a-z]+\/.*\.tsx?$/.test(path) && Object.hasOwn(ROOMS, roomOf(path)));
 
 test("the scan, of this checkout, sees every room and most of the modules there are", () => {
   expect(modules.length).toBeGreaterThanOrEqual(MODULES_MIN);
   for (const room of Object.keys(ROOMS))
     expect([room, modules.some(({ path }) => roomOf(path) === room)]).toEqual([room, true]);
-  expect(files.filter(({ path }) => path.endsWith(".ts")).length).toBe(modules.length);
+  expect(files.filter(({ path }) => /\.tsx?$/.test(path)).length).toBe(modules.length);
 });
 
 test("imports, of every room, are those of the table", () => {
@@ -44,6 +44,8 @@ test.each([
   ["db/a.ts", 'import { x } from "../activities/index.ts";', "activities/index.ts"],
   ["activities/a.ts", 'import { loadSettings } from "../src/config.ts";', "src/config.ts"],
   ["chaos/a.ts", 'import { toCredits } from "../domain/credits.ts";', "domain"],
+  ["web/src/a.tsx", 'import { toEnvelope } from "../../src/http/envelope.ts"; export const a = <p />;', "src/http"],
+  ["web/src/a.ts", 'import { readFile } from "node:fs/promises";', "node:fs/promises"],
   ["bench/a.ts", 'import { aService } from "../test/support/service.ts";', "test/support"],
 ])("imports, of %s saying %s, are refused", (path, text, problem) => {
   expect(findForbiddenImports([{ path, text }])).toEqual([expect.stringContaining(problem)]);
@@ -52,6 +54,10 @@ test.each([
 test.each([
   ["workflows/a.ts", 'import type { Activities } from "../activities/index.ts";'],
   ["src/http/a.ts", 'import type { executeCommit } from "../../workflows/index.ts";'],
+  [
+    "web/src/a.tsx",
+    'import { parseInputs } from "../../domain/manifest/inputs.ts"; import "react"; export const a = <p />;',
+  ],
   ["domain/manifest/a.ts", 'import { parseDocument } from "yaml"; import { ids } from "../ids.ts";'],
 ])("imports, of %s saying %s, are allowed", (path, text) => {
   expect(findForbiddenImports([{ path, text }])).toEqual([]);
@@ -65,7 +71,7 @@ test("names, of files and folders, say what is inside", () => {
 });
 
 test("files, of code, have 300 lines at most without blank lines and comments", () => {
-  const code = files.filter(({ path }) => /\.(ts|mjs|cjs|js|py)$/.test(path));
+  const code = files.filter(({ path }) => /\.(tsx?|mjs|cjs|js|css|py)$/.test(path));
   const long = code.filter(
     ({ text }) => text.split("\n").filter((line) => !/^\s*($|\/\/|\/?\*|#)/.test(line)).length > LINES_MAX,
   );
@@ -127,7 +133,7 @@ function matching(pattern: RegExp, isMeant: (path: string) => boolean): SourceFi
 }
 
 function isCode(path: string): boolean {
-  return /\.(ts|mjs|cjs|js)$/.test(path);
+  return /\.(tsx?|mjs|cjs|js)$/.test(path);
 }
 
 function pathsOf(found: readonly SourceFile[]): string[] {

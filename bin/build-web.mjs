@@ -1,0 +1,63 @@
+import { existsSync } from "node:fs";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { brotliCompress, gzip, constants as zlib } from "node:zlib";
+
+const ROOM = "web";
+/** What compression makes smaller. Pictures and fonts are compressed already. */
+const COMPRESSIBLE = /\.(js|css|svg)$/;
+/** Below this a smaller file saves nothing: it is one packet either way. */
+const COMPRESSED_BYTES_MIN = 1_000;
+
+/**
+ * Makes the pages of the editor in the folder `web` of a build: one page, and its parts with a hash of their content in
+ * their names, each compressed once here instead of at every call. Nothing to do in a checkout without that room.
+ */
+export async function buildWeb(checkout, draft) {
+  const root = join(checkout, ROOM);
+  if (!existsSync(join(root, "index.html"))) return;
+  const { build } = await import("vite");
+  const outDir = join(draft, ROOM);
+  await build({
+    root,
+    configFile: false,
+    envDir: false,
+    logLevel: "warn",
+    build: {
+      outDir,
+      emptyOutDir: true,
+      target: "es2023",
+      // The policy of the pages allows no data: addresses.
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+      reportCompressedSize: false,
+      manifest: "parts.json",
+      // Libraries mark their modules for frameworks that also render on the server: 500 warnings about nothing.
+      rolldownOptions: { onLog: (level, log, handle) => log.code === "MODULE_LEVEL_DIRECTIVE" || handle(level, log) },
+    },
+  });
+  await compress(join(outDir, "assets"));
+}
+
+async function compress(folder) {
+  for (const name of await readdir(folder)) {
+    if (!COMPRESSIBLE.test(name)) continue;
+    const content = await readFile(join(folder, name));
+    if (content.length < COMPRESSED_BYTES_MIN) continue;
+    const [small, smaller] = await Promise.all([
+      promisify(gzip)(content, { level: 9 }),
+      promisify(brotliCompress)(content, {
+        params: { [zlib.BROTLI_PARAM_QUALITY]: 10, [zlib.BROTLI_PARAM_SIZE_HINT]: content.length },
+      }),
+    ]);
+    await Promise.all([writeFile(join(folder, `${name}.gz`), small), writeFile(join(folder, `${name}.br`), smaller)]);
+  }
+}
+
+/** By itself, into the build that is there: for whoever works on the pages and reloads them in a running service. */
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  const checkout = dirname(dirname(fileURLToPath(import.meta.url)));
+  await buildWeb(checkout, join(checkout, "dist"));
+}

@@ -1,0 +1,19 @@
+/**
+ * What the pages of the editor may load and do: code and pictures of our own, styles of our own and those that our code
+ * makes with the page's nonce. Frames hold PDF files that the page itself has fetched. Nothing of another host.
+ */
+export function pagePolicy(nonce: string): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self' blob:",
+    "media-src 'self' blob:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "frame-src blob:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+}

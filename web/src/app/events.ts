@@ -1,0 +1,113 @@
+import { openApi } from "./api.ts";
+import { isFinal } from "./api-error.ts";
+import { createEventParser, type ServerEvent } from "./event-parser.ts";
+
+const AGAIN_MS_MIN = 1_000;
+const AGAIN_MS_MAX = 15_000;
+/** A page that nobody looks at gives its connection back: browsers have six for all pages of a service together. */
+const HIDDEN_MS = 20_000;
+
+export type StreamState = "open" | "waiting";
+
+/**
+ * Follows a stream of server-sent events until `onEvents` answers `stop`, or the signal is aborted. A connection that
+ * breaks is opened again behind the last id that came. Pauses while the page is hidden. Rejects with what the service
+ * says when asking again would not help: no such thing, not allowed.
+ */
+export async function followEvents(
+  path: string,
+  options: {
+    readonly signal: AbortSignal;
+    readonly onEvents: (events: readonly ServerEvent[]) => "stop" | undefined;
+    readonly onState?: (state: StreamState) => void;
+  },
+): Promise<void> {
+  const { signal, onEvents, onState } = options;
+  let lastId = "";
+  let waitMs = AGAIN_MS_MIN;
+  while (!signal.aborted) {
+    await untilVisible(signal);
+    const hidden = abortWhenHidden(signal);
+    try {
+      const headers = { accept: "text/event-stream", ...(lastId === "" ? {} : { "last-event-id": lastId }) };
+      const response = await openApi(path, { headers, signal: hidden.signal });
+      onState?.("open");
+      for await (const events of readEvents(response)) {
+        waitMs = AGAIN_MS_MIN;
+        lastId = events.at(-1)?.id ?? lastId;
+        if (onEvents(events) === "stop") return;
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (isFinal(error)) throw error;
+    } finally {
+      hidden.release();
+    }
+    if (signal.aborted) return;
+    if (!document.hidden) {
+      onState?.("waiting");
+      await pause(waitMs, signal);
+      waitMs = Math.min(AGAIN_MS_MAX, waitMs * 2);
+    }
+  }
+}
+
+async function* readEvents(response: Response): AsyncGenerator<readonly ServerEvent[], void> {
+  const parse = createEventParser();
+  const reader = (response.body as ReadableStream<Uint8Array<ArrayBuffer>>)
+    .pipeThrough(new TextDecoderStream())
+    .getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const events = parse(value);
+      if (events.length > 0) yield events;
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}
+
+/** A signal that is aborted with `signal`, or when the page was hidden for a while. */
+function abortWhenHidden(signal: AbortSignal): { signal: AbortSignal; release: () => void } {
+  const controller = new AbortController();
+  const abort = (): void => controller.abort(signal.reason);
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const look = (): void => {
+    clearTimeout(timer);
+    if (document.hidden) timer = setTimeout(abort, HIDDEN_MS);
+  };
+  look();
+  signal.addEventListener("abort", abort);
+  document.addEventListener("visibilitychange", look);
+  return {
+    signal: controller.signal,
+    release() {
+      clearTimeout(timer);
+      controller.abort();
+      signal.removeEventListener("abort", abort);
+      document.removeEventListener("visibilitychange", look);
+    },
+  };
+}
+
+function untilVisible(signal: AbortSignal): Promise<void> {
+  if (!document.hidden || signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const look = (): void => {
+      if (document.hidden && !signal.aborted) return;
+      document.removeEventListener("visibilitychange", look);
+      resolve();
+    };
+    document.addEventListener("visibilitychange", look);
+    signal.addEventListener("abort", look, { once: true });
+  });
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms + Math.random() * (ms / 2));
+    signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+  });
+}

@@ -1,0 +1,108 @@
+import { Modal, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { type KeyboardEvent, useId, useState } from "react";
+import { workflowsQuery } from "../workflows/workflows.ts";
+import { SearchIcon } from "./icons.tsx";
+import classes from "./palette.module.css";
+import { signOut } from "./session.ts";
+
+const SHOWN_MAX = 12;
+
+interface Entry {
+  readonly label: string;
+  readonly kind: string;
+  readonly act: () => void;
+}
+
+/** Everything there is to go to, by a few letters of its name: workflows and pages. Arrow keys choose, Enter goes. */
+export function CommandPalette({ onClose }: { onClose: () => void }) {
+  const [text, setText] = useState("");
+  const [chosen, setChosen] = useState(0);
+  const listId = useId();
+  const entries = useEntries(text);
+  const at = Math.min(chosen, entries.length - 1);
+  const act = (entry: Entry | undefined): void => {
+    if (entry === undefined) return;
+    onClose();
+    entry.act();
+  };
+  const press = (event: KeyboardEvent): void => {
+    if (event.key === "ArrowDown") setChosen(Math.min(at + 1, entries.length - 1));
+    else if (event.key === "ArrowUp") setChosen(Math.max(at - 1, 0));
+    else if (event.key === "Enter") act(entries[at]);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <Modal opened onClose={onClose} withCloseButton={false} padding={0} size="md" yOffset="12vh" title={undefined}>
+      <div className={classes.field}>
+        <SearchIcon />
+        <input
+          data-autofocus
+          role="combobox"
+          aria-label="Go to"
+          aria-expanded="true"
+          aria-controls={listId}
+          aria-activedescendant={at >= 0 ? `${listId}-${at}` : undefined}
+          placeholder="Go to a workflow or page"
+          value={text}
+          onKeyDown={press}
+          onChange={(event) => {
+            setText(event.currentTarget.value);
+            setChosen(0);
+          }}
+        />
+      </div>
+      <div className={classes.list} id={listId} role="listbox" aria-label="Found">
+        {entries.map((entry, index) => (
+          // The field keeps the focus; its keys do what a click does.
+          // oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/interactive-supports-focus
+          <div
+            key={`${entry.kind} ${entry.label} ${index}`}
+            id={`${listId}-${index}`}
+            role="option"
+            aria-selected={index === at}
+            className={classes.entry}
+            onClick={() => act(entry)}
+            onMouseMove={() => setChosen(index)}
+          >
+            <span>{entry.label}</span>
+            <span className={classes.kind}>{entry.kind}</span>
+          </div>
+        ))}
+      </div>
+      {entries.length === 0 && (
+        <Text c="dimmed" p="md">
+          Nothing has these letters in its name.
+        </Text>
+      )}
+    </Modal>
+  );
+}
+
+function useEntries(text: string): readonly Entry[] {
+  const navigate = useNavigate();
+  const { data: workflows = [] } = useQuery(workflowsQuery());
+  const go = (href: string) => () => void navigate({ href });
+  const pages: readonly Entry[] = [
+    { label: "Workflows", kind: "Page", act: go("/") },
+    { label: "Runs", kind: "Page", act: go("/executions") },
+    { label: "Running now", kind: "Page", act: go("/executions?state=running") },
+    { label: "Failed runs", kind: "Page", act: go("/executions?state=failed") },
+    { label: "Credits and spend", kind: "Page", act: go("/account") },
+    { label: "Members and invitations", kind: "Page", act: go("/account/members") },
+    { label: "Access tokens", kind: "Page", act: go("/account/tokens") },
+    { label: "Password and sessions", kind: "Page", act: go("/account/security") },
+    { label: "Sign out", kind: "Command", act: () => void signOut() },
+  ];
+  const found = workflows.map(({ name, workflowId }) => ({
+    label: name,
+    kind: "Workflow",
+    act: go(`/workflows/${workflowId}/run`),
+  }));
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  return [...found, ...pages]
+    .filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)))
+    .slice(0, SHOWN_MAX);
+}

@@ -1,0 +1,161 @@
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from "@tanstack/react-router";
+import { toQuery, whenSignedOut } from "./api.ts";
+import { ApiError } from "./api-error.ts";
+import { LostPage } from "./lost-page.tsx";
+import { queries } from "./queries.ts";
+import { cleanSearch } from "./search.ts";
+import { sessionQuery } from "./session.ts";
+import { Shell } from "./shell.tsx";
+import { ErrorState } from "./states.tsx";
+
+const root = createRootRoute({ component: Outlet, notFoundComponent: LostPage });
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: "/sign-in",
+  validateSearch: cleanSearch("from"),
+  component: lazyRouteComponent(() => import("../sign-in/sign-in-page.tsx"), "SignInPage"),
+});
+
+const join = createRoute({
+  getParentRoute: () => root,
+  path: "/join",
+  component: lazyRouteComponent(() => import("../sign-in/join-page.tsx"), "JoinPage"),
+});
+
+/** Around all pages for which somebody must be signed in. Whoever is not comes back here after the sign-in. */
+const signedIn = createRoute({
+  getParentRoute: () => root,
+  id: "signed-in",
+  async beforeLoad({ location }) {
+    try {
+      await queries.ensureQueryData(sessionQuery);
+    } catch (error) {
+      if (!(error instanceof ApiError && error.status === 401)) throw error;
+      redirect({ to: "/sign-in", search: location.href === "/" ? {} : { from: location.href }, throw: true });
+    }
+  },
+  component: Shell,
+});
+
+const workflows = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/",
+  validateSearch: cleanSearch("search"),
+  component: lazyRouteComponent(() => import("../workflows/list-page.tsx"), "WorkflowsPage"),
+});
+
+/** One workflow, whose tabs are the routes below it. `../workflows/tabs.ts` names them in their order. */
+const workflow = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/workflows/$workflowId",
+  component: lazyRouteComponent(() => import("../workflows/frame.tsx"), "WorkflowFrame"),
+});
+
+const workflowStart = createRoute({
+  getParentRoute: () => workflow,
+  path: "/",
+  beforeLoad({ params }) {
+    redirect({ to: "/workflows/$workflowId/run", params, replace: true, throw: true });
+  },
+});
+
+const run = createRoute({
+  getParentRoute: () => workflow,
+  path: "/run",
+  validateSearch: cleanSearch("rerun"),
+  component: lazyRouteComponent(() => import("../run/run-tab.tsx"), "RunTab"),
+});
+
+const EXECUTION_FILTERS = ["state", "trigger", "commit", "from", "to", "text"] as const;
+
+const workflowExecutions = createRoute({
+  getParentRoute: () => workflow,
+  path: "/runs",
+  validateSearch: cleanSearch(...EXECUTION_FILTERS),
+  component: lazyRouteComponent(() => import("../executions/executions-tab.tsx"), "ExecutionsTab"),
+});
+
+const executions = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/executions",
+  validateSearch: cleanSearch("workflow", ...EXECUTION_FILTERS),
+  component: lazyRouteComponent(() => import("../executions/list-page.tsx"), "ExecutionsPage"),
+});
+
+const execution = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/executions/$executionId",
+  component: lazyRouteComponent(() => import("../execution/execution-page.tsx"), "ExecutionPage"),
+});
+
+const account = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/account",
+  component: lazyRouteComponent(() => import("../account/frame.tsx"), "AccountFrame"),
+});
+
+const accountStart = createRoute({
+  getParentRoute: () => account,
+  path: "/",
+  component: lazyRouteComponent(() => import("../account/credits-tab.tsx"), "CreditsTab"),
+});
+
+const members = createRoute({
+  getParentRoute: () => account,
+  path: "/members",
+  component: lazyRouteComponent(() => import("../account/members-tab.tsx"), "MembersTab"),
+});
+
+const tokens = createRoute({
+  getParentRoute: () => account,
+  path: "/tokens",
+  component: lazyRouteComponent(() => import("../account/tokens-tab.tsx"), "TokensTab"),
+});
+
+const security = createRoute({
+  getParentRoute: () => account,
+  path: "/security",
+  component: lazyRouteComponent(() => import("../account/security-tab.tsx"), "SecurityTab"),
+});
+
+/** Every page of the editor. `src/http/web/pages.ts` knows the first part of each address. */
+export const router = createRouter({
+  routeTree: root.addChildren([
+    signIn,
+    join,
+    signedIn.addChildren([
+      workflows,
+      workflow.addChildren([workflowStart, run, workflowExecutions]),
+      executions,
+      execution,
+      account.addChildren([accountStart, members, tokens, security]),
+    ]),
+  ]),
+  // All values are texts: what an address says is what a filter gets.
+  parseSearch: (query) => Object.fromEntries(new URLSearchParams(query)),
+  stringifySearch: (values) => toQuery(values as Record<string, string | undefined>),
+  defaultPreload: "intent",
+  defaultErrorComponent: ({ error, reset }) => <ErrorState error={error} onRetry={reset} />,
+  scrollRestoration: true,
+});
+
+whenSignedOut(() => {
+  const { href, pathname } = router.state.location;
+  if (pathname === "/sign-in" || pathname === "/join") return;
+  queries.clear();
+  void router.navigate({ to: "/sign-in", search: { from: href } });
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

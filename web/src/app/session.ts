@@ -1,0 +1,42 @@
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { callApi } from "./api.ts";
+import { queries } from "./queries.ts";
+
+export type Role = "owner" | "member" | "viewer";
+
+/** Who is signed in, and to which account. */
+export interface Session {
+  readonly email: string;
+  readonly userId: string;
+  readonly accountId: string;
+  readonly accountName: string;
+  readonly role: Role;
+  readonly temporalUiUrl: string | null;
+  /** Whom to ask for credits. */
+  readonly contact: string | null;
+}
+
+export const sessionQuery = queryOptions({
+  queryKey: ["session"],
+  queryFn: ({ signal }) => callApi<Session>("/api/session", { signal }),
+  staleTime: 60_000,
+});
+
+/** The session of a page behind the sign-in. */
+export function useSession(): Session {
+  const { data } = useQuery(sessionQuery);
+  if (data === undefined) throw new Error("This part of the editor is for people who are signed in.");
+  return data;
+}
+
+/** Whether who is signed in may change workflows and run them. */
+export function useMayChange(): boolean {
+  return useSession().role !== "viewer";
+}
+
+/** Ends the session, forgets everything it showed, and begins anew at the sign-in. */
+export async function signOut(): Promise<void> {
+  await callApi("/api/session", { method: "DELETE" });
+  queries.clear();
+  location.assign("/sign-in");
+}

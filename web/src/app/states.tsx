@@ -1,0 +1,52 @@
+import { Button, Skeleton, Stack, Text, Title } from "@mantine/core";
+import type { ReactNode } from "react";
+import { ApiError } from "./api-error.ts";
+import { AlertIcon, RepeatIcon } from "./icons.tsx";
+import classes from "./states.module.css";
+
+/** Where there is nothing yet: says what will be here, and how to make the first one. */
+export function EmptyState({ title, children, action }: { title: string; children?: ReactNode; action?: ReactNode }) {
+  return (
+    <div className={classes.state}>
+      <Title order={2}>{title}</Title>
+      {children !== undefined && <Text c="dimmed">{children}</Text>}
+      {action}
+    </div>
+  );
+}
+
+/** Where something could not be had: what the service said, and the way to try again. */
+export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  const known = error instanceof ApiError ? error : undefined;
+  return (
+    <div className={classes.state} role="alert">
+      <span className={classes.alert}>
+        <AlertIcon size={22} />
+      </span>
+      <Title order={2}>{known === undefined ? "This did not work" : titleOf(known)}</Title>
+      <Text c="dimmed">{error instanceof Error ? error.message : String(error)}</Text>
+      {onRetry !== undefined && (
+        <Button variant="default" leftSection={<RepeatIcon />} onClick={onRetry}>
+          Try again
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function titleOf(error: ApiError): string {
+  if (error.status === 404) return "There is nothing here";
+  if (error.status === 403) return "This is not yours to change";
+  return error.error;
+}
+
+/** While rows are on their way: their places, so that nothing jumps when they come. */
+export function LoadingRows({ count = 6, height = 40, label }: { count?: number; height?: number; label: string }) {
+  return (
+    <Stack gap="xs" role="status" aria-label={label}>
+      {Array.from({ length: count }, (_, index) => (
+        <Skeleton key={index} height={height} radius="sm" />
+      ))}
+    </Stack>
+  );
+}

@@ -1,0 +1,103 @@
+import {
+  ActionIcon,
+  Button,
+  type CSSVariablesResolver,
+  createTheme,
+  Loader,
+  type MantineColorsTuple,
+  Menu,
+  Modal,
+  Paper,
+  Tooltip,
+} from "@mantine/core";
+
+/** Indigo: apart from the green, red, blue and amber that states have. */
+const loom: MantineColorsTuple = [
+  "#f1f1fd",
+  "#e0e1fa",
+  "#c1c3f5",
+  "#a2a5ef",
+  "#8a8de9",
+  "#6e71dd",
+  "#5457c9",
+  "#474ab3",
+  "#3c3f9c",
+  "#323584",
+];
+
+const dark: MantineColorsTuple = [
+  "#dcdde4",
+  "#bdbfca",
+  "#9b9eac",
+  "#6f7282",
+  "#353842",
+  "#2b2e37",
+  "#202229",
+  "#16171c",
+  "#111217",
+  "#0b0c10",
+];
+
+export const theme = createTheme({
+  colors: { loom, dark },
+  primaryColor: "loom",
+  primaryShade: 6,
+  defaultRadius: "sm",
+  radius: { xs: "3px", sm: "6px", md: "8px", lg: "12px", xl: "20px" },
+  fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", Cantarell, "Helvetica Neue", sans-serif',
+  fontFamilyMonospace: 'ui-monospace, "SF Mono", "Cascadia Code", Menlo, "DejaVu Sans Mono", monospace',
+  headings: { fontWeight: "600", sizes: { h1: { fontSize: "1.375rem" }, h2: { fontSize: "1.0625rem" } } },
+  fontSizes: { xs: "0.75rem", sm: "0.8125rem", md: "0.875rem", lg: "1rem", xl: "1.125rem" },
+  spacing: { xs: "0.5rem", sm: "0.75rem", md: "1rem", lg: "1.5rem", xl: "2rem" },
+  cursorType: "pointer",
+  respectReducedMotion: true,
+  components: {
+    Button: Button.extend({ defaultProps: { size: "xs", fw: 500 } }),
+    ActionIcon: ActionIcon.extend({ defaultProps: { variant: "subtle", color: "gray" } }),
+    Loader: Loader.extend({ defaultProps: { size: "sm" } }),
+    Menu: Menu.extend({ defaultProps: { shadow: "md", position: "bottom-end" } }),
+    Modal: Modal.extend({ defaultProps: { radius: "md", overlayProps: { backgroundOpacity: 0.4 } } }),
+    Paper: Paper.extend({ defaultProps: { withBorder: true, radius: "md" } }),
+    Tooltip: Tooltip.extend({ defaultProps: { openDelay: 300, withArrow: false } }),
+  },
+});
+
+/** Colours of our own, and greys with enough contrast to be read: 4.5 to 1 at least. */
+export const colours: CSSVariablesResolver = () => ({
+  variables: {},
+  light: {
+    "--mantine-color-body": "#ffffff",
+    "--mantine-color-text": "#1d1f27",
+    "--mantine-color-dimmed": "#5d6270",
+    "--mantine-color-placeholder": "#717684",
+    "--mantine-color-error": "#c92a2a",
+    "--page": "#f7f7f9",
+    "--surface": "#ffffff",
+    "--raised": "#f3f3f6",
+    "--line": "#e3e4ea",
+    "--state-success": "#2b8a3e",
+    "--state-failure": "#c92a2a",
+    "--state-warning": "#b35900",
+    "--state-active": "#1864ab",
+    "--state-idle": "#6b7080",
+    "--mark": "#ffe58a",
+  },
+  dark: {
+    "--mantine-color-body": "#16171c",
+    "--mantine-color-text": "#dcdde4",
+    "--mantine-color-dimmed": "#9b9eac",
+    "--mantine-color-placeholder": "#868997",
+    "--mantine-color-error": "#ff8787",
+    "--mantine-color-anchor": "#a2a5ef",
+    "--page": "#111217",
+    "--surface": "#191a20",
+    "--raised": "#20222a",
+    "--line": "#2c2e37",
+    "--state-success": "#69db7c",
+    "--state-failure": "#ff8787",
+    "--state-warning": "#ffb866",
+    "--state-active": "#74c0fc",
+    "--state-idle": "#9b9eac",
+    "--mark": "#6b5a00",
+  },
+});

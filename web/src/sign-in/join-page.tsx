@@ -1,0 +1,77 @@
+import { Button, Loader, PasswordInput, Stack, Text } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { type FormEvent, useState } from "react";
+import { callApi } from "../app/api.ts";
+import { queries } from "../app/queries.ts";
+import { Refusal } from "../app/refusal.tsx";
+import type { Role } from "../app/session.ts";
+import { ErrorState } from "../app/states.tsx";
+import { SignInCard } from "./card.tsx";
+
+const PASSWORD_CHARACTERS_MIN = 12;
+
+interface Invitation {
+  readonly email: string;
+  readonly accountName: string;
+  readonly role: Role;
+}
+
+/** Taking up an invitation. Its secret stands behind the # of the address, which browsers send to nobody. */
+export function JoinPage() {
+  const [token] = useState(() => location.hash.slice(1));
+  const invitation = useQuery({
+    queryKey: ["join", token],
+    queryFn: () => callApi<Invitation>("/api/join/look", { method: "POST", body: { token } }),
+    retry: false,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  return (
+    <SignInCard title="Join">
+      {invitation.isPending && <Loader aria-label="Looking at the invitation" />}
+      {invitation.isError && <ErrorState error={invitation.error} />}
+      {invitation.isSuccess && <JoinForm token={token} invitation={invitation.data} />}
+    </SignInCard>
+  );
+}
+
+function JoinForm({ token, invitation }: { token: string; invitation: Invitation }) {
+  const navigate = useNavigate();
+  const [password, setPassword] = useState("");
+  const join = useMutation({
+    mutationFn: () =>
+      callApi("/api/join", { method: "POST", body: { token, ...(password === "" ? {} : { password }) } }),
+    onSuccess: () => {
+      queries.clear();
+      return navigate({ to: "/", replace: true });
+    },
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (!join.isPending) join.mutate();
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="sm">
+        <Text>
+          You are invited to <b>{invitation.accountName}</b> as {invitation.role}.
+        </Text>
+        {/* Password managers keep a password together with the name beside it. */}
+        <input type="hidden" name="email" autoComplete="username" value={invitation.email} readOnly />
+        <PasswordInput
+          label={`Password for ${invitation.email}`}
+          description={`At least ${PASSWORD_CHARACTERS_MIN} characters. Leave it empty if you have a password here already and are signed in.`}
+          autoComplete="new-password"
+          name="password"
+          minLength={PASSWORD_CHARACTERS_MIN}
+          value={password}
+          onChange={(event) => setPassword(event.currentTarget.value)}
+        />
+        <Refusal error={join.error} />
+        <Button type="submit" size="sm" loading={join.isPending}>
+          Join
+        </Button>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,66 @@
+import { Button, PasswordInput, Stack, TextInput } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { type FormEvent, useEffect, useRef, useState } from "react";
+import { callApi } from "../app/api.ts";
+import { queries } from "../app/queries.ts";
+import { Refusal } from "../app/refusal.tsx";
+import { SignInCard } from "./card.tsx";
+
+const route = getRouteApi("/sign-in");
+
+/** Email address and password; then to where somebody wanted to go. */
+export function SignInPage() {
+  const { from } = route.useSearch();
+  const navigate = useNavigate();
+  const [email, setEmail] = useState("");
+  const [password, setPassword] = useState("");
+  const first = useRef<HTMLInputElement>(null);
+  useEffect(() => first.current?.focus(), []);
+  const signIn = useMutation({
+    mutationFn: () => callApi("/api/session", { method: "POST", body: { email, password } }),
+    onSuccess: () => {
+      queries.clear();
+      return navigate({ href: ownAddress(from), replace: true });
+    },
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (!signIn.isPending) signIn.mutate();
+  };
+  return (
+    <SignInCard title="Sign in">
+      <form onSubmit={submit}>
+        <Stack gap="sm">
+          <TextInput
+            ref={first}
+            label="Email address"
+            type="email"
+            name="email"
+            autoComplete="username"
+            required
+            value={email}
+            onChange={(event) => setEmail(event.currentTarget.value)}
+          />
+          <PasswordInput
+            label="Password"
+            name="password"
+            autoComplete="current-password"
+            required
+            value={password}
+            onChange={(event) => setPassword(event.currentTarget.value)}
+          />
+          <Refusal error={signIn.error} />
+          <Button type="submit" size="sm" loading={signIn.isPending}>
+            Sign in
+          </Button>
+        </Stack>
+      </form>
+    </SignInCard>
+  );
+}
+
+/** Only an address of our own: a link to the sign-in must not lead on to somebody else's page. */
+function ownAddress(from: string | undefined): string {
+  return from !== undefined && /^\/(?![/\\])/.test(from) ? from : "/";
+}

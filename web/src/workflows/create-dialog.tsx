@@ -1,0 +1,78 @@
+import { Button, Group, Loader, Modal, Radio, Stack, Text, TextInput } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { type FormEvent, useState } from "react";
+import { callApi } from "../app/api.ts";
+import { Refusal } from "../app/refusal.tsx";
+import { templatesQuery } from "./workflows.ts";
+
+const NAME_CHARACTERS_MAX = 100;
+
+/** Asks for a name and what to begin with, makes the workflow, and goes to it. */
+export function CreateDialog({ onClose }: { onClose: () => void }) {
+  const templates = useQuery(templatesQuery);
+  const known = useQueryClient();
+  const navigate = useNavigate();
+  const [name, setName] = useState("");
+  const [templateId, setTemplateId] = useState("");
+  const create = useMutation({
+    mutationFn: () =>
+      callApi<{ workflowId: string }>("/api/editor/workflows", {
+        method: "POST",
+        body: { name: name.trim(), ...(templateId === "" ? {} : { templateId }) },
+      }),
+    async onSuccess({ workflowId }) {
+      void known.invalidateQueries({ queryKey: ["workflows"] });
+      await navigate({ to: "/workflows/$workflowId", params: { workflowId } });
+    },
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (!create.isPending) create.mutate();
+  };
+  return (
+    <Modal opened onClose={onClose} title="New workflow" size="lg">
+      <form onSubmit={submit}>
+        <Stack gap="md">
+          <TextInput
+            label="Name"
+            required
+            data-autofocus
+            maxLength={NAME_CHARACTERS_MAX}
+            value={name}
+            onChange={(event) => setName(event.currentTarget.value)}
+          />
+          <Radio.Group label="Begin with" value={templateId} onChange={setTemplateId}>
+            <Stack gap={8} mt={6}>
+              {templates.isPending && <Loader aria-label="The examples are loading" />}
+              {[{ templateId: "", name: "Empty", description: "A main.py and a config.yaml to fill in" }]
+                .concat([...(templates.data ?? [])])
+                .map((template) => (
+                  <Radio
+                    key={template.templateId}
+                    value={template.templateId}
+                    label={template.name}
+                    description={template.description}
+                  />
+                ))}
+            </Stack>
+          </Radio.Group>
+          {templates.isError && (
+            <Text size="sm" c="dimmed">
+              The examples could not be listed. An empty workflow can be made all the same.
+            </Text>
+          )}
+          <Refusal error={create.error} />
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button type="submit" loading={create.isPending}>
+              Create
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

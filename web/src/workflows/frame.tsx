@@ -1,0 +1,39 @@
+import { Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link, Outlet } from "@tanstack/react-router";
+import { ErrorState, LoadingRows } from "../app/states.tsx";
+import { TabLinks } from "../app/tab-links.tsx";
+import { useTitle } from "../app/title.ts";
+import classes from "./frame.module.css";
+import { TABS } from "./tabs.ts";
+import { workflowQuery } from "./workflows.ts";
+
+const route = getRouteApi("/signed-in/workflows/$workflowId");
+
+/** What all tabs of a workflow have around them: its name, and the way from one to the other. */
+export function WorkflowFrame() {
+  const params = route.useParams();
+  const workflow = useQuery(workflowQuery(params.workflowId));
+  useTitle(workflow.data?.name ?? "Workflow");
+  if (workflow.isError) return <ErrorState error={workflow.error} onRetry={() => void workflow.refetch()} />;
+  return (
+    <>
+      <header className={classes.head}>
+        <Link to="/" className={classes.up}>
+          Workflows
+        </Link>
+        <Title order={1} className={classes.name}>
+          {workflow.data?.name ?? "…"}
+        </Title>
+      </header>
+      <TabLinks label="Parts of this workflow">
+        {TABS.map(({ to, label }) => (
+          <Link key={to} to={to} params={params}>
+            {label}
+          </Link>
+        ))}
+      </TabLinks>
+      {workflow.isPending ? <LoadingRows label="The workflow is loading" /> : <Outlet />}
+    </>
+  );
+}
