@@ -1,8 +1,175 @@
-import { Title } from "@mantine/core";
-import { useTitle } from "../app/title.ts";
+import { ActionIcon, Group, NativeSelect, Text, Title, Tooltip } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useAct } from "../app/acting.ts";
+import { confirm } from "../app/confirm.tsx";
+import { TrashIcon } from "../app/icons.tsx";
+import { type Role, useSession } from "../app/session.ts";
+import { ErrorState, LoadingRows } from "../app/states.tsx";
+import { Time } from "../app/time.tsx";
+import { type Invitation, type Member, membersQuery } from "./account.ts";
+import { InviteForm } from "./invite-form.tsx";
+import { ROLE_CHOICES } from "./role-choices.ts";
+import tables from "./table.module.css";
 
-/** Who belongs to the account. */
+/** Who belongs to the account, and who is asked to. */
 export function MembersTab() {
-  useTitle("Members");
-  return <Title order={2}>Members</Title>;
+  const { role } = useSession();
+  const found = useQuery(membersQuery);
+  if (found.isPending) return <LoadingRows label="The members are loading" />;
+  if (found.isError) return <ErrorState error={found.error} onRetry={() => void found.refetch()} />;
+  const { members, invitations } = found.data;
+  const owns = role === "owner";
+  return (
+    <>
+      <Title order={2} mb="xs">
+        Members
+      </Title>
+      <Members members={members} owns={owns} />
+      {invitations.length > 0 && (
+        <>
+          <Title order={2} mt="xl" mb="xs">
+            Invitations
+          </Title>
+          <Invitations invitations={invitations} owns={owns} />
+        </>
+      )}
+      {owns && <InviteForm />}
+      {!owns && (
+        <Text size="sm" c="dimmed" mt="md">
+          Owners of the account invite, and say who may do what.
+        </Text>
+      )}
+    </>
+  );
+}
+
+function Members({ members, owns }: { members: readonly Member[]; owns: boolean }) {
+  return (
+    <div className={tables.frame}>
+      <table className={tables.table}>
+        <thead>
+          <tr>
+            <th scope="col">Email address</th>
+            <th scope="col">Role</th>
+            <th scope="col" className={tables.wide}>
+              Seen
+            </th>
+            {owns && (
+              <th scope="col">
+                <Text span size="sm">
+                  Remove
+                </Text>
+              </th>
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {members.map((member) => (
+            <MemberRow key={member.userId} member={member} owns={owns} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function MemberRow({ member, owns }: { member: Member; owns: boolean }) {
+  const { userId, email, role, lastSeenAt } = member;
+  const session = useSession();
+  const change = useAct({ stale: ["members"], refused: "The role was not changed" });
+  const remove = useAct({ stale: ["members"], refused: "The member was not removed" });
+  const path = `/api/editor/members/${userId}`;
+  const isSelf = session.userId === userId;
+  return (
+    <tr>
+      <th scope="row">
+        {email}
+        {isSelf && (
+          <Text span c="dimmed">
+            {" "}
+            (you)
+          </Text>
+        )}
+      </th>
+      <td className={tables.narrow}>
+        {owns ? (
+          <NativeSelect
+            size="xs"
+            aria-label={`Role of ${email}`}
+            data={ROLE_CHOICES}
+            value={role}
+            disabled={change.isPending}
+            onChange={(event) =>
+              change.mutate({ path, method: "POST", body: { role: event.currentTarget.value as Role } })
+            }
+          />
+        ) : (
+          role
+        )}
+      </td>
+      <td className={`${tables.wide} ${tables.dimmed}`}>{lastSeenAt === null ? "Never" : <Time at={lastSeenAt} />}</td>
+      {owns && (
+        <td className={tables.narrow}>
+          <Tooltip label="Remove">
+            <ActionIcon
+              aria-label={`Remove ${email}`}
+              onClick={() =>
+                confirm({
+                  title: isSelf ? "Leave the account?" : `Remove ${email}?`,
+                  text: "Sessions and access tokens end at once. What they made stays in the account.",
+                  yes: isSelf ? "Leave" : "Remove",
+                  act: () => remove.mutate({ path, method: "DELETE" }),
+                })
+              }
+            >
+              <TrashIcon />
+            </ActionIcon>
+          </Tooltip>
+        </td>
+      )}
+    </tr>
+  );
+}
+
+function Invitations({ invitations, owns }: { invitations: readonly Invitation[]; owns: boolean }) {
+  const revoke = useAct({ stale: ["members"], refused: "The invitation was not revoked" });
+  return (
+    <div className={tables.frame}>
+      <table className={tables.table}>
+        <thead>
+          <tr>
+            <th scope="col">Email address</th>
+            <th scope="col">Role</th>
+            <th scope="col">Ends</th>
+            {owns && <th scope="col">Revoke</th>}
+          </tr>
+        </thead>
+        <tbody>
+          {invitations.map(({ invitationId, email, role, expiresAt }) => (
+            <tr key={invitationId}>
+              <th scope="row">{email}</th>
+              <td>{role}</td>
+              <td className={tables.dimmed}>
+                <Time at={expiresAt} />
+              </td>
+              {owns && (
+                <td className={tables.narrow}>
+                  <Group gap={4}>
+                    <ActionIcon
+                      aria-label={`Revoke the invitation of ${email}`}
+                      onClick={() =>
+                        revoke.mutate({ path: `/api/editor/invitations/${invitationId}`, method: "DELETE" })
+                      }
+                    >
+                      <TrashIcon />
+                    </ActionIcon>
+                  </Group>
+                </td>
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
 }

@@ -47,7 +47,6 @@ export const UserIcon = draw(
     <path d="M3.2 13.2a4.9 4.9 0 0 1 9.6 0" />
   </>,
 );
-export const MenuIcon = draw(<path d="M2.5 4.5h11M2.5 8h11M2.5 11.5h11" />);
 export const PlusIcon = draw(<path d="M8 3.25v9.5M3.25 8h9.5" />);
 export const CrossIcon = draw(<path d="m4 4 8 8M12 4l-8 8" />);
 export const CheckIcon = draw(<path d="m3.25 8.5 3 3 6.5-7" />);
@@ -87,7 +86,6 @@ export const ClockIcon = draw(
     <path d="M8 4.75V8l2.25 1.5" />
   </>,
 );
-export const DotsIcon = draw(<path d="M3.5 8h.01M8 8h.01M12.5 8h.01" strokeWidth="2" />);
 export const WrapIcon = draw(
   <path d="M2.5 4h11M2.5 8h8.75a2.1 2.1 0 0 1 0 4.2H8.5M10 10.6l-1.6 1.6L10 13.8M2.5 12h3" />,
 );

@@ -1,5 +1,4 @@
-import { Button } from "@mantine/core";
-import { Link } from "@tanstack/react-router";
+import { ButtonLink } from "./button-link.tsx";
 import { EmptyState } from "./states.tsx";
 
 /** For addresses that no page has. */
@@ -9,9 +8,9 @@ export function LostPage() {
       <EmptyState
         title="There is no such page"
         action={
-          <Button component={Link} to="/" variant="default">
+          <ButtonLink to="/" variant="default">
             To the workflows
-          </Button>
+          </ButtonLink>
         }
       >
         The address may be mistyped, or what it led to was deleted.

@@ -1,8 +1,137 @@
-import { Title } from "@mantine/core";
+import { Alert, Paper, Progress, Text, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { AlertIcon } from "../app/icons.tsx";
+import { ErrorState, LoadingRows } from "../app/states.tsx";
+import { Time } from "../app/time.tsx";
 import { useTitle } from "../app/title.ts";
+import { hasEnded, STATES, State, TRIGGER_WORDS } from "../executions/state.tsx";
+import { ExecutionActions } from "./actions.tsx";
+import { Attempts } from "./attempts.tsx";
+import { type Execution, executionQuery } from "./execution.ts";
+import classes from "./execution-page.module.css";
+import { Figures } from "./figures.tsx";
+import { type Followed, useFollowed } from "./follow.ts";
+import { InputsUsed } from "./inputs-used.tsx";
+import { LogView } from "./log-view.tsx";
+import { Outputs } from "./outputs.tsx";
 
-/** One execution. */
+const route = getRouteApi("/signed-in/executions/$executionId");
+
+/** One execution, from its first second on: its state, its log as it is written, and what came out of it. */
 export function ExecutionPage() {
-  useTitle("Run");
-  return <Title order={2}>Run</Title>;
+  const { executionId } = route.useParams();
+  const execution = useQuery(executionQuery(executionId));
+  if (execution.isPending) return <LoadingRows label="The run is loading" />;
+  if (execution.isError) return <ErrorState error={execution.error} onRetry={() => void execution.refetch()} />;
+  return <Content key={executionId} execution={execution.data} />;
+}
+
+function Content({ execution }: { execution: Execution }) {
+  const followed = useFollowed(execution.executionId);
+  const ended = hasEnded(execution.status);
+  useTitle(`${STATES[execution.status].label} · ${execution.workflowName}`);
+  return (
+    <>
+      <Head execution={execution} />
+      <Figures execution={execution} />
+      {!ended && <Going execution={execution} followed={followed} />}
+      {ended && execution.status !== "success" && <Failure execution={execution} />}
+      <div className={classes.columns}>
+        <div className={classes.main}>
+          {ended && <Outputs execution={execution} />}
+          <section>
+            <Title order={2} mb="xs">
+              Log
+            </Title>
+            <LogView executionId={execution.executionId} followed={followed} />
+          </section>
+        </div>
+        <aside className={classes.aside} aria-label="About this run">
+          <InputsUsed execution={execution} />
+          <Attempts attempts={execution.attempts} />
+        </aside>
+      </div>
+    </>
+  );
+}
+
+function Head({ execution }: { execution: Execution }) {
+  const { workflowId, workflowName, trigger, draft, createdAt } = execution;
+  return (
+    <header className={classes.head}>
+      <div className={classes.names}>
+        <Link to="/workflows/$workflowId/runs" params={{ workflowId }} className={classes.up}>
+          {workflowName}
+        </Link>
+        <Title order={1} className={classes.title}>
+          Run of <Time at={createdAt} as="short" />
+        </Title>
+        <div className={classes.marks}>
+          <State state={execution.status} />
+          <Text span c="dimmed">
+            {TRIGGER_WORDS[trigger]}
+          </Text>
+          {draft && (
+            <Text span className={classes.draft} title="It ran files that were not committed.">
+              Draft
+            </Text>
+          )}
+        </div>
+      </div>
+      <ExecutionActions execution={execution} />
+    </header>
+  );
+}
+
+/** What can be said while it goes on: where in the queue it is, or how far its program says it is. */
+function Going({ execution, followed }: { execution: Execution; followed: Followed }) {
+  const { queuePosition, cancelRequestedAt } = execution;
+  const progress = followed.progress ?? execution.progress;
+  const words =
+    cancelRequestedAt !== null
+      ? "It is being cancelled."
+      : execution.status === "queued"
+        ? queueWords(queuePosition)
+        : progress?.message;
+  return (
+    <Paper p="sm" className={classes.going} role="status">
+      <Progress
+        value={progress === null ? 100 : progress.fraction * 100}
+        animated={progress === null}
+        striped={progress === null}
+        size="sm"
+        aria-label="Progress"
+      />
+      {words !== undefined && words !== "" && (
+        <Text size="sm" c="dimmed">
+          {words}
+          {progress !== null && ` · ${Math.round(progress.fraction * 100)} %`}
+        </Text>
+      )}
+    </Paper>
+  );
+}
+
+function queueWords(position: number | null): string {
+  if (position === null) return "It waits to be started.";
+  if (position === 1) return "It is the next to run: this workflow runs only so many at a time.";
+  return `${position - 1} others of this workflow run before it.`;
+}
+
+function Failure({ execution }: { execution: Execution }) {
+  const { status, message } = execution;
+  const cancelled = status === "cancelled";
+  return (
+    <Alert
+      mb="lg"
+      color={cancelled ? "gray" : "red"}
+      variant="light"
+      icon={<AlertIcon />}
+      title={STATES[status].label}
+      role={cancelled ? "note" : "alert"}
+    >
+      <span className={classes.message}>{message === "" ? "The program left no message." : message}</span>
+    </Alert>
+  );
 }

@@ -1,8 +1,18 @@
-import { Title } from "@mantine/core";
-import { useTitle } from "../app/title.ts";
+import { getRouteApi } from "@tanstack/react-router";
+import { ExecutionList } from "./execution-list.tsx";
 
-/** The executions of one workflow. */
+const route = getRouteApi("/signed-in/workflows/$workflowId/runs");
+
+/** What one workflow has run. */
 export function ExecutionsTab() {
-  useTitle("Runs");
-  return <Title order={2}>Runs</Title>;
+  const { workflowId } = route.useParams();
+  const filters = route.useSearch();
+  const navigate = route.useNavigate();
+  return (
+    <ExecutionList
+      filters={filters}
+      workflowId={workflowId}
+      onFilter={(search) => void navigate({ search, replace: true })}
+    />
+  );
 }

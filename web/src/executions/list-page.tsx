@@ -1,8 +1,36 @@
-import { Title } from "@mantine/core";
+import { Group, NativeSelect, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
 import { useTitle } from "../app/title.ts";
+import { workflowsQuery } from "../workflows/workflows.ts";
+import { ExecutionList } from "./execution-list.tsx";
 
-/** The executions of the account. */
+const route = getRouteApi("/signed-in/executions");
+
+/** Everything the account has run. */
 export function ExecutionsPage() {
   useTitle("Runs");
-  return <Title order={2}>Runs</Title>;
+  const filters = route.useSearch();
+  const navigate = route.useNavigate();
+  const { data: workflows = [] } = useQuery(workflowsQuery());
+  const { workflow = "", ...others } = filters;
+  const choices = workflows.map(({ workflowId, name }) => ({ value: workflowId, label: name }));
+  return (
+    <>
+      <Group justify="space-between" mb="md">
+        <Title order={1}>Runs</Title>
+        <NativeSelect
+          size="xs"
+          aria-label="Workflow"
+          data={[{ value: "", label: "All workflows" }, ...choices]}
+          value={workflow}
+          onChange={(event) => {
+            const chosen = event.currentTarget.value;
+            void navigate({ search: chosen === "" ? others : { ...others, workflow: chosen } });
+          }}
+        />
+      </Group>
+      <ExecutionList filters={filters} onFilter={(search) => void navigate({ search, replace: true })} />
+    </>
+  );
 }

@@ -1,8 +1,87 @@
-import { Title } from "@mantine/core";
-import { useTitle } from "../app/title.ts";
+import { Alert, Paper, Text, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import type { Manifest } from "../../../domain/manifest/manifest.ts";
+import { isFileInput } from "../../../domain/manifest/values.ts";
+import { EmptyState, ErrorState, LoadingRows } from "../app/states.tsx";
+import { Time } from "../app/time.tsx";
+import { type Execution, executionQuery } from "../execution/execution.ts";
+import { RunForm } from "../form/run-form.tsx";
+import { beginValues, type FormFile, type FormValues } from "../form/values.ts";
+import { type Workflow, workflowQuery } from "../workflows/workflows.ts";
+import { RunFacts } from "./run-facts.tsx";
+import classes from "./run-tab.module.css";
 
-/** Running the latest commit by form. */
+const route = getRouteApi("/signed-in/workflows/$workflowId/run");
+
+/** The form of the latest commit; filled in with an earlier execution's inputs where the address names one. */
 export function RunTab() {
-  useTitle("Run");
-  return <Title order={2}>Run</Title>;
+  const { workflowId } = route.useParams();
+  const { rerun } = route.useSearch();
+  const { data: workflow } = useQuery(workflowQuery(workflowId));
+  const earlier = useQuery({ ...executionQuery(rerun ?? ""), enabled: rerun !== undefined });
+  if (workflow === undefined) return null;
+  if (workflow.manifest === null) {
+    return (
+      <EmptyState title="Nothing is committed yet">
+        A form is made from the inputs of the latest commit. Write config.yaml and main.py, commit them, and it is here.
+      </EmptyState>
+    );
+  }
+  if (rerun !== undefined && earlier.isPending) return <LoadingRows label="The earlier inputs are loading" />;
+  if (rerun !== undefined && earlier.isError)
+    return <ErrorState error={earlier.error} onRetry={() => void earlier.refetch()} />;
+  return <RunColumns key={rerun} workflow={workflow} manifest={workflow.manifest} earlier={earlier.data} />;
+}
+
+function RunColumns(props: { workflow: Workflow; manifest: Manifest; earlier: Execution | undefined }) {
+  const { workflow, manifest, earlier } = props;
+  const { inputs } = manifest;
+  return (
+    <div className={classes.columns}>
+      <Paper p="lg" component="section" aria-labelledby="run-title" className={classes.form}>
+        <Title order={2} id="run-title" mb="xs">
+          {earlier === undefined ? "Run" : "Run again"}
+        </Title>
+        {manifest.description !== "" && (
+          <Text c="dimmed" mb="lg">
+            {manifest.description}
+          </Text>
+        )}
+        {earlier !== undefined && <EarlierNote earlier={earlier} manifest={manifest} />}
+        {inputs.length === 0 && <Text>This workflow takes no inputs.</Text>}
+        <RunForm
+          path={`/api/workflows/${workflow.workflowId}/execute`}
+          inputs={inputs}
+          begin={earlier === undefined ? beginValues(inputs) : beginAgain(manifest, earlier)}
+        />
+      </Paper>
+      <RunFacts workflow={workflow} manifest={manifest} />
+    </div>
+  );
+}
+
+/** The controls with what went in before: values as they were, files kept. Secrets have to be given again. */
+function beginAgain({ inputs }: Manifest, { inputs: given, inputFiles, executionId }: Execution): FormValues {
+  const files = new Map<string, FormFile[]>();
+  for (const { input, position, fileName, bytes } of inputFiles) {
+    const kept: FormFile = { kind: "kept", from: { executionId, input, position }, fileName, bytes };
+    files.set(input, [...(files.get(input) ?? []), kept]);
+  }
+  return beginValues(inputs, given, Object.fromEntries(files));
+}
+
+function EarlierNote({ earlier, manifest }: { earlier: Execution; manifest: Manifest }) {
+  const hasSecrets = manifest.inputs.some(({ kind }) => kind === "secret");
+  const keepsFiles = manifest.inputs.some((input) => isFileInput(input)) && earlier.inputFiles.length > 0;
+  return (
+    <Alert variant="light" color="loom" mb="lg" p="sm">
+      Filled in from the{" "}
+      <Link to="/executions/$executionId" params={{ executionId: earlier.executionId }}>
+        run of <Time at={earlier.createdAt} as="short" />
+      </Link>
+      .{keepsFiles && " Its files are kept and need not be sent again."}
+      {hasSecrets && " Secrets are not kept: give them again."}
+    </Alert>
+  );
 }

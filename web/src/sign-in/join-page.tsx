@@ -3,13 +3,13 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import { callApi } from "../app/api.ts";
+import { ApiError } from "../app/api-error.ts";
 import { queries } from "../app/queries.ts";
 import { Refusal } from "../app/refusal.tsx";
+import { toSentence } from "../app/sentence.ts";
 import type { Role } from "../app/session.ts";
 import { ErrorState } from "../app/states.tsx";
 import { SignInCard } from "./card.tsx";
-
-const PASSWORD_CHARACTERS_MIN = 12;
 
 interface Invitation {
   readonly email: string;
@@ -39,13 +39,13 @@ function JoinForm({ token, invitation }: { token: string; invitation: Invitation
   const navigate = useNavigate();
   const [password, setPassword] = useState("");
   const join = useMutation({
-    mutationFn: () =>
-      callApi("/api/join", { method: "POST", body: { token, ...(password === "" ? {} : { password }) } }),
+    mutationFn: () => callApi("/api/join", { method: "POST", body: { token, password } }),
     onSuccess: () => {
       queries.clear();
       return navigate({ to: "/", replace: true });
     },
   });
+  const problem = join.error instanceof ApiError ? join.error.details[0]?.message : undefined;
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     if (!join.isPending) join.mutate();
@@ -60,14 +60,15 @@ function JoinForm({ token, invitation }: { token: string; invitation: Invitation
         <input type="hidden" name="email" autoComplete="username" value={invitation.email} readOnly />
         <PasswordInput
           label={`Password for ${invitation.email}`}
-          description={`At least ${PASSWORD_CHARACTERS_MIN} characters. Leave it empty if you have a password here already and are signed in.`}
+          description="Choose the one to sign in with from now on. Long is better than complicated."
+          required
           autoComplete="new-password"
           name="password"
-          minLength={PASSWORD_CHARACTERS_MIN}
+          error={problem === undefined ? undefined : toSentence(problem)}
           value={password}
           onChange={(event) => setPassword(event.currentTarget.value)}
         />
-        <Refusal error={join.error} />
+        {problem === undefined && <Refusal error={join.error} />}
         <Button type="submit" size="sm" loading={join.isPending}>
           Join
         </Button>

@@ -1,0 +1,8 @@
+/** What each role may do, in a few words. */
+export const ROLE_CHOICES = [
+  { value: "owner", label: "Owner" },
+  { value: "member", label: "Member" },
+  { value: "viewer", label: "Viewer" },
+];
+
+export const ROLE_HELP = "Viewers look, members write and run, owners also say who belongs here.";

@@ -1,0 +1,57 @@
+import { Tooltip } from "@mantine/core";
+import type { ReactNode } from "react";
+import { Credits } from "../app/credits.tsx";
+import { Time, toDuration, useNow } from "../app/time.tsx";
+import { hasEnded } from "../executions/state.tsx";
+import type { Execution } from "./execution.ts";
+import classes from "./figures.module.css";
+
+const TICK_MS = 100;
+const COMMIT_CHARACTERS = 7;
+
+/** How long it took and what it cost, large enough to be seen at once. */
+export function Figures({ execution }: { execution: Execution }) {
+  const { status, duration, cost, estimate, startedAt, createdAt, commitId } = execution;
+  const ended = hasEnded(status);
+  return (
+    <dl className={classes.figures}>
+      <Figure name="Duration">
+        {ended && duration !== null && toDuration(duration)}
+        {!ended && startedAt !== null && <Running since={startedAt} />}
+        {((ended && duration === null) || (!ended && startedAt === null)) && "–"}
+      </Figure>
+      <Figure name={ended || estimate === null ? "Cost" : "Usual cost"}>
+        {ended && cost !== null && (
+          <Tooltip label={`Computing ${cost.compute}, in all ${cost.total}`}>
+            <span>
+              <Credits amount={cost.total} unit />
+            </span>
+          </Tooltip>
+        )}
+        {!ended && estimate !== null && <Credits amount={estimate.credits} unit />}
+        {((ended && cost === null) || (!ended && estimate === null)) && "–"}
+      </Figure>
+      <Figure name={startedAt === null ? "Accepted" : "Started"}>
+        <Time at={startedAt ?? createdAt} />
+      </Figure>
+      <Figure name="Commit">
+        <code title={commitId}>{commitId.slice(0, COMMIT_CHARACTERS)}</code>
+      </Figure>
+    </dl>
+  );
+}
+
+function Figure({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div className={classes.figure}>
+      <dt>{name}</dt>
+      <dd className="number">{children}</dd>
+    </div>
+  );
+}
+
+function Running({ since }: { since: string }) {
+  const now = useNow(TICK_MS);
+  const seconds = Math.max(0, (now.getTime() - new Date(since).getTime()) / 1000);
+  return <>{seconds < 60 ? `${seconds.toFixed(1)} s` : toDuration(seconds)}</>;
+}

@@ -1,0 +1,26 @@
+import { type RefObject, useLayoutEffect, useState } from "react";
+
+/** This near to the end counts as there. */
+const NEAR_PX = 8;
+
+/**
+ * Whether a list that grows stays at its end: as long as its reader is there. Scrolling up lets go of the end, scrolling
+ * back to it takes hold again. Never scrolls smoothly: a log grows faster than that.
+ */
+export function useFollowing(place: RefObject<HTMLElement | null>, count: number, toEnd: () => void) {
+  const [on, setOn] = useState(true);
+  useLayoutEffect(() => {
+    if (on && count > 0) toEnd();
+    // Where the end is follows from the count.
+    // oxlint-disable-next-line react/exhaustive-deps
+  }, [on, count]);
+  return {
+    on,
+    pause: () => setOn(false),
+    resume: () => setOn(true),
+    look() {
+      const { scrollTop = 0, scrollHeight = 0, clientHeight = 0 } = place.current ?? {};
+      setOn(scrollTop + clientHeight >= scrollHeight - NEAR_PX);
+    },
+  };
+}

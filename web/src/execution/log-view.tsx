@@ -1,0 +1,196 @@
+import { ActionIcon, Button, Group, Text, TextInput, Tooltip } from "@mantine/core";
+import { useVirtualizer, type Virtualizer } from "@tanstack/react-virtual";
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  useDeferredValue,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from "react";
+import { ArrowDownIcon, ArrowUpIcon, ClockIcon, DownloadIcon, SearchIcon, WrapIcon } from "../app/icons.tsx";
+import type { Followed } from "./follow.ts";
+import { useFollowing } from "./log-following.ts";
+import { findLines, type LogLine } from "./log-lines.ts";
+import { LogRow } from "./log-row.tsx";
+import classes from "./log-view.module.css";
+
+const ROW_PX = 20;
+const ROWS_AHEAD = 24;
+
+/** The log of an execution: coloured as in a terminal, searched, followed while it grows. Only what is seen is drawn. */
+export function LogView({ executionId, followed }: { executionId: string; followed: Followed }) {
+  const { log, state, error } = followed;
+  const count = useSyncExternalStore(log.subscribe, log.count);
+  const place = useRef<HTMLDivElement>(null);
+  const [wraps, setWraps] = useState(false);
+  const [showsTimes, setShowsTimes] = useState(false);
+  const rows = useVirtualizer({
+    count,
+    getScrollElement: () => place.current,
+    estimateSize: () => ROW_PX,
+    overscan: ROWS_AHEAD,
+  });
+  useEffect(() => rows.measure(), [rows, wraps]);
+  const following = useFollowing(place, count, () => rows.scrollToIndex(count - 1, { align: "end" }));
+  const search = useSearch(log.lines, count, (index) => {
+    following.pause();
+    rows.scrollToIndex(index, { align: "center" });
+  });
+  return (
+    <section className={classes.log} aria-label="Log">
+      <div className={classes.tools}>
+        <SearchField search={search} />
+        <div className={classes.grow} />
+        <StreamNote state={state} count={count} />
+        <Toggle label="Wrap long lines" on={wraps} onClick={() => setWraps(!wraps)} icon={<WrapIcon />} />
+        <Toggle label="Show times" on={showsTimes} onClick={() => setShowsTimes(!showsTimes)} icon={<ClockIcon />} />
+        <Tooltip label="Download the log">
+          <ActionIcon
+            component="a"
+            href={`/api/run-logs/${executionId}/logs`}
+            download={`${executionId}.log`}
+            aria-label="Download the log"
+          >
+            <DownloadIcon />
+          </ActionIcon>
+        </Tooltip>
+      </div>
+      {/* A region that scrolls must be reached by keys. */}
+      <div
+        ref={place}
+        className={classes.scroll}
+        data-wraps={wraps}
+        onScroll={following.look}
+        tabIndex={0}
+        role="region"
+        aria-label="Lines of the log"
+      >
+        {count === 0 && <Nothing state={state} error={error} />}
+        <Rows rows={rows} lines={log.lines} wraps={wraps} showsTimes={showsTimes} search={search} />
+      </div>
+      {!following.on && (
+        <Button className={classes.latest} variant="default" leftSection={<ArrowDownIcon />} onClick={following.resume}>
+          Latest
+        </Button>
+      )}
+    </section>
+  );
+}
+
+type Search = ReturnType<typeof useSearch>;
+
+function Rows(props: {
+  readonly rows: Virtualizer<HTMLDivElement, Element>;
+  readonly lines: readonly LogLine[];
+  readonly wraps: boolean;
+  readonly showsTimes: boolean;
+  readonly search: Search;
+}) {
+  const { rows, lines, wraps, showsTimes, search } = props;
+  return (
+    <div className={classes.lines} style={{ height: rows.getTotalSize() }}>
+      {rows.getVirtualItems().map(({ index, start }) => {
+        const line = lines[index];
+        if (line === undefined) return null;
+        return (
+          <LogRow
+            key={index}
+            measure={wraps ? rows.measureElement : undefined}
+            index={index}
+            top={start}
+            line={line}
+            showsTime={showsTimes}
+            found={search.text}
+            isCurrent={search.current === index}
+          />
+        );
+      })}
+    </div>
+  );
+}
+
+function useSearch(lines: Followed["log"]["lines"], count: number, show: (index: number) => void) {
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  const [seenText, seenCount] = [useDeferredValue(text), useDeferredValue(count)];
+  const found = useMemo(() => (seenCount === 0 ? [] : findLines(lines, seenText)), [lines, seenText, seenCount]);
+  const go = (step: number): void => {
+    if (found.length === 0) return;
+    const next = (at + step + found.length) % found.length;
+    setAt(next);
+    show(found[next] ?? 0);
+  };
+  const change = (value: string): void => {
+    setText(value);
+    setAt(-1);
+  };
+  return { text: seenText, typed: text, change, go, at, count: found.length, current: found[at] };
+}
+
+function SearchField({ search }: { search: Search }) {
+  const press = (event: KeyboardEvent): void => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    search.go(event.shiftKey ? -1 : 1);
+  };
+  return (
+    <Group gap={4} wrap="nowrap" className={classes.search}>
+      <TextInput
+        size="xs"
+        type="search"
+        aria-label="Search the log"
+        placeholder="Search the log"
+        leftSection={<SearchIcon />}
+        value={search.typed}
+        onChange={(event) => search.change(event.currentTarget.value)}
+        onKeyDown={press}
+      />
+      {search.typed !== "" && (
+        <>
+          <Text span size="sm" c="dimmed" className="number" role="status">
+            {search.count === 0 ? "None" : `${Math.max(search.at, 0) + 1} of ${search.count.toLocaleString("en")}`}
+          </Text>
+          <ActionIcon aria-label="Line before" onClick={() => search.go(-1)}>
+            <ArrowUpIcon />
+          </ActionIcon>
+          <ActionIcon aria-label="Next line" onClick={() => search.go(1)}>
+            <ArrowDownIcon />
+          </ActionIcon>
+        </>
+      )}
+    </Group>
+  );
+}
+
+function Toggle(props: { label: string; on: boolean; onClick: () => void; icon: ReactNode }) {
+  const { label, on, onClick, icon } = props;
+  return (
+    <Tooltip label={label}>
+      <ActionIcon aria-label={label} aria-pressed={on} variant={on ? "light" : "subtle"} onClick={onClick}>
+        {icon}
+      </ActionIcon>
+    </Tooltip>
+  );
+}
+
+function StreamNote({ state, count }: { state: Followed["state"]; count: number }) {
+  if (state === "waiting") return <Text size="sm">Connecting again …</Text>;
+  return (
+    <Text size="sm" c="dimmed" className="number">
+      {count === 1 ? "1 line" : `${count.toLocaleString("en")} lines`}
+    </Text>
+  );
+}
+
+function Nothing({ state, error }: Pick<Followed, "state" | "error">) {
+  const words =
+    state === "ended" ? "The program has written nothing." : "Nothing yet. Lines appear as they are written.";
+  return (
+    <Text c="dimmed" p="md">
+      {error?.message ?? words}
+    </Text>
+  );
+}

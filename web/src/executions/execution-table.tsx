@@ -1,0 +1,120 @@
+import { Checkbox, Text } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import { Credits } from "../app/credits.tsx";
+import { useMayChange } from "../app/session.ts";
+import { Time, toDuration } from "../app/time.tsx";
+import classes from "./execution-table.module.css";
+import type { ExecutionLine } from "./executions.ts";
+import { hasEnded, State, TRIGGER_WORDS } from "./state.tsx";
+
+const COMMIT_CHARACTERS = 7;
+
+/** Lines of executions. Those that go on have a box, to be cancelled together. */
+export function ExecutionTable(props: {
+  readonly lines: readonly ExecutionLine[];
+  readonly showsWorkflow: boolean;
+  readonly chosen: ReadonlySet<string>;
+  readonly onChoose: (ids: ReadonlySet<string>) => void;
+}) {
+  const { lines, showsWorkflow, chosen, onChoose } = props;
+  const mayChange = useMayChange();
+  const hasBoxes = mayChange && lines.some(({ status }) => !hasEnded(status));
+  const choose = (id: string, on: boolean): void => {
+    const next = new Set(chosen);
+    if (on) next.add(id);
+    else next.delete(id);
+    onChoose(next);
+  };
+  return (
+    <div className={classes.frame}>
+      <table className={classes.table}>
+        <thead>
+          <tr>
+            {hasBoxes && (
+              <th scope="col" className={classes.box}>
+                <span className={classes.unseen}>Choose</span>
+              </th>
+            )}
+            <th scope="col">State</th>
+            {showsWorkflow && <th scope="col">Workflow</th>}
+            <th scope="col">Trigger</th>
+            <th scope="col">Accepted</th>
+            <th scope="col">Commit</th>
+            <th scope="col" className={classes.figure}>
+              Duration
+            </th>
+            <th scope="col" className={classes.figure}>
+              Credits
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {lines.map((line) => (
+            <Row
+              key={line.executionId}
+              line={line}
+              showsWorkflow={showsWorkflow}
+              hasBoxes={hasBoxes}
+              chosen={chosen.has(line.executionId)}
+              onChoose={(on) => choose(line.executionId, on)}
+            />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Row(props: {
+  readonly line: ExecutionLine;
+  readonly showsWorkflow: boolean;
+  readonly hasBoxes: boolean;
+  readonly chosen: boolean;
+  readonly onChoose: (on: boolean) => void;
+}) {
+  const { line, showsWorkflow, hasBoxes, chosen, onChoose } = props;
+  const { executionId, status, message, duration, cost } = line;
+  return (
+    <tr>
+      {hasBoxes && (
+        <td className={classes.box}>
+          {!hasEnded(status) && (
+            <Checkbox
+              size="xs"
+              aria-label={`Choose the run of ${line.workflowName}, ${executionId}`}
+              checked={chosen}
+              onChange={(event) => onChoose(event.currentTarget.checked)}
+            />
+          )}
+        </td>
+      )}
+      <td className={classes.state}>
+        <Link to="/executions/$executionId" params={{ executionId }} className={classes.link}>
+          <State state={status} />
+        </Link>
+        {status !== "success" && message !== "" && (
+          <Text size="sm" c="dimmed" lineClamp={1} title={message}>
+            {message}
+          </Text>
+        )}
+      </td>
+      {showsWorkflow && <td data-label="Workflow">{line.workflowName}</td>}
+      <td data-label="Trigger">
+        {TRIGGER_WORDS[line.trigger]}
+        {line.draft && <span className={classes.draft}>Draft</span>}
+      </td>
+      <td data-label="Accepted" className={classes.time}>
+        <Time at={line.createdAt} />
+      </td>
+      <td data-label="Commit">
+        <code title={line.commitId}>{line.commitId.slice(0, COMMIT_CHARACTERS)}</code>
+      </td>
+      <td data-label="Duration" className={`${classes.figure} number`}>
+        {duration === null ? "–" : toDuration(duration)}
+      </td>
+      <td data-label="Credits" className={classes.figure}>
+        {cost === null ? "–" : <Credits amount={cost} />}
+      </td>
+    </tr>
+  );
+}

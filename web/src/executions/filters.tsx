@@ -1,0 +1,103 @@
+import { Button, Group, NativeSelect, TextInput } from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
+import { useState } from "react";
+import { EXECUTION_ENDS, TRIGGERS } from "../../../domain/execution.ts";
+import { SearchIcon } from "../app/icons.tsx";
+import type { ExecutionFilters } from "./executions.ts";
+import classes from "./filters.module.css";
+import { STATES, TRIGGER_WORDS } from "./state.tsx";
+
+const TYPING_MS = 300;
+const STATE_CHOICES = [
+  { value: "", label: "Any state" },
+  ...(["queued", "running", ...EXECUTION_ENDS] as const).map((value) => ({ value, label: STATES[value].label })),
+];
+const TRIGGER_CHOICES = [
+  { value: "", label: "Any trigger" },
+  ...TRIGGERS.map((value) => ({ value, label: TRIGGER_WORDS[value] })),
+];
+
+/** What the list is narrowed to. The page's address holds it: it can be kept, sent, and gone back to. */
+export function Filters(props: { filters: ExecutionFilters; onChange: (filters: ExecutionFilters) => void }) {
+  const { filters, onChange } = props;
+  const set = (name: keyof ExecutionFilters, value: string): void => {
+    const { [name]: _, ...others } = filters;
+    onChange(value === "" ? others : { ...others, [name]: value });
+  };
+  const { workflow: _, ...own } = filters;
+  return (
+    <Group gap="xs" mb="md" role="search" aria-label="Narrow the list" className={classes.filters}>
+      <NativeSelect
+        size="xs"
+        aria-label="State"
+        data={STATE_CHOICES}
+        value={filters.state ?? ""}
+        onChange={(event) => set("state", event.currentTarget.value)}
+      />
+      <NativeSelect
+        size="xs"
+        aria-label="Trigger"
+        data={TRIGGER_CHOICES}
+        value={filters.trigger ?? ""}
+        onChange={(event) => set("trigger", event.currentTarget.value)}
+      />
+      <TextInput
+        size="xs"
+        type="date"
+        aria-label="From this day on"
+        max={filters.to ?? ""}
+        value={filters.from ?? ""}
+        onChange={(event) => set("from", event.currentTarget.value)}
+      />
+      <TextInput
+        size="xs"
+        type="date"
+        aria-label="Until this day"
+        min={filters.from ?? ""}
+        value={filters.to ?? ""}
+        onChange={(event) => set("to", event.currentTarget.value)}
+      />
+      <TypedFilter name="commit" label="Commit" filters={filters} set={set} />
+      <TypedFilter name="text" label="Text" filters={filters} set={set} />
+      {Object.keys(own).length > 0 && (
+        <Button variant="subtle" color="gray" onClick={() => onChange(keepWorkflow(filters))}>
+          Clear
+        </Button>
+      )}
+    </Group>
+  );
+}
+
+function keepWorkflow({ workflow }: ExecutionFilters): ExecutionFilters {
+  return workflow === undefined ? {} : { workflow };
+}
+
+/** A filter that is written: the list follows when the typing pauses. */
+function TypedFilter(props: {
+  name: "commit" | "text";
+  label: string;
+  filters: ExecutionFilters;
+  set: (name: "commit" | "text", value: string) => void;
+}) {
+  const { name, label, filters, set } = props;
+  const inAddress = filters[name] ?? "";
+  const [typed, setTyped] = useState({ text: inAddress, of: inAddress });
+  const text = typed.of === inAddress ? typed.text : inAddress;
+  const tell = useDebouncedCallback((value: string) => set(name, value.trim()), TYPING_MS);
+  return (
+    <TextInput
+      size="xs"
+      type="search"
+      aria-label={label}
+      placeholder={label}
+      {...(name === "text" ? { leftSection: <SearchIcon /> } : {})}
+      className={classes[name]}
+      value={text}
+      onChange={(event) => {
+        const value = event.currentTarget.value;
+        setTyped({ text: value, of: inAddress });
+        tell(value);
+      }}
+    />
+  );
+}

@@ -1,0 +1,21 @@
+import type { Input } from "../../../domain/manifest/manifest.ts";
+import type { ValueInput } from "../../../domain/manifest/values.ts";
+
+export interface ControlProps<Kind extends Input = ValueInput> {
+  readonly input: Kind;
+  readonly value: string | readonly string[];
+  readonly error: string | undefined;
+  readonly onChange: (value: string | readonly string[]) => void;
+  readonly onLeave: () => void;
+}
+
+/** What all controls say of themselves. */
+export function describeControl({ input, error }: Pick<ControlProps<Input>, "input" | "error">) {
+  return {
+    label: input.label,
+    description: input.description === "" ? undefined : input.description,
+    required: input.required,
+    error,
+    "data-input": input.name,
+  };
+}

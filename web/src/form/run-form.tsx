@@ -1,0 +1,151 @@
+import { Alert, Button, Group, Kbd, Progress, Text } from "@mantine/core";
+import { useHotkeys } from "@mantine/hooks";
+import { useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import type { InputProblem } from "../../../domain/errors.ts";
+import type { Input } from "../../../domain/manifest/manifest.ts";
+import { formatSize } from "../../../domain/manifest/sizes.ts";
+import { ApiError } from "../app/api-error.ts";
+import { toCreditText } from "../app/credits.tsx";
+import { AlertIcon, PlayIcon } from "../app/icons.tsx";
+import { useMayChange } from "../app/session.ts";
+import { InputForm } from "./input-form.tsx";
+import { type Sent, sendForm } from "./sending.ts";
+import { chosenBytes, type FormValues, type ReadForm } from "./values.ts";
+
+const NONE: readonly InputProblem[] = [];
+
+/**
+ * A form that runs something: sends what is in it to `path`, shows how far files are, and goes to the execution's page as
+ * soon as there is one. `words` is what the button says; `note` stands beside it.
+ */
+export function RunForm(props: {
+  readonly path: string;
+  readonly inputs: readonly Input[];
+  readonly begin: FormValues;
+  readonly words?: string;
+  readonly note?: ReactNode;
+  readonly onChange?: (values: FormValues) => void;
+}) {
+  const { path, inputs, begin, words = "Run", note } = props;
+  const sending = useSending(path);
+  const mayRun = useMayChange();
+  const button = useRef<HTMLButtonElement>(null);
+  useHotkeys([["mod+Enter", () => button.current?.click()]], []);
+  return (
+    <InputForm
+      inputs={inputs}
+      begin={begin}
+      refused={sending.refused}
+      disabled={sending.sent !== undefined}
+      onSubmit={sending.send}
+      {...(props.onChange === undefined ? {} : { onChange: props.onChange })}
+    >
+      <Problem error={sending.error} inputs={inputs} />
+      {sending.sent !== undefined && <SendingProgress sent={sending.sent} onCancel={sending.cancel} />}
+      <Group mt="lg" gap="sm">
+        <Button
+          ref={button}
+          type="submit"
+          size="sm"
+          leftSection={<PlayIcon />}
+          loading={sending.sent !== undefined}
+          disabled={!mayRun}
+        >
+          {words}
+        </Button>
+        <Text size="sm" c="dimmed" visibleFrom="sm">
+          <Kbd size="xs">Ctrl</Kbd> <Kbd size="xs">Enter</Kbd>
+        </Text>
+        {mayRun ? note : <Text c="dimmed">Viewers of an account cannot run its workflows.</Text>}
+      </Group>
+    </InputForm>
+  );
+}
+
+function useSending(path: string) {
+  const navigate = useNavigate();
+  const known = useQueryClient();
+  const [sent, setSent] = useState<Sent>();
+  const [error, setError] = useState<unknown>();
+  const attempt = useRef<{ form: string; key: string }>(undefined);
+  const stop = useRef<AbortController>(undefined);
+  useEffect(() => () => stop.current?.abort(), []);
+
+  const send = async (form: ReadForm): Promise<void> => {
+    const controller = new AbortController();
+    stop.current = controller;
+    setError(undefined);
+    setSent({ bytes: 0, total: chosenBytes(form) });
+    try {
+      const attemptKey = keyFor(form, error instanceof ApiError && error.status === 0 ? attempt.current : undefined);
+      attempt.current = attemptKey;
+      const options = { attemptKey: attemptKey.key, signal: controller.signal, onSent: setSent };
+      const { executionId } = await sendForm(path, form, options);
+      void known.invalidateQueries({ queryKey: ["executions"] });
+      await navigate({ to: "/executions/$executionId", params: { executionId } });
+    } catch (thrown) {
+      if (!controller.signal.aborted) setError(thrown);
+    } finally {
+      if (stop.current === controller) setSent(undefined);
+    }
+  };
+  const refused = error instanceof ApiError ? error.details : NONE;
+  return { sent, error, refused, send: (form: ReadForm) => void send(form), cancel: () => stop.current?.abort() };
+}
+
+/** The same form sent again after a lost connection must not run twice; everything else is a new run. */
+function keyFor(form: ReadForm, last: { form: string; key: string } | undefined): { form: string; key: string } {
+  const text = JSON.stringify(form, (_, value: unknown) =>
+    value instanceof File ? [value.name, value.size, value.lastModified] : value,
+  );
+  return last?.form === text ? last : { form: text, key: crypto.randomUUID() };
+}
+
+function Problem({ error, inputs }: { error: unknown; inputs: readonly Input[] }) {
+  if (error === undefined) return null;
+  const known = error instanceof ApiError ? error : undefined;
+  const names = new Set(inputs.map(({ name }) => name));
+  const others = known?.details.filter(({ input }) => !names.has(input)) ?? [];
+  const { needed, available } = known?.body ?? {};
+  return (
+    <Alert
+      mt="lg"
+      color="red"
+      variant="light"
+      icon={<AlertIcon />}
+      role="alert"
+      title={known?.error ?? "This did not work"}
+    >
+      {(error as Error).message}
+      {typeof needed === "number" && typeof available === "number" && (
+        <div>
+          It may cost up to {toCreditText(needed)} credits; {toCreditText(available)} are available.
+        </div>
+      )}
+      {others.map(({ input, message }) => (
+        <div key={`${input} ${message}`}>{`${input} ${message}`}</div>
+      ))}
+    </Alert>
+  );
+}
+
+function SendingProgress({ sent, onCancel }: { sent: Sent; onCancel: () => void }) {
+  if (sent.total === 0) return null;
+  const percent = Math.min(100, (sent.bytes / sent.total) * 100);
+  const words = `${formatSize(sent.bytes)} of ${formatSize(sent.total)} sent`;
+  return (
+    <Group mt="lg" gap="sm" wrap="nowrap">
+      <Progress.Root flex={1} size="md">
+        <Progress.Section value={percent} aria-label="Files sent" aria-valuetext={words} />
+      </Progress.Root>
+      <Text size="sm" className="number">
+        {words}
+      </Text>
+      <Button variant="default" onClick={onCancel}>
+        Cancel
+      </Button>
+    </Group>
+  );
+}

@@ -1,0 +1,132 @@
+import type { InputProblem } from "../../../domain/errors.ts";
+import { parseInputs } from "../../../domain/manifest/inputs.ts";
+import type { JsonValue } from "../../../domain/manifest/json-values.ts";
+import type { Input } from "../../../domain/manifest/manifest.ts";
+import { isFileInput } from "../../../domain/manifest/values.ts";
+
+/** A file of an earlier execution that goes in again, without being sent again. */
+export interface KeptFile {
+  readonly kind: "kept";
+  readonly from: { readonly executionId: string; readonly input: string; readonly position: number };
+  readonly fileName: string;
+  readonly bytes: number;
+}
+
+/** A file that somebody chose or dropped. */
+export interface ChosenFile {
+  readonly kind: "chosen";
+  readonly file: File;
+}
+
+export type FormFile = KeptFile | ChosenFile;
+
+/**
+ * What stands in the controls. Texts for everything that is written, and for numbers, JSON, and yes or no (`true`, `false`);
+ * a list for what is chosen of several; files. Empty always means not given.
+ */
+export type FormValue = string | readonly string[] | readonly FormFile[];
+export type FormValues = Readonly<Record<string, FormValue>>;
+
+/** A form that may be sent: JSON values and files by input. */
+export interface ReadForm {
+  readonly values: Readonly<Record<string, JsonValue>>;
+  readonly files: Readonly<Record<string, readonly FormFile[]>>;
+}
+
+/** The controls as they begin: defaults, or what `given` says instead. Secrets begin empty, whatever is given. */
+export function beginValues(
+  inputs: readonly Input[],
+  given: Readonly<Record<string, JsonValue>> = {},
+  files: Readonly<Record<string, readonly FormFile[]>> = {},
+): FormValues {
+  return Object.fromEntries(
+    inputs.map((input): [string, FormValue] => {
+      if (isFileInput(input)) return [input.name, Object.hasOwn(files, input.name) ? (files[input.name] ?? []) : []];
+      if (input.kind === "secret") return [input.name, ""];
+      const value = Object.hasOwn(given, input.name) ? (given[input.name] ?? null) : input.default;
+      return [input.name, toControl(input, value)];
+    }),
+  );
+}
+
+function toControl(input: Input, value: JsonValue): FormValue {
+  if (input.kind === "multi_select") return Array.isArray(value) ? value.map(String) : [];
+  if (value === null) return "";
+  if (input.kind === "json") return JSON.stringify(value, null, 2);
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/**
+ * Reads the controls as the service will: with its own check of the manifest's declarations, and all problems at once, in
+ * the order of the form.
+ */
+export function readForm(
+  inputs: readonly Input[],
+  values: FormValues,
+): { readonly form: ReadForm; readonly problems: readonly InputProblem[] } {
+  const given: [string, JsonValue][] = [];
+  const files: [string, readonly FormFile[]][] = [];
+  const unreadable: InputProblem[] = [];
+  for (const input of inputs) {
+    const value = values[input.name] ?? "";
+    if (value.length === 0) continue;
+    if (isFileInput(input)) files.push([input.name, value as readonly FormFile[]]);
+    else {
+      const read = fromControl(input, value as string | readonly string[]);
+      if (read.ok) given.push([input.name, read.value]);
+      else unreadable.push({ input: input.name, message: read.message });
+    }
+  }
+  const form = { values: Object.fromEntries(given), files: Object.fromEntries(files) };
+  const uploads = Object.fromEntries(files.map(([name, list]) => [name, list.map(describeFile)]));
+  const result = parseInputs({ inputs }, form.values, uploads);
+  const known = new Set(unreadable.map(({ input }) => input));
+  const found = result.ok ? [] : result.problems.filter(({ input }) => !known.has(input));
+  const order = new Map(inputs.map(({ name }, index) => [name, index]));
+  const problems = [...unreadable, ...found].sort((a, b) => (order.get(a.input) ?? -1) - (order.get(b.input) ?? -1));
+  return { form, problems };
+}
+
+type Read = { readonly ok: true; readonly value: JsonValue } | { readonly ok: false; readonly message: string };
+
+function fromControl(input: Input, value: string | readonly string[]): Read {
+  if (typeof value !== "string") return { ok: true, value };
+  switch (input.kind) {
+    case "number":
+    case "integer": {
+      const number = Number(value.trim());
+      return Number.isNaN(number) || value.trim() === ""
+        ? {
+            ok: false,
+            message: `must be ${input.kind === "integer" ? "a whole number, such as 3." : "a number, such as 1.5."}`,
+          }
+        : { ok: true, value: number };
+    }
+    case "boolean":
+      return { ok: true, value: value === "true" };
+    case "json":
+      return readJson(value);
+    default:
+      return { ok: true, value };
+  }
+}
+
+function readJson(text: string): Read {
+  try {
+    return { ok: true, value: JSON.parse(text) as JsonValue };
+  } catch (error) {
+    return { ok: false, message: `must be JSON. ${(error as Error).message}.` };
+  }
+}
+
+function describeFile(file: FormFile) {
+  return file.kind === "kept"
+    ? { fileName: file.fileName, bytes: file.bytes, contentType: "" }
+    : { fileName: file.file.name, bytes: file.file.size, contentType: file.file.type };
+}
+
+/** How many bytes of chosen files a form sends. */
+export function chosenBytes({ files }: ReadForm): number {
+  const chosen = Object.values(files).flat();
+  return chosen.reduce((sum, file) => sum + (file.kind === "chosen" ? file.file.size : 0), 0);
+}

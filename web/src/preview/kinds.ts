@@ -1,0 +1,33 @@
+/** How a file can be looked at in the page. Nothing that could run is ever more than its own source. */
+export type PreviewKind = "text" | "json" | "table" | "image" | "pdf" | "audio" | "video" | "none";
+
+const BY_TYPE: readonly (readonly [pattern: RegExp, kind: PreviewKind])[] = [
+  [/^application\/(?:[\w.-]+\+)?json$/, "json"],
+  [/^text\/(?:csv|tab-separated-values)$/, "table"],
+  [/^image\/svg\+xml$/, "text"],
+  [/^image\/(?:png|jpeg|gif|webp|avif|bmp)$/, "image"],
+  [/^application\/pdf$/, "pdf"],
+  [/^audio\//, "audio"],
+  [/^video\//, "video"],
+  [/^text\//, "text"],
+  [/^application\/(?:x-)?(?:ndjson|yaml|xml|toml|javascript|sql|xhtml\+xml)$/, "text"],
+];
+const BY_NAME: readonly (readonly [pattern: RegExp, kind: PreviewKind])[] = [
+  [/\.(?:csv|tsv)$/, "table"],
+  [/\.(?:geo)?json$/, "json"],
+  [/\.(?:txt|log|md|py|ya?ml|toml|ini|xml|html?|svg|sql|jsonl|ndjson|js|ts|css)$/, "text"],
+];
+
+/** The kind of a file by its media type, or by its name where the type says nothing. */
+export function previewKind(contentType: string, fileName: string): PreviewKind {
+  const type = (contentType.split(";")[0] ?? "").trim().toLowerCase();
+  const byName = BY_NAME.find(([pattern]) => pattern.test(fileName.toLowerCase()))?.[1];
+  if (type === "" || type === "application/octet-stream" || type === "text/plain")
+    return byName ?? (type === "text/plain" ? "text" : "none");
+  return BY_TYPE.find(([pattern]) => pattern.test(type))?.[1] ?? byName ?? "none";
+}
+
+/** Whether a text shown as it is would do something as a page: then it is said that this is its source. */
+export function isMarkup(contentType: string, fileName: string): boolean {
+  return /html|svg|xml/.test(contentType) || /\.(?:html?|svg|xml)$/i.test(fileName);
+}
