@@ -1,13 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { RequestHandler, Response } from "express";
+import type { Request, RequestHandler, Response } from "express";
+import { hasSessionCookie } from "../sessions.ts";
 import { pagePolicy } from "./policy.ts";
 
 /** First parts of the addresses that are pages of the editor. `web/src/app/router.tsx` says what is on them. */
 const OWN_PARTS: ReadonlySet<string> = new Set(["sign-in", "join", "workflows", "executions", "account"]);
-/** Where `web/index.html` wants the nonce. */
+/** Where `web/index.html` wants the nonce, and whether there is a session to ask for. */
 const NONCE_PLACE = /__NONCE__/g;
+const SESSION_PLACE = "__SESSION__";
 const NONCE_BYTES = 16;
 const MISSING =
   "This installation has no editor: it was built without the folder web. The API is below /api; docs/api.md describes it.\n";
@@ -26,13 +28,17 @@ export function createPageRoute(folder: string): RequestHandler {
     if (text === undefined && !known) return next();
     response.status(known && text !== undefined ? 200 : 404).set("Cache-Control", "no-store");
     if (text === undefined) response.type("text").send(MISSING);
-    else sendPage(response, text);
+    else sendPage(request, response, text);
   };
 }
 
-function sendPage(response: Response, text: string): void {
+function sendPage(request: Request, response: Response, text: string): void {
   const nonce = randomBytes(NONCE_BYTES).toString("base64");
-  response.set("Content-Security-Policy", pagePolicy(nonce)).type("html").send(text.replaceAll(NONCE_PLACE, nonce));
+  const page = text
+    .replaceAll(NONCE_PLACE, nonce)
+    // Without a cookie the page need not ask who is signed in to learn that nobody is.
+    .replace(SESSION_PLACE, hasSessionCookie(request) ? "perhaps" : "none");
+  response.set("Content-Security-Policy", pagePolicy(nonce)).type("html").send(page);
 }
 
 /** Read each time: it is a kilobyte, and a new build may have been made meanwhile. */

@@ -95,6 +95,7 @@ function MemberRow({ member, owns }: { member: Member; owns: boolean }) {
         {owns ? (
           <NativeSelect
             size="xs"
+            w={104}
             aria-label={`Role of ${email}`}
             data={ROLE_CHOICES}
             value={role}

@@ -40,7 +40,8 @@ export async function openApi(path: string, { method = "GET", body, headers, sig
     throw signal?.aborted === true ? error : unreachable();
   });
   if (response.ok) return response;
-  noteStatus(response.status);
+  // Who asks whether somebody is signed in, or tries to, knows what to do with a no.
+  if (path !== "/api/session") noteStatus(response.status);
   throw readError(response.status, await response.text().catch(() => ""));
 }
 

@@ -11,7 +11,7 @@ import { ApiError } from "./api-error.ts";
 import { LostPage } from "./lost-page.tsx";
 import { queries } from "./queries.ts";
 import { cleanSearch } from "./search.ts";
-import { sessionQuery } from "./session.ts";
+import { mayBeSignedIn, sessionQuery } from "./session.ts";
 import { Shell } from "./shell.tsx";
 import { ErrorState } from "./states.tsx";
 
@@ -36,11 +36,11 @@ const signedIn = createRoute({
   id: "signed-in",
   async beforeLoad({ location }) {
     try {
-      await queries.ensureQueryData(sessionQuery);
+      if (mayBeSignedIn()) return void (await queries.ensureQueryData(sessionQuery));
     } catch (error) {
       if (!(error instanceof ApiError && error.status === 401)) throw error;
-      redirect({ to: "/sign-in", search: location.href === "/" ? {} : { from: location.href }, throw: true });
     }
+    redirect({ to: "/sign-in", search: location.href === "/" ? {} : { from: location.href }, throw: true });
   },
   component: Shell,
 });

@@ -16,6 +16,20 @@ export interface Session {
   readonly contact: string | null;
 }
 
+/** What the service has written into the page about the cookie that came with the request for it. */
+const hint = document.querySelector<HTMLMetaElement>('meta[name="session"]');
+
+/** Whether it is worth asking who is signed in: not as long as no session was begun since the page was loaded. */
+export function mayBeSignedIn(): boolean {
+  return hint?.content !== "none";
+}
+
+/** To be called when a session was begun. */
+export function noteSignedIn(): void {
+  hint?.setAttribute("content", "perhaps");
+  queries.clear();
+}
+
 export const sessionQuery = queryOptions({
   queryKey: ["session"],
   queryFn: ({ signal }) => callApi<Session>("/api/session", { signal }),

@@ -8,11 +8,11 @@ const STEPS: readonly (readonly [unit: Intl.RelativeTimeFormatUnit, ms: number])
   ["hour", 60 * MINUTE_MS],
   ["minute", MINUTE_MS],
 ];
-const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const exact = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 const short = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 
-/** A time as somebody would say it now: "3 min. ago", "in 2 days". Below a minute: "just now" or "in a moment". */
+/** A time as somebody would say it now: "3 minutes ago", "in 2 days". Below a minute: "just now" or "in a moment". */
 export function toRelative(time: Date, now: Date): string {
   const ms = time.getTime() - now.getTime();
   const [unit, size] = STEPS.find(([, length]) => Math.abs(ms) >= length) ?? [];
@@ -52,11 +52,21 @@ export function useNow(everyMs: number): Date {
   return now;
 }
 
-/** Seconds as people say them: "0.42 s", "12.3 s", "3 min 5 s", "1 h 2 min". */
+/** Seconds as people say them: "0.42 s", "12.3 s", "30 s", "3 min 5 s", "1 h 2 min". */
 export function toDuration(seconds: number): string {
+  if (seconds < 60 && Number.isInteger(seconds)) return `${seconds} s`;
   if (seconds < 10) return `${seconds.toFixed(2)} s`;
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
   const whole = Math.round(seconds);
-  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60)];
-  return hours > 0 ? `${hours} h ${minutes} min` : `${minutes} min ${whole % 60} s`;
+  const parts = [
+    [Math.floor(whole / 3600), "h"],
+    [Math.floor((whole % 3600) / 60), "min"],
+    [whole % 60, "s"],
+  ] as const;
+  const first = parts.findIndex(([amount]) => amount > 0);
+  return parts
+    .slice(first, first + 2)
+    .filter(([amount]) => amount > 0)
+    .map(([amount, unit]) => `${amount} ${unit}`)
+    .join(" ");
 }

@@ -44,6 +44,8 @@ export function Filters(props: { filters: ExecutionFilters; onChange: (filters: 
       <TextInput
         size="xs"
         type="date"
+        leftSection="From"
+        leftSectionWidth={44}
         aria-label="From this day on"
         max={filters.to ?? ""}
         value={filters.from ?? ""}
@@ -52,6 +54,8 @@ export function Filters(props: { filters: ExecutionFilters; onChange: (filters: 
       <TextInput
         size="xs"
         type="date"
+        leftSection="To"
+        leftSectionWidth={30}
         aria-label="Until this day"
         min={filters.from ?? ""}
         value={filters.to ?? ""}

@@ -4,10 +4,9 @@ import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import { callApi } from "../app/api.ts";
 import { ApiError } from "../app/api-error.ts";
-import { queries } from "../app/queries.ts";
 import { Refusal } from "../app/refusal.tsx";
 import { toSentence } from "../app/sentence.ts";
-import type { Role } from "../app/session.ts";
+import { noteSignedIn, type Role } from "../app/session.ts";
 import { ErrorState } from "../app/states.tsx";
 import { SignInCard } from "./card.tsx";
 
@@ -41,7 +40,7 @@ function JoinForm({ token, invitation }: { token: string; invitation: Invitation
   const join = useMutation({
     mutationFn: () => callApi("/api/join", { method: "POST", body: { token, password } }),
     onSuccess: () => {
-      queries.clear();
+      noteSignedIn();
       return navigate({ to: "/", replace: true });
     },
   });

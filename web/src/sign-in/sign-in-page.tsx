@@ -3,8 +3,8 @@ import { useMutation } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { callApi } from "../app/api.ts";
-import { queries } from "../app/queries.ts";
 import { Refusal } from "../app/refusal.tsx";
+import { noteSignedIn } from "../app/session.ts";
 import { SignInCard } from "./card.tsx";
 
 const route = getRouteApi("/sign-in");
@@ -20,7 +20,7 @@ export function SignInPage() {
   const signIn = useMutation({
     mutationFn: () => callApi("/api/session", { method: "POST", body: { email, password } }),
     onSuccess: () => {
-      queries.clear();
+      noteSignedIn();
       return navigate({ href: ownAddress(from), replace: true });
     },
   });
