@@ -21,10 +21,12 @@ export const TIERS = [
   "setup",
   "publish",
   "http",
+  "web",
   "hostile",
   "workflows",
   "project",
   "e2e",
+  "browser",
   "chaos",
 ];
 

@@ -7,14 +7,23 @@ import { findPython } from "./python.ts";
 import { runCommand } from "./servers/command.ts";
 import { resolveTemporalBinary } from "./servers/temporal-binary.ts";
 import { findCacheDir } from "./servers/temporal-cache.ts";
-import { prepareTools } from "./tools.ts";
+import { prepareTools, type ToolNeed } from "./tools.ts";
 import { prepareServiceUser } from "./user.ts";
 import { probeUserNamespaces } from "./user-namespaces.ts";
 import { findUv } from "./uv.ts";
 
+/** What the service itself does without. */
+const TEST_TOOLS: readonly ToolNeed[] = [
+  {
+    command: "chromium",
+    purpose: "the tests of the editor's pages open them in it",
+    packages: { "apt-get": "chromium", dnf: "chromium", apk: "chromium" },
+  },
+];
+
 /**
  * Gets what the tests need of this machine, in the way the service does: the unprivileged user, Python, bubblewrap, uv,
- * and Temporal's server in the cache. Answers what could not be had; the tests that need it then fail and say so.
+ * Temporal's server in the cache, and a browser. Answers what could not be had; the tests that need it then fail and say so.
  */
 export async function prepareTestMachine(deps: {
   env: Readonly<Record<string, string | undefined>>;
@@ -36,6 +45,8 @@ export async function prepareTestMachine(deps: {
   const python = await attempt(() => findPython(common));
   const tools = await prepareTools(common);
   problems.push(...tools.problems);
+  // Tests open it as whoever runs them.
+  problems.push(...(await prepareTools({ ...common, runAs: undefined, needs: TEST_TOOLS })).problems);
   const network = await prepareNetworkTools({ ...common, becomes: undefined });
   const lacking = requirePrograms(network.programs);
   if ("problem" in lacking) problems.push(lacking.problem);

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Request, RequestHandler, Response } from "express";
-import { hasSessionCookie } from "../sessions.ts";
+import { hasSessionCookie } from "../session-cookie.ts";
 import { pagePolicy } from "./policy.ts";
 
 /** First parts of the addresses that are pages of the editor. `web/src/app/router.tsx` says what is on them. */

@@ -1,6 +1,7 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { callApi, toQuery } from "../app/api.ts";
 import type { Role } from "../app/session.ts";
+import type { Spend } from "./spend.ts";
 
 /** The account's credits: `available` is the balance less what open runs hold. */
 export interface Account {
@@ -21,12 +22,6 @@ export interface LedgerLine {
   readonly workflowName: string | null;
   readonly reason: string | null;
   readonly createdAt: string;
-}
-
-/** Credits by workflow and UTC day; every `perDay` has one amount for each of `days`. */
-export interface Spend {
-  readonly days: readonly string[];
-  readonly workflows: readonly { workflowId: string; name: string; perDay: readonly number[]; total: number }[];
 }
 
 export interface Member {

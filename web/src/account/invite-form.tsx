@@ -2,7 +2,7 @@ import { Button, Group, NativeSelect, Paper, Stack, TextInput, Title } from "@ma
 import { type FormEvent, useState } from "react";
 import { useAct } from "../app/acting.ts";
 import { OnceShown } from "../app/copy.tsx";
-import { toShort } from "../app/time.tsx";
+import { toShort } from "../app/time-text.ts";
 import classes from "./forms.module.css";
 import { ROLE_CHOICES, ROLE_HELP } from "./role-choices.ts";
 

@@ -3,8 +3,8 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Credits } from "../app/credits.tsx";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
-import { type Spend, spendQuery } from "./account.ts";
-import { COLOURS, stackSpend } from "./spend.ts";
+import { spendQuery } from "./account.ts";
+import { COLOURS, type Spend, stackSpend } from "./spend.ts";
 import { SpendChart } from "./spend-chart.tsx";
 import classes from "./spend-section.module.css";
 

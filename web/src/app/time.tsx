@@ -1,39 +1,11 @@
 import { useEffect, useState } from "react";
+import { toExact, toRelative, toShort } from "./time-text.ts";
 
-const MINUTE_MS = 60_000;
-const STEPS: readonly (readonly [unit: Intl.RelativeTimeFormatUnit, ms: number])[] = [
-  ["year", 365.25 * 24 * 60 * MINUTE_MS],
-  ["month", 30.44 * 24 * 60 * MINUTE_MS],
-  ["day", 24 * 60 * MINUTE_MS],
-  ["hour", 60 * MINUTE_MS],
-  ["minute", MINUTE_MS],
-];
-const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
-const exact = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
-const short = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
-
-/** A time as somebody would say it now: "3 minutes ago", "in 2 days". Below a minute: "just now" or "in a moment". */
-export function toRelative(time: Date, now: Date): string {
-  const ms = time.getTime() - now.getTime();
-  const [unit, size] = STEPS.find(([, length]) => Math.abs(ms) >= length) ?? [];
-  if (unit === undefined || size === undefined) return ms <= 0 ? "just now" : "in a moment";
-  return relative.format(Math.round(ms / size), unit);
-}
-
-/** In the viewer's zone, to the second, and in UTC. */
-export function toExact(time: Date): string {
-  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  return `${exact.format(time)} ${zone}\n${time.toISOString()}`;
-}
-
-/** In the viewer's zone, to the minute. */
-export function toShort(time: Date): string {
-  return short.format(time);
-}
+const LOOK_AGAIN_MS = 30_000;
 
 /** A time for people: how long ago, or the date when `as` says so; exactly, in the viewer's zone, on hover. */
 export function Time({ at, as = "relative" }: { at: string; as?: "relative" | "short" }) {
-  const now = useNow(MINUTE_MS / 2);
+  const now = useNow(LOOK_AGAIN_MS);
   const time = new Date(at);
   return (
     <time dateTime={at} title={toExact(time)}>
@@ -50,23 +22,4 @@ export function useNow(everyMs: number): Date {
     return () => clearInterval(timer);
   }, [everyMs]);
   return now;
-}
-
-/** Seconds as people say them: "0.42 s", "12.3 s", "30 s", "3 min 5 s", "1 h 2 min". */
-export function toDuration(seconds: number): string {
-  if (seconds < 60 && Number.isInteger(seconds)) return `${seconds} s`;
-  if (seconds < 10) return `${seconds.toFixed(2)} s`;
-  if (seconds < 60) return `${seconds.toFixed(1)} s`;
-  const whole = Math.round(seconds);
-  const parts = [
-    [Math.floor(whole / 3600), "h"],
-    [Math.floor((whole % 3600) / 60), "min"],
-    [whole % 60, "s"],
-  ] as const;
-  const first = parts.findIndex(([amount]) => amount > 0);
-  return parts
-    .slice(first, first + 2)
-    .filter(([amount]) => amount > 0)
-    .map(([amount, unit]) => `${amount} ${unit}`)
-    .join(" ");
 }

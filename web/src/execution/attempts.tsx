@@ -1,5 +1,6 @@
 import { Text, Title } from "@mantine/core";
-import { Time, toDuration } from "../app/time.tsx";
+import { Time } from "../app/time.tsx";
+import { toDuration } from "../app/time-text.ts";
 import classes from "./aside.module.css";
 import type { Attempt } from "./execution.ts";
 

@@ -1,7 +1,8 @@
 import { Tooltip } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Credits } from "../app/credits.tsx";
-import { Time, toDuration, useNow } from "../app/time.tsx";
+import { Time, useNow } from "../app/time.tsx";
+import { toDuration } from "../app/time-text.ts";
 import { hasEnded } from "../executions/state.tsx";
 import type { Execution } from "./execution.ts";
 import classes from "./figures.module.css";

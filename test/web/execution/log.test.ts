@@ -1,0 +1,47 @@
+import { expect, test } from "@jest/globals";
+import { toPieces } from "../../../web/src/execution/ansi.ts";
+import { createLogLines, findLines, type LogLine, toPlain } from "../../../web/src/execution/log-lines.ts";
+
+const ESCAPE = "\u001b";
+
+function line(text: string): LogLine {
+  return { time: "2026-11-21T12:00:00.000Z", stream: "stdout", text };
+}
+
+test("toPieces, of a line without marks, is the line", () => {
+  expect(toPieces("plain <b>")).toEqual([
+    expect.objectContaining({ text: "plain <b>", colour: undefined, bold: false }),
+  ]);
+});
+
+test("toPieces, of named, numbered and exact colours, names the theme's or gives the colour", () => {
+  const text = `${ESCAPE}[32mok${ESCAPE}[0m ${ESCAPE}[1;91mbad${ESCAPE}[0m${ESCAPE}[38;5;196mred${ESCAPE}[48;2;1;2;3mon${ESCAPE}[0m`;
+  expect(toPieces(text).map((piece) => [piece.text, piece.colour, piece.background, piece.bold])).toEqual([
+    ["ok", "var(--ansi-green)", undefined, false],
+    [" ", undefined, undefined, false],
+    ["bad", "var(--ansi-bright-red)", undefined, true],
+    ["red", "rgb(255, 0, 0)", undefined, false],
+    ["on", "rgb(255, 0, 0)", "rgb(1, 2, 3)", false],
+  ]);
+});
+
+test("toPlain, of marks that are no colours, leaves the text alone", () => {
+  expect(toPlain(`${ESCAPE}[2K${ESCAPE}]0;title\u0007a${ESCAPE}[1Ab`)).toBe("ab");
+});
+
+test("findLines, of text in other letters and between colours, finds its lines", () => {
+  const lines = [line("Reading"), line(`${ESCAPE}[31mread${ESCAPE}[0ming on`), line("written")];
+  expect(findLines(lines, "READING")).toEqual([0, 1]);
+  expect(findLines(lines, "")).toEqual([]);
+});
+
+test("log lines, when a hundred thousand are added at once, keep them all and tell it once", () => {
+  const log = createLogLines();
+  let told = 0;
+  const leave = log.subscribe(() => (told += 1));
+  log.add(Array.from({ length: 100_000 }, (_, index) => line(`line ${index}`)));
+  expect([log.count(), told, log.lines[99_999]?.text]).toEqual([100_000, 1, "line 99999"]);
+  leave();
+  log.clear();
+  expect([log.count(), told]).toEqual([0, 1]);
+});
