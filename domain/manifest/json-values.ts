@@ -63,3 +63,12 @@ export function findJsonProblem(value: unknown, depth = 1): string | undefined {
   }
   return undefined;
 }
+
+/** JSON with sorted keys, to compare values of which one comes out of a database, which keeps its own order. */
+export function toStableJson(value: unknown): string {
+  const text = JSON.stringify(value, (_key, part: unknown) => {
+    if (!isJsonObject(part)) return part;
+    return Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
+  return text ?? "undefined";
+}

@@ -1,7 +1,8 @@
 import { basename, resolve } from "node:path";
 import type { Command } from "commander";
+import type { InputChange } from "../../domain/manifest/changes.ts";
 import { createArchive } from "../publish/archive.ts";
-import type { FileDifference, InputDifference } from "../publish/difference.ts";
+import type { FileDifference } from "../publish/difference.ts";
 import { checkFolder } from "../publish/folder.ts";
 import type { CommitFile } from "../publish/git-objects.ts";
 import { readLocalFolder } from "../publish/local-folder.ts";
@@ -30,7 +31,7 @@ export interface Published {
 interface DryRun {
   readonly workflowId: string | null;
   readonly files: readonly FileDifference[];
-  readonly inputs: readonly InputDifference[];
+  readonly inputs: readonly InputChange[];
   readonly nextRuns: readonly NextRun[];
   readonly schedule?: { readonly description: string; readonly paused: boolean };
   readonly warnings?: readonly Detail[];
@@ -149,8 +150,8 @@ function toDryRunAnswer(dryRun: DryRun): Answer {
     lines.push(
       "",
       ...toTable(
-        ["", "Input"],
-        dryRun.inputs.map((one) => [sign[one.change], one.input]),
+        ["", "Input", "For callers"],
+        dryRun.inputs.map((one) => [sign[one.change], one.input, `${one.message}${one.breaking ? " (!)" : ""}`]),
       ),
     );
   if (dryRun.schedule !== undefined) lines.push("", ...toTimetable(dryRun.schedule, dryRun.nextRuns));

@@ -13,11 +13,6 @@ export interface FileDifference {
   readonly linesRemoved: number | null;
 }
 
-export interface InputDifference {
-  readonly input: string;
-  readonly change: "added" | "changed" | "removed";
-}
-
 /** What publishing `after` over `before` would change, file by file, sorted by path. */
 export function findFileDifferences(before: readonly CommitFile[], after: readonly CommitFile[]): FileDifference[] {
   const old = new Map(before.map((file) => [file.path, file]));
@@ -44,7 +39,8 @@ function countLines(before: Buffer, after: Buffer): { linesAdded: number | null;
   return { linesAdded: current.length - kept, linesRemoved: old.length - kept };
 }
 
-function isBinary(content: Buffer): boolean {
+/** Whether git would show the file as text. */
+export function isBinary(content: Buffer): boolean {
   return content.subarray(0, BINARY_PROBE_BYTES).includes(0);
 }
 
@@ -87,26 +83,4 @@ function countCommon(old: readonly string[], current: readonly string[]): number
     common += 1;
   }
   return common;
-}
-
-/** Declared inputs that appear, disappear or are declared differently. Declarations are compared as JSON. */
-export function findInputDifferences(
-  before: Readonly<Record<string, unknown>>,
-  after: Readonly<Record<string, unknown>>,
-): InputDifference[] {
-  const differences: InputDifference[] = [];
-  for (const input of [...new Set([...Object.keys(before), ...Object.keys(after)])].sort()) {
-    if (!Object.hasOwn(before, input)) differences.push({ input, change: "added" });
-    else if (!Object.hasOwn(after, input)) differences.push({ input, change: "removed" });
-    else if (toStableJson(before[input]) !== toStableJson(after[input])) differences.push({ input, change: "changed" });
-  }
-  return differences;
-}
-
-/** JSON with sorted keys: one of the two comes out of the database, which keeps its own order. */
-function toStableJson(value: unknown): string {
-  return JSON.stringify(value, (_key, part: unknown) => {
-    if (part === null || typeof part !== "object" || Array.isArray(part)) return part;
-    return Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)));
-  });
 }

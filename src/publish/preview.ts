@@ -3,10 +3,12 @@ import type { Db } from "../../db/connect.ts";
 import { findWorkflow } from "../../db/workflows.ts";
 import type { FileProblem } from "../../domain/errors.ts";
 import type { CommitId, WorkflowId } from "../../domain/ids.ts";
+import { findInputChanges, type InputChange } from "../../domain/manifest/changes.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
+import { findScheduleChange, type ScheduleChange } from "../../domain/schedules/changes.ts";
 import { type Abilities, checkCandidate } from "./candidate.ts";
 import { createCommitReader } from "./commit-files.ts";
-import { type FileDifference, findFileDifferences, findInputDifferences, type InputDifference } from "./difference.ts";
+import { type FileDifference, findFileDifferences } from "./difference.ts";
 import type { CommitFile } from "./git-objects.ts";
 import { describeTimetable, findNextRuns, type NextRun } from "./next-runs.ts";
 
@@ -17,14 +19,21 @@ export type Preview =
       readonly kind: "previewed";
       readonly head: CommitId | null;
       readonly files: readonly FileDifference[];
-      readonly inputs: readonly InputDifference[];
+      readonly inputs: readonly InputChange[];
+      /** Null when the schedule stays as it is. */
+      readonly scheduleChange: ScheduleChange | null;
       /** Empty without a schedule, and while it is disabled. */
       readonly nextRuns: readonly NextRun[];
       /** In plain words. Undefined without a schedule. */
       readonly schedule?: { readonly description: string; readonly paused: boolean };
       readonly warnings: readonly FileProblem[];
     }
-  | { readonly kind: "invalid"; readonly problems: readonly FileProblem[] }
+  | {
+      readonly kind: "invalid";
+      readonly head: CommitId | null;
+      readonly files: readonly FileDifference[];
+      readonly problems: readonly FileProblem[];
+    }
   | { readonly kind: "unknown_workflow" };
 
 export type PreviewPublish = (request: {
@@ -38,30 +47,26 @@ export function createPreview(deps: Abilities & { readonly db: Db; readonly now?
   const readCommitFiles = createCommitReader(db);
 
   return async function preview({ workflowId, files }) {
-    const candidate = await checkCandidate(files, deps);
-    if (!candidate.ok) return { kind: "invalid", problems: candidate.problems };
     const workflow = workflowId === null ? undefined : await findWorkflow(db, workflowId);
     if (workflow === undefined && workflowId !== null) return { kind: "unknown_workflow" };
     const before: CommitFile[] = [];
     const head = workflow?.head ?? null;
     const old = workflow === undefined || head === null ? undefined : await findCommit(db, workflow.id, head);
     if (old !== undefined) for await (const file of readCommitFiles(old.workflowId, old.id)) before.push(file);
+    const differences = { head, files: findFileDifferences(before, files) };
+    const candidate = await checkCandidate(files, deps);
+    if (!candidate.ok) return { kind: "invalid", ...differences, problems: candidate.problems };
     const { manifest, warnings } = candidate;
+    const { schedule } = manifest.triggers;
+    const oldManifest = (old?.manifest ?? null) as Manifest | null;
     return {
       kind: "previewed",
-      head,
-      files: findFileDifferences(before, files),
-      inputs: findInputDifferences(
-        old === undefined ? {} : toInputsByName(old.manifest as Manifest),
-        toInputsByName(manifest),
-      ),
-      nextRuns: findNextRuns(manifest.triggers.schedule, now(), NEXT_RUNS),
-      ...describeTimetable(manifest.triggers.schedule),
+      ...differences,
+      inputs: findInputChanges(oldManifest, manifest),
+      scheduleChange: findScheduleChange(oldManifest?.triggers.schedule ?? null, schedule),
+      nextRuns: findNextRuns(schedule, now(), NEXT_RUNS),
+      ...describeTimetable(schedule),
       warnings,
     };
   };
-}
-
-function toInputsByName({ inputs }: Manifest): Record<string, unknown> {
-  return Object.fromEntries(inputs.map((input) => [input.name, input]));
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { findFileDifferences, findInputDifferences } from "../../src/publish/difference.ts";
+import { findFileDifferences } from "../../src/publish/difference.ts";
 import type { CommitFile } from "../../src/publish/git-objects.ts";
 import { readProcessorMs } from "../support/processor.ts";
 
@@ -45,14 +45,4 @@ test("findFileDifferences, on very long files, answers within a second", () => {
     linesRemoved: 100_000,
   });
   expect(readProcessorMs() - since).toBeLessThan(1_000);
-});
-
-test("findInputDifferences, on declarations whose keys come in another order, sees only real changes", () => {
-  const before = { region: { kind: "select", options: ["EU", "US"] }, gone: {}, name: { kind: "string" } };
-  const after = { region: { options: ["EU", "US"], kind: "select" }, name: { kind: "text" }, fresh: {} };
-  expect(findInputDifferences(before, after)).toEqual([
-    { input: "fresh", change: "added" },
-    { input: "gone", change: "removed" },
-    { input: "name", change: "changed" },
-  ]);
 });
