@@ -8,6 +8,11 @@ export interface GitObject {
   readonly content: Buffer;
 }
 
+export interface CommitAuthor {
+  readonly userId: string;
+  readonly email: string;
+}
+
 export interface NewCommit {
   readonly workflowId: WorkflowId;
   readonly id: CommitId;
@@ -16,6 +21,8 @@ export interface NewCommit {
   readonly message: string;
   readonly manifest: unknown;
   readonly environment: { key: string; interpreter: string; requirements: string; lock: string } | null;
+  /** Null when nobody in particular made it: the service its examples, or a program with the operator's token. */
+  readonly author?: CommitAuthor | null;
   readonly objects: readonly GitObject[];
 }
 
@@ -43,8 +50,8 @@ export async function publishCommit(db: Db, commit: NewCommit): Promise<PublishO
     if (commit.environment !== null) await insertEnvironment(tx, commit.environment);
     await queryRows(
       tx,
-      `insert into commits (workflow_id, id, parent_id, tree_id, message, manifest, environment_key)
-       values (:workflowId, :id, :parentId, :treeId, :message, cast(:manifest as jsonb), :environmentKey)
+      `insert into commits (workflow_id, id, parent_id, tree_id, message, manifest, environment_key, author_id, author_email)
+       values (:workflowId, :id, :parentId, :treeId, :message, cast(:manifest as jsonb), :environmentKey, :authorId, :authorEmail)
        on conflict (workflow_id, id) do nothing`,
       {
         workflowId: commit.workflowId,
@@ -54,6 +61,8 @@ export async function publishCommit(db: Db, commit: NewCommit): Promise<PublishO
         message: commit.message,
         manifest: JSON.stringify(commit.manifest),
         environmentKey: commit.environment?.key ?? null,
+        authorId: commit.author?.userId ?? null,
+        authorEmail: commit.author?.email ?? null,
       },
     );
     await queryRows(tx, `update workflows set head = :id, name = coalesce(:name, name) where id = :workflowId`, {
@@ -105,6 +114,17 @@ export async function findObjects(db: Db, workflowId: WorkflowId, ids: readonly 
   );
 }
 
+/** Which of these objects a workflow has. */
+export async function listKnownObjects(db: Db, workflowId: WorkflowId, ids: readonly string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set();
+  const rows = await queryRows<{ id: string }>(
+    db,
+    `select id from git_objects where workflow_id = :workflowId and id = any(cast(:ids as text[]))`,
+    { workflowId, ids: [...ids] },
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
 export interface Commit {
   readonly workflowId: WorkflowId;
   readonly id: CommitId;
@@ -114,6 +134,8 @@ export interface Commit {
   readonly manifest: unknown;
   /** Null when it needs no packages. */
   readonly environmentKey: string | null;
+  /** Whoever made it, also after they left. Null: nobody in particular. */
+  readonly authorEmail: string | null;
   readonly createdAt: Date;
 }
 
@@ -121,7 +143,7 @@ export async function findCommit(db: Db, workflowId: WorkflowId, id: CommitId): 
   const [row] = await queryRows<Commit>(
     db,
     `select workflow_id as "workflowId", id, parent_id as "parentId", tree_id as "treeId", message, manifest,
-            environment_key as "environmentKey", created_at as "createdAt"
+            environment_key as "environmentKey", author_email as "authorEmail", created_at as "createdAt"
        from commits where workflow_id = :workflowId and id = :id`,
     { workflowId, id },
   );

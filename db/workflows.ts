@@ -47,8 +47,18 @@ export async function listWorkflows(db: Db, accountId: AccountId | null): Promis
   );
 }
 
+/** Gives a workflow another name; undefined when there is no such workflow. A commit whose manifest has a name gives it that one. */
+export async function renameWorkflow(db: Db, id: WorkflowId, name: string): Promise<Workflow | undefined> {
+  const [row] = await queryRows<Workflow>(
+    db,
+    `update workflows set name = :name where id = :id and deleted_at is null returning ${COLUMNS}`,
+    { id, name },
+  );
+  return row;
+}
+
 /**
- * Marks a workflow deleted, revokes its keys and ends its schedule at `now`, read once no tick of it is being decided; executions,
+ * Marks a workflow deleted, revokes its keys, forgets its drafts and ends its schedule at `now`, read once no tick of it is being decided; executions,
  * ticks and ledger stay. Answers whether there was one. A transaction: Temporal is to be told of the schedule if and only if the
  * workflow is gone.
  */
@@ -61,6 +71,8 @@ export async function deleteWorkflow(db: Db, id: WorkflowId, now: () => Date): P
          update workflows set deleted_at = now() where id = :id and deleted_at is null returning id
        ), revoked as (
          update api_keys set revoked_at = now() from gone where workflow_id = gone.id and revoked_at is null
+       ), forgotten as (
+         delete from drafts using gone where workflow_id = gone.id
        )
        select id from gone`,
       { id },

@@ -5,6 +5,7 @@ import type { Db } from "../db/connect.ts";
 import type { Settings } from "./config.ts";
 import { createApp } from "./http/app.ts";
 import { type AppDeps, DEFAULT_HTTP_LIMITS, type Executions, type Readiness } from "./http/deps.ts";
+import type { EditorParts } from "./http/editor/parts.ts";
 import { patienceOf } from "./http/patience.ts";
 import { rateLimitsOf } from "./http/rates.ts";
 import { createHttpsServer } from "./http/server.ts";
@@ -20,6 +21,7 @@ export async function openFrontDoor(deps: {
   db: Db;
   storage: Storage;
   executions: Executions;
+  editor: EditorParts;
   secretBox: SecretBox;
   processId: string;
   temporalUiUrl: string | null;
@@ -38,6 +40,7 @@ export async function openFrontDoor(deps: {
     db: deps.db,
     storage: deps.storage,
     executions: deps.executions,
+    editor: deps.editor,
     secretBox: deps.secretBox,
     prices: pricesOf(settings),
     apiUrl: () => `${url}/api`,

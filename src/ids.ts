@@ -35,6 +35,11 @@ export function createUserId(): string {
   return `usr_${base32(randomBytes(16))}`;
 }
 
+/** Names a commit that is being made. */
+export function createBuildId(): string {
+  return `bld_${base32(randomBytes(16))}`;
+}
+
 /** New with every start of a process; tells its attempts from those of a process before it. */
 export function createProcessId(): string {
   return `proc_${base32(randomBytes(10))}`;

@@ -13,6 +13,7 @@ import { publishExamples } from "./examples.ts";
 import { openFrontDoor } from "./front-door.ts";
 import { loadHostId } from "./host.ts";
 import type { Host } from "./host-programs.ts";
+import { QUICK_BUILD_MS } from "./http/editor/parts.ts";
 import { createOperatorRouter } from "./http/operator/router.ts";
 import { rateLimitsOf } from "./http/rates.ts";
 import { createRequestMetrics } from "./http/request-metrics.ts";
@@ -153,13 +154,16 @@ async function openForCallers(
   });
   const { environments, ticks } = parts;
   const tickDays = retentionOf(settings).executionDays;
+  const preview = createPreview(abilities);
+  const { examplesDir } = input;
   const operator = {
-    ...{ db, secretBox, publish, preview: createPreview(abilities), environments, ticks, tickDays },
+    ...{ db, secretBox, publish, preview, environments, ticks, tickDays },
     rateLimits: rateLimitsOf(settings),
   };
   const door = await openFrontDoor({
     ...parts,
     settings,
+    editor: { ...{ publish, preview, abilities, environments, examplesDir }, quickBuildMs: QUICK_BUILD_MS },
     temporalUiUrl: parts.temporal.uiUrl ?? null,
     tls: machine.certificate,
     liveLog: async (executionId, start = 0) => {

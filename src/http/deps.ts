@@ -7,6 +7,7 @@ import type { Trigger } from "../../domain/execution.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
 import type { Log } from "../log.ts";
+import type { EditorParts } from "./editor/parts.ts";
 import type { RateLimits } from "./rates.ts";
 
 /** Executions as the HTTP room sees them. */
@@ -60,6 +61,7 @@ export interface AppDeps {
   readonly db: Db;
   readonly storage: Storage;
   readonly executions: Executions;
+  readonly editor: EditorParts;
   readonly secretBox: SecretBox;
   readonly prices: Prices;
   /** `https://host:port/api`: what file addresses begin with. Asked late, because the port may be chosen late. */

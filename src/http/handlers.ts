@@ -2,6 +2,7 @@ import type { AppDeps } from "./deps.ts";
 import { createAssetRoute } from "./docs/assets.ts";
 import { createDocsRoute } from "./docs/page.ts";
 import { createAccountHandlers } from "./editor/account-handlers.ts";
+import { createEditorHandlers } from "./editor/handlers.ts";
 import { createExecuteRoute } from "./execute.ts";
 import { createLogRoute } from "./execution-log.ts";
 import { createCancelRoute, createExecutionRoute } from "./executions.ts";
@@ -39,6 +40,7 @@ export function createHandlers(deps: AppDeps): Handlers {
     signOut: createSignOutRoute(deps),
 
     ...createAccountHandlers(deps, throttle),
+    ...createEditorHandlers(deps),
 
     showAlive,
     showReadiness: createReadinessRoute(deps.readiness),

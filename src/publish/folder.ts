@@ -19,6 +19,17 @@ export function problemOf(file: string, message: string): FileProblem {
 
 /** Everything about names, number and size that keeps a folder from being a commit: all of it at once. */
 export function checkFolder(files: readonly CommitFile[]): FolderCheck {
+  const problems = findFolderProblems(files);
+  if (!files.some((file) => file.path === MANIFEST_FILE)) {
+    problems.push(
+      problemOf(MANIFEST_FILE, "The file is missing. Every workflow has a config.yaml at the top of its folder."),
+    );
+  }
+  return { problems, warnings: findLookalikes(files) };
+}
+
+/** What of that no further file would put right: bad names, too many files or bytes, a path that is a file and a folder. */
+export function findFolderProblems(files: readonly CommitFile[]): FileProblem[] {
   const problems: FileProblem[] = [];
   const bytes = files.reduce((sum, file) => sum + file.content.length, 0);
   if (files.length > FILES_MAX) problems.push(problemOf(".", tooManyFiles(files.length)));
@@ -28,12 +39,7 @@ export function checkFolder(files: readonly CommitFile[]): FolderCheck {
     if (problem !== undefined) problems.push(problemOf(file.path, problem));
   }
   problems.push(...findClashes(files));
-  if (!files.some((file) => file.path === MANIFEST_FILE)) {
-    problems.push(
-      problemOf(MANIFEST_FILE, "The file is missing. Every workflow has a config.yaml at the top of its folder."),
-    );
-  }
-  return { problems, warnings: findLookalikes(files) };
+  return problems;
 }
 
 export function tooManyFiles(count: number | string): string {

@@ -2,7 +2,7 @@ import { EnvironmentError } from "../../activities/environments/build-steps.ts";
 import type { Recipe } from "../../activities/environments/lock.ts";
 import { type Requirements, toRequirementsText } from "../../activities/environments/requirements.ts";
 import { findPlace } from "../../activities/environments/resolver-words.ts";
-import { findCommit, type NewCommit, publishCommit } from "../../db/commits.ts";
+import { type CommitAuthor, findCommit, type NewCommit, publishCommit } from "../../db/commits.ts";
 import type { Db } from "../../db/connect.ts";
 import { lockSchedule } from "../../db/schedules.ts";
 import { createWorkflow, findWorkflow, type Workflow } from "../../db/workflows.ts";
@@ -32,8 +32,12 @@ export interface PublishRequest {
   readonly name: string;
   readonly files: readonly CommitFile[];
   readonly message: string;
-  /** The commit the folder is based on. Undefined: whatever the head is. */
-  readonly expectedHead?: CommitId | undefined;
+  /** The commit the folder is based on (null: none). Undefined: whatever the head is. */
+  readonly expectedHead?: CommitId | null | undefined;
+  /** Who commits, for the record. */
+  readonly author?: CommitAuthor | undefined;
+  /** Told what making the environment says, line by line. */
+  readonly report?: ((line: string) => void) | undefined;
 }
 
 export type Publication =
@@ -106,7 +110,7 @@ export function createPublisher(deps: PublisherDeps): Publish {
     const head = workflow?.head ?? null;
     if (request.expectedHead !== undefined && request.expectedHead !== head) return { kind: "head_moved", head };
 
-    const built = await buildEnvironment(deps, candidate);
+    const built = await buildEnvironment(deps, candidate, request.report);
     if (!built.ok) return { kind: "invalid", problems: built.problems, buildLog: built.log };
 
     const outcome = await store(deps, request, workflow, { treeId, objects, manifest, environment: built.environment });
@@ -133,10 +137,12 @@ type Built =
 async function buildEnvironment(
   { environments }: PublisherDeps,
   { manifest, python, requirements }: Extract<Candidate, { ok: true }>,
+  tell: PublishRequest["report"],
 ): Promise<Built> {
   if (requirements === null) return { ok: true, environment: null, log: "" };
   let log = "";
   const report = (line: string): void => {
+    tell?.(line);
     if (log.length < LOG_CHARACTERS_MAX) log += `${line}\n`;
   };
   const options = { python, build: manifest.build, report };
@@ -203,6 +209,7 @@ async function storeOn(
       message,
       manifest,
       environment,
+      author: request.author ?? null,
       objects: [...objects, commit],
     });
     if (outcome.kind !== "published") return outcome;

@@ -18,6 +18,7 @@ import { createHttpsServer } from "../../src/http/server.ts";
 import { anExecution, TEST_SECRET_BOX, type TestWorkflow } from "../support/builders.ts";
 import { type Answer, aCertificate, aForm, type Call, createCaller, type Part } from "../support/https.ts";
 import { aDatabase } from "../support/postgres.ts";
+import { someEditorParts } from "./editor/parts.ts";
 
 export type Start = Parameters<Executions["start"]>[0];
 
@@ -108,6 +109,7 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     // Tests of other things are not to be counted.
     rateLimits: { perMinute: 0, burst: 1, accountPerMinute: 0 },
     processId: "proc_test",
+    editor: someEditorParts(db),
     contact: undefined,
     trustProxy: false,
     readiness: async () => ({ ready: true, checks: {} }),

@@ -1,5 +1,6 @@
 import type { Request } from "express";
-import type { z } from "zod";
+import { z } from "zod";
+import { type CommitId, isCommitId } from "../../../domain/ids.ts";
 import { ApiError } from "../errors.ts";
 import { readJsonObject } from "../json-body.ts";
 import { parseRequest } from "../operator/body.ts";
@@ -7,11 +8,21 @@ import { parseRequest } from "../operator/body.ts";
 /** Bodies that hold names, addresses, passwords and the like. */
 const BYTES_MAX = 10_000;
 
-/** Reads a small JSON body and believes it after it fits the schema; otherwise says every problem at once. */
-export async function readBody<Schema extends z.ZodType>(request: Request, schema: Schema): Promise<z.infer<Schema>> {
+/** A commit id as a body or a query has it. */
+export const CommitIdText = z
+  .string()
+  .refine(isCommitId, "must be a commit id of 40 hex digits")
+  .transform((text) => text as CommitId);
+
+/** Reads a JSON body, a small one unless given, and believes it after it fits the schema; otherwise says every problem at once. */
+export async function readBody<Schema extends z.ZodType>(
+  request: Request,
+  schema: Schema,
+  bytesMax = BYTES_MAX,
+): Promise<z.infer<Schema>> {
   if (request.is("application/json") === false)
     throw new ApiError("unsupported_media_type", "Send JSON: application/json.");
-  return parseRequest(schema, await readJsonObject(request, BYTES_MAX));
+  return parseRequest(schema, await readJsonObject(request, bytesMax));
 }
 
 /** A refusal that belongs to one field of the body or the query. */

@@ -63,5 +63,7 @@ export const TAGS = {
   Session: "For the editor: who is signed in.",
   Account: "For the editor and the command line: an account, its credits and its members. See docs/accounts.md.",
   Access: "For the editor and the command line: what lets somebody in, each their own.",
+  Editor:
+    "For the editor, and for programs that do what it does: workflows, drafts, commits. For members of an account.",
   Service: "Whether the service is well, and what it can do.",
 } as const;

@@ -61,8 +61,16 @@ const AMOUNTS = {
 /** What an error has beside `error` and `message`, and what of that it may lack. */
 const ERROR_FIELDS: Partial<Record<ErrorCode, { fields: Record<string, JsonSchema>; optional?: readonly string[] }>> = {
   invalid_request: {
-    fields: { details: { type: "array", items: refer("InputProblem"), description: "Every problem at once." } },
-    optional: ["details"],
+    fields: {
+      details: {
+        type: "array",
+        items: { anyOf: [refer("InputProblem"), refer("FileProblem")] },
+        description: "Every problem at once.",
+      },
+      buildId: { type: "string", description: "Of a commit: the record of how it was made." },
+      buildLog: { type: "string", description: "Of a commit: what making its environment said." },
+    },
+    optional: ["details", "buildId", "buildLog"],
   },
   insufficient_credits: {
     fields: {
@@ -74,8 +82,13 @@ const ERROR_FIELDS: Partial<Record<ErrorCode, { fields: Record<string, JsonSchem
   conflict: {
     fields: {
       executionId: { ...refer("ExecutionId"), description: "The execution that the Idempotency-Key belongs to." },
+      head: {
+        anyOf: [{ type: "string" }, { type: "null" }],
+        description: "Of a commit: the workflow's latest, when it is another than expected.",
+      },
+      version: { type: "integer", minimum: 0, description: "Of a draft: the stored version, when it is another." },
     },
-    optional: ["executionId"],
+    optional: ["executionId", "head", "version"],
   },
   execution_failed: { fields: { ...RESULT, ...REMARKS }, optional: REMARK_NAMES },
   internal: {
@@ -119,6 +132,12 @@ export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ),
   InputProblem: describeObject({
     input: { type: "string", description: "Empty: the whole request." },
+    message: MESSAGE,
+  }),
+  FileProblem: describeObject({
+    file: { type: "string" },
+    line: { type: "integer", minimum: 1 },
+    column: { type: "integer", minimum: 1 },
     message: MESSAGE,
   }),
   Validity: describeObject(

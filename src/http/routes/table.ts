@@ -1,7 +1,11 @@
 import type { RequestHandler } from "express";
 import { ACCESS_ROUTES } from "./editor/access.ts";
 import { ACCOUNT_ROUTES } from "./editor/account.ts";
+import { EDITOR_BUILD_ROUTES } from "./editor/builds.ts";
+import { EDITOR_COMMIT_ROUTES } from "./editor/commits.ts";
+import { EDITOR_DRAFT_ROUTES } from "./editor/drafts.ts";
 import { MEMBER_ROUTES } from "./editor/members.ts";
+import { EDITOR_WORKFLOW_ROUTES } from "./editor/workflows.ts";
 import { EXECUTION_ROUTES } from "./executions.ts";
 import type { Route } from "./route.ts";
 import { SCHEDULE_ROUTES } from "./schedules.ts";
@@ -17,6 +21,10 @@ const TABLE = {
   ...ACCOUNT_ROUTES,
   ...MEMBER_ROUTES,
   ...ACCESS_ROUTES,
+  ...EDITOR_WORKFLOW_ROUTES,
+  ...EDITOR_DRAFT_ROUTES,
+  ...EDITOR_COMMIT_ROUTES,
+  ...EDITOR_BUILD_ROUTES,
   ...SERVICE_ROUTES,
 };
 

@@ -1,0 +1,145 @@
+import { z } from "zod";
+import type { FileProblem } from "../../domain/errors.ts";
+import { isStorable } from "../../domain/manifest/json-values.ts";
+import { findPathProblem, PATH_BYTES_MAX } from "../publish/file-path.ts";
+import { FILES_MAX, FOLDER_BYTES_MAX, findFolderProblems, problemOf } from "../publish/folder.ts";
+import { type CommitFile, createGitObject } from "../publish/git-objects.ts";
+
+/** A file of a draft, and the blob that git would make of it. */
+export interface DraftFile extends CommitFile {
+  readonly blobId: string;
+}
+
+/** Half of a surrogate pair is no character: it could not come back as it was sent. */
+const HALF_CHARACTER = /\p{Surrogate}/u;
+const NOT_BASE64 = /[^A-Za-z0-9+/]/;
+const PROBLEMS_MAX = 100;
+
+const Path = z.string().min(1).max(PATH_BYTES_MAX).refine(isStorable, "holds a character that cannot be stored");
+const Executable = z.boolean().optional();
+
+/** Looks at one character after the other: an expression that repeats groups goes too deep in a text of megabytes. */
+function isBase64(text: string): boolean {
+  const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
+  return text.length % 4 === 0 && !NOT_BASE64.test(text.slice(0, text.length - padding));
+}
+
+/** One change of a draft. `renameTo` and `delete` of a folder's path are for all files in it. */
+export const FileChange = z.union([
+  z.strictObject({
+    path: Path,
+    text: z.string().refine((text) => !HALF_CHARACTER.test(text), "holds half of a character"),
+    executable: Executable,
+  }),
+  z.strictObject({
+    path: Path,
+    base64: z.string().refine(isBase64, "must be base64 with its padding"),
+    executable: Executable,
+  }),
+  z.strictObject({ path: Path, delete: z.literal(true) }),
+  z.strictObject({ path: Path, renameTo: Path }),
+]);
+export type FileChange = z.infer<typeof FileChange>;
+
+/** As many as a folder has files: a whole folder may be dropped in at once. */
+export const CHANGES_MAX = FILES_MAX;
+/** A commit's worth of files in base64, as JSON. */
+export const CHANGES_BYTES_MAX = Math.ceil((FOLDER_BYTES_MAX * 4) / 3) + 1_000_000;
+
+export type Changed =
+  | { readonly ok: true; readonly files: readonly DraftFile[] }
+  | { readonly ok: false; readonly problems: readonly FileProblem[] };
+
+/** A file as a draft has it. */
+export function toDraftFile({ path, content, executable }: CommitFile): DraftFile {
+  return { path, content, executable, blobId: createGitObject("blob", content).id };
+}
+
+/**
+ * The files after some changes, one after the other, sorted by path; or everything that is wrong with them. Deleting what is not
+ * there is nothing wrong. A folder is what its files' paths say.
+ */
+export function applyChanges(files: readonly DraftFile[], changes: readonly FileChange[]): Changed {
+  const current = new Map(files.map((file) => [file.path, file]));
+  const problems: FileProblem[] = [];
+  for (const change of changes) {
+    const problem = applyChange(current, change);
+    if (problem !== undefined) problems.push(problem);
+  }
+  const changed = sortFiles([...current.values()]);
+  problems.push(...findFolderProblems(changed));
+  return problems.length === 0
+    ? { ok: true, files: changed }
+    : { ok: false, problems: problems.slice(0, PROBLEMS_MAX) };
+}
+
+/** By path, as git sorts names: by their bytes. */
+export function sortFiles<File extends { readonly path: string }>(files: readonly File[]): File[] {
+  return files.toSorted((one, other) => Buffer.compare(Buffer.from(one.path), Buffer.from(other.path)));
+}
+
+function applyChange(current: Map<string, DraftFile>, change: FileChange): FileProblem | undefined {
+  const { path } = change;
+  if ("delete" in change) {
+    for (const known of listPaths(current, path)) current.delete(known);
+    return undefined;
+  }
+  if ("renameTo" in change) return rename(current, path, change.renameTo);
+  const content = "text" in change ? Buffer.from(change.text) : Buffer.from(change.base64, "base64");
+  const executable = change.executable ?? current.get(path)?.executable ?? false;
+  current.set(path, toDraftFile({ path, content, executable }));
+  return undefined;
+}
+
+function rename(current: Map<string, DraftFile>, from: string, to: string): FileProblem | undefined {
+  const nameProblem = findPathProblem(to);
+  if (nameProblem !== undefined) return problemOf(to, nameProblem);
+  const paths = listPaths(current, from);
+  if (paths.length === 0) return problemOf(from, "There is no such file or folder to rename.");
+  const moved = paths.map((path) => current.get(path) as DraftFile);
+  for (const path of paths) current.delete(path);
+  for (const file of moved) {
+    const path = `${to}${file.path.slice(from.length)}`;
+    if (current.has(path)) return problemOf(path, `There is such a file already: ${from} cannot get this name.`);
+    current.set(path, { ...file, path });
+  }
+  return undefined;
+}
+
+/** The file of this path, and those in the folder of this path. */
+function listPaths(current: ReadonlyMap<string, DraftFile>, path: string): string[] {
+  return [...current.keys()].filter((known) => known === path || known.startsWith(`${path}/`));
+}
+
+/**
+ * Takes over what changed from `base` to `head` in files that the draft has as in `base`. In `conflicts` are the paths that both have
+ * changed, each in its own way: of those the draft's own stays.
+ */
+export function mergeFiles(input: {
+  readonly draft: readonly DraftFile[];
+  readonly base: readonly DraftFile[];
+  readonly head: readonly DraftFile[];
+}): { readonly files: readonly DraftFile[]; readonly conflicts: readonly string[] } {
+  const [draft, base, head] = [input.draft, input.base, input.head].map(
+    (files) => new Map(files.map((file) => [file.path, file])),
+  ) as [Map<string, DraftFile>, Map<string, DraftFile>, Map<string, DraftFile>];
+  const files: DraftFile[] = [];
+  const conflicts: string[] = [];
+  for (const path of new Set([...draft.keys(), ...base.keys(), ...head.keys()])) {
+    const [own, was, theirs] = [draft.get(path), base.get(path), head.get(path)];
+    const untouched = isSame(own, was);
+    if (!untouched && !isSame(theirs, was) && !isSame(own, theirs)) conflicts.push(path);
+    const chosen = untouched ? theirs : own;
+    if (chosen !== undefined) files.push(chosen);
+  }
+  return { files: sortFiles(files), conflicts: conflicts.sort() };
+}
+
+/** Whether two files are the same to git, or both not there. */
+export function isSame(
+  one: Pick<DraftFile, "blobId" | "executable"> | undefined,
+  other: Pick<DraftFile, "blobId" | "executable"> | undefined,
+): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  return one.blobId === other.blobId && one.executable === other.executable;
+}

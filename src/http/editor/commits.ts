@@ -1,0 +1,120 @@
+import type { Request, RequestHandler } from "express";
+import { z } from "zod";
+import type { Db } from "../../../db/connect.ts";
+import { concludeDraft } from "../../../db/drafts.ts";
+import { findCommitHistory, listHistory, type PastCommit } from "../../../db/history.ts";
+import { isCommitId, type WorkflowId } from "../../../domain/ids.ts";
+import { readCommit, readWorkingCopy } from "../../drafts/drafts.ts";
+import { MESSAGE_CHARACTERS_MAX } from "../../publish/publish.ts";
+import type { AppDeps } from "../deps.ts";
+import { ApiError } from "../errors.ts";
+import { parseRequest, StorableText } from "../operator/body.ts";
+import { CommitIdText, readBody } from "./body.ts";
+import { commitFiles } from "./building.ts";
+import { toCommitDocument } from "./commit-document.ts";
+import { targetOf, versionMoved } from "./drafts.ts";
+import { toFileDocument } from "./file-document.ts";
+import { authorizeWorkflowEditor } from "./workflow-access.ts";
+
+/** Commits of one answer. */
+export const COMMITS_MAX = 100;
+const COMMITS_DEFAULT = 30;
+const SHORT_ID_CHARACTERS = 12;
+
+const Message = StorableText.max(MESSAGE_CHARACTERS_MAX);
+export const NewCommitBody = z.strictObject({
+  message: Message.default(""),
+  version: z.int().min(0),
+  expectedHead: CommitIdText.nullable(),
+});
+export const Restoration = z.strictObject({ expectedHead: CommitIdText.nullable(), message: Message.optional() });
+const Page = z.object({
+  limit: z.coerce.number().int().min(1).max(COMMITS_MAX).default(COMMITS_DEFAULT),
+  cursor: CommitIdText.optional(),
+});
+
+/** `POST …/commits`: the caller's draft becomes the latest commit, when that is still the one the caller knows. */
+export function createCommitRoute(deps: Pick<AppDeps, "db" | "editor" | "log">): RequestHandler {
+  const { db } = deps;
+  return async (request, response) => {
+    const access = await authorizeWorkflowEditor(db, request, "write");
+    const { message, version, expectedHead } = await readBody(request, NewCommitBody);
+    const { draftId, files, ...copy } = await readWorkingCopy(db, targetOf(access));
+    if (copy.version !== version) throw versionMoved(copy.version);
+    await commitFiles(
+      deps,
+      access,
+      {
+        ...{ files, message, expectedHead },
+        async afterwards(commitId) {
+          if (draftId !== null) await concludeDraft(db, { id: draftId, version, commitId });
+        },
+      },
+      response,
+    );
+  };
+}
+
+/** `POST …/commits/:commitId/restore`: the files of an earlier commit become the latest one. */
+export function createRestoreRoute(deps: Pick<AppDeps, "db" | "editor" | "log">): RequestHandler {
+  const { db } = deps;
+  return async (request, response) => {
+    const access = await authorizeWorkflowEditor(db, request, "write");
+    const { expectedHead, message } = await readBody(request, Restoration);
+    const commit = await getCommit(db, access.workflow.id, request.params.commitId);
+    const files = await readCommit(db, access.workflow.id, commit.id);
+    const [subject = ""] = commit.message.split("\n");
+    const said = message ?? `Restore ${commit.id.slice(0, SHORT_ID_CHARACTERS)}: ${subject}`;
+    await commitFiles(deps, access, { files, message: said, expectedHead }, response);
+  };
+}
+
+/** `GET …/commits`: the newest first, page by page. */
+export function createCommitsRoute({ db }: Pick<AppDeps, "db">): RequestHandler {
+  return async (request, response) => {
+    const { workflow } = await authorizeWorkflowEditor(db, request, "read");
+    const { limit, cursor } = parseRequest(Page, request.query);
+    const found = await listHistory(db, { workflowId: workflow.id, after: cursor ?? null, limit: limit + 1 });
+    const commits = found.slice(0, limit);
+    const nextCursor = found.length > limit ? (commits.at(-1)?.id ?? null) : null;
+    response.json({ commits: commits.map(toCommitDocument), nextCursor });
+  };
+}
+
+/** `GET …/commits/:commitId`: one commit with its manifest and files. */
+export function createCommitShowRoute({ db }: Pick<AppDeps, "db">): RequestHandler {
+  return async (request, response) => {
+    const { workflow } = await authorizeWorkflowEditor(db, request, "read");
+    const commit = await getCommit(db, workflow.id, request.params.commitId);
+    const files = await readCommit(db, workflow.id, commit.id);
+    response.json({
+      ...toCommitDocument(commit),
+      manifest: commit.manifest,
+      files: files.map(toFileDocument),
+    });
+  };
+}
+
+/** `GET …/commits/:commitId/build-log`: what making its environment said; null when there was nothing to make, or nothing is left. */
+export function createBuildLogRoute({ db, editor }: Pick<AppDeps, "db" | "editor">): RequestHandler {
+  return async (request, response) => {
+    const { workflow } = await authorizeWorkflowEditor(db, request, "read");
+    const { environmentKey } = await getCommit(db, workflow.id, request.params.commitId);
+    const log = environmentKey === null ? undefined : await editor.environments.readLog(environmentKey);
+    response.json({ log: log ?? null });
+  };
+}
+
+/** A commit of a workflow by its whole id. */
+async function getCommit(
+  db: Db,
+  workflowId: WorkflowId,
+  commitId: Request["params"][string] | undefined,
+): Promise<PastCommit> {
+  const commit =
+    typeof commitId === "string" && isCommitId(commitId)
+      ? await findCommitHistory(db, workflowId, commitId)
+      : undefined;
+  if (commit === undefined) throw new ApiError("not_found", "The workflow has no such commit.");
+  return commit;
+}

@@ -1,0 +1,83 @@
+import { LAST_EVENT_ID } from "../parameters.ts";
+import type { Content, Routes } from "../route.ts";
+import {
+  A_BUILD,
+  A_COMMIT,
+  A_WORKFLOW,
+  answer,
+  COMMIT_ID,
+  EDITORS,
+  FILE_PROBLEM,
+  list,
+  nullable,
+  object,
+  TEXT,
+  TIME,
+} from "./parts.ts";
+
+const EVENTS: Content = {
+  schema: {
+    type: "object",
+    description: "Server-sent events, for callers that send `Accept: text/event-stream`.",
+    properties: {
+      id: { type: "string", description: "Of `log`: what `Last-Event-ID` resumes behind.", pattern: "^[0-9]+$" },
+      event: {
+        type: "string",
+        description: "`log`: `{text}`. `result`, the last: `{commitId, changed}` or `{error, message, details}`.",
+      },
+      data: { type: "string", contentMediaType: "application/json" },
+    },
+    required: ["data"],
+  },
+};
+
+const BUILD = answer(
+  "The build, as it is or as events until its end.",
+  object({
+    buildId: TEXT,
+    workflowId: TEXT,
+    state: { type: "string", enum: ["building", "committed", "failed"] },
+    log: TEXT,
+    createdAt: TIME,
+    endedAt: nullable(TIME),
+    commitId: nullable(COMMIT_ID),
+    error: nullable(TEXT),
+    message: nullable(TEXT),
+    details: list(FILE_PROBLEM),
+  }),
+  {
+    buildId: A_BUILD,
+    workflowId: A_WORKFLOW,
+    state: "committed",
+    log: "Resolved 12 packages in 0.4 s\n",
+    createdAt: "2026-11-02T08:00:00.412Z",
+    endedAt: "2026-11-02T08:00:09.020Z",
+    commitId: A_COMMIT,
+    error: null,
+    message: null,
+    details: [],
+  },
+);
+
+/** Commits that are being made. */
+export const EDITOR_BUILD_ROUTES = {
+  showBuild: {
+    method: "get",
+    path: "/api/editor/builds/{buildId}",
+    tag: "Editor",
+    summary: "How far a commit is that is being made, and what making its environment says",
+    credentials: EDITORS,
+    parameters: [
+      {
+        name: "buildId",
+        in: "path",
+        required: true,
+        description: "The build, as committing has answered it. Kept for a week after its end.",
+        schema: { type: "string", minLength: 1 },
+      },
+      LAST_EVENT_ID,
+    ],
+    answers: { 200: { ...BUILD, content: { ...BUILD.content, "text/event-stream": EVENTS } } },
+    errors: ["unauthorized", "not_found", "no_capacity"],
+  },
+} satisfies Routes;

@@ -1,0 +1,127 @@
+import { COMMITS_MAX, NewCommitBody, Restoration } from "../../editor/commits.ts";
+import { WORKFLOW_ID } from "../parameters.ts";
+import type { Answer, Routes } from "../route.ts";
+import {
+  A_BUILD,
+  A_COMMIT,
+  answer,
+  COMMIT,
+  COMMIT_EXAMPLE,
+  COMMIT_ID,
+  COMMIT_ID_PARAMETER,
+  EDITORS,
+  FILE,
+  FILE_PROBLEM,
+  FLAG,
+  jsonBody,
+  list,
+  nullable,
+  object,
+  TEXT,
+} from "./parts.ts";
+
+const PATH = "/api/editor/workflows/{workflowId}/commits";
+const ONE = `${PATH}/{commitId}` as const;
+
+/** What committing answers. */
+export const COMMITTED: Readonly<Record<201 | 202, Answer>> = {
+  201: answer(
+    "Committed. `changed` false: the latest commit has exactly these files already, and stays the latest.",
+    object({ commitId: COMMIT_ID, changed: FLAG, warnings: list(FILE_PROBLEM), buildId: TEXT }),
+    { commitId: A_COMMIT, changed: true, warnings: [], buildId: A_BUILD },
+  ),
+  202: answer("Its environment is being made: see the build.", object({ buildId: TEXT }), { buildId: A_BUILD }),
+};
+export const COMMITTING = [
+  "unauthorized",
+  "workflow_not_found",
+  "not_found",
+  "conflict",
+  "payload_too_large",
+  "unsupported_media_type",
+  "no_capacity",
+] as const;
+
+/** Commits: made, looked back at, and gone back to. */
+export const EDITOR_COMMIT_ROUTES = {
+  commitDraft: {
+    method: "post",
+    path: PATH,
+    tag: "Editor",
+    summary: "Commit the caller's draft",
+    description:
+      "Refused with 409 when the latest commit is not `expectedHead` (with `head`), or the draft is not `version` (with `version`). Nothing of the draft is lost; it is gone once it is committed.",
+    credentials: EDITORS,
+    parameters: [WORKFLOW_ID],
+    body: jsonBody(NewCommitBody, { message: "Count orders of returned goods", version: 7, expectedHead: A_COMMIT }),
+    answers: COMMITTED,
+    errors: COMMITTING,
+  },
+  listCommits: {
+    method: "get",
+    path: PATH,
+    tag: "Editor",
+    summary: "The commits of a workflow, the newest first",
+    credentials: EDITORS,
+    parameters: [
+      WORKFLOW_ID,
+      {
+        name: "limit",
+        in: "query",
+        description: "At most this many. 30 unless given.",
+        schema: { type: "integer", minimum: 1, maximum: COMMITS_MAX },
+      },
+      { name: "cursor", in: "query", description: "`nextCursor` of the page before.", schema: COMMIT_ID },
+    ],
+    answers: {
+      200: answer("A page of them.", object({ commits: list(object(COMMIT)), nextCursor: nullable(COMMIT_ID) }), {
+        commits: [COMMIT_EXAMPLE],
+        nextCursor: null,
+      }),
+    },
+    errors: ["unauthorized", "workflow_not_found", "not_found", "no_capacity"],
+  },
+  showCommit: {
+    method: "get",
+    path: ONE,
+    tag: "Editor",
+    summary: "One commit with its manifest and files",
+    credentials: EDITORS,
+    parameters: [WORKFLOW_ID, COMMIT_ID_PARAMETER],
+    answers: {
+      200: answer("The commit.", object({ ...COMMIT, manifest: { type: "object" }, files: list(FILE) }), {
+        ...COMMIT_EXAMPLE,
+        manifest: { name: "Sales report", inputs: [] },
+        files: [{ path: "main.py", bytes: 12, text: "print('hi')\n", executable: false }],
+      }),
+    },
+    errors: ["unauthorized", "workflow_not_found", "not_found", "no_capacity"],
+  },
+  restoreCommit: {
+    method: "post",
+    path: `${ONE}/restore`,
+    tag: "Editor",
+    summary: "Make the files of an earlier commit the latest commit",
+    credentials: EDITORS,
+    parameters: [WORKFLOW_ID, COMMIT_ID_PARAMETER],
+    body: jsonBody(Restoration, { expectedHead: A_COMMIT }),
+    answers: COMMITTED,
+    errors: COMMITTING,
+  },
+  readBuildLog: {
+    method: "get",
+    path: `${ONE}/build-log`,
+    tag: "Editor",
+    summary: "What making a commit's environment said",
+    credentials: EDITORS,
+    parameters: [WORKFLOW_ID, COMMIT_ID_PARAMETER],
+    answers: {
+      200: answer(
+        "The log; null when there was nothing to make, or it is not on this machine any more.",
+        object({ log: nullable(TEXT) }),
+        { log: "Resolved 12 packages in 0.4 s\n" },
+      ),
+    },
+    errors: ["unauthorized", "workflow_not_found", "not_found", "no_capacity"],
+  },
+} satisfies Routes;

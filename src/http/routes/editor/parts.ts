@@ -1,0 +1,87 @@
+import { z } from "zod";
+import type { JsonValue } from "../../../../domain/manifest/json-values.ts";
+import type { JsonSchema } from "../../../../domain/manifest/value-schema.ts";
+import type { Answer, Contents, Credential, Parameter } from "../route.ts";
+
+/** Who uses the editor: somebody of an account, in a browser or by a program. */
+export const EDITORS: readonly Credential[] = ["session", "accessToken"];
+
+export const TEXT: JsonSchema = { type: "string" };
+export const TIME: JsonSchema = { type: "string", format: "date-time" };
+export const COUNT: JsonSchema = { type: "integer", minimum: 0 };
+export const CREDITS: JsonSchema = { type: "number" };
+export const FLAG: JsonSchema = { type: "boolean" };
+export const COMMIT_ID: JsonSchema = { type: "string", pattern: "^[0-9a-f]{40}$" };
+
+export const COMMIT_ID_PARAMETER: Parameter = {
+  name: "commitId",
+  in: "path",
+  required: true,
+  description: "A commit of the workflow.",
+  schema: COMMIT_ID,
+};
+
+/** Of `workflowId` in examples. */
+export const A_WORKFLOW = "wf_06d1k7q2m8v3r5t9w0x4y6z8a1";
+export const A_COMMIT = "5f0c9d1b7a3e4f6d8c2b1a0e9f8d7c6b5a4f3e2d";
+export const A_BUILD = "bld_06d1k7q2m8v3r5t9w0x4y6z8a1";
+
+/** An object of these fields, all of which it has unless they are named as optional. */
+export function object(properties: Record<string, JsonSchema>, optional: readonly string[] = []): JsonSchema {
+  return { type: "object", properties, required: Object.keys(properties).filter((name) => !optional.includes(name)) };
+}
+
+export function list(items: JsonSchema): JsonSchema {
+  return { type: "array", items };
+}
+
+export function nullable(schema: JsonSchema): JsonSchema {
+  return { anyOf: [schema, { type: "null" }] };
+}
+
+export function json(schema: JsonSchema, example?: JsonValue): Contents {
+  return { "application/json": { schema, ...(example === undefined ? {} : { example }) } };
+}
+
+/** What a route is sent, as its handler reads it. */
+export function jsonBody(schema: z.ZodType, example: JsonValue): { required: true; content: Contents } {
+  return {
+    required: true,
+    content: json(z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as JsonSchema, example),
+  };
+}
+
+export function answer(description: string, schema: JsonSchema, example: JsonValue): Answer {
+  return { description, content: json(schema, example) };
+}
+
+/** What is wrong with a file, as publishing says it. */
+export const FILE_PROBLEM: JsonSchema = object({
+  file: TEXT,
+  line: { type: "integer", minimum: 1 },
+  column: { type: "integer", minimum: 1 },
+  message: TEXT,
+});
+
+/** A file with its text; null when it is not text, or too long to be shown. */
+export const FILE: JsonSchema = object({ path: TEXT, bytes: COUNT, text: nullable(TEXT), executable: FLAG });
+
+export const COMMIT: Record<string, JsonSchema> = {
+  commitId: COMMIT_ID,
+  parentId: nullable(COMMIT_ID),
+  message: TEXT,
+  author: { ...nullable(object({ email: TEXT })), description: "Null: nobody in particular, such as the service." },
+  createdAt: TIME,
+  executions: { ...COUNT, maximum: 10_000, description: "10000 means so many, or more." },
+  isHead: { ...FLAG, description: "Whether it is the latest, which new executions run." },
+};
+
+export const COMMIT_EXAMPLE = {
+  commitId: A_COMMIT,
+  parentId: null,
+  message: "Count orders of returned goods",
+  author: { email: "ada@example.com" },
+  createdAt: "2026-11-02T08:00:00.412Z",
+  executions: 12,
+  isHead: true,
+};

@@ -1,0 +1,31 @@
+import { fileURLToPath } from "node:url";
+import type { Db } from "../../../db/connect.ts";
+import type { EditorParts } from "../../../src/http/editor/parts.ts";
+import { createPreview } from "../../../src/publish/preview.ts";
+import { createPublisher, type PublisherDeps } from "../../../src/publish/publish.ts";
+import { TEST_SECRET_BOX } from "../../support/builders.ts";
+import { A_PYTHON, onlyInterpreter } from "../../support/python.ts";
+import { fakeEnvironments, SILENT } from "../operator/operator-service.ts";
+
+/** What the editor's routes publish with: environments that exist at once, unless given. */
+export function someEditorParts(
+  db: Db,
+  given: {
+    readonly environments?: PublisherDeps["environments"];
+    /** What building said, by the environment's key. */
+    readonly logs?: Readonly<Record<string, string>>;
+    readonly quickBuildMs?: number;
+  } = {},
+): EditorParts {
+  const abilities = { interpreters: onlyInterpreter(A_PYTHON), networkAvailable: false };
+  const environments = given.environments ?? fakeEnvironments();
+  return {
+    publish: createPublisher({ db, secretBox: TEST_SECRET_BOX, environments, log: SILENT, ...abilities }),
+    preview: createPreview({ db, ...abilities }),
+    abilities,
+    environments: { readLog: async (key) => given.logs?.[key] },
+    examplesDir: fileURLToPath(new URL("../../../examples", import.meta.url)),
+    // Long enough for any machine: who tests a slow commit says so.
+    quickBuildMs: given.quickBuildMs ?? 60_000,
+  };
+}
