@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { FileProblem } from "../../domain/errors.ts";
 import { isStorable } from "../../domain/manifest/json-values.ts";
-import { findPathProblem, PATH_BYTES_MAX } from "../publish/file-path.ts";
+import { findPathProblem, PATH_BYTES_MAX } from "../../domain/file-path.ts";
 import { FILES_MAX, FOLDER_BYTES_MAX, findFolderProblems, problemOf } from "../publish/folder.ts";
 import { type CommitFile, createGitObject } from "../publish/git-objects.ts";
 

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import tar, { type Header } from "tar-stream";
 import type { FileProblem } from "../../domain/errors.ts";
-import { findPathProblem } from "./file-path.ts";
+import { findPathProblem } from "../../domain/file-path.ts";
 import { FILES_MAX, FOLDER_BYTES_MAX, problemOf, tooManyFiles } from "./folder.ts";
 import type { CommitFile } from "./git-objects.ts";
 

@@ -1,5 +1,5 @@
 import type { FileProblem } from "../../domain/errors.ts";
-import { findPathProblem, foldPath } from "./file-path.ts";
+import { findPathProblem, foldPath } from "../../domain/file-path.ts";
 import type { CommitFile } from "./git-objects.ts";
 
 export const FILES_MAX = 1_000;

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, expect, test } from "@jest/globals";
-import { findPathProblem } from "../../src/publish/file-path.ts";
+import { findPathProblem } from "../../domain/file-path.ts";
 import { checkFolder, FILES_MAX, FOLDER_BYTES_MAX } from "../../src/publish/folder.ts";
 import type { CommitFile } from "../../src/publish/git-objects.ts";
 import { readLocalFolder } from "../../src/publish/local-folder.ts";

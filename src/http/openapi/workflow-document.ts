@@ -1,4 +1,5 @@
 import type { CommitId, WorkflowId } from "../../../domain/ids.ts";
+import { findExampleValues } from "../../../domain/manifest/example-inputs.ts";
 import type { JsonValue } from "../../../domain/manifest/json-values.ts";
 import type { Manifest, Output } from "../../../domain/manifest/manifest.ts";
 import { describeForm, describeJsonBody, type JsonSchema } from "../../../domain/manifest/value-schema.ts";
@@ -6,7 +7,6 @@ import type { Answer, Contents, Route } from "../routes/route.ts";
 import { SCHEMAS } from "../routes/schemas.ts";
 import { ROUTES, type RouteName } from "../routes/table.ts";
 import { createDocument, type OpenApiDocument } from "./document.ts";
-import { findExampleValues } from "./example-inputs.ts";
 
 /** What a caller of one workflow needs: calling it, and what became of its executions. */
 const NAMES: readonly RouteName[] = [

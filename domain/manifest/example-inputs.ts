@@ -1,6 +1,6 @@
-import type { JsonValue } from "../../../domain/manifest/json-values.ts";
-import type { Input } from "../../../domain/manifest/manifest.ts";
-import { checkValue, isFileInput, type ValueInput } from "../../../domain/manifest/values.ts";
+import type { JsonValue } from "./json-values.ts";
+import type { Input } from "./manifest.ts";
+import { checkValue, isFileInput, type ValueInput } from "./values.ts";
 
 const TEXTS = ["text", "A", "a", "abc", "ABC", "0", "1", "123", "ABC-123", "2026-01-31", "ada@example.com", "EU", "en"];
 const NUMBERS = [1, 0, 10, 100, 0.5, -1];

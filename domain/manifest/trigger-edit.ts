@@ -1,0 +1,92 @@
+import { isMap, isScalar, type Node, type Pair, parseDocument, type YAMLMap } from "yaml";
+import { DEFAULT_BOUNDS } from "./bounds.ts";
+import { readConfigDocument } from "./document.ts";
+
+export type TriggerEdit =
+  | { readonly ok: true; readonly text: string }
+  /** `message` says why the text was left alone, and what to do. */
+  | { readonly ok: false; readonly message: string };
+
+interface Replacement {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/**
+ * A `config.yaml` in which `triggers.api.enabled` or `triggers.schedule.enabled` is as wanted. Only that value is touched, or
+ * the fewest lines that bring it in are added: comments, order and layout stay. A schedule that is not there cannot be
+ * enabled, because nobody has said when it is due.
+ */
+export function editTrigger(source: string, trigger: "api" | "schedule", enabled: boolean): TriggerEdit {
+  // Whoever wrote it: what follows is only safe with text that this one has looked at.
+  if (!readConfigDocument(source, DEFAULT_BOUNDS.configBytesMax).readable)
+    return { ok: false, message: "config.yaml is not valid YAML. Correct it first, then change the trigger." };
+  const root = parseDocument(source, { version: "1.2", schema: "core", logLevel: "silent" }).contents as Node | null;
+  if (root !== null && !isMap(root) && !(isScalar(root) && root.value === null))
+    return { ok: false, message: "config.yaml is not a map of keys. Correct it first, then change the trigger." };
+  const change = findChange(source, isMap(root) ? root : undefined, trigger, enabled);
+  if (typeof change === "string") return { ok: false, message: change };
+  return { ok: true, text: source.slice(0, change.start) + change.text + source.slice(change.end) };
+}
+
+function findChange(
+  source: string,
+  root: YAMLMap | undefined,
+  trigger: "api" | "schedule",
+  enabled: boolean,
+): Replacement | string {
+  const value = String(enabled);
+  const triggers = root && findPair(root, "triggers");
+  const section = isMap(triggers?.value) ? findPair(triggers.value, trigger) : undefined;
+  const flag = isMap(section?.value) ? findPair(section.value, "enabled") : undefined;
+  if (flag !== undefined) return replaceValue(source, flag, value);
+  if (trigger === "schedule" && !isMap(section?.value))
+    return "config.yaml declares no schedule. Write triggers.schedule with a cron expression first.";
+  if (isMap(section?.value)) return insertIntoMap(source, section.value, `enabled: ${value}`);
+  if (section !== undefined) return replaceValue(source, section, `{ enabled: ${value} }`);
+  if (isMap(triggers?.value)) return insertIntoMap(source, triggers.value, `${trigger}: { enabled: ${value} }`);
+  if (triggers !== undefined) return replaceValue(source, triggers, `{ ${trigger}: { enabled: ${value} } }`);
+  if (root?.flow) return insertIntoMap(source, root, `triggers: { ${trigger}: { enabled: ${value} } }`);
+  return appendLines(source, `triggers:\n  ${trigger}: { enabled: ${value} }\n`);
+}
+
+function findPair(map: YAMLMap, key: string): Pair<unknown, unknown> | undefined {
+  return map.items.findLast((pair) => isScalar(pair.key) && pair.key.value === key);
+}
+
+function rangeOf(node: Node): readonly [number, number] {
+  const [start = 0, end = 0] = node.range ?? [];
+  return [start, end];
+}
+
+/** In place of the value of a key. Where there is none, right after the colon, before any comment. */
+function replaceValue(source: string, pair: Pair<unknown, unknown>, text: string): Replacement {
+  const [start, end] = pair.value == null ? [0, 0] : rangeOf(pair.value as Node);
+  if (start < end) return { start, end, text };
+  const colon = source.indexOf(":", rangeOf(pair.key as Node)[1]);
+  if (colon !== -1) return { start: colon + 1, end: colon + 1, text: ` ${text}` };
+  const [, keyEnd] = rangeOf(pair.key as Node);
+  return { start: keyEnd, end: keyEnd, text: `: ${text}` };
+}
+
+/** As the first key of a map, laid out as its keys are. */
+function insertIntoMap(source: string, map: YAMLMap, text: string): Replacement {
+  const [start] = rangeOf(map);
+  if (map.flow) {
+    const at = start + 1;
+    return { start: at, end: at, text: map.items.length === 0 ? ` ${text} ` : ` ${text},` };
+  }
+  const [keyStart] = rangeOf(map.items[0]?.key as Node);
+  const lineStart = source.lastIndexOf("\n", keyStart - 1) + 1;
+  const indent = source.slice(lineStart, keyStart).replace(/[^ ]/g, " ");
+  return { start: keyStart, end: keyStart, text: `${text}\n${indent}` };
+}
+
+function appendLines(source: string, text: string): Replacement {
+  // A document may end with "...", after which nothing more belongs to it.
+  const ending = /^\.\.\.[ \t]*\r?$/m.exec(source);
+  const end = ending?.index ?? source.length;
+  const separator = end === 0 || source[end - 1] === "\n" ? "" : "\n";
+  return { start: end, end, text: `${separator}${text}` };
+}

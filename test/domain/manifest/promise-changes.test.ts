@@ -1,0 +1,46 @@
+import { expect, test } from "@jest/globals";
+import type { Manifest } from "../../../domain/manifest/manifest.ts";
+import { parseManifest } from "../../../domain/manifest/parse.ts";
+import { findPromiseChanges } from "../../../domain/manifest/promise-changes.ts";
+
+function aManifest(text: string): Manifest {
+  const parsed = parseManifest(text);
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+  return parsed.manifest;
+}
+
+const ENABLED = "triggers: { api: { enabled: true } }";
+
+test.each([
+  ["an output is removed", "outputs: { a: {} }", "", true, "The output a is no longer promised."],
+  ["an output is added", "", "outputs: { a: {} }", false, "The output a is new."],
+  [
+    "an output is made optional",
+    "outputs: { a: {} }",
+    "outputs: { a: { required: false } }",
+    true,
+    "The output a may be missing from now on.",
+  ],
+  ["the API trigger is removed", ENABLED, "", true, "Calls with the API key are refused (403)."],
+  ["the API trigger is added", "", ENABLED, false, "Calls with the API key are accepted."],
+  [
+    "the time limit changes",
+    "limits: { timeout: 1m }",
+    "limits: { timeout: 2m }",
+    false,
+    "An execution may take 2m now, no longer 1m.",
+  ],
+  ["the network is allowed", "", "limits: { network: true }", false, "It may reach the internet now."],
+])("findPromiseChanges, when %s, says so", (_name, before, after, breaking, message) => {
+  const changes = findPromiseChanges(aManifest(before), aManifest(after));
+  expect(changes).toEqual([{ about: expect.any(String), breaking, message }]);
+});
+
+test("findPromiseChanges, when only inputs and words for people change, says nothing", () => {
+  const after = aManifest("description: d\ninputs: { a: { type: string } }");
+  expect(findPromiseChanges(aManifest("description: c"), after)).toEqual([]);
+});
+
+test("findPromiseChanges, of a first commit, says nothing", () => {
+  expect(findPromiseChanges(null, aManifest(ENABLED))).toEqual([]);
+});
