@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { FileProblem } from "../../domain/errors.ts";
-import { isStorable } from "../../domain/manifest/json-values.ts";
 import { findPathProblem, PATH_BYTES_MAX } from "../../domain/file-path.ts";
+import { isStorable } from "../../domain/manifest/json-values.ts";
 import { FILES_MAX, FOLDER_BYTES_MAX, findFolderProblems, problemOf } from "../publish/folder.ts";
 import { type CommitFile, createGitObject } from "../publish/git-objects.ts";
 
@@ -44,7 +44,7 @@ export type FileChange = z.infer<typeof FileChange>;
 /** As many as a folder has files: a whole folder may be dropped in at once. */
 export const CHANGES_MAX = FILES_MAX;
 /** A commit's worth of files in base64, as JSON. */
-export const CHANGES_BYTES_MAX = Math.ceil((FOLDER_BYTES_MAX * 4) / 3) + 1_000_000;
+export const CHANGES_BYTES_MAX = Math.ceil(FOLDER_BYTES_MAX * 1.5);
 
 export type Changed =
   | { readonly ok: true; readonly files: readonly DraftFile[] }

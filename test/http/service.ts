@@ -40,7 +40,9 @@ export interface TestService {
   close(): Promise<void>;
 }
 
-export interface TestServiceOptions extends Partial<Omit<AppDeps, "db" | "storage" | "log">> {
+export interface TestServiceOptions extends Partial<Omit<AppDeps, "db" | "storage" | "log" | "editor">> {
+  /** What the editor's routes publish with; see `someEditorParts`. */
+  readonly editorParts?: (db: Db) => AppDeps["editor"];
   /** What an execution does once it is started; succeeds unless given. */
   readonly run?: (db: Db, start: Start) => Promise<void>;
   /** The record of another service, which two processes share. That one's to drop. */
@@ -109,7 +111,7 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     // Tests of other things are not to be counted.
     rateLimits: { perMinute: 0, burst: 1, accountPerMinute: 0 },
     processId: "proc_test",
-    editor: someEditorParts(db),
+    editor: (options.editorParts ?? someEditorParts)(db),
     contact: undefined,
     trustProxy: false,
     readiness: async () => ({ ready: true, checks: {} }),

@@ -69,12 +69,17 @@ function demandPublished(publication: Publication, buildId: string): Extract<Pub
       });
     }
     case "head_moved":
-      throw new ApiError(
-        "conflict",
-        "Somebody else committed meanwhile. Look at what changed, take it over, and commit again.",
-        { head: publication.head },
-      );
+      throw headMoved(publication.head);
     case "unknown_workflow":
       throw new ApiError("workflow_not_found", "The workflow was deleted meanwhile.");
   }
+}
+
+/** The workflow has another head than the caller knows. */
+export function headMoved(head: CommitId | null): ApiError {
+  return new ApiError(
+    "conflict",
+    "Somebody else committed meanwhile. Look at what changed, take it over, and commit again.",
+    { head },
+  );
 }

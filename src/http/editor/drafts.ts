@@ -144,7 +144,7 @@ function demandSaved(outcome: SaveOutcome): Saved {
       throw versionMoved(outcome.version);
     case "invalid":
       throw new ApiError("invalid_request", "The files cannot be saved like this. Nothing of it was kept.", {
-        details: outcome.problems,
+        details: outcome.problems.map((problem) => ({ input: problem.file, ...problem })),
       });
   }
 }

@@ -8,6 +8,7 @@ import {
   createCommitsRoute,
   createRestoreRoute,
 } from "./commits.ts";
+import { createDiffRoute } from "./diff.ts";
 import {
   createDiscardRoute,
   createDraftChangeRoute,
@@ -17,6 +18,7 @@ import {
   createRebaseRoute,
 } from "./drafts.ts";
 import { createKeyRotationRoute, createKeyRoute } from "./key.ts";
+import { createScheduleSwitchRoute } from "./schedule.ts";
 import { createTemplatesRoute } from "./templates.ts";
 import {
   createDeleteRoute,
@@ -50,6 +52,8 @@ export function createEditorHandlers(deps: AppDeps) {
     showCommit: createCommitShowRoute(deps),
     restoreCommit: createRestoreRoute(deps),
     readBuildLog: createBuildLogRoute(deps),
+    compareCommits: createDiffRoute(deps),
+    switchSchedule: createScheduleSwitchRoute(deps),
     showBuild: createBuildRoute(deps),
   } satisfies Partial<Handlers>;
 }

@@ -5,6 +5,7 @@ import { EDITOR_BUILD_ROUTES } from "./editor/builds.ts";
 import { EDITOR_COMMIT_ROUTES } from "./editor/commits.ts";
 import { EDITOR_DRAFT_ROUTES } from "./editor/drafts.ts";
 import { MEMBER_ROUTES } from "./editor/members.ts";
+import { EDITOR_SCHEDULE_ROUTES } from "./editor/schedule.ts";
 import { EDITOR_WORKFLOW_ROUTES } from "./editor/workflows.ts";
 import { EXECUTION_ROUTES } from "./executions.ts";
 import type { Route } from "./route.ts";
@@ -25,6 +26,7 @@ const TABLE = {
   ...EDITOR_DRAFT_ROUTES,
   ...EDITOR_COMMIT_ROUTES,
   ...EDITOR_BUILD_ROUTES,
+  ...EDITOR_SCHEDULE_ROUTES,
   ...SERVICE_ROUTES,
 };
 

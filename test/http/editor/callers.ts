@@ -61,3 +61,30 @@ export const FILES = [
   { path: "config.yaml", text: MANIFEST },
   { path: "main.py", text: PROGRAM },
 ];
+
+/** Saves changes on whatever the draft is, and answers its version. */
+export async function save(editor: Editor, path: string, changes: readonly object[]): Promise<number> {
+  const { version } = (await editor.get(`${path}/draft`)).json() as { version: number };
+  const answer = await editor.post(`${path}/draft`, { version, changes });
+  if (answer.status !== 200) throw new Error(answer.text());
+  return answer.json()["version"] as number;
+}
+
+/** Saves changes and commits the draft. */
+export async function commit(
+  editor: Editor,
+  path: string,
+  changes: readonly object[],
+  expectedHead: string | null,
+  message = "",
+) {
+  const version = await save(editor, path, changes);
+  const answer = await editor.post(`${path}/commits`, { message, version, expectedHead });
+  return { ...answer.json(), status: answer.status } as unknown as {
+    status: number;
+    commitId: string;
+    changed: boolean;
+    head: string | null;
+    buildId: string;
+  };
+}

@@ -1,38 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { aService, type TestService } from "../service.ts";
-import { anEditor, type Editor, FILES, MANIFEST, PROGRAM } from "./callers.ts";
+import { anEditor, commit, type Editor, FILES, MANIFEST, PROGRAM, save } from "./callers.ts";
 
 let service: TestService;
 beforeAll(async () => {
   service = await aService();
 });
 afterAll(() => service?.close());
-
-/** Saves changes on whatever the draft is and answers its version. */
-async function save(editor: Editor, path: string, changes: readonly object[]): Promise<number> {
-  const { version } = (await editor.get(`${path}/draft`)).json() as { version: number };
-  const answer = await editor.post(`${path}/draft`, { version, changes });
-  expect(answer.status).toBe(200);
-  return answer.json()["version"] as number;
-}
-
-async function commit(
-  editor: Editor,
-  path: string,
-  changes: readonly object[],
-  expectedHead: string | null,
-  message = "",
-) {
-  const version = await save(editor, path, changes);
-  const answer = await editor.post(`${path}/commits`, { message, version, expectedHead });
-  return { ...answer.json(), status: answer.status } as unknown as {
-    status: number;
-    commitId: string;
-    changed: boolean;
-    head: string | null;
-    buildId: string;
-  };
-}
 
 async function filesOf(editor: Editor, path: string, commitId: string): Promise<Record<string, string | null>> {
   const answer = (await editor.get(`${path}/commits/${commitId}`)).json() as {

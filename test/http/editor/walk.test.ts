@@ -1,9 +1,13 @@
 import { request as httpsRequest } from "node:https";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { insertBuild } from "../../../db/builds.ts";
 import { queryRows } from "../../../db/connect.ts";
 import { createInvitation } from "../../../db/invitations.ts";
+import { toDraftFile } from "../../../src/drafts/changes.ts";
+import { createDraft } from "../../../src/drafts/drafts.ts";
 import { INTERNAL_ROUTES } from "../../../src/http/routes/internal.ts";
 import { ROUTE_NAMES, ROUTES } from "../../../src/http/routes/table.ts";
+import { createBuildId } from "../../../src/ids.ts";
 import { hashToken } from "../../../src/keys/tokens.ts";
 import { aCliService, type CliService } from "../../publish/cli-service.ts";
 import { aMember, anAccount, type TestMember } from "../../support/builders.ts";
@@ -58,8 +62,14 @@ beforeAll(async () => {
     { userId: owner.userId },
   );
   const { invitationId } = invitation;
-  Object.assign(places, { workflowId: workflow.workflowId, executionId, userId: owner.userId, invitationId, ...own });
-  secrets = [accountId, owner.email, workflow.workflowId, executionId, ACCOUNT_NAME, "invited@example.test"];
+  const { workflowId, commitId } = workflow;
+  const buildId = createBuildId();
+  await insertBuild(db, { id: buildId, workflowId });
+  const draft = toDraftFile({ path: "draft.py", content: Buffer.from("of nobody else"), executable: false });
+  await createDraft(db, { userId: viewer.userId, workflowId }, [draft]);
+  const editor = { commitId, buildId, path: draft.path };
+  Object.assign(places, { workflowId, executionId, userId: owner.userId, invitationId, ...own, ...editor });
+  secrets = [accountId, owner.email, workflowId, executionId, buildId, ACCOUNT_NAME, "invited@example.test"];
 });
 
 afterAll(() => service?.close());

@@ -1,19 +1,7 @@
-import { LAST_EVENT_ID } from "../parameters.ts";
+import { aPathId, LAST_EVENT_ID } from "../parameters.ts";
 import type { Content, Routes } from "../route.ts";
-import {
-  A_BUILD,
-  A_COMMIT,
-  A_WORKFLOW,
-  answer,
-  COMMIT_ID,
-  EDITORS,
-  FILE_PROBLEM,
-  list,
-  nullable,
-  object,
-  TEXT,
-  TIME,
-} from "./parts.ts";
+import { describeFields, IN_PERSON, listOf, orNull, TEXT, TIME } from "./content.ts";
+import { A_BUILD, A_COMMIT, A_WORKFLOW, answer, COMMIT_ID, FILE_PROBLEM } from "./parts.ts";
 
 const EVENTS: Content = {
   schema: {
@@ -33,17 +21,17 @@ const EVENTS: Content = {
 
 const BUILD = answer(
   "The build, as it is or as events until its end.",
-  object({
+  describeFields({
     buildId: TEXT,
     workflowId: TEXT,
     state: { type: "string", enum: ["building", "committed", "failed"] },
     log: TEXT,
     createdAt: TIME,
-    endedAt: nullable(TIME),
-    commitId: nullable(COMMIT_ID),
-    error: nullable(TEXT),
-    message: nullable(TEXT),
-    details: list(FILE_PROBLEM),
+    endedAt: orNull(TIME),
+    commitId: orNull(COMMIT_ID),
+    error: orNull(TEXT),
+    message: orNull(TEXT),
+    details: listOf(FILE_PROBLEM),
   }),
   {
     buildId: A_BUILD,
@@ -66,15 +54,13 @@ export const EDITOR_BUILD_ROUTES = {
     path: "/api/editor/builds/{buildId}",
     tag: "Editor",
     summary: "How far a commit is that is being made, and what making its environment says",
-    credentials: EDITORS,
+    credentials: IN_PERSON,
     parameters: [
-      {
-        name: "buildId",
-        in: "path",
-        required: true,
-        description: "The build, as committing has answered it. Kept for a week after its end.",
-        schema: { type: "string", minLength: 1 },
-      },
+      aPathId(
+        "buildId",
+        "^bld_[0-9a-z]{16,40}$",
+        "The build, as committing has answered it. Kept for a week after its end.",
+      ),
       LAST_EVENT_ID,
     ],
     answers: { 200: { ...BUILD, content: { ...BUILD.content, "text/event-stream": EVENTS } } },

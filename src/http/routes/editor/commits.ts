@@ -1,6 +1,7 @@
 import { COMMITS_MAX, NewCommitBody, Restoration } from "../../editor/commits.ts";
 import { WORKFLOW_ID } from "../parameters.ts";
 import type { Answer, Routes } from "../route.ts";
+import { bodyOf, describeFields, IN_PERSON, listOf, orNull, TEXT } from "./content.ts";
 import {
   A_BUILD,
   A_COMMIT,
@@ -9,15 +10,10 @@ import {
   COMMIT_EXAMPLE,
   COMMIT_ID,
   COMMIT_ID_PARAMETER,
-  EDITORS,
+  COUNT,
   FILE,
   FILE_PROBLEM,
   FLAG,
-  jsonBody,
-  list,
-  nullable,
-  object,
-  TEXT,
 } from "./parts.ts";
 
 const PATH = "/api/editor/workflows/{workflowId}/commits";
@@ -27,10 +23,10 @@ const ONE = `${PATH}/{commitId}` as const;
 export const COMMITTED: Readonly<Record<201 | 202, Answer>> = {
   201: answer(
     "Committed. `changed` false: the latest commit has exactly these files already, and stays the latest.",
-    object({ commitId: COMMIT_ID, changed: FLAG, warnings: list(FILE_PROBLEM), buildId: TEXT }),
+    describeFields({ commitId: COMMIT_ID, changed: FLAG, warnings: listOf(FILE_PROBLEM), buildId: TEXT }),
     { commitId: A_COMMIT, changed: true, warnings: [], buildId: A_BUILD },
   ),
-  202: answer("Its environment is being made: see the build.", object({ buildId: TEXT }), { buildId: A_BUILD }),
+  202: answer("Its environment is being made: see the build.", describeFields({ buildId: TEXT }), { buildId: A_BUILD }),
 };
 export const COMMITTING = [
   "unauthorized",
@@ -51,9 +47,9 @@ export const EDITOR_COMMIT_ROUTES = {
     summary: "Commit the caller's draft",
     description:
       "Refused with 409 when the latest commit is not `expectedHead` (with `head`), or the draft is not `version` (with `version`). Nothing of the draft is lost; it is gone once it is committed.",
-    credentials: EDITORS,
+    credentials: IN_PERSON,
     parameters: [WORKFLOW_ID],
-    body: jsonBody(NewCommitBody, { message: "Count orders of returned goods", version: 7, expectedHead: A_COMMIT }),
+    body: bodyOf(NewCommitBody, { message: "Count orders of returned goods", version: 7, expectedHead: A_COMMIT }),
     answers: COMMITTED,
     errors: COMMITTING,
   },
@@ -62,7 +58,7 @@ export const EDITOR_COMMIT_ROUTES = {
     path: PATH,
     tag: "Editor",
     summary: "The commits of a workflow, the newest first",
-    credentials: EDITORS,
+    credentials: IN_PERSON,
     parameters: [
       WORKFLOW_ID,
       {
@@ -74,10 +70,14 @@ export const EDITOR_COMMIT_ROUTES = {
       { name: "cursor", in: "query", description: "`nextCursor` of the page before.", schema: COMMIT_ID },
     ],
     answers: {
-      200: answer("A page of them.", object({ commits: list(object(COMMIT)), nextCursor: nullable(COMMIT_ID) }), {
-        commits: [COMMIT_EXAMPLE],
-        nextCursor: null,
-      }),
+      200: answer(
+        "A page of them.",
+        describeFields({ commits: listOf(describeFields(COMMIT)), nextCursor: orNull(COMMIT_ID) }),
+        {
+          commits: [COMMIT_EXAMPLE],
+          nextCursor: null,
+        },
+      ),
     },
     errors: ["unauthorized", "workflow_not_found", "not_found", "no_capacity"],
   },
@@ -86,10 +86,10 @@ export const EDITOR_COMMIT_ROUTES = {
     path: ONE,
     tag: "Editor",
     summary: "One commit with its manifest and files",
-    credentials: EDITORS,
+    credentials: IN_PERSON,
     parameters: [WORKFLOW_ID, COMMIT_ID_PARAMETER],
     answers: {
-      200: answer("The commit.", object({ ...COMMIT, manifest: { type: "object" }, files: list(FILE) }), {
+      200: answer("The commit.", describeFields({ ...COMMIT, manifest: { type: "object" }, files: listOf(FILE) }), {
         ...COMMIT_EXAMPLE,
         manifest: { name: "Sales report", inputs: [] },
         files: [{ path: "main.py", bytes: 12, text: "print('hi')\n", executable: false }],
@@ -102,9 +102,9 @@ export const EDITOR_COMMIT_ROUTES = {
     path: `${ONE}/restore`,
     tag: "Editor",
     summary: "Make the files of an earlier commit the latest commit",
-    credentials: EDITORS,
+    credentials: IN_PERSON,
     parameters: [WORKFLOW_ID, COMMIT_ID_PARAMETER],
-    body: jsonBody(Restoration, { expectedHead: A_COMMIT }),
+    body: bodyOf(Restoration, { expectedHead: A_COMMIT }),
     answers: COMMITTED,
     errors: COMMITTING,
   },
@@ -113,15 +113,69 @@ export const EDITOR_COMMIT_ROUTES = {
     path: `${ONE}/build-log`,
     tag: "Editor",
     summary: "What making a commit's environment said",
-    credentials: EDITORS,
+    credentials: IN_PERSON,
     parameters: [WORKFLOW_ID, COMMIT_ID_PARAMETER],
     answers: {
       200: answer(
         "The log; null when there was nothing to make, or it is not on this machine any more.",
-        object({ log: nullable(TEXT) }),
+        describeFields({ log: orNull(TEXT) }),
         { log: "Resolved 12 packages in 0.4 s\n" },
       ),
     },
     errors: ["unauthorized", "workflow_not_found", "not_found", "no_capacity"],
+  },
+  compareCommits: {
+    method: "get",
+    path: "/api/editor/workflows/{workflowId}/diff",
+    tag: "Editor",
+    summary: "The files that two commits, or a commit and the caller's draft, do not have in common",
+    credentials: IN_PERSON,
+    parameters: [
+      WORKFLOW_ID,
+      {
+        name: "from",
+        in: "query",
+        description: "A commit; left out or empty: compared with nothing.",
+        schema: { anyOf: [COMMIT_ID, { const: "" }] },
+      },
+      {
+        name: "to",
+        in: "query",
+        description: "A commit, or `draft`, as unless given.",
+        schema: { anyOf: [COMMIT_ID, { const: "draft" }] },
+      },
+    ],
+    answers: {
+      200: answer(
+        "Texts are null where there is none, and where they are not shown: binary files, and those above 1 MB.",
+        describeFields({
+          files: listOf(
+            describeFields({
+              path: TEXT,
+              status: { type: "string", enum: ["added", "changed", "removed"] },
+              before: orNull(TEXT),
+              after: orNull(TEXT),
+              binary: FLAG,
+              bytesBefore: orNull(COUNT),
+              bytesAfter: orNull(COUNT),
+            }),
+          ),
+        }),
+        {
+          files: [
+            {
+              path: "main.py",
+              status: "changed",
+              before: "print('hi')\n",
+              after: "print('hello')\n",
+              binary: false,
+              bytesBefore: 12,
+              bytesAfter: 15,
+            },
+          ],
+        },
+      ),
+    },
+    errors: ["unauthorized", "forbidden", "workflow_not_found", "not_found", "no_capacity"],
   },
 } satisfies Routes;

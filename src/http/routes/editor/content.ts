@@ -14,9 +14,16 @@ export function orNull(schema: JsonSchema): JsonSchema {
   return { anyOf: [schema, { type: "null" }] };
 }
 
-/** An object with all of these fields. */
-export function describeFields(properties: Readonly<Record<string, JsonSchema>>): JsonSchema {
-  return { type: "object", properties, required: Object.keys(properties) };
+/** An object with all of these fields, or all but those named. */
+export function describeFields(
+  properties: Readonly<Record<string, JsonSchema>>,
+  optional: readonly string[] = [],
+): JsonSchema {
+  return { type: "object", properties, required: Object.keys(properties).filter((name) => !optional.includes(name)) };
+}
+
+export function listOf(items: JsonSchema): JsonSchema {
+  return { type: "array", items };
 }
 
 /** A JSON answer with an example. */

@@ -2,35 +2,20 @@ import { DraftChanges, DraftVersion } from "../../editor/drafts.ts";
 import { WORKFLOW_ID } from "../parameters.ts";
 import type { Routes } from "../route.ts";
 import { refer } from "../schemas.ts";
-import {
-  A_COMMIT,
-  A_WORKFLOW,
-  answer,
-  COMMIT_ID,
-  COUNT,
-  EDITORS,
-  FILE,
-  FILE_PROBLEM,
-  FLAG,
-  jsonBody,
-  list,
-  nullable,
-  object,
-  TEXT,
-  TIME,
-} from "./parts.ts";
+import { bodyOf, describeFields, IN_PERSON, listOf, orNull, TEXT, TIME } from "./content.ts";
+import { A_COMMIT, A_WORKFLOW, answer, COMMIT_ID, COUNT, FILE, FILE_PROBLEM, FLAG } from "./parts.ts";
 
 const PATH = "/api/editor/workflows/{workflowId}/draft";
 
-const DRAFT = object({
+const DRAFT = describeFields({
   workflowId: TEXT,
-  base: { ...nullable(COMMIT_ID), description: "The commit it began with." },
-  head: { ...nullable(COMMIT_ID), description: "The latest: another than `base` when somebody else committed." },
+  base: { ...orNull(COMMIT_ID), description: "The commit it began with." },
+  head: { ...orNull(COMMIT_ID), description: "The latest: another than `base` when somebody else committed." },
   changed: { ...FLAG, description: "Whether its files differ from those of `base`." },
-  updatedAt: nullable(TIME),
+  updatedAt: orNull(TIME),
   version: { ...COUNT, description: "0: there is no draft, these are the files of the latest commit." },
-  files: list(FILE),
-  problems: { ...list(FILE_PROBLEM), description: "What publishing would refuse; packages are not looked for yet." },
+  files: listOf(FILE),
+  problems: { ...listOf(FILE_PROBLEM), description: "What publishing would refuse; packages are not looked for yet." },
 });
 const DRAFT_EXAMPLE = {
   workflowId: A_WORKFLOW,
@@ -43,8 +28,8 @@ const DRAFT_EXAMPLE = {
   problems: [{ file: "config.yaml", line: 3, column: 1, message: "There is no key tmeout; timeout is meant." }],
 };
 
-const LINES = nullable(COUNT);
-const DIFFERENCE = list(object({ path: TEXT, linesAdded: LINES, linesRemoved: LINES }));
+const LINES = orNull(COUNT);
+const DIFFERENCE = listOf(describeFields({ path: TEXT, linesAdded: LINES, linesRemoved: LINES }));
 const CHANGING = [
   "unauthorized",
   "workflow_not_found",
@@ -62,7 +47,7 @@ export const EDITOR_DRAFT_ROUTES = {
     path: PATH,
     tag: "Editor",
     summary: "The caller's draft of a workflow, or the files of its latest commit",
-    credentials: EDITORS,
+    credentials: IN_PERSON,
     parameters: [WORKFLOW_ID],
     answers: { 200: answer("The draft.", DRAFT, DRAFT_EXAMPLE) },
     errors: ["unauthorized", "forbidden", "workflow_not_found", "not_found", "no_capacity"],
@@ -74,16 +59,20 @@ export const EDITOR_DRAFT_ROUTES = {
     summary: "Change files of the draft: all changes or none",
     description:
       "`version` is the one that the caller has seen: another is 409, with the stored one. 0 makes the draft from the latest commit. `renameTo` and `delete` of a folder's path are for all files in it.",
-    credentials: EDITORS,
+    credentials: IN_PERSON,
     parameters: [WORKFLOW_ID],
-    body: jsonBody(DraftChanges, { version: 7, changes: [{ path: "main.py", text: "print('hello')\n" }] }),
+    body: bodyOf(DraftChanges, { version: 7, changes: [{ path: "main.py", text: "print('hello')\n" }] }),
     answers: {
-      200: answer("Saved.", object({ version: COUNT, updatedAt: TIME, changed: FLAG, problems: list(FILE_PROBLEM) }), {
-        version: 8,
-        updatedAt: "2026-11-02T08:00:00.412Z",
-        changed: true,
-        problems: [],
-      }),
+      200: answer(
+        "Saved.",
+        describeFields({ version: COUNT, updatedAt: TIME, changed: FLAG, problems: listOf(FILE_PROBLEM) }),
+        {
+          version: 8,
+          updatedAt: "2026-11-02T08:00:00.412Z",
+          changed: true,
+          problems: [],
+        },
+      ),
     },
     errors: CHANGING,
   },
@@ -92,9 +81,9 @@ export const EDITOR_DRAFT_ROUTES = {
     path: PATH,
     tag: "Editor",
     summary: "Forget the draft: the files are those of the latest commit again",
-    credentials: EDITORS,
+    credentials: IN_PERSON,
     parameters: [WORKFLOW_ID],
-    answers: { 200: answer("There is none.", object({ discarded: FLAG }), { discarded: true }) },
+    answers: { 200: answer("There is none.", describeFields({ discarded: FLAG }), { discarded: true }) },
     errors: ["unauthorized", "workflow_not_found", "not_found", "no_capacity"],
   },
   rebaseDraft: {
@@ -102,15 +91,15 @@ export const EDITOR_DRAFT_ROUTES = {
     path: `${PATH}/rebase`,
     tag: "Editor",
     summary: "Take over what others committed in files that the draft has not changed",
-    credentials: EDITORS,
+    credentials: IN_PERSON,
     parameters: [WORKFLOW_ID],
-    body: jsonBody(DraftVersion, { version: 7 }),
+    body: bodyOf(DraftVersion, { version: 7 }),
     answers: {
       200: answer(
         "The draft goes on from the latest commit.",
-        object({
+        describeFields({
           draft: DRAFT,
-          conflicts: { ...list(TEXT), description: "Files that both have changed: the draft keeps its own." },
+          conflicts: { ...listOf(TEXT), description: "Files that both have changed: the draft keeps its own." },
         }),
         { draft: DRAFT_EXAMPLE, conflicts: ["main.py"] },
       ),
@@ -122,7 +111,7 @@ export const EDITOR_DRAFT_ROUTES = {
     path: `${PATH}/files/{path}`,
     tag: "Editor",
     summary: "One file of the draft, for keeping",
-    credentials: EDITORS,
+    credentials: IN_PERSON,
     parameters: [
       WORKFLOW_ID,
       {
@@ -147,19 +136,19 @@ export const EDITOR_DRAFT_ROUTES = {
     path: `${PATH}/preview`,
     tag: "Editor",
     summary: "What committing the draft would change, for files, callers and schedule; and what is wrong with it",
-    credentials: EDITORS,
+    credentials: IN_PERSON,
     parameters: [WORKFLOW_ID],
     answers: {
       200: answer(
         "Against the latest commit.",
-        object({
-          head: nullable(COMMIT_ID),
-          problems: list(FILE_PROBLEM),
-          warnings: list(FILE_PROBLEM),
-          files: object({ added: DIFFERENCE, changed: DIFFERENCE, removed: DIFFERENCE }),
+        describeFields({
+          head: orNull(COMMIT_ID),
+          problems: listOf(FILE_PROBLEM),
+          warnings: listOf(FILE_PROBLEM),
+          files: describeFields({ added: DIFFERENCE, changed: DIFFERENCE, removed: DIFFERENCE }),
           inputs: {
-            ...list(
-              object({
+            ...listOf(
+              describeFields({
                 input: TEXT,
                 change: { type: "string", enum: ["added", "changed", "removed"] },
                 breaking: { ...FLAG, description: "Calls that are right before may be refused after." },
@@ -168,11 +157,11 @@ export const EDITOR_DRAFT_ROUTES = {
             ),
             description: "Empty while there are problems, as is what follows.",
           },
-          schedule: nullable(
-            object({
+          schedule: orNull(
+            describeFields({
               change: { type: "string", enum: ["added", "removed", "changed", "paused", "resumed"] },
-              before: nullable(TEXT),
-              after: nullable(TEXT),
+              before: orNull(TEXT),
+              after: orNull(TEXT),
             }),
           ),
           nextRuns: { type: "array", maxItems: 10, items: refer("NextRun") },

@@ -1,15 +1,9 @@
-import { z } from "zod";
 import type { JsonValue } from "../../../../domain/manifest/json-values.ts";
 import type { JsonSchema } from "../../../../domain/manifest/value-schema.ts";
-import type { Answer, Contents, Credential, Parameter } from "../route.ts";
+import type { Answer, Parameter } from "../route.ts";
+import { answerWith, describeFields, orNull, TEXT, TIME } from "./content.ts";
 
-/** Who uses the editor: somebody of an account, in a browser or by a program. */
-export const EDITORS: readonly Credential[] = ["session", "accessToken"];
-
-export const TEXT: JsonSchema = { type: "string" };
-export const TIME: JsonSchema = { type: "string", format: "date-time" };
 export const COUNT: JsonSchema = { type: "integer", minimum: 0 };
-export const CREDITS: JsonSchema = { type: "number" };
 export const FLAG: JsonSchema = { type: "boolean" };
 export const COMMIT_ID: JsonSchema = { type: "string", pattern: "^[0-9a-f]{40}$" };
 
@@ -26,37 +20,12 @@ export const A_WORKFLOW = "wf_06d1k7q2m8v3r5t9w0x4y6z8a1";
 export const A_COMMIT = "5f0c9d1b7a3e4f6d8c2b1a0e9f8d7c6b5a4f3e2d";
 export const A_BUILD = "bld_06d1k7q2m8v3r5t9w0x4y6z8a1";
 
-/** An object of these fields, all of which it has unless they are named as optional. */
-export function object(properties: Record<string, JsonSchema>, optional: readonly string[] = []): JsonSchema {
-  return { type: "object", properties, required: Object.keys(properties).filter((name) => !optional.includes(name)) };
-}
-
-export function list(items: JsonSchema): JsonSchema {
-  return { type: "array", items };
-}
-
-export function nullable(schema: JsonSchema): JsonSchema {
-  return { anyOf: [schema, { type: "null" }] };
-}
-
-export function json(schema: JsonSchema, example?: JsonValue): Contents {
-  return { "application/json": { schema, ...(example === undefined ? {} : { example }) } };
-}
-
-/** What a route is sent, as its handler reads it. */
-export function jsonBody(schema: z.ZodType, example: JsonValue): { required: true; content: Contents } {
-  return {
-    required: true,
-    content: json(z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as JsonSchema, example),
-  };
-}
-
 export function answer(description: string, schema: JsonSchema, example: JsonValue): Answer {
-  return { description, content: json(schema, example) };
+  return { description, content: answerWith(schema, example) };
 }
 
 /** What is wrong with a file, as publishing says it. */
-export const FILE_PROBLEM: JsonSchema = object({
+export const FILE_PROBLEM: JsonSchema = describeFields({
   file: TEXT,
   line: { type: "integer", minimum: 1 },
   column: { type: "integer", minimum: 1 },
@@ -64,13 +33,16 @@ export const FILE_PROBLEM: JsonSchema = object({
 });
 
 /** A file with its text; null when it is not text, or too long to be shown. */
-export const FILE: JsonSchema = object({ path: TEXT, bytes: COUNT, text: nullable(TEXT), executable: FLAG });
+export const FILE: JsonSchema = describeFields({ path: TEXT, bytes: COUNT, text: orNull(TEXT), executable: FLAG });
 
 export const COMMIT: Record<string, JsonSchema> = {
   commitId: COMMIT_ID,
-  parentId: nullable(COMMIT_ID),
+  parentId: orNull(COMMIT_ID),
   message: TEXT,
-  author: { ...nullable(object({ email: TEXT })), description: "Null: nobody in particular, such as the service." },
+  author: {
+    ...orNull(describeFields({ email: TEXT })),
+    description: "Null: nobody in particular, such as the service.",
+  },
   createdAt: TIME,
   executions: { ...COUNT, maximum: 10_000, description: "10000 means so many, or more." },
   isHead: { ...FLAG, description: "Whether it is the latest, which new executions run." },

@@ -1,25 +1,9 @@
 import { KeyRotation } from "../../editor/key.ts";
 import { NewWorkflow, WorkflowName } from "../../editor/workflows.ts";
-import { WORKFLOW_ID } from "../parameters.ts";
+import { ACCOUNT, WORKFLOW_ID } from "../parameters.ts";
 import type { Routes } from "../route.ts";
-import {
-  A_COMMIT,
-  A_WORKFLOW,
-  answer,
-  COMMIT,
-  COMMIT_EXAMPLE,
-  COMMIT_ID,
-  COUNT,
-  CREDITS,
-  EDITORS,
-  FLAG,
-  jsonBody,
-  list,
-  nullable,
-  object,
-  TEXT,
-  TIME,
-} from "./parts.ts";
+import { bodyOf, CREDITS, describeFields, IN_PERSON, listOf, orNull, TEXT, TIME } from "./content.ts";
+import { A_COMMIT, A_WORKFLOW, answer, COMMIT, COMMIT_EXAMPLE, COMMIT_ID, COUNT, FLAG } from "./parts.ts";
 
 const PATH = "/api/editor/workflows";
 const ONE = `${PATH}/{workflowId}` as const;
@@ -28,10 +12,10 @@ const WORKFLOW = {
   workflowId: TEXT,
   name: TEXT,
   description: TEXT,
-  commitId: { ...nullable(COMMIT_ID), description: "The latest; null: there is none yet." },
+  commitId: { ...orNull(COMMIT_ID), description: "The latest; null: there is none yet." },
   createdAt: TIME,
-  lastExecution: nullable(object({ executionId: TEXT, status: TEXT, createdAt: TIME })),
-  nextRun: { ...nullable(object({ utc: TIME, local: TIME, timezone: TEXT })), description: "By its schedule." },
+  lastExecution: orNull(describeFields({ executionId: TEXT, status: TEXT, createdAt: TIME })),
+  nextRun: { ...orNull(describeFields({ utc: TIME, local: TIME, timezone: TEXT })), description: "By its schedule." },
   schedulePaused: FLAG,
   apiEnabled: FLAG,
   spentThisMonth: { ...CREDITS, description: "In credits, of executions that ended since the month began in UTC." },
@@ -62,8 +46,9 @@ export const EDITOR_WORKFLOW_ROUTES = {
     path: PATH,
     tag: "Editor",
     summary: "The workflows of the account, by name",
-    credentials: EDITORS,
+    credentials: IN_PERSON,
     parameters: [
+      ACCOUNT,
       {
         name: "search",
         in: "query",
@@ -72,7 +57,9 @@ export const EDITOR_WORKFLOW_ROUTES = {
       },
     ],
     answers: {
-      200: answer("All of them.", object({ workflows: list(object(WORKFLOW)) }), { workflows: [WORKFLOW_EXAMPLE] }),
+      200: answer("All of them.", describeFields({ workflows: listOf(describeFields(WORKFLOW)) }), {
+        workflows: [WORKFLOW_EXAMPLE],
+      }),
     },
     errors: ["unauthorized", "not_found", "no_capacity"],
   },
@@ -81,12 +68,12 @@ export const EDITOR_WORKFLOW_ROUTES = {
     path: "/api/editor/templates",
     tag: "Editor",
     summary: "What a new workflow can begin with",
-    credentials: EDITORS,
+    credentials: IN_PERSON,
     answers: {
       200: answer(
         "The templates.",
-        object({
-          templates: list(object({ templateId: TEXT, name: TEXT, description: TEXT, files: list(TEXT) })),
+        describeFields({
+          templates: listOf(describeFields({ templateId: TEXT, name: TEXT, description: TEXT, files: listOf(TEXT) })),
         }),
         {
           templates: [
@@ -107,9 +94,10 @@ export const EDITOR_WORKFLOW_ROUTES = {
     path: PATH,
     tag: "Editor",
     summary: "Make a workflow without a commit; the files of a template become the caller's draft",
-    credentials: EDITORS,
-    body: jsonBody(NewWorkflow, { name: "Sales report", templateId: "sales-report" }),
-    answers: { 201: answer("Made.", object({ workflowId: TEXT }), { workflowId: A_WORKFLOW }) },
+    credentials: IN_PERSON,
+    parameters: [ACCOUNT],
+    body: bodyOf(NewWorkflow, { name: "Sales report", templateId: "sales-report" }),
+    answers: { 201: answer("Made.", describeFields({ workflowId: TEXT }), { workflowId: A_WORKFLOW }) },
     errors: ["unauthorized", "not_found", "payload_too_large", "unsupported_media_type", "no_capacity"],
   },
   showEditorWorkflow: {
@@ -117,16 +105,16 @@ export const EDITOR_WORKFLOW_ROUTES = {
     path: ONE,
     tag: "Editor",
     summary: "One workflow with its latest commit",
-    credentials: EDITORS,
+    credentials: IN_PERSON,
     parameters: [WORKFLOW_ID],
     answers: {
       200: answer(
         "The workflow.",
-        object({
+        describeFields({
           ...WORKFLOW,
           manifest: { anyOf: [{ type: "object" }, { type: "null" }], description: "The parsed config.yaml." },
-          head: nullable(object(COMMIT)),
-          estimate: nullable(object({ credits: CREDITS, basedOn: COUNT })),
+          head: orNull(describeFields(COMMIT)),
+          estimate: orNull(describeFields({ credits: CREDITS, basedOn: COUNT })),
           executeUrl: { type: "string", format: "uri" },
           docsUrl: { type: "string", format: "uri" },
         }),
@@ -148,11 +136,11 @@ export const EDITOR_WORKFLOW_ROUTES = {
     tag: "Editor",
     summary: "Give a workflow another name",
     description: "A `name` in config.yaml is its name again with the next commit.",
-    credentials: EDITORS,
+    credentials: IN_PERSON,
     parameters: [WORKFLOW_ID],
-    body: jsonBody(WorkflowName, { name: "Sales report" }),
+    body: bodyOf(WorkflowName, { name: "Sales report" }),
     answers: {
-      200: answer("Renamed.", object({ workflowId: TEXT, name: TEXT }), {
+      200: answer("Renamed.", describeFields({ workflowId: TEXT, name: TEXT }), {
         workflowId: A_WORKFLOW,
         name: "Sales report",
       }),
@@ -171,10 +159,13 @@ export const EDITOR_WORKFLOW_ROUTES = {
     path: ONE,
     tag: "Editor",
     summary: "Delete a workflow: its key and schedule end at once, its executions stay on record",
-    credentials: EDITORS,
+    credentials: IN_PERSON,
     parameters: [WORKFLOW_ID],
     answers: {
-      200: answer("Deleted.", object({ workflowId: TEXT, deleted: FLAG }), { workflowId: A_WORKFLOW, deleted: true }),
+      200: answer("Deleted.", describeFields({ workflowId: TEXT, deleted: FLAG }), {
+        workflowId: A_WORKFLOW,
+        deleted: true,
+      }),
     },
     errors: ["unauthorized", "workflow_not_found", "not_found", "no_capacity"],
   },
@@ -183,7 +174,7 @@ export const EDITOR_WORKFLOW_ROUTES = {
     path: `${ONE}/key`,
     tag: "Editor",
     summary: "The workflow's API key: enough to know it again, and all of it when asked for",
-    credentials: EDITORS,
+    credentials: IN_PERSON,
     parameters: [
       WORKFLOW_ID,
       {
@@ -196,7 +187,9 @@ export const EDITOR_WORKFLOW_ROUTES = {
     answers: {
       200: answer(
         "The key.",
-        object({ masked: TEXT, apiKey: TEXT, previousKeyExpiresAt: nullable(TIME), apiEnabled: FLAG }, ["apiKey"]),
+        describeFields({ masked: TEXT, apiKey: TEXT, previousKeyExpiresAt: orNull(TIME), apiEnabled: FLAG }, [
+          "apiKey",
+        ]),
         { masked: "trd_••••••••x4Qz", previousKeyExpiresAt: null, apiEnabled: true },
       ),
     },
@@ -207,11 +200,11 @@ export const EDITOR_WORKFLOW_ROUTES = {
     path: `${ONE}/key/rotate`,
     tag: "Editor",
     summary: "Replace the API key; the old one works on for the days chosen, or ends at once",
-    credentials: EDITORS,
+    credentials: IN_PERSON,
     parameters: [WORKFLOW_ID],
-    body: jsonBody(KeyRotation, { graceDays: 1 }),
+    body: bodyOf(KeyRotation, { graceDays: 1 }),
     answers: {
-      200: answer("The new key.", object({ apiKey: TEXT, previousKeyExpiresAt: nullable(TIME) }), {
+      200: answer("The new key.", describeFields({ apiKey: TEXT, previousKeyExpiresAt: orNull(TIME) }), {
         apiKey: "trd_EXAMPLE",
         previousKeyExpiresAt: "2026-11-03T08:00:00.412Z",
       }),

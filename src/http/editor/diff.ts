@@ -1,0 +1,96 @@
+import type { RequestHandler } from "express";
+import { z } from "zod";
+import { findCommit, findObjects } from "../../../db/commits.ts";
+import type { Db } from "../../../db/connect.ts";
+import type { CommitId, WorkflowId } from "../../../domain/ids.ts";
+import { type DraftFile, isSame } from "../../drafts/changes.ts";
+import { readWorkingCopy } from "../../drafts/drafts.ts";
+import { walkTree } from "../../publish/commit-files.ts";
+import { isBinary } from "../../publish/difference.ts";
+import type { AppDeps } from "../deps.ts";
+import { ApiError } from "../errors.ts";
+import { parseRequest } from "../operator/body.ts";
+import { CommitIdText } from "./body.ts";
+import { targetOf } from "./drafts.ts";
+import { toText } from "./file-document.ts";
+import { authorizeWorkflowEditor } from "./workflow-access.ts";
+
+/** Contents that are compared in one statement: bounds the memory of a comparison. */
+const BLOBS_PER_FETCH = 50;
+
+const Query = z.object({
+  from: z.union([z.literal("").transform(() => undefined), CommitIdText]).optional(),
+  to: z.union([z.literal("draft"), CommitIdText]).default("draft"),
+});
+
+/** A file by its blob; what a draft has of it, where it is one. */
+type Entry = Pick<DraftFile, "blobId" | "executable"> & { readonly content?: Buffer };
+type Side = ReadonlyMap<string, Entry>;
+
+/** `GET …/diff?from=&to=`: the files that two commits, or a commit and the caller's draft, do not have in common. */
+export function createDiffRoute({ db }: Pick<AppDeps, "db">): RequestHandler {
+  return async (request, response) => {
+    const access = await authorizeWorkflowEditor(db, request, "read");
+    const { from, to } = parseRequest(Query, request.query);
+    const workflowId = access.workflow.id;
+    const before: Side = from === undefined ? new Map() : await listCommitFiles(db, workflowId, from);
+    const after: Side =
+      to === "draft"
+        ? new Map((await readWorkingCopy(db, targetOf(access))).files.map((file) => [file.path, file]))
+        : await listCommitFiles(db, workflowId, to);
+    const paths = [...new Set([...before.keys(), ...after.keys()])]
+      .filter((path) => !isSame(before.get(path), after.get(path)))
+      .sort();
+    const files = [];
+    for (let at = 0; at < paths.length; at += BLOBS_PER_FETCH) {
+      const some = paths.slice(at, at + BLOBS_PER_FETCH);
+      const contents = await readContents(db, workflowId, [before, after], some);
+      for (const path of some) files.push(toDifference(path, before.get(path), after.get(path), contents));
+    }
+    response.json({ files });
+  };
+}
+
+async function listCommitFiles(db: Db, workflowId: WorkflowId, commitId: CommitId): Promise<Side> {
+  const commit = await findCommit(db, workflowId, commitId);
+  if (commit === undefined) throw new ApiError("not_found", `The workflow has no commit ${commitId}.`);
+  const files = new Map<string, Entry>();
+  for await (const { path, id, executable } of walkTree(db, workflowId, commit.treeId))
+    files.set(path, { blobId: id, executable });
+  return files;
+}
+
+async function readContents(
+  db: Db,
+  workflowId: WorkflowId,
+  sides: readonly Side[],
+  paths: readonly string[],
+): Promise<ReadonlyMap<string, Buffer>> {
+  const entries = sides.flatMap((side) => paths.flatMap((path) => side.get(path) ?? []));
+  const contents = new Map(
+    entries.flatMap(({ blobId, content }) => (content === undefined ? [] : [[blobId, content]])),
+  );
+  const missing = entries.map(({ blobId }) => blobId).filter((blobId) => !contents.has(blobId));
+  for (const { id, content } of await findObjects(db, workflowId, [...new Set(missing)])) contents.set(id, content);
+  return contents;
+}
+
+/** `before` and `after` are texts; null where there is none, or it is not to be shown (`binary`, or too long). */
+function toDifference(
+  path: string,
+  was: Entry | undefined,
+  is: Entry | undefined,
+  contents: ReadonlyMap<string, Buffer>,
+) {
+  const before = was && contents.get(was.blobId);
+  const after = is && contents.get(is.blobId);
+  return {
+    path,
+    status: was === undefined ? "added" : is === undefined ? "removed" : "changed",
+    before: before === undefined ? null : toText(before),
+    after: after === undefined ? null : toText(after),
+    binary: [before, after].some((content) => content !== undefined && isBinary(content)),
+    bytesBefore: before?.length ?? null,
+    bytesAfter: after?.length ?? null,
+  };
+}
