@@ -3,6 +3,7 @@ import { addAccountCommands } from "./accounts.ts";
 import { addBackupCommand, type Backup } from "./backup.ts";
 import type { Client } from "./client.ts";
 import type { Act, Context } from "./command.ts";
+import { addCommitCommands } from "./commits.ts";
 import { addDoctorCommand, type Check } from "./doctor.ts";
 import { addExecutionCommands } from "./executions.ts";
 import type { Answer, CliIo } from "./io.ts";
@@ -83,6 +84,7 @@ function createProgram(io: CliIo, act: Act, parts: CliParts, exitWith: (code: nu
   addPublishCommand(program, act);
   addRunCommand(program, act);
   addWorkflowCommands(program, act);
+  addCommitCommands(program, act);
   addAccountCommands(program, act);
   addMemberCommands(program, act);
   addTokenCommands(program, act);

@@ -4,6 +4,7 @@ import type { NextRun } from "../publish/next-runs.ts";
 import { addBackfillCommand } from "./backfill.ts";
 import { type Act, addCommand, addGroup, type Context, parseCount } from "./command.ts";
 import { type Answer, toTable } from "./io.ts";
+import { addSwitchCommands } from "./schedule-switch.ts";
 import { formatSpan, OUTCOME_WORDS } from "./tick-words.ts";
 import { findViewerZone, formatClock, formatUtc } from "./wall-clock.ts";
 
@@ -40,7 +41,7 @@ interface TicksDocument {
   readonly nextBefore: string | null;
 }
 
-/** `schedules list|next|ticks|backfill`. */
+/** `schedules list|next|ticks|pause|resume|backfill`. */
 export function addScheduleCommands(program: Command, act: Act): void {
   const schedules = addGroup(program, "schedules", "workflows that run by the clock");
   addCommand(schedules, "list", "list schedules, when each runs next, and what became of the last time").action(
@@ -55,6 +56,7 @@ export function addScheduleCommands(program: Command, act: Act): void {
     .option("-n, --count <count>", "how many, up to 1000", parseCount, 50)
     .option("--before <time>", "only those due before this time")
     .action(act<{ count: number; before?: string }>(showTicks));
+  addSwitchCommands(schedules, act);
   addBackfillCommand(schedules, act);
 }
 

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { type Act, addCommand, addGroup, parseSeconds } from "./command.ts";
 import { type CostEstimate, formatEstimate } from "./cost-estimate.ts";
 import { toTable } from "./io.ts";
+import { editorPathOf } from "./made-commit.ts";
 
 interface WorkflowDocument {
   readonly workflowId: string;
@@ -24,7 +25,7 @@ interface KeyDocument {
   readonly previousKeyExpiresAt: string | null;
 }
 
-/** `workflows list|create|delete|build-log` and `key show|rotate`. */
+/** `workflows list|create|rename|delete|build-log` and `key show|rotate`. */
 export function addWorkflowCommands(program: Command, act: Act): void {
   const workflows = addGroup(program, "workflows", "the workflows there are");
 
@@ -57,6 +58,23 @@ export function addWorkflowCommands(program: Command, act: Act): void {
           json: { name, account },
         });
         return { document, lines: [`Created ${document.workflowId}`, `API key  ${document.apiKey}`] };
+      }),
+    );
+
+  addCommand(
+    workflows,
+    "rename",
+    "give a workflow another name; a name in its config.yaml is its name again with the next commit",
+  )
+    .argument("<workflow>")
+    .argument("<name>")
+    .action(
+      act(async (context, [workflow = "", name = ""]) => {
+        const document = await (await context.client()).post<{ workflowId: string; name: string }>(
+          editorPathOf(workflow),
+          { json: { name } },
+        );
+        return { document, lines: [`${document.workflowId} is called ${document.name}`] };
       }),
     );
 

@@ -49,6 +49,7 @@ export function createPublishRoutes(deps: { db: Db; publish: Publish; preview: P
         files,
         message: query.message,
         expectedHead: query.expectedHead as CommitId | undefined,
+        author: caller.userId === null ? undefined : { userId: caller.userId, email: caller.email },
       }),
     );
     const said = { ...(apiKey === null ? {} : { apiKey }), ...(buildLog === "" ? {} : { buildLog }) };

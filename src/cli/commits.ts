@@ -1,0 +1,168 @@
+import type { Command } from "commander";
+import type { Client } from "./client.ts";
+import { type Act, addCommand, addGroup, type Context, parseCount } from "./command.ts";
+import { type Answer, toTable } from "./io.ts";
+import { editorPathOf, findHead, makeCommit } from "./made-commit.ts";
+import { Refusal } from "./refusal.ts";
+
+const PAGE_MAX = 100;
+const SHORT_CHARACTERS = 12;
+const WHOLE_ID = /^[0-9a-f]{40}$/;
+
+interface CommitDocument {
+  readonly commitId: string;
+  readonly parentId: string | null;
+  readonly message: string;
+  readonly author: { readonly email: string } | null;
+  readonly createdAt: string;
+  readonly executions: number;
+  readonly isHead: boolean;
+}
+
+interface Page {
+  readonly commits: readonly CommitDocument[];
+  readonly nextCursor: string | null;
+}
+
+interface FileDocument {
+  readonly path: string;
+  readonly bytes: number;
+}
+
+interface Difference {
+  readonly path: string;
+  readonly status: "added" | "changed" | "removed";
+  readonly bytesBefore: number | null;
+  readonly bytesAfter: number | null;
+}
+
+/** `commits list|show|diff|restore`. A commit may be named by the beginning of its id. */
+export function addCommitCommands(program: Command, act: Act): void {
+  const commits = addGroup(program, "commits", "the commits of a workflow");
+  addCommand(commits, "list", "list commits, the newest first")
+    .argument("<workflow>")
+    .option("-n, --count <count>", "how many, up to 1000", parseCount, 30)
+    .action(act<{ count: number }>(listCommits));
+  addCommand(commits, "show", "show a commit, the latest unless named, and its files")
+    .argument("<workflow>")
+    .argument("[commit]")
+    .action(act(showCommit));
+  addCommand(
+    commits,
+    "diff",
+    "show which files two commits do not have in common: the latest and the one before unless named",
+  )
+    .argument("<workflow>")
+    .argument("[from]")
+    .argument("[to]")
+    .action(act(compareCommits));
+  addCommand(commits, "restore", "make the files of an earlier commit the latest commit")
+    .argument("<workflow>")
+    .argument("<commit>")
+    .option("-m, --message <text>", "what the new commit says")
+    .action(act<{ message?: string }>(restoreCommit));
+}
+
+async function listCommits(context: Context, [workflow = ""]: readonly string[], { count }: { count: number }) {
+  const client = await context.client();
+  const commits: CommitDocument[] = [];
+  for await (const commit of walkCommits(client, workflow)) if (commits.push(commit) === count) break;
+  const rows = commits.map((commit) => [
+    commit.commitId.slice(0, SHORT_CHARACTERS),
+    commit.isHead ? "latest" : "",
+    commit.createdAt,
+    commit.author?.email,
+    commit.executions,
+    commit.message.split("\n")[0],
+  ]);
+  return { document: { commits }, lines: toTable(["Commit", "", "Made", "By", "Executions", "Message"], rows) };
+}
+
+async function showCommit(context: Context, [workflow = "", commit]: readonly string[]): Promise<Answer> {
+  const client = await context.client();
+  const commitId = await findCommit(client, workflow, commit);
+  const document = await client.get<CommitDocument & { files: readonly FileDocument[] }>(
+    `${editorPathOf(workflow)}/commits/${commitId}`,
+  );
+  const { parentId, message, author, createdAt, executions, files } = document;
+  const lines = [
+    `Commit      ${document.commitId}${document.isHead ? "  (latest)" : ""}`,
+    `Before      ${parentId ?? "-"}`,
+    `Made        ${createdAt}${author === null ? "" : ` by ${author.email}`}`,
+    `Executions  ${executions}`,
+    "",
+    ...message.split("\n"),
+    "",
+    ...toTable(
+      ["File", "Bytes"],
+      files.map((file) => [file.path, file.bytes]),
+    ),
+  ];
+  return { document, lines };
+}
+
+async function compareCommits(context: Context, [workflow = "", from, to]: readonly string[]): Promise<Answer> {
+  const client = await context.client();
+  const after = await findCommit(client, workflow, to);
+  const before =
+    from === undefined ? await findParent(client, workflow, after) : await findCommit(client, workflow, from);
+  const { files } = await client.get<{ files: readonly Difference[] }>(`${editorPathOf(workflow)}/diff`, {
+    query: { from: before ?? undefined, to: after },
+  });
+  const sign = { added: "+", changed: "~", removed: "-" } as const;
+  const rows = files.map((file) => [sign[file.status], file.path, file.bytesBefore, file.bytesAfter]);
+  const lines = rows.length === 0 ? ["No file changes."] : toTable(["", "File", "Bytes before", "after"], rows);
+  return { document: { from: before, to: after, files }, lines };
+}
+
+async function restoreCommit(
+  context: Context,
+  [workflow = "", commit = ""]: readonly string[],
+  { message }: { message?: string },
+): Promise<Answer> {
+  const client = await context.client();
+  const commitId = await findCommit(client, workflow, commit);
+  const made = await makeCommit(context, client, `${editorPathOf(workflow)}/commits/${commitId}/restore`, {
+    expectedHead: await findHead(client, workflow),
+    ...(message === undefined ? {} : { message }),
+  });
+  const lines = [
+    made.changed
+      ? `Restored ${commitId.slice(0, SHORT_CHARACTERS)} as ${made.commitId}`
+      : `Nothing changed: the latest commit has these files already`,
+  ];
+  return { document: made, lines };
+}
+
+async function findParent(client: Client, workflow: string, commitId: string): Promise<string | null> {
+  return (await client.get<CommitDocument>(`${editorPathOf(workflow)}/commits/${commitId}`)).parentId;
+}
+
+/** The whole id of a commit; undefined means the latest, and a part the only commit that begins with it. */
+async function findCommit(client: Client, workflow: string, name: string | undefined): Promise<string> {
+  if (name !== undefined && WHOLE_ID.test(name)) return name;
+  if (name === undefined) {
+    const head = await findHead(client, workflow);
+    if (head === null) throw new Refusal("Not found", `${workflow} has no commit yet.`);
+    return head;
+  }
+  const found: string[] = [];
+  for await (const { commitId } of walkCommits(client, workflow)) if (commitId.startsWith(name)) found.push(commitId);
+  const [only, ...others] = found;
+  if (only === undefined)
+    throw new Refusal("Not found", `${workflow} has no commit ${name}. "commits list" shows them.`);
+  if (others.length > 0)
+    throw new Refusal("Invalid request", `${found.length} commits begin with ${name}: ${found.join(", ")}. Name one.`);
+  return only;
+}
+
+async function* walkCommits(client: Client, workflow: string): AsyncGenerator<CommitDocument, void> {
+  let cursor: string | undefined;
+  do {
+    const page: Page = await client.get<Page>(`${editorPathOf(workflow)}/commits`, {
+      query: { limit: String(PAGE_MAX), cursor },
+    });
+    yield* page.commits;
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+}
