@@ -133,7 +133,7 @@ async function openForCallers(
   parts: Foundation & ExecutionParts & Counting & { temporal: Temporal; log: Log },
   defer: Defer,
 ): Promise<void> {
-  const { settings, machine, report } = input;
+  const { settings, machine, report, examplesDir } = input;
   const { db, secretBox, log } = parts;
   const installation = await prepareInstallation({
     db,
@@ -155,7 +155,6 @@ async function openForCallers(
   const { environments, ticks } = parts;
   const tickDays = retentionOf(settings).executionDays;
   const preview = createPreview(abilities);
-  const { examplesDir } = input;
   const operator = {
     ...{ db, secretBox, publish, preview, environments, ticks, tickDays },
     rateLimits: rateLimitsOf(settings),
@@ -182,7 +181,7 @@ async function openForCallers(
           ...parts,
           publish,
           accountId: installation.account.id,
-          folder: input.examplesDir,
+          folder: examplesDir,
           wanted: settings.TREADLE_EXAMPLES,
           dataDir: machine.dataDir,
           report,

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { listAccounts } from "../../db/accounts.ts";
+import { createArchive } from "../../src/publish/archive.ts";
 import type { PublisherDeps } from "../../src/publish/publish.ts";
 import { someEditorParts } from "../http/editor/parts.ts";
 import { fakeEnvironments } from "../http/operator/operator-service.ts";
+import { aMember } from "../support/builders.ts";
 import { aCliService, type CliService } from "./cli-service.ts";
 
 let service: CliService;
@@ -60,6 +63,24 @@ test("commits, listed, shown and compared, are those that were published", async
     /^ +File +Bytes before +after\n~ +main.py +3 +5\n$/,
   );
   expect((await service.cli("commits", "diff", workflowId, first, first)).out).toBe("No file changes.\n");
+});
+
+test("a commit, published with a member's token, has the member as its author", async () => {
+  const [account] = await listAccounts(service.db);
+  const member = await aMember(service.db, (account as NonNullable<typeof account>).id);
+  const archive = createArchive([
+    { path: "config.yaml", content: Buffer.from(CONFIG), executable: false },
+    { path: "main.py", content: Buffer.from("1"), executable: false },
+  ]);
+  const published = await service.call("/api/operator/publish", {
+    method: "POST",
+    headers: { authorization: `Bearer ${member.token}`, "content-type": "application/x-tar" },
+    body: archive,
+  });
+  const { workflowId } = published.json() as { workflowId: string };
+  expect((await service.cli("commits", "list", workflowId, "--json")).json()).toMatchObject({
+    commits: [{ author: { email: member.email } }],
+  });
 });
 
 test("a commit, restored by the beginning of its id, has its files as the latest, once", async () => {

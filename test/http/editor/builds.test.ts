@@ -83,7 +83,7 @@ test("a commit, whose environment takes long, is answered with its build, which 
   const typed = await save(editor, path, [{ path: "main.py", text: "later\n" }]);
   go();
   const events = eventsOf((await following).text());
-  const { commitId } = (await editor.get(path)).json();
+  const { commitId } = (await editor.get(path)).json() as { commitId: string };
   expect(events.map(({ event }) => event)).toEqual(["log", "log", "result"]);
   expect(events.map(({ data }) => data)).toEqual([
     { text: "Downloading leftpad\n" },

@@ -130,7 +130,7 @@ test("a commit, of two users at once, is one of them, and the other is told whic
       editor.post(`${path}/commits`, { message: "", version: versions[index], expectedHead: head }),
     ),
   );
-  expect(answers.map(({ status }) => status).sort()).toEqual([201, 409]);
+  expect(answers.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([201, 409]);
   const winner = answers.find(({ status }) => status === 201)?.json()["commitId"];
   expect(answers.find(({ status }) => status === 409)?.json()["head"]).toBe(winner);
 });

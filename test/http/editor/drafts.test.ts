@@ -103,7 +103,8 @@ test("a draft, saved by many tabs at once, takes one of them for each version", 
         save(editor, path, version, [{ path: `tab-${version}-${tab}`, text: "" }]),
       ),
     );
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array<number>(7).fill(409)]);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(answers.filter(({ status }) => status === 409)).toHaveLength(7);
   }
   expect((await draftOf(editor, path)).files).toHaveLength(4);
 });
