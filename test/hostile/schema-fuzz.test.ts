@@ -1,4 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { EDITOR_BUILD_ROUTES } from "../../src/http/routes/editor/builds.ts";
+import { EDITOR_COMMIT_ROUTES } from "../../src/http/routes/editor/commits.ts";
+import { EDITOR_DRAFT_ROUTES } from "../../src/http/routes/editor/drafts.ts";
+import { EDITOR_SCHEDULE_ROUTES } from "../../src/http/routes/editor/schedule.ts";
+import { EDITOR_WORKFLOW_ROUTES } from "../../src/http/routes/editor/workflows.ts";
+import { ROUTE_NAMES, ROUTES, type RouteName } from "../../src/http/routes/table.ts";
+import { anEditor, commit } from "../http/editor/callers.ts";
 import { CASES, FUZZ_MS, SEED } from "./fuzz-settings.ts";
 import { FILE_NAME } from "./requests.ts";
 import { aimDocument } from "./schemathesis/aim.ts";
@@ -28,12 +35,14 @@ afterAll(async () => {
 
 interface Wish extends Partial<Pick<Attack, "operations" | "phases" | "casesPerOperation">> {
   readonly of: "service" | "workflow";
+  /** Instead of the things that the corpus aims at, by the name of the parameter. */
+  readonly aims?: Readonly<Record<string, readonly string[]>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly falsify?: (document: Record<string, unknown>) => void;
 }
 
 /** Fetches a document as callers do, and sends the fuzzer after what it promises. */
-async function attack({ of, headers = {}, falsify, ...selection }: Wish): Promise<Findings> {
+async function attack({ of, aims = {}, headers = {}, falsify, ...selection }: Wish): Promise<Findings> {
   const { workflowId, apiKey, executionId } = service.target;
   const path = of === "service" ? "/api/openapi.json" : `/api/workflows/${workflowId}/openapi.json`;
   const document = (await service.call(path, { headers: { "x-api-key": apiKey } })).json();
@@ -45,6 +54,7 @@ async function attack({ of, headers = {}, falsify, ...selection }: Wish): Promis
       workflowId: [workflowId],
       executionId: [executionId, NOT_THERE],
       fileName: [FILE_NAME, "nothing.txt"],
+      ...aims,
     }),
     url: service.url,
     cert: service.cert,
@@ -54,8 +64,11 @@ async function attack({ of, headers = {}, falsify, ...selection }: Wish): Promis
   });
 }
 
+/** Those of the editor are for people, and a key is nobody's: it would be told so each time. */
+const FOR_PROGRAMS = ROUTE_NAMES.filter((name) => !ROUTES[name].path.startsWith("/api/editor/"));
+
 const WISHES: Readonly<Record<string, Wish>> = {
-  "the service's document allows and forbids": { of: "service" },
+  "the service's document allows and forbids": { of: "service", operations: FOR_PROGRAMS },
   "a workflow's document allows and forbids": {
     of: "workflow",
     operations: ["executeWorkflow", "validateInputs", "describeWorkflow"],
@@ -79,6 +92,40 @@ test.each(Object.keys(WISHES))(
     expect(service.started.length).toBeGreaterThan(startedBefore);
     expect(service.logged.filter(({ level }) => Number(level) >= ERROR_LEVEL)).toEqual([]);
     expect(await takeStock(service)).toMatchObject({ openReservations: 0, strayFiles: [], lostFiles: [] });
+  },
+  FUZZ_MS,
+);
+
+/** Those of workflows, drafts and commits, but for deleting the workflow that all others are about. */
+const EDITING: readonly RouteName[] = (
+  Object.keys({
+    ...EDITOR_WORKFLOW_ROUTES,
+    ...EDITOR_DRAFT_ROUTES,
+    ...EDITOR_COMMIT_ROUTES,
+    ...EDITOR_BUILD_ROUTES,
+    ...EDITOR_SCHEDULE_ROUTES,
+  }) as RouteName[]
+).filter((name) => name !== "deleteWorkflow");
+
+test(
+  "service, called by a fuzzer as somebody who edits a workflow, answers as documented and without fault",
+  async () => {
+    service.logged.length = 0;
+    const editor = await anEditor(service, { role: "member" });
+    const { path, workflowId } = await editor.create("fuzzed", "nightly");
+    const { commitId, buildId } = await commit(editor, path, [{ path: "notes.md", text: "hi" }], null);
+    const { code, output } = await attack({
+      of: "service",
+      operations: EDITING,
+      phases: ["examples", "fuzzing"],
+      headers: { cookie: editor.cookie, "sec-fetch-site": "same-origin" },
+      aims: { workflowId: [workflowId], commitId: [commitId], buildId: [buildId], path: ["main.py", "no thing"] },
+    });
+    expect(code === 0 ? "" : output).toBe("");
+    expect(output).toMatch(/\d+ generated, \d+ passed/);
+    expect(service.logged.filter(({ level }) => Number(level) >= ERROR_LEVEL)).toEqual([]);
+    const { commits } = (await editor.get(`${path}/commits`)).json() as { commits: object[] };
+    expect(commits.length).toBeGreaterThan(0);
   },
   FUZZ_MS,
 );

@@ -134,12 +134,16 @@ export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     input: { type: "string", description: "Empty: the whole request." },
     message: MESSAGE,
   }),
-  FileProblem: describeObject({
-    file: { type: "string" },
-    line: { type: "integer", minimum: 1 },
-    column: { type: "integer", minimum: 1 },
-    message: MESSAGE,
-  }),
+  FileProblem: describeObject(
+    {
+      file: { type: "string" },
+      line: { type: "integer", minimum: 1 },
+      column: { type: "integer", minimum: 1 },
+      message: MESSAGE,
+      input: { type: "string", description: "Of a change to a draft: the file once more, as inputs are named." },
+    },
+    ["input"],
+  ),
   Validity: describeObject(
     {
       valid: { const: true },
