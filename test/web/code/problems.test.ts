@@ -1,0 +1,31 @@
+import { expect, test } from "@jest/globals";
+import { findManifestProblems, mergeProblems, toMarks } from "../../../web/src/code/problems.ts";
+
+function underlined(text: string): string[] {
+  return toMarks(text, findManifestProblems(text)).map(({ from, to }) => text.slice(from, to));
+}
+
+test.each([
+  ["an unknown key", "nmae: Hello\n", ["nmae"]],
+  ["a wrong value", "name: x\nlimits: { timeout: soon }\n", ["soon"]],
+  ["a wrong cron expression", 'triggers:\n  schedule: { enabled: true, cron: "99 * * * *" }\n', ['"99 * * * *"']],
+  ["a missing key", "triggers:\n  schedule:\n    enabled: true\n", ["enabled"]],
+])("toMarks, of %s, underlines just that", (_name, text, words) => {
+  expect(underlined(text)).toEqual(words);
+});
+
+test("toMarks, of a place that the text does not have any more, stays within the text", () => {
+  const problem = { line: 9, column: 40, message: "m" };
+  expect(toMarks("ab\n  cd", [problem])).toEqual([{ from: 5, to: 7, message: "m" }]);
+  expect(toMarks("", [problem])).toEqual([{ from: 0, to: 0, message: "m" }]);
+  expect(toMarks("ab\n\ncd", [{ line: 2, column: 1, message: "m" }])).toEqual([{ from: 3, to: 3, message: "m" }]);
+});
+
+test("mergeProblems, of the same found here and by the service, has it once and all by place", () => {
+  const problem = (file: string, line: number) => ({ file, line, column: 1, message: "m" });
+  const merged = mergeProblems(
+    [problem("b", 2), problem("b", 1)],
+    [{ message: "m", column: 1, line: 2, file: "b" }, problem("a", 7)],
+  );
+  expect(merged.map(({ file, line }) => `${file}:${line}`)).toEqual(["a:7", "b:1", "b:2"]);
+});

@@ -1,0 +1,30 @@
+import type { Body, Call, ExampleBody } from "./snippets.ts";
+
+/** For a POSIX shell. */
+export function writeCurl(body: Body, { url, apiKey, caFile }: Call, { values, texts, files }: ExampleBody): string {
+  const lines = [`curl ${caFile === null ? "" : `--cacert ${quoteShell(caFile)} `}${quoteShell(url)}`];
+  lines.push(`-H ${quoteShell(`x-api-key: ${apiKey}`)}`);
+  if (body === "json") {
+    lines.push("-H 'content-type: application/json'");
+    lines.push(`-d ${quoteShell(writeJson(values))}`);
+  } else {
+    // Unlike -F it takes a text as it is, whatever it begins with or holds.
+    for (const [name, text] of texts) lines.push(`--form-string ${quoteShell(`${name}=${text}`)}`);
+    for (const { name, file, contentType } of files)
+      lines.push(`-F ${quoteShell(`${name}=@${file};type=${contentType}`)}`);
+    // Without any part curl would send no form.
+    if (texts.length + files.length === 0) lines.push("-H 'content-type: application/json'", "-d '{}'");
+  }
+  return `${lines.join(" \\\n  ")}\n`;
+}
+
+/** On one line where it is short, otherwise a line for each input. */
+function writeJson(values: ExampleBody["values"]): string {
+  const entries = values.map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`);
+  const line = `{${entries.join(", ")}}`;
+  return line.length <= 80 ? line : `{\n    ${entries.join(",\n    ")}\n  }`;
+}
+
+function quoteShell(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,46 @@
+import type { FileProblem } from "../../../domain/errors.ts";
+import { parseManifest } from "../../../domain/manifest/parse.ts";
+
+export const MANIFEST_FILE = "config.yaml";
+
+/** A part of a text that is underlined. */
+export interface Mark {
+  readonly from: number;
+  readonly to: number;
+  readonly message: string;
+}
+
+/** What the service would say of a `config.yaml`, without what only the service knows. */
+export function findManifestProblems(text: string): readonly FileProblem[] {
+  const result = parseManifest(text);
+  return result.ok ? [] : result.problems;
+}
+
+/** Problems found here and by the service together, each once, in the order of files and places. */
+export function mergeProblems(own: readonly FileProblem[], theirs: readonly FileProblem[]): FileProblem[] {
+  const distinct = new Map(
+    [...own, ...theirs].map((problem) => [JSON.stringify(Object.entries(problem).toSorted()), problem]),
+  );
+  return [...distinct.values()].toSorted((one, other) =>
+    one.file < other.file ? -1 : one.file > other.file ? 1 : one.line - other.line || one.column - other.column,
+  );
+}
+
+/**
+ * Where problems are underlined in a text: from their place to the end of the word there, of a quoted text or of a number;
+ * a whole line where the place is its end. Places that the text does not have (any more) are at its nearest line.
+ */
+export function toMarks(text: string, problems: readonly Pick<FileProblem, "line" | "column" | "message">[]): Mark[] {
+  const starts = [0];
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
+  return problems.map(({ line, column, message }) => {
+    const index = Math.min(Math.max(line, 1), starts.length) - 1;
+    const start = starts[index] as number;
+    const end = index + 1 < starts.length ? (starts[index + 1] as number) - 1 : text.length;
+    const from = Math.min(start + Math.max(column, 1) - 1, end);
+    const word = /^(?:"[^"\n]*"|'[^'\n]*'|[^\s,:\]}#]+|\S)/.exec(text.slice(from, end))?.[0].length ?? 0;
+    if (word > 0) return { from, to: from + word, message };
+    const indent = /^\s*/.exec(text.slice(start, end))?.[0].length ?? 0;
+    return { from: Math.min(start + indent, end), to: end, message };
+  });
+}
