@@ -70,8 +70,34 @@ const workflowStart = createRoute({
 const run = createRoute({
   getParentRoute: () => workflow,
   path: "/run",
-  validateSearch: cleanSearch("rerun"),
+  validateSearch: cleanSearch("rerun", "draft"),
   component: lazyRouteComponent(() => import("../run/run-tab.tsx"), "RunTab"),
+});
+
+const code = createRoute({
+  getParentRoute: () => workflow,
+  path: "/code",
+  validateSearch: cleanSearch("file", "line"),
+  component: lazyRouteComponent(() => import("../code/code-tab.tsx"), "CodeTab"),
+});
+
+const apiTrigger = createRoute({
+  getParentRoute: () => workflow,
+  path: "/api",
+  component: lazyRouteComponent(() => import("../api-trigger/api-tab.tsx"), "ApiTab"),
+});
+
+const schedule = createRoute({
+  getParentRoute: () => workflow,
+  path: "/schedule",
+  component: lazyRouteComponent(() => import("../schedule/schedule-tab.tsx"), "ScheduleTab"),
+});
+
+const commits = createRoute({
+  getParentRoute: () => workflow,
+  path: "/commits",
+  validateSearch: cleanSearch("from", "to"),
+  component: lazyRouteComponent(() => import("../commits/commits-tab.tsx"), "CommitsTab"),
 });
 
 const EXECUTION_FILTERS = ["state", "trigger", "commit", "from", "to", "text"] as const;
@@ -133,7 +159,7 @@ export const router = createRouter({
     join,
     signedIn.addChildren([
       workflows,
-      workflow.addChildren([workflowStart, run, workflowExecutions]),
+      workflow.addChildren([workflowStart, run, code, apiTrigger, schedule, commits, workflowExecutions]),
       executions,
       execution,
       account.addChildren([accountStart, members, tokens, security]),

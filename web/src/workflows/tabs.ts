@@ -1,5 +1,9 @@
 /** The tabs of a workflow, in their order. Each is a route below `workflow` in `../app/router.tsx`. */
 export const TABS = [
   { to: "/workflows/$workflowId/run", label: "Run" },
+  { to: "/workflows/$workflowId/code", label: "Code" },
+  { to: "/workflows/$workflowId/api", label: "API" },
+  { to: "/workflows/$workflowId/schedule", label: "Schedule" },
   { to: "/workflows/$workflowId/runs", label: "Runs" },
+  { to: "/workflows/$workflowId/commits", label: "Commits" },
 ] as const;

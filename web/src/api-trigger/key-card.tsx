@@ -1,0 +1,66 @@
+import { Button, Group, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { useMayChange } from "../app/session.ts";
+import { Time } from "../app/time.tsx";
+import classes from "./api-tab.module.css";
+import { CopyButton } from "./copy-button.tsx";
+import { keyQuery, revealKey } from "./keys.ts";
+import { RotateDialog } from "./rotate-dialog.tsx";
+
+/** The key: masked until somebody asks, to copy at once, and the way to a new one. */
+export function KeyCard(props: {
+  readonly workflowId: string;
+  readonly revealed: string | undefined;
+  readonly onReveal: (apiKey: string | undefined) => void;
+}) {
+  const { workflowId, revealed, onReveal } = props;
+  const mayChange = useMayChange();
+  const key = useQuery(keyQuery(workflowId));
+  const [rotating, setRotating] = useState(false);
+  const reveal = (): void => {
+    if (revealed !== undefined) return onReveal(undefined);
+    revealKey(workflowId).then(onReveal, (error: Error) =>
+      notifications.show({ color: "red", title: "The key was not shown", message: error.message }),
+    );
+  };
+  return (
+    <section className={classes.card} aria-labelledby="api-key">
+      <div className={classes.head}>
+        <h2 id="api-key" className={classes.title}>
+          Key
+        </h2>
+        {mayChange && (
+          <Group gap="xs">
+            <Button variant="default" onClick={reveal} disabled={!key.isSuccess}>
+              {revealed === undefined ? "Reveal" : "Hide"}
+            </Button>
+            <CopyButton what="Key" read={async () => revealed ?? revealKey(workflowId)} />
+            <Button variant="default" onClick={() => setRotating(true)} disabled={!key.isSuccess}>
+              Regenerate
+            </Button>
+          </Group>
+        )}
+      </div>
+      <p className={classes.key}>
+        <code data-testid="api-key">{revealed ?? key.data?.masked ?? "…"}</code>
+      </p>
+      <Text size="sm" c="dimmed">
+        It opens this workflow and its runs, nothing else. Keep it out of addresses and of code that others read.
+        {key.data?.previousKeyExpiresAt != null && (
+          <>
+            {" "}
+            The key before it is good until <Time at={key.data.previousKeyExpiresAt} as="short" />.
+          </>
+        )}
+      </Text>
+      {key.isError && (
+        <Text size="sm" c="var(--state-failure)" role="alert">
+          {key.error.message}
+        </Text>
+      )}
+      {rotating && <RotateDialog workflowId={workflowId} onRotated={onReveal} onClose={() => setRotating(false)} />}
+    </section>
+  );
+}

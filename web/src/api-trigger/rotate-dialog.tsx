@@ -1,0 +1,74 @@
+import { Button, Group, Modal, SegmentedControl, Stack, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { queries } from "../app/queries.ts";
+import { Refusal } from "../app/refusal.tsx";
+import { keyQuery, rotateKey } from "./keys.ts";
+
+const GRACES = [
+  { value: "0", label: "At once" },
+  { value: "1", label: "1 day" },
+  { value: "3", label: "3 days" },
+  { value: "7", label: "7 days" },
+];
+
+/** A new key for a workflow, and how long the old one goes on. */
+export function RotateDialog(props: {
+  readonly workflowId: string;
+  readonly onRotated: (apiKey: string) => void;
+  readonly onClose: () => void;
+}) {
+  const { workflowId, onRotated, onClose } = props;
+  const [grace, setGrace] = useState("1");
+  const rotate = useMutation({
+    mutationFn: () => rotateKey(workflowId, Number(grace)),
+    onSuccess({ apiKey }) {
+      void queries.invalidateQueries({ queryKey: keyQuery(workflowId).queryKey });
+      onRotated(apiKey);
+      notifications.show({
+        color: "green",
+        title: "There is a new key",
+        message: "Give it to whoever calls the workflow.",
+      });
+      onClose();
+    },
+  });
+  return (
+    <Modal opened onClose={onClose} title="Regenerate the key">
+      <Stack gap="md">
+        <div>
+          <Text size="sm" id="grace-label" mb={6}>
+            The old key stops working
+          </Text>
+          <SegmentedControl
+            fullWidth
+            size="xs"
+            data={GRACES}
+            value={grace}
+            onChange={setGrace}
+            aria-labelledby="grace-label"
+          />
+        </div>
+        <Text size="sm" c={grace === "0" ? "var(--state-failure)" : "dimmed"}>
+          {grace === "0"
+            ? "Every program that has the old key is refused (401) from this moment on, until it has the new one. Runs that are under way go on."
+            : `For ${grace} ${grace === "1" ? "day" : "days"} both keys work. After that, programs with the old one are refused (401). A key that was replaced before stops working now.`}
+        </Text>
+        <Refusal error={rotate.error} />
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button
+            {...(grace === "0" ? { color: "red" } : {})}
+            loading={rotate.isPending}
+            onClick={() => rotate.mutate()}
+          >
+            Regenerate
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

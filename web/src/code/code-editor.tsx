@@ -1,0 +1,96 @@
+import { setDiagnostics } from "@codemirror/lint";
+import { Annotation, type EditorState, type Extension } from "@codemirror/state";
+import { EditorView } from "@codemirror/view";
+import { useEffect, useRef } from "react";
+import { styleNonce } from "../app/nonce.ts";
+import classes from "./code-editor.module.css";
+import { createEditorState } from "./editor-state.ts";
+import type { Mark } from "./problems.ts";
+
+/** Changes that come from outside are not told to whoever made them. */
+const FROM_OUTSIDE = Annotation.define<boolean>();
+
+export interface CodeEditorProps {
+  /** Names the text: each has its own history, selection and place. */
+  readonly path: string;
+  readonly text: string;
+  readonly onChange: (text: string) => void;
+  readonly marks: readonly Mark[];
+  readonly readOnly: boolean;
+  /** Where to put the cursor, whenever this object is another one. */
+  readonly goTo: { readonly line: number; readonly column: number } | undefined;
+}
+
+/** CodeMirror for one file of several. */
+export function CodeEditor({ path, text, onChange, marks, readOnly, goTo }: CodeEditorProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const view = useRef<EditorView>(undefined);
+  const states = useRef(new Map<string, EditorState>());
+  const shown = useRef("");
+  const tell = useRef(onChange);
+
+  useEffect(() => {
+    tell.current = onChange;
+  }, [onChange]);
+
+  useEffect(() => {
+    const parent = place.current as HTMLDivElement;
+    // Its styles are put into the page when it is made, before it has the state of a file.
+    const editor = new EditorView({ parent, extensions: EditorView.cspNonce.of(styleNonce) });
+    view.current = editor;
+    return () => {
+      editor.destroy();
+      view.current = undefined;
+      shown.current = "";
+    };
+  }, []);
+
+  useEffect(() => {
+    const editor = view.current;
+    if (editor === undefined) return;
+    if (shown.current !== path) {
+      if (shown.current !== "") states.current.set(shown.current, editor.state);
+      const listener: Extension = EditorView.updateListener.of(({ docChanged, transactions, state }) => {
+        if (docChanged && !transactions.some((one) => one.annotation(FROM_OUTSIDE))) tell.current(state.doc.toString());
+      });
+      const known = states.current.get(path);
+      // A file that became read-only, or the reverse, begins anew.
+      const fits = known !== undefined && known.readOnly === readOnly;
+      editor.setState(fits ? known : createEditorState({ path, text, readOnly, more: listener }));
+      shown.current = path;
+    }
+    const old = editor.state.doc.toString();
+    if (old !== text) editor.dispatch({ changes: findReplacement(old, text), annotations: FROM_OUTSIDE.of(true) });
+  }, [path, text, readOnly]);
+
+  useEffect(() => {
+    const editor = view.current;
+    if (editor === undefined) return;
+    const length = editor.state.doc.length;
+    const diagnostics = marks
+      .filter(({ to }) => to <= length)
+      .map(({ from, to, message }) => ({ from, to, message, severity: "error" as const }));
+    editor.dispatch(setDiagnostics(editor.state, diagnostics));
+  }, [marks, path]);
+
+  useEffect(() => {
+    const editor = view.current;
+    if (editor === undefined || goTo === undefined) return;
+    const line = editor.state.doc.line(Math.min(Math.max(goTo.line, 1), editor.state.doc.lines));
+    const anchor = Math.min(line.from + Math.max(goTo.column, 1) - 1, line.to);
+    editor.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: "center" }) });
+    editor.focus();
+  }, [goTo]);
+
+  return <div ref={place} className={classes.place} data-path={path} />;
+}
+
+/** One replacement that leaves what both begin and end with alone, so that cursors and marks stay where they are. */
+function findReplacement(old: string, text: string): { from: number; to: number; insert: string } {
+  let start = 0;
+  while (start < old.length && start < text.length && old[start] === text[start]) start += 1;
+  let end = 0;
+  const rest = Math.min(old.length, text.length) - start;
+  while (end < rest && old[old.length - 1 - end] === text[text.length - 1 - end]) end += 1;
+  return { from: start, to: old.length - end, insert: text.slice(start, text.length - end) };
+}

@@ -1,0 +1,16 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { ErrorState, LoadingRows } from "../app/states.tsx";
+import { CodeDesk } from "./code-desk.tsx";
+import { draftQuery } from "./drafts.ts";
+
+const route = getRouteApi("/signed-in/workflows/$workflowId/code");
+
+/** The workflow's files, to be written: each person has a draft of their own. */
+export function CodeTab() {
+  const { workflowId } = route.useParams();
+  const draft = useQuery(draftQuery(workflowId));
+  if (draft.isError) return <ErrorState error={draft.error} onRetry={() => void draft.refetch()} />;
+  if (draft.isPending) return <LoadingRows count={10} height={28} label="The files are loading" />;
+  return <CodeDesk key={workflowId} workflowId={workflowId} saving={draft.data} />;
+}

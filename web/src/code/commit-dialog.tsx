@@ -1,0 +1,134 @@
+import { Button, Group, Modal, Stack, Text, Textarea } from "@mantine/core";
+import { useMediaQuery } from "@mantine/hooks";
+import { notifications } from "@mantine/notifications";
+import { useQuery } from "@tanstack/react-query";
+import { type FormEvent, type KeyboardEvent, useState, useSyncExternalStore } from "react";
+import { ErrorState, LoadingRows } from "../app/states.tsx";
+import { BuildProgress } from "../commits/build-progress.tsx";
+import { diffQuery, toShortId } from "../commits/commits.ts";
+import { FileDiffs } from "../commits/file-diffs.tsx";
+import { usePublishing } from "../commits/publishing.ts";
+import { workflowQuery } from "../workflows/workflows.ts";
+import { CommitEffects } from "./commit-effects.tsx";
+import { HeadMovedNotice } from "./draft-notices.tsx";
+import type { DraftSaving } from "./draft-saving.ts";
+import { previewQuery, reloadDraft } from "./drafts.ts";
+import { ProblemList } from "./problem-list.tsx";
+
+const MESSAGE_CHARACTERS_MAX = 5_000;
+
+/** Shows what a commit would change, for the files and for callers, asks what to call it, and makes it. */
+export function CommitDialog(props: {
+  readonly workflowId: string;
+  readonly saving: DraftSaving;
+  readonly onShow: (file: string, at: { line: number; column: number }) => void;
+  readonly onClose: () => void;
+}) {
+  const { workflowId, saving, onShow, onClose } = props;
+  const state = useSyncExternalStore(saving.subscribe, saving.getState);
+  const { data: workflow } = useQuery(workflowQuery(workflowId));
+  const [message, setMessage] = useState("");
+  const { state: publishing, publish, reset } = usePublishing(workflowId);
+  const isPhone = useMediaQuery("(max-width: 48em)");
+  const isSaved = state.status === "saved";
+  const preview = useQuery({
+    ...previewQuery(workflowId, state.version, workflow?.commitId ?? null),
+    enabled: isSaved,
+  });
+  const problems = publishing.kind === "failed" ? publishing.problems : (preview.data?.problems ?? []);
+  const head = publishing.kind === "moved" ? publishing.head : (workflow?.commitId ?? null);
+  const hasMoved = head !== null && head !== state.base;
+  const isBusy = publishing.kind === "building";
+
+  const commit = async (): Promise<void> => {
+    if (message.trim() === "" || isBusy || !(await saving.saveNow())) return;
+    const { version, base } = saving.getState();
+    const path = `/api/editor/workflows/${workflowId}/commits`;
+    const end = await publish(path, { message: message.trim(), version, expectedHead: base });
+    if (end.kind !== "committed") return;
+    await reloadDraft(workflowId, saving);
+    const title = end.changed ? `Committed ${toShortId(end.commitId)}` : "Nothing to commit";
+    const words = end.changed ? message.trim() : "The latest commit has just these files.";
+    notifications.show({ color: "green", title, message: words });
+    onClose();
+  };
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    void commit();
+  };
+  const press = (event: KeyboardEvent): void => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    void commit();
+  };
+  const show = (file: string, at: { line: number; column: number }): void => {
+    onClose();
+    onShow(file, at);
+  };
+
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      title="Commit"
+      size={900}
+      fullScreen={isPhone === true}
+      closeOnClickOutside={false}
+      closeOnEscape={!isBusy}
+    >
+      <form onSubmit={submit} onKeyDown={press}>
+        <Stack gap="md">
+          {hasMoved && (
+            <HeadMovedNotice workflowId={workflowId} saving={saving} base={state.base} head={head} onRebased={reset} />
+          )}
+          <Textarea
+            label="What changes, and why"
+            required
+            data-autofocus
+            autosize
+            minRows={2}
+            maxRows={8}
+            maxLength={MESSAGE_CHARACTERS_MAX}
+            value={message}
+            disabled={isBusy}
+            onChange={(event) => setMessage(event.currentTarget.value)}
+          />
+          <ProblemList problems={problems} onShow={show} />
+          {preview.isError && <ErrorState error={preview.error} onRetry={() => void preview.refetch()} />}
+          {preview.data !== undefined && problems.length === 0 && (
+            <CommitEffects preview={preview.data} before={workflow?.manifest ?? null} files={state.files} />
+          )}
+          <DraftDiff workflowId={workflowId} base={state.base} version={state.version} isSaved={isSaved} />
+          <BuildProgress state={publishing} />
+          <Group justify="space-between" gap="sm">
+            <Text size="sm" c="dimmed">
+              {isSaved ? "Packages are built before anything changes for callers." : "The draft is being saved."}
+            </Text>
+            <Group gap="xs">
+              <Button variant="default" onClick={onClose}>
+                {isBusy ? "Close, and let it build" : "Cancel"}
+              </Button>
+              <Button
+                type="submit"
+                loading={isBusy}
+                disabled={message.trim() === "" || hasMoved || (problems.length > 0 && publishing.kind !== "failed")}
+                title="Ctrl+Enter"
+              >
+                Commit
+              </Button>
+            </Group>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+function DraftDiff(props: { workflowId: string; base: string | null; version: number; isSaved: boolean }) {
+  const { workflowId, base, version, isSaved } = props;
+  const diff = useQuery({ ...diffQuery(workflowId, base, "draft", version), enabled: isSaved });
+  if (diff.isError) return <ErrorState error={diff.error} onRetry={() => void diff.refetch()} />;
+  if (diff.data === undefined) return <LoadingRows count={3} label="The changes are loading" />;
+  return <FileDiffs files={diff.data} />;
+}

@@ -1,0 +1,87 @@
+import { Text } from "@mantine/core";
+import type { InputChange } from "../../../domain/manifest/changes.ts";
+import type { Manifest } from "../../../domain/manifest/manifest.ts";
+import { parseManifest } from "../../../domain/manifest/parse.ts";
+import { findPromiseChanges } from "../../../domain/manifest/promise-changes.ts";
+import { NextRuns } from "../schedule/next-runs.tsx";
+import classes from "./commit-effects.module.css";
+import type { Files } from "./draft.ts";
+import type { DraftPreview } from "./drafts.ts";
+import { MANIFEST_FILE } from "./problems.ts";
+
+const SCHEDULE_WORDS = {
+  added: "A schedule is added",
+  removed: "The schedule is removed",
+  changed: "The schedule changes",
+  paused: "The schedule is paused",
+  resumed: "The schedule is resumed",
+};
+
+interface Effect {
+  readonly breaking: boolean;
+  readonly message: string;
+}
+
+/** What a commit means beyond its files: for callers, for the clock. */
+export function CommitEffects(props: {
+  readonly preview: DraftPreview;
+  /** Of the commit before; null: there is none. */
+  readonly before: Manifest | null;
+  readonly files: Files;
+}) {
+  const { preview, before, files } = props;
+  const effects = listEffects(preview, before, files);
+  const { warnings, nextRuns } = preview;
+  return (
+    <section className={classes.effects} aria-label="What changes for callers">
+      <h3 className={classes.title}>For callers</h3>
+      {effects.length === 0 && (
+        <Text size="sm" c="dimmed">
+          {before === null ? "This is the first commit: nobody calls the workflow yet." : "Nothing changes."}
+        </Text>
+      )}
+      <ul className={classes.list}>
+        {effects.map(({ breaking, message }) => (
+          <li key={message} data-breaking={breaking || undefined}>
+            <span className={classes.effect}>{breaking ? "breaks" : "changes"}</span>
+            <span>{message}</span>
+          </li>
+        ))}
+        {warnings.map(({ file, message }) => (
+          <li key={`${file} ${message}`}>
+            <span className={classes.effect}>note</span>
+            <span>
+              {file}: {message}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {nextRuns.length > 0 && (
+        <details className={classes.runs}>
+          <summary>Next {nextRuns.length} runs by the schedule</summary>
+          <NextRuns runs={nextRuns} />
+        </details>
+      )}
+    </section>
+  );
+}
+
+function listEffects(preview: DraftPreview, before: Manifest | null, files: Files): Effect[] {
+  const parsed = parseManifest(files.get(MANIFEST_FILE)?.text ?? "");
+  const promises = parsed.ok ? findPromiseChanges(before, parsed.manifest) : [];
+  const inputs = before === null ? [] : preview.inputs.map(toEffect);
+  const { schedule } = preview;
+  const clock =
+    schedule === null ? [] : [{ breaking: schedule.change === "removed", message: describeClock(schedule) }];
+  const all: Effect[] = [...inputs, ...promises, ...clock];
+  return all.toSorted((one, other) => Number(other.breaking) - Number(one.breaking));
+}
+
+function toEffect({ input, breaking, message }: InputChange): Effect {
+  return { breaking, message: `Input ${input}: ${message}.` };
+}
+
+function describeClock({ change, before, after }: NonNullable<DraftPreview["schedule"]>): string {
+  const words = [before === null ? "" : `before ${before}`, after === null ? "" : `now ${after}`].filter(Boolean);
+  return `${SCHEDULE_WORDS[change]}: ${words.join("; ")}.`;
+}

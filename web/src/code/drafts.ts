@@ -1,0 +1,114 @@
+import { queryOptions } from "@tanstack/react-query";
+import type { FileProblem } from "../../../domain/errors.ts";
+import type { InputChange } from "../../../domain/manifest/changes.ts";
+import type { ScheduleChange } from "../../../domain/schedules/changes.ts";
+import { callApi } from "../app/api.ts";
+import { ApiError } from "../app/api-error.ts";
+import type { DraftChange } from "./draft.ts";
+import { createDraftSaving, type DraftSaving, type SaveAnswer, type StoredDraft } from "./draft-saving.ts";
+
+/** What committing the draft would mean. */
+export interface DraftPreview {
+  readonly head: string | null;
+  readonly problems: readonly FileProblem[];
+  readonly warnings: readonly FileProblem[];
+  readonly inputs: readonly InputChange[];
+  readonly schedule: ScheduleChange | null;
+  readonly nextRuns: readonly { utc: string; local: string; note?: string }[];
+}
+
+/** Where a draft is, for calls about it. */
+export function draftPath(workflowId: string): string {
+  return `/api/editor/workflows/${workflowId}/draft`;
+}
+
+/** Drafts of this page that were opened. They stay: what was not saved when a tab was left is saved all the same. */
+const opened = new Map<string, DraftSaving>();
+
+globalThis.addEventListener("beforeunload", (event) => {
+  if ([...opened.values()].some((saving) => saving.getState().status !== "saved")) event.preventDefault();
+});
+
+/** The draft of a workflow, kept with the service from now on. */
+export function draftQuery(workflowId: string) {
+  return queryOptions({
+    queryKey: ["draft", workflowId],
+    async queryFn() {
+      const known = opened.get(workflowId);
+      if (known !== undefined) {
+        await known.refresh();
+        return known;
+      }
+      const saving = createDraftSaving(await loadDraft(workflowId), {
+        save: (version, changes) => saveDraft(workflowId, version, changes),
+        load: () => loadDraft(workflowId),
+        after(ms, callback) {
+          const timer = setTimeout(callback, ms);
+          return () => clearTimeout(timer);
+        },
+      });
+      opened.set(workflowId, saving);
+      return saving;
+    },
+    // It keeps itself up to date.
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+    refetchOnWindowFocus: false,
+    structuralSharing: false,
+  });
+}
+
+function loadDraft(workflowId: string): Promise<StoredDraft> {
+  return callApi<StoredDraft>(draftPath(workflowId));
+}
+
+async function saveDraft(workflowId: string, version: number, changes: readonly DraftChange[]): Promise<SaveAnswer> {
+  try {
+    const body = { version, changes };
+    const saved = await callApi<Omit<SaveAnswer & { kind: "saved" }, "kind">>(draftPath(workflowId), {
+      method: "POST",
+      body,
+    });
+    return { kind: "saved", ...saved };
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    if (error.status === 409) return { kind: "conflict" };
+    const reasons = (error.details as readonly { message: string }[]).map(({ message }) => message);
+    const message = [error.message, ...reasons].join(" ");
+    // Nobody signed in, too many calls, and errors of the service pass.
+    const passes = error.status === 0 || error.status === 401 || error.status === 429 || error.status >= 500;
+    return { kind: passes ? "failed" : "refused", message };
+  }
+}
+
+/** The draft's copy of what others have committed meanwhile; `conflicts` are files that both have changed. */
+export async function rebaseDraft(workflowId: string, saving: DraftSaving): Promise<readonly string[]> {
+  const { version } = saving.getState();
+  const { draft, conflicts } = await callApi<{ draft: StoredDraft; conflicts: readonly string[] }>(
+    `${draftPath(workflowId)}/rebase`,
+    { method: "POST", body: { version } },
+  );
+  saving.replace(draft);
+  return conflicts;
+}
+
+/** Forgets what was written since the last commit. */
+export async function discardDraft(workflowId: string, saving: DraftSaving): Promise<void> {
+  await callApi(draftPath(workflowId), { method: "DELETE" });
+  saving.replace(await loadDraft(workflowId));
+}
+
+/** What the service has of a draft now, for when something else has changed it. */
+export async function reloadDraft(workflowId: string, saving: DraftSaving): Promise<void> {
+  saving.replace(await loadDraft(workflowId));
+}
+
+/** Never kept: it is asked for when somebody is about to commit. */
+export function previewQuery(workflowId: string, version: number, head: string | null) {
+  return queryOptions({
+    queryKey: ["draft", workflowId, "preview", version, head],
+    queryFn: ({ signal }) => callApi<DraftPreview>(`${draftPath(workflowId)}/preview`, { signal }),
+    staleTime: 0,
+    gcTime: 0,
+  });
+}

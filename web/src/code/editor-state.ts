@@ -1,0 +1,164 @@
+import {
+  autocompletion,
+  type Completion,
+  type CompletionContext,
+  type CompletionResult,
+  closeBrackets,
+  closeBracketsKeymap,
+  completionKeymap,
+  startCompletion,
+} from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { python } from "@codemirror/lang-python";
+import { yaml } from "@codemirror/lang-yaml";
+import {
+  bracketMatching,
+  codeFolding,
+  foldGutter,
+  foldKeymap,
+  indentOnInput,
+  indentUnit,
+  syntaxHighlighting,
+} from "@codemirror/language";
+import { lintGutter, lintKeymap } from "@codemirror/lint";
+import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
+import { EditorState, type Extension } from "@codemirror/state";
+import {
+  drawSelection,
+  dropCursor,
+  EditorView,
+  highlightActiveLine,
+  highlightActiveLineGutter,
+  highlightSpecialChars,
+  hoverTooltip,
+  keymap,
+  lineNumbers,
+} from "@codemirror/view";
+import { classHighlighter } from "@lezer/highlight";
+import { styleNonce } from "../app/nonce.ts";
+import { completeConfig, describeConfig, type Suggestion } from "./config-help.ts";
+import { MANIFEST_FILE } from "./problems.ts";
+
+/** A new state for a file: what its name says it is, with what helps to write that. */
+export function createEditorState(options: {
+  readonly path: string;
+  readonly text: string;
+  readonly readOnly: boolean;
+  readonly more: Extension;
+}): EditorState {
+  const { path, text, readOnly, more } = options;
+  return EditorState.create({
+    doc: text,
+    extensions: [
+      basics(path),
+      languageOf(path),
+      readOnly ? [EditorState.readOnly.of(true), EditorView.editable.of(false)] : writing(),
+      path === MANIFEST_FILE && !readOnly ? configHelp() : [],
+      more,
+    ],
+  });
+}
+
+/** What every text is shown with, also those that are only compared. */
+export function basics(path: string): Extension {
+  return [
+    EditorView.cspNonce.of(styleNonce),
+    EditorView.contentAttributes.of({ "aria-label": path }),
+    lineNumbers(),
+    highlightSpecialChars(),
+    syntaxHighlighting(classHighlighter),
+    EditorView.lineWrapping,
+  ];
+}
+
+/** The language of a file by its name; none where there is none for it. */
+export function languageOf(path: string): Extension {
+  if (/\.pyi?$/.test(path)) return [python(), indentUnit.of("    ")];
+  if (/\.ya?ml$/.test(path)) return yaml();
+  return [];
+}
+
+function writing(): Extension {
+  return [
+    highlightActiveLine(),
+    highlightActiveLineGutter(),
+    history(),
+    codeFolding(),
+    foldGutter(),
+    drawSelection(),
+    dropCursor(),
+    indentOnInput(),
+    bracketMatching(),
+    closeBrackets(),
+    highlightSelectionMatches(),
+    search({ top: true }),
+    lintGutter(),
+    autocompletion(),
+    keymap.of([
+      ...closeBracketsKeymap,
+      // Ctrl+Enter runs the draft, wherever the cursor is.
+      ...defaultKeymap.filter(({ key }) => key !== "Mod-Enter"),
+      ...searchKeymap,
+      ...historyKeymap,
+      ...foldKeymap,
+      ...completionKeymap,
+      ...lintKeymap,
+      // Escape, then Tab leaves the editor; Ctrl+M makes Tab do so for good.
+      indentWithTab,
+    ]),
+  ];
+}
+
+function configHelp(): Extension {
+  return [
+    EditorState.languageData.of(() => [{ autocomplete: completeHere }]),
+    hoverTooltip((view, offset) => {
+      const hover = describeConfig(view.state.doc.toString(), offset);
+      if (hover === undefined) return null;
+      const { from, to, title, paragraphs } = hover;
+      return { pos: from, end: to, above: true, create: () => ({ dom: drawHover(title, paragraphs) }) };
+    }),
+  ];
+}
+
+function completeHere(context: CompletionContext): CompletionResult | null {
+  const completion = completeConfig(context.state.doc.toString(), context.pos);
+  if (completion === undefined) return null;
+  // By itself only once a letter is there: an offer at every new line is in the way.
+  if (!context.explicit && completion.from === context.pos) return null;
+  const { from, to, suggestions } = completion;
+  return { from, to, options: suggestions.map(toOption), validFor: /^[\w/+-]*$/ };
+}
+
+function toOption({ label, insert, detail, info, kind, required }: Suggestion): Completion {
+  return {
+    label,
+    detail,
+    ...(info === "" ? {} : { info }),
+    type: kind === "key" ? "property" : "constant",
+    boost: required ? 1 : 0,
+    apply(view, _completion, from, to) {
+      const cursor = insert.includes("$") ? insert.indexOf("$") : insert.length;
+      view.dispatch({
+        changes: { from, to, insert: insert.replace("$", "") },
+        selection: { anchor: from + cursor },
+        userEvent: "input.complete",
+      });
+      if (kind === "key") startCompletion(view);
+    },
+  };
+}
+
+function drawHover(title: string, paragraphs: readonly string[]): HTMLElement {
+  const box = document.createElement("div");
+  box.className = "config-hover";
+  const head = document.createElement("code");
+  head.textContent = title;
+  box.append(head);
+  for (const text of paragraphs) {
+    const paragraph = document.createElement("p");
+    paragraph.textContent = text;
+    box.append(paragraph);
+  }
+  return box;
+}

@@ -1,0 +1,54 @@
+import { Alert, Loader } from "@mantine/core";
+import { useEffect, useRef } from "react";
+import { AlertIcon } from "../app/icons.tsx";
+import { toDuration, useNow } from "../app/time.tsx";
+import classes from "./build-progress.module.css";
+import type { Publishing } from "./publishing.ts";
+
+/** How far a new commit is: what its build says, and what went wrong with it. Nothing before it begins. */
+export function BuildProgress({ state }: { state: Publishing }) {
+  if (state.kind === "building") {
+    return (
+      <section className={classes.progress} aria-label="Build">
+        <p className={classes.head} role="status">
+          <Loader size={14} aria-hidden="true" />
+          <span>{state.log === "" ? "Checking the files" : "Building the packages"}</span>
+          <Elapsed />
+        </p>
+        {state.log !== "" && <BuildLog log={state.log} />}
+      </section>
+    );
+  }
+  if (state.kind !== "failed") return null;
+  return (
+    <section className={classes.progress} aria-label="Build">
+      <Alert color="red" variant="light" icon={<AlertIcon />} role="alert" p="xs">
+        {state.message}
+      </Alert>
+      {state.log !== "" && <BuildLog log={state.log} />}
+    </section>
+  );
+}
+
+function Elapsed() {
+  const begun = useRef(Date.now());
+  const now = useNow(1_000);
+  const seconds = Math.max(0, Math.round((now.getTime() - begun.current) / 1_000));
+  return <span className={classes.elapsed}>{seconds > 0 && toDuration(seconds)}</span>;
+}
+
+/** What the tools said, at its end while it grows. */
+export function BuildLog({ log }: { log: string }) {
+  const place = useRef<HTMLPreElement>(null);
+  useEffect(() => {
+    const box = place.current;
+    if (box !== null && log !== "") box.scrollTop = box.scrollHeight;
+  }, [log]);
+  return (
+    // Whoever uses the keyboard scrolls it, too.
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+    <pre ref={place} className={classes.log} tabIndex={0} aria-label="What the build said">
+      {log}
+    </pre>
+  );
+}

@@ -1,0 +1,93 @@
+import { useCallback, useState } from "react";
+import type { FileProblem } from "../../../domain/errors.ts";
+import { callApi } from "../app/api.ts";
+import { ApiError } from "../app/api-error.ts";
+import { followEvents } from "../app/events.ts";
+import { queries } from "../app/queries.ts";
+
+/** How far a new commit is. */
+export type Publishing =
+  | { readonly kind: "idle" }
+  /** Its files are being judged and its packages built; `log` is what the build has said so far. */
+  | { readonly kind: "building"; readonly log: string }
+  | { readonly kind: "committed"; readonly commitId: string; readonly changed: boolean }
+  /** Somebody else was first: `head` is what they have committed. */
+  | { readonly kind: "moved"; readonly message: string; readonly head: string | null }
+  | {
+      readonly kind: "failed";
+      readonly message: string;
+      readonly problems: readonly FileProblem[];
+      readonly log: string;
+    };
+
+interface Committed {
+  readonly buildId: string;
+  readonly commitId?: string;
+  readonly changed?: boolean;
+}
+
+/** Makes a commit by a call of the service, and follows its build where that takes longer than an answer may. */
+export function usePublishing(workflowId: string) {
+  const [state, setState] = useState<Publishing>({ kind: "idle" });
+  const publish = useCallback(
+    async (path: string, body: unknown): Promise<Publishing> => {
+      setState({ kind: "building", log: "" });
+      const end = await start(path, body, (log) => setState({ kind: "building", log }));
+      setState(end);
+      if (end.kind === "committed" || end.kind === "moved") {
+        void queries.invalidateQueries({ queryKey: ["workflows", workflowId] });
+        void queries.invalidateQueries({ queryKey: ["schedules", workflowId] });
+      }
+      return end;
+    },
+    [workflowId],
+  );
+  const reset = useCallback(() => setState({ kind: "idle" }), []);
+  return { state, publish, reset };
+}
+
+async function start(path: string, body: unknown, tellLog: (log: string) => void): Promise<Publishing> {
+  try {
+    const answer = await callApi<Committed>(path, { method: "POST", body });
+    if (answer.commitId !== undefined)
+      return { kind: "committed", commitId: answer.commitId, changed: answer.changed ?? true };
+    return await followBuild(answer.buildId, tellLog);
+  } catch (error) {
+    return toFailure(error, "");
+  }
+}
+
+async function followBuild(buildId: string, tellLog: (log: string) => void): Promise<Publishing> {
+  let log = "";
+  let end: Publishing | undefined;
+  await followEvents(`/api/editor/builds/${buildId}`, {
+    signal: new AbortController().signal,
+    onEvents(events) {
+      for (const { name, data } of events) {
+        const told = JSON.parse(data) as Record<string, unknown>;
+        if (name === "log") log += String(told["text"]);
+        if (name === "result") end = toEnd(told, log);
+      }
+      if (end !== undefined) return "stop";
+      tellLog(log);
+      return undefined;
+    },
+  });
+  return end ?? { kind: "failed", message: "The build was lost sight of. Look at the history.", problems: [], log };
+}
+
+function toEnd(result: Record<string, unknown>, log: string): Publishing {
+  if (typeof result["commitId"] === "string")
+    return { kind: "committed", commitId: result["commitId"], changed: result["changed"] !== false };
+  return toFailure(new ApiError(result["error"] === "Conflict" ? 409 : 400, result), log);
+}
+
+function toFailure(error: unknown, log: string): Publishing {
+  if (!(error instanceof ApiError)) throw error;
+  const { body, message, status } = error;
+  if (status === 409 && "head" in body)
+    return { kind: "moved", message, head: typeof body["head"] === "string" ? body["head"] : null };
+  const details = error.details as unknown as readonly Partial<FileProblem>[];
+  const problems = details.filter((detail): detail is FileProblem => typeof detail.file === "string");
+  return { kind: "failed", message, problems, log: typeof body["buildLog"] === "string" ? body["buildLog"] : log };
+}

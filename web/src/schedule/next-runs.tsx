@@ -1,0 +1,67 @@
+import { toRelative, useNow } from "../app/time.tsx";
+import classes from "./schedule.module.css";
+
+/** One time a schedule is due: the instant, and the same by the schedule's own clock. */
+export interface NextRun {
+  readonly utc: string;
+  readonly local: string;
+  /** What a change of the clock does to it. */
+  readonly note?: string;
+}
+
+const here = new Intl.DateTimeFormat("en-GB", {
+  weekday: "short",
+  day: "numeric",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+});
+const wall = new Intl.DateTimeFormat("en-GB", {
+  weekday: "short",
+  day: "numeric",
+  month: "short",
+  year: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  timeZone: "UTC",
+});
+
+/** `Mon, 2 Nov 2026, 09:00` of an ISO time with offset, by the clock of that offset. */
+export function toWall(local: string): string {
+  return wall.format(new Date(`${local.slice(0, 19)}Z`));
+}
+
+/** When a schedule is due next: by its own clock, by the viewer's, and in UTC. */
+export function NextRuns({ runs }: { runs: readonly NextRun[] }) {
+  const now = useNow(15_000);
+  return (
+    <div className={classes.frame}>
+      <table className={classes.table}>
+        <thead>
+          <tr>
+            <th scope="col">By the schedule's clock</th>
+            <th scope="col">By yours</th>
+            <th scope="col">UTC</th>
+            <th scope="col">When</th>
+          </tr>
+        </thead>
+        <tbody>
+          {runs.map(({ utc, local, note }) => (
+            <tr key={utc}>
+              <td data-label="By the schedule's clock">
+                <time dateTime={local}>{toWall(local)}</time>
+                <span className={classes.offset}>{local.slice(19)}</span>
+                {note !== undefined && <span className={classes.note}>{note}</span>}
+              </td>
+              <td data-label="By yours">{here.format(new Date(utc))}</td>
+              <td data-label="UTC" className="number">
+                {utc.slice(0, 16).replace("T", " ")}
+              </td>
+              <td data-label="When">{toRelative(new Date(utc), now)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,73 @@
+import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useQuery } from "@tanstack/react-query";
+import { callApi } from "../app/api.ts";
+import { ErrorState, LoadingRows } from "../app/states.tsx";
+import { TextDiff } from "../code/text-diff.tsx";
+import { BuildProgress } from "../commits/build-progress.tsx";
+import { usePublishing } from "../commits/publishing.ts";
+
+/** Pauses or resumes the schedule by a commit, and shows the commit before it is made. */
+export function PauseDialog(props: {
+  readonly workflowId: string;
+  readonly head: string;
+  readonly enable: boolean;
+  readonly onClose: () => void;
+}) {
+  const { workflowId, head, enable, onClose } = props;
+  const path = `/api/editor/workflows/${workflowId}/schedule`;
+  const preview = useQuery({
+    queryKey: ["schedules", workflowId, "change", head, enable],
+    queryFn: ({ signal }) =>
+      callApi<{ before: string; after: string }>(path, {
+        method: "POST",
+        body: { enabled: enable, expectedHead: head, dryRun: true },
+        signal,
+      }),
+    gcTime: 0,
+    retry: false,
+  });
+  const { state, publish } = usePublishing(workflowId);
+  const commit = async (): Promise<void> => {
+    const end = await publish(path, { enabled: enable, expectedHead: head });
+    if (end.kind !== "committed") return;
+    notifications.show({ color: "green", title: enable ? "Resumed" : "Paused", message: "The change is committed." });
+    onClose();
+  };
+  return (
+    <Modal opened onClose={onClose} title={enable ? "Resume the schedule" : "Pause the schedule"} size="lg">
+      <Stack gap="md">
+        <Text size="sm">
+          {enable
+            ? "It runs again from the next time it is due. What was due while it was paused stays as it is."
+            : "Nothing runs by the clock until it is resumed. The form and the API go on as before."}{" "}
+          This is a commit of one line:
+        </Text>
+        {preview.isPending && <LoadingRows count={3} height={20} label="The change is loading" />}
+        {preview.isError && <ErrorState error={preview.error} />}
+        {preview.data !== undefined && (
+          <TextDiff path="config.yaml" before={preview.data.before} after={preview.data.after} />
+        )}
+        {state.kind === "moved" && (
+          <Text size="sm" c="var(--state-failure)" role="alert">
+            {state.message}
+          </Text>
+        )}
+        <BuildProgress state={state} />
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button
+            data-autofocus
+            loading={state.kind === "building"}
+            disabled={preview.data === undefined || state.kind === "moved"}
+            onClick={() => void commit()}
+          >
+            {enable ? "Commit and resume" : "Commit and pause"}
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

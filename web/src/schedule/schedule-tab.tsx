@@ -1,0 +1,135 @@
+import { Button, Group, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { lazy, Suspense, useState } from "react";
+import { formatDuration } from "../../../domain/manifest/durations.ts";
+import { PlayIcon, StopIcon } from "../app/icons.tsx";
+import { useMayChange } from "../app/session.ts";
+import { EmptyState, ErrorState, LoadingRows } from "../app/states.tsx";
+import { Time } from "../app/time.tsx";
+import { workflowQuery } from "../workflows/workflows.ts";
+import { NextRuns } from "./next-runs.tsx";
+import classes from "./schedule.module.css";
+import { type ScheduleDocument, scheduleQuery } from "./schedules.ts";
+import { TickHistory } from "./tick-history.tsx";
+
+const PauseDialog = lazy(() => import("./pause-dialog.tsx").then((loaded) => ({ default: loaded.PauseDialog })));
+
+const route = getRouteApi("/signed-in/workflows/$workflowId/schedule");
+
+const OVERLAP_WORDS = {
+  skip: "When the last run still goes on, the next is skipped.",
+  queue: "When the last run still goes on, the next waits for it.",
+  allow: "Runs may go on side by side.",
+  cancel_previous: "When the last run still goes on, it is cancelled for the next.",
+};
+const CATCHUP_WORDS = {
+  none: "What was missed while the service was down stays missed.",
+  latest: "Of what was missed while the service was down, the latest is run.",
+  all: "All that was missed while the service was down is run.",
+};
+
+/** When the workflow runs by the clock, what became of it, and how to stop and begin that. */
+export function ScheduleTab() {
+  const { workflowId } = route.useParams();
+  const found = useQuery(scheduleQuery(workflowId));
+  const { data: workflow } = useQuery(workflowQuery(workflowId));
+  const mayChange = useMayChange();
+  const [deciding, setDeciding] = useState(false);
+  if (found.isError) return <ErrorState error={found.error} onRetry={() => void found.refetch()} />;
+  if (found.isPending) return <LoadingRows label="The schedule is loading" />;
+  const { schedule, paused, nextRuns } = found.data;
+  const head = workflow?.commitId ?? null;
+  if (schedule === null) return <NoSchedule workflowId={workflowId} mayChange={mayChange} />;
+  return (
+    <div className={classes.page}>
+      <section className={classes.card} aria-labelledby="schedule-words">
+        <div className={classes.words}>
+          <p className={classes.eyebrow}>
+            {paused ? <span className={classes.paused}>Paused</span> : <span className={classes.runs}>Active</span>}
+          </p>
+          <h2 id="schedule-words" className={classes.description}>
+            {capitalise(schedule.description)}
+          </h2>
+          <Details schedule={schedule} />
+        </div>
+        <Group gap="xs" className={classes.acts}>
+          <Button component={Link} to={`/workflows/${workflowId}/code?file=config.yaml`} variant="default">
+            Edit
+          </Button>
+          {mayChange && head !== null && (
+            <Button
+              variant={paused ? "filled" : "default"}
+              leftSection={paused ? <PlayIcon /> : <StopIcon />}
+              onClick={() => setDeciding(true)}
+            >
+              {paused ? "Resume" : "Pause"}
+            </Button>
+          )}
+        </Group>
+      </section>
+      <section aria-labelledby="schedule-next">
+        <h2 id="schedule-next" className={classes.title}>
+          Next runs
+        </h2>
+        {nextRuns.length > 0 && <NextRuns runs={nextRuns} />}
+        {nextRuns.length === 0 && (
+          <Text c="dimmed">{paused ? "None while the schedule is paused." : "It is never due again."}</Text>
+        )}
+      </section>
+      <TickHistory workflowId={workflowId} />
+      {deciding && head !== null && (
+        <Suspense>
+          <PauseDialog workflowId={workflowId} head={head} enable={paused} onClose={() => setDeciding(false)} />
+        </Suspense>
+      )}
+    </div>
+  );
+}
+
+function Details({ schedule }: { schedule: NonNullable<ScheduleDocument["schedule"]> }) {
+  const { cron, timezone, overlap, catchup, maxLatenessSeconds, jitterSeconds, since } = schedule;
+  return (
+    <>
+      <p className={classes.facts}>
+        <code>{cron}</code> in {timezone}, declared <Time at={since} />
+      </p>
+      <p className={classes.facts}>
+        {OVERLAP_WORDS[overlap]} {CATCHUP_WORDS[catchup]} A run may begin up to {formatDuration(maxLatenessSeconds)}{" "}
+        late.
+        {jitterSeconds > 0 && ` Starts are spread over ${formatDuration(jitterSeconds)}.`}
+      </p>
+    </>
+  );
+}
+
+function NoSchedule({ workflowId, mayChange }: { workflowId: string; mayChange: boolean }) {
+  return (
+    <div className={classes.page}>
+      <EmptyState
+        title="No schedule"
+        action={
+          mayChange && (
+            <Button component={Link} to={`/workflows/${workflowId}/code?file=config.yaml`} variant="default">
+              Write one into config.yaml
+            </Button>
+          )
+        }
+      >
+        A workflow runs by the clock when its config.yaml says so, and that is committed:
+      </EmptyState>
+      <pre className={classes.example}>{EXAMPLE}</pre>
+      <TickHistory workflowId={workflowId} />
+    </div>
+  );
+}
+
+const EXAMPLE = `triggers:
+  schedule:
+    enabled: true
+    cron: "0 9 * * 1-5"
+    timezone: Europe/Berlin`;
+
+function capitalise(words: string): string {
+  return words.slice(0, 1).toUpperCase() + words.slice(1);
+}

@@ -1,0 +1,101 @@
+import { Button, Text } from "@mantine/core";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { ErrorState, LoadingRows } from "../app/states.tsx";
+import { toDuration, toExact, toRelative, useNow } from "../app/time.tsx";
+import { toWall } from "./next-runs.tsx";
+import classes from "./schedule.module.css";
+import { type Tick, ticksQuery } from "./schedules.ts";
+
+const OUTCOMES: Readonly<Record<Tick["outcome"], { label: string; tone: string }>> = {
+  started: { label: "Started", tone: "success" },
+  skipped_overlap: { label: "Skipped: still running", tone: "idle" },
+  missed: { label: "Missed", tone: "warning" },
+  refused_credits: { label: "Refused: credits", tone: "failure" },
+  refused_concurrency: { label: "Refused: too many", tone: "failure" },
+  paused: { label: "Paused", tone: "idle" },
+  no_commit: { label: "No commit", tone: "idle" },
+};
+/** Later than this is worth a word. */
+const LATE_SECONDS = 5;
+
+/** What became of each time the schedule was due. Nothing is left out: what did not start says why. */
+export function TickHistory({ workflowId }: { workflowId: string }) {
+  const found = useInfiniteQuery(ticksQuery(workflowId));
+  const ticks = found.data?.pages.flatMap((page) => page.ticks) ?? [];
+  return (
+    <section aria-labelledby="schedule-history">
+      <h2 id="schedule-history" className={classes.title}>
+        History
+      </h2>
+      {found.isPending && <LoadingRows count={3} label="The history is loading" />}
+      {found.isError && <ErrorState error={found.error} onRetry={() => void found.refetch()} />}
+      {found.isSuccess && ticks.length === 0 && (
+        <Text c="dimmed">The schedule has not been due yet. Whatever becomes of a time it is due is kept here.</Text>
+      )}
+      {ticks.length > 0 && <TickTable ticks={ticks} />}
+      {found.hasNextPage && (
+        <Button variant="default" mt="sm" loading={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>
+          Show earlier ones
+        </Button>
+      )}
+    </section>
+  );
+}
+
+function TickTable({ ticks }: { ticks: readonly Tick[] }) {
+  const now = useNow(30_000);
+  return (
+    <div className={classes.frame}>
+      <table className={classes.table}>
+        <thead>
+          <tr>
+            <th scope="col">Due</th>
+            <th scope="col">Outcome</th>
+            <th scope="col">Run</th>
+          </tr>
+        </thead>
+        <tbody>
+          {ticks.map((tick) => {
+            const { label, tone } = OUTCOMES[tick.outcome];
+            const due = new Date(tick.nominalAt);
+            return (
+              <tr key={tick.nominalAt}>
+                <td data-label="Due">
+                  <time dateTime={tick.nominalAt} title={toExact(due)}>
+                    {toWall(tick.local)}
+                  </time>
+                  <span className={classes.offset}>{toRelative(due, now)}</span>
+                </td>
+                <td data-label="Outcome">
+                  <span className={classes.outcome} data-tone={tone}>
+                    {label}
+                  </span>
+                  <TickRemarks tick={tick} />
+                </td>
+                <td data-label="Run">
+                  {tick.executionId === null ? (
+                    <Text c="dimmed">None</Text>
+                  ) : (
+                    <Link to="/executions/$executionId" params={{ executionId: tick.executionId }}>
+                      Look at it
+                    </Link>
+                  )}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function TickRemarks({ tick: { reason, lateSeconds, source } }: { tick: Tick }) {
+  const remarks = [
+    reason,
+    lateSeconds >= LATE_SECONDS ? `${toDuration(lateSeconds)} late` : "",
+    source === "backfill" ? "asked for afterwards" : "",
+  ].filter((remark) => remark !== "");
+  return remarks.length === 0 ? null : <span className={classes.note}>{remarks.join(", ")}</span>;
+}
