@@ -1,34 +1,37 @@
+import { useElementSize } from "@mantine/hooks";
 import { toCreditText } from "../app/credits.tsx";
 import { COLOURS, roundUp, type Series } from "./spend.ts";
 import classes from "./spend-section.module.css";
 
-const WIDTH = 720;
-const HEIGHT = 200;
+const WIDTH_BEFORE = 720;
+const HEIGHT = 220;
 const LEFT = 44;
 const BOTTOM = 20;
 const TOP = 8;
 const LINES = 4;
-const LABELS_MAX = 8;
+const LABEL_PX = 64;
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 
 /** Bars, one a day, stacked by workflow. The numbers are in a table for those who cannot see them. */
 export function SpendChart({ days, series }: { days: readonly string[]; series: readonly Series[] }) {
   const totals = days.map((_, at) => series.reduce((sum, { perDay }) => sum + (perDay[at] ?? 0), 0));
   const top = roundUp(Math.max(...totals));
-  const step = (WIDTH - LEFT) / days.length;
+  const { ref, width: seen } = useElementSize();
+  const width = seen === 0 ? WIDTH_BEFORE : seen;
+  const step = (width - LEFT) / days.length;
   const toY = (amount: number): number => TOP + (HEIGHT - TOP - BOTTOM) * (1 - amount / top);
-  const labelEvery = Math.ceil(days.length / LABELS_MAX);
+  const labelEvery = Math.ceil(LABEL_PX / step);
   return (
-    <>
+    <div ref={ref}>
       <svg
         className={classes.chart}
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        viewBox={`0 0 ${width} ${HEIGHT}`}
         role="img"
         aria-label="Credits a day, by workflow"
       >
         {Array.from({ length: LINES + 1 }, (_, line) => (top / LINES) * line).map((amount) => (
           <g key={amount}>
-            <line x1={LEFT} x2={WIDTH} y1={toY(amount)} y2={toY(amount)} className={classes.grid} />
+            <line x1={LEFT} x2={width} y1={toY(amount)} y2={toY(amount)} className={classes.grid} />
             <text x={LEFT - 8} y={toY(amount) + 3.5} textAnchor="end" className={classes.label}>
               {toCreditText(amount)}
             </text>
@@ -58,7 +61,7 @@ export function SpendChart({ days, series }: { days: readonly string[]; series: 
           ))}
         </tbody>
       </table>
-    </>
+    </div>
   );
 }
 

@@ -99,22 +99,23 @@ function Row(props: {
           </Text>
         )}
       </td>
-      {showsWorkflow && <td data-label="Workflow">{line.workflowName}</td>}
-      <td data-label="Trigger">
+      {showsWorkflow && <td>{line.workflowName}</td>}
+      <td>
         {TRIGGER_WORDS[line.trigger]}
         {line.draft && <span className={classes.draft}>Draft</span>}
       </td>
-      <td data-label="Accepted" className={classes.time}>
+      <td className={classes.time}>
         <Time at={line.createdAt} />
       </td>
-      <td data-label="Commit">
+      <td>
         <code title={line.commitId}>{line.commitId.slice(0, COMMIT_CHARACTERS)}</code>
       </td>
-      <td data-label="Duration" className={`${classes.figure} number`}>
+      <td data-none={duration === null || undefined} className={`${classes.figure} number`}>
         {duration === null ? "–" : toDuration(duration)}
       </td>
-      <td data-label="Credits" className={classes.figure}>
+      <td data-none={cost === null || undefined} className={classes.figure}>
         {cost === null ? "–" : <Credits amount={cost} />}
+        <span className={classes.unit}> credits</span>
       </td>
     </tr>
   );
