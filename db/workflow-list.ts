@@ -16,9 +16,9 @@ export interface ListedWorkflow {
   /** What holds now. Null without one. */
   readonly schedule: Pick<Schedule, "enabled" | "cron" | "timezone"> | null;
   readonly lastExecution: { readonly id: ExecutionId; readonly state: ExecutionState; readonly createdAt: Date } | null;
-  /** How many were accepted since the time given. */
+  /** How many have ended since the day given. */
   readonly executions: number;
-  /** What those cost that ended since then. */
+  /** What those have cost. */
   readonly spent: MicroCredits;
 }
 
@@ -33,7 +33,8 @@ type Row = Omit<ListedWorkflow, "schedule" | "lastExecution"> & {
 
 /**
  * The workflows of an account, or one of them, by name; with `search`, those whose name has it. Executions and what they cost are
- * counted from `since` on, from indexes alone.
+ * those that ended on `since` (the beginning of a day in UTC) or later: of past days as `execution_days` has them, since then one by
+ * one, from an index alone.
  */
 export async function listForPeople(
   db: Db,
@@ -46,18 +47,25 @@ export async function listForPeople(
 ): Promise<ListedWorkflow[]> {
   const rows = await queryRows<Row>(
     db,
-    `with spent as materialized (
-       select e.workflow_id, sum(e.charge_total)::bigint as credits from executions e
-        where e.account_id = :accountId and e.finished_at >= :since and e.charge_total > 0
-        group by e.workflow_id
+    `with counted as materialized (
+       select until from execution_days_counted
+     ), figures as materialized (
+       select p.workflow_id, sum(p.executions)::int as executions, sum(p.spent)::bigint as spent from (
+         select d.workflow_id, d.executions, d.spent
+           from execution_days d join workflows o on o.id = d.workflow_id and o.account_id = :accountId
+          where d.day >= cast(cast(:since as timestamptz) at time zone 'UTC' as date)
+            and (cast(:workflowId as text) is null or d.workflow_id = :workflowId)
+         union all
+         select e.workflow_id, 1, e.charge_total from executions e
+          where e.account_id = :accountId and e.finished_at >= greatest(:since, (select until from counted))
+       ) p group by p.workflow_id
      )
      select w.id, w.account_id as "accountId", w.name, coalesce(c.manifest ->> 'description', '') as description, w.head,
             w.created_at as "createdAt",
             coalesce(c.manifest -> 'triggers' -> 'api' ->> 'enabled', 'false') = 'true' as "apiEnabled",
             s.enabled, s.cron, s.timezone,
             l.id as "executionId", l.state, l.created_at as "executedAt",
-            (select count(*)::int from executions e where e.workflow_id = w.id and e.created_at >= :since) as executions,
-            coalesce(m.credits, 0) as spent
+            coalesce(m.executions, 0) as executions, coalesce(m.spent, 0) as spent
        from workflows w
        left join commits c on c.workflow_id = w.id and c.id = w.head
        left join schedules s on s.workflow_id = w.id and s.until is null
@@ -65,7 +73,7 @@ export async function listForPeople(
          select e.id, e.state, e.created_at from executions e
           where e.workflow_id = w.id order by e.created_at desc limit 1
        ) l on true
-       left join spent m on m.workflow_id = w.id
+       left join figures m on m.workflow_id = w.id
       where w.deleted_at is null
         and w.account_id = :accountId
         and (cast(:workflowId as text) is null or w.id = :workflowId)

@@ -9,6 +9,7 @@ import type { ExecutionId } from "../domain/ids.ts";
 import { startRemovingAbandonedUploads } from "./abandoned-uploads.ts";
 import { type Admissions, createAdmissions } from "./admissions.ts";
 import type { Settings } from "./config.ts";
+import { startCountingDays } from "./execution-days.ts";
 import { cancelNotice, createExecutions, startFromRecord } from "./executions.ts";
 import { type Host, openPrograms } from "./host-programs.ts";
 import { createExecutionId } from "./ids.ts";
@@ -185,6 +186,8 @@ function openHousekeeping(
   defer(() => sweeper.close());
   const uploads = startRemovingAbandonedUploads({ db, storage, processId, log });
   defer(() => uploads.close());
+  const days = startCountingDays({ db, log });
+  defer(() => days.close());
   const retention = startRetention({ db, storage, retention: retentionOf(deps.settings), log });
   defer(() => retention.close());
   return () => toFigures(retention.removed());

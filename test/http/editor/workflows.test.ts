@@ -51,7 +51,7 @@ test("workflows, of an account, are listed by name with their last execution, wh
     schedulePaused: false,
     apiEnabled: true,
     spentThisMonth: 2 * SUCCESS_COST.total,
-    executionsThisMonth: 3,
+    executionsThisMonth: 2,
   });
   expect(find(scheduled.workflowId)).toMatchObject({
     nextRun: { utc: expect.stringMatching(/Z$/), local: expect.any(String), timezone: expect.any(String) },

@@ -19,7 +19,7 @@ const WORKFLOW = {
   schedulePaused: FLAG,
   apiEnabled: FLAG,
   spentThisMonth: { ...CREDITS, description: "In credits, of executions that ended since the month began in UTC." },
-  executionsThisMonth: COUNT,
+  executionsThisMonth: { ...COUNT, description: "Those that ended." },
 };
 const WORKFLOW_EXAMPLE = {
   workflowId: A_WORKFLOW,

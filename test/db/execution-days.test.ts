@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { queryRows } from "../../db/connect.ts";
+import { countExecutionDays } from "../../db/execution-days.ts";
+import { listForPeople } from "../../db/workflow-list.ts";
+import { anExecution, aWorkflow, type TestWorkflow } from "../support/builders.ts";
+import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await aDatabase();
+});
+afterAll(() => database?.drop());
+
+/** Executions that ended so long ago, each of 1,000 micro-credits. */
+async function end(workflow: TestWorkflow, ...hoursAgo: readonly number[]): Promise<void> {
+  for (const hours of hoursAgo) {
+    const id = await anExecution(database.db, { workflow });
+    await queryRows(
+      database.db,
+      `update executions set state = 'success', charge_total = 1000, finished_at = now() - make_interval(secs => :seconds)
+        where id = :id`,
+      { id, seconds: hours * 3_600 },
+    );
+  }
+}
+
+async function countAll(): Promise<void> {
+  while (await countExecutionDays(database.db));
+}
+
+test("executions, counted or not yet, by one or by many, are in the figures of a workflow exactly once", async () => {
+  const { db } = database;
+  const [workflow, other] = [await aWorkflow(db), await aWorkflow(db)];
+  await queryRows(db, "update execution_days_counted set until = now() - interval '20 days'");
+  await end(workflow, 0, 0.05, 1, 2, 30, 100, 400);
+  await end(other, 1);
+  await anExecution(db, { workflow });
+  const since = new Date(Math.floor(Date.now() / 86_400_000 - 10) * 86_400_000);
+  const figures = async () => {
+    const [listed] = await listForPeople(db, { accountId: workflow.accountId, workflowId: workflow.workflowId, since });
+    return [listed?.executions, listed?.spent];
+  };
+  expect(await figures()).toEqual([6, 6_000n]);
+  expect(await countExecutionDays(db)).toBe(true);
+  expect(await figures()).toEqual([6, 6_000n]);
+  await Promise.all([countAll(), countAll(), countAll()]);
+  expect(await figures()).toEqual([6, 6_000n]);
+  await countAll();
+  expect(await figures()).toEqual([6, 6_000n]);
+  // Those of the last minutes may not all be visible yet: they are counted by whoever asks.
+  const [row] = await queryRows<{ executions: number; spent: bigint }>(
+    db,
+    `select sum(executions)::int as executions, sum(spent)::bigint as spent from execution_days where workflow_id = :workflowId`,
+    { workflowId: workflow.workflowId },
+  );
+  expect(row).toEqual({ executions: 5, spent: 5_000n });
+});
+
+test("figures, of executions that are not kept any more, stay", async () => {
+  const { db } = database;
+  const workflow = await aWorkflow(db);
+  await end(workflow, 1);
+  await queryRows(db, "update execution_days_counted set until = now() - interval '2 hours'");
+  await queryRows(db, "delete from execution_days");
+  await countAll();
+  await queryRows(db, "delete from executions where workflow_id = :workflowId", { workflowId: workflow.workflowId });
+  const [listed] = await listForPeople(db, {
+    accountId: workflow.accountId,
+    since: new Date(Date.now() - 2 * 86_400_000),
+  });
+  expect([listed?.executions, listed?.spent]).toEqual([1, 1_000n]);
+});
