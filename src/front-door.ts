@@ -25,6 +25,7 @@ export async function openFrontDoor(deps: {
   secretBox: SecretBox;
   processId: string;
   temporalUiUrl: string | null;
+  temporalNamespace: string;
   tls: { certPem: string; keyPem: string; selfSigned: boolean };
   readiness: () => Promise<Readiness>;
   liveLog: NonNullable<AppDeps["liveLog"]>;
@@ -32,6 +33,7 @@ export async function openFrontDoor(deps: {
   metrics: () => Promise<string>;
   countRequest: NonNullable<AppDeps["countRequest"]>;
   routers: readonly Router[];
+  editorEvents: AppDeps["editorEvents"];
   log: Log;
 }): Promise<{ url: string; apiUrl: string; close(graceMs: number): Promise<void> }> {
   const { settings } = deps;
@@ -55,6 +57,7 @@ export async function openFrontDoor(deps: {
     processId: deps.processId,
     contact: settings.TREADLE_CONTACT,
     temporalUiUrl: deps.temporalUiUrl,
+    temporalNamespace: deps.temporalNamespace,
     trustProxy: settings.TREADLE_TRUST_PROXY,
     strictTransport: !deps.tls.selfSigned,
     readiness: deps.readiness,
@@ -64,6 +67,7 @@ export async function openFrontDoor(deps: {
     liveLog: deps.liveLog,
     liveProgress: deps.liveProgress,
     webFolder: WEB_FOLDER,
+    editorEvents: deps.editorEvents,
     log: deps.log,
   });
   const server = await createHttpsServer({

@@ -9,6 +9,7 @@ import { microCredits, parseCredits } from "../domain/credits.ts";
 import type { CommitId, WorkflowId } from "../domain/ids.ts";
 import { createBanner } from "./banner.ts";
 import type { Environment, Settings } from "./config.ts";
+import { createEditorEvents, type EditorEvents } from "./editor-events/editor-events.ts";
 import { publishExamples } from "./examples.ts";
 import { openFrontDoor } from "./front-door.ts";
 import { loadHostId } from "./host.ts";
@@ -74,8 +75,9 @@ export async function openService(
   installTemporalRuntime(log);
   const registry = new Registry();
   const endedExecutions = countEndedExecutions({ db: foundation.db, registry });
+  const editorEvents = createEditorEvents({ db: foundation.db, log });
   const hearing = {
-    notices: [endedExecutions.notice],
+    notices: [endedExecutions.notice, ...editorEvents.notices],
     onRun: createProgramTimes(registry),
     onTick: countTicks(registry),
   };
@@ -84,7 +86,7 @@ export async function openService(
   const metrics = openMetrics(input, { ...foundation, ...parts, registry, endedExecutions }).read;
   const counting = { ...foundation, ...parts, registry, metrics, log };
   if (settings.TREADLE_METRICS_PORT !== undefined) await openDoorForMetrics(input, counting, defer);
-  if (settings.TREADLE_ROLE !== "worker") await openForCallers(input, { ...counting, temporal }, defer);
+  if (settings.TREADLE_ROLE !== "worker") await openForCallers(input, { ...counting, temporal, editorEvents }, defer);
   return { workersEnded: parts.workersEnded };
 }
 
@@ -130,7 +132,7 @@ function warmInBackground({ warm, log }: ExecutionParts & { log: Log }) {
 /** Everything callers and operators need; the last thing opened and the first closed. */
 async function openForCallers(
   input: StartInput,
-  parts: Foundation & ExecutionParts & Counting & { temporal: Temporal; log: Log },
+  parts: Foundation & ExecutionParts & Counting & { temporal: Temporal; editorEvents: EditorEvents; log: Log },
   defer: Defer,
 ): Promise<void> {
   const { settings, machine, report, examplesDir } = input;
@@ -164,6 +166,7 @@ async function openForCallers(
     settings,
     editor: { ...{ publish, preview, abilities, environments, examplesDir }, quickBuildMs: QUICK_BUILD_MS },
     temporalUiUrl: parts.temporal.uiUrl ?? null,
+    temporalNamespace: parts.temporal.namespace,
     tls: machine.certificate,
     liveLog: async (executionId, start = 0) => {
       const path = parts.spool.logPathOf(executionId);
@@ -173,6 +176,8 @@ async function openForCallers(
     routers: [createOperatorRouter(operator)],
   });
   defer(() => door.close(CALLS_GRACE_MS));
+  // Before that: streams without an end are no calls to wait for.
+  defer(() => parts.editorEvents.close());
 
   // A cluster's operator publishes what is wanted there; one machine shows what it can.
   const examples =

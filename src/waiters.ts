@@ -12,6 +12,8 @@ const RECONNECT_MS = 500;
 export interface Notice {
   readonly channel: string;
   readonly receive: (payload: string) => void;
+  /** Called when this begins to be heard, at first and after each interruption: what was announced before may have been missed. */
+  readonly missed?: () => void;
 }
 
 /** Calls that wait for the end of an execution, woken by this process, by a notification, or by the record. */
@@ -58,6 +60,7 @@ export function createWaiters(deps: {
     session = client;
     for (const channel of new Set([EXECUTION_ENDED, ...deps.notices.map((notice) => notice.channel)]))
       await client.query(`listen ${client.escapeIdentifier(channel)}`);
+    for (const notice of deps.notices) notice.missed?.();
     // What was announced while nobody listened is found in the record.
     await lookAtRecord();
   }

@@ -5,6 +5,7 @@ import type { Db } from "../../db/connect.ts";
 import type { Prices } from "../../domain/credits.ts";
 import type { Trigger } from "../../domain/execution.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
+import type { EditorEvents } from "../editor-events/editor-events.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
 import type { Log } from "../log.ts";
 import type { EditorParts } from "./editor/parts.ts";
@@ -76,6 +77,8 @@ export interface AppDeps {
   readonly contact: string | undefined;
   /** Where people look into Temporal; null where that is not ours to say. */
   readonly temporalUiUrl?: string | null;
+  /** Temporal's namespace that our executions are in. */
+  readonly temporalNamespace?: string;
   readonly trustProxy: boolean;
   /** Browsers are told to insist on HTTPS: only right with a certificate that they accept. */
   readonly strictTransport?: boolean;
@@ -94,5 +97,7 @@ export interface AppDeps {
   ) => { readonly fraction: number; readonly message: string } | undefined;
   /** Where the build has put the pages of the editor; without it there are none. */
   readonly webFolder?: string;
+  /** What happens in an account, for the pages that are open. */
+  readonly editorEvents: EditorEvents;
   readonly log: Log;
 }

@@ -77,5 +77,10 @@ export function failureCode(record: ExecutionRecord): ErrorCode | undefined {
 }
 
 export function failureMessage(record: ExecutionRecord): string {
-  return record.message === "" ? (MESSAGES[record.state] ?? "") : record.message;
+  return explainState(record);
+}
+
+/** Why an execution did not succeed; empty while it goes on, and when it did. */
+export function explainState({ state, message }: Pick<ExecutionRecord, "state" | "message">): string {
+  return message === "" ? (MESSAGES[state] ?? "") : message;
 }

@@ -20,14 +20,23 @@ export function createExecutionRoute(deps: Pick<AppDeps, "db" | "apiUrl">): Requ
 export function createCancelRoute(deps: Pick<AppDeps, "db" | "apiUrl" | "executions">): RequestHandler {
   return async (request, response) => {
     const { execution, caller } = await authorizeExecution(deps.db, request, "write");
-    const asked = await requestCancel(deps.db, execution.id, caller);
-    if (asked?.open === true) {
-      await deps.executions.cancel(execution.id, caller);
-      await endWaiting(deps, execution.id);
+    if (await requestEnd(deps, execution.id, caller))
       response.status(202).set("Location", executionUrl(deps.apiUrl(), execution.id));
-    }
     sendEnvelope(deps, response, (await findExecution(deps.db, execution.id)) ?? execution);
   };
+}
+
+/** Asks to end an execution, and notes who did; false when it had ended already, or there is none. */
+export async function requestEnd(
+  deps: Pick<AppDeps, "db" | "executions">,
+  id: ExecutionId,
+  caller: string,
+): Promise<boolean> {
+  const asked = await requestCancel(deps.db, id, caller);
+  if (asked?.open !== true) return false;
+  await deps.executions.cancel(id, caller);
+  await endWaiting(deps, id);
+  return true;
 }
 
 function sendEnvelope({ apiUrl }: Pick<AppDeps, "apiUrl">, response: Response, execution: ExecutionRecord): void {

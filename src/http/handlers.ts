@@ -2,6 +2,9 @@ import type { AppDeps } from "./deps.ts";
 import { createAssetRoute } from "./docs/assets.ts";
 import { createDocsRoute } from "./docs/page.ts";
 import { createAccountHandlers } from "./editor/account-handlers.ts";
+import { createEventsRoute } from "./editor/events.ts";
+import { createExecutionRecordRoute } from "./editor/execution-record.ts";
+import { createBulkCancelRoute, createExecutionsRoute } from "./editor/executions.ts";
 import { createEditorHandlers } from "./editor/handlers.ts";
 import { createExecuteRoute } from "./execute.ts";
 import { createLogRoute } from "./execution-log.ts";
@@ -38,6 +41,11 @@ export function createHandlers(deps: AppDeps): Handlers {
     signIn: createSignInRoute(deps, throttle),
     showSession: createSessionRoute(deps),
     signOut: createSignOutRoute(deps),
+
+    listExecutions: createExecutionsRoute(deps),
+    showExecutionRecord: createExecutionRecordRoute(deps),
+    cancelExecutions: createBulkCancelRoute(deps),
+    followEvents: createEventsRoute(deps),
 
     ...createAccountHandlers(deps, throttle),
     ...createEditorHandlers(deps),

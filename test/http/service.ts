@@ -7,14 +7,16 @@ import { expect } from "@jest/globals";
 import pino from "pino";
 import { createDiskStorage } from "../../activities/storage/disk.ts";
 import type { Storage } from "../../activities/storage/storage.ts";
-import { type Db, queryRows } from "../../db/connect.ts";
+import { createListener, type Db, queryRows } from "../../db/connect.ts";
 import { reserve, settle } from "../../db/credits.ts";
 import { findExecution, findStartable, insertOutputs } from "../../db/executions.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
+import { createEditorEvents } from "../../src/editor-events/editor-events.ts";
 import { createApp } from "../../src/http/app.ts";
 import { type AppDeps, DEFAULT_HTTP_LIMITS, type Executions } from "../../src/http/deps.ts";
 import { createHttpsServer } from "../../src/http/server.ts";
+import { createWaiters } from "../../src/waiters.ts";
 import { anExecution, TEST_SECRET_BOX, type TestWorkflow } from "../support/builders.ts";
 import { type Answer, aCertificate, aForm, type Call, createCaller, type Part } from "../support/https.ts";
 import { aDatabase } from "../support/postgres.ts";
@@ -47,6 +49,8 @@ export interface TestServiceOptions extends Partial<Omit<AppDeps, "db" | "storag
   readonly run?: (db: Db, start: Start) => Promise<void>;
   /** The record of another service, which two processes share. That one's to drop. */
   readonly db?: Db;
+  /** Hears what the database announces, and tells open pages. */
+  readonly listens?: boolean;
   /** Puts a wrapper around the real storage. */
   readonly wrapStorage?: (storage: Storage) => Storage;
 }
@@ -68,7 +72,7 @@ export async function succeed(db: Db, { executionId }: Pick<Start, "executionId"
 /** The app behind real HTTPS, with a database and a storage of its own. Executions are a fake that writes the record as the real ones do. */
 export async function aService(options: TestServiceOptions = {}): Promise<TestService> {
   const [database, certificate, dir] = await Promise.all([
-    options.db === undefined ? aDatabase() : { db: options.db, drop: async () => undefined },
+    options.db === undefined ? aDatabase() : { db: options.db, drop: async () => undefined, address: undefined },
     aCertificate(),
     mkdtemp(join(tmpdir(), "treadle-http-")),
   ]);
@@ -98,6 +102,17 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     capacity: () => ({ accepting: true, retryAfterSeconds: 7 }),
     ...options.executions,
   };
+  const editorEvents = createEditorEvents({ db, log });
+  const { address } = database;
+  const waiters =
+    options.listens === true && address !== undefined
+      ? createWaiters({
+          db,
+          openSession: () => createListener(address, "test listener"),
+          notices: editorEvents.notices,
+          onFault: (error) => log.warn({ error }, "Listening was interrupted."),
+        })
+      : undefined;
   let url = "";
   const app = createApp({
     db,
@@ -116,6 +131,7 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     trustProxy: false,
     readiness: async () => ({ ready: true, checks: {} }),
     routers: [],
+    editorEvents,
     log,
     ...options,
     executions,
@@ -142,7 +158,9 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     logged,
     call: createCaller({ url, cert: certificate.cert }),
     async close() {
+      editorEvents.close();
       await server.close(0);
+      await waiters?.close();
       await database.drop();
       await rm(dir, { recursive: true, force: true });
     },

@@ -61,6 +61,7 @@ export const TAGS = {
   Executions: "What became of an execution: its result, log and files. With the workflow's key, or signed in.",
   Schedules: "When a workflow runs by the clock, and what became of it. With the workflow's key, or signed in.",
   Session: "For the editor: who is signed in.",
+  Runs: "For the editor and the command line: the executions of an account as people look at them.",
   Account: "For the editor and the command line: an account, its credits and its members. See docs/accounts.md.",
   Access: "For the editor and the command line: what lets somebody in, each their own.",
   Editor:

@@ -4,6 +4,7 @@ import { ACCOUNT_ROUTES } from "./editor/account.ts";
 import { EDITOR_BUILD_ROUTES } from "./editor/builds.ts";
 import { EDITOR_COMMIT_ROUTES } from "./editor/commits.ts";
 import { EDITOR_DRAFT_ROUTES } from "./editor/drafts.ts";
+import { EDITOR_EXECUTION_ROUTES } from "./editor/executions.ts";
 import { MEMBER_ROUTES } from "./editor/members.ts";
 import { EDITOR_SCHEDULE_ROUTES } from "./editor/schedule.ts";
 import { EDITOR_WORKFLOW_ROUTES } from "./editor/workflows.ts";
@@ -18,6 +19,7 @@ const TABLE = {
   ...WORKFLOW_ROUTES,
   ...EXECUTION_ROUTES,
   ...SCHEDULE_ROUTES,
+  ...EDITOR_EXECUTION_ROUTES,
   ...SESSION_ROUTES,
   ...ACCOUNT_ROUTES,
   ...MEMBER_ROUTES,

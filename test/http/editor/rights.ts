@@ -27,6 +27,11 @@ export const ACCESS: Readonly<Record<RouteName, Access>> = {
   showSession: "self",
   signOut: "everybody",
 
+  listExecutions: "read",
+  showExecutionRecord: "read",
+  cancelExecutions: "write",
+  followEvents: "read",
+
   showAccount: "read",
   listLedger: "read",
   showSpend: "read",

@@ -1,0 +1,100 @@
+import type { RequestHandler } from "express";
+import { findCostEstimate } from "../../../db/credits/estimate.ts";
+import { type ExecutionDetails, findExecutionDetails } from "../../../db/execution-details.ts";
+import { type ExecutionRecord, findExecution } from "../../../db/executions.ts";
+import { toCredits } from "../../../domain/credits.ts";
+import { type ExecutionId, isExecutionId } from "../../../domain/ids.ts";
+import type { SecretBox } from "../../keys/secret-box.ts";
+import { toEstimate } from "../cost-estimate.ts";
+import type { AppDeps } from "../deps.ts";
+import { explainState, fileUrl, refusedAmounts } from "../envelope.ts";
+import { ApiError } from "../errors.ts";
+import { authorizeEditor } from "./authorize.ts";
+
+/** What is shown in the place of a secret, however long it is. */
+const SECRET = "•••";
+
+type RecordDeps = Pick<AppDeps, "db" | "apiUrl" | "secretBox" | "liveProgress" | "temporalUiUrl" | "temporalNamespace">;
+
+/** The record of one execution in full. Secrets are named, and never shown. */
+export function createExecutionRecordRoute(deps: RecordDeps): RequestHandler {
+  return async (request, response) => {
+    const { accountId } = await authorizeEditor(deps.db, request, "read");
+    const { executionId } = request.params;
+    if (typeof executionId !== "string" || !isExecutionId(executionId)) throw unknownExecution();
+    const details = await findExecutionDetails(deps.db, { accountId, executionId });
+    const record = details && (await findExecution(deps.db, executionId));
+    if (record === undefined || details === undefined) throw unknownExecution();
+    const estimate = toEstimate(await findCostEstimate(deps.db, record.workflowId)).estimate ?? null;
+    response.json({ ...toSummary(record, details), ...toContent(deps, record, details), estimate });
+  };
+}
+
+/** Seconds as callers are told them, to the millisecond. */
+export function toSeconds(seconds: number): number {
+  return Math.round(seconds * 1000) / 1000;
+}
+
+function toSummary(record: ExecutionRecord, { workflowName, draft }: ExecutionDetails) {
+  const { id, workflowId, commitId, trigger, createdAt, startedAt, finishedAt } = record;
+  const hasEnded = finishedAt !== null;
+  return {
+    ...{ executionId: id, workflowId, workflowName, status: record.state, trigger, draft, commitId },
+    ...{ createdAt, startedAt, finishedAt },
+    duration: hasEnded ? toSeconds(record.secondsUsed) : null,
+    message: explainState(record),
+    failure: record.failure,
+    ...refusedAmounts(record),
+    cost: {
+      compute: toCredits(record.chargeCompute),
+      total: toCredits(record.chargeTotal),
+      atMost: toCredits(record.chargeMax),
+    },
+  };
+}
+
+function toContent(deps: RecordDeps, record: ExecutionRecord, details: ExecutionDetails) {
+  const { id, finishedAt, filesRemovedAt } = record;
+  const { timeoutSeconds, cpu, attemptsMax, logBytes, cancelRequestedAt } = details;
+  return {
+    inputs: { ...details.inputs, ...hideSecrets(deps.secretBox, id, details.secretInputs) },
+    inputFiles: details.inputFiles.map(({ name: input, ...file }) => ({ input, ...file })),
+    outputs: Object.fromEntries(
+      details.outputFiles.map(({ name, fileName }) => [name, fileUrl(deps.apiUrl(), id, fileName)]),
+    ),
+    files: details.outputFiles.map((file) => ({ ...file, url: fileUrl(deps.apiUrl(), id, file.fileName) })),
+    attempts: details.attempts.map((attempt) => ({
+      ...attempt,
+      startedAt: toTime(attempt.startedAt),
+      endedAt: attempt.endedAt && toTime(attempt.endedAt),
+    })),
+    ...{ limits: { timeoutSeconds, cpu, attemptsMax }, logBytes },
+    queuePosition: record.queuePosition,
+    progress: finishedAt === null ? (deps.liveProgress?.(id) ?? null) : null,
+    temporalUrl: toTemporalUrl(deps, id),
+    ...{ cancelRequestedAt, cancelRequestedBy: record.cancelRequestedBy },
+    ...{ filesRemovedAt, logRemovedAt: record.logRemovedAt },
+  };
+}
+
+/** The names of the secrets that were given, each with the same text in its place. */
+function hideSecrets(secretBox: SecretBox, id: ExecutionId, sealed: Buffer | null): Record<string, string> {
+  if (sealed === null) return {};
+  const names = Object.keys(JSON.parse(secretBox.open(sealed, id).toString()) as object);
+  return Object.fromEntries(names.map((name) => [name, SECRET]));
+}
+
+/** PostgreSQL writes times into JSON with its own zone. */
+function toTime(text: string): string {
+  return new Date(text).toISOString();
+}
+
+/** Where Temporal's own pages show it: its Workflow Id is the execution's id. */
+function toTemporalUrl({ temporalUiUrl, temporalNamespace }: RecordDeps, id: ExecutionId): string | null {
+  if (temporalUiUrl == null || temporalNamespace === undefined) return null;
+  return `${temporalUiUrl.replace(/\/+$/, "")}/namespaces/${encodeURIComponent(temporalNamespace)}/workflows/${id}`;
+}
+
+function unknownExecution(): ApiError {
+  return new ApiError("not_found", "There is no execution with this id.");
+}

@@ -1,0 +1,108 @@
+import type { RequestHandler } from "express";
+import { z } from "zod";
+import { listOwnExecutions } from "../../../db/execution-details.ts";
+import { type ListedExecution, listExecutionPage, type Place } from "../../../db/execution-pages.ts";
+import { toCredits } from "../../../domain/credits.ts";
+import { EXECUTION_ENDS, TRIGGERS } from "../../../domain/execution.ts";
+import { type ExecutionId, isCommitId, isExecutionId, isWorkflowId } from "../../../domain/ids.ts";
+import type { AppDeps } from "../deps.ts";
+import { explainState } from "../envelope.ts";
+import { requestEnd } from "../executions.ts";
+import { parseRequest, StorableText } from "../operator/body.ts";
+import { authorizeEditor } from "./authorize.ts";
+import { readBody, refuseField } from "./body.ts";
+import { toSeconds } from "./execution-record.ts";
+
+export const EXECUTIONS_PAGE_MAX = 200;
+export const CANCELLED_AT_ONCE_MAX = 100;
+export const EXECUTIONS_CURSOR = /^(\d{1,17})\.(ex_[0-9a-z]{16,40})$/;
+export const STATUSES = ["queued", "running", ...EXECUTION_ENDS] as const;
+/** More is not needed to find something by, and each execution of a window is compared with it. */
+export const SEARCH_TEXT_MAX = 200;
+const CANCELS_AT_ONCE = 8;
+
+/** What the query of a form leaves empty is not asked for. */
+function optional<Schema extends z.ZodType>(schema: Schema) {
+  return z.preprocess((value) => (value === "" ? undefined : value), schema.optional());
+}
+
+const Time = z.iso
+  .datetime({ offset: true, error: "must be a time such as 2026-11-01T09:00:00Z" })
+  .transform((text) => new Date(text))
+  .refine(isStorableTime, "must be a time between the years 1970 and 9999");
+
+const Query = z.object({
+  workflow: optional(z.string().refine(isWorkflowId, "must be the id of a workflow")),
+  commit: optional(z.string().refine(isCommitId, "must be the id of a commit, all 40 characters of it")),
+  state: optional(z.enum(STATUSES, { error: `must be one of ${STATUSES.join(", ")}` })),
+  trigger: optional(z.enum(TRIGGERS, { error: `must be one of ${TRIGGERS.join(", ")}` })),
+  from: optional(Time),
+  to: optional(Time),
+  text: optional(StorableText.max(SEARCH_TEXT_MAX)),
+  limit: z.coerce.number().int().min(1).max(EXECUTIONS_PAGE_MAX).default(50),
+  cursor: z.string().regex(EXECUTIONS_CURSOR, "must be nextCursor of the page before").optional(),
+});
+
+function isStorableTime(time: Date): boolean {
+  return time.getTime() >= 0 && time.getUTCFullYear() <= 9999;
+}
+
+/** A page of the account's executions, the newest first. */
+export function createExecutionsRoute({ db }: Pick<AppDeps, "db">): RequestHandler {
+  return async (request, response) => {
+    const { accountId } = await authorizeEditor(db, request, "read");
+    const { workflow, commit, state, trigger, from, to, text, limit, cursor } = parseRequest(Query, request.query);
+    if (commit !== undefined && workflow === undefined)
+      throw refuseField("commit", "needs its workflow beside it: add workflow=wf_….");
+    const { executions, next } = await listExecutionPage(
+      db,
+      { accountId, workflowId: workflow, commitId: commit, state, trigger, from, to, text },
+      { limit, after: cursor === undefined ? null : readCursor(cursor) },
+    );
+    response.json({ executions: executions.map(toListed), nextCursor: next && `${next.createdMicros}.${next.id}` });
+  };
+}
+
+function readCursor(cursor: string): Place {
+  const [, micros = "", id = ""] = EXECUTIONS_CURSOR.exec(cursor) ?? [];
+  return { createdMicros: BigInt(micros), id: id as ExecutionId };
+}
+
+function toListed(execution: ListedExecution) {
+  const { id, workflowId, workflowName, trigger, draft, commitId, createdAt, startedAt, finishedAt } = execution;
+  const hasEnded = finishedAt !== null;
+  return {
+    ...{ executionId: id, workflowId, workflowName, status: execution.state, trigger, draft, commitId },
+    ...{ createdAt, startedAt, finishedAt },
+    duration: hasEnded ? toSeconds(execution.secondsUsed) : null,
+    cost: hasEnded ? toCredits(execution.chargeTotal) : null,
+    message: explainState(execution),
+  };
+}
+
+export const CancelRequest = z.strictObject({
+  executionIds: z
+    .array(z.string().refine(isExecutionId, "must be the id of an execution"))
+    .min(1, "must name at least one execution")
+    .max(CANCELLED_AT_ONCE_MAX, `must name at most ${CANCELLED_AT_ONCE_MAX} executions`),
+});
+
+/** Asks to end several executions: those that were under way, those that had ended, and those that the account does not have. */
+export function createBulkCancelRoute(deps: Pick<AppDeps, "db" | "executions">): RequestHandler {
+  return async (request, response) => {
+    const { accountId, email } = await authorizeEditor(deps.db, request, "write");
+    const asked = [...new Set((await readBody(request, CancelRequest)).executionIds as ExecutionId[])];
+    const own = new Set(await listOwnExecutions(deps.db, { accountId, ids: asked }));
+    const outcomes = new Map<ExecutionId, "cancelled" | "ended" | "unknown">();
+    const waiting = [...asked];
+    const work = async (): Promise<void> => {
+      for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
+        if (!own.has(id)) outcomes.set(id, "unknown");
+        else outcomes.set(id, (await requestEnd(deps, id, email)) ? "cancelled" : "ended");
+      }
+    };
+    await Promise.all(Array.from({ length: CANCELS_AT_ONCE }, work));
+    const those = (outcome: string): ExecutionId[] => asked.filter((id) => outcomes.get(id) === outcome);
+    response.json({ cancelled: those("cancelled"), ended: those("ended"), unknown: those("unknown") });
+  };
+}
