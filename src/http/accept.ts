@@ -15,6 +15,7 @@ import type { Authenticated } from "./authenticate.ts";
 import type { AppDeps } from "./deps.ts";
 import { ApiError } from "./errors.ts";
 import { demandSameInputs, fingerprintInputs } from "./idempotency-key.ts";
+import { keepFor } from "./kept-files.ts";
 import { rateLimited } from "./rates.ts";
 import { type BodyKind, type ReceivedInputs, receiveInputs } from "./receive-inputs.ts";
 import { costAtMost } from "./room.ts";
@@ -53,6 +54,7 @@ export async function acceptCall(deps: AppDeps, call: Call): Promise<Accepted> {
       manifest: target.manifest,
       uploads,
       limits: deps.limits,
+      keep: keepFor(deps, target, true),
     });
     timing.mark("receive");
     const accepted = await recordOnce(deps, { executionId, target, received, recording, takeTurn });

@@ -37,6 +37,8 @@ interface PartsDeps {
   readonly manifest: Manifest;
   readonly uploads: Uploads;
   readonly limits: HttpLimits;
+  /** A text part may name kept files in the place of files. */
+  readonly keepsFiles: boolean;
   /** Aborted with the reason when going on is pointless. */
   readonly stop: AbortController;
 }
@@ -75,7 +77,7 @@ export function collectParts(deps: PartsDeps) {
   };
 }
 
-function collectTexts({ limits, stop }: PartsDeps, inputs: Inputs, verdict: Verdict) {
+function collectTexts({ limits, stop, keepsFiles }: PartsDeps, inputs: Inputs, verdict: Verdict) {
   const values = new Map<string, SentText>();
   const underWay: Promise<void>[] = [];
   let bytes = 0;
@@ -120,11 +122,12 @@ function collectTexts({ limits, stop }: PartsDeps, inputs: Inputs, verdict: Verd
       if (!hasRoom(name, info.isCut ? limits.jsonBytesMax + 1 : Buffer.byteLength(text))) return;
       if (name === undefined) return complain(verdict, "", NAMELESS);
       const input = inputs.get(name);
-      if (input !== undefined && isFileInput(input))
+      const isFile = input !== undefined && isFileInput(input);
+      if (isFile && !(keepsFiles && /^\s*[[{]/.test(text)))
         return complain(verdict, name, "is a file. Send it as a part with a file name.");
       if (!begin(name)) return;
       verdict.refused ||= input === undefined;
-      values.set(name, { text, isJson: info.mimeType === JSON_TYPE });
+      values.set(name, { text, isJson: isFile || info.mimeType === JSON_TYPE });
     },
     /** Takes the JSON of an input that came like a file. Nothing of it is stored. */
     takeContent(name: string, content: Readable): void {
@@ -246,7 +249,8 @@ function isEmptyChoice(file: StoredFile): boolean {
   return file.fileName === "" && file.bytes === 0 && file.storageKey !== "";
 }
 
-function withSafeNames(files: readonly StoredFile[]): StoredFile[] {
+/** The files under names that can stand beside each other in one folder, those of each input by themselves. */
+export function withSafeNames(files: readonly StoredFile[]): StoredFile[] {
   const taken = new Map<string, Set<string>>();
   return files.map((file) => {
     const names = taken.get(file.name) ?? new Set();

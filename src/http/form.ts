@@ -21,7 +21,7 @@ const REMAINDER_BYTES_MAX = 16 * 1024 * 1024;
  */
 export async function readForm(
   request: Request,
-  options: { manifest: Manifest; uploads: Uploads; limits: HttpLimits },
+  options: { manifest: Manifest; uploads: Uploads; limits: HttpLimits; keepsFiles: boolean },
 ): Promise<Form> {
   const { limits } = options;
   if (Number(request.get("content-length") ?? 0) > limits.requestBytesMax) throw requestTooLarge(limits);

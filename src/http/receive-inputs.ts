@@ -3,12 +3,14 @@ import type { InputProblem } from "../../domain/errors.ts";
 import type { StoredFile } from "../../domain/execution.ts";
 import { parseInputs, parseJsonPart, parseTextPart } from "../../domain/manifest/inputs.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
+import { formatSize } from "../../domain/manifest/sizes.ts";
 import type { UploadedFile } from "../../domain/manifest/uploads.ts";
 import type { HttpLimits } from "./deps.ts";
 import { ApiError } from "./errors.ts";
 import { readForm } from "./form.ts";
-import type { Form } from "./form-parts.ts";
+import { type Form, withSafeNames } from "./form-parts.ts";
 import { readJsonObject } from "./json-body.ts";
+import { copyKeptFiles, findKeptInputs, type Keep } from "./kept-files.ts";
 import type { Uploads } from "./uploads.ts";
 
 const NAMED_PROBLEMS_MAX = 5;
@@ -43,26 +45,61 @@ export function demandBodyKind(request: Request): BodyKind {
   );
 }
 
-/** Reads the body and checks it against the manifest. Every problem at once (400); files are in storage by then. */
+/**
+ * Reads the body and checks it against the manifest. Every problem at once (400); files are in storage by then. With `keep`, files
+ * of earlier executions may be named in the place of files; they come before new ones of the same input.
+ */
 export async function receiveInputs(
   request: Request,
-  options: { kind: BodyKind; manifest: Manifest; uploads: Uploads; limits: HttpLimits },
+  options: { kind: BodyKind; manifest: Manifest; uploads: Uploads; limits: HttpLimits; keep?: Keep | undefined },
 ): Promise<ReceivedInputs> {
-  const { manifest, limits } = options;
-  if (options.kind === "json") {
-    const parsed = parseInputs(manifest, await readJsonObject(request, limits.jsonBytesMax));
-    if (!parsed.ok) throw invalidInputs(parsed.problems);
-    return { inputs: parsed.inputs, secrets: parsed.secrets, files: [] };
-  }
-  const form = await readForm(request, options);
-  const { values, problems: textProblems } = readTexts(manifest, form);
-  const parsed = parseInputs(manifest, values, groupFiles(form));
+  const { manifest, uploads, limits, keep } = options;
+  const sent = await readSent(request, options);
+  const kept = await findKeptInputs(keep, { manifest, body: sent.body, filesMax: limits.filesMax });
+  const files = kept.files.length === 0 ? sent.files : withSafeNames([...kept.files, ...sent.files]);
+  const parsed = parseInputs(manifest, kept.values, groupFiles(files, sent.strayFiles));
   // An input whose part has a problem of its own would be called missing as well.
-  const known = [...form.problems, ...textProblems];
+  const known = [...sent.problems, ...kept.problems];
   const named = new Set(known.map((problem) => problem.input));
   const problems = parsed.ok ? known : [...known, ...parsed.problems.filter((problem) => !named.has(problem.input))];
   if (!parsed.ok || problems.length > 0) throw invalidInputs(problems);
-  return { inputs: parsed.inputs, secrets: parsed.secrets, files: form.files };
+  if (kept.files.length > 0) demandRoom(files, limits);
+  const copies = await copyKeptFiles(keep, uploads, files.slice(0, kept.files.length));
+  return {
+    inputs: parsed.inputs,
+    secrets: parsed.secrets,
+    files: [...copies, ...files.slice(kept.files.length)],
+  };
+}
+
+/** Kept files count as if they had been sent again. */
+function demandRoom(files: readonly StoredFile[], { filesMax, requestBytesMax }: HttpLimits): void {
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  if (files.length > filesMax)
+    throw new ApiError("invalid_request", `A request carries at most ${filesMax} files, kept ones included.`);
+  if (bytes > requestBytesMax)
+    throw new ApiError(
+      "payload_too_large",
+      `The files of a request, kept ones included, are at most ${formatSize(requestBytesMax)}.`,
+    );
+}
+
+interface Sent extends Pick<Form, "files" | "strayFiles" | "problems"> {
+  readonly body: unknown;
+}
+
+async function readSent(
+  request: Request,
+  options: { kind: BodyKind; manifest: Manifest; uploads: Uploads; limits: HttpLimits; keep?: Keep | undefined },
+): Promise<Sent> {
+  const { manifest, limits, keep } = options;
+  if (options.kind === "json") {
+    const body = await readJsonObject(request, limits.jsonBytesMax);
+    return { body, files: [], strayFiles: new Set(), problems: [] };
+  }
+  const form = await readForm(request, { ...options, keepsFiles: keep !== undefined });
+  const { values, problems } = readTexts(manifest, form);
+  return { ...form, body: values, problems: [...form.problems, ...problems] };
 }
 
 function readTexts(manifest: Manifest, form: Form): { values: Record<string, unknown>; problems: InputProblem[] } {
@@ -78,10 +115,13 @@ function readTexts(manifest: Manifest, form: Form): { values: Record<string, unk
 }
 
 /** Stray files are named too, so that they are reported like values of unknown or other inputs. */
-function groupFiles(form: Form): Record<string, readonly UploadedFile[]> {
+function groupFiles(
+  files: readonly StoredFile[],
+  strayFiles: ReadonlySet<string>,
+): Record<string, readonly UploadedFile[]> {
   const byName = new Map<string, UploadedFile[]>();
-  for (const name of form.strayFiles) byName.set(name, [{ fileName: "", bytes: 0, contentType: "" }]);
-  for (const file of form.files) byName.set(file.name, [...(byName.get(file.name) ?? []), file]);
+  for (const name of strayFiles) byName.set(name, [{ fileName: "", bytes: 0, contentType: "" }]);
+  for (const file of files) byName.set(file.name, [...(byName.get(file.name) ?? []), file]);
   return Object.fromEntries(byName);
 }
 

@@ -7,6 +7,7 @@ import { describeTimetable, findNextRuns } from "../publish/next-runs.ts";
 import { authenticate } from "./authenticate.ts";
 import { toEstimate } from "./cost-estimate.ts";
 import type { AppDeps } from "./deps.ts";
+import { keepFor } from "./kept-files.ts";
 import { demandBodyKind, receiveInputs } from "./receive-inputs.ts";
 import type { Uploads } from "./uploads.ts";
 
@@ -18,9 +19,11 @@ const NEXT_RUNS = 10;
  */
 export function createValidateRoute(deps: AppDeps): RequestHandler {
   return async (request, response) => {
-    const { manifest, workflowId } = await authenticate(deps, request, { right: "read", idempotencyKey: null });
+    const target = await authenticate(deps, request, { right: "read", idempotencyKey: null });
+    const { manifest, workflowId } = target;
     const kind = demandBodyKind(request);
-    await receiveInputs(request, { kind, manifest, uploads: createSink(), limits: deps.limits });
+    const keep = keepFor(deps, target, false);
+    await receiveInputs(request, { kind, manifest, uploads: createSink(), limits: deps.limits, keep });
     const estimate = toEstimate(await findCostEstimate(deps.db, workflowId));
     const { schedule } = manifest.triggers;
     const nextRuns = findNextRuns(schedule, new Date(), NEXT_RUNS);
