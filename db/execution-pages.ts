@@ -4,7 +4,7 @@ import { type AccountId, type CommitId, type ExecutionId, isExecutionId, type Wo
 import { type Db, queryRows } from "./connect.ts";
 
 /** So many executions are looked through for one page, however few of them are what is looked for. */
-export const WINDOW_MAX = 10_000;
+const WINDOW_MAX = 5_000;
 
 /** Which executions of an account; what is left out is no condition. */
 export interface ExecutionFilter {
@@ -129,7 +129,8 @@ function toConditions(filter: ExecutionFilter, after: Place | null): { anchor: s
     );
   if (text !== undefined && !ofId)
     rest.push(`(position(:text in lower(e.message)) > 0 or starts_with(e.id, :text)
-                or exists (select from workflows n where n.id = e.workflow_id and position(:text in lower(n.name)) > 0))`);
+                or e.workflow_id = any(array(select n.id from workflows n
+                                              where n.account_id = :accountId and position(:text in lower(n.name)) > 0)))`);
   return { anchor: anchor.join(" and "), rest: rest.join(" and ") || "true" };
 }
 

@@ -136,7 +136,7 @@ export const EDITOR_EXECUTION_ROUTES = {
     tag: "Runs",
     summary: "Executions of the account, the newest first",
     description:
-      "Of those that the most selective filter leaves, 10,000 are looked through for one page: it may have fewer than `limit`, even none, and still a `nextCursor` to look further.",
+      "Of those that the most selective filter leaves, 5,000 are looked through for one page: it may have fewer than `limit`, even none, and still a `nextCursor` to look further.",
     credentials: IN_PERSON,
     parameters: [ACCOUNT, ...FILTERS],
     answers: {
