@@ -6,6 +6,7 @@ export function LostPage() {
   return (
     <main>
       <EmptyState
+        level={1}
         title="There is no such page"
         action={
           <ButtonLink to="/" variant="default">

@@ -35,7 +35,15 @@ export function CommandPalette({ onClose }: { onClose: () => void }) {
     event.preventDefault();
   };
   return (
-    <Modal opened onClose={onClose} withCloseButton={false} padding={0} size="md" yOffset="12vh" title={undefined}>
+    <Modal
+      opened
+      onClose={onClose}
+      withCloseButton={false}
+      padding={0}
+      size="md"
+      yOffset="12vh"
+      attributes={{ content: { "aria-label": "Go to" } }}
+    >
       <div className={classes.field}>
         <SearchIcon />
         <input

@@ -37,10 +37,10 @@ export function Shell() {
           </Link>
         </nav>
         <div className={classes.grow} />
-        <UnstyledButton className={classes.search} onClick={() => setSearching(true)} aria-label="Search and commands">
+        <UnstyledButton className={classes.search} onClick={() => setSearching(true)}>
           <SearchIcon />
           <span className={classes.searchWords}>Search</span>
-          <kbd className={classes.searchWords}>Ctrl K</kbd>
+          <kbd className={classes.searchKeys}>Ctrl K</kbd>
         </UnstyledButton>
         <ColourMenu />
         <UserMenu />

@@ -5,10 +5,19 @@ import { AlertIcon, RepeatIcon } from "./icons.tsx";
 import classes from "./states.module.css";
 
 /** Where there is nothing yet: says what will be here, and how to make the first one. */
-export function EmptyState({ title, children, action }: { title: string; children?: ReactNode; action?: ReactNode }) {
+export function EmptyState(props: {
+  readonly title: string;
+  readonly children?: ReactNode;
+  readonly action?: ReactNode;
+  /** Of its heading: 1 where it is all there is on the page. */
+  readonly level?: 1 | 2;
+}) {
+  const { title, children, action, level = 2 } = props;
   return (
     <div className={classes.state}>
-      <Title order={2}>{title}</Title>
+      <Title order={level} size="h2">
+        {title}
+      </Title>
       {children !== undefined && <Text c="dimmed">{children}</Text>}
       {action}
     </div>

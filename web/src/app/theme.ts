@@ -59,7 +59,13 @@ export const theme = createTheme({
     ActionIcon: ActionIcon.extend({ defaultProps: { variant: "subtle", color: "gray" } }),
     Loader: Loader.extend({ defaultProps: { size: "sm" } }),
     Menu: Menu.extend({ defaultProps: { shadow: "md", position: "bottom-end" } }),
-    Modal: Modal.extend({ defaultProps: { radius: "md", overlayProps: { backgroundOpacity: 0.4 } } }),
+    Modal: Modal.extend({
+      defaultProps: {
+        radius: "md",
+        overlayProps: { backgroundOpacity: 0.4 },
+        closeButtonProps: { "aria-label": "Close" },
+      },
+    }),
     Paper: Paper.extend({ defaultProps: { withBorder: true, radius: "md" } }),
     Tooltip: Tooltip.extend({ defaultProps: { openDelay: 300, withArrow: false } }),
   },
@@ -78,7 +84,7 @@ export const colours: CSSVariablesResolver = () => ({
     "--surface": "#ffffff",
     "--raised": "#f3f3f6",
     "--line": "#e3e4ea",
-    "--state-success": "#2b8a3e",
+    "--state-success": "#1f7a33",
     "--state-failure": "#c92a2a",
     "--state-warning": "#b35900",
     "--state-active": "#1864ab",
