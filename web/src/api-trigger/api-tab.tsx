@@ -1,7 +1,8 @@
 import { Button, Group, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
+import { ButtonLink } from "../app/button-link.tsx";
 import { ExternalIcon } from "../app/icons.tsx";
 import { useMayChange } from "../app/session.ts";
 import { EmptyState, ErrorState, LoadingRows } from "../app/states.tsx";
@@ -27,9 +28,9 @@ export function ApiTab() {
       <EmptyState
         title="Nothing to call yet"
         action={
-          <Button component={Link} to={`/workflows/${workflowId}/code`} variant="default">
+          <ButtonLink to="/workflows/$workflowId/code" params={{ workflowId }} variant="default">
             Go to the code
-          </Button>
+          </ButtonLink>
         }
       >
         A workflow can be called once its files are committed.

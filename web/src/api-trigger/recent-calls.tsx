@@ -6,7 +6,8 @@ import { callApi, toQuery } from "../app/api.ts";
 import { Credits } from "../app/credits.tsx";
 import { Refusal } from "../app/refusal.tsx";
 import { LoadingRows } from "../app/states.tsx";
-import { Time, toDuration } from "../app/time.tsx";
+import { Time } from "../app/time.tsx";
+import { toDuration } from "../app/time-text.ts";
 import { State } from "../executions/state.tsx";
 import classes from "./api-tab.module.css";
 

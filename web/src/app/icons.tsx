@@ -86,6 +86,7 @@ export const ClockIcon = draw(
     <path d="M8 4.75V8l2.25 1.5" />
   </>,
 );
+export const DotsIcon = draw(<path d="M3.5 8h.01M8 8h.01M12.5 8h.01" strokeWidth="2" />);
 export const WrapIcon = draw(
   <path d="M2.5 4h11M2.5 8h8.75a2.1 2.1 0 0 1 0 4.2H8.5M10 10.6l-1.6 1.6L10 13.8M2.5 12h3" />,
 );

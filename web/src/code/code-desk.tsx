@@ -1,16 +1,18 @@
 import { Button } from "@mantine/core";
-import { useHotkeys } from "@mantine/hooks";
+import { type HotkeyItem, useHotkeys } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import type { FileProblem } from "../../../domain/errors.ts";
 import { CheckIcon, FileIcon, PlayIcon } from "../app/icons.tsx";
 import { useMayChange } from "../app/session.ts";
+import { EmptyState } from "../app/states.tsx";
 import { workflowQuery } from "../workflows/workflows.ts";
 import { CodeEditor } from "./code-editor.tsx";
 import classes from "./code-tab.module.css";
 import { DraftNotices } from "./draft-notices.tsx";
 import type { DraftSaving, DraftState } from "./draft-saving.ts";
-import { useFileActions } from "./file-actions.tsx";
+import { useFileActions } from "./file-actions.ts";
 import { FileMenu } from "./file-menu.tsx";
 import { FileTree, type Naming } from "./file-tree.tsx";
 import { ProblemList } from "./problem-list.tsx";
@@ -32,53 +34,34 @@ export function CodeDesk({ workflowId, saving }: { workflowId: string; saving: D
   const state = useSyncExternalStore(saving.subscribe, saving.getState);
   const mayChange = useMayChange();
   const { data: workflow } = useQuery(workflowQuery(workflowId));
-  const { file, line } = route.useSearch();
   const navigate = route.useNavigate();
   const [naming, setNaming] = useState<Naming>();
   const [committing, setCommitting] = useState(false);
   const [filesShown, setFilesShown] = useState(false);
-  const [place, setPlace] = useState<Place>();
   const paths = useMemo(() => [...state.files.keys()], [state.files]);
-  const open = findOpenFile(paths, file);
-  const current = state.files.get(open);
+  const { open, place, show } = useOpenFile(paths, () => setFilesShown(false));
   const problems = useProblems(state);
-  const marks = useMemo(() => {
-    const own = problems.filter((problem) => problem.file === open);
-    return toMarks(current?.text ?? "", own);
-  }, [problems, current?.text, open]);
-
-  const show = (path: string, at?: Place): void => {
-    setFilesShown(false);
-    setPlace(at);
-    void navigate({ search: { file: path }, replace: true });
-  };
   const actions = useFileActions({ saving, open, show, setNaming });
   const run = async (): Promise<void> => {
     if (!(await saving.saveNow())) return;
     await navigate({ to: "/workflows/$workflowId/run", params: { workflowId }, search: { draft: "1" } });
   };
-  useHotkeys(
-    [
-      ["mod+S", () => void saving.saveNow()],
-      ["mod+Enter", () => void run()],
-      ["mod+shift+Enter", () => mayChange && setCommitting(true)],
-    ],
-    [],
-    true,
-  );
+  const keys: HotkeyItem[] = [
+    ["mod+S", () => void saving.saveNow()],
+    ["mod+Enter", () => void run()],
+    ["mod+shift+Enter", () => setCommitting(true)],
+  ];
+  useHotkeys(committing || !mayChange ? [] : keys, [], true);
   useRefreshOnReturn(saving);
-  useEffect(() => {
-    if (line !== undefined) setPlace({ line: Number(line), column: 1 });
-  }, [line]);
+  const acts = {
+    canCommit: state.changed || state.base === null,
+    onRun: () => void run(),
+    onCommit: () => setCommitting(true),
+  };
 
   return (
     <>
-      <DraftNotices
-        workflowId={workflowId}
-        saving={saving}
-        state={state}
-        head={workflow === undefined ? undefined : workflow.commitId}
-      />
+      <DraftNotices workflowId={workflowId} saving={saving} state={state} head={workflow?.commitId} />
       <div className={classes.desk} data-files={filesShown || undefined}>
         <aside className={classes.files} aria-label="Files of the workflow">
           <FileMenu workflowId={workflowId} saving={saving} open={open} mayChange={mayChange} actions={actions} />
@@ -99,48 +82,14 @@ export function CodeDesk({ workflowId, saving }: { workflowId: string; saving: D
         </aside>
         <section className={classes.writing} aria-label={open}>
           <div className={classes.bar}>
-            <Button
-              variant="default"
-              className={classes.filesButton}
-              leftSection={<FileIcon />}
-              aria-expanded={filesShown}
-              onClick={() => setFilesShown(!filesShown)}
-            >
-              Files
-            </Button>
+            <FilesButton shown={filesShown} onToggle={() => setFilesShown(!filesShown)} />
             <h2 className={classes.open} title={open}>
               {open}
             </h2>
             <SaveState state={state} />
-            <div className={classes.acts}>
-              {mayChange && (
-                <>
-                  <Button variant="default" leftSection={<PlayIcon />} title="Ctrl+Enter" onClick={() => void run()}>
-                    Run this draft
-                  </Button>
-                  <Button
-                    leftSection={<CheckIcon />}
-                    title="Ctrl+Shift+Enter"
-                    disabled={!state.changed && state.base !== null}
-                    onClick={() => setCommitting(true)}
-                  >
-                    Commit
-                  </Button>
-                </>
-              )}
-            </div>
+            {mayChange && <Acts {...acts} />}
           </div>
-          {current !== undefined && current.text !== null && (
-            <CodeEditor
-              path={open}
-              text={current.text}
-              marks={marks}
-              readOnly={!mayChange}
-              goTo={place}
-              onChange={(text) => saving.change({ path: open, text })}
-            />
-          )}
-          {current !== undefined && current.text === null && <UnshownFile workflowId={workflowId} file={current} />}
+          <OpenFile workflowId={workflowId} saving={saving} open={open} problems={problems} place={place} />
           <ProblemList problems={problems} onShow={show} />
         </section>
       </div>
@@ -151,6 +100,79 @@ export function CodeDesk({ workflowId, saving }: { workflowId: string; saving: D
       )}
     </>
   );
+}
+
+/** On phones the files are out of sight until they are asked for. */
+function FilesButton({ shown, onToggle }: { shown: boolean; onToggle: () => void }) {
+  return (
+    <Button
+      variant="default"
+      className={classes.filesButton}
+      leftSection={<FileIcon />}
+      aria-expanded={shown}
+      onClick={onToggle}
+    >
+      Files
+    </Button>
+  );
+}
+
+function Acts({ canCommit, onRun, onCommit }: { canCommit: boolean; onRun: () => void; onCommit: () => void }) {
+  return (
+    <div className={classes.acts}>
+      <Button variant="default" leftSection={<PlayIcon />} title="Ctrl+Enter" onClick={onRun}>
+        Run this draft
+      </Button>
+      <Button leftSection={<CheckIcon />} title="Ctrl+Shift+Enter" disabled={!canCommit} onClick={onCommit}>
+        Commit
+      </Button>
+    </div>
+  );
+}
+
+function OpenFile(props: {
+  readonly workflowId: string;
+  readonly saving: DraftSaving;
+  readonly open: string;
+  readonly problems: readonly FileProblem[];
+  readonly place: Place | undefined;
+}) {
+  const { workflowId, saving, open, problems, place } = props;
+  const state = useSyncExternalStore(saving.subscribe, saving.getState);
+  const mayChange = useMayChange();
+  const file = state.files.get(open);
+  const text = file?.text ?? null;
+  const marks = useMemo(() => {
+    const own = problems.filter((problem) => problem.file === open);
+    return toMarks(text ?? "", own);
+  }, [problems, text, open]);
+  if (file === undefined) return <EmptyState title="No files">Make one, or drop some on the left.</EmptyState>;
+  if (text === null) return <UnshownFile workflowId={workflowId} file={file} />;
+  return (
+    <CodeEditor
+      path={open}
+      text={text}
+      marks={marks}
+      readOnly={!mayChange}
+      goTo={place}
+      onChange={(written) => saving.change({ path: open, text: written })}
+    />
+  );
+}
+
+/** Which file is shown, and where in it the cursor was sent: as the address says. */
+function useOpenFile(paths: readonly string[], onShow: () => void) {
+  const { file, line } = route.useSearch();
+  const navigate = route.useNavigate();
+  const [place, setPlace] = useState<Place | undefined>(
+    line === undefined ? undefined : { line: Number(line), column: 1 },
+  );
+  const show = (path: string, at?: Place): void => {
+    onShow();
+    setPlace(at);
+    void navigate({ search: { file: path }, replace: true });
+  };
+  return { open: findOpenFile(paths, file), place, show };
 }
 
 /** The file that the address names, or what one wants to see first. */

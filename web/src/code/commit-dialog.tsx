@@ -17,56 +17,32 @@ import { ProblemList } from "./problem-list.tsx";
 
 const MESSAGE_CHARACTERS_MAX = 5_000;
 
-/** Shows what a commit would change, for the files and for callers, asks what to call it, and makes it. */
-export function CommitDialog(props: {
+interface CommitDialogProps {
   readonly workflowId: string;
   readonly saving: DraftSaving;
   readonly onShow: (file: string, at: { line: number; column: number }) => void;
   readonly onClose: () => void;
-}) {
-  const { workflowId, saving, onShow, onClose } = props;
+}
+
+/** Shows what a commit would change, for the files and for callers, asks what to call it, and makes it. */
+export function CommitDialog({ workflowId, saving, onShow, onClose }: CommitDialogProps) {
   const state = useSyncExternalStore(saving.subscribe, saving.getState);
-  const { data: workflow } = useQuery(workflowQuery(workflowId));
-  const [message, setMessage] = useState("");
-  const { state: publishing, publish, reset } = usePublishing(workflowId);
   const isPhone = useMediaQuery("(max-width: 48em)");
-  const isSaved = state.status === "saved";
-  const preview = useQuery({
-    ...previewQuery(workflowId, state.version, workflow?.commitId ?? null),
-    enabled: isSaved,
-  });
-  const problems = publishing.kind === "failed" ? publishing.problems : (preview.data?.problems ?? []);
-  const head = publishing.kind === "moved" ? publishing.head : (workflow?.commitId ?? null);
+  const [message, setMessage] = useState("");
+  const commit = useCommit({ workflowId, saving, onClose });
+  const { publishing, problems, head, isSaved } = commit;
   const hasMoved = head !== null && head !== state.base;
   const isBusy = publishing.kind === "building";
+  const mayCommit = message.trim() !== "" && !isBusy && !hasMoved && (problems.length === 0 || commit.hasFailed);
 
-  const commit = async (): Promise<void> => {
-    if (message.trim() === "" || isBusy || !(await saving.saveNow())) return;
-    const { version, base } = saving.getState();
-    const path = `/api/editor/workflows/${workflowId}/commits`;
-    const end = await publish(path, { message: message.trim(), version, expectedHead: base });
-    if (end.kind !== "committed") return;
-    await reloadDraft(workflowId, saving);
-    const title = end.changed ? `Committed ${toShortId(end.commitId)}` : "Nothing to commit";
-    const words = end.changed ? message.trim() : "The latest commit has just these files.";
-    notifications.show({ color: "green", title, message: words });
-    onClose();
-  };
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    void commit();
-  };
-  const press = (event: KeyboardEvent): void => {
-    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
-    event.preventDefault();
-    event.stopPropagation();
-    void commit();
+    if (mayCommit) void commit.make(message.trim());
   };
   const show = (file: string, at: { line: number; column: number }): void => {
     onClose();
     onShow(file, at);
   };
-
   return (
     <Modal
       opened
@@ -77,27 +53,21 @@ export function CommitDialog(props: {
       closeOnClickOutside={false}
       closeOnEscape={!isBusy}
     >
-      <form onSubmit={submit} onKeyDown={press}>
+      <form onSubmit={submit}>
         <Stack gap="md">
           {hasMoved && (
-            <HeadMovedNotice workflowId={workflowId} saving={saving} base={state.base} head={head} onRebased={reset} />
+            <HeadMovedNotice
+              workflowId={workflowId}
+              saving={saving}
+              base={state.base}
+              head={head}
+              onRebased={commit.reset}
+            />
           )}
-          <Textarea
-            label="What changes, and why"
-            required
-            data-autofocus
-            autosize
-            minRows={2}
-            maxRows={8}
-            maxLength={MESSAGE_CHARACTERS_MAX}
-            value={message}
-            disabled={isBusy}
-            onChange={(event) => setMessage(event.currentTarget.value)}
-          />
+          <MessageField value={message} disabled={isBusy} onChange={setMessage} />
           <ProblemList problems={problems} onShow={show} />
-          {preview.isError && <ErrorState error={preview.error} onRetry={() => void preview.refetch()} />}
-          {preview.data !== undefined && problems.length === 0 && (
-            <CommitEffects preview={preview.data} before={workflow?.manifest ?? null} files={state.files} />
+          {problems.length === 0 && commit.preview !== undefined && (
+            <CommitEffects preview={commit.preview} before={commit.before} files={state.files} />
           )}
           <DraftDiff workflowId={workflowId} base={state.base} version={state.version} isSaved={isSaved} />
           <BuildProgress state={publishing} />
@@ -109,12 +79,7 @@ export function CommitDialog(props: {
               <Button variant="default" onClick={onClose}>
                 {isBusy ? "Close, and let it build" : "Cancel"}
               </Button>
-              <Button
-                type="submit"
-                loading={isBusy}
-                disabled={message.trim() === "" || hasMoved || (problems.length > 0 && publishing.kind !== "failed")}
-                title="Ctrl+Enter"
-              >
+              <Button type="submit" loading={isBusy} disabled={!mayCommit} title="Ctrl+Enter">
                 Commit
               </Button>
             </Group>
@@ -122,6 +87,66 @@ export function CommitDialog(props: {
         </Stack>
       </form>
     </Modal>
+  );
+}
+
+/** What committing would mean, what became of it, and the act itself. */
+function useCommit({ workflowId, saving, onClose }: Omit<CommitDialogProps, "onShow">) {
+  const state = useSyncExternalStore(saving.subscribe, saving.getState);
+  const { data: workflow } = useQuery(workflowQuery(workflowId));
+  const { state: publishing, publish, reset } = usePublishing(workflowId);
+  const isSaved = state.status === "saved";
+  const known = workflow?.commitId ?? null;
+  const { data: preview } = useQuery({ ...previewQuery(workflowId, state.version, known), enabled: isSaved });
+
+  const make = async (message: string): Promise<void> => {
+    if (!(await saving.saveNow())) return;
+    const { version, base } = saving.getState();
+    const path = `/api/editor/workflows/${workflowId}/commits`;
+    const end = await publish(path, { message, version, expectedHead: base });
+    if (end.kind !== "committed") return;
+    await reloadDraft(workflowId, saving);
+    const title = end.changed ? `Committed ${toShortId(end.commitId)}` : "Nothing to commit";
+    const words = end.changed ? message : "The latest commit has just these files.";
+    notifications.show({ color: "green", title, message: words });
+    onClose();
+  };
+  return {
+    make,
+    reset,
+    publishing,
+    isSaved,
+    preview,
+    before: workflow?.manifest ?? null,
+    problems: publishing.kind === "failed" ? publishing.problems : (preview?.problems ?? []),
+    hasFailed: publishing.kind === "failed",
+    head: publishing.kind === "moved" ? publishing.head : known,
+  };
+}
+
+function MessageField(props: { value: string; disabled: boolean; onChange: (value: string) => void }) {
+  const { value, disabled, onChange } = props;
+  const press = (event: KeyboardEvent<HTMLTextAreaElement>): void => {
+    // Also Ctrl+Enter of the page below is meant for this field while it is open.
+    event.stopPropagation();
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    event.currentTarget.form?.requestSubmit();
+  };
+  return (
+    <Textarea
+      label="What changes, and why"
+      required
+      data-autofocus
+      autosize
+      minRows={2}
+      maxRows={8}
+      maxLength={MESSAGE_CHARACTERS_MAX}
+      value={value}
+      disabled={disabled}
+      onKeyDown={press}
+      onChange={(event) => onChange(event.currentTarget.value)}
+    />
   );
 }
 

@@ -58,8 +58,8 @@ export interface DraftState {
 }
 
 export interface DraftSaving {
-  getState(): DraftState;
-  subscribe(listener: () => void): () => void;
+  readonly getState: () => DraftState;
+  readonly subscribe: (listener: () => void) => () => void;
   change(...changes: readonly DraftChange[]): void;
   /** Saves what waits, now. True when everything is with the service afterwards. */
   saveNow(): Promise<boolean>;
@@ -69,7 +69,6 @@ export interface DraftSaving {
   refresh(): Promise<void>;
   /** What the service has now, after a commit, a rebase or a discard. What waits stays, on top of it. */
   replace(draft: StoredDraft): void;
-  close(): void;
 }
 
 export interface DraftSavingDeps {
@@ -87,117 +86,120 @@ const REQUEST_CHARACTERS_MAX = 4_000_000;
 
 /** Keeps a draft with the service as it is written: one request at a time, each on top of the version before it. */
 export function createDraftSaving(stored: StoredDraft, deps: DraftSavingDeps): DraftSaving {
-  const listeners = new Set<() => void>();
-  let waiting: DraftChange[] = [];
-  let state = toState(stored);
-  let sending: Promise<void> | undefined;
-  let takeBack = (): void => undefined;
-  let failures = 0;
-  let closed = false;
+  return new Saving(stored, deps);
+}
 
-  function set(part: Partial<DraftState>): void {
-    tell({ ...part, unsaved: listTouched(waiting) });
+class Saving implements DraftSaving {
+  readonly #deps: DraftSavingDeps;
+  readonly #listeners = new Set<() => void>();
+  #waiting: DraftChange[] = [];
+  #state: DraftState;
+  #sending: Promise<void> | undefined;
+  #takeBack = (): void => undefined;
+  #failures = 0;
+
+  constructor(stored: StoredDraft, deps: DraftSavingDeps) {
+    this.#deps = deps;
+    this.#state = toState(stored);
+  }
+
+  readonly getState = (): DraftState => this.#state;
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  };
+
+  change(...changes: readonly DraftChange[]): void {
+    for (const change of changes) this.#waiting = addChange(this.#waiting, change);
+    const { status, files } = this.#state;
+    const isBusy = status === "conflict" || status === "saving";
+    this.#set({ files: changes.reduce(applyChange, files), changed: true, status: isBusy ? status : "unsaved" });
+    if (status !== "conflict") this.#saveAfter(QUIET_MS);
+  }
+
+  async saveNow(): Promise<boolean> {
+    if (this.#state.status === "conflict") return false;
+    do await this.#send();
+    while (this.#waiting.length > 0 && this.#state.status === "unsaved");
+    return this.#waiting.length === 0;
+  }
+
+  async resolveConflict(keep: "mine" | "theirs"): Promise<void> {
+    const theirs = await this.#deps.load();
+    this.#waiting = keep === "mine" ? restateChanges(this.#waiting, this.#state.files, toFiles(theirs.files)) : [];
+    this.replace(theirs);
+    await this.#send();
+  }
+
+  async refresh(): Promise<void> {
+    if (this.#waiting.length > 0 || this.#sending !== undefined) return;
+    const { version, head } = this.#state;
+    const theirs = await this.#deps.load();
+    // Meanwhile something may have been written here.
+    const isQuiet = this.#waiting.length === 0 && this.#sending === undefined && this.#state.version === version;
+    if (isQuiet && (theirs.version !== version || theirs.head !== head)) this.replace(theirs);
+  }
+
+  replace(stored: StoredDraft): void {
+    const files = this.#waiting.reduce(applyChange, toFiles(stored.files));
+    const hasMore = this.#waiting.length > 0;
+    this.#set({ ...toState(stored), files, changed: stored.changed || hasMore, status: hasMore ? "unsaved" : "saved" });
+  }
+
+  #set(part: Partial<DraftState>): void {
+    this.#tell({ ...part, unsaved: listTouched(this.#waiting) });
   }
 
   /** What is on its way is not saved yet, though it no longer waits. */
-  function tell(part: Partial<DraftState>): void {
-    state = { ...state, ...part };
-    for (const listener of listeners) listener();
+  #tell(part: Partial<DraftState>): void {
+    this.#state = { ...this.#state, ...part };
+    for (const listener of this.#listeners) listener();
   }
 
-  /** On top of what the service has, whatever waits here. */
-  function take(stored: StoredDraft): void {
-    const files = waiting.reduce(applyChange, toFiles(stored.files));
-    const changed = stored.changed || waiting.length > 0;
-    const status = waiting.length > 0 ? "unsaved" : "saved";
-    set({ ...toState(stored), files, changed, status });
-  }
-
-  function saveAfter(ms: number): void {
-    takeBack();
-    if (!closed) takeBack = deps.after(ms, () => void send());
+  #saveAfter(ms: number): void {
+    this.#takeBack();
+    this.#takeBack = this.#deps.after(ms, () => void this.#send());
   }
 
   /** One at a time: who asks meanwhile waits for the one that is under way. */
-  function send(): Promise<void> {
-    takeBack();
-    sending ??= sendWaiting().finally(() => {
-      sending = undefined;
+  #send(): Promise<void> {
+    this.#takeBack();
+    this.#sending ??= this.#sendWaiting().finally(() => {
+      this.#sending = undefined;
     });
-    return sending;
+    return this.#sending;
   }
 
   /** What waits now. What comes while it is under way has its own time. */
-  async function sendWaiting(): Promise<void> {
-    let owed = waiting.length;
-    while (owed > 0 && waiting.length > 0 && !closed) {
-      const batch = takeBatch(waiting, REQUEST_CHARACTERS_MAX);
+  async #sendWaiting(): Promise<void> {
+    let owed = this.#waiting.length;
+    while (owed > 0 && this.#waiting.length > 0) {
+      const batch = takeBatch(this.#waiting, REQUEST_CHARACTERS_MAX);
       owed -= batch.length;
-      waiting = waiting.slice(batch.length);
-      tell({ status: "saving", message: "" });
-      const answer = await deps.save(state.version, batch);
+      this.#waiting = this.#waiting.slice(batch.length);
+      this.#tell({ status: "saving", message: "" });
+      const answer = await this.#deps.save(this.#state.version, batch);
       if (answer.kind !== "saved") {
-        waiting = batch.concat(waiting);
-        return stop(answer);
+        this.#waiting = batch.concat(this.#waiting);
+        return this.#stop(answer);
       }
-      failures = 0;
-      const { version, updatedAt, problems } = answer;
-      const hasMore = waiting.length > 0;
-      set({ version, updatedAt, problems, changed: hasMore || answer.changed, status: hasMore ? "unsaved" : "saved" });
+      this.#failures = 0;
+      const { version, updatedAt, problems, changed } = answer;
+      const hasMore = this.#waiting.length > 0;
+      const status = hasMore ? "unsaved" : "saved";
+      this.#set({ version, updatedAt, problems, changed: hasMore || changed, status });
     }
-    if (waiting.length > 0) saveAfter(QUIET_MS);
+    if (this.#waiting.length > 0) this.#saveAfter(QUIET_MS);
   }
 
-  function stop(answer: Exclude<SaveAnswer, { kind: "saved" }>): void {
-    if (answer.kind === "conflict") return set({ status: "conflict", message: "" });
-    set({ status: answer.kind === "failed" ? "offline" : "refused", message: answer.message });
+  #stop(answer: Exclude<SaveAnswer, { kind: "saved" }>): void {
+    if (answer.kind === "conflict") return this.#set({ status: "conflict", message: "" });
+    this.#set({ status: answer.kind === "failed" ? "offline" : "refused", message: answer.message });
     if (answer.kind === "refused") return;
-    saveAfter(AGAIN_MS[Math.min(failures, AGAIN_MS.length - 1)] as number);
-    failures += 1;
+    this.#saveAfter(AGAIN_MS[Math.min(this.#failures, AGAIN_MS.length - 1)] as number);
+    this.#failures += 1;
   }
-
-  async function resolveConflict(keep: "mine" | "theirs"): Promise<void> {
-    const theirs = await deps.load();
-    waiting = keep === "mine" ? restateChanges(waiting, state.files, toFiles(theirs.files)) : [];
-    take(theirs);
-    await send();
-  }
-
-  async function refresh(): Promise<void> {
-    if (waiting.length > 0 || sending !== undefined || closed) return;
-    const { version } = state;
-    const theirs = await deps.load();
-    // Meanwhile something may have been written here.
-    const isQuiet = waiting.length === 0 && sending === undefined && state.version === version;
-    if (isQuiet && (theirs.version !== version || theirs.head !== state.head)) take(theirs);
-  }
-
-  return {
-    getState: () => state,
-    subscribe(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-    change(...changes) {
-      for (const change of changes) waiting = addChange(waiting, change);
-      const status = state.status === "conflict" || state.status === "saving" ? state.status : "unsaved";
-      set({ files: changes.reduce(applyChange, state.files), changed: true, status });
-      if (status !== "conflict") saveAfter(QUIET_MS);
-    },
-    async saveNow() {
-      if (state.status === "conflict") return false;
-      do await send();
-      while (waiting.length > 0 && state.status === "unsaved");
-      return waiting.length === 0;
-    },
-    resolveConflict,
-    refresh,
-    replace: take,
-    close() {
-      closed = true;
-      takeBack();
-    },
-  };
 }
 
 function toState({ files, base, head, version, updatedAt, changed, problems }: StoredDraft): DraftState {

@@ -71,7 +71,8 @@ async function saveDraft(workflowId: string, version: number, changes: readonly 
     });
     return { kind: "saved", ...saved };
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
+    // An answer that cannot be read is none.
+    if (!(error instanceof ApiError)) return { kind: "failed", message: String(error) };
     if (error.status === 409) return { kind: "conflict" };
     const reasons = (error.details as readonly { message: string }[]).map(({ message }) => message);
     const message = [error.message, ...reasons].join(" ");

@@ -1,12 +1,12 @@
-import { ActionIcon, Menu, Text, Tooltip } from "@mantine/core";
-import { modals } from "@mantine/modals";
+import { ActionIcon, Menu, Tooltip } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { type ChangeEvent, useRef } from "react";
+import { confirm } from "../app/confirm.tsx";
 import { DotsIcon, PlusIcon, UploadIcon } from "../app/icons.tsx";
 import classes from "./code-tab.module.css";
 import type { DraftSaving } from "./draft-saving.ts";
 import { discardDraft, draftPath } from "./drafts.ts";
-import type { FileActions } from "./file-actions.tsx";
+import type { FileActions } from "./file-actions.ts";
 
 /** Above the files: new ones, uploads, and what else can be done with them. */
 export function FileMenu(props: {
@@ -84,14 +84,11 @@ export function FileMenu(props: {
 const WHOLE_FOLDER: Readonly<Record<string, string>> = { webkitdirectory: "" };
 
 function confirmDiscard(workflowId: string, saving: DraftSaving): void {
-  modals.openConfirmModal({
+  confirm({
     title: "Discard this draft?",
-    children: (
-      <Text size="sm">Everything you have written since the last commit is lost, and the files are as committed.</Text>
-    ),
-    labels: { confirm: "Discard", cancel: "Cancel" },
-    confirmProps: { color: "red" },
-    onConfirm: () =>
+    text: "Everything you have written since the last commit is lost, and the files are as committed.",
+    yes: "Discard",
+    act: () =>
       void discardDraft(workflowId, saving).catch((error: Error) =>
         notifications.show({ color: "red", title: "The draft was not discarded", message: error.message }),
       ),

@@ -32,16 +32,14 @@ export function FileTree(props: FileTreeProps) {
   const { paths, open, mayChange, naming, onNaming } = props;
   const [collapsed, setCollapsed] = useState<ReadonlySet<string>>(new Set());
   const [focused, setFocused] = useState(open);
-  const [over, setOver] = useState<string>();
   const list = useRef<HTMLDivElement>(null);
+  const dropping = useDropping(mayChange, props.onDrop);
   const rows = listRows(paths, collapsed);
   const tabStop = rows.some(({ path }) => path === focused) ? focused : (rows[0]?.path ?? "");
 
   const fold = (path: string, shut: boolean): void => {
-    const next = new Set(collapsed);
-    if (shut) next.add(path);
-    else next.delete(path);
-    setCollapsed(next);
+    const others = [...collapsed].filter((other) => other !== path);
+    setCollapsed(new Set(shut ? [...others, path] : others));
   };
   const choose = (row: TreeRow): void => {
     setFocused(row.path);
@@ -63,31 +61,9 @@ export function FileTree(props: FileTreeProps) {
     }
     event.preventDefault();
   };
-  const drag = (event: DragEvent, folder: string): void => {
-    if (!mayChange || !event.dataTransfer.types.includes("Files")) return;
-    event.preventDefault();
-    event.stopPropagation();
-    setOver(folder);
-  };
-  const drop = (event: DragEvent, folder: string): void => {
-    setOver(undefined);
-    if (!mayChange || event.dataTransfer.items.length === 0) return;
-    event.preventDefault();
-    event.stopPropagation();
-    props.onDrop(event.dataTransfer.items, folder);
-  };
 
   return (
-    <div
-      ref={list}
-      role="tree"
-      aria-label="Files"
-      className={classes.tree}
-      data-over={over === "" || undefined}
-      onDragOver={(event) => drag(event, "")}
-      onDragLeave={() => setOver(undefined)}
-      onDrop={(event) => drop(event, "")}
-    >
+    <div ref={list} role="tree" tabIndex={-1} aria-label="Files" className={classes.tree} {...dropping("")}>
       {naming?.kind === "create" && (
         <NameField
           label="Name of the new file"
@@ -99,47 +75,22 @@ export function FileTree(props: FileTreeProps) {
       )}
       {rows.map((row) =>
         naming?.kind === "rename" && naming.path === row.path ? (
-          <NameField
-            key={row.path}
-            label={`New name of ${row.name}`}
-            initial={row.path}
-            self={row.path}
-            paths={row.kind === "folder" ? paths.filter((path) => !path.startsWith(`${row.path}/`)) : paths}
-            onCancel={() => onNaming(undefined)}
-            onName={(name) => props.onRename(row.path, name, row.kind)}
-          />
+          <RenameField key={row.path} row={row} {...props} />
         ) : (
           <div
             key={row.path}
             role="treeitem"
-            aria-level={row.level}
-            aria-posinset={row.position}
-            aria-setsize={row.siblings}
             aria-selected={row.path === open}
-            aria-expanded={row.kind === "folder" ? row.expanded : undefined}
-            aria-label={describeRow(row, props)}
+            {...describeRow(row, props)}
             tabIndex={row.path === tabStop ? 0 : -1}
-            data-row={row.path}
-            data-level={Math.min(row.level, LEVELS_SHOWN)}
-            data-over={(row.kind === "folder" && over === `${row.path}/`) || undefined}
             className={classes.row}
             onClick={() => choose(row)}
             onDoubleClick={() => mayChange && row.kind === "file" && onNaming({ kind: "rename", path: row.path })}
             onKeyDown={(event) => press(event, row)}
             onFocus={() => setFocused(row.path)}
-            onDragOver={(event) => drag(event, folderOf(row))}
-            onDrop={(event) => drop(event, folderOf(row))}
+            {...dropping(folderOf(row))}
           >
-            {row.kind === "file" ? (
-              <FileIcon size={14} />
-            ) : row.expanded ? (
-              <ChevronDownIcon size={14} />
-            ) : (
-              <ChevronRightIcon size={14} />
-            )}
-            <span className={classes.name}>{row.name}</span>
-            {props.unsaved.has(row.path) && <span className={classes.dot} title="Not saved yet" />}
-            {props.troubled.has(row.path) && <span className={classes.trouble} title="Has problems" />}
+            <RowContent row={row} unsaved={props.unsaved.has(row.path)} troubled={props.troubled.has(row.path)} />
           </div>
         ),
       )}
@@ -147,11 +98,68 @@ export function FileTree(props: FileTreeProps) {
   );
 }
 
+/** What a place in the tree needs so that files can be dropped on it. */
+function useDropping(mayDrop: boolean, onDrop: FileTreeProps["onDrop"]) {
+  const [over, setOver] = useState<string>();
+  return (folder: string) => ({
+    "data-over": over === folder || undefined,
+    onDragOver(event: DragEvent): void {
+      if (!mayDrop || !event.dataTransfer.types.includes("Files")) return;
+      event.preventDefault();
+      event.stopPropagation();
+      setOver(folder);
+    },
+    onDragLeave: () => setOver(undefined),
+    onDrop(event: DragEvent): void {
+      setOver(undefined);
+      if (!mayDrop || event.dataTransfer.items.length === 0) return;
+      event.preventDefault();
+      event.stopPropagation();
+      onDrop(event.dataTransfer.items, folder);
+    },
+  });
+}
+
+function RowContent({ row, unsaved, troubled }: { row: TreeRow; unsaved: boolean; troubled: boolean }) {
+  const FolderIcon = row.expanded ? ChevronDownIcon : ChevronRightIcon;
+  return (
+    <>
+      {row.kind === "file" ? <FileIcon size={14} /> : <FolderIcon size={14} />}
+      <span className={classes.name}>{row.name}</span>
+      {unsaved && <span className={classes.dot} title="Not saved yet" />}
+      {troubled && <span className={classes.trouble} title="Has problems" />}
+    </>
+  );
+}
+
+function RenameField({ row, paths, onNaming, onRename }: FileTreeProps & { row: TreeRow }) {
+  const others = row.kind === "folder" ? paths.filter((path) => !path.startsWith(`${row.path}/`)) : paths;
+  return (
+    <NameField
+      label={`New name of ${row.name}`}
+      initial={row.path}
+      self={row.path}
+      paths={others}
+      onCancel={() => onNaming(undefined)}
+      onName={(name) => onRename(row.path, name, row.kind)}
+    />
+  );
+}
+
 /** Deeper rows are not indented further. */
 const LEVELS_SHOWN = 8;
 
-function describeRow({ path, name }: TreeRow, { unsaved, troubled }: FileTreeProps): string {
-  return `${name}${unsaved.has(path) ? ", not saved yet" : ""}${troubled.has(path) ? ", has problems" : ""}`;
+function describeRow(row: TreeRow, { unsaved, troubled }: FileTreeProps) {
+  const { path, name, kind, level, expanded, position, siblings } = row;
+  return {
+    "aria-level": level,
+    "aria-posinset": position,
+    "aria-setsize": siblings,
+    "aria-expanded": kind === "folder" ? expanded : undefined,
+    "aria-label": `${name}${unsaved.has(path) ? ", not saved yet" : ""}${troubled.has(path) ? ", has problems" : ""}`,
+    "data-row": path,
+    "data-level": Math.min(level, LEVELS_SHOWN),
+  };
 }
 
 interface NameFieldProps {

@@ -18,12 +18,14 @@ export function findManifestProblems(text: string): readonly FileProblem[] {
 
 /** Problems found here and by the service together, each once, in the order of files and places. */
 export function mergeProblems(own: readonly FileProblem[], theirs: readonly FileProblem[]): FileProblem[] {
-  const distinct = new Map(
-    [...own, ...theirs].map((problem) => [JSON.stringify(Object.entries(problem).toSorted()), problem]),
-  );
+  const distinct = new Map([...own, ...theirs].map((problem) => [keyOf(problem), problem]));
   return [...distinct.values()].toSorted((one, other) =>
     one.file < other.file ? -1 : one.file > other.file ? 1 : one.line - other.line || one.column - other.column,
   );
+}
+
+function keyOf({ file, line, column, message }: FileProblem): string {
+  return JSON.stringify([file, line, column, message]);
 }
 
 /**

@@ -1,7 +1,8 @@
 import { Alert, Loader } from "@mantine/core";
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useState } from "react";
 import { AlertIcon } from "../app/icons.tsx";
-import { toDuration, useNow } from "../app/time.tsx";
+import { useNow } from "../app/time.tsx";
+import { toDuration } from "../app/time-text.ts";
 import classes from "./build-progress.module.css";
 import type { Publishing } from "./publishing.ts";
 
@@ -31,9 +32,9 @@ export function BuildProgress({ state }: { state: Publishing }) {
 }
 
 function Elapsed() {
-  const begun = useRef(Date.now());
+  const [begun] = useState(() => Date.now());
   const now = useNow(1_000);
-  const seconds = Math.max(0, Math.round((now.getTime() - begun.current) / 1_000));
+  const seconds = Math.max(0, Math.round((now.getTime() - begun) / 1_000));
   return <span className={classes.elapsed}>{seconds > 0 && toDuration(seconds)}</span>;
 }
 

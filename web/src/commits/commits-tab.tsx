@@ -2,6 +2,7 @@ import { Badge, Button, Checkbox, Text } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
+import { ButtonLink } from "../app/button-link.tsx";
 import { useMayChange } from "../app/session.ts";
 import { EmptyState, ErrorState, LoadingRows } from "../app/states.tsx";
 import { Time } from "../app/time.tsx";
@@ -23,68 +24,16 @@ export function CommitsTab() {
   const { workflowId } = route.useParams();
   const { from, to } = route.useSearch();
   const navigate = route.useNavigate();
-  const mayChange = useMayChange();
   const found = useInfiniteQuery(commitsQuery(workflowId));
-  const [chosen, setChosen] = useState<readonly string[]>([]);
-  const [restoring, setRestoring] = useState<Line>();
   if (found.isError) return <ErrorState error={found.error} onRetry={() => void found.refetch()} />;
   if (found.isPending) return <LoadingRows height={52} label="The commits are loading" />;
   const commits = found.data.pages.flatMap((page) => page.commits);
-  const head = commits.find(({ isHead }) => isHead);
-  if (commits.length === 0) {
-    return (
-      <EmptyState
-        title="Nothing committed yet"
-        action={
-          <Button component={Link} to={`/workflows/${workflowId}/code`} variant="default">
-            Go to the code
-          </Button>
-        }
-      >
-        A commit is a version of the files that can be run. Each is kept as it was.
-      </EmptyState>
-    );
-  }
-  const choose = (commitId: string): void => {
-    const others = chosen.filter((id) => id !== commitId);
-    setChosen(others.length < chosen.length ? others : [...chosen.slice(-1), commitId]);
-  };
-  const compare = (): void => {
-    // The older one first, whichever was chosen first.
-    const order = commits.map(({ commitId }) => commitId);
-    const [older, newer] = chosen.toSorted((one, other) => order.indexOf(other) - order.indexOf(one));
-    if (older !== undefined && newer !== undefined) void navigate({ search: { from: older, to: newer } });
-  };
+  if (commits.length === 0) return <NoCommits workflowId={workflowId} />;
   const close = (): void => void navigate({ search: {} });
-
   return (
     <div className={classes.page} data-compared={to !== undefined || undefined}>
       <section aria-label="History">
-        {commits.length > 1 && (
-          <div className={classes.tools}>
-            <Text size="sm" c="dimmed">
-              {chosen.length < 2 ? "Choose two to compare them." : "Two are chosen."}
-            </Text>
-            <Button variant="default" disabled={chosen.length !== 2} onClick={compare}>
-              Compare
-            </Button>
-          </div>
-        )}
-        <ol className={classes.list}>
-          {commits.map((commit) => (
-            <CommitLine
-              key={commit.commitId}
-              workflowId={workflowId}
-              commit={commit}
-              isShown={commit.commitId === to && (from ?? null) === commit.parentId}
-              isChosen={chosen.includes(commit.commitId)}
-              mayCompare={commits.length > 1}
-              mayRestore={mayChange && !commit.isHead}
-              onChoose={() => choose(commit.commitId)}
-              onRestore={() => setRestoring(commit)}
-            />
-          ))}
-        </ol>
+        <History workflowId={workflowId} commits={commits} shown={{ from: from ?? null, to }} />
         {found.hasNextPage && (
           <Button
             variant="default"
@@ -97,6 +46,73 @@ export function CommitsTab() {
         )}
       </section>
       {to !== undefined && <Comparison workflowId={workflowId} from={from ?? null} to={to} onClose={close} />}
+    </div>
+  );
+}
+
+function NoCommits({ workflowId }: { workflowId: string }) {
+  return (
+    <EmptyState
+      title="Nothing committed yet"
+      action={
+        <ButtonLink to="/workflows/$workflowId/code" params={{ workflowId }} variant="default">
+          Go to the code
+        </ButtonLink>
+      }
+    >
+      A commit is a version of the files that can be run. Each is kept as it was.
+    </EmptyState>
+  );
+}
+
+function History(props: {
+  readonly workflowId: string;
+  readonly commits: readonly Line[];
+  readonly shown: { readonly from: string | null; readonly to: string | undefined };
+}) {
+  const { workflowId, commits, shown } = props;
+  const navigate = route.useNavigate();
+  const mayChange = useMayChange();
+  const [chosen, setChosen] = useState<readonly string[]>([]);
+  const [restoring, setRestoring] = useState<Line>();
+  const head = commits.find(({ isHead }) => isHead);
+  const choose = (commitId: string): void => {
+    const others = chosen.filter((id) => id !== commitId);
+    setChosen(others.length < chosen.length ? others : [...chosen.slice(-1), commitId]);
+  };
+  const compare = (): void => {
+    // The older one first, whichever was chosen first.
+    const order = commits.map(({ commitId }) => commitId);
+    const [older, newer] = chosen.toSorted((one, other) => order.indexOf(other) - order.indexOf(one));
+    if (older !== undefined && newer !== undefined) void navigate({ search: { from: older, to: newer } });
+  };
+  return (
+    <>
+      {commits.length > 1 && (
+        <div className={classes.tools}>
+          <Text size="sm" c="dimmed">
+            {chosen.length < 2 ? "Choose two to compare them." : "Two are chosen."}
+          </Text>
+          <Button variant="default" disabled={chosen.length !== 2} onClick={compare}>
+            Compare
+          </Button>
+        </div>
+      )}
+      <ol className={classes.list}>
+        {commits.map((commit) => (
+          <CommitLine
+            key={commit.commitId}
+            workflowId={workflowId}
+            commit={commit}
+            isShown={commit.commitId === shown.to && shown.from === commit.parentId}
+            isChosen={chosen.includes(commit.commitId)}
+            mayCompare={commits.length > 1}
+            mayRestore={mayChange && !commit.isHead}
+            onChoose={() => choose(commit.commitId)}
+            onRestore={() => setRestoring(commit)}
+          />
+        ))}
+      </ol>
       {restoring !== undefined && head !== undefined && (
         <RestoreDialog
           workflowId={workflowId}
@@ -105,7 +121,7 @@ export function CommitsTab() {
           onClose={() => setRestoring(undefined)}
         />
       )}
-    </div>
+    </>
   );
 }
 

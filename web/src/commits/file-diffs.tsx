@@ -37,7 +37,7 @@ function FileDiff({ file, openAtFirst }: { file: FileDifference; openAtFirst: bo
       </button>
       {open && isShown && (
         <Suspense fallback={<p className={classes.none}>…</p>}>
-          <TextDiff path={path} before={before ?? ""} after={after ?? ""} />
+          <TextDiff path={path} before={before} after={after} />
         </Suspense>
       )}
       {open && !isShown && <p className={classes.none}>It is no text, or too long to be compared here.</p>}

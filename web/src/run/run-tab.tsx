@@ -1,6 +1,7 @@
 import { Alert, Paper, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { lazy, Suspense } from "react";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { isFileInput } from "../../../domain/manifest/values.ts";
 import { EmptyState, ErrorState, LoadingRows } from "../app/states.tsx";
@@ -12,15 +13,24 @@ import { type Workflow, workflowQuery } from "../workflows/workflows.ts";
 import { RunFacts } from "./run-facts.tsx";
 import classes from "./run-tab.module.css";
 
+const DraftRun = lazy(() => import("./draft-run.tsx").then((loaded) => ({ default: loaded.DraftRun })));
+
 const route = getRouteApi("/signed-in/workflows/$workflowId/run");
 
 /** The form of the latest commit; filled in with an earlier execution's inputs where the address names one. */
 export function RunTab() {
   const { workflowId } = route.useParams();
-  const { rerun } = route.useSearch();
+  const { rerun, draft } = route.useSearch();
   const { data: workflow } = useQuery(workflowQuery(workflowId));
   const earlier = useQuery({ ...executionQuery(rerun ?? ""), enabled: rerun !== undefined });
   if (workflow === undefined) return null;
+  if (draft !== undefined) {
+    return (
+      <Suspense fallback={<LoadingRows label="The draft is loading" />}>
+        <DraftRun workflow={workflow} />
+      </Suspense>
+    );
+  }
   if (workflow.manifest === null) {
     return (
       <EmptyState title="Nothing is committed yet">

@@ -1,4 +1,5 @@
-import { toRelative, useNow } from "../app/time.tsx";
+import { useNow } from "../app/time.tsx";
+import { toRelative } from "../app/time-text.ts";
 import classes from "./schedule.module.css";
 
 /** One time a schedule is due: the instant, and the same by the schedule's own clock. */

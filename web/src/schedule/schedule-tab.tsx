@@ -1,8 +1,9 @@
 import { Button, Group, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 import { formatDuration } from "../../../domain/manifest/durations.ts";
+import { ButtonLink } from "../app/button-link.tsx";
 import { PlayIcon, StopIcon } from "../app/icons.tsx";
 import { useMayChange } from "../app/session.ts";
 import { EmptyState, ErrorState, LoadingRows } from "../app/states.tsx";
@@ -54,9 +55,14 @@ export function ScheduleTab() {
           <Details schedule={schedule} />
         </div>
         <Group gap="xs" className={classes.acts}>
-          <Button component={Link} to={`/workflows/${workflowId}/code?file=config.yaml`} variant="default">
+          <ButtonLink
+            to="/workflows/$workflowId/code"
+            params={{ workflowId }}
+            search={{ file: "config.yaml" }}
+            variant="default"
+          >
             Edit
-          </Button>
+          </ButtonLink>
           {mayChange && head !== null && (
             <Button
               variant={paused ? "filled" : "default"}
@@ -92,7 +98,7 @@ function Details({ schedule }: { schedule: NonNullable<ScheduleDocument["schedul
   return (
     <>
       <p className={classes.facts}>
-        <code>{cron}</code> in {timezone}, declared <Time at={since} />
+        <code>{cron}</code> in {timezone}, declared <Time at={since} as="short" />
       </p>
       <p className={classes.facts}>
         {OVERLAP_WORDS[overlap]} {CATCHUP_WORDS[catchup]} A run may begin up to {formatDuration(maxLatenessSeconds)}{" "}
@@ -110,9 +116,14 @@ function NoSchedule({ workflowId, mayChange }: { workflowId: string; mayChange: 
         title="No schedule"
         action={
           mayChange && (
-            <Button component={Link} to={`/workflows/${workflowId}/code?file=config.yaml`} variant="default">
+            <ButtonLink
+              to="/workflows/$workflowId/code"
+              params={{ workflowId }}
+              search={{ file: "config.yaml" }}
+              variant="default"
+            >
               Write one into config.yaml
-            </Button>
+            </ButtonLink>
           )
         }
       >

@@ -1,6 +1,5 @@
-import { Text } from "@mantine/core";
-import { modals } from "@mantine/modals";
 import { notifications } from "@mantine/notifications";
+import { confirm } from "../app/confirm.tsx";
 import type { DraftChange } from "./draft.ts";
 import type { DraftSaving } from "./draft-saving.ts";
 import { type DroppedFile, findUploadProblem, readChosen, readDropped, toUploads } from "./dropped-files.ts";
@@ -60,17 +59,13 @@ export function useFileActions(desk: {
     },
     confirmDelete(row) {
       const files = listUnder(listPaths(), row.path);
-      modals.openConfirmModal({
+      const count =
+        row.kind === "folder" ? `The folder has ${files.length} ${files.length === 1 ? "file" : "files"}. ` : "";
+      confirm({
         title: `Delete ${row.path}?`,
-        children: (
-          <Text size="sm">
-            {row.kind === "folder" ? `The folder has ${files.length} ${files.length === 1 ? "file" : "files"}. ` : ""}
-            It goes from your draft; commits keep what they have.
-          </Text>
-        ),
-        labels: { confirm: "Delete", cancel: "Cancel" },
-        confirmProps: { color: "red" },
-        onConfirm: () => remove(row),
+        text: `${count}It goes from your draft; commits keep what they have.`,
+        yes: "Delete",
+        act: () => remove(row),
       });
     },
     drop: (items, folder) => void bringIn(readDropped(items, folder)),

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import type { Browser, Page } from "playwright-core";
+import { openBrowser, ownerOf, signIn, visit } from "../support/browser.ts";
+import { type Answer, aDataDir, exampleOf, startService, type TestService } from "../support/service.ts";
+
+let service: TestService;
+let dataDir: Awaited<ReturnType<typeof aDataDir>>;
+let browser: Browser;
+
+beforeAll(async () => {
+  dataDir = await aDataDir();
+  const env = { TREADLE_EXAMPLES: "hello,nightly" };
+  [browser, service] = await Promise.all([openBrowser(), startService({ dataDir: dataDir.dataDir, env })]);
+}, 600_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+  await dataDir?.remove();
+});
+
+/** The owner at a tab of an example, with the right to read what was copied. */
+async function anOwnerAt(example: string, tab: string) {
+  const visitor = await visit(browser, service.ready);
+  await visitor.context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await signIn(visitor.page, ownerOf(service.ready));
+  const { workflowId } = exampleOf(service.ready, example);
+  await visitor.page.goto(`/workflows/${workflowId}/${tab}`);
+  return { ...visitor, workflowId };
+}
+
+function readCopied(page: Page): Promise<string> {
+  return page.evaluate<string>("navigator.clipboard.readText()");
+}
+
+function call(workflowId: string, apiKey: string): Promise<Answer> {
+  return service.call(`/workflows/${workflowId}/execute`, {
+    method: "POST",
+    headers: { "x-api-key": apiKey, "content-type": "application/json" },
+    body: "{}",
+  });
+}
+
+test("the key, copied from the page, opens the workflow until it is replaced at once, and the new one does then", async () => {
+  const { page, workflowId, leave } = await anOwnerAt("hello", "api");
+  const card = page.getByRole("region", { name: "Key" });
+  await card.getByText(/^trd_•+/).waitFor();
+  await card.getByRole("button", { name: "Copy" }).click();
+  await card.getByText("Key copied").waitFor();
+  const old = await readCopied(page);
+  expect(old).toBe(exampleOf(service.ready, "hello").apiKey);
+  expect((await call(workflowId, old)).status).toBe(200);
+
+  await card.getByRole("button", { name: "Regenerate" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("At once", { exact: true }).click();
+  await dialog.getByText(/is refused \(401\) from this moment on/).waitFor();
+  await dialog.getByRole("button", { name: "Regenerate" }).click();
+  await dialog.waitFor({ state: "detached" });
+  const current = await card.getByText(/^trd_[0-9A-Za-z]+$/).innerText();
+  expect(current).not.toBe(old);
+  expect([(await call(workflowId, old)).status, (await call(workflowId, current)).status]).toEqual([401, 200]);
+  await page.getByRole("region", { name: "Recent calls" }).getByText("Success").first().waitFor();
+  await leave();
+});
+
+test("the API trigger, disabled on the page, is so in the draft, which shows what that changes before", async () => {
+  const { page, leave } = await anOwnerAt("hello", "api");
+  await page.getByRole("button", { name: "Disable" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.locator(".cm-deletedChunk", { hasText: "enabled: true" }).waitFor();
+  await dialog.getByRole("button", { name: "Change the draft" }).click();
+  await page.getByRole("textbox", { name: "config.yaml" }).waitFor();
+  await page.locator(".cm-line", { hasText: "api: { enabled: false }" }).waitFor();
+  await leave();
+});
+
+test("a schedule, paused on the page, shows the line that changes, commits it, and has no next runs then", async () => {
+  const { page, workflowId, leave } = await anOwnerAt("nightly", "schedule");
+  await page.getByRole("heading", { name: "Every weekday at 06:30, Europe/Berlin" }).waitFor();
+  await page.getByRole("button", { name: "Pause" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.locator(".cm-deletedChunk", { hasText: "enabled: true" }).waitFor();
+  await dialog.locator(".cm-changedLine", { hasText: "enabled: false" }).waitFor();
+  await dialog.getByRole("button", { name: "Commit and pause" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await page.getByText("None while the schedule is paused.").waitFor();
+  const { apiKey } = exampleOf(service.ready, "nightly");
+  const told = await service.call(`/workflows/${workflowId}/schedule`, {
+    method: "GET",
+    headers: { "x-api-key": apiKey },
+  });
+  expect(told.body).toMatchObject({ paused: true, nextRuns: [] });
+
+  await page.getByRole("button", { name: "Resume" }).click();
+  await dialog.getByRole("button", { name: "Commit and resume" }).click();
+  await dialog.waitFor({ state: "detached" });
+  expect(await page.getByRole("table").first().getByRole("row").count()).toBe(11);
+  await leave();
+});
+
+test("a snippet, copied from the page, has the real key and this workflow's inputs", async () => {
+  const { page, workflowId, leave } = await anOwnerAt("nightly", "api");
+  const card = page.getByRole("region", { name: "Call it" });
+  await card.getByText(/^curl /).waitFor();
+  await card.getByRole("button", { name: "Copy" }).click();
+  await card.getByText("Snippet copied").waitFor();
+  const copied = await readCopied(page);
+  for (const part of [exampleOf(service.ready, "nightly").apiKey, `/workflows/${workflowId}/execute`, '"weeks": 4'])
+    expect(copied).toContain(part);
+  expect(copied).toContain(service.ready.caFile);
+  await leave();
+});
