@@ -129,6 +129,15 @@ function warmInBackground({ warm, log }: ExecutionParts & { log: Log }) {
   };
 }
 
+/** What publishes, says what publishing would come to, and what this host can do for a commit. */
+function openPublishing(parts: Foundation & ExecutionParts & { log: Log }) {
+  const { db, secretBox, interpreters, environments, log } = parts;
+  const networkAvailable = parts.networkProblem() === undefined;
+  const abilities = { db, secretBox, interpreters, networkAvailable, log };
+  const publish = createPublisher({ ...abilities, environments, onPublished: warmInBackground(parts) });
+  return { abilities, publish, preview: createPreview(abilities) };
+}
+
 /** Everything callers and operators need; the last thing opened and the first closed. */
 async function openForCallers(
   input: StartInput,
@@ -142,21 +151,9 @@ async function openForCallers(
     keysDir: machine.paths.keys,
     initialCredits: parseCredits(settings.TREADLE_INITIAL_CREDITS) ?? microCredits(0),
   });
-  const abilities = {
-    db,
-    secretBox,
-    interpreters: parts.interpreters,
-    networkAvailable: parts.networkProblem() === undefined,
-    log,
-  };
-  const publish = createPublisher({
-    ...abilities,
-    environments: parts.environments,
-    onPublished: warmInBackground(parts),
-  });
+  const { abilities, publish, preview } = openPublishing(parts);
   const { environments, ticks } = parts;
   const tickDays = retentionOf(settings).executionDays;
-  const preview = createPreview(abilities);
   const operator = {
     ...{ db, secretBox, publish, preview, environments, ticks, tickDays },
     rateLimits: rateLimitsOf(settings),
