@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { queryRows } from "../../db/connect.ts";
 import { EDITOR_BUILD_ROUTES } from "../../src/http/routes/editor/builds.ts";
 import { EDITOR_COMMIT_ROUTES } from "../../src/http/routes/editor/commits.ts";
 import { EDITOR_DRAFT_ROUTES } from "../../src/http/routes/editor/drafts.ts";
@@ -126,6 +127,28 @@ test(
     expect(service.logged.filter(({ level }) => Number(level) >= ERROR_LEVEL)).toEqual([]);
     const { commits } = (await editor.get(`${path}/commits`)).json() as { commits: object[] };
     expect(commits.length).toBeGreaterThan(0);
+  },
+  FUZZ_MS,
+);
+
+test(
+  "service, called by a fuzzer that is signed in, answers as documented about accounts and their members",
+  async () => {
+    service.logged.length = 0;
+    const operations = ROUTE_NAMES.filter((name) => ["Account", "Access"].includes(ROUTES[name].tag));
+    expect(operations.length).toBeGreaterThan(10);
+    const headers = { cookie: service.target.cookie, "sec-fetch-site": "same-origin" };
+    const { code, output } = await attack({ of: "service", operations, headers });
+    expect(code === 0 ? "" : output).toBe("");
+    expect(output).toMatch(/\d+ generated, \d+ passed/);
+    expect(service.logged.filter(({ level }) => Number(level) >= ERROR_LEVEL)).toEqual([]);
+    // It came through: what it was allowed to make is there.
+    const [made] = await queryRows<{ tokens: number; invitations: number }>(
+      service.db,
+      `select (select count(*)::int from access_tokens) as tokens, (select count(*)::int from invitations) as invitations`,
+    );
+    expect(made?.tokens).toBeGreaterThan(2);
+    expect(made?.invitations).toBeGreaterThan(0);
   },
   FUZZ_MS,
 );
