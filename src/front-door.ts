@@ -26,7 +26,7 @@ export async function openFrontDoor(deps: {
   processId: string;
   temporalUiUrl: string | null;
   temporalNamespace: string;
-  tls: { certPem: string; keyPem: string; selfSigned: boolean };
+  tls: { certPem: string; keyPem: string; caFile: string; selfSigned: boolean };
   readiness: () => Promise<Readiness>;
   liveLog: NonNullable<AppDeps["liveLog"]>;
   liveProgress: NonNullable<AppDeps["liveProgress"]>;
@@ -60,6 +60,9 @@ export async function openFrontDoor(deps: {
     temporalNamespace: deps.temporalNamespace,
     trustProxy: settings.TREADLE_TRUST_PROXY,
     strictTransport: !deps.tls.selfSigned,
+    ...(deps.tls.selfSigned && !settings.TREADLE_TRUST_PROXY
+      ? { ownCertificate: { file: deps.tls.caFile, pem: deps.tls.certPem } }
+      : {}),
     readiness: deps.readiness,
     metrics: deps.metrics,
     countRequest: deps.countRequest,

@@ -80,6 +80,8 @@ export interface AppDeps {
   /** Temporal's namespace that our executions are in. */
   readonly temporalNamespace?: string;
   readonly trustProxy: boolean;
+  /** The service's certificate where it made it itself: `pem`, and the file it is in. Nothing behind a proxy. */
+  readonly ownCertificate?: { readonly file: string; readonly pem: string };
   /** Browsers are told to insist on HTTPS: only right with a certificate that they accept. */
   readonly strictTransport?: boolean;
   readonly readiness: () => Promise<Readiness>;

@@ -19,6 +19,7 @@ import {
 } from "./drafts.ts";
 import { createKeyRotationRoute, createKeyRoute } from "./key.ts";
 import { createScheduleSwitchRoute } from "./schedule.ts";
+import { createServiceRoute } from "./service.ts";
 import { createTemplatesRoute } from "./templates.ts";
 import {
   createDeleteRoute,
@@ -55,5 +56,6 @@ export function createEditorHandlers(deps: AppDeps) {
     compareCommits: createDiffRoute(deps),
     switchSchedule: createScheduleSwitchRoute(deps),
     showBuild: createBuildRoute(deps),
+    showEditorService: createServiceRoute(deps),
   } satisfies Partial<Handlers>;
 }

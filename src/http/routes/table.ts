@@ -7,6 +7,7 @@ import { EDITOR_DRAFT_ROUTES } from "./editor/drafts.ts";
 import { EDITOR_EXECUTION_ROUTES } from "./editor/executions.ts";
 import { MEMBER_ROUTES } from "./editor/members.ts";
 import { EDITOR_SCHEDULE_ROUTES } from "./editor/schedule.ts";
+import { EDITOR_SERVICE_ROUTES } from "./editor/service.ts";
 import { EDITOR_WORKFLOW_ROUTES } from "./editor/workflows.ts";
 import { EXECUTION_ROUTES } from "./executions.ts";
 import type { Route } from "./route.ts";
@@ -28,6 +29,7 @@ const TABLE = {
   ...EDITOR_DRAFT_ROUTES,
   ...EDITOR_COMMIT_ROUTES,
   ...EDITOR_BUILD_ROUTES,
+  ...EDITOR_SERVICE_ROUTES,
   ...EDITOR_SCHEDULE_ROUTES,
   ...SERVICE_ROUTES,
 };

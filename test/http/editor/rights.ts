@@ -54,6 +54,7 @@ export const ACCESS: Readonly<Record<RouteName, Access>> = {
 
   listEditorWorkflows: "read",
   listTemplates: "read",
+  showEditorService: "read",
   createEditorWorkflow: "write",
   showEditorWorkflow: "read",
   renameWorkflow: "write",
