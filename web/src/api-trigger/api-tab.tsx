@@ -41,7 +41,7 @@ export function ApiTab() {
     <div className={classes.page}>
       <TriggerCard workflow={workflow} />
       <KeyCard workflowId={workflowId} revealed={revealed} onReveal={setRevealed} />
-      <SnippetCard workflow={workflow} inputs={workflow.manifest.inputs} revealed={revealed} />
+      <SnippetCard workflow={workflow} manifest={workflow.manifest} revealed={revealed} />
       <RecentCalls workflowId={workflowId} />
     </div>
   );

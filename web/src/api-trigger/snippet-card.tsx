@@ -1,7 +1,9 @@
 import { Button, SegmentedControl, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import type { Input } from "../../../domain/manifest/manifest.ts";
+import { flattenBody } from "../../../domain/manifest/inputs.ts";
+import type { JsonObject } from "../../../domain/manifest/json-values.ts";
+import type { Input, Manifest } from "../../../domain/manifest/manifest.ts";
 import { DownloadIcon } from "../app/icons.tsx";
 import { useMayChange } from "../app/session.ts";
 import type { Workflow } from "../workflows/workflows.ts";
@@ -26,10 +28,12 @@ const CA_FILE = "treadle-ca.pem";
 /** Programs that call the workflow when they are pasted. The key is shown when it is revealed, and always copied. */
 export function SnippetCard(props: {
   readonly workflow: Workflow;
-  readonly inputs: readonly Input[];
+  readonly manifest: Manifest;
   readonly revealed: string | undefined;
 }) {
-  const { workflow, inputs, revealed } = props;
+  const { workflow, manifest, revealed } = props;
+  const { inputs } = manifest;
+  const known = knownValues(manifest);
   const { workflowId, executeUrl } = workflow;
   const mayChange = useMayChange();
   const { data: key } = useQuery(keyQuery(workflowId));
@@ -40,7 +44,8 @@ export function SnippetCard(props: {
   const body = takesJson ? wanted : "multipart";
   const ca = service.data?.ca ?? null;
   const caFile = findCaFile(ca);
-  const write = (apiKey: string): string => writeSnippet(language, body, { url: executeUrl, apiKey, inputs, caFile });
+  const write = (apiKey: string): string =>
+    writeSnippet(language, body, { url: executeUrl, apiKey, inputs, known, caFile });
   return (
     <section className={classes.card} aria-labelledby="api-snippets">
       <div className={classes.head}>
@@ -74,19 +79,20 @@ export function SnippetCard(props: {
       <pre className={classes.snippet} tabIndex={0} aria-label={`Snippet for ${language}`}>
         {write(revealed ?? key?.masked ?? PLACEHOLDER)}
       </pre>
-      <SnippetNotes inputs={inputs} body={body} ca={ca} caFile={caFile} />
+      <SnippetNotes inputs={inputs} known={known} body={body} ca={ca} caFile={caFile} />
     </section>
   );
 }
 
 function SnippetNotes(props: {
   readonly inputs: readonly Input[];
+  readonly known: JsonObject;
   readonly body: Body;
   readonly ca: ServiceDocument["ca"];
   readonly caFile: string | null;
 }) {
-  const { inputs, body, ca, caFile } = props;
-  const unknown = listUnknownValues(inputs);
+  const { inputs, known, body, ca, caFile } = props;
+  const unknown = listUnknownValues(inputs, known);
   const files = body === "multipart" ? findExampleBody(inputs).files : [];
   return (
     <div className={classes.notes}>
@@ -120,6 +126,12 @@ function SnippetNotes(props: {
       </Text>
     </div>
   );
+}
+
+/** What the schedule sends is accepted: nothing was committed before that was checked. */
+function knownValues(manifest: Manifest): JsonObject {
+  const { schedule } = manifest.triggers;
+  return schedule === null ? {} : (flattenBody(manifest, schedule.payload) as JsonObject);
 }
 
 /** Who has opened this page by a name of the machine itself has the file there; everybody else downloads it. */

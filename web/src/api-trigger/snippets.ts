@@ -1,5 +1,5 @@
 import { findExampleValues } from "../../../domain/manifest/example-inputs.ts";
-import type { JsonValue } from "../../../domain/manifest/json-values.ts";
+import type { JsonObject, JsonValue } from "../../../domain/manifest/json-values.ts";
 import type { Input } from "../../../domain/manifest/manifest.ts";
 import { isFileInput } from "../../../domain/manifest/values.ts";
 import { writeCurl } from "./curl.ts";
@@ -17,6 +17,8 @@ export interface Call {
   readonly url: string;
   readonly apiKey: string;
   readonly inputs: readonly Input[];
+  /** Values of which it is known that they are accepted, such as a schedule's payload. */
+  readonly known?: JsonObject;
   /** A file with the service's own certificate authority; null where every system knows its certificate. */
   readonly caFile: string | null;
 }
@@ -68,7 +70,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 
 /** A program that calls the workflow when it is pasted, and prints what came out. */
 export function writeSnippet(language: Language, body: Body, call: Call): string {
-  const example = findExampleBody(call.inputs);
+  const example = findExampleBody(call.inputs, call.known);
   switch (language) {
     case "curl":
       return writeCurl(body, call, example);
@@ -85,19 +87,19 @@ export function canSendJson(inputs: readonly Input[]): boolean {
 }
 
 /** Inputs whose example value the reader has to put in, because none could be found that would be accepted. */
-export function listUnknownValues(inputs: readonly Input[]): string[] {
+export function listUnknownValues(inputs: readonly Input[], known: JsonObject = {}): string[] {
   const examples = findExampleValues(inputs);
   return inputs
-    .filter((input) => !isFileInput(input) && input.required && !examples.has(input.name))
+    .filter((input) => !isFileInput(input) && input.required && !examples.has(input.name) && !(input.name in known))
     .map(({ name }) => name);
 }
 
-/** Values for what is required or has a default, in the order of declaration; what else may be left out is left out. */
-export function findExampleBody(inputs: readonly Input[]): ExampleBody {
+/** Values for what is required, known or has a default, in the order of declaration; what else may be left out is left out. */
+export function findExampleBody(inputs: readonly Input[], known: JsonObject = {}): ExampleBody {
   const examples = findExampleValues(inputs);
-  const shown = inputs.filter((input) => isShown(input));
+  const shown = inputs.filter((input) => isShown(input) || (known[input.name] ?? null) !== null);
   const values = shown.flatMap((input): [string, JsonValue][] =>
-    isFileInput(input) ? [] : [[input.name, examples.get(input.name) ?? UNKNOWN]],
+    isFileInput(input) ? [] : [[input.name, known[input.name] ?? examples.get(input.name) ?? UNKNOWN]],
   );
   return {
     values,

@@ -1,4 +1,4 @@
-import { Badge, Button, Checkbox, Text } from "@mantine/core";
+import { Badge, Button, Checkbox, Group, Text } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
@@ -32,7 +32,7 @@ export function CommitsTab() {
   const close = (): void => void navigate({ search: {} });
   return (
     <div className={classes.page} data-compared={to !== undefined || undefined}>
-      <section aria-label="History">
+      <section aria-labelledby="history-title">
         <History workflowId={workflowId} commits={commits} shown={{ from: from ?? null, to }} />
         {found.hasNextPage && (
           <Button
@@ -88,16 +88,21 @@ function History(props: {
   };
   return (
     <>
-      {commits.length > 1 && (
-        <div className={classes.tools}>
-          <Text size="sm" c="dimmed">
-            {chosen.length < 2 ? "Choose two to compare them." : "Two are chosen."}
-          </Text>
-          <Button variant="default" disabled={chosen.length !== 2} onClick={compare}>
-            Compare
-          </Button>
-        </div>
-      )}
+      <div className={classes.tools}>
+        <h2 id="history-title" className={classes.title}>
+          History
+        </h2>
+        {commits.length > 1 && (
+          <Group gap="sm">
+            <Text size="sm" c="dimmed">
+              {chosen.length < 2 ? "Choose two to compare them." : "Two are chosen."}
+            </Text>
+            <Button variant="default" disabled={chosen.length !== 2} onClick={compare}>
+              Compare
+            </Button>
+          </Group>
+        )}
+      </div>
       <ol className={classes.list}>
         {commits.map((commit) => (
           <CommitLine
