@@ -113,7 +113,11 @@ async function takeScreenshots(folder) {
   try {
     const executablePath = process.env.CHROMIUM_PATH ?? "/usr/bin/chromium";
     const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
-    await takeAll(browser, ready, folder).finally(() => browser.close());
+    try {
+      await takeAll(browser, ready, folder);
+    } finally {
+      await browser.close();
+    }
   } finally {
     child.kill();
     await new Promise((done) => (child.exitCode === null ? child.once("exit", done) : done()));
