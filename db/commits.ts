@@ -79,7 +79,8 @@ function manifestName(manifest: unknown): string | null {
   return typeof name === "string" && name !== "" ? name : null;
 }
 
-async function insertObjects(tx: Db, commit: NewCommit): Promise<void> {
+/** Stores those objects of a commit that its workflow has not. */
+export async function insertObjects(tx: Db, commit: NewCommit): Promise<void> {
   for (const object of commit.objects) {
     await queryRows(
       tx,
@@ -90,7 +91,8 @@ async function insertObjects(tx: Db, commit: NewCommit): Promise<void> {
   }
 }
 
-async function insertEnvironment(tx: Db, environment: NonNullable<NewCommit["environment"]>): Promise<void> {
+/** Notes what an environment is made of, once. */
+export async function insertEnvironment(tx: Db, environment: NonNullable<NewCommit["environment"]>): Promise<void> {
   await queryRows(
     tx,
     `insert into environments (key, interpreter, requirements, lock) values (:key, :interpreter, :requirements, :lock)

@@ -28,7 +28,7 @@ export async function listHistory(
     db,
     `select ${PAST_COMMIT}
        from commits c join workflows w on w.id = c.workflow_id
-      where c.workflow_id = :workflowId
+      where c.workflow_id = :workflowId and not c.draft
         and (cast(:after as text) is null
              or (c.created_at, c.id) < (select a.created_at, a.id from commits a
                                          where a.workflow_id = :workflowId and a.id = cast(:after as text)))

@@ -29,6 +29,7 @@ import { createProgramTimes } from "./metrics/programs.ts";
 import { countTicks } from "./metrics/ticks.ts";
 import { createMetrics } from "./metrics.ts";
 import { openMetricsDoor } from "./metrics-door.ts";
+import { createDraftKeeper } from "./publish/keep-draft.ts";
 import { createPreview } from "./publish/preview.ts";
 import { createPublisher } from "./publish/publish.ts";
 import { announceWhenReady, type ReadyFile } from "./ready-file.ts";
@@ -129,15 +130,6 @@ function warmInBackground({ warm, log }: ExecutionParts & { log: Log }) {
   };
 }
 
-/** What publishes, says what publishing would come to, and what this host can do for a commit. */
-function openPublishing(parts: Foundation & ExecutionParts & { log: Log }) {
-  const { db, secretBox, interpreters, environments, log } = parts;
-  const networkAvailable = parts.networkProblem() === undefined;
-  const abilities = { db, secretBox, interpreters, networkAvailable, log };
-  const publish = createPublisher({ ...abilities, environments, onPublished: warmInBackground(parts) });
-  return { abilities, publish, preview: createPreview(abilities) };
-}
-
 /** Everything callers and operators need; the last thing opened and the first closed. */
 async function openForCallers(
   input: StartInput,
@@ -145,13 +137,13 @@ async function openForCallers(
   defer: Defer,
 ): Promise<void> {
   const { settings, machine, report, examplesDir } = input;
-  const { db, secretBox, log } = parts;
+  const { db, secretBox } = parts;
   const installation = await prepareInstallation({
     db,
     keysDir: machine.paths.keys,
     initialCredits: parseCredits(settings.TREADLE_INITIAL_CREDITS) ?? microCredits(0),
   });
-  const { abilities, publish, preview } = openPublishing(parts);
+  const { abilities, publish, preview, keepDraft } = openPublishing(parts);
   const { environments, ticks } = parts;
   const tickDays = retentionOf(settings).executionDays;
   const operator = {
@@ -161,7 +153,10 @@ async function openForCallers(
   const door = await openFrontDoor({
     ...parts,
     settings,
-    editor: { ...{ publish, preview, abilities, environments, examplesDir }, quickBuildMs: QUICK_BUILD_MS },
+    editor: {
+      ...{ publish, preview, keepDraft, abilities, environments, examplesDir },
+      quickBuildMs: QUICK_BUILD_MS,
+    },
     temporalUiUrl: parts.temporal.uiUrl ?? null,
     temporalNamespace: parts.temporal.namespace,
     tls: machine.certificate,
@@ -201,6 +196,19 @@ async function openForCallers(
   };
   await announce(machine.dataDir, ready, parts, defer);
   process.stdout.write(createBanner(ready, [...examples.notes, ...problemsOf(readiness)]));
+}
+
+/** What checks, publishes and keeps files. */
+function openPublishing(parts: Foundation & ExecutionParts & { log: Log }) {
+  const { db, secretBox, environments, interpreters, log } = parts;
+  const networkAvailable = parts.networkProblem() === undefined;
+  const abilities = { db, secretBox, interpreters, networkAvailable, log };
+  return {
+    abilities,
+    publish: createPublisher({ ...abilities, environments, onPublished: warmInBackground(parts) }),
+    preview: createPreview(abilities),
+    keepDraft: createDraftKeeper({ ...abilities, environments }),
+  };
 }
 
 /** What is counted, and how it is told. */

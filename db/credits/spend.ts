@@ -41,8 +41,8 @@ export interface DaySpend {
 }
 
 /**
- * What an account spent on each UTC day from `from` on and before `to`, of the `most` workflows that cost most. Days without a
- * charge are missing.
+ * What an account spent on each UTC day from `from` on and before `to`, both beginnings of days, of the `most` workflows that cost
+ * most: of past days as `execution_days` has them, since then one by one. Days without a charge are missing.
  */
 export async function listSpend(
   db: Db,
@@ -50,11 +50,18 @@ export async function listSpend(
 ): Promise<DaySpend[]> {
   return queryRows<DaySpend>(
     db,
-    `with spent as (
-       select workflow_id, cast(finished_at at time zone 'UTC' as date) as day, cast(sum(charge_total) as bigint) as amount
-         from executions
-        where account_id = :accountId and charge_total > 0 and finished_at >= :from and finished_at < :to
-        group by 1, 2
+    `with counted as materialized (
+       select until from execution_days_counted
+     ), spent as (
+       select p.workflow_id, p.day, cast(sum(p.spent) as bigint) as amount from (
+         select d.workflow_id, d.day, d.spent
+           from execution_days d join workflows o on o.id = d.workflow_id and o.account_id = :accountId
+          where d.day >= cast(cast(:from as timestamptz) at time zone 'UTC' as date)
+            and d.day < cast(cast(:to as timestamptz) at time zone 'UTC' as date)
+         union all
+         select e.workflow_id, cast(e.finished_at at time zone 'UTC' as date), e.charge_total from executions e
+          where e.account_id = :accountId and e.finished_at < :to and e.finished_at >= greatest(:from, (select until from counted))
+       ) p group by p.workflow_id, p.day having sum(p.spent) > 0
      ), most as (
        select workflow_id, sum(amount) as total from spent group by workflow_id order by total desc, workflow_id limit :most
      )

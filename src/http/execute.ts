@@ -2,7 +2,7 @@ import type { Request, RequestHandler, Response } from "express";
 import { findExecution } from "../../db/executions.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { acceptCall } from "./accept.ts";
-import { authenticate } from "./authenticate.ts";
+import { type Authenticated, authenticate } from "./authenticate.ts";
 import type { AppDeps } from "./deps.ts";
 import { executionUrl } from "./envelope.ts";
 import { answerExecution } from "./execution-answer.ts";
@@ -31,10 +31,10 @@ interface WaitingCall {
 }
 
 /** `POST /workflows/:workflowId/execute`: a column of stages, each with one way to say no. */
-export function createExecuteRoute(deps: AppDeps): RequestHandler {
+export function createExecuteRoute(deps: AppDeps, choose: Choose = authenticate): RequestHandler {
   const room: Room = { places: createWaitingCalls(deps.waitingCallsMax), takeTurn: createTurns() };
   return async (request, response) => {
-    const call = await startCall(deps, room, { request, response });
+    const call = await startCall(deps, { ...room, choose }, { request, response });
     const { wait, executionId } = call;
     if (wait === undefined) {
       if (call.gone.aborted) return call.leave();
@@ -52,6 +52,13 @@ export function createExecuteRoute(deps: AppDeps): RequestHandler {
   };
 }
 
+/** Who calls, and which commit is to be executed. */
+type Choose = (
+  deps: AppDeps,
+  request: Request,
+  call: { right: "write"; idempotencyKey: string | null },
+) => Promise<Authenticated>;
+
 /** What the calls of this process share. */
 interface Room {
   readonly places: WaitingCalls;
@@ -61,14 +68,14 @@ interface Room {
 /** Everything before the waiting: who calls, is there room, what with, and the start. */
 async function startCall(
   deps: AppDeps,
-  { places, takeTurn }: Room,
+  { places, takeTurn, choose }: Room & { choose: Choose },
   { request, response }: { request: Request; response: Response },
 ): Promise<WaitingCall> {
   const timing = startTiming();
   const wait = wantsEvents(request) ? undefined : chooseWait(parsePrefer(request.get("prefer")), deps.waitMaxSeconds);
   const seconds = wait?.seconds ?? 0;
   const idempotencyKey = parseIdempotencyKey(request);
-  const target = await authenticate(deps, request, { right: "write", idempotencyKey: idempotencyKey.value });
+  const target = await choose(deps, request, { right: "write", idempotencyKey: idempotencyKey.value });
   timing.mark("authenticate");
   if (idempotencyKey.problem !== undefined) throw idempotencyKey.problem;
   const kind = demandBodyKind(request);

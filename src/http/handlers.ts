@@ -2,6 +2,7 @@ import type { AppDeps } from "./deps.ts";
 import { createAssetRoute } from "./docs/assets.ts";
 import { createDocsRoute } from "./docs/page.ts";
 import { createAccountHandlers } from "./editor/account-handlers.ts";
+import { chooseDraft } from "./editor/draft-execution.ts";
 import { createEventsRoute } from "./editor/events.ts";
 import { createExecutionRecordRoute } from "./editor/execution-record.ts";
 import { createBulkCancelRoute, createExecutionsRoute } from "./editor/executions.ts";
@@ -46,6 +47,7 @@ export function createHandlers(deps: AppDeps): Handlers {
     showExecutionRecord: createExecutionRecordRoute(deps),
     cancelExecutions: createBulkCancelRoute(deps),
     followEvents: createEventsRoute(deps),
+    executeDraft: createExecuteRoute(deps, chooseDraft),
 
     ...createAccountHandlers(deps, throttle),
     ...createEditorHandlers(deps),

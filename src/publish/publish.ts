@@ -134,7 +134,8 @@ type Built =
   | { readonly ok: true; readonly environment: NewCommit["environment"]; readonly log: string }
   | { readonly ok: false; readonly problems: readonly FileProblem[]; readonly log: string };
 
-async function buildEnvironment(
+/** Makes the environment that a candidate needs, and says what making it said. */
+export async function buildEnvironment(
   { environments }: PublisherDeps,
   { manifest, python, requirements }: Extract<Candidate, { ok: true }>,
   tell: PublishRequest["report"],

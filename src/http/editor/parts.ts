@@ -1,5 +1,6 @@
 import type { Environments } from "../../../activities/environments/builder.ts";
 import type { Abilities } from "../../publish/candidate.ts";
+import type { KeepDraft } from "../../publish/keep-draft.ts";
 import type { PreviewPublish } from "../../publish/preview.ts";
 import type { Publish } from "../../publish/publish.ts";
 
@@ -7,6 +8,7 @@ import type { Publish } from "../../publish/publish.ts";
 export interface EditorParts {
   readonly publish: Publish;
   readonly preview: PreviewPublish;
+  readonly keepDraft: KeepDraft;
   /** What this installation can do for a workflow. */
   readonly abilities: Abilities;
   readonly environments: Pick<Environments, "readLog">;

@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import type { Db } from "../../../db/connect.ts";
 import type { EditorParts } from "../../../src/http/editor/parts.ts";
+import { createDraftKeeper } from "../../../src/publish/keep-draft.ts";
 import { createPreview } from "../../../src/publish/preview.ts";
 import { createPublisher, type PublisherDeps } from "../../../src/publish/publish.ts";
 import { TEST_SECRET_BOX } from "../../support/builders.ts";
@@ -19,8 +20,10 @@ export function someEditorParts(
 ): EditorParts {
   const abilities = { interpreters: onlyInterpreter(A_PYTHON), networkAvailable: false };
   const environments = given.environments ?? fakeEnvironments();
+  const publishing = { db, secretBox: TEST_SECRET_BOX, environments, log: SILENT, ...abilities };
   return {
-    publish: createPublisher({ db, secretBox: TEST_SECRET_BOX, environments, log: SILENT, ...abilities }),
+    publish: createPublisher(publishing),
+    keepDraft: createDraftKeeper(publishing),
     preview: createPreview({ db, ...abilities }),
     abilities,
     environments: { readLog: async (key) => given.logs?.[key] },

@@ -31,6 +31,7 @@ export const ACCESS: Readonly<Record<RouteName, Access>> = {
   showExecutionRecord: "read",
   cancelExecutions: "write",
   followEvents: "read",
+  executeDraft: "write",
 
   showAccount: "read",
   listLedger: "read",

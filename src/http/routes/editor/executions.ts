@@ -11,6 +11,7 @@ import {
 import { ACCOUNT, EXECUTION_ID, LAST_EVENT_ID } from "../parameters.ts";
 import type { Parameter, Routes } from "../route.ts";
 import { refer } from "../schemas.ts";
+import { WORKFLOW_ROUTES } from "../workflows.ts";
 import { answerWith, bodyOf, CREDITS, describeFields, IN_PERSON, orNull, TEXT, TIME } from "./content.ts";
 
 const SECONDS: JsonSchema = { type: "number", minimum: 0 };
@@ -191,6 +192,16 @@ export const EDITOR_EXECUTION_ROUTES = {
     parameters: [EXECUTION_ID, ACCOUNT],
     answers: { 200: { description: "As it is now.", content: answerWith(RECORD, RECORD_EXAMPLE) } },
     errors: ["unauthorized", "not_found", "no_capacity"],
+  },
+  executeDraft: {
+    ...WORKFLOW_ROUTES.executeWorkflow,
+    path: "/api/editor/workflows/{workflowId}/draft/execute",
+    tag: "Runs",
+    summary: "Execute the caller's draft without committing it",
+    description:
+      "As `execute`, of the files as the caller has them: they are checked, and their environment is made, before the body is read. The execution is marked as a draft's; what others call and schedule stays as it is.",
+    credentials: IN_PERSON,
+    parameters: [...WORKFLOW_ROUTES.executeWorkflow.parameters, ACCOUNT],
   },
   followEvents: {
     method: "get",

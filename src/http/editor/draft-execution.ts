@@ -1,0 +1,42 @@
+import type { Request } from "express";
+import { findTarget } from "../../../db/commits.ts";
+import { readWorkingCopy } from "../../drafts/drafts.ts";
+import { hashApiKey } from "../../keys/api-key.ts";
+import type { Authenticated } from "../authenticate.ts";
+import type { AppDeps } from "../deps.ts";
+import { ApiError } from "../errors.ts";
+import { chooseRates, toRateState } from "../rates.ts";
+import { authorizeWorkflowEditor, demandUser } from "./workflow-access.ts";
+
+/** The caller's draft as what is to be executed: kept as a commit of no history, its environment made. */
+export async function chooseDraft(
+  deps: Pick<AppDeps, "db" | "editor" | "rateLimits">,
+  request: Request,
+  { idempotencyKey }: { idempotencyKey: string | null },
+): Promise<Authenticated> {
+  const access = await authorizeWorkflowEditor(deps.db, request, "write");
+  const userId = demandUser(access);
+  const { id: workflowId, head } = access.workflow;
+  const target = await findTarget(deps.db, workflowId, hashApiKey(""), idempotencyKey);
+  if (target === undefined) throw unknownWorkflow();
+  const { files } = await readWorkingCopy(deps.db, { userId, workflowId, head });
+  const author = { userId, email: access.caller.email };
+  const kept = await deps.editor.keepDraft({ workflowId, parentId: head, files, author });
+  if (kept.kind === "unknown_workflow") throw unknownWorkflow();
+  if (kept.kind === "invalid") {
+    const { problems, buildLog } = kept;
+    throw new ApiError("invalid_request", "The draft cannot be executed as it is.", {
+      details: problems,
+      ...(buildLog === "" ? {} : { buildLog }),
+    });
+  }
+  const { accountId, available, keyedId } = target;
+  const { commitId, manifest } = kept;
+  const rates = chooseRates(deps.rateLimits, { ...target, workflowId });
+  const called = { workflowId, commitId, manifest, accountId, available, trigger: "form" as const };
+  return { ...called, idempotencyKey, keyedId, rates, rateState: toRateState(rates, target) };
+}
+
+function unknownWorkflow(): ApiError {
+  return new ApiError("workflow_not_found", "There is no such workflow. It may have been deleted.");
+}
