@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Input } from "../../domain/manifest/manifest.ts";
 import { parseManifest } from "../../domain/manifest/parse.ts";
-import { BODIES, type Body, findExampleBody, type Language, writeSnippet } from "../../web/src/api-trigger/snippets.ts";
+import { BODIES, type Body } from "../../web/src/api-trigger/call.ts";
+import { findExampleBody, type Language, writeSnippet } from "../../web/src/api-trigger/snippets.ts";
 import { aFolder, treadle } from "../support/command-line.ts";
 import { aDataDir, startService, type TestService } from "../support/service.ts";
 

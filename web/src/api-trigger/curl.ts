@@ -1,4 +1,4 @@
-import type { Body, Call, ExampleBody } from "./snippets.ts";
+import type { Body, Call, ExampleBody } from "./call.ts";
 
 /** For a POSIX shell. */
 export function writeCurl(body: Body, { url, apiKey, caFile }: Call, { values, texts, files }: ExampleBody): string {

@@ -1,4 +1,4 @@
-import type { Body, Call, ExampleBody } from "./snippets.ts";
+import type { Body, Call, ExampleBody } from "./call.ts";
 
 /** An ES module for Node 20 and later, with nothing to install. */
 export function writeJavaScript(body: Body, call: Call, example: ExampleBody): string {

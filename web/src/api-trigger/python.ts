@@ -1,5 +1,5 @@
 import type { JsonValue } from "../../../domain/manifest/json-values.ts";
-import type { Body, Call, ExampleBody } from "./snippets.ts";
+import type { Body, Call, ExampleBody } from "./call.ts";
 
 /** For Python 3.8 and later, with nothing to install. */
 export function writePython(body: Body, call: Call, example: ExampleBody): string {

@@ -8,9 +8,10 @@ import { DownloadIcon } from "../app/icons.tsx";
 import { useMayChange } from "../app/session.ts";
 import type { Workflow } from "../workflows/workflows.ts";
 import classes from "./api-tab.module.css";
+import type { Body } from "./call.ts";
 import { CopyButton } from "./copy-button.tsx";
 import { keyQuery, revealKey, type ServiceDocument, serviceQuery } from "./keys.ts";
-import { type Body, canSendJson, findExampleBody, type Language, listUnknownValues, writeSnippet } from "./snippets.ts";
+import { canSendJson, findExampleBody, type Language, listUnknownValues, writeSnippet } from "./snippets.ts";
 
 const LANGUAGES = [
   { value: "curl", label: "curl" },
