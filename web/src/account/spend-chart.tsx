@@ -5,7 +5,7 @@ import classes from "./spend-section.module.css";
 
 const WIDTH_BEFORE = 720;
 const HEIGHT = 220;
-const LEFT = 44;
+const LEFT = 56;
 const BOTTOM = 20;
 const TOP = 8;
 const LINES = 4;

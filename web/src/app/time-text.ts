@@ -30,8 +30,9 @@ export function toShort(time: Date): string {
   return short.format(time);
 }
 
-/** Seconds as people say them: "0.42 s", "12.3 s", "30 s", "3 min 5 s", "1 h 2 min". */
+/** Seconds as people say them: "420 ms", "12.3 s", "30 s", "3 min 5 s", "1 h 2 min". */
 export function toDuration(seconds: number): string {
+  if (seconds > 0 && seconds < 1) return `${Math.max(1, Math.round(seconds * 1000))} ms`;
   if (seconds < 60 && Number.isInteger(seconds)) return `${seconds} s`;
   if (seconds < 10) return `${seconds.toFixed(2)} s`;
   if (seconds < 60) return `${seconds.toFixed(1)} s`;

@@ -19,6 +19,7 @@ import classes from "./log-view.module.css";
 
 const ROW_PX = 20;
 const ROWS_AHEAD = 24;
+const HEIGHT_PX_MIN = 120;
 
 /** The log of an execution: coloured as in a terminal, searched, followed while it grows. Only what is seen is drawn. */
 export function LogView({ executionId, followed }: { executionId: string; followed: Followed }) {
@@ -62,6 +63,7 @@ export function LogView({ executionId, followed }: { executionId: string; follow
       <div
         ref={place}
         className={classes.scroll}
+        style={{ height: Math.max(HEIGHT_PX_MIN, rows.getTotalSize() + ROW_PX) }}
         data-wraps={wraps}
         onScroll={following.look}
         tabIndex={0}
