@@ -63,7 +63,8 @@ export function createEditorState(options: {
 export function basics(path: string): Extension {
   return [
     EditorView.cspNonce.of(styleNonce),
-    EditorView.contentAttributes.of({ "aria-label": path }),
+    // Also a text that cannot be edited is scrolled by the keyboard.
+    EditorView.contentAttributes.of({ "aria-label": path, tabindex: "0" }),
     lineNumbers(),
     highlightSpecialChars(),
     syntaxHighlighting(classHighlighter),
