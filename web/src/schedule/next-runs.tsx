@@ -40,8 +40,8 @@ export function NextRuns({ runs }: { runs: readonly NextRun[] }) {
       <table className={classes.table}>
         <thead>
           <tr>
-            <th scope="col">By the schedule's clock</th>
-            <th scope="col">By yours</th>
+            <th scope="col">Schedule's clock</th>
+            <th scope="col">Your clock</th>
             <th scope="col">UTC</th>
             <th scope="col">When</th>
           </tr>
@@ -49,12 +49,14 @@ export function NextRuns({ runs }: { runs: readonly NextRun[] }) {
         <tbody>
           {runs.map(({ utc, local, note }) => (
             <tr key={utc}>
-              <td data-label="By the schedule's clock">
-                <time dateTime={local}>{toWall(local)}</time>
-                <span className={classes.offset}>{local.slice(19)}</span>
+              <td data-label="Schedule's clock">
+                <span>
+                  <time dateTime={local}>{toWall(local)}</time>
+                  <span className={classes.offset}>{local.slice(19)}</span>
+                </span>
                 {note !== undefined && <span className={classes.note}>{note}</span>}
               </td>
-              <td data-label="By yours">{here.format(new Date(utc))}</td>
+              <td data-label="Your clock">{here.format(new Date(utc))}</td>
               <td data-label="UTC" className="number">
                 {utc.slice(0, 16).replace("T", " ")}
               </td>
