@@ -37,7 +37,8 @@ test("findLeftovers, with a folder in the spool, a temporary file and ready.json
 
 test("findLeftovers, with a living process of the service and a stranger that names its data, finds both", async () => {
   const seen = spawn("sleep", ["600"]);
-  const stranger = spawn("sh", ["-c", "sleep 600; exit", join(dataDir, "x")], { detached: true });
+  // A shell that waits by itself: a child of its own would bear its name until it has become another program.
+  const stranger = spawn("sh", ["-c", "read never", join(dataDir, "x")], { detached: true });
   try {
     const found = look([findProcess(seen.pid as number) as Process]);
     expect(found).toEqual([`process ${seen.pid}`, `process ${stranger.pid}`]);
