@@ -1,9 +1,10 @@
 import { readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { findCurrentKey } from "../db/api-keys.ts";
+import { findCommit } from "../db/commits.ts";
 import type { Db } from "../db/connect.ts";
-import { findWorkflow } from "../db/workflows.ts";
-import { type AccountId, isWorkflowId, type WorkflowId } from "../domain/ids.ts";
+import { findWorkflow, type Workflow } from "../db/workflows.ts";
+import { type AccountId, isWorkflowId } from "../domain/ids.ts";
 import type { SecretBox } from "./keys/secret-box.ts";
 import { readLocalFolder } from "./publish/local-folder.ts";
 import type { Publish } from "./publish/publish.ts";
@@ -15,8 +16,8 @@ export interface PublishedExamples {
 }
 
 /**
- * Publishes each wanted folder of `examples/` once; later starts publish only what changed. Which workflow belongs to which
- * folder is kept in the data folder. An example that cannot be published (no network for its packages, say) is noted
+ * Publishes each wanted folder of `examples/` once; later starts publish only what changed, and leave alone what somebody has
+ * committed to since. Which workflow belongs to which folder is kept in the data folder. An example that cannot be published (no network for its packages, say) is noted
  * and tried again at the next start: it never keeps the service from starting.
  */
 export async function publishExamples(deps: {
@@ -44,7 +45,7 @@ export async function publishExamples(deps: {
       await rename(`${recordPath}.tmp`, recordPath);
     });
     if (problem !== undefined) notes.push(`The example ${name} was not published: ${problem}`);
-    const workflowId = await findKnown(deps.db, record[name]);
+    const workflowId = (await findKnown(deps.db, record[name]))?.id;
     if (workflowId === undefined) continue;
     const sealed = await findCurrentKey(deps.db, workflowId);
     if (sealed) workflows[name] = { workflowId, apiKey: deps.secretBox.open(sealed, workflowId).toString("utf8") };
@@ -66,18 +67,22 @@ function chooseExamples(wanted: string, there: readonly string[], notes: string[
 async function publishExample(
   deps: Parameters<typeof publishExamples>[0],
   name: string,
-  known: WorkflowId | undefined,
+  known: Workflow | undefined,
   remember: (workflowId: string) => Promise<void>,
 ): Promise<string | undefined> {
+  const message = `Example ${name}`;
   try {
+    if (known !== undefined && !(await isUntouched(deps.db, known, message))) return undefined;
     const folder = await readLocalFolder(join(deps.folder, name));
     if (!folder.ok) return folder.problems.map((problem) => problem.message).join(" ");
     const outcome = await deps.publish({
-      workflowId: known ?? null,
+      workflowId: known?.id ?? null,
       accountId: deps.accountId,
       files: folder.files,
-      message: `Example ${name}`,
+      message,
       name,
+      // What somebody commits meanwhile stays.
+      ...(known === undefined ? {} : { expectedHead: known.head }),
     });
     if (outcome.kind === "invalid")
       return outcome.problems.map((problem) => `${problem.file}:${problem.line} ${problem.message}`).join(" ");
@@ -89,9 +94,14 @@ async function publishExample(
   }
 }
 
-async function findKnown(db: Db, id: string | undefined): Promise<WorkflowId | undefined> {
-  if (id === undefined || !isWorkflowId(id)) return undefined;
-  return (await findWorkflow(db, id))?.id;
+/** Whether the latest commit, if any, is one of those made here, and nobody's. */
+async function isUntouched(db: Db, { id, head }: Workflow, message: string): Promise<boolean> {
+  const commit = head === null ? undefined : await findCommit(db, id, head);
+  return commit === undefined || (commit.authorEmail === null && commit.message.trim() === message);
+}
+
+async function findKnown(db: Db, id: string | undefined): Promise<Workflow | undefined> {
+  return id === undefined || !isWorkflowId(id) ? undefined : findWorkflow(db, id);
 }
 
 async function readRecord(path: string): Promise<Record<string, string>> {

@@ -1,10 +1,11 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import type { CommitId } from "../../domain/ids.ts";
 import { publishExamples } from "../../src/examples.ts";
-import { anAccount, TEST_SECRET_BOX } from "../support/builders.ts";
+import { aCommit, anAccount, aWorkflow, TEST_SECRET_BOX } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../examples/", import.meta.url));
@@ -49,4 +50,15 @@ test("examples, wanted by a name that none has, are named, and the others are pu
     published: ["hello"],
     others: ["TREADLE_EXAMPLES names helo, which is none of hello, merge-files, nightly, sales-report."],
   });
+});
+
+test("an example that somebody has committed to, is left alone at the next start; one that nobody touched is brought up to date", async () => {
+  const { db } = database;
+  const { workflowId, commitId, manifest } = await aWorkflow(db);
+  await writeFile(join(dataDir, "examples.json"), JSON.stringify({ hello: workflowId }));
+  const commit = (parentId: CommitId, message: string) => aCommit(db, { workflowId, parentId, manifest, message });
+  const ours = await commit(commitId, "Example hello\n");
+  expect((await publish("hello")).published).toEqual(["hello"]);
+  await commit(ours, "Greet louder");
+  expect((await publish("hello")).published).toEqual([]);
 });

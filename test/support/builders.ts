@@ -74,15 +74,15 @@ export async function aWorkflow(
 /** A commit on top of `parentId`, made the head. Its git objects are placeholders: content and hashes do not agree. */
 export async function aCommit(
   db: Db,
-  given: { workflowId: WorkflowId; parentId: CommitId | null; manifest: Manifest },
+  given: { workflowId: WorkflowId; parentId: CommitId | null; manifest: Manifest; message?: string },
 ): Promise<CommitId> {
   const id = randomBytes(20).toString("hex") as CommitId;
   const treeId = randomBytes(20).toString("hex");
   const outcome = await publishCommit(db, {
+    message: "test",
     ...given,
     id,
     treeId,
-    message: "test",
     environment: null,
     objects: [
       { id: treeId, kind: "tree", content: Buffer.alloc(0) },
