@@ -1,9 +1,11 @@
 import type { RequestHandler } from "express";
+import { findCommit } from "../../../db/commits.ts";
 import { findCostEstimate } from "../../../db/credits/estimate.ts";
 import { type ExecutionDetails, findExecutionDetails } from "../../../db/execution-details.ts";
 import { type ExecutionRecord, findExecution } from "../../../db/executions.ts";
 import { toCredits } from "../../../domain/credits.ts";
 import { type ExecutionId, isExecutionId } from "../../../domain/ids.ts";
+import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import type { SecretBox } from "../../keys/secret-box.ts";
 import { toEstimate } from "../cost-estimate.ts";
 import type { AppDeps } from "../deps.ts";
@@ -25,8 +27,13 @@ export function createExecutionRecordRoute(deps: RecordDeps): RequestHandler {
     const details = await findExecutionDetails(deps.db, { accountId, executionId });
     const record = details && (await findExecution(deps.db, executionId));
     if (record === undefined || details === undefined) throw unknownExecution();
-    const estimate = toEstimate(await findCostEstimate(deps.db, record.workflowId)).estimate ?? null;
-    response.json({ ...toSummary(record, details), ...toContent(deps, record, details), estimate });
+    const [cost, commit] = await Promise.all([
+      findCostEstimate(deps.db, record.workflowId),
+      findCommit(deps.db, record.workflowId, record.commitId),
+    ]);
+    const content = toContent(deps, record, details);
+    const inputs = inOrder(content.inputs, commit?.manifest as Manifest | undefined);
+    response.json({ ...toSummary(record, details), ...content, inputs, estimate: toEstimate(cost).estimate ?? null });
   };
 }
 
@@ -75,6 +82,12 @@ function toContent(deps: RecordDeps, record: ExecutionRecord, details: Execution
     ...{ cancelRequestedAt, cancelRequestedBy: record.cancelRequestedBy },
     ...{ filesRemovedAt, logRemovedAt: record.logRemovedAt },
   };
+}
+
+/** Inputs in the order in which the manifest declares them: the database keeps none. */
+function inOrder(given: Readonly<Record<string, unknown>>, manifest: Manifest | undefined): Record<string, unknown> {
+  const names = (manifest?.inputs ?? []).map(({ name }) => name).filter((name) => Object.hasOwn(given, name));
+  return { ...Object.fromEntries(names.map((name) => [name, given[name]])), ...given };
 }
 
 /** The names of the secrets that were given, each with the same text in its place. */

@@ -182,7 +182,7 @@ test("a record in full, of an ended execution, has its inputs without secrets, i
     ...{
       accountId: house.accountId,
       name: "Report",
-      inputs: [anInput("string", "region"), anInput("secret", "password")],
+      inputs: [anInput("string", "region"), anInput("secret", "password"), anInput("string", "area")],
     },
   });
   const { workflowId, commitId, accountId } = workflow;
@@ -190,7 +190,7 @@ test("a record in full, of an ended execution, has its inputs without secrets, i
   const secret = "correct horse battery";
   const file = { name: "orders", storageKey: "k", bytes: 4, sha256: "0".repeat(64), contentType: "text/csv" };
   await insertExecution(service.db, {
-    ...{ id, accountId, workflowId, commitId, trigger: "form", inputs: { region: "EU" } },
+    ...{ id, accountId, workflowId, commitId, trigger: "form", inputs: { area: "north", region: "EU" } },
     secretInputs: TEST_SECRET_BOX.seal(JSON.stringify({ password: secret }), id),
     ...{ timeoutSeconds: 300, cpu: 2, attemptsMax: 3, chargeMax: microCredits(3_001_000n), acceptedBy: "proc_test" },
     files: [
@@ -227,7 +227,7 @@ test("a record in full, of an ended execution, has its inputs without secrets, i
       commitId,
     },
     ...{ duration: 1.234, message: "", failure: null, cost: { compute: 0.05, total: 0.051, atMost: 3.001 } },
-    inputs: { region: "EU", password: "•••" },
+    inputs: { region: "EU", password: "•••", area: "north" },
     inputFiles: [
       { input: "orders", position: 0, fileName: "a.csv", ...csv },
       { input: "orders", position: 1, fileName: "b.csv", ...csv },
@@ -245,6 +245,8 @@ test("a record in full, of an ended execution, has its inputs without secrets, i
     ...{ cancelRequestedAt: expect.stringMatching(/Z$/), cancelRequestedBy: "ada" },
     ...{ filesRemovedAt: null, logRemovedAt: null },
   });
+  // As the manifest declares them.
+  expect(Object.keys(answer.json()["inputs"] as object)).toEqual(["region", "password", "area"]);
   expect(await findLeaks(service, [secret])).toEqual([]);
 });
 
