@@ -8,7 +8,7 @@ import type { Service } from "./service.ts";
 
 const ENDED_MAX_MS = 240_000;
 const SWEPT_MAX_MS = 40_000;
-/** Temporal has a minute to fire a tick, the service then some seconds to find out that it did not. */
+/** Temporal has seconds to fire a tick, the service some more to find out that it did not; kills and pauses delay both. */
 const RECORDED_MAX_MS = 150_000;
 const LOOK_MS = 500;
 /** Older than anything that the service leaves to time: what a dead request left in storage is removed after that. */
