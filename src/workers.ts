@@ -3,6 +3,7 @@ import { DefaultLogger, NativeConnection, Runtime, Worker } from "@temporalio/wo
 import type { Activities } from "../activities/index.ts";
 import { hostQueue, TASK_QUEUE } from "../activities/task-queues.ts";
 import type { Log } from "./log.ts";
+import { withLightThreads } from "./workflow-threads.ts";
 
 /** Long enough for a caller's program to end by itself, short enough for a stop within 10 seconds. */
 const GRACE = "4 seconds";
@@ -62,19 +63,21 @@ export async function startWorkers(deps: {
     shutdownForceTime: FORCE,
     maxHeartbeatThrottleInterval: "2 seconds",
   } as const;
-  const executions = await Worker.create({
-    ...common,
-    taskQueue: TASK_QUEUE,
-    workflowBundle: { codePath: BUNDLE },
-    maxConcurrentWorkflowTaskExecutions: 100,
-    // A joining activity only waits; the slots of the host bound how many programs run.
-    maxConcurrentActivityTaskExecutions: Math.max(200, deps.programsMax * 4),
-    maxConcurrentLocalActivityExecutions: 400,
-    maxCachedWorkflows: 500,
-    workflowTaskPollerBehavior: { type: "autoscaling", minimum: 1, initial: 2, maximum: 20 },
-    activityTaskPollerBehavior: { type: "autoscaling", minimum: 1, initial: 1, maximum: 20 },
-    stickyQueueScheduleToStartTimeout: "5 seconds",
-  });
+  const executions = await withLightThreads(() =>
+    Worker.create({
+      ...common,
+      taskQueue: TASK_QUEUE,
+      workflowBundle: { codePath: BUNDLE },
+      maxConcurrentWorkflowTaskExecutions: 100,
+      // A joining activity only waits; the slots of the host bound how many programs run.
+      maxConcurrentActivityTaskExecutions: Math.max(200, deps.programsMax * 4),
+      maxConcurrentLocalActivityExecutions: 400,
+      maxCachedWorkflows: 500,
+      workflowTaskPollerBehavior: { type: "autoscaling", minimum: 1, initial: 2, maximum: 20 },
+      activityTaskPollerBehavior: { type: "autoscaling", minimum: 1, initial: 1, maximum: 20 },
+      stickyQueueScheduleToStartTimeout: "5 seconds",
+    }),
+  );
   const { uploadOutputs } = deps.activities;
   const host = await Worker.create({
     ...common,
