@@ -1,9 +1,12 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecutionEnd, PythonProgress, UploadProgress } from "../domain/execution.ts";
 import type { ExecutionId } from "../domain/ids.ts";
 
 /** How long it is remembered what was done, for a workflow that comes late. One that comes later asks the record. */
 const REMEMBER_MS = 60_000;
 const CLOSE_MS = 2_000;
+/** How long a program's own step may last beyond the program for the last steps to be told with it. */
+const TELL_MS = 1_000;
 
 export type EndedProgram = Extract<PythonProgress, { kind: "ended" }>;
 
@@ -23,9 +26,9 @@ interface LastSteps {
 
 /**
  * Takes the last steps of an execution as soon as its program has ended: nobody who waits for a result that is at hand waits
- * until its workflow has asked for them, one after the other, or for a Temporal that is away. They are the workflow's own steps:
- * it asks for them all the same, and finds them taken, or waits for them here. Tried once; whatever fails is the workflow's to
- * do again.
+ * until its workflow has asked for them, one after the other, or for a Temporal that is away. The workflow hears with the
+ * program's end that they are taken. Where they take longer, it asks for them, and finds them taken, or waits for them here.
+ * Tried once; whatever fails is the workflow's to do again.
  */
 export function createFinishing({ upload, settle, onFault }: FinishingDeps) {
   const begun = new Map<ExecutionId, LastSteps>();
@@ -59,6 +62,17 @@ export function createFinishing({ upload, settle, onFault }: FinishingDeps) {
     },
     /** Whether its outputs have been uploaded from here. */
     hasUploaded: (executionId: ExecutionId): boolean => begun.get(executionId)?.isUploaded === true,
+    /** Whether the last step was taken here, within a second. */
+    async isFinished(executionId: ExecutionId): Promise<boolean> {
+      const steps = begun.get(executionId);
+      if (steps === undefined) return false;
+      const waiting = new AbortController();
+      const late = sleep(TELL_MS, false, { signal: waiting.signal, ref: false }).catch(() => false);
+      const isSettled = await Promise.race([steps.settled, late]);
+      waiting.abort();
+      if (isSettled) forget(executionId);
+      return isSettled;
+    },
     /** Waits for the last step if it is under way; answers whether it was taken here. What was not is the caller's. */
     async hasSettled(executionId: ExecutionId): Promise<boolean> {
       const isSettled = (await begun.get(executionId)?.settled) ?? false;

@@ -12,7 +12,12 @@ export function createActivities(
   const outputs = createOutputs(deps);
   const { settleCredits: settle } = credits;
   const finishing = createFinishing({ upload: outputs.upload, settle, onFault: deps.onFault });
-  const { executePython, ...python } = createPython({ ...deps, onEndedHere: finishing.begin });
+  const { executePython: execute, ...python } = createPython({ ...deps, onEndedHere: finishing.begin });
+  const executePython: typeof execute = async (input) => {
+    const progress = await execute(input);
+    if (progress.kind === "running" || !(await finishing.isFinished(input.executionId))) return progress;
+    return { ...progress, finished: true };
+  };
   const uploadOutputs: typeof outputs.uploadOutputs = async (input) =>
     finishing.hasUploaded(input.executionId) ? { kind: "uploaded" } : outputs.uploadOutputs(input);
   const settleCredits: typeof settle = async (bill) => {

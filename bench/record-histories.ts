@@ -24,7 +24,12 @@ const HOST_QUEUE = "host-recorded";
 /** Long enough for the workflow to have joined the program, so that the cancellation meets the joining activity. */
 const BEFORE_CANCEL_MS = 1_000;
 
-const ended: PythonProgress = { kind: "ended", status: "success", secondsUsed: 0.5, hostQueue: HOST_QUEUE };
+const ended: Extract<PythonProgress, { kind: "ended" }> = {
+  kind: "ended",
+  status: "success",
+  secondsUsed: 0.5,
+  hostQueue: HOST_QUEUE,
+};
 
 /** What usually happens, without a database, a sandbox or storage. */
 const USUAL: Activities = {
@@ -47,6 +52,7 @@ const endedWhenStopped: Activities["executePython"] = async ({ waitSeconds }) =>
 /** Every way through `executeCommit`, by the name of its file: what is different from the usual. */
 const SHAPES: Readonly<Record<string, Partial<Activities> & { cancel?: true }>> = {
   "short-success": {},
+  "short-finished": { executePython: async () => ({ ...ended, finished: true }) },
   "long-joined": {
     executePython: async ({ waitSeconds }) => (waitSeconds === undefined ? ended : { kind: "running" }),
   },

@@ -43,6 +43,8 @@ export type PythonProgress =
       readonly secondsUsed: number;
       /** The task queue of the host whose spool holds the outputs. */
       readonly hostQueue: string;
+      /** The last steps are taken, too: its outputs are in storage and it is settled. Otherwise they are the workflow's to ask for. */
+      readonly finished?: true;
     };
 
 /** What `uploadOutputs` answers: done, or that only the host that ran the program can do it, or needs longer. */

@@ -43,10 +43,11 @@ export async function executeCommit(input: ExecutionInput): Promise<ExecutionSum
     await reserve(holder);
     const run = await runPython(executionId, input);
     // From here on the program has run: nothing may keep its result from being kept and charged.
-    await CancellationScope.nonCancellable(async () => {
-      await upload(executionId, run.hostQueue);
-      await settle(executionId, run);
-    });
+    if (run.finished !== true)
+      await CancellationScope.nonCancellable(async () => {
+        await upload(executionId, run.hostQueue);
+        await settle(executionId, run);
+      });
     return { executionId, status: run.status };
   } catch (error) {
     const cause = causeOf(error);

@@ -92,3 +92,35 @@ test("finishing, closed, has finished what was under way", async () => {
   await finishing.close();
   expect(settled).toHaveLength(1);
 });
+
+test("finishing, asked with the program's end whether all is done, says so once it is, and remembers no more", async () => {
+  const { finishing, settled } = aFinishing({ settle: async (bill) => void settled.push(await sleep(20, bill)) });
+  const executionId = createExecutionId();
+  finishing.begin(executionId, ENDED);
+  expect([await finishing.isFinished(executionId), settled.length]).toEqual([true, 1]);
+  expect([finishing.hasUploaded(executionId), await finishing.isFinished(executionId)]).toEqual([false, false]);
+});
+
+test("finishing, whose last steps take longer than a second, leaves them to be asked for", async () => {
+  let release: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const { finishing } = aFinishing({ settle: () => held });
+  const executionId = createExecutionId();
+  finishing.begin(executionId, ENDED);
+  expect(await finishing.isFinished(executionId)).toBe(false);
+  release();
+  expect([finishing.hasUploaded(executionId), await finishing.hasSettled(executionId)]).toEqual([true, true]);
+});
+
+test("finishing, whose settling fails, is not finished", async () => {
+  const { finishing } = aFinishing({
+    settle: async () => {
+      throw new Error("The database is away.");
+    },
+  });
+  const executionId = createExecutionId();
+  finishing.begin(executionId, ENDED);
+  expect(await finishing.isFinished(executionId)).toBe(false);
+});

@@ -20,7 +20,12 @@ afterAll(async () => {
 });
 
 const HOST_QUEUE = "host-a";
-const ended: PythonProgress = { kind: "ended", status: "success", secondsUsed: 0.5, hostQueue: HOST_QUEUE };
+const ended: Extract<PythonProgress, { kind: "ended" }> = {
+  kind: "ended",
+  status: "success",
+  secondsUsed: 0.5,
+  hostQueue: HOST_QUEUE,
+};
 
 /** Runs one execution with activities that are plain functions; answers what they were called with, in order. */
 async function execute(
@@ -82,6 +87,15 @@ test("executeCommit, when everything succeeds, reserves, runs, uploads and settl
     'uploadOutputs {"brief":true}',
     'settleCredits {"status":"success","secondsUsed":0.5}',
   ]);
+});
+
+test("executeCommit, of a program that ended with its last steps taken, asks for no more", async () => {
+  const { calls, result } = await execute(
+    { executePython: async () => ({ ...ended, finished: true }) },
+    { id: "ex_finished000000000" },
+  );
+  expect(result).toEqual({ executionId: "ex_finished000000000", status: "success" });
+  expect(calls).toEqual(["reserveCredits {}", 'executePython {"waitSeconds":3}']);
 });
 
 test("executeCommit, when the program failed, uploads and settles what it used", async () => {
