@@ -4,7 +4,7 @@ import type { StoredSchedule } from "./schedules.ts";
 import type { Tick } from "./ticks.ts";
 
 /** A schedule that holds now, as people look at it. */
-export interface ScheduleState extends Omit<StoredSchedule, "id" | "until" | "accountedUntil"> {
+export interface ScheduleState extends Omit<StoredSchedule, "id" | "until" | "accountedUntil" | "spreadSeconds"> {
   readonly workflowName: string;
   /** For how long Temporal has not been told of the last change; null: it knows. */
   readonly untoldSeconds: number | null;

@@ -10,12 +10,18 @@ export interface StoredSchedule extends ScheduleDeclaration {
   /** Null: it is the one that holds now. */
   readonly until: Date | null;
   readonly accountedUntil: Date;
+  /** Over how long Temporal spreads its firing, because many others are due with it. It is not waited for. */
+  readonly spreadSeconds: number;
 }
+
+/** Of the schedules due at one minute, so many are fired by Temporal at that minute; it does so within two seconds. */
+const CROWD_MIN = 100;
+const SPREAD_SECONDS = 300;
 
 const SCHEDULE = `
   s.id, s.workflow_id as "workflowId", s.enabled, s.cron, s.timezone, s.overlap, s.catchup,
   s.max_lateness_seconds as "maxLatenessSeconds", s.jitter_seconds as "jitterSeconds", s.since, s.until,
-  s.accounted_until as "accountedUntil"`;
+  s.accounted_until as "accountedUntil", s.spread_seconds as "spreadSeconds"`;
 
 /**
  * Makes a workflow's schedule the one declared, from `at` on; null: none. Says in the outbox that Temporal is to be told. False,
@@ -48,11 +54,16 @@ export async function declareSchedule(
     await queryRows(
       tx,
       `insert into schedules (workflow_id, enabled, cron, timezone, overlap, catchup, max_lateness_seconds, jitter_seconds,
-                              since, accounted_until, look_at)
+                              since, accounted_until, look_at, spread_seconds)
        values (:workflowId, :enabled, :cron, :timezone, :overlap, :catchup, :maxLatenessSeconds, :jitterSeconds,
                greatest(cast(:at as timestamptz), cast(:since as timestamptz)),
-               greatest(cast(:at as timestamptz), cast(:since as timestamptz)), :lookAt)`,
-      { workflowId, ...declaredOf(declaration), at, since: current?.since ?? at, lookAt },
+               greatest(cast(:at as timestamptz), cast(:since as timestamptz)), :lookAt,
+               case when (select count(*) from (select from schedules where look_at = :lookAt limit :crowdMin) others) < :crowdMin
+                    then 0 else :spreadSeconds end)`,
+      {
+        ...{ workflowId, ...declaredOf(declaration), at, since: current?.since ?? at, lookAt },
+        ...{ crowdMin: CROWD_MIN, spreadSeconds: SPREAD_SECONDS },
+      },
     );
   }
   await noteScheduleChange(tx, [workflowId]);

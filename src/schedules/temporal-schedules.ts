@@ -34,6 +34,7 @@ const LISTED_MAX = 10;
 export interface Wanted {
   readonly workflowId: WorkflowId;
   readonly paused: boolean;
+  /** What is declared, and over how long many at one minute are spread. */
   readonly jitterSeconds: number;
   readonly spec: TickSpec;
   /** Kept with the schedule, and listed: tells whether it is this one. */
@@ -42,7 +43,8 @@ export interface Wanted {
 
 /** What Temporal shall have for a declaration, at a time: which changes of the clock are spelt out depends on it. */
 export function toWanted(schedule: StoredSchedule, now: Date): Wanted {
-  const { workflowId, enabled, timezone, jitterSeconds } = schedule;
+  const { workflowId, enabled, timezone } = schedule;
+  const jitterSeconds = schedule.jitterSeconds + schedule.spreadSeconds;
   const spec = compileSchedule(cronOf(schedule), timezone, findHorizon(now));
   const print = createHash("sha256")
     .update(

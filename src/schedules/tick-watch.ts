@@ -29,8 +29,8 @@ export interface TickWatchDeps {
 
 /**
  * Gives a record to every tick that was due a while ago and has none, whoever was to fire it: starts what the policy lets start,
- * and says of the rest why not. Answers how many of those due since `watchedSince`, while the service was there, nobody had fired:
- * Temporal may not have what it should.
+ * and says of the rest why not. Answers how many of those due since `watchedSince`, while the service was there, nobody had fired
+ * although Temporal was to, at once: it may not have what it should.
  */
 export async function accountForTicks(
   deps: TickWatchDeps,
@@ -79,7 +79,7 @@ async function accountForPage(
         for (const { at, verdict } of ticks) {
           if (verdict.kind === "start")
             await deps.ticks.fire({ workflowId: schedule.workflowId, firedAt: at }, "repair");
-          if (verdict.kind === "start" && at >= look.watchedSince) unfired += 1;
+          if (verdict.kind === "start" && at >= look.watchedSince && schedule.spreadSeconds === 0) unfired += 1;
         }
         const lookAt = findNextLook(policy, { accountedUntil, until: schedule.until });
         accounted.push({ id: schedule.id, accountedUntil, lookAt });

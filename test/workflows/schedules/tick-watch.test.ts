@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import type { Db } from "../../../db/connect.ts";
 import { queryRows } from "../../../db/connect.ts";
-import { endWatch, keepWatch, listSchedulesToLookAt } from "../../../db/schedules.ts";
+import { endWatch, keepWatch, listSchedules, listSchedulesToLookAt } from "../../../db/schedules.ts";
 import { listTicks } from "../../../db/ticks.ts";
 import type { WorkflowId } from "../../../domain/ids.ts";
 import { nextTicks } from "../../../domain/manifest/ticks.ts";
 import { cronOf } from "../../../domain/schedules/declaration.ts";
 import { createLog } from "../../../src/log.ts";
+import { toWanted } from "../../../src/schedules/temporal-schedules.ts";
 import { accountForTicks } from "../../../src/schedules/tick-watch.ts";
 import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
 import { aScheduledWorkflow, aTickRoom, commitSchedule } from "../../support/schedules.ts";
@@ -79,6 +80,23 @@ test("ticks that nobody fired while the service was there, are started and count
   const { unfired, started } = await look(minutesAfter(SINCE, 95), { watchedSince: SINCE });
   expect({ unfired, started: started.length }).toEqual({ unfired: 2, started: 2 });
   expect(await recordOf(workflowId)).toEqual(["08:00 started", "09:00 started"]);
+});
+
+test("ticks of a crowd, which Temporal was told to fire later, are started, and say nothing against Temporal", async () => {
+  const schedule = { catchup: "none", overlap: "allow", maxLatenessSeconds: 7_200 } as const;
+  const crowd: WorkflowId[] = [];
+  for (let count = 0; count < 102; count++)
+    crowd.push((await aScheduledWorkflow(db, { since: SINCE, schedule })).workflowId);
+  const apart = await aScheduledWorkflow(db, { since: SINCE, schedule: { ...schedule, cron: "1 9 * * *" } });
+  const spreads = new Map<WorkflowId, number>();
+  for (const schedule of await listSchedules(db, { after: "", limit: 10_000 }))
+    spreads.set(schedule.workflowId, toWanted(schedule, SINCE).jitterSeconds);
+  const isSpread = (workflowId: WorkflowId): boolean => spreads.get(workflowId) === 300;
+  expect(crowd.map(isSpread)).toEqual([...Array<boolean>(100).fill(false), true, true]);
+  expect(spreads.get(apart.workflowId)).toBe(0);
+  await db.raw("update schedules set look_at = null where not workflow_id = any (?)", [crowd.slice(98)]);
+  const { unfired, started } = await look(minutesAfter(SINCE, 35), { watchedSince: SINCE });
+  expect({ unfired, started: started.length }).toEqual({ unfired: 2, started: 4 });
 });
 
 test("a tick that is Temporal's to fire yet, is left alone until its time is over", async () => {
