@@ -26,6 +26,10 @@ export interface NewCommit {
   readonly objects: readonly GitObject[];
 }
 
+/** Of one statement. */
+const OBJECTS_MAX = 500;
+const OBJECT_BYTES_MAX = 1_000_000;
+
 export type PublishOutcome =
   | { readonly kind: "published" }
   /** The workflow has a newer head than the commit was made on. */
@@ -34,44 +38,42 @@ export type PublishOutcome =
 
 /**
  * Stores a commit with its objects and moves the workflow's head to it: all or nothing. The head's row is locked
- * first, so that of two publishes on the same parent one wins and the other is told. Several statements in one
+ * first, so that of two publishes on the same parent one wins and the other is told. Several statements in the caller's
  * transaction because the objects may be many.
  */
-export async function publishCommit(db: Db, commit: NewCommit): Promise<PublishOutcome> {
-  return db.transaction(async (tx) => {
-    const [workflow] = await queryRows<{ head: CommitId | null }>(
-      tx,
-      `select head from workflows where id = :workflowId and deleted_at is null for update`,
-      { workflowId: commit.workflowId },
-    );
-    if (workflow === undefined) return { kind: "unknown_workflow" };
-    if (workflow.head !== commit.parentId) return { kind: "head_moved", head: workflow.head };
-    await insertObjects(tx, commit);
-    if (commit.environment !== null) await insertEnvironment(tx, commit.environment);
-    await queryRows(
-      tx,
-      `insert into commits (workflow_id, id, parent_id, tree_id, message, manifest, environment_key, author_id, author_email)
+export async function publishCommit(tx: Db, commit: NewCommit): Promise<PublishOutcome> {
+  const [workflow] = await queryRows<{ head: CommitId | null }>(
+    tx,
+    `select head from workflows where id = :workflowId and deleted_at is null for update`,
+    { workflowId: commit.workflowId },
+  );
+  if (workflow === undefined) return { kind: "unknown_workflow" };
+  if (workflow.head !== commit.parentId) return { kind: "head_moved", head: workflow.head };
+  await insertObjects(tx, commit);
+  if (commit.environment !== null) await insertEnvironment(tx, commit.environment);
+  await queryRows(
+    tx,
+    `insert into commits (workflow_id, id, parent_id, tree_id, message, manifest, environment_key, author_id, author_email)
        values (:workflowId, :id, :parentId, :treeId, :message, cast(:manifest as jsonb), :environmentKey, :authorId, :authorEmail)
        on conflict (workflow_id, id) do nothing`,
-      {
-        workflowId: commit.workflowId,
-        id: commit.id,
-        parentId: commit.parentId,
-        treeId: commit.treeId,
-        message: commit.message,
-        manifest: JSON.stringify(commit.manifest),
-        environmentKey: commit.environment?.key ?? null,
-        authorId: commit.author?.userId ?? null,
-        authorEmail: commit.author?.email ?? null,
-      },
-    );
-    await queryRows(tx, `update workflows set head = :id, name = coalesce(:name, name) where id = :workflowId`, {
-      id: commit.id,
+    {
       workflowId: commit.workflowId,
-      name: manifestName(commit.manifest),
-    });
-    return { kind: "published" };
+      id: commit.id,
+      parentId: commit.parentId,
+      treeId: commit.treeId,
+      message: commit.message,
+      manifest: JSON.stringify(commit.manifest),
+      environmentKey: commit.environment?.key ?? null,
+      authorId: commit.author?.userId ?? null,
+      authorEmail: commit.author?.email ?? null,
+    },
+  );
+  await queryRows(tx, `update workflows set head = :id, name = coalesce(:name, name) where id = :workflowId`, {
+    id: commit.id,
+    workflowId: commit.workflowId,
+    name: manifestName(commit.manifest),
   });
+  return { kind: "published" };
 }
 
 function manifestName(manifest: unknown): string | null {
@@ -79,16 +81,37 @@ function manifestName(manifest: unknown): string | null {
   return typeof name === "string" && name !== "" ? name : null;
 }
 
-/** Stores those objects of a commit that its workflow has not. */
+/** Stores those objects of a commit that its workflow has not, as many in a statement as may wait for one. */
 export async function insertObjects(tx: Db, commit: NewCommit): Promise<void> {
-  for (const object of commit.objects) {
+  for (const objects of toStatements(commit.objects))
     await queryRows(
       tx,
-      `insert into git_objects (workflow_id, id, kind, content) values (:workflowId, :id, :kind, :content)
-       on conflict (workflow_id, id) do nothing`,
-      { workflowId: commit.workflowId, ...object },
+      `insert into git_objects (workflow_id, id, kind, content)
+       select :workflowId, o.* from unnest(cast(:ids as text[]), cast(:kinds as text[]), cast(:contents as bytea[])) as o
+           on conflict (workflow_id, id) do nothing`,
+      {
+        workflowId: commit.workflowId,
+        ids: objects.map(({ id }) => id),
+        kinds: objects.map(({ kind }) => kind),
+        contents: objects.map(({ content }) => content),
+      },
     );
+}
+
+/** Most commits are one statement; large ones are several, each small enough to be held in memory a few times over. */
+function toStatements(objects: readonly GitObject[]): GitObject[][] {
+  const statements: GitObject[][] = [];
+  let bytes = Number.POSITIVE_INFINITY;
+  for (const object of objects) {
+    const last = statements.at(-1);
+    bytes += object.content.length;
+    if (last !== undefined && last.length < OBJECTS_MAX && bytes <= OBJECT_BYTES_MAX) last.push(object);
+    else {
+      statements.push([object]);
+      bytes = object.content.length;
+    }
   }
+  return statements;
 }
 
 /** Notes what an environment is made of, once. */

@@ -44,12 +44,13 @@ export async function declareSchedule(
     { workflowId },
   );
   if (current === undefined ? declaration === null : declaration !== null && isSame(current, declaration)) return false;
-  await queryRows(
-    tx,
-    `update schedules set until = greatest(since, cast(:at as timestamptz)), look_at = :at
-      where workflow_id = :workflowId and until is null`,
-    { workflowId, at },
-  );
+  if (current !== undefined)
+    await queryRows(
+      tx,
+      `update schedules set until = greatest(since, cast(:at as timestamptz)), look_at = :at
+        where workflow_id = :workflowId and until is null`,
+      { workflowId, at },
+    );
   if (declaration !== null) {
     await queryRows(
       tx,

@@ -201,7 +201,7 @@ async function storeOn(
       workflowId === undefined
         ? await createTarget(tx, deps.secretBox, request, manifest)
         : { id: workflowId, apiKey: null };
-    await lockSchedule(tx, target.id);
+    if (workflowId !== undefined) await lockSchedule(tx, workflowId);
     const outcome = await publishCommit(tx, {
       workflowId: target.id,
       id: commit.id as CommitId,

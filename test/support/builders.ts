@@ -78,17 +78,14 @@ export async function aCommit(
 ): Promise<CommitId> {
   const id = randomBytes(20).toString("hex") as CommitId;
   const treeId = randomBytes(20).toString("hex");
-  const outcome = await publishCommit(db, {
-    message: "test",
-    ...given,
-    id,
-    treeId,
-    environment: null,
+  const commit = {
+    ...{ message: "test", ...given, id, treeId, environment: null },
     objects: [
       { id: treeId, kind: "tree", content: Buffer.alloc(0) },
       { id, kind: "commit", content: Buffer.from(id) },
-    ],
-  });
+    ] as const,
+  };
+  const outcome = await db.transaction((tx) => publishCommit(tx, commit));
   if (outcome.kind !== "published") throw new Error(`The commit was not published: ${outcome.kind}.`);
   return id;
 }
