@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { type Act, addCommand, addGroup, parseAmount } from "./command.ts";
 import { type Answer, toTable } from "./io.ts";
+import { addLedgerCommands } from "./ledger.ts";
 
 interface BalanceDocument {
   readonly balance: number;
@@ -18,7 +19,7 @@ interface EntryOptions {
   readonly reason?: string;
 }
 
-/** `accounts list|create` and `credits show|grant|adjust`. */
+/** `accounts list|show|create` and `credits show|ledger|spend|grant|adjust`. */
 export function addAccountCommands(program: Command, act: Act): void {
   const accounts = addGroup(program, "accounts", "who owns workflows and credits");
 
@@ -29,6 +30,20 @@ export function addAccountCommands(program: Command, act: Act): void {
       return { document, lines: toTable(["Name", "Account", "Balance", "Reserved", "Available"], rows) };
     }),
   );
+
+  addCommand(accounts, "show", "show an account, its credits and whom to ask for more")
+    .option("--account <name>", "this account instead of the first")
+    .action(
+      act<{ account?: string }>(async (context, _args, { account }) => {
+        const client = await context.client();
+        const document = await client.get<AccountDocument & { contact: string | null }>("/api/editor/account", {
+          query: { account },
+        });
+        const { lines } = toBalanceAnswer(document);
+        const contact = document.contact === null ? [] : [`Ask ${document.contact} for credits`];
+        return { document, lines: [`${document.name} (${document.accountId})`, ...lines, ...contact] };
+      }),
+    );
 
   addCommand(accounts, "create", "make an account")
     .argument("<name>")
@@ -53,6 +68,8 @@ export function addAccountCommands(program: Command, act: Act): void {
         ),
       ),
     );
+
+  addLedgerCommands(credits, act);
 
   const addEntryCommand = (name: "grant" | "adjust", path: string, description: string): void => {
     addCommand(credits, name, description)

@@ -1,4 +1,6 @@
+import { createWriteStream } from "node:fs";
 import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { Agent, type Dispatcher, request } from "undici";
 import { Refusal, toRefusal } from "./refusal.ts";
 import type { ServiceAddress } from "./service.ts";
@@ -23,8 +25,6 @@ export interface Call {
   readonly headers?: Readonly<Record<string, string>>;
   readonly json?: unknown;
   readonly body?: Readable;
-  /** Use a workflow's key instead of the access token: what customers do. */
-  readonly apiKey?: string;
 }
 
 export interface HttpAnswer {
@@ -41,12 +41,15 @@ export interface Client {
   post<T>(path: string, call?: Call): Promise<T>;
   put<T>(path: string, call?: Call): Promise<T>;
   delete<T>(path: string, call?: Call): Promise<T>;
+  /** Writes the content of a 2xx answer to a file, over what is there; answers how many bytes. Any other is thrown as a Refusal. */
+  save(path: string, file: string): Promise<number>;
   close(): Promise<void>;
 }
 
 /** Speaks to one service. What it sends goes to that service alone: redirects are not followed. */
 export function createClient(service: ServiceAddress): Client {
   const connect = service.ca === undefined ? {} : { ca: service.ca };
+  const authorization = { authorization: `Bearer ${service.token}` };
   const agent = new Agent({
     connect: { ...connect, timeout: CONNECT_MS_MAX },
     headersTimeout: ANSWER_MS_MAX,
@@ -60,8 +63,6 @@ export function createClient(service: ServiceAddress): Client {
   ): Promise<HttpAnswer> {
     const url = new URL(`${service.url}${path}`);
     for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
-    const authorization =
-      rest.apiKey === undefined ? { authorization: `Bearer ${service.token}` } : { "x-api-key": rest.apiKey };
     const json = rest.json === undefined ? undefined : JSON.stringify(rest.json);
     const type = json === undefined ? {} : { "content-type": "application/json" };
     try {
@@ -86,9 +87,25 @@ export function createClient(service: ServiceAddress): Client {
     return body as T;
   }
 
+  async function save(path: string, file: string): Promise<number> {
+    try {
+      const answer = await request(new URL(`${service.url}${path}`), { dispatcher: agent, headers: authorization });
+      if (answer.statusCode < 200 || answer.statusCode > 299) {
+        const type = String(answer.headers["content-type"] ?? "");
+        throw toRefusal(answer.statusCode, parseBody(await answer.body.text(), type));
+      }
+      const target = createWriteStream(file);
+      await pipeline(answer.body, target);
+      return target.bytesWritten;
+    } catch (error) {
+      throw explain(error, service.url);
+    }
+  }
+
   return {
     url: service.url,
     call,
+    save,
     get: (path, options) => getDocument("GET", path, options),
     post: (path, options) => getDocument("POST", path, options),
     put: (path, options) => getDocument("PUT", path, options),

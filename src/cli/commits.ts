@@ -7,6 +7,8 @@ import { Refusal } from "./refusal.ts";
 
 const PAGE_MAX = 100;
 const SHORT_CHARACTERS = 12;
+/** As the other side of a comparison: what the caller has written and not committed. */
+const DRAFT = "draft";
 const WHOLE_ID = /^[0-9a-f]{40}$/;
 
 interface CommitDocument {
@@ -50,7 +52,7 @@ export function addCommitCommands(program: Command, act: Act): void {
   addCommand(
     commits,
     "diff",
-    "show which files two commits do not have in common: the latest and the one before unless named",
+    'show which files two commits, or a commit and your "draft", do not have in common: the latest and the one before unless named',
   )
     .argument("<workflow>")
     .argument("[from]")
@@ -103,7 +105,7 @@ async function showCommit(context: Context, [workflow = "", commit]: readonly st
 
 async function compareCommits(context: Context, [workflow = "", from, to]: readonly string[]): Promise<Answer> {
   const client = await context.client();
-  const after = await findCommit(client, workflow, to);
+  const after = to === DRAFT ? DRAFT : await findCommit(client, workflow, to);
   const before =
     from === undefined ? await findParent(client, workflow, after) : await findCommit(client, workflow, from);
   const { files } = await client.get<{ files: readonly Difference[] }>(`${editorPathOf(workflow)}/diff`, {
@@ -139,7 +141,7 @@ async function findParent(client: Client, workflow: string, commitId: string): P
 }
 
 /** The whole id of a commit; undefined means the latest, and a part the only commit that begins with it. */
-async function findCommit(client: Client, workflow: string, name: string | undefined): Promise<string> {
+export async function findCommit(client: Client, workflow: string, name: string | undefined): Promise<string> {
   if (name !== undefined && WHOLE_ID.test(name)) return name;
   if (name === undefined) {
     const head = await findHead(client, workflow);

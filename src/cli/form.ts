@@ -17,12 +17,16 @@ interface Part {
   readonly content: () => Iterable<Buffer> | AsyncIterable<Buffer>;
 }
 
-/**
- * A multipart form of texts and files, with its length known and files streamed from disk. Each text is one part
- * as it was written: the service reads it as JSON, and as plain text where that is what the input takes.
- */
+/** `isJson`: it is JSON and nothing else; without, the service reads it as plain text where that is what the input takes. */
+export interface FormText {
+  readonly name: string;
+  readonly text: string;
+  readonly isJson?: boolean;
+}
+
+/** A multipart form of texts and files, with its length known and files streamed from disk. Each text is one part as it was written. */
 export async function createForm(
-  values: readonly { name: string; text: string }[],
+  values: readonly FormText[],
   files: readonly { name: string; path: string }[],
   cwd: string,
 ): Promise<Form> {
@@ -45,10 +49,11 @@ export async function createForm(
   return { contentType: `multipart/form-data; boundary=${boundary}`, bytes, body: Readable.from(body()) };
 }
 
-function toTextPart({ name, text }: { name: string; text: string }): Part {
+function toTextPart({ name, text, isJson = false }: FormText): Part {
   const content = Buffer.from(text);
+  const type = isJson ? "\r\nContent-Type: application/json" : "";
   return {
-    head: `Content-Disposition: form-data; name="${escape(name)}"`,
+    head: `Content-Disposition: form-data; name="${escape(name)}"${type}`,
     bytes: content.length,
     content: () => [content],
   };

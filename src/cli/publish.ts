@@ -15,6 +15,8 @@ import { type Detail, Refusal } from "./refusal.ts";
 
 /** Of what building the environment said; `workflows build-log` has all of it. */
 const LOG_LINES_SHOWN = 12;
+/** Before what was added, changed or removed. */
+export const CHANGE_SIGNS = { added: "+", changed: "~", removed: "-" } as const;
 
 export interface Published {
   readonly workflowId: string;
@@ -91,7 +93,7 @@ async function upload<T extends { warnings?: readonly Detail[] }>(
   folder: string,
   options: Options,
 ): Promise<T> {
-  const files = await readFiles(folder);
+  const files = await readFiles(folder, { checked: true });
   const expectedHead =
     options.workflow === undefined || options.force === true
       ? undefined
@@ -112,14 +114,15 @@ async function upload<T extends { warnings?: readonly Detail[] }>(
   return answer;
 }
 
-async function readFiles(folder: string): Promise<readonly CommitFile[]> {
+/** The files of a folder that can be published; unless `checked`, also with mistakes that can still become right. */
+export async function readFiles(folder: string, { checked }: { checked: boolean }): Promise<readonly CommitFile[]> {
   const read = await readLocalFolder(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") throw new Refusal("No such folder", `There is no folder ${folder}.`, { cause: error });
     if (error.code === "EACCES")
       throw new Refusal("Not allowed", `${error.path ?? folder} cannot be read.`, { cause: error });
     throw error;
   });
-  const problems = read.ok ? checkFolder(read.files).problems : read.problems;
+  const problems = read.ok ? (checked ? checkFolder(read.files).problems : []) : read.problems;
   if (read.ok && problems.length === 0) return read.files;
   throw new Refusal("Invalid request", `${folder} cannot be published.`, { details: problems });
 }
@@ -139,23 +142,25 @@ function toAnswer(published: Published, serviceUrl: string): Answer {
 }
 
 function toDryRunAnswer(dryRun: DryRun): Answer {
-  const sign = { added: "+", changed: "~", removed: "-" } as const;
   const files = dryRun.files.map((file) => [
-    sign[file.change],
+    CHANGE_SIGNS[file.change],
     file.path,
     file.linesAdded === null ? "binary" : `+${file.linesAdded} -${file.linesRemoved}`,
   ]);
   const lines = files.length === 0 ? ["No file changes."] : toTable(["", "File", "Lines"], files);
-  if (dryRun.inputs.length > 0)
-    lines.push(
-      "",
-      ...toTable(
-        ["", "Input", "For callers"],
-        dryRun.inputs.map((one) => [sign[one.change], one.input, `${one.message}${one.breaking ? " (!)" : ""}`]),
-      ),
-    );
+  lines.push(...toInputLines(dryRun.inputs));
   if (dryRun.schedule !== undefined) lines.push("", ...toTimetable(dryRun.schedule, dryRun.nextRuns));
   return { document: dryRun, lines };
+}
+
+/** What changes for callers; nothing when nothing does. */
+export function toInputLines(inputs: readonly InputChange[]): string[] {
+  const rows = inputs.map((one) => [
+    CHANGE_SIGNS[one.change],
+    one.input,
+    `${one.message}${one.breaking ? " (!)" : ""}`,
+  ]);
+  return rows.length === 0 ? [] : ["", ...toTable(["", "Input", "For callers"], rows)];
 }
 
 function toTimetable(schedule: { description: string; paused: boolean }, nextRuns: readonly NextRun[]): string[] {

@@ -40,7 +40,8 @@ export class Refusal extends Error {
   }
 }
 
-function toLine(detail: Detail): string {
+/** A problem as people read it. */
+export function toLine(detail: Detail): string {
   if (detail.file !== undefined) return `${detail.file}:${detail.line ?? 1}:${detail.column ?? 1} ${detail.message}`;
   return detail.input === undefined || detail.input === "" ? detail.message : `${detail.input}: ${detail.message}`;
 }

@@ -3,6 +3,7 @@ import { type Act, addCommand, addGroup, parseSeconds } from "./command.ts";
 import { type CostEstimate, formatEstimate } from "./cost-estimate.ts";
 import { toTable } from "./io.ts";
 import { editorPathOf } from "./made-commit.ts";
+import { addOverviewCommands, createFromTemplate } from "./workflow-overview.ts";
 
 interface WorkflowDocument {
   readonly workflowId: string;
@@ -25,7 +26,7 @@ interface KeyDocument {
   readonly previousKeyExpiresAt: string | null;
 }
 
-/** `workflows list|create|rename|delete|build-log` and `key show|rotate`. */
+/** `workflows list|overview|show|templates|create|rename|delete|build-log` and `key show|rotate`. */
 export function addWorkflowCommands(program: Command, act: Act): void {
   const workflows = addGroup(program, "workflows", "the workflows there are");
 
@@ -48,12 +49,16 @@ export function addWorkflowCommands(program: Command, act: Act): void {
       }),
     );
 
+  addOverviewCommands(workflows, act);
+
   addCommand(workflows, "create", "make a workflow without a commit")
     .argument("<name>")
     .option("--account <name>", "the account it belongs to")
+    .option("--template <id>", 'begin with its files as your draft; "workflows templates" shows those there are')
     .action(
-      act<{ account?: string }>(async (context, [name], { account }) => {
+      act<{ account?: string; template?: string }>(async (context, [name], { account, template }) => {
         const client = await context.client();
+        if (template !== undefined) return createFromTemplate(client, { name, templateId: template }, account);
         const document = await client.post<{ workflowId: string; apiKey: string }>("/api/operator/workflows", {
           json: { name, account },
         });

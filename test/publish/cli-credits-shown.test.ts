@@ -1,12 +1,9 @@
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { reserve, settle } from "../../db/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { AccountId } from "../../domain/ids.ts";
 import { aMember, anAccount, anExecution, anInput, aWorkflow, type TestWorkflow } from "../support/builders.ts";
-import { aCliService, type CliService, cli } from "./cli-service.ts";
+import { aCliService, type CliService } from "./cli-service.ts";
 
 let service: CliService;
 let accountId: AccountId;
@@ -22,15 +19,7 @@ afterAll(() => service?.close());
 
 /** A command of somebody whose token belongs to one account. */
 async function as(account: AccountId, ...argv: string[]) {
-  // The certificate is not one that this process trusts, so the data folder's is used with another token.
-  const dataDir = mkdtempSync(join(tmpdir(), "cli-token-"));
-  cpSync(service.dataDir, dataDir, { recursive: true });
-  writeFileSync(join(dataDir, "keys", "operator-token"), (await aMember(service.db, account)).token);
-  try {
-    return await cli(argv, { env: { TREADLE_DATA_DIR: dataDir } });
-  } finally {
-    rmSync(dataDir, { recursive: true });
-  }
+  return service.cliAs(await aMember(service.db, account), ...argv);
 }
 
 test("run, of an account with too few credits, is refused, and executions list shows it with both amounts", async () => {

@@ -1,10 +1,7 @@
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { AccountId } from "../../domain/ids.ts";
 import { aMember, anAccount, type TestMember } from "../support/builders.ts";
-import { aCliService, type CliResult, type CliService, cli } from "./cli-service.ts";
+import { aCliService, type CliResult, type CliService } from "./cli-service.ts";
 
 let service: CliService;
 let accountId: AccountId;
@@ -20,18 +17,7 @@ beforeAll(async () => {
 
 afterAll(() => service?.close());
 
-/** A command of somebody with a token of their own. */
-async function as({ token }: { token: string }, ...argv: string[]): Promise<CliResult> {
-  // The certificate is not one that this process trusts, so the data folder's is used with another token.
-  const dataDir = mkdtempSync(join(tmpdir(), "cli-token-"));
-  cpSync(service.dataDir, dataDir, { recursive: true });
-  writeFileSync(join(dataDir, "keys", "operator-token"), token);
-  try {
-    return await cli(argv, { env: { TREADLE_DATA_DIR: dataDir } });
-  } finally {
-    rmSync(dataDir, { recursive: true });
-  }
-}
+const as = (who: { token: string }, ...argv: string[]) => service.cliAs(who, ...argv);
 
 test("members, listed by the operator for an account and by its own people, are the same", async () => {
   const byOperator = await service.cli("members", "list", "--account", "house", "--json");

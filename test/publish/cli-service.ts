@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Writable } from "node:stream";
@@ -28,6 +28,8 @@ export interface CliService extends TestService {
   readonly operatorToken: string;
   /** Runs a command in a folder of this service's tests, with its data folder in the environment. */
   cli(...argv: string[]): Promise<CliResult>;
+  /** The same as somebody with a token of their own. */
+  cliAs(who: { readonly token: string }, ...argv: string[]): Promise<CliResult>;
   /** A new folder with these files. */
   folder(files: Readonly<Record<string, string>>): string;
 }
@@ -104,6 +106,13 @@ export async function aCliService(options: TestServiceOptions = {}): Promise<Cli
     dataDir,
     operatorToken,
     cli: (...argv) => cli(argv, { env: { TREADLE_DATA_DIR: dataDir }, cwd: base }),
+    async cliAs({ token }, ...argv) {
+      // The certificate is not one that this process trusts, so the data folder's is used with another token.
+      const own = mkdtempSync(join(base, "token-"));
+      cpSync(dataDir, own, { recursive: true });
+      writeFileSync(join(own, "keys", "operator-token"), token);
+      return cli(argv, { env: { TREADLE_DATA_DIR: own }, cwd: base });
+    },
     folder(files) {
       const dir = join(base, `folder-${(folders += 1)}`);
       for (const [path, content] of Object.entries(files)) {

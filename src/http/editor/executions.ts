@@ -1,15 +1,24 @@
-import type { RequestHandler } from "express";
+import type { Request, RequestHandler } from "express";
 import { z } from "zod";
+import type { Db } from "../../../db/connect.ts";
 import { listOwnExecutions } from "../../../db/execution-details.ts";
 import { type ListedExecution, listExecutionPage, type Place } from "../../../db/execution-pages.ts";
+import { findWorkflow } from "../../../db/workflows.ts";
 import { toCredits } from "../../../domain/credits.ts";
 import { EXECUTION_ENDS, TRIGGERS } from "../../../domain/execution.ts";
-import { type ExecutionId, isCommitId, isExecutionId, isWorkflowId } from "../../../domain/ids.ts";
+import {
+  type AccountId,
+  type ExecutionId,
+  isCommitId,
+  isExecutionId,
+  isWorkflowId,
+  type WorkflowId,
+} from "../../../domain/ids.ts";
 import type { AppDeps } from "../deps.ts";
 import { explainState } from "../envelope.ts";
 import { requestEnd } from "../executions.ts";
-import { parseRequest, StorableText } from "../operator/body.ts";
-import { authorizeEditor } from "./authorize.ts";
+import { parseRequest, queryText, StorableText } from "../operator/body.ts";
+import { authorizeEditor, type EditorCaller } from "./authorize.ts";
 import { readBody, refuseField } from "./body.ts";
 import { toSeconds } from "./execution-record.ts";
 
@@ -50,10 +59,11 @@ function isStorableTime(time: Date): boolean {
 /** A page of the account's executions, the newest first. */
 export function createExecutionsRoute({ db }: Pick<AppDeps, "db">): RequestHandler {
   return async (request, response) => {
-    const { accountId } = await authorizeEditor(db, request, "read");
+    const caller = await authorizeEditor(db, request, "read");
     const { workflow, commit, state, trigger, from, to, text, limit, cursor } = parseRequest(Query, request.query);
     if (commit !== undefined && workflow === undefined)
       throw refuseField("commit", "needs its workflow beside it: add workflow=wf_….");
+    const accountId = await chooseAccount(db, request, caller, workflow);
     const { executions, next } = await listExecutionPage(
       db,
       { accountId, workflowId: workflow, commitId: commit, state, trigger, from, to, text },
@@ -61,6 +71,17 @@ export function createExecutionsRoute({ db }: Pick<AppDeps, "db">): RequestHandl
     );
     response.json({ executions: executions.map(toListed), nextCursor: next && `${next.createdMicros}.${next.id}` });
   };
+}
+
+/** The operator, who names a workflow and no account, means the workflow's. */
+async function chooseAccount(
+  db: Db,
+  request: Request,
+  { userId, accountId }: EditorCaller,
+  workflowId: WorkflowId | undefined,
+): Promise<AccountId> {
+  if (userId !== null || workflowId === undefined || queryText(request, "account") !== undefined) return accountId;
+  return (await findWorkflow(db, workflowId))?.accountId ?? accountId;
 }
 
 function readCursor(cursor: string): Place {

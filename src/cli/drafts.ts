@@ -1,0 +1,150 @@
+import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import type { InputChange } from "../../domain/manifest/changes.ts";
+import type { NextRun } from "../publish/next-runs.ts";
+import { type Act, addCommand, addGroup, type Context } from "./command.ts";
+import { changeDraft, type DraftDocument, draftPathOf, getDraft } from "./draft-document.ts";
+import { addDraftFileCommands } from "./draft-files.ts";
+import { type Answer, toTable } from "./io.ts";
+import { editorPathOf, makeCommit } from "./made-commit.ts";
+import { CHANGE_SIGNS, readFiles, toInputLines } from "./publish.ts";
+import { type Detail, Refusal, toLine } from "./refusal.ts";
+
+interface FileLines {
+  readonly path: string;
+  /** Null: binary. */
+  readonly linesAdded: number | null;
+  readonly linesRemoved: number | null;
+}
+
+interface PreviewDocument {
+  readonly problems: readonly Detail[];
+  readonly warnings: readonly Detail[];
+  readonly files: Readonly<Record<"added" | "changed" | "removed", readonly FileLines[]>>;
+  readonly inputs: readonly InputChange[];
+  readonly schedule: { readonly change: string; readonly before: string | null; readonly after: string | null } | null;
+  readonly nextRuns: readonly NextRun[];
+}
+
+/** `drafts show|get|save|put|rename|delete|preview|commit|take-over|discard`: of whose token it is that asks. */
+export function addDraftCommands(program: Command, act: Act): void {
+  const drafts = addGroup(program, "drafts", "what you have written of a workflow and not committed");
+  addCommand(
+    drafts,
+    "show",
+    "show your draft's files and what is wrong with them; without a draft, the latest commit's",
+  )
+    .argument("<workflow>")
+    .action(act(async (context, [workflow = ""]) => toDraftAnswer(await getDraft(await context.client(), workflow))));
+  addCommand(drafts, "save", "make the files of your draft those of a folder")
+    .argument("<workflow>")
+    .argument("<dir>", "the folder, with its config.yaml")
+    .action(act(saveFolder));
+  addDraftFileCommands(drafts, act);
+  addCommand(drafts, "preview", "show what committing your draft would change, and what is wrong with it")
+    .argument("<workflow>")
+    .action(act(preview));
+  addCommand(drafts, "commit", "make your draft the latest commit")
+    .argument("<workflow>")
+    .option("-m, --message <text>", "what changed")
+    .action(act<{ message?: string }>(commitDraft));
+  addCommand(drafts, "take-over", "take over what others committed in files that your draft has not changed")
+    .argument("<workflow>")
+    .action(act(takeOver));
+  addCommand(drafts, "discard", "forget your draft; there is no way back")
+    .argument("<workflow>")
+    .action(
+      act(async (context, [workflow = ""]) => {
+        const document = await (await context.client()).delete<{ discarded: boolean }>(draftPathOf(workflow));
+        return { document, lines: [document.discarded ? "Discarded" : "There was no draft"] };
+      }),
+    );
+}
+
+function toDraftAnswer(document: DraftDocument): Answer {
+  const { version, base, head, changed, updatedAt, files, problems } = document;
+  const state =
+    version === 0 ? "none: these are the files of the latest commit" : changed ? "changed" : "as the commit";
+  const lines = [
+    `Draft   ${state}`,
+    `Commit  ${base ?? "-"}${base === head ? "" : `; the latest is ${head ?? "-"}`}`,
+    ...(updatedAt === null ? [] : [`Saved   ${updatedAt}`]),
+    "",
+    ...toTable(
+      ["File", "Bytes"],
+      files.map((file) => [file.path, file.bytes]),
+    ),
+    ...(problems.length === 0 ? [] : ["", ...problems.map(toLine)]),
+  ];
+  return { document, lines };
+}
+
+/** All files at once, whatever the draft had: what the folder does not have is deleted. */
+async function saveFolder(context: Context, [workflow = "", dir = ""]: readonly string[]): Promise<Answer> {
+  const folder = resolve(context.io.cwd, dir);
+  const isFolder = await stat(folder).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  if (!isFolder) throw new Refusal("No such folder", `There is no folder ${folder}.`);
+  const files = await readFiles(folder, { checked: false });
+  const client = await context.client();
+  const draft = await getDraft(client, workflow);
+  const kept = new Set(files.map(({ path }) => path));
+  const changes = [
+    ...draft.files.flatMap(({ path }) => (kept.has(path) ? [] : [{ path, delete: true }])),
+    ...files.map(({ path, content, executable }) => ({ path, base64: content.toString("base64"), executable })),
+  ];
+  if (changes.length === 0) throw new Refusal("Invalid request", `${folder} has no files.`);
+  return changeDraft(client, workflow, { version: draft.version, changes });
+}
+
+async function preview(context: Context, [workflow = ""]: readonly string[]): Promise<Answer> {
+  const document = await (await context.client()).get<PreviewDocument>(`${draftPathOf(workflow)}/preview`);
+  const { files, inputs, schedule, nextRuns, problems, warnings } = document;
+  const rows = (["added", "changed", "removed"] as const).flatMap((change) =>
+    files[change].map(({ path, linesAdded, linesRemoved }) => [
+      ...[CHANGE_SIGNS[change], path, linesAdded === null ? "binary" : `+${linesAdded} -${linesRemoved}`],
+    ]),
+  );
+  const lines = [
+    ...(rows.length === 0 ? ["No file changes."] : toTable(["", "File", "Lines"], rows)),
+    ...toInputLines(inputs),
+    ...(schedule === null
+      ? []
+      : ["", `Schedule ${schedule.change}: ${schedule.before ?? "-"} → ${schedule.after ?? "-"}`]),
+    ...(nextRuns.length === 0 ? [] : ["", "Next runs", ...nextRuns.map(({ local }) => `  ${local}`)]),
+    ...[...problems, ...warnings].map(toLine),
+  ];
+  return { document, lines, good: problems.length === 0 };
+}
+
+/** Refused when the draft was saved elsewhere since it was read here, or somebody has committed since it began. */
+async function commitDraft(
+  context: Context,
+  [workflow = ""]: readonly string[],
+  { message = "" }: { message?: string },
+): Promise<Answer> {
+  const client = await context.client();
+  const { version, base } = await getDraft(client, workflow);
+  const made = await makeCommit(context, client, `${editorPathOf(workflow)}/commits`, {
+    ...{ message, version, expectedHead: base },
+  });
+  return { document: made, lines: [made.changed ? `Committed ${made.commitId}` : `Nothing changed: ${made.commitId}`] };
+}
+
+async function takeOver(context: Context, [workflow = ""]: readonly string[]): Promise<Answer> {
+  const client = await context.client();
+  const { version } = await getDraft(client, workflow);
+  const document = await client.post<{ draft: DraftDocument; conflicts: readonly string[] }>(
+    `${draftPathOf(workflow)}/rebase`,
+    { json: { version } },
+  );
+  const { conflicts, draft } = document;
+  const lines = [
+    `Your draft goes on from ${draft.base ?? "-"}`,
+    ...conflicts.map((path) => `${path}: both have changed it, and yours was kept`),
+  ];
+  return { document, lines };
+}

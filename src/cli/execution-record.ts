@@ -1,0 +1,143 @@
+import { join, resolve } from "node:path";
+import type { Command } from "commander";
+import type { Client } from "./client.ts";
+import { type Act, addCommand, type Context } from "./command.ts";
+import { execute } from "./execution-result.ts";
+import { type GivenInputs, takeInputs, toCall } from "./given-inputs.ts";
+import { type Answer, toTable } from "./io.ts";
+import { editorPathOf } from "./made-commit.ts";
+import { Refusal } from "./refusal.ts";
+import { saveFile } from "./saved-file.ts";
+
+interface RecordDocument {
+  readonly executionId: string;
+  readonly workflowId: string;
+  readonly workflowName: string;
+  readonly status: string;
+  readonly trigger: string;
+  readonly draft: boolean;
+  readonly commitId: string;
+  readonly createdAt: string;
+  readonly startedAt: string | null;
+  readonly finishedAt: string | null;
+  readonly message: string;
+  readonly cost: { readonly total: number; readonly atMost: number };
+  readonly inputs: Readonly<Record<string, unknown>> | null;
+  readonly inputFiles: readonly { input: string; position: number; fileName: string; bytes: number }[];
+  readonly files: readonly { name: string; fileName: string; bytes: number; url: string }[];
+  readonly attempts: readonly { attempt: number; status: string | null; secondsUsed: number; message: string }[];
+}
+
+interface Options {
+  readonly account?: string;
+}
+
+const OF_ACCOUNT = ["--account <name>", "of this account instead of the first"] as const;
+
+/** `executions record|download|rerun`. */
+export function addRecordCommands(executions: Command, act: Act): void {
+  addCommand(executions, "record", "show all that is on record of an execution: inputs, files, attempts, cost")
+    .argument("<execution>")
+    .option(...OF_ACCOUNT)
+    .action(
+      act<Options>(async (context, [id = ""], { account }) =>
+        toAnswer(await getRecord(await context.client(), id, account)),
+      ),
+    );
+  addCommand(executions, "download", "write the output files of an execution into a folder")
+    .argument("<execution>")
+    .argument("[dir]", "the folder, made if it is not there", ".")
+    .option(...OF_ACCOUNT)
+    .action(act<Options>(download));
+  takeInputs(
+    addCommand(
+      executions,
+      "rerun",
+      "execute the workflow again with an execution's inputs and files, other than those given",
+    ),
+  )
+    .argument("<execution>")
+    .option(...OF_ACCOUNT)
+    .action(act<Options & GivenInputs>(rerun));
+}
+
+function getRecord(client: Client, id: string, account: string | undefined): Promise<RecordDocument> {
+  return client.get<RecordDocument>(`/api/editor/executions/${encodeURIComponent(id)}`, { query: { account } });
+}
+
+function toAnswer(document: RecordDocument): Answer {
+  const { inputs, inputFiles, files, attempts, cost, message } = document;
+  const given = [
+    ...Object.entries(inputs ?? {}).map(([name, value]) => [name, JSON.stringify(value)]),
+    ...inputFiles.map(({ input, fileName, bytes }) => [input, `${fileName}, ${bytes} bytes`]),
+  ];
+  const lines = [
+    `Execution  ${document.executionId}: ${document.status}`,
+    `Workflow   ${document.workflowName} (${document.workflowId})`,
+    `Commit     ${document.commitId}${document.draft ? " (a draft)" : ""}`,
+    `Trigger    ${document.trigger}`,
+    `Accepted   ${document.createdAt}`,
+    `Began      ${document.startedAt ?? "-"}`,
+    `Ended      ${document.finishedAt ?? "-"}`,
+    `Cost       ${cost.total} credits, at most ${cost.atMost}`,
+    ...(message === "" ? [] : [`Message    ${message}`]),
+    ...toSection(["Input", "Value"], given),
+    ...toSection(
+      ["Output", "File", "Bytes"],
+      files.map((file) => [file.name, file.fileName, file.bytes]),
+    ),
+    ...toSection(
+      ["Attempt", "Status", "Seconds", "Message"],
+      attempts.map((one) => [one.attempt, one.status, one.secondsUsed, one.message]),
+    ),
+  ];
+  return { document, lines };
+}
+
+function toSection(headings: readonly string[], rows: readonly (readonly unknown[])[]): string[] {
+  return rows.length === 0 ? [] : ["", ...toTable(headings, rows)];
+}
+
+async function download(
+  context: Context,
+  [id = "", dir = "."]: readonly string[],
+  { account }: Options,
+): Promise<Answer> {
+  const client = await context.client();
+  const record = await getRecord(client, id, account);
+  const folder = resolve(context.io.cwd, dir);
+  const saved: { fileName: string; path: string; bytes: number }[] = [];
+  for (const { fileName } of record.files) {
+    const path = join(folder, fileName);
+    // The service has made sure of it; what a program named must not lead out of the folder all the same.
+    if (!path.startsWith(join(folder, "/")))
+      throw new Refusal("Not allowed", `${fileName} is no name of a file in ${dir}.`);
+    const source = `/api/run-logs/${record.executionId}/files/${encodeURIComponent(fileName)}`;
+    saved.push({ fileName, path, bytes: await saveFile(client, source, path) });
+  }
+  const lines =
+    saved.length === 0 ? ["It has no output files."] : saved.map(({ path, bytes }) => `${path}  ${bytes} bytes`);
+  return { document: { executionId: record.executionId, files: saved }, lines };
+}
+
+/** Inputs the workflow does not take any more are left out, and secrets, which nobody is told. */
+async function rerun(
+  context: Context,
+  [id = ""]: readonly string[],
+  { account, ...given }: Options & GivenInputs,
+): Promise<Answer> {
+  const client = await context.client();
+  const record = await getRecord(client, id, account);
+  const { manifest } = await client.get<{ manifest: { inputs: readonly { name: string; kind: string }[] } | null }>(
+    editorPathOf(record.workflowId),
+  );
+  const before: Record<string, unknown> = {};
+  for (const { name, kind } of manifest?.inputs ?? []) {
+    const kept = record.inputFiles.filter(({ input }) => input === name);
+    const files = kept.map(({ input, position }) => ({ from: { executionId: record.executionId, input, position } }));
+    if (files.length > 0) before[name] = kind === "file" ? files[0] : files;
+    else if (kind !== "secret" && Object.hasOwn(record.inputs ?? {}, name)) before[name] = record.inputs?.[name];
+  }
+  const call = await toCall(given, context.io.cwd, before);
+  return execute(context, client, `/api/workflows/${record.workflowId}/execute`, call);
+}

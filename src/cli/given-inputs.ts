@@ -1,0 +1,45 @@
+import { type Command, InvalidArgumentError } from "commander";
+import type { Call } from "./client.ts";
+import { createForm } from "./form.ts";
+
+interface Named {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** Inputs as they were written behind `-i` and `-f`. */
+export interface GivenInputs {
+  readonly input: readonly Named[];
+  readonly file: readonly Named[];
+}
+
+/** Lets a command take `-i name=value` and `-f name=@path`. */
+export function takeInputs(command: Command): Command {
+  return command
+    .option("-i, --input <name=value>", "an input; JSON, or plain text where the input is text", collectNamed, [])
+    .option("-f, --file <name=@path>", "a file input; repeat it for a list of files", collectNamed, []);
+}
+
+function collectNamed(text: string, previous: readonly Named[]): Named[] {
+  const equals = text.indexOf("=");
+  if (equals < 1) throw new InvalidArgumentError("It must be a name, an equals sign and a value.");
+  return [...previous, { name: text.slice(0, equals), value: text.slice(equals + 1) }];
+}
+
+/** The body of a call with these inputs, and those of `others` that are not among them. */
+export async function toCall(
+  { input, file }: GivenInputs,
+  cwd: string,
+  others: Readonly<Record<string, unknown>> = {},
+): Promise<Call> {
+  if (input.length === 0 && file.length === 0) return { json: others };
+  const given = new Set([...input, ...file].map(({ name }) => name));
+  const kept = Object.entries(others).filter(([name]) => !given.has(name));
+  const texts = [
+    ...kept.map(([name, value]) => ({ name, text: JSON.stringify(value), isJson: true })),
+    ...input.map(({ name, value }) => ({ name, text: value })),
+  ];
+  const files = file.map(({ name, value }) => ({ name, path: value.replace(/^@/, "") }));
+  const form = await createForm(texts, files, cwd);
+  return { headers: { "content-type": form.contentType, "content-length": String(form.bytes) }, body: form.body };
+}

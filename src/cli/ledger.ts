@@ -1,0 +1,85 @@
+import type { Command } from "commander";
+import { type Act, addCommand, type Context, parseCount } from "./command.ts";
+import { type Answer, toTable } from "./io.ts";
+
+const PAGE_MAX = 200;
+
+interface Entry {
+  readonly id: string;
+  readonly kind: string;
+  readonly amount: number;
+  readonly executionId: string | null;
+  readonly workflowName: string | null;
+  readonly reason: string;
+  readonly createdAt: string;
+}
+
+interface Page {
+  readonly entries: readonly Entry[];
+  readonly nextCursor: string | null;
+}
+
+interface SpendDocument {
+  readonly days: readonly string[];
+  readonly workflows: readonly { workflowId: string; name: string; perDay: readonly number[]; total: number }[];
+}
+
+interface LedgerOptions {
+  readonly account?: string;
+  readonly count: number;
+  readonly cursor?: string;
+}
+
+/** `credits ledger|spend`. */
+export function addLedgerCommands(credits: Command, act: Act): void {
+  addCommand(credits, "ledger", "list what moved the balance, the newest first")
+    .option("--account <name>", "of this account instead of the first")
+    .option("-n, --count <count>", "how many, up to 1000", parseCount, 50)
+    .option("--cursor <cursor>", "further back: nextCursor of the list before")
+    .action(act<LedgerOptions>(listLedger));
+  addCommand(credits, "spend", "show what each workflow cost on each of the last days")
+    .option("--account <name>", "of this account instead of the first")
+    .option("--days <count>", "how many, today included, up to 366; by UTC", parseCount, 30)
+    .action(act<{ account?: string; days: number }>(showSpend));
+}
+
+async function listLedger(
+  context: Context,
+  _args: readonly string[],
+  { account, count, cursor }: LedgerOptions,
+): Promise<Answer> {
+  const client = await context.client();
+  const entries: Entry[] = [];
+  let next: string | null | undefined = cursor;
+  do {
+    const limit = String(Math.min(PAGE_MAX, count - entries.length));
+    const page: Page = await client.get<Page>("/api/editor/ledger", {
+      query: { account, limit, cursor: next ?? undefined },
+    });
+    entries.push(...page.entries);
+    next = page.nextCursor;
+  } while (next !== null && entries.length < count);
+  if (next !== null) context.say(`Further back: --cursor ${next}`);
+  const rows = entries.map((one) => [
+    ...[one.createdAt, one.kind, one.amount, one.workflowName, one.executionId, one.reason],
+  ]);
+  const lines = toTable(["Time", "Kind", "Credits", "Workflow", "Execution", "Reason"], rows);
+  return { document: { entries, nextCursor: next }, lines };
+}
+
+async function showSpend(
+  context: Context,
+  _args: readonly string[],
+  { account, days }: { account?: string; days: number },
+): Promise<Answer> {
+  const query = { account, days: String(days) };
+  const document = await (await context.client()).get<SpendDocument>("/api/editor/spend", { query });
+  const rows = document.workflows.flatMap(({ name, perDay, total }) => [
+    [name, "in all", total],
+    ...perDay.flatMap((amount, index) => (amount === 0 ? [] : [["", document.days[index], amount]])),
+  ]);
+  return {
+    document,
+    lines: rows.length === 0 ? ["Nothing was spent."] : toTable(["Workflow", "Day", "Credits"], rows),
+  };
+}
