@@ -7,10 +7,16 @@ export interface Rate {
   readonly burst: number;
 }
 
+/** A limit with the bucket that counts for it. */
+export interface BucketUse {
+  readonly bucket: string;
+  readonly rate: Rate;
+}
+
 /** The limits an execution counts for, each with the bucket it shares with others; null: no limit. */
 export interface RateUse {
-  readonly key: { readonly bucket: string; readonly rate: Rate } | null;
-  readonly account: { readonly bucket: string; readonly rate: Rate } | null;
+  readonly key: BucketUse | null;
+  readonly account: BucketUse | null;
 }
 
 /** The bucket of the limit that a workflow's key has, and of the one its account has. `findTarget` knows the names, too. */
@@ -99,6 +105,44 @@ export async function findAccountRates(
     },
   );
   return row as AccountRates;
+}
+
+/**
+ * Takes one from each bucket, or from none: answers for how many seconds not, 0 when all were taken. Whoever takes from the same
+ * buckets names them in the same order.
+ */
+export async function takeFromBuckets(db: Db, uses: readonly BucketUse[]): Promise<number> {
+  return db.transaction(async (tx) => {
+    for (const [index, use] of uses.entries()) {
+      const [row] = await queryRows<{ taken: boolean }>(
+        tx,
+        `select take_rate(:bucket, cast(:spacing as double precision), cast(:burst as int)) is not null as taken`,
+        { bucket: use.bucket, spacing: spacingSeconds(use.rate), burst: use.rate.burst },
+      );
+      if (row?.taken === true) continue;
+      for (const taken of uses.slice(0, index)) await returnToBucket(tx, taken);
+      const [found] = await queryRows<{ busySeconds: number }>(
+        tx,
+        `select cast(extract(epoch from busy_until - clock_timestamp()) as double precision) as "busySeconds"
+           from rate_buckets where bucket = :bucket`,
+        { bucket: use.bucket },
+      );
+      return Math.max(1, toBucketState(use.rate, found?.busySeconds ?? 0).nextAfterSeconds);
+    }
+    return 0;
+  });
+}
+
+/** Gives back what was taken. */
+export async function returnToBucket(db: Db, { bucket, rate }: BucketUse): Promise<void> {
+  await queryRows(db, `select return_rate(:bucket, cast(:spacing as double precision))`, {
+    ...{ bucket, spacing: spacingSeconds(rate) },
+  });
+}
+
+/** Fills a bucket: nothing counts that was taken from it. */
+export async function fillBucket(db: Db, bucket: string): Promise<void> {
+  await queryRows(db, `delete from rate_buckets where bucket = :bucket`, { bucket });
 }
 
 /** Deletes buckets that have been full for an hour, at most `limit`; answers how many. Whoever needs one makes it anew. */

@@ -23,7 +23,7 @@ import { createValidateRoute } from "./validate.ts";
 /** What each route of the table does. */
 export function createHandlers(deps: AppDeps): Handlers {
   // One for all that is guessed at: who may not sign in any more may not try elsewhere.
-  const throttle = createSignInThrottle();
+  const throttle = createSignInThrottle(deps.db);
   return {
     executeWorkflow: createExecuteRoute(deps),
     validateInputs: createValidateRoute(deps),

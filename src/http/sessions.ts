@@ -32,11 +32,11 @@ export function createSignInRoute(deps: SessionDeps, throttle: SignInThrottle): 
   return async (request, response) => {
     const { email, password } = await readSignIn(request);
     // Counted before the password is checked: parallel guesses are guesses too.
-    const attempt = beginAttempt(throttle, request, email);
+    const attempt = await beginAttempt(throttle, request, email);
     const user = await findUserByEmail(db, email);
     const { valid, outdated } = await verifyPassword(password, user?.passwordHash);
     if (user === undefined || !valid) throw wrongPassword();
-    attempt.succeed();
+    await attempt.succeed();
     const { id: userId, passwordHash: previousHash } = user;
     const passwordHash = outdated ? await hashPassword(password) : previousHash;
     if (outdated) await renewPasswordHash(db, { userId, previousHash, passwordHash });

@@ -58,10 +58,10 @@ async function getInvitation(
   { request, token }: { request: Request; token: string },
 ): Promise<OpenInvitation> {
   const hash = hashToken(token);
-  const attempt = beginAttempt(throttle, request, `invitation ${hash.toString("hex")}`);
+  const attempt = await beginAttempt(throttle, request, `invitation ${hash.toString("hex")}`);
   const invitation = await findInvitation(db, hash);
   if (invitation === undefined) throw unknownInvitation();
-  attempt.succeed();
+  await attempt.succeed();
   if (invitation.taken === "here")
     throw new ApiError("conflict", `${invitation.email} belongs to this account already. Sign in.`);
   if (invitation.taken === "elsewhere") throw taken(invitation.email);

@@ -37,11 +37,11 @@ export function createPasswordRoute({ db }: { db: Db }, throttle: SignInThrottle
     if (sessionId === null)
       throw new ApiError("forbidden", "An access token cannot change the password. Sign in with a browser.");
     const { currentPassword, newPassword } = await readBody(request, PasswordChange);
-    const attempt = beginAttempt(throttle, request, email);
+    const attempt = await beginAttempt(throttle, request, email);
     const previousHash = (await findUserByEmail(db, email))?.passwordHash;
     const { valid } = await verifyPassword(currentPassword, previousHash);
     if (!valid || previousHash === undefined) throw refuseField("currentPassword", "is wrong");
-    attempt.succeed();
+    await attempt.succeed();
     const problem =
       newPassword === currentPassword ? "must not be the password you have" : judgePassword(newPassword, email);
     if (problem !== undefined) throw refuseField("newPassword", problem);

@@ -142,7 +142,7 @@ test("password, guessed at in a browser left open, is answered 429 after ten gue
   expect(guesses.map(({ status }) => status).sort(byNumber)).toEqual([...Array.from({ length: 10 }, () => 400), 429]);
   const right = await changePassword({ currentPassword: user.password, newPassword: NEW_PASSWORD }, cookie);
   expect([right.status, right.json()["error"]]).toEqual([429, "Rate limit exceeded"]);
-  expect(Number(right.headers["retry-after"])).toBeGreaterThan(600);
+  expect(Number(right.headers["retry-after"])).toBeGreaterThan(0);
   expect(await signIn(user)).toBe("");
 });
 
