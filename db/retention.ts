@@ -81,7 +81,7 @@ function isDue(days: string): string {
 /**
  * Deletes the records of executions that ended more than `days` ago, the oldest first, at most `limit`: attempts, files,
  * closed reservation, refusal and the execution itself, all of them or none; answers how many executions. The ledger stays.
- * What is in storage is noted in `removals`. Left alone: the same as by `expireFiles`.
+ * What is in storage is noted in `removals`. Left alone: the same as by `expireFiles`, and those that `execution_days` has not counted yet.
  */
 export async function removeExecutions(db: Db, input: { days: number; limit: number }): Promise<number> {
   const [row] = await queryRows<{ removed: number }>(
@@ -90,6 +90,7 @@ export async function removeExecutions(db: Db, input: { days: number; limit: num
        select e.id, e.log_key, e.uploaded_at is null as look, e.files_removed_at, e.log_removed_at
          from executions e
         where e.finished_at is not null and e.idempotency_key is null and ${isDue("days")}
+          and e.finished_at < (select until from execution_days_counted)
           and not exists (select from reservations r where r.execution_id = e.id and r.state = 'open')
         order by e.finished_at limit :limit for update skip locked
      ), noted as (

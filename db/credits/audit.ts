@@ -5,7 +5,7 @@ import { type Db, queryRows } from "../connect.ts";
 /** Two amounts, in micro-credits, that should be one. */
 export interface MoneyFault {
   readonly accountId: AccountId;
-  /** `balance`, `reserved`, or `reservation ex_…`, `settlement ex_…`. */
+  /** `balance`, `reserved`, `days`, or `reservation ex_…`, `settlement ex_…`. */
   readonly what: string;
   /** By ledger entries, reservations and executions. */
   readonly due: bigint;
@@ -14,10 +14,46 @@ export interface MoneyFault {
 
 /**
  * Adds up all money anew and answers what does not agree, of all accounts: balances with the ledger, what is reserved with
- * the open reservations, open reservations with executions under way, settlements with what executions were charged. Reads
- * one moment of whole tables: for checks after a fault and in tests, not for every request.
+ * the open reservations, open reservations with executions under way, settlements with what executions were charged, and what
+ * was spent by days with the ledger. Reads whole tables, two moments of them: for checks after a fault and in tests, not for
+ * every request.
  */
 export async function findMoneyFaults(db: Db): Promise<MoneyFault[]> {
+  return [...(await findAmountFaults(db)), ...(await findDayFaults(db))];
+}
+
+/**
+ * What `execution_days` has counted, against the settlements of executions that it should have: those that ended before `until`, and those
+ * that are not on record any more. A backup may be of a time before there were such days.
+ */
+async function findDayFaults(db: Db): Promise<MoneyFault[]> {
+  const [tables] = await queryRows<{ known: boolean }>(
+    db,
+    `select to_regclass('uncounted_charges') is not null as known`,
+  );
+  if (tables?.known !== true) return [];
+  return queryRows<MoneyFault>(
+    db,
+    `with charged as (
+       select l.account_id, cast(sum(-l.amount) as bigint) as total
+         from ledger_entries l left join executions e on e.id = l.execution_id
+        where l.kind = 'settlement' and (e.id is null or e.finished_at < (select until from execution_days_counted))
+        group by l.account_id
+     ), counted as (
+       select w.account_id, cast(sum(d.spent) as bigint) as total
+         from execution_days d join workflows w on w.id = d.workflow_id group by w.account_id
+     ), compared (account_id, due, actual) as (
+       select a.id, coalesce(charged.total, 0), coalesce(counted.total, 0) + coalesce(u.amount, 0)
+         from accounts a
+         left join charged on charged.account_id = a.id
+         left join counted on counted.account_id = a.id
+         left join uncounted_charges u on u.account_id = a.id
+     )
+     select account_id as "accountId", 'days' as what, due, actual from compared where due <> actual order by 1`,
+  );
+}
+
+async function findAmountFaults(db: Db): Promise<MoneyFault[]> {
   return queryRows<MoneyFault>(
     db,
     `with entered as (select account_id, cast(sum(amount) as bigint) as total from ledger_entries group by account_id),

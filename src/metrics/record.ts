@@ -12,7 +12,7 @@ const AUDIT_EVERY_MS = 600_000;
 const AUDIT_REST_FACTOR = 1_000;
 /** Where the tables are small, whoever asks first is told already. */
 const AUDIT_PATIENCE_MS = 500;
-const FAULT_KINDS = ["balance", "reserved", "reservation", "settlement"] as const;
+const FAULT_KINDS = ["balance", "reserved", "reservation", "settlement", "days"] as const;
 
 /**
  * Figures of the whole installation, read from the database when somebody asks: every process tells the same. While the

@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
+import { findMoneyFaults } from "../../db/credits/audit.ts";
+import { reserve, settle } from "../../db/credits.ts";
 import { countExecutionDays } from "../../db/execution-days.ts";
+import { removeExecutions } from "../../db/retention.ts";
 import { listForPeople } from "../../db/workflow-list.ts";
+import { microCredits } from "../../domain/credits.ts";
 import { anExecution, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 
@@ -69,4 +73,38 @@ test("figures, of executions that are not kept any more, stay", async () => {
     since: new Date(Date.now() - 2 * 86_400_000),
   });
   expect([listed?.executions, listed?.spent]).toEqual([1, 1_000n]);
+});
+
+test("days, beside the ledger, agree before executions are counted, after that, and after they are removed", async () => {
+  const { db } = database;
+  const workflow = await aWorkflow(db);
+  await queryRows(db, "update execution_days_counted set until = now() - interval '20 days'");
+  for (const days of [0, 2, 12]) {
+    const executionId = await anExecution(db, { workflow });
+    await reserve(db, executionId);
+    const amounts = { compute: microCredits(10_000n), total: microCredits(11_000n) };
+    await settle(db, { executionId, status: "success", secondsUsed: 1, ...amounts });
+    await queryRows(
+      db,
+      "update executions set finished_at = now() - make_interval(days => :days) where id = :executionId",
+      {
+        ...{ days, executionId },
+      },
+    );
+  }
+  const findFaults = async () =>
+    (await findMoneyFaults(db)).filter(({ accountId }) => accountId === workflow.accountId);
+  const remove = () => removeExecutions(db, { days: 10, limit: 100 });
+  expect(await findFaults()).toEqual([]);
+  // Removed before it is counted, it would be in no figure.
+  await remove();
+  const left = () => queryRows(db, "select id from executions where workflow_id = :workflowId", { ...workflow });
+  expect(await left()).toHaveLength(3);
+  await countAll();
+  expect(await findFaults()).toEqual([]);
+  await remove();
+  expect(await left()).toHaveLength(2);
+  expect(await findFaults()).toEqual([]);
+  await queryRows(db, "update execution_days set spent = spent - 1 where workflow_id = :workflowId", { ...workflow });
+  expect(await findFaults()).toEqual([{ accountId: workflow.accountId, what: "days", due: 22_000n, actual: 21_998n }]);
 });

@@ -1,7 +1,11 @@
 import { readdirSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { connect, type Db, queryRows } from "../../db/connect.ts";
-import { migrate } from "../../db/migrate.ts";
+import { findMoneyFaults } from "../../db/credits/audit.ts";
+import { reserve, settle } from "../../db/credits.ts";
+import { listMigrations, migrate, migrateTo } from "../../db/migrate.ts";
+import { microCredits } from "../../domain/credits.ts";
+import { anExecution, aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 
 const FILES = readdirSync(new URL("../../db/migrations/", import.meta.url)).map((name) => name.replace(/\.sql$/, ""));
@@ -47,4 +51,23 @@ test("migrate, when a file fails, leaves nothing of it behind and says so", asyn
   expect(
     await queryRows(db, "select 1 from information_schema.tables where table_name = 'ledger_entries'"),
   ).toHaveLength(0);
+});
+
+test("migrate, of a record from which executions were removed before they were counted by day, takes their charges as counted", async () => {
+  await emptyTheDatabase();
+  await migrateTo(
+    db,
+    listMigrations().filter((name) => name < "0018"),
+  );
+  const workflow = await aWorkflow(db);
+  for (const isKept of [false, true]) {
+    const executionId = await anExecution(db, { workflow });
+    await reserve(db, executionId);
+    const amounts = { compute: microCredits(10_000n), total: microCredits(11_000n) };
+    await settle(db, { executionId, status: "success", secondsUsed: 1, ...amounts });
+    if (!isKept) await queryRows(db, "delete from executions where id = :executionId", { executionId });
+  }
+  await migrate(db);
+  expect(await findMoneyFaults(db)).toEqual([]);
+  expect(await queryRows(db, "select amount from uncounted_charges")).toEqual([{ amount: 11_000n }]);
 });

@@ -14,6 +14,7 @@ import type { StoredFile } from "../../domain/execution.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { createExecutionId } from "../../src/ids.ts";
 import { anExecution, type TestWorkflow } from "../support/builders.ts";
+import { endEarlier } from "../support/ends.ts";
 import { startS3Server } from "../support/s3-server.ts";
 
 export interface TestStorage {
@@ -73,13 +74,13 @@ export async function aKeptExecution(
 
 /** As if it had been accepted, and had ended, so many days ago, under this idempotency key. */
 export async function age(db: Db, id: ExecutionId, given: { days?: number; key?: string }): Promise<void> {
+  await endEarlier(db, id, given.days ?? 0);
   await queryRows(
     db,
     `update executions
-        set created_at = created_at - make_interval(days => :days), finished_at = finished_at - make_interval(days => :days),
-            idempotency_key = :key, fingerprint = case when cast(:key as text) is null then null else '\\x00'::bytea end
+        set idempotency_key = :key, fingerprint = case when cast(:key as text) is null then null else '\\x00'::bytea end
       where id = :id`,
-    { id, days: given.days ?? 0, key: given.key ?? null },
+    { id, key: given.key ?? null },
   );
 }
 

@@ -6,6 +6,7 @@ import type { ExecutionId } from "../../domain/ids.ts";
 import { createLog } from "../../src/log.ts";
 import { type Retention, removeOld, startRetention } from "../../src/retention.ts";
 import { aWorkflow, type TestWorkflow } from "../support/builders.ts";
+import { endEarlier } from "../support/ends.ts";
 import type { Answer, Call } from "../support/https.ts";
 import { anEndedExecution, aService, execute, type TestService } from "./service.ts";
 
@@ -27,14 +28,7 @@ function ask(id: ExecutionId, path = "", call: Call = {}): Promise<Answer> {
   return service.call(`/api/run-logs/${id}${path}`, { ...call, headers });
 }
 
-async function age(id: ExecutionId, days: number): Promise<void> {
-  await queryRows(
-    service.db,
-    `update executions set created_at = created_at - make_interval(days => :days),
-            finished_at = finished_at - make_interval(days => :days) where id = :id`,
-    { id, days },
-  );
-}
+const age = (id: ExecutionId, days: number): Promise<void> => endEarlier(service.db, id, days);
 
 function remove(retention: Partial<Retention>) {
   return removeOld({ db: service.db, storage: service.storage, retention: { ...FOR_EVER, ...retention } });

@@ -83,7 +83,12 @@ test.each([
   ],
   ["reservation", "update executions set state = 'cancelled', finished_at = now() where id = :open"],
   ["settlement", "update executions set charge_total = charge_total + 5 where id = :settled"],
-])("findMoneyFaults, when a %s is wrong, says which", async (what, damage) => {
+  [
+    "days",
+    "insert into execution_days (workflow_id, day, executions, spent) select id, current_date, 1, 5 from workflows where account_id = :account",
+  ],
+  ["days", "delete from executions where id = :settled"],
+])("findMoneyFaults, when %s is wrong by “%s”, says which", async (what, damage) => {
   const transaction = await db.transaction();
   for (const statement of damage.split("; ")) {
     const name = /:([a-z]+)/.exec(statement)?.[1];
