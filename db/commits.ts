@@ -1,12 +1,7 @@
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
 import { type Db, queryRows } from "./connect.ts";
+import { type GitObject, holdObjects } from "./git-objects.ts";
 import type { AgreedRates } from "./rates.ts";
-
-export interface GitObject {
-  readonly id: string;
-  readonly kind: "blob" | "tree" | "commit";
-  readonly content: Buffer;
-}
 
 export interface CommitAuthor {
   readonly userId: string;
@@ -81,8 +76,12 @@ function manifestName(manifest: unknown): string | null {
   return typeof name === "string" && name !== "" ? name : null;
 }
 
-/** Stores those objects of a commit that its workflow has not, as many in a statement as may wait for one. */
+/**
+ * Stores those objects of a commit that its workflow has not, in a transaction: what it has stays until that ends. As many in
+ * a statement as may wait for one.
+ */
 export async function insertObjects(tx: Db, commit: NewCommit): Promise<void> {
+  await holdObjects(tx, commit.workflowId);
   for (const objects of toStatements(commit.objects))
     await queryRows(
       tx,

@@ -14,6 +14,7 @@ import {
 import { removeEndedSchedules } from "../db/schedules.ts";
 import { removeTicks } from "../db/ticks.ts";
 import type { Settings } from "./config.ts";
+import { removeDraftCommits } from "./drafts/kept-drafts.ts";
 import type { Log } from "./log.ts";
 
 const INTERVAL_MS = 600_000;
@@ -51,6 +52,8 @@ export interface Removed {
   /** Records of times that schedules were due, and declarations of schedules that hold no longer. */
   readonly ticks: number;
   readonly schedules: number;
+  /** Commits that only executions of drafts were of. */
+  readonly draftCommits: number;
 }
 
 const NOTHING: Removed = {
@@ -62,6 +65,7 @@ const NOTHING: Removed = {
   rateBuckets: 0,
   ticks: 0,
   schedules: 0,
+  draftCommits: 0,
 };
 
 export function retentionOf(settings: Settings): Retention {
@@ -75,8 +79,8 @@ export function retentionOf(settings: Settings): Retention {
 }
 
 /** The same as figures, by the names that metrics have. */
-export function toFigures({ rateBuckets, ...others }: Removed): Readonly<Record<string, number>> {
-  return { ...others, rate_buckets: rateBuckets };
+export function toFigures({ rateBuckets, draftCommits, ...others }: Removed): Readonly<Record<string, number>> {
+  return { ...others, rate_buckets: rateBuckets, draft_commits: draftCommits };
 }
 
 /**
@@ -119,7 +123,7 @@ export function startRetention(deps: RetentionDeps): { removed(): Removed; close
 }
 
 /**
- * Removes files, logs, executions, ticks, ended schedules, idempotency keys and unused rate limits that are older than they are kept, in batches with
+ * Removes files, logs, executions, ticks, ended schedules, commits of drafts, idempotency keys and unused rate limits that are older than they are kept, in batches with
  * pauses as long as they took, until there are none; answers how much. May be interrupted anywhere, and run by any number of
  * processes at once: records say that something is gone before it goes, and what is to be deleted from storage is noted with
  * them. Executions under way, and those whose idempotency key is kept, are left alone; so keys come after executions.
@@ -158,6 +162,8 @@ export async function removeOld(
     await repeat(counted("ticks", () => removeTicks(db, old)));
     await repeat(counted("schedules", () => removeEndedSchedules(db, old)));
   }
+  // After executions: what they were of may be needed no more.
+  await repeat(counted("draftCommits", () => removeDraftCommits(db, BATCH)));
   if (keyDays !== null) await repeat(counted("keys", () => forgetKeys(db, { days: keyDays, limit: BATCH })));
   await repeat(counted("rateBuckets", () => deleteFullBuckets(db, BATCH)));
   await repeat(() => removeObjects(db, storage));

@@ -1,6 +1,7 @@
 import { findCommit, listKnownObjects } from "../../db/commits.ts";
 import type { Db } from "../../db/connect.ts";
 import { changeDraft, type DraftKey, findDraftWithFiles } from "../../db/drafts.ts";
+import { holdObjects } from "../../db/git-objects.ts";
 import type { FileProblem } from "../../domain/errors.ts";
 import type { CommitId, WorkflowId } from "../../domain/ids.ts";
 import { createCommitReader, walkTree } from "../publish/commit-files.ts";
@@ -113,16 +114,19 @@ async function store(
   const before = new Map(copy.version === 0 ? [] : copy.files.map((file) => [file.path, file]));
   const after = new Map(files.map((file) => [file.path, file]));
   const changed = files.filter((file) => !isSame(before.get(file.path), file));
-  const known = await listKnownObjects(db, workflowId, [...new Set(changed.map((file) => file.blobId))]);
-  const saved = await changeDraft(db, {
-    userId,
-    workflowId,
-    version: copy.version,
-    ...(base === copy.base && copy.version > 0 ? {} : { base }),
-    put: changed.map(({ path, blobId, executable, content }) => {
-      return { path, blobId, executable, content: known.has(blobId) ? null : content };
-    }),
-    removed: [...before.keys()].filter((path) => !after.has(path)),
+  const saved = await db.transaction(async (tx) => {
+    await holdObjects(tx, workflowId);
+    const known = await listKnownObjects(tx, workflowId, [...new Set(changed.map((file) => file.blobId))]);
+    return changeDraft(tx, {
+      userId,
+      workflowId,
+      version: copy.version,
+      ...(base === copy.base && copy.version > 0 ? {} : { base }),
+      put: changed.map(({ path, blobId, executable, content }) => {
+        return { path, blobId, executable, content: known.has(blobId) ? null : content };
+      }),
+      removed: [...before.keys()].filter((path) => !after.has(path)),
+    });
   });
   if (saved !== undefined) return { kind: "saved", ...saved, base, files };
   const stored = await findDraftWithFiles(db, { userId, workflowId });

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { GitObject } from "../../db/commits.ts";
+import type { GitObject } from "../../db/git-objects.ts";
 
 /** Who git says wrote and committed: publishing is an act of the service; who asked is in its own record. */
 const IDENTITY = "Treadle <treadle@localhost>";

@@ -16,7 +16,17 @@ import { S3_INSTALL_MS_MAX } from "../support/s3-server.ts";
 import { aBucket, aDisk, age, aKeptExecution, countRows, findBroken, type Kept, listKeys } from "./retained.ts";
 
 const FOR_EVER: Retention = { keyDays: null, fileDays: null, logDays: null, executionDays: null };
-const NOTHING = { executions: 0, files: 0, logs: 0, objects: 0, keys: 0, rateBuckets: 0, ticks: 0, schedules: 0 };
+const NOTHING = {
+  executions: 0,
+  files: 0,
+  logs: 0,
+  objects: 0,
+  keys: 0,
+  rateBuckets: 0,
+  ticks: 0,
+  schedules: 0,
+  draftCommits: 0,
+};
 
 let database: TestDatabase;
 let disk: Awaited<ReturnType<typeof aDisk>>;

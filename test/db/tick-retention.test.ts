@@ -5,7 +5,17 @@ import { removeOld } from "../../src/retention.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 import { aScheduledWorkflow, commitSchedule } from "../support/schedules.ts";
 
-const NOTHING = { executions: 0, files: 0, logs: 0, objects: 0, keys: 0, rateBuckets: 0, ticks: 0, schedules: 0 };
+const NOTHING = {
+  executions: 0,
+  files: 0,
+  logs: 0,
+  objects: 0,
+  keys: 0,
+  rateBuckets: 0,
+  ticks: 0,
+  schedules: 0,
+  draftCommits: 0,
+};
 const HOUR_MS = 3_600_000;
 const LAST_HOUR = Math.floor(Date.now() / HOUR_MS);
 

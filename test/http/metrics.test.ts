@@ -44,7 +44,10 @@ beforeAll(async () => {
     programsByPath: () => ({ cold: 3, lane: 7 }),
     lanes: () => ({ lanes: 2, bytes: 1_024, evicted: 5 }),
     removed: () =>
-      toFigures({ executions: 1, files: 2, logs: 3, objects: 4, keys: 5, rateBuckets: 6, ticks: 7, schedules: 8 }),
+      toFigures({
+        ...{ executions: 1, files: 2, logs: 3, objects: 4, keys: 5, rateBuckets: 6, ticks: 7, schedules: 8 },
+        draftCommits: 9,
+      }),
     dataDir: tmpdir(),
     build: { version: "1.2.3", node: "20.0.0", role: "all" },
   });
@@ -175,7 +178,7 @@ test("figures of the installation, from the database, are those of the record", 
   expect(figures.get('treadle_oldest_execution_seconds{state="open"}')).toBeGreaterThanOrEqual(3_600);
   expect(figures.get('treadle_repairs_total{repair="expired"}')).toBe(3);
   expect(figures.get('treadle_repairs_total{repair="started"}')).toBe(0);
-  for (const what of ["balance", "reserved", "reservation", "settlement"])
+  for (const what of ["balance", "reserved", "reservation", "settlement", "days"])
     expect(figures.get(`treadle_ledger_drift_accounts{what="${what}"}`)).toBe(0);
   for (const executionId of ids)
     await release(service.db, { executionId, status: "cancelled", failure: null, message: "" });
@@ -191,6 +194,7 @@ test("figures of the process and its host, when asked for, are those of the mome
     'treadle_programs_total{path="lane"}': 7,
     treadle_lanes: 2,
     treadle_lane_evictions_total: 5,
+    'treadle_retention_removed_total{what="draft_commits"}': 9,
     'treadle_retention_removed_total{what="objects"}': 4,
     'treadle_retention_removed_total{what="rate_buckets"}': 6,
     'treadle_retention_removed_total{what="schedules"}': 8,
