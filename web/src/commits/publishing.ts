@@ -35,8 +35,11 @@ export function usePublishing(workflowId: string) {
       const end = await start(path, body, (log) => setState({ kind: "building", log }));
       setState(end);
       if (end.kind === "committed" || end.kind === "moved") {
-        void queries.invalidateQueries({ queryKey: ["workflows", workflowId] });
-        void queries.invalidateQueries({ queryKey: ["schedules", workflowId] });
+        // Waited for: whoever goes on at once would name a latest commit that is none any more.
+        await Promise.all([
+          queries.invalidateQueries({ queryKey: ["workflows", workflowId] }),
+          queries.invalidateQueries({ queryKey: ["schedules", workflowId] }),
+        ]);
       }
       return end;
     },

@@ -17,7 +17,8 @@ export function PauseDialog(props: {
   const { workflowId, head, enable, onClose } = props;
   const path = `/api/editor/workflows/${workflowId}/schedule`;
   const preview = useQuery({
-    queryKey: ["schedules", workflowId, "change", head, enable],
+    // Not below the workflow's schedule: that is asked for again once it has changed, when this is on another commit already.
+    queryKey: ["schedule-change", workflowId, head, enable],
     queryFn: ({ signal }) =>
       callApi<{ before: string; after: string }>(path, {
         method: "POST",
