@@ -58,6 +58,15 @@ test("completeConfig, of a key, replaces the whole word and opens what belongs t
   expect([insertOf("inputs"), insertOf("entrypoint")]).toEqual(["inputs:\n  $", "entrypoint: $"]);
 });
 
+test.each([
+  ["of a list", "inputs:\n  region:\n    type: select\n    |", "options", "options: [$]"],
+  ["of a map", "triggers:\n  |", "schedule", "schedule:\n    $"],
+  ["of a map in braces", "triggers: { | }", "schedule", "schedule: $"],
+])("completeConfig, of a key %s, puts in what its value begins with", (_name, marked, key, insert) => {
+  const { suggestions = [] } = completeConfig(...aText(marked)) ?? {};
+  expect(suggestions.find(({ label }) => label === key)?.insert).toBe(insert);
+});
+
 test("completeConfig, of required keys, marks them", () => {
   const [text, cursor] = aText("triggers:\n  schedule:\n    |");
   const required = completeConfig(text, cursor)?.suggestions.filter((suggestion) => suggestion.required);
@@ -66,6 +75,7 @@ test("completeConfig, of required keys, marks them", () => {
 
 test.each([
   ["a key", "limits: { time|out: 5m }", ["How long an execution may take"]],
+  ["the end of a key", "limits: { timeout|: 5m }", ["How long an execution may take"]],
   ["a value", "inputs: { a: { type: sel|ect, options: [x] } }", ["One of several options."]],
   [
     "a choice",

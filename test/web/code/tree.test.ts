@@ -47,6 +47,17 @@ test.each([
   expect(findMove(listRows(PATHS, new Set()), current, key)).toEqual(move);
 });
 
+test("findMove, of a letter, goes on to the next name that begins with it, from the last to the first", () => {
+  const rows = listRows(PATHS, new Set());
+  const walked = ["file9.txt", "file10.txt"].map((path) => findMove(rows, path, "f"));
+  expect(walked).toEqual([
+    { kind: "focus", path: "file10.txt" },
+    { kind: "focus", path: "file9.txt" },
+  ]);
+  expect(findMove(rows, "main.py", "S")).toEqual({ kind: "focus", path: "sales" });
+  expect(findMove(rows, "main.py", "m")).toEqual({ kind: "none" });
+});
+
 test("findMove, of ArrowRight on a shut folder, opens it", () => {
   expect(findMove(listRows(PATHS, new Set(["sales"])), "sales", "ArrowRight")).toEqual({
     kind: "expand",
@@ -71,9 +82,15 @@ test("findNameProblem, of the file's own name in other case, finds nothing", () 
   expect(findNameProblem("new/one.py", PATHS)).toBeUndefined();
 });
 
+test("findNameProblem, of a name that others begin with, finds nothing", () => {
+  expect(findNameProblem("sal", PATHS)).toBeUndefined();
+  expect(findNameProblem("main.py2", PATHS)).toBeUndefined();
+});
+
 test("listUnder and folderOf, of a folder and of a file, answer what belongs to it and where its neighbours are", () => {
   expect(listUnder(PATHS, "sales")).toEqual(["sales/b.py", "sales/deep/a.py"]);
   expect(listUnder(PATHS, "main.py")).toEqual(["main.py"]);
+  expect(listUnder(["lib/a.py", "lib.py", "lib2/b.py"], "lib")).toEqual(["lib/a.py"]);
   expect(folderOf({ path: "sales/deep", kind: "folder" })).toBe("sales/deep/");
   expect(folderOf({ path: "sales/b.py", kind: "file" })).toBe("sales/");
   expect(folderOf({ path: "main.py", kind: "file" })).toBe("");
