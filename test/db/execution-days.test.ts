@@ -60,6 +60,38 @@ test("executions, counted or not yet, by one or by many, are in the figures of a
   expect(row).toEqual({ executions: 5, spent: 5_000n });
 });
 
+test("executions of one day, counted in two goes, are added up, and those of midnight are of the day that begins", async () => {
+  const { db } = database;
+  const workflow = await aWorkflow(db);
+  const day = Math.floor(Date.now() / 86_400_000 - 4) * 86_400_000;
+  const at = (hours: number): Date => new Date(day + hours * 3_600_000);
+  const ends = [at(6), at(18), at(0), at(24), new Date(day - 1)];
+  for (const finishedAt of ends) {
+    const id = await anExecution(db, { workflow });
+    await queryRows(
+      db,
+      "update executions set state = 'success', charge_total = 1000, finished_at = :finishedAt where id = :id",
+      { id, finishedAt },
+    );
+  }
+  // One statement counts a day: until noon of that day, and from then on.
+  await queryRows(db, "update execution_days_counted set until = :until", { until: at(-12) });
+  await countAll();
+  const days = await queryRows<{ day: string; executions: number; spent: bigint }>(
+    db,
+    `select to_char(day, 'YYYY-MM-DD') as day, executions, spent from execution_days where workflow_id = :workflowId order by day`,
+    { workflowId: workflow.workflowId },
+  );
+  const dayOf = (hours: number): string => at(hours).toISOString().slice(0, 10);
+  expect(days).toEqual([
+    { day: dayOf(-1), executions: 1, spent: 1_000n },
+    { day: dayOf(0), executions: 3, spent: 3_000n },
+    { day: dayOf(24), executions: 1, spent: 1_000n },
+  ]);
+  const listed = await listForPeople(db, { accountId: workflow.accountId, since: at(0) });
+  expect(listed.map(({ executions, spent }) => [executions, spent])).toEqual([[4, 4_000n]]);
+});
+
 test("figures, of executions that are not kept any more, stay", async () => {
   const { db } = database;
   const workflow = await aWorkflow(db);

@@ -1,19 +1,7 @@
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
-import type { ReadyFile } from "../../src/ready-file.ts";
-import { listPrograms } from "../../src/setup/programs.ts";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { WAIT_MS } from "../../bench/browser.ts";
 
-/** For what hangs, as jest's own bound: how long a page takes is the machine's affair. */
-const WAIT_MS = 120_000;
-const COMMANDS = ["chromium", "chromium-browser", "google-chrome"];
-const FLAGS = [
-  "--no-sandbox", // tests run as root, too; they open pages of ours only
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
+export { fillSignIn, openBrowser, ownerOf, signIn } from "../../bench/browser.ts";
 
 export interface Visit {
   readonly page: Page;
@@ -24,16 +12,6 @@ export interface Visit {
   expectProblems(pattern: RegExp): void;
   /** Ends it; fails when something went wrong that was not expected. */
   leave(): Promise<void>;
-}
-
-/** The system's Chromium. The caller closes it. */
-export async function openBrowser(): Promise<Browser> {
-  for (const command of COMMANDS) {
-    const [executablePath] = await listPrograms(command, process.env.PATH);
-    if (executablePath !== undefined)
-      return chromium.launch({ executablePath, args: FLAGS, timeout: WAIT_MS, handleSIGINT: false });
-  }
-  throw new Error("There is no Chromium on this machine. Install it: apt-get install chromium");
 }
 
 /** A visitor with a profile of their own, at the service. */
@@ -74,24 +52,4 @@ export async function visit(
       if (unexpected.length > 0) throw new Error(`The pages had problems:\n${unexpected.join("\n")}`);
     },
   };
-}
-
-/** Who was made at the first start. */
-export function ownerOf({ signIn: made }: Pick<ReadyFile, "signIn">): { email: string; password: string } {
-  if (made?.password == null) throw new Error("The service made nobody to sign in as.");
-  return { email: made.email, password: made.password };
-}
-
-/** Fills in the form of the sign-in, wherever it is shown, and sends it. */
-export async function fillSignIn(page: Page, { email, password }: { email: string; password: string }): Promise<void> {
-  await page.getByLabel("Email address").fill(email);
-  await page.locator("input[name=password]").fill(password);
-  await page.getByRole("button", { name: "Sign in" }).click();
-}
-
-/** Signs in, and sees the first page. */
-export async function signIn(page: Page, who: { email: string; password: string }): Promise<void> {
-  await page.goto("/");
-  await fillSignIn(page, who);
-  await page.getByRole("heading", { name: "Workflows", level: 1 }).waitFor();
 }

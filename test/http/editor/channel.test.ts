@@ -30,6 +30,8 @@ test("a channel, at its first look, tells nothing of what there was, and after t
   const old = aState("running");
   const { channel, words } = aChannel(old, aState("success"));
   expect(words()).toEqual([]);
+  // Nor is there anything for somebody who came before that look.
+  expect(catchUp(channel, `${channel.lastId().split(".")[0]}.0`)).toEqual([]);
   const fresh = createExecutionId();
   channel.learn([aState("queued", fresh), old], "all");
   channel.learn([aState("queued", fresh), old], "all");
