@@ -1,10 +1,10 @@
 import type { Db } from "../db/connect.ts";
-import { findWatchedSince, lockScheduleAt, type StoredSchedule } from "../db/schedules.ts";
+import { findWatchedSince, listSuccessors, lockScheduleAt, type StoredSchedule } from "../db/schedules.ts";
 import { findTick, findTickTarget, insertTicks, restartTick, type TickTarget } from "../db/ticks.ts";
 import type { ExecutionId, WorkflowId } from "../domain/ids.ts";
 import { cronOf } from "../domain/schedules/declaration.ts";
 import { nominalTickOf } from "../domain/schedules/nominal-ticks.ts";
-import { judgeTick, type Look, type MissedReason } from "../domain/schedules/tick-plan.ts";
+import { findFirstDue, judgeTick, type Look, type MissedReason } from "../domain/schedules/tick-plan.ts";
 import type { TickOutcome, TickSource, TickSummary } from "../domain/schedules/ticks.ts";
 import { type Decision, type DecisionDeps, decideTick } from "./tick-decision.ts";
 
@@ -127,7 +127,8 @@ async function decideFiring(
   if (known !== undefined) return { kind: "known", ...known };
   const now = deps.now();
   const look: Look = { now, watchedSince: await findWatchedSince(tx, now) };
-  const verdict = judgeTick({ ...schedule, cron }, nominalAt, look);
+  const successorDueAt = findFirstDue(await listSuccessors(tx, [schedule]));
+  const verdict = judgeTick({ ...schedule, cron, successorDueAt }, nominalAt, look);
   const decision =
     verdict.kind === "start"
       ? await decideTick(tx, deps, await gather(tx, schedule))

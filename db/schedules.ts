@@ -180,6 +180,26 @@ export async function lockScheduleAt(tx: Db, workflowId: WorkflowId, at: Date): 
   return (await lock()) ?? (await lock());
 }
 
+/** The declarations that followed others which have ended, each with the id of the one it followed. */
+export async function listSuccessors(
+  db: Db,
+  ended: readonly Pick<StoredSchedule, "id" | "workflowId" | "until">[],
+): Promise<(StoredSchedule & { readonly followed: bigint })[]> {
+  const known = ended.filter(({ until }) => until !== null);
+  if (known.length === 0) return [];
+  return queryRows(
+    db,
+    `select u.id as followed, ${SCHEDULE}
+       from unnest(cast(:ids as bigint[]), cast(:workflowIds as text[]), cast(:untils as timestamptz[])) as u (id, workflow_id, until)
+       join schedules s on s.workflow_id = u.workflow_id and s.since >= u.until and s.id <> u.id`,
+    {
+      ids: known.map(({ id }) => String(id)),
+      workflowIds: known.map(({ workflowId }) => workflowId),
+      untils: known.map(({ until }) => until?.toISOString()),
+    },
+  );
+}
+
 /** Schedules that hold now, in the order of their workflows' ids, of those after `after`. */
 export async function listSchedules(db: Db, page: { after: string; limit: number }): Promise<StoredSchedule[]> {
   return queryRows<StoredSchedule>(

@@ -1,6 +1,6 @@
 import type { Cron } from "../manifest/cron.ts";
 import { nextTicks } from "../manifest/ticks.ts";
-import type { ScheduleDeclaration } from "./declaration.ts";
+import { cronOf, type ScheduleDeclaration } from "./declaration.ts";
 
 /** A tick is on time for this long: many at one minute take their turn. */
 export const ON_TIME_SECONDS = 60;
@@ -14,7 +14,27 @@ export const LEFT_TO_TEMPORAL_SECONDS = 5;
 export type TickPolicy = Pick<
   ScheduleDeclaration,
   "enabled" | "timezone" | "catchup" | "maxLatenessSeconds" | "jitterSeconds"
-> & { readonly cron: Cron };
+> & {
+  readonly cron: Cron;
+  /** Until when the declaration holds; null: it still does. */
+  readonly until: Date | null;
+  /** When the workflow's schedule was due first after that, as it was declared then and while it was enabled; null: not at all. */
+  readonly successorDueAt: Date | null;
+};
+
+/** A declaration that followed another: for ticks after `since`, up to and with `until`. */
+export type Successor = Pick<ScheduleDeclaration, "enabled" | "cron" | "timezone"> & {
+  readonly since: Date;
+  readonly until: Date | null;
+};
+
+/** When something is due first by declarations that followed another, each in its own time; null: never. One that is paused starts nothing. */
+export function findFirstDue(successors: readonly Successor[]): Date | null {
+  const due = successors.flatMap((each) =>
+    each.enabled ? nextTicks(cronOf(each), each.timezone, each.since, 1, each.until ?? undefined) : [],
+  );
+  return due.toSorted((one, other) => one.getTime() - other.getTime())[0] ?? null;
+}
 
 /** From when somebody looks. */
 export interface Look {
@@ -47,7 +67,7 @@ export interface TickPlan {
 /**
  * Whether a tick that is due at `at` starts. Later than `max_lateness` never, jitter not counted. On time always, by whatever
  * policy, and so when the service was there at the time. Otherwise `none` starts nothing, `latest` only a tick after which no
- * other was due, `all` everything.
+ * other was due while the schedule was enabled, `all` everything.
  */
 export function judgeTick(policy: TickPolicy, at: Date, { now, watchedSince }: Look): TickVerdict {
   if (!policy.enabled) return { kind: "paused" };
@@ -55,27 +75,30 @@ export function judgeTick(policy: TickPolicy, at: Date, { now, watchedSince }: L
   if (lateMs > policy.maxLatenessSeconds * 1_000) return { kind: "missed", reason: "too_late" };
   if (lateMs <= ON_TIME_SECONDS * 1_000 || at >= watchedSince || policy.catchup === "all") return { kind: "start" };
   if (policy.catchup === "none") return { kind: "missed", reason: "catchup_none" };
-  const isLatest = nextTicks(policy.cron, policy.timezone, at, 1, now).length === 0;
-  return isLatest ? { kind: "start" } : { kind: "missed", reason: "superseded" };
+  return wasDueAgain(policy, at, now) ? { kind: "missed", reason: "superseded" } : { kind: "start" };
+}
+
+/** Whether the schedule was due once more after `at`, up to `now`. What its cron means beyond the time it held for does not count. */
+function wasDueAgain({ cron, timezone, until, successorDueAt }: TickPolicy, at: Date, now: Date): boolean {
+  const end = until === null || until > now ? now : until;
+  return nextTicks(cron, timezone, at, 1, end).length > 0 || (successorDueAt !== null && successorDueAt <= now);
 }
 
 /**
- * What has to become of every tick after `since`, up to and with `until`, that has no record. The youngest are left to Temporal.
+ * What has to become of every tick after `since`, as long as the declaration holds, that has no record. The youngest are left to Temporal.
  * At most `countMax` ticks are looked at, the oldest; ask
  * again from `accountedUntil`. `recorded` holds the Unix milliseconds of the ticks that have a record.
  */
 export function planTicks(given: {
   readonly policy: TickPolicy;
   readonly since: Date;
-  /** Until when the declaration holds; null: it still does. */
-  readonly until: Date | null;
   readonly look: Look;
   readonly recorded: ReadonlySet<number>;
   readonly countMax?: number;
 }): TickPlan {
   const { policy, since, look, recorded, countMax = 10_000 } = given;
   const ripeMs = look.now.getTime() - ripeningMs(policy) - 1;
-  const endMs = Math.min(ripeMs, given.until?.getTime() ?? Number.POSITIVE_INFINITY);
+  const endMs = Math.min(ripeMs, policy.until?.getTime() ?? Number.POSITIVE_INFINITY);
   const end = new Date(Math.max(since.getTime(), endMs));
   const due = nextTicks(policy.cron, policy.timezone, since, countMax, end);
   const ticks = due
@@ -95,7 +118,7 @@ export function planTicks(given: {
  * no longer Temporal's to fire. Null: none is to come.
  */
 export function findNextLook(
-  policy: TickPolicy,
+  policy: Pick<TickPolicy, "cron" | "timezone" | "jitterSeconds">,
   { accountedUntil, until }: { accountedUntil: Date; until: Date | null },
 ): Date | null {
   const [next] = nextTicks(policy.cron, policy.timezone, accountedUntil, 1, until ?? undefined);
@@ -103,6 +126,6 @@ export function findNextLook(
 }
 
 /** How long a tick is left to Temporal. */
-function ripeningMs({ jitterSeconds }: TickPolicy): number {
+function ripeningMs({ jitterSeconds }: Pick<TickPolicy, "jitterSeconds">): number {
   return (LEFT_TO_TEMPORAL_SECONDS + jitterSeconds) * 1_000;
 }

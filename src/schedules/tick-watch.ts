@@ -1,10 +1,17 @@
 import { type DecidedTick, MISSED, PAUSED, type Ticks } from "../../activities/ticks.ts";
 import type { Db } from "../../db/connect.ts";
-import { type Accounted, listSchedulesToLookAt, noteAccounted, type StoredSchedule } from "../../db/schedules.ts";
+import {
+  type Accounted,
+  listSchedulesToLookAt,
+  listSuccessors,
+  noteAccounted,
+  type StoredSchedule,
+} from "../../db/schedules.ts";
 import { insertTicks, listRecorded, type NewTick } from "../../db/ticks.ts";
 import type { WorkflowId } from "../../domain/ids.ts";
 import { cronOf } from "../../domain/schedules/declaration.ts";
 import {
+  findFirstDue,
   findNextLook,
   type Look,
   type PlannedTick,
@@ -104,12 +111,13 @@ async function planPage(db: Db, due: readonly StoredSchedule[], look: Look): Pro
     const known = recorded.get(workflowId) ?? new Set();
     recorded.set(workflowId, known.add(nominalAt.getTime()));
   }
+  const successors = await listSuccessors(db, due);
   return due.map((schedule) => {
-    const policy: TickPolicy = { ...schedule, cron: cronOf(schedule) };
+    const successorDueAt = findFirstDue(successors.filter(({ followed }) => followed === schedule.id));
+    const policy: TickPolicy = { ...schedule, cron: cronOf(schedule), successorDueAt };
     const plan = planTicks({
       policy,
       since: schedule.accountedUntil,
-      until: schedule.until,
       look,
       recorded: recorded.get(schedule.workflowId) ?? new Set(),
       countMax: TICKS_MAX,

@@ -2,6 +2,7 @@ import { expect, test } from "@jest/globals";
 import { parseCron } from "../../../domain/manifest/cron.ts";
 import type { Catchup } from "../../../domain/manifest/manifest.ts";
 import {
+  findFirstDue,
   findNextLook,
   judgeTick,
   type Look,
@@ -25,7 +26,11 @@ function at(time: string): Date {
 
 /** A schedule that nobody has looked after until now, unless told otherwise. */
 function policyOf(policy: Partial<TickPolicy> & { catchup: Catchup }): TickPolicy {
-  return { cron: HOURLY, timezone: "UTC", enabled: true, maxLatenessSeconds: 7_200, jitterSeconds: 0, ...policy };
+  return {
+    ...{ cron: HOURLY, timezone: "UTC", enabled: true, maxLatenessSeconds: 7_200, jitterSeconds: 0 },
+    ...{ until: null, successorDueAt: null },
+    ...policy,
+  };
 }
 
 function lookAt(now: Date, watchedSince = now): Look {
@@ -40,6 +45,7 @@ function plan(given: {
   recorded?: readonly string[];
   enabled?: boolean;
   until?: string;
+  successorDueAt?: string;
   jitterSeconds?: number;
   watchedSince?: string;
   countMax?: number;
@@ -53,9 +59,10 @@ function plan(given: {
       cron: given.cron === undefined ? HOURLY : cronOf(given.cron),
       enabled: given.enabled ?? true,
       jitterSeconds: given.jitterSeconds ?? 0,
+      until: given.until === undefined ? null : at(given.until),
+      successorDueAt: given.successorDueAt === undefined ? null : at(given.successorDueAt),
     }),
     since: at(since),
-    until: given.until === undefined ? null : at(given.until),
     look: lookAt(at(now), at(given.watchedSince ?? now)),
     recorded: new Set(recorded.map((time) => at(time).getTime())),
     countMax,
@@ -103,7 +110,7 @@ test("planTicks, asked again from where it was accounted, neither repeats nor le
   for (let round = 0; round < 20; round += 1) {
     const step = planTicks({
       policy: policyOf({ catchup: "all", maxLatenessSeconds: 86_400 }),
-      ...{ since, until: null, look: lookAt(at("12:34:00")), recorded: new Set<number>(), countMax: 5 },
+      ...{ since, look: lookAt(at("12:34:00")), recorded: new Set<number>(), countMax: 5 },
     });
     lines.push(...step.ticks.map((tick) => `${tick.at.toISOString().slice(11, 16)} ${tick.verdict.kind}`));
     expect(step.ticks.length).toBeLessThanOrEqual(5);
@@ -133,6 +140,40 @@ test.each(CATCHUPS)("planTicks, catchup %s of a paused schedule, calls everythin
 test("planTicks, of a declaration that holds no longer, plans its ticks to the end and none after", () => {
   const { lines, until } = plan({ since: "07:30:00", until: "09:00:00", now: "12:40:00", catchup: "all" });
   expect({ lines, until }).toEqual({ lines: ["08:00 too_late", "09:00 too_late"], until: "09:00:00" });
+});
+
+test.each<[string, { successorDueAt?: string }, string]>([
+  ["nothing declared after that", {}, "10:00 start"],
+  ["a time after that which is still to come", { successorDueAt: "12:41:00" }, "10:00 start"],
+  ["a time after that which has come", { successorDueAt: "12:40:00" }, "10:00 superseded"],
+])(
+  "planTicks, catchup latest of a declaration that holds no longer and %s, takes its own last tick for the latest unless another came",
+  (_, given, last) => {
+    const { lines } = plan({
+      ...{ since: "07:30:00", until: "10:30:00", now: "12:40:00", catchup: "latest", maxLatenessSeconds: 86_400 },
+      ...given,
+    });
+    expect(lines).toEqual(["08:00 superseded", "09:00 superseded", last]);
+  },
+);
+
+test("judgeTick, catchup latest of a declaration that ends later than now, counts what is due until now", () => {
+  const policy = policyOf({ catchup: "latest", until: at("12:00:00") });
+  expect(judgeTick(policy, at("09:00:00"), lookAt(at("09:59:00")))).toEqual({ kind: "start" });
+  expect(judgeTick(policy, at("09:00:00"), lookAt(at("10:01:00")))).toMatchObject({ reason: "superseded" });
+});
+
+test("findFirstDue, of several declarations, is the first tick of one that was enabled, in its own time", () => {
+  const declare = (since: string, until: string | null, given: { enabled?: boolean; cron?: string } = {}) => ({
+    ...{ enabled: true, cron: "0 * * * *", timezone: "UTC", ...given },
+    ...{ since: at(since), until: until === null ? null : at(until) },
+  });
+  const short = declare("08:10:00", "08:40:00");
+  const paused = declare("08:40:00", "10:10:00", { enabled: false });
+  const last = declare("10:10:00", null, { cron: "30 * * * *" });
+  expect(findFirstDue([])).toBeNull();
+  expect(findFirstDue([short, paused])).toBeNull();
+  expect(findFirstDue([last, paused, short])).toEqual(at("10:30:00"));
 });
 
 test.each(CATCHUPS)(
@@ -176,7 +217,6 @@ test("planTicks, over a gap of the clock, plans its one tick", () => {
   const { ticks } = planTicks({
     policy: policyOf({ catchup: "all", cron: cronOf("*/30 2 * * *"), timezone: "Europe/Berlin" }),
     since: new Date("2026-03-28T12:00:00Z"),
-    until: null,
     look: lookAt(new Date("2026-03-29T02:00:00Z")),
     recorded: new Set(),
   });

@@ -137,6 +137,26 @@ test("declarations that were changed, paused and taken away, are each accounted 
   expect(await listSchedulesToLookAt(db, { now: at("12:10"), limit: 10 })).toEqual([]);
 });
 
+test.each([
+  ["paused", { enabled: false }, ["08:00 started", "09:00 paused", "10:00 paused"]],
+  ["moved to other times", { cron: "45 * * * *" }, ["08:00 missed", "08:45 missed", "09:45 started"]],
+  ["moved to times that have not come", { cron: "0 12 * * *" }, ["08:00 started"]],
+] as const)(
+  "a schedule with catchup latest, that was %s while nobody looked after it, starts the latest tick there was, whoever finds it",
+  async (_, changed, expected) => {
+    const schedule = { catchup: "latest" as const, overlap: "allow" as const, maxLatenessSeconds: 10_800 };
+    const now = new Date("2026-05-04T10:02:00Z");
+    const both = await Promise.all([1, 2].map(() => aScheduledWorkflow(db, { since: SINCE, schedule })));
+    for (const workflow of both)
+      await commitSchedule(db, workflow, { at: minutesAfter(SINCE, 60), schedule: { ...schedule, ...changed } });
+    const [fired, looked] = both.map(({ workflowId }) => workflowId) as [WorkflowId, WorkflowId];
+    await aTickRoom(db, now).fire({ workflowId: fired, firedAt: new Date("2026-05-04T08:00:00Z") }, "clock");
+    expect(await recordOf(fired)).toEqual(expected.slice(0, 1));
+    await look(now);
+    expect([await recordOf(fired), await recordOf(looked)]).toEqual([expected, expected]);
+  },
+);
+
 test("a tick that could not be started, stays due, and keeps no other schedule's ticks", async () => {
   const broken = await aScheduledWorkflow(db, { since: SINCE });
   await look(new Date("2026-05-04T08:05:00Z"), { fire: async () => Promise.reject(new Error("away")) });
