@@ -60,7 +60,7 @@ export type FiringOutcome =
  */
 export function createTicks(deps: TicksDeps) {
   async function fire(firing: Firing, source: "clock" | "repair"): Promise<FiringOutcome> {
-    const fired = await deps.db.transaction((tx) => decideFiring(tx, deps, firing, source));
+    const fired = await decideOnce(deps.db, (tx) => decideFiring(tx, deps, firing, source));
     if (fired.kind === "decided") tell(deps, firing.workflowId, fired, source);
     await startFired(deps, fired);
     return fired;
@@ -72,7 +72,7 @@ export function createTicks(deps: TicksDeps) {
    */
   async function backfill({ workflowId, firedAt }: Firing): Promise<FiringOutcome> {
     try {
-      const fired = await deps.db.transaction((tx) => decideBackfill(tx, deps, workflowId, firedAt));
+      const fired = await decideOnce(deps.db, (tx) => decideBackfill(tx, deps, workflowId, firedAt));
       if (fired.kind === "decided") tell(deps, workflowId, fired, "backfill");
       await startFired(deps, fired);
       return fired;
@@ -112,6 +112,25 @@ function tell(
   deps.onTick({ workflowId, nominalAt, outcome, source, executionId, lateSeconds });
 }
 
+/** Those who note what nothing is started for lock no schedule: when one of them was quicker, nothing was begun, and what it noted counts. */
+async function decideOnce(db: Db, decide: (tx: Db) => Promise<FiringOutcome>): Promise<FiringOutcome> {
+  try {
+    return await db.transaction(decide);
+  } catch (error) {
+    if (!(error instanceof RecordedMeanwhile)) throw error;
+    return await db.transaction(decide);
+  }
+}
+
+/** Takes back what its transaction wrote: the tick has the record of somebody else. */
+class RecordedMeanwhile extends Error {
+  override readonly name = "RecordedMeanwhile";
+
+  constructor() {
+    super("The tick was recorded by somebody else at the same time.");
+  }
+}
+
 async function decideFiring(
   tx: Db,
   deps: TicksDeps,
@@ -138,7 +157,8 @@ async function decideFiring(
           executionId: null,
           admitted: false,
         };
-  await insertTicks(tx, [{ workflowId, nominalAt, source, decidedAt: now, ...decision }]);
+  const recorded = await insertTicks(tx, [{ workflowId, nominalAt, source, decidedAt: now, ...decision }]);
+  if (recorded.length === 0) throw new RecordedMeanwhile();
   return { kind: "decided", nominalAt, ...decision };
 }
 
@@ -159,8 +179,11 @@ async function decideBackfill(
   const decision = await decideTick(tx, deps, { ...given, overlap });
   if (decision.outcome !== "started" || decision.executionId === null) throw new BackfillRefused(decision);
   const tick = { workflowId, nominalAt, executionId: decision.executionId, decidedAt: now };
-  if (known !== undefined) await restartTick(tx, tick);
-  else await insertTicks(tx, [{ ...tick, outcome: "started", reason: "", source: "backfill" }]);
+  const isRecorded =
+    known === undefined
+      ? (await insertTicks(tx, [{ ...tick, outcome: "started", reason: "", source: "backfill" }])).length > 0
+      : await restartTick(tx, tick);
+  if (!isRecorded) throw new RecordedMeanwhile();
   return { kind: "decided", nominalAt, ...decision };
 }
 

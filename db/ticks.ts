@@ -20,18 +20,51 @@ const TICK = `
 
 export type NewTick = Omit<Tick, "decidedAt"> & { readonly workflowId: WorkflowId; readonly decidedAt: Date };
 
-/** Records ticks; those that have a record keep it. Answers how many were new. */
-export async function insertTicks(db: Db, ticks: readonly NewTick[]): Promise<number> {
-  if (ticks.length === 0) return 0;
-  const rows = await queryRows(
+const GIVEN = `
+  unnest(cast(:workflowIds as text[]), cast(:nominalAts as timestamptz[]), cast(:outcomes as text[]), cast(:reasons as text[]),
+         cast(:sources as text[]), cast(:executionIds as text[]), cast(:decidedAts as timestamptz[]))`;
+
+/** Records ticks; those that have a record keep it. Answers those that are recorded by this. */
+export async function insertTicks<Each extends NewTick>(db: Db, ticks: readonly Each[]): Promise<Each[]> {
+  return insertFrom(db, ticks, `${GIVEN} as u`, {});
+}
+
+/**
+ * The same, for what nothing is started for and nobody has locked its schedule: only ticks up to the end of the declaration they
+ * were found in. One that is just being changed is waited for, and what was due after that is judged by the next.
+ */
+export async function insertUnstartedTicks<Each extends NewTick & { readonly scheduleId: bigint }>(
+  db: Db,
+  ticks: readonly Each[],
+): Promise<Each[]> {
+  const source = `(
+    with held as materialized (
+      select s.id, s.until from schedules s where s.id = any(cast(:heldIds as bigint[])) order by s.id for no key update
+    )
+    select g.workflow_id, g.nominal_at, g.outcome, g.reason, g.source, g.execution_id, g.decided_at
+      from rows from (${GIVEN}, unnest(cast(:scheduleIds as bigint[])))
+             as g (workflow_id, nominal_at, outcome, reason, source, execution_id, decided_at, schedule_id)
+      join held h on h.id = g.schedule_id and (h.until is null or g.nominal_at <= h.until)
+  ) as u`;
+  const scheduleIds = ticks.map(({ scheduleId }) => String(scheduleId));
+  return insertFrom(db, ticks, source, { scheduleIds, heldIds: [...new Set(scheduleIds)] });
+}
+
+async function insertFrom<Each extends NewTick>(
+  db: Db,
+  ticks: readonly Each[],
+  source: string,
+  bindings: Readonly<Record<string, unknown>>,
+): Promise<Each[]> {
+  if (ticks.length === 0) return [];
+  const rows = await queryRows<{ workflowId: WorkflowId; nominalAt: Date }>(
     db,
     `insert into ticks (workflow_id, nominal_at, outcome, reason, source, execution_id, decided_at)
-     select u.* from unnest(cast(:workflowIds as text[]), cast(:nominalAts as timestamptz[]), cast(:outcomes as text[]),
-                            cast(:reasons as text[]), cast(:sources as text[]), cast(:executionIds as text[]),
-                            cast(:decidedAts as timestamptz[])) as u
+     select u.* from ${source}
          on conflict (workflow_id, nominal_at) do nothing
-     returning 1`,
+     returning workflow_id as "workflowId", nominal_at as "nominalAt"`,
     {
+      ...bindings,
       workflowIds: ticks.map((tick) => tick.workflowId),
       nominalAts: ticks.map((tick) => tick.nominalAt.toISOString()),
       outcomes: ticks.map((tick) => tick.outcome),
@@ -41,7 +74,10 @@ export async function insertTicks(db: Db, ticks: readonly NewTick[]): Promise<nu
       decidedAts: ticks.map((tick) => tick.decidedAt.toISOString()),
     },
   );
-  return rows.length;
+  const keyOf = ({ workflowId, nominalAt }: Pick<NewTick, "workflowId" | "nominalAt">): string =>
+    `${workflowId} ${nominalAt.getTime()}`;
+  const recorded = new Set(rows.map(keyOf));
+  return ticks.filter((tick) => recorded.has(keyOf(tick)));
 }
 
 /** Makes a tick that did not start a started one, for whoever asked for past ones. False: it has started already. */

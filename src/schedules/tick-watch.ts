@@ -7,7 +7,7 @@ import {
   noteAccounted,
   type StoredSchedule,
 } from "../../db/schedules.ts";
-import { insertTicks, listRecorded, type NewTick } from "../../db/ticks.ts";
+import { insertUnstartedTicks, listRecorded, type NewTick } from "../../db/ticks.ts";
 import type { WorkflowId } from "../../domain/ids.ts";
 import { cronOf } from "../../domain/schedules/declaration.ts";
 import {
@@ -71,10 +71,10 @@ async function accountForPage(
 ): Promise<{ unfired: number; failed: number }> {
   const planned = await planPage(deps.db, due, look);
   const unstarted = planned.flatMap(({ schedule, ticks }) =>
-    ticks.flatMap((tick) => toUnstarted(schedule.workflowId, tick, look.now)),
+    ticks.flatMap((tick) => toUnstarted(schedule, tick, look.now)),
   );
-  await insertTicks(deps.db, unstarted);
-  for (const { decidedAt, nominalAt, ...tick } of unstarted)
+  // Another look may have recorded some of them meanwhile: those it tells of.
+  for (const { decidedAt, nominalAt, scheduleId: _, ...tick } of await insertUnstartedTicks(deps.db, unstarted))
     deps.onTick?.({ ...tick, nominalAt, lateSeconds: (decidedAt.getTime() - nominalAt.getTime()) / 1_000 });
   const accounted: Accounted[] = [];
   let unfired = 0;
@@ -127,10 +127,20 @@ async function planPage(db: Db, due: readonly StoredSchedule[], look: Look): Pro
 }
 
 /** The record of a tick that nothing is started for. */
-function toUnstarted(workflowId: WorkflowId, { at, verdict }: PlannedTick, now: Date): NewTick[] {
+function toUnstarted(
+  { id: scheduleId, workflowId }: StoredSchedule,
+  { at, verdict }: PlannedTick,
+  now: Date,
+): (NewTick & { readonly scheduleId: bigint })[] {
   if (verdict.kind === "start") return [];
   const reason = verdict.kind === "paused" ? PAUSED : MISSED[verdict.reason];
-  return [
-    { workflowId, nominalAt: at, outcome: verdict.kind, reason, source: "repair", executionId: null, decidedAt: now },
-  ];
+  const tick = {
+    workflowId,
+    nominalAt: at,
+    outcome: verdict.kind,
+    reason,
+    source: "repair",
+    executionId: null,
+  } as const;
+  return [{ ...tick, scheduleId, decidedAt: now }];
 }

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { lockScheduleAt, type StoredSchedule } from "../../db/schedules.ts";
@@ -8,10 +7,9 @@ import type { AccountId, WorkflowId } from "../../domain/ids.ts";
 import { createPublisher, type Publish } from "../../src/publish/publish.ts";
 import { fakeEnvironments, SILENT } from "../http/operator/operator-service.ts";
 import { anAccount, TEST_SECRET_BOX } from "../support/builders.ts";
+import { waitForLockWait } from "../support/lock-waits.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 import { A_PYTHON, onlyInterpreter } from "../support/python.ts";
-
-const PATIENCE_MS = 20_000;
 
 let database: TestDatabase;
 let db: Db;
@@ -41,17 +39,6 @@ async function publishSchedule(workflowId: WorkflowId | null, schedule: string) 
   return published;
 }
 
-async function waitForLockWait(): Promise<void> {
-  for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await sleep(20)) {
-    const waiting = await queryRows(
-      db,
-      `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-    );
-    if (waiting.length > 0) return;
-  }
-  throw new Error("Nothing waits for a lock.");
-}
-
 /** The declarations of a workflow in their order. */
 const listDeclared = (workflowId: WorkflowId) =>
   queryRows<Pick<StoredSchedule, "enabled" | "until">>(
@@ -74,7 +61,7 @@ test.each(ENDINGS)(
     const decidedAt = await db.transaction(async (tx) => {
       expect(await lockScheduleAt(tx, workflowId, nominalAt)).toBeDefined();
       ending = end(workflowId);
-      await waitForLockWait();
+      await waitForLockWait(db);
       const at = new Date();
       const tick = { workflowId, nominalAt, outcome: "no_commit", reason: "", source: "clock" } as const;
       await insertTicks(tx, [{ ...tick, executionId: null, decidedAt: at }]);
@@ -101,7 +88,7 @@ test("lockScheduleAt, waiting for a commit that declares anew, answers what is d
       { workflowId },
     );
     locking = db.transaction((other) => lockScheduleAt(other, workflowId, later));
-    await waitForLockWait();
+    await waitForLockWait(db);
   });
   expect(await locking).toMatchObject({ enabled: false, until: null });
 });
