@@ -31,15 +31,15 @@ export interface Decision {
 
 /**
  * Begins what a tick stands for, with the payload of the workflow's latest commit: an execution of its own, unless the account
- * cannot pay it, as many are under way as may, or those of earlier ticks are in the way. In the caller's transaction, who has
- * locked the schedule and records the tick.
+ * cannot pay it, as many are under way as may, or those of earlier ticks are in the way: for one of the clock those of the clock, for
+ * one that was asked for (`backfilled`) those that were. In the caller's transaction, who has locked the schedule and records the tick.
  */
 export async function decideTick(
   tx: Db,
   deps: DecisionDeps,
-  given: { workflowId: WorkflowId; overlap: Overlap; target: TickTarget | undefined },
+  given: { workflowId: WorkflowId; overlap: Overlap; target: TickTarget | undefined; backfilled: boolean },
 ): Promise<Decision> {
-  const { workflowId, overlap, target } = given;
+  const { workflowId, overlap, target, backfilled } = given;
   const execution = describeExecution(deps, workflowId, target);
   if (typeof execution === "string") return ended("no_commit", execution);
   const { available, manifest } = target as TickTarget;
@@ -50,10 +50,13 @@ export async function decideTick(
       executionId: execution.id,
     };
   }
-  const refusal = await makeRoom(tx, workflowId, overlap);
+  const refusal = await makeRoom(tx, { workflowId, overlap, backfilled });
   if (refusal !== undefined) return ended("skipped_overlap", refusal);
   const { concurrency } = manifest as Manifest;
-  const acceptance = await acceptExecution(tx, execution, conditionsOf(concurrency, overlap));
+  const acceptance = await acceptExecution(tx, execution, {
+    ...conditionsOf(concurrency, overlap),
+    backfilled,
+  });
   if (acceptance.kind === "accepted")
     return { outcome: "started", reason: "", executionId: execution.id, admitted: acceptance.admitted };
   const most = concurrency?.executionsMax ?? 0;
@@ -112,9 +115,12 @@ function describeExecution(
 }
 
 /** Does with the executions of earlier ticks what the policy says. Answers why the tick must be skipped for them, if it must. */
-async function makeRoom(tx: Db, workflowId: WorkflowId, overlap: Overlap): Promise<string | undefined> {
+async function makeRoom(
+  tx: Db,
+  { workflowId, overlap, backfilled }: { workflowId: WorkflowId; overlap: Overlap; backfilled: boolean },
+): Promise<string | undefined> {
   if (overlap === "allow") return undefined;
-  const earlier = await listScheduledUnderWay(tx, workflowId);
+  const earlier = await listScheduledUnderWay(tx, { workflowId, backfilled });
   const waiting = earlier.filter(({ waits }) => waits).map(({ id }) => id);
   const underWay = earlier.filter(({ waits }) => !waits).map(({ id }) => id);
   const decision = decideOverlap(overlap, { executions: underWay, queuedCount: waiting.length });

@@ -67,7 +67,7 @@ export function createTicks(deps: TicksDeps) {
   }
 
   /**
-   * A past tick, for somebody who asked: begun after what is under way, unless it was started already. Where it cannot begin,
+   * A past tick, for somebody who asked: begun after others that were asked for, unless it was started already. Where it cannot begin,
    * the outcome says why, and nothing of it is kept: it may be asked for again.
    */
   async function backfill({ workflowId, firedAt }: Firing): Promise<FiringOutcome> {
@@ -150,7 +150,7 @@ async function decideFiring(
   const verdict = judgeTick({ ...schedule, cron, successorDueAt }, nominalAt, look);
   const decision =
     verdict.kind === "start"
-      ? await decideTick(tx, deps, await gather(tx, schedule))
+      ? await decideTick(tx, deps, { ...(await gather(tx, schedule)), backfilled: false })
       : {
           outcome: verdict.kind,
           reason: verdict.kind === "paused" ? PAUSED : MISSED[verdict.reason],
@@ -174,9 +174,9 @@ async function decideBackfill(
   const known = await findTick(tx, workflowId, nominalAt);
   if (known?.outcome === "started") return { kind: "known", ...known };
   const given = await gather(tx, schedule);
-  // Past ticks run one after the other whatever comes with the clock: neither is to be lost for the other.
+  // Past ticks run one after the other, and none is lost for another. What comes with the clock goes on beside them.
   const overlap = schedule.overlap === "allow" ? "allow" : "queue";
-  const decision = await decideTick(tx, deps, { ...given, overlap });
+  const decision = await decideTick(tx, deps, { ...given, overlap, backfilled: true });
   if (decision.outcome !== "started" || decision.executionId === null) throw new BackfillRefused(decision);
   const tick = { workflowId, nominalAt, executionId: decision.executionId, decidedAt: now };
   const isRecorded =

@@ -36,6 +36,8 @@ export interface Conditions {
   readonly concurrency: { readonly executionsMax: number; readonly waitingMax: number } | null;
   /** It begins only when nothing else of its workflow's schedule is under way, and waits for that. */
   readonly follows?: boolean;
+  /** It stands for a past tick that somebody asked for: it follows those only, and lets all others that wait pass. */
+  readonly backfilled?: boolean;
 }
 
 export const UNCONDITIONAL: Conditions = { idempotency: null, rates: { key: null, account: null }, concurrency: null };
@@ -89,7 +91,7 @@ const ACCEPT = `
     from accept_execution(:id, :accountId, :workflowId, :commitId, :trigger, :timeoutSeconds, :cpu, :attemptsMax, :chargeMax,
                           :acceptedBy, cast(:inputs as jsonb), :secretInputs, cast(:files as jsonb), :key, :fingerprint,
                           :keyBucket, :keySpacing, :keyBurst, :accountBucket, :accountSpacing, :accountBurst,
-                          :executionsMax, :waitingMax, cast(:follows as boolean))`;
+                          :executionsMax, :waitingMax, cast(:follows as boolean), cast(:backfilled as boolean))`;
 
 /** From then on its files are those of an execution: what was noted before they were stored goes in the same transaction. */
 const ACCEPT_WITH_FILES = `
@@ -102,7 +104,8 @@ function toState(use: { bucket: string; rate: Rate } | null, busySeconds: number
   return use && toBucketState(use.rate, busySeconds);
 }
 
-function toBindings(execution: NewExecution, { idempotency, rates, concurrency, follows = false }: Conditions) {
+function toBindings(execution: NewExecution, conditions: Conditions) {
+  const { idempotency, rates, concurrency, follows = false, backfilled = false } = conditions;
   return {
     ...execution,
     chargeMax: String(execution.chargeMax),
@@ -119,6 +122,7 @@ function toBindings(execution: NewExecution, { idempotency, rates, concurrency, 
     executionsMax: concurrency?.executionsMax ?? null,
     waitingMax: concurrency?.waitingMax ?? null,
     follows,
+    backfilled,
   };
 }
 

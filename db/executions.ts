@@ -83,7 +83,7 @@ const QUEUE_POSITION = `
   case when e.admitted_at is null and e.state = 'queued' then
     (select count(*)::int from executions o
       where o.workflow_id = e.workflow_id and o.admitted_at is null and o.state = 'queued'
-        and o.turn <= e.turn)
+        and (o.turn <= e.turn and not (o.backfilled and not e.backfilled) or e.backfilled and not o.backfilled))
   end as "queuePosition"`;
 
 export async function findExecution(db: Db, id: ExecutionId): Promise<ExecutionRecord | undefined> {

@@ -195,19 +195,24 @@ export async function findTickTarget(db: Db, workflowId: WorkflowId): Promise<Ti
   return row;
 }
 
-/** Executions of a workflow's schedule that have not ended: under way, and waiting for their turn, each in order. */
+/**
+ * Executions of a workflow's schedule that have not ended, of past ticks that were asked for or of all others: under way, and waiting
+ * for their turn, each in order.
+ */
 export async function listScheduledUnderWay(
   db: Db,
-  workflowId: WorkflowId,
+  given: { workflowId: WorkflowId; backfilled: boolean },
 ): Promise<{ id: ExecutionId; waits: boolean }[]> {
   return queryRows(
     db,
     `select e.id, false as waits, 0 as turn from executions e
       where e.workflow_id = :workflowId and e.trigger = 'schedule' and e.state in ('queued', 'running') and e.admitted_at is not null
+        and e.backfilled = :backfilled
      union all
      select e.id, true, e.turn from executions e
       where e.workflow_id = :workflowId and e.trigger = 'schedule' and e.state = 'queued' and e.admitted_at is null
+        and e.backfilled = :backfilled
       order by waits, turn, id`,
-    { workflowId },
+    given,
   );
 }

@@ -4,7 +4,8 @@ import { queryRows } from "../../db/connect.ts";
 import { release } from "../../db/credits.ts";
 import { findExecution } from "../../db/executions.ts";
 import { findTick, listTicks } from "../../db/ticks.ts";
-import type { ExecutionId } from "../../domain/ids.ts";
+import type { ExecutionId, WorkflowId } from "../../domain/ids.ts";
+import type { Overlap } from "../../domain/manifest/manifest.ts";
 import { anAccount } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 import { aScheduledWorkflow, aTickRoom, ELEVEN, NINE, SINCE, secondsAfter, TEN } from "../support/schedules.ts";
@@ -59,4 +60,83 @@ test("backfill, that the account cannot pay, says so and leaves nothing", async 
   });
   expect(await listTicks(db, { workflowId, before: null, limit: 10 })).toEqual([]);
   expect(await queryRows(db, `select id from executions where workflow_id = :workflowId`, { workflowId })).toEqual([]);
+});
+
+/** Two past ticks that were asked for, and two that the clock fires while the first of those is under way. */
+async function backfilledBesideTheClock(overlap: Overlap, manifest = {}) {
+  const { workflowId } = await aScheduledWorkflow(db, { since: SINCE, schedule: { overlap }, manifest });
+  const room = aTickRoom(db, secondsAfter(ELEVEN, 60));
+  const asked = [secondsAfter(NINE, -7_200), secondsAfter(NINE, -3_600)];
+  for (const firedAt of asked) await room.backfill({ workflowId, firedAt });
+  for (const firedAt of [TEN, ELEVEN]) {
+    room.clock.now = firedAt;
+    await room.fire({ workflowId, firedAt }, "clock");
+  }
+  const find = async (at: Date) => (await findTick(db, workflowId, at))?.executionId ?? null;
+  const [[older, newer], [ten, eleven]] = (await Promise.all(
+    [asked, [TEN, ELEVEN]].map((times) => Promise.all(times.map(find))),
+  )) as [[ExecutionId, ExecutionId], [ExecutionId, ExecutionId | null]];
+  return { workflowId, room, older, newer, ten, eleven };
+}
+
+async function cancelledOf(workflowId: WorkflowId): Promise<string[]> {
+  const rows = await queryRows<{ id: string }>(
+    db,
+    `select id from executions where workflow_id = :workflowId and cancel_requested_at is not null`,
+    { workflowId },
+  );
+  return rows.map(({ id }) => id);
+}
+
+test.each([
+  ["skip", "skipped_overlap", []],
+  ["queue", "started", []],
+  ["cancel_previous", "started", ["ten"]],
+  ["allow", "started", []],
+] as const)(
+  "overlap %s, while past ticks run that were asked for, counts those of the clock alone and leaves the others alone",
+  async (overlap, outcome, cancelled) => {
+    const { workflowId, room, older, newer, ten, eleven } = await backfilledBesideTheClock(overlap);
+    const isSideBySide = overlap === "allow";
+    expect(room.started).toEqual(isSideBySide ? [older, newer, ten, eleven] : [older, ten]);
+    expect(await stateOf(newer)).toEqual({ state: "queued", waits: !isSideBySide });
+    expect(await findTick(db, workflowId, ELEVEN)).toMatchObject({ outcome });
+    if (outcome === "skipped_overlap")
+      expect(await findTick(db, workflowId, ELEVEN)).toMatchObject({
+        reason: `${ten} of an earlier tick was still under way.`,
+      });
+    else expect(await stateOf(eleven)).toEqual({ state: "queued", waits: !isSideBySide });
+    expect(await cancelledOf(workflowId)).toEqual(cancelled.map(() => ten));
+  },
+);
+
+test("past ticks that were asked for, with others of the clock waiting, each wait for those of their own kind alone", async () => {
+  const { older, newer, ten, eleven } = await backfilledBesideTheClock("queue");
+  const waiting = async () => [(await stateOf(newer))?.waits, (await stateOf(eleven))?.waits];
+  expect(await waiting()).toEqual([true, true]);
+  await end(older);
+  expect(await waiting()).toEqual([false, true]);
+  await end(ten);
+  expect(await waiting()).toEqual([false, false]);
+});
+
+test("a past tick that was asked for, while one of the clock runs, begins at once", async () => {
+  const { workflowId } = await aScheduledWorkflow(db, { since: SINCE });
+  const room = aTickRoom(db, TEN);
+  await room.fire({ workflowId, firedAt: TEN }, "clock");
+  expect(await room.backfill({ workflowId, firedAt: NINE })).toMatchObject({ outcome: "started", admitted: true });
+});
+
+test("past ticks that were asked for, of a workflow that runs one execution at a time, let those of the clock pass", async () => {
+  const concurrency = { executionsMax: 1, whenFull: "queue" as const };
+  const { older, newer, ten, eleven } = await backfilledBesideTheClock("queue", { concurrency });
+  const place = async (id: ExecutionId | null) => (await findExecution(db, id as ExecutionId))?.queuePosition;
+  const places = async () => [await place(newer), await place(ten), await place(eleven)];
+  expect(await places()).toEqual([3, 1, 2]);
+  await end(older);
+  expect(await places()).toEqual([2, null, 1]);
+  await end(ten);
+  expect(await places()).toEqual([1, null, null]);
+  await end(eleven);
+  expect(await places()).toEqual([null, null, null]);
 });
