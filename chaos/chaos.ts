@@ -16,6 +16,7 @@ import { findCapabilities } from "./load/capabilities.ts";
 import { type LoadDeps, type Progress, runClients } from "./load/clients.ts";
 import { createClock, createCommitter } from "./load/committer.ts";
 import { planCalls } from "./load/plan.ts";
+import { createScheduleDriver } from "./load/schedule-driver.ts";
 import { planSchedules } from "./load/schedules.ts";
 import type { ChaosOptions } from "./options.ts";
 import { createRandom } from "./random.ts";
@@ -119,15 +120,16 @@ async function openLoad(
   const tally = workflows.tally as Published;
   const capabilities = await findCapabilities({ record, agent, apiUrl, tally, seed });
   const operatorToken = await service.operatorToken();
-  const deps = { record, agent, apiUrl, workflows, capabilities, operatorToken, folder: join(folder, "clock") };
+  const forget = (name: string): void => void delete workflows[name];
+  const deps = { record, agent, apiUrl, workflows, capabilities, operatorToken, folder: join(folder, "clock"), forget };
   const plan = planSchedules(seed, { count: schedules, changes: Math.ceil(kills * CHANGES_PER_KILL) });
   for (const { name } of plan.workflows) workflows[name] = await createClock(deps, name);
-  return { ...deps, committer: createCommitter(deps, { seed, plan }) };
+  return { ...deps, schedules: createScheduleDriver(createCommitter(deps, { seed, workflows: plan.workflows }), plan) };
 }
 
 type Load = LoadDeps & {
   readonly operatorToken: string;
-  readonly committer: ReturnType<typeof createCommitter>;
+  readonly schedules: ReturnType<typeof createScheduleDriver>;
 };
 
 interface Scene {
@@ -173,10 +175,10 @@ async function runUnderFire(
     return found?.ticks.some(({ outcome }) => outcome === "started") === true;
   };
   const commit = async (): Promise<void> => {
-    await deps.committer.run({ executions: chaos.executions, progress, isLate, hasStarted, say: tell });
+    await deps.schedules.run({ executions: chaos.executions, progress, isLate, hasStarted, say: tell });
     committedAt = Date.now();
   };
-  await deps.committer.begin();
+  await deps.schedules.begin();
   await Promise.all([
     fire(),
     commit(),

@@ -6,17 +6,18 @@ export interface SentFile {
   readonly bytes: number;
 }
 
-/** A schedule as a commit declares it, its times in UTC. */
+/** A schedule as a commit declares it. */
 export interface Declared {
   readonly enabled: boolean;
   readonly cron: string;
+  readonly timezone: string;
   readonly overlap: "skip" | "queue" | "allow" | "cancel_previous";
   readonly catchup: "none" | "latest" | "all";
   readonly jitterSeconds: number;
 }
 
-/** What a client asks for. */
-export type Purpose = "execute" | "result" | "log" | "file" | "cancel" | "publish";
+/** What a client asks for. `delete`: a workflow. `backfill`: past ticks of its schedule. */
+export type Purpose = "execute" | "result" | "log" | "file" | "cancel" | "publish" | "delete" | "backfill";
 
 /** A request, written down before it is sent. `request` numbers it; times are milliseconds since 1970. */
 export interface RequestLine {
@@ -25,7 +26,7 @@ export interface RequestLine {
   readonly request: number;
   readonly purpose: Purpose;
   readonly workflow: string;
-  /** Of an execute call; of a commit, where the inputs are those of its schedule's executions. */
+  /** Of an execute call; of a commit, where the inputs are those of its schedule's executions; of whatever else is sent until it is answered. */
   readonly token?: string;
   readonly inputs?: Readonly<Record<string, unknown>>;
   readonly files?: readonly SentFile[];
@@ -36,6 +37,9 @@ export interface RequestLine {
   /** Of a commit; null: it declares none. */
   readonly schedule?: Declared | null;
   readonly workflowId?: string;
+  /** Of a backfill: what was due from the one on and before the other, milliseconds since 1970. */
+  readonly from?: number;
+  readonly to?: number;
   /** Of all others. */
   readonly executionId?: string;
   readonly fileName?: string;

@@ -31,7 +31,8 @@ function checkAnswer(given: Case, { request, heard }: Exchange): Flaw[] {
     return isExplained
       ? []
       : [["apology", `was answered with ${heard.status} while nothing was wrong: ${told(heard)}`]];
-  if (request.purpose === "publish") return checkCommit(given, request, heard);
+  if (request.purpose === "publish" || request.purpose === "delete") return checkCommit(given, request, heard);
+  if (request.purpose === "backfill") return checkBackfill(heard);
   const id = request.executionId ?? heard.body?.executionId;
   const row = typeof id === "string" ? given.execution.get(id) : undefined;
   if (heard.status === 429) return [];
@@ -42,7 +43,7 @@ function checkAnswer(given: Case, { request, heard }: Exchange): Flaw[] {
     case "result":
       return checkResult(given, { asked: request.at, heard, row, purpose: request.purpose });
     case "cancel":
-      return checkCancel(heard, row);
+      return isGone(given, row, heard) ? [] : checkCancel(heard, row);
     case "file":
       return checkFile(given, heard, row, request.fileName ?? "");
     case "log":
@@ -92,15 +93,30 @@ function checkCancel(heard: AnswerLine, row: ExecutionRow): Flaw[] {
   return hadEnded ? [] : [["cancel", "was told that the execution had ended, and it had not"]];
 }
 
-/** A commit that was made while its client heard nothing moves the head under the client's next try. */
-function checkCommit({ exchanges }: Case, { token, request }: RequestLine, heard: AnswerLine): Flaw[] {
+/** With the workflow its key is gone, by which its executions are asked for. */
+function isGone({ exchanges }: Case, { workflow_id }: ExecutionRow, { at, status }: AnswerLine): boolean {
+  const isDeleted = exchanges.some(
+    ({ request }) => request.purpose === "delete" && request.workflowId === workflow_id && request.at <= at,
+  );
+  return isDeleted && [401, 404].includes(status);
+}
+
+/** There are plenty of credits and of room, so nothing stops it. */
+function checkBackfill(heard: AnswerLine): Flaw[] {
+  if (heard.status === 200 && heard.body?.stopped === null) return [];
+  return [["backfill", `was answered with ${heard.status}: ${told(heard)}`]];
+}
+
+/** A commit that was made while its client heard nothing moves the head under the client's next try. One that deletes meets nothing any more. */
+function checkCommit({ exchanges }: Case, { token, purpose, request: number }: RequestLine, heard: AnswerLine): Flaw[] {
   const wasUnheard = exchanges.some(
     (other) =>
       other.request.token === token &&
-      other.request.request < request &&
+      other.request.request < number &&
       (other.heard?.type !== "answer" || other.heard.status >= 500),
   );
-  if (heard.status === 200 || (heard.status === 409 && wasUnheard)) return [];
+  const again = purpose === "delete" ? 404 : 409;
+  if (heard.status === 200 || (heard.status === again && wasUnheard)) return [];
   return [["commit", `was answered with ${heard.status}: ${told(heard)}`]];
 }
 

@@ -1,6 +1,7 @@
 import type { Evidence } from "../evidence.ts";
 import { checkAnswers } from "./answers.ts";
 import { checkAttempts } from "./attempts.ts";
+import { checkBackfills } from "./backfills.ts";
 import { checkBills } from "./bills.ts";
 import { type Finding, openCase } from "./case.ts";
 import { checkEnds } from "./ends.ts";
@@ -36,6 +37,7 @@ export function checkEvidence(evidence: Evidence): Finding[] {
     ...checkFiles(given),
     ...checkTicks(given),
     ...checkScheduled(given),
+    ...checkBackfills(given),
     ...checkTimetables(given),
     ...misdeeds,
   ];

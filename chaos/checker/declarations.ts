@@ -54,7 +54,7 @@ function compare(stretches: readonly Stretch[], rows: readonly ScheduleRow[]): s
     const row = rows[index] as ScheduleRow;
     const { token } = begun;
     return [
-      ...(isSame(declared, toDeclared(row)) && row.timezone === "UTC"
+      ...(isSame(declared, toDeclared(row))
         ? []
         : [`is recorded as ${JSON.stringify(toDeclared(row))}, not as ${token} committed it`]),
       ...(isWithin(begun, row.since) ? [] : [`began at another time than ${token} was committed`]),
@@ -69,12 +69,14 @@ function isWithin({ askedAt, answeredAt = askedAt }: Commit, at: number): boolea
   return at >= askedAt - CLOCK_MS && at <= answeredAt + CLOCK_MS;
 }
 
-function toDeclared({ enabled, cron, overlap, catchup, jitter_seconds }: ScheduleRow): Declared {
-  return { enabled, cron, overlap, catchup, jitterSeconds: jitter_seconds } as Declared;
+function toDeclared({ enabled, cron, timezone, overlap, catchup, jitter_seconds }: ScheduleRow): Declared {
+  return { enabled, cron, timezone, overlap, catchup, jitterSeconds: jitter_seconds };
 }
 
 function isSame(one: Declared | null, other: Declared | null): boolean {
-  const tell = (declared: Declared | null) =>
-    declared && [declared.enabled, declared.cron, declared.overlap, declared.catchup, declared.jitterSeconds];
-  return JSON.stringify(tell(one)) === JSON.stringify(tell(other));
+  const tell = (declared: Declared | null): string => {
+    const { enabled, cron, timezone, overlap, catchup, jitterSeconds } = declared ?? {};
+    return JSON.stringify([enabled, cron, timezone, overlap, catchup, jitterSeconds]);
+  };
+  return tell(one) === tell(other);
 }

@@ -88,10 +88,12 @@ function isReplaced({ evidence }: Case, row: ExecutionRow): boolean {
   const own = ticks.find(({ execution_id }) => execution_id === row.id);
   return (
     own !== undefined &&
+    own.source !== "backfill" &&
     schedules.some((each) => each.workflow_id === row.workflow_id && each.overlap === "cancel_previous") &&
     ticks.some(
       (tick) =>
         tick.workflow_id === row.workflow_id &&
+        tick.source !== "backfill" &&
         tick.execution_id !== null &&
         tick.execution_id !== row.id &&
         tick.decided_at > own.decided_at &&

@@ -1,7 +1,8 @@
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
-const LOOKED_AT_MAX_MS = 2 * 366 * DAY_MS;
+/** No clock of a zone stands apart from UTC by anything but a multiple of this, nor is moved within it. */
+const BLOCK_MS = 15 * MINUTE_MS;
+const LOOKED_AT_MAX_MS = 2 * 366 * 24 * HOUR_MS;
 /** Of minute, hour, day of month, month and day of week. */
 const BOUNDS = [
   [0, 59],
@@ -10,16 +11,23 @@ const BOUNDS = [
   [1, 12],
   [0, 6],
 ] as const;
+const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
-/** The minutes after `after`, up to and with `until`, at which the clock of UTC matches. Unix milliseconds. */
-export function listDue(cron: string, after: number, until: number): number[] {
-  return [...walkDue(cron, after, until)];
+/** A cron expression and the zone by whose clock it is due. */
+export interface Times {
+  readonly cron: string;
+  readonly timezone: string;
 }
 
-/** The first `count` minutes after `after` at which the clock of UTC matches. */
-export function findDue(cron: string, after: number, count: number): number[] {
+/** The minutes after `after`, up to and with `until`, at which the clock of the zone matches. Unix milliseconds. */
+export function listDue(times: Times, after: number, until: number): number[] {
+  return [...walkDue(times, after, until)];
+}
+
+/** The first `count` minutes after `after` at which the clock of the zone matches. */
+export function findDue(times: Times, after: number, count: number): number[] {
   const due: number[] = [];
-  for (const at of walkDue(cron, after, after + LOOKED_AT_MAX_MS)) if (due.push(at) === count) break;
+  for (const at of walkDue(times, after, after + LOOKED_AT_MAX_MS)) if (due.push(at) === count) break;
   return due;
 }
 
@@ -27,20 +35,58 @@ export function toMinute(at: number): number {
   return Math.floor(at / MINUTE_MS) * MINUTE_MS;
 }
 
-/** Looks at each minute, but for those of a day or an hour that does not match. */
-function* walkDue(cron: string, after: number, until: number): Generator<number> {
+/**
+ * Looks at each minute of the quarters of an hour that match. What the clock shows is all it goes by: so the drive declares hours only with
+ * `*`, which follow the clock when it is moved, or on 1 January, when it is not.
+ */
+function* walkDue({ cron, timezone }: Times, after: number, until: number): Generator<number> {
   const { minutes, hours, days, months, weekdays } = readCron(cron);
-  let at = toMinute(after) + MINUTE_MS;
+  const readClock = openClock(timezone);
+  let at = Math.floor(after / BLOCK_MS) * BLOCK_MS;
   while (at <= until) {
-    const time = new Date(at);
-    const isDay = days.has(time.getUTCDate()) && months.has(time.getUTCMonth() + 1) && weekdays.has(time.getUTCDay());
-    if (!isDay) at = (Math.floor(at / DAY_MS) + 1) * DAY_MS;
-    else if (!hours.has(time.getUTCHours())) at = (Math.floor(at / HOUR_MS) + 1) * HOUR_MS;
-    else {
-      if (minutes.has(time.getUTCMinutes())) yield at;
-      at += MINUTE_MS;
+    const clock = readClock(at);
+    const isDay = days.has(clock.day) && months.has(clock.month) && weekdays.has(clock.weekday);
+    if (isDay && hours.has(clock.hour)) {
+      for (let minute = 0; minute < BLOCK_MS / MINUTE_MS; minute += 1) {
+        const due = at + minute * MINUTE_MS;
+        if (due > after && due <= until && minutes.has(clock.minute + minute)) yield due;
+      }
     }
+    at += isDay ? BLOCK_MS : findWayOn(clock, months.has(clock.month));
   }
+}
+
+/** From a day that does not match: never further than its end, or its month's, though a clock that is put forward shortens the way. */
+function findWayOn({ day, hour }: Clock, isMonth: boolean): number {
+  if (!isMonth && day < 26) return 24 * HOUR_MS;
+  return hour < 21 ? (21 - hour) * HOUR_MS : BLOCK_MS;
+}
+
+type Clock = Readonly<Record<"minute" | "hour" | "day" | "month" | "weekday", number>>;
+
+const clocks = new Map<string, (at: number) => Clock>();
+
+/** What the clock of a zone shows. */
+function openClock(timezone: string): (at: number) => Clock {
+  const known = clocks.get(timezone);
+  if (known !== undefined) return known;
+  const numeric = { minute: "numeric", hour: "numeric", day: "numeric", month: "numeric" } as const;
+  const format = new Intl.DateTimeFormat("en-US", {
+    timeZone: timezone,
+    hourCycle: "h23",
+    weekday: "short",
+    ...numeric,
+  });
+  const read = (at: number): Clock => {
+    const parts = new Map(format.formatToParts(at).map(({ type, value }) => [type, value]));
+    const number = (type: "minute" | "hour" | "day" | "month"): number => Number(parts.get(type));
+    return {
+      ...{ minute: number("minute"), hour: number("hour"), day: number("day"), month: number("month") },
+      weekday: WEEKDAYS.indexOf(parts.get("weekday") ?? ""),
+    };
+  };
+  clocks.set(timezone, read);
+  return read;
 }
 
 type Fields = Record<"minutes" | "hours" | "days" | "months" | "weekdays", ReadonlySet<number>>;

@@ -13,8 +13,9 @@ export function checkScheduled(given: Case): Finding[] {
   return [
     ...ticks.flatMap((tick) => checkBegun(given, tick)),
     ...executions.flatMap((row) => checkOwner(row, ticksOf.get(row.id) ?? [])),
-    ...[...groupBy(scheduled, ({ workflow_id }) => workflow_id)].flatMap(([, rows]) =>
-      checkOverlaps(given, rows, ticksOf),
+    // Past ones that somebody asked for are a line of their own.
+    ...[...groupBy(scheduled, ({ id, workflow_id }) => `${workflow_id} ${isAskedFor(ticksOf.get(id)?.[0])}`)].flatMap(
+      ([, rows]) => checkOverlaps(given, rows, ticksOf),
     ),
   ];
 }
@@ -65,6 +66,7 @@ function checkOverlaps(
 
 /** From the beginning of the first try until the end of all; none when its program was never tried. */
 function toSpan(given: Case, row: ExecutionRow, tick: TickRow | undefined): Span[] {
+  const at = isAskedFor(tick) ? tick?.decided_at : tick?.nominal_at;
   const attempts = given.attemptsOf.get(row.id) ?? [];
   const [first] = attempts;
   if (first === undefined) return [];
@@ -72,10 +74,11 @@ function toSpan(given: Case, row: ExecutionRow, tick: TickRow | undefined): Span
   const until = Math.max(row.finished_at ?? Number.POSITIVE_INFINITY, ...ends);
   const declared = given.evidence.schedules.find(
     ({ workflow_id, since, until: end }) =>
-      workflow_id === row.workflow_id &&
-      tick !== undefined &&
-      tick.nominal_at > since &&
-      tick.nominal_at <= (end ?? Number.POSITIVE_INFINITY),
+      workflow_id === row.workflow_id && at !== undefined && at > since && at <= (end ?? Number.POSITIVE_INFINITY),
   );
   return [{ id: row.id, from: first.started_at, until, overlap: declared?.overlap }];
+}
+
+function isAskedFor(tick: TickRow | undefined): boolean {
+  return tick?.source === "backfill";
 }

@@ -1,4 +1,5 @@
 import type { ExecutionRow, ScheduleRow, TickRow } from "../evidence.ts";
+import { wasAskedFor } from "./backfills.ts";
 import { type Case, type Finding, hasCause } from "./case.ts";
 import { findLastCommit } from "./commits.ts";
 import { checkDeclarations } from "./declarations.ts";
@@ -31,9 +32,7 @@ export function checkTicks(given: Case): Finding[] {
 export function listMissing(schedules: readonly ScheduleRow[], ticks: readonly TickRow[], until: number): string[] {
   const recorded = new Set(ticks.map(keyOf));
   return schedules
-    .flatMap((row) =>
-      listDue(row.cron, row.since, row.until ?? until).map((nominal_at) => keyOf({ ...row, nominal_at })),
-    )
+    .flatMap((row) => listDue(row, row.since, row.until ?? until).map((nominal_at) => keyOf({ ...row, nominal_at })))
     .filter((key) => !recorded.has(key));
 }
 
@@ -44,12 +43,13 @@ function keyOf({ workflow_id, nominal_at }: Pick<TickRow, "workflow_id" | "nomin
 function checkTick(given: Case, tick: TickRow): Finding[] {
   const find = (rule: string, text: string): Finding => ({ rule, subject: keyOf(tick), text });
   const { workflow_id, nominal_at, decided_at, outcome, source } = tick;
+  if (source === "backfill") return checkBackfilled(given, tick);
   const holding = given.evidence.schedules.filter(
-    ({ workflow_id: id, cron, since, until }) =>
-      id === workflow_id &&
-      nominal_at > since &&
-      nominal_at <= (until ?? Number.POSITIVE_INFINITY) &&
-      listDue(cron, nominal_at - 1, nominal_at).length > 0,
+    (each) =>
+      each.workflow_id === workflow_id &&
+      nominal_at > each.since &&
+      nominal_at <= (each.until ?? Number.POSITIVE_INFINITY) &&
+      listDue(each, nominal_at - 1, nominal_at).length > 0,
   );
   const [row] = holding;
   if (row === undefined) return [find("tick_stray", `is recorded as ${outcome}, and nothing declared it`)];
@@ -57,8 +57,16 @@ function checkTick(given: Case, tick: TickRow): Finding[] {
   return [
     ...(holding.length === 1 ? [] : [find("declared", `is a time of ${holding.length} declarations`)]),
     ...(flaw === undefined ? [] : [find("tick_outcome", `is ${outcome} (${tick.reason}), ${flaw}`)]),
-    ...(source === "backfill" ? [find("tick_outcome", "is said to be a past one that somebody asked for")] : []),
     ...(decided_at >= nominal_at ? [] : [find("tick_outcome", "was decided before it was due")]),
+  ];
+}
+
+/** Of a past one the declaration of its time does not matter: it is due by the one of the time when it was asked for. */
+function checkBackfilled(given: Case, tick: TickRow): Finding[] {
+  const find = (text: string): Finding => ({ rule: "tick_outcome", subject: keyOf(tick), text });
+  return [
+    ...(wasAskedFor(given, tick) ? [] : [find("is said to be a past one that somebody asked for, and nobody did")]),
+    ...(tick.outcome === "started" ? [] : [find(`is ${tick.outcome} (${tick.reason}), and was asked for afterwards`)]),
   ];
 }
 
@@ -73,7 +81,7 @@ function findFlaw(given: Case, tick: TickRow, row: ScheduleRow): string | undefi
       return "and its schedule was not paused";
     case "skipped_overlap":
       if (row.overlap !== "skip") return `and overlap is ${row.overlap}`;
-      return isUnderWay(given, tick) ? undefined : "and no execution of an earlier tick was under way";
+      return isUnderWay(given, tick) ? undefined : "and no execution of an earlier tick of the clock was under way";
     case "missed":
       return findFlawOfMissed(given, tick, row);
     case "no_commit":
@@ -90,7 +98,10 @@ function findFlaw(given: Case, tick: TickRow, row: ScheduleRow): string | undefi
 
 function isUnderWay({ evidence }: Case, { workflow_id, nominal_at, decided_at }: TickRow): boolean {
   const isEarlier = ({ id }: ExecutionRow): boolean =>
-    evidence.ticks.some(({ execution_id, nominal_at: other }) => execution_id === id && other !== nominal_at);
+    evidence.ticks.some(
+      ({ execution_id, nominal_at: other, source }) =>
+        execution_id === id && other !== nominal_at && source !== "backfill",
+    );
   return evidence.executions.some(
     (execution) =>
       execution.workflow_id === workflow_id &&
@@ -102,13 +113,20 @@ function isUnderWay({ evidence }: Case, { workflow_id, nominal_at, decided_at }:
 }
 
 function findFlawOfMissed(given: Case, tick: TickRow, row: ScheduleRow): string | undefined {
-  const { nominal_at, decided_at } = tick;
+  const { workflow_id, nominal_at, decided_at } = tick;
   if (!hasCause(given, [nominal_at, decided_at])) return "and nothing was wrong";
   const lateMs = decided_at - nominal_at - row.jitter_seconds * 1_000;
   if (lateMs > row.max_lateness_seconds * 1_000) return undefined;
   if (lateMs <= ON_TIME_MS) return "and was on time";
   if (row.catchup === "all") return "and catchup is all";
-  const isLatest = listDue(row.cron, nominal_at, decided_at).length === 0;
+  // Whatever was declared when it was due: of the workflow's schedule, while it was enabled.
+  const isLatest = given.evidence.schedules.every(
+    (each) =>
+      each.workflow_id !== workflow_id ||
+      !each.enabled ||
+      listDue(each, Math.max(nominal_at, each.since), Math.min(decided_at, each.until ?? Number.POSITIVE_INFINITY))
+        .length === 0,
+  );
   return row.catchup === "latest" && isLatest ? "and was the latest" : undefined;
 }
 

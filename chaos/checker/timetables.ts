@@ -24,12 +24,13 @@ export function checkTimetables({ evidence }: Case): Finding[] {
   ];
 }
 
-function compare({ enabled, cron }: ScheduleRow, { paused, nextAt, askedAt }: Timetable): string | undefined {
+function compare(row: ScheduleRow, { paused, nextAt, askedAt }: Timetable): string | undefined {
+  const { enabled } = row;
   if (paused === enabled)
     return `is ${enabled ? "enabled" : "paused"}, and Temporal has it ${paused ? "paused" : "running"}`;
   const told = nextAt.slice(0, COMPARED).map(toMinute);
-  const isInOrder = findDue(cron, (told[0] ?? 0) - 1, COMPARED).join() === told.join();
-  const wanted = findDue(cron, askedAt, COMPARED);
+  const isInOrder = findDue(row, (told[0] ?? 0) - 1, COMPARED).join() === told.join();
+  const wanted = findDue(row, askedAt, COMPARED);
   const isNext = (told[0] ?? 0) > askedAt - BEHIND_MS && (told[0] ?? 0) <= (wanted[0] ?? 0);
   if (isInOrder && isNext) return undefined;
   const tell = (times: readonly number[]): string => times.map((at) => new Date(at).toISOString()).join(", ");

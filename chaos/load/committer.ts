@@ -4,27 +4,24 @@ import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import tar from "tar-stream";
 import { request } from "undici";
-import type { Declared } from "../record.ts";
+import type { AnswerLine, Declared } from "../record.ts";
 import type { Published } from "../service.ts";
-import { type LoadDeps, type Progress, publishedAs } from "./clients.ts";
-import { sendRecorded } from "./requests.ts";
-import type { SchedulesPlan } from "./schedules.ts";
+import { type LoadDeps, publishedAs } from "./clients.ts";
+import { type Asked, type Sending, sendRecorded } from "./requests.ts";
+import type { PlannedCommit, ScheduledPlan } from "./schedules.ts";
 
 const MINUTE_MS = 60_000;
-const LOOK_MS = 100;
 const AGAIN_MS = 500;
-/** A service that has not taken a commit after this time will not any more. */
-const COMMITTED_MAX_MS = 300_000;
-/** After the first ticks were due, so long is waited for one that has started something: a record may take 75 seconds. */
-const STARTED_MAX_MS = 150_000;
-/** The last commits, after which nothing is due, come at this share of the run. */
-const LAST_AT = 0.9;
+/** A service that has not done what it was asked for after this time will not any more. */
+const DONE_MAX_MS = 300_000;
 const NUMBERS = [3, 1, 4, 1, 5, 9, 2, 6];
 
 export type CommitterDeps = LoadDeps & {
   readonly operatorToken: string;
   /** The folder of the program, without any schedule. */
   readonly folder: string;
+  /** Told of a workflow that is deleted: nothing of it can be asked for any more. */
+  readonly forget: (name: string) => void;
 };
 
 /** Makes a workflow of the folder, without a schedule: to commit one is part of the record, this is not. */
@@ -39,81 +36,80 @@ export async function createClock(deps: Omit<CommitterDeps, "workflows">, name: 
   return (await answer.body.json()) as Published;
 }
 
-/**
- * Commits schedules, one after the other and each until it is answered: `begin` the first, `run` the changes and, when a tick has
- * started something at least, the last. So what is declared, and since when, is known to the record but for the time a commit takes.
- */
-export function createCommitter(deps: CommitterDeps, { seed, plan }: { seed: string; plan: SchedulesPlan }) {
-  const heads = new Map(plan.workflows.map(({ name }) => [name, publishedAs(deps, name).commitId]));
-  const secondsOf = new Map(plan.workflows.map(({ name, seconds }) => [name, seconds]));
-  let commits = 0;
-  let begunAt = 0;
-
-  async function commit(name: string, declared: Declared | null): Promise<void> {
-    commits += 1;
-    const token = `${seed}-${name.replaceAll(" ", "-")}-${commits}`;
-    const inputs = { token, numbers: NUMBERS.slice(0, 1 + (commits % NUMBERS.length)), seconds: secondsOf.get(name) };
-    const { workflowId } = publishedAs(deps, name);
-    const body = await packFolder(deps.folder, toSection(declared, inputs));
-    const deadline = Date.now() + COMMITTED_MAX_MS;
-    while (Date.now() < deadline) {
-      const query = new URLSearchParams({ workflow: workflowId, message: token, expectedHead: heads.get(name) ?? "" });
-      const heard = await sendRecorded(
-        deps,
-        { purpose: "publish", workflow: name, workflowId, token, inputs, schedule: declared },
-        {
-          url: `${deps.apiUrl}/operator/publish?${query.toString()}`,
-          method: "POST",
-          headers: { authorization: `Bearer ${deps.operatorToken}` },
-          message: { contentType: "application/x-tar", body: Readable.from([body]) },
-        },
-      );
-      if (heard.type === "answer" && heard.status === 200) {
-        heads.set(name, String(heard.body?.commitId));
-        return;
-      }
-      await sleep(AGAIN_MS);
-    }
+/** Asks for something of a workflow, in the name of the operator, until it is done. Undefined: it was not within minutes. */
+async function askUntilDone(
+  deps: CommitterDeps,
+  asked: Pick<Asked, "purpose" | "workflow" | "inputs" | "schedule" | "from" | "to"> & { token: string },
+  toSending: (workflowId: string) => Omit<Sending, "headers">,
+  ends: readonly number[] = [200],
+): Promise<AnswerLine | undefined> {
+  const { workflowId } = publishedAs(deps, asked.workflow);
+  const deadline = Date.now() + DONE_MAX_MS;
+  const headers = { authorization: `Bearer ${deps.operatorToken}` };
+  while (Date.now() < deadline) {
+    const heard = await sendRecorded(deps, { ...asked, workflowId }, { ...toSending(workflowId), headers });
+    if (heard.type === "answer" && ends.includes(heard.status)) return heard;
+    await sleep(AGAIN_MS);
   }
+  return undefined;
+}
+
+/**
+ * Commits schedules, asks for past ticks and deletes workflows, each until it is answered. So what is declared, and since when, is known to
+ * the record but for the time a commit takes.
+ */
+export function createCommitter(
+  deps: CommitterDeps,
+  { seed, workflows }: { seed: string; workflows: readonly ScheduledPlan[] },
+) {
+  const heads = new Map(workflows.map(({ name }) => [name, publishedAs(deps, name).commitId]));
+  const secondsOf = new Map(workflows.map(({ name, seconds }) => [name, seconds]));
+  let steps = 0;
+  const nextToken = (name: string): string => `${seed}-${name.replaceAll(" ", "-")}-${++steps}`;
 
   return {
-    async begin(): Promise<void> {
-      for (const { name, first } of plan.workflows) await commit(name, first);
-      begunAt = Date.now();
+    async commit({ name, declared }: PlannedCommit): Promise<void> {
+      const token = nextToken(name);
+      const numbers = NUMBERS.slice(0, 1 + (steps % NUMBERS.length));
+      const inputs = { token, numbers, seconds: secondsOf.get(name) };
+      const body = await packFolder(deps.folder, toSection(declared, inputs));
+      const asked = { purpose: "publish", workflow: name, token, inputs, schedule: declared } as const;
+      const heard = await askUntilDone(deps, asked, (workflow) => {
+        const query = new URLSearchParams({ workflow, message: token, expectedHead: heads.get(name) ?? "" });
+        return {
+          url: `${deps.apiUrl}/operator/publish?${query.toString()}`,
+          method: "POST",
+          message: { contentType: "application/x-tar", body: Readable.from([body]) },
+        };
+      });
+      if (heard !== undefined) heads.set(name, String(heard.body?.commitId));
     },
-    async run(load: {
-      executions: number;
-      progress: Progress;
-      isLate: () => boolean;
-      /** Whether a tick has started something. */
-      hasStarted: () => Promise<boolean>;
-      say: (change: string) => void;
-    }): Promise<void> {
-      const wait = async (isTime: () => boolean): Promise<void> => {
-        while (!isTime() && !load.isLate()) await sleep(LOOK_MS);
-      };
-      const hasCome = (share: number): boolean => load.progress.accepted.size >= share * load.executions;
-      for (const { at, name, declared } of plan.changes) {
-        await wait(() => hasCome(at));
-        if (load.isLate()) break;
-        load.say(`commit ${name}: ${describe(declared)}`);
-        await commit(name, declared);
-      }
-      await wait(() => hasCome(LAST_AT));
-      const dueAt = (Math.floor(begunAt / MINUTE_MS) + 1) * MINUTE_MS;
-      if (plan.workflows.length > 0) await wait(() => Date.now() > dueAt);
-      while (plan.workflows.length > 0 && Date.now() < dueAt + STARTED_MAX_MS && !load.isLate()) {
-        if (await load.hasStarted()) break;
-        await sleep(AGAIN_MS);
-      }
-      for (const { name, declared } of plan.last) await commit(name, declared);
+    /** What was due in so many minutes that are past now. */
+    async backfill(name: string, minutes: number): Promise<void> {
+      const to = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
+      const from = to - minutes * MINUTE_MS;
+      const times = { from: new Date(from).toISOString(), to: new Date(to).toISOString() };
+      const asked = { purpose: "backfill", workflow: name, token: nextToken(name), from, to } as const;
+      await askUntilDone(deps, asked, (workflow) => ({
+        url: `${deps.apiUrl}/operator/schedules/${workflow}/backfill`,
+        method: "POST",
+        message: { contentType: "application/json", body: JSON.stringify(times) },
+      }));
+    },
+    async remove(name: string): Promise<void> {
+      const asked = { purpose: "delete", workflow: name, token: nextToken(name), schedule: null } as const;
+      const toSending = (workflow: string): Omit<Sending, "headers"> => ({
+        url: `${deps.apiUrl}/operator/workflows/${workflow}`,
+        method: "DELETE",
+      });
+      // When it was deleted by a try that was not answered, it is not found.
+      await askUntilDone(deps, asked, toSending, [200, 404]);
+      deps.forget(name);
     },
   };
 }
 
-function describe(declared: Declared | null): string {
-  return declared === null ? "no schedule" : `${declared.cron}${declared.enabled ? "" : ", paused"}`;
-}
+export type Committer = ReturnType<typeof createCommitter>;
 
 /** What a commit adds to the manifest of the folder, which ends with its triggers. JSON is YAML. */
 function toSection(declared: Declared | null, payload: Readonly<Record<string, unknown>>): string {

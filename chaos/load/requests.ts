@@ -17,7 +17,7 @@ const KEPT_HEADERS = [
 
 export interface Sending {
   readonly url: string;
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "DELETE";
   readonly headers: Record<string, string>;
   readonly message?: Message;
   readonly hangUpMs?: number | undefined;

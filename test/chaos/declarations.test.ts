@@ -111,15 +111,68 @@ test.each([...DECLARATIONS, ...TIMETABLES])("checkEvidence, with %s, finds it", 
 );
 
 test.each([
-  ["* * * * *", "00:00 00:01 00:02"],
-  ["*/20,1-59/25 * * * *", "00:00 00:01 00:20"],
-  ["30 4-6 * * *", "04:30 05:30 06:30"],
-  ["5 6,18 * 1 *", "06:05 18:05 06:05"],
-])("findDue, of %s, finds the next times", (cron, wanted) => {
-  const due = findDue(cron, Date.UTC(2026, 0, 1) - 1, 3);
+  ["* * * * *", "UTC", "00:00 00:01 00:02"],
+  ["*/20,1-59/25 * * * *", "UTC", "00:00 00:01 00:20"],
+  ["30 4-6 * * *", "UTC", "04:30 05:30 06:30"],
+  ["5 6,18 * 1 *", "UTC", "06:05 18:05 06:05"],
+  ["0 9 * * *", "Asia/Kolkata", "03:30 03:30 03:30"],
+  ["*/4 * * * *", "Asia/Kolkata", "00:02 00:06 00:10"],
+  ["*/20 * * * *", "Asia/Kathmandu", "00:15 00:35 00:55"],
+  ["0 */2 * * *", "America/St_Johns", "01:30 03:30 05:30"],
+  ["59 23 31 12 *", "Pacific/Chatham", "10:14 10:14"],
+])("findDue, of %s in %s, finds the next times", (cron, timezone, wanted) => {
+  const due = findDue({ cron, timezone }, Date.UTC(2026, 0, 1) - 1, 3);
   expect(due.map((at) => new Date(at).toISOString().slice(11, 16)).join(" ")).toBe(wanted);
 });
 
+test("findDue, of a time once a year in a zone ahead of UTC, finds its beginning there", () => {
+  const [first] = findDue({ cron: "0 0 1 1 *", timezone: "Australia/Lord_Howe" }, Date.UTC(2026, 10, 21), 1);
+  expect(new Date(first ?? 0).toISOString()).toBe("2026-12-31T13:00:00.000Z");
+});
+
 test("listDue, of both ends, leaves out the first and keeps the last", () => {
-  expect(listDue("*/2 * * * *", minute(2), minute(6))).toEqual([minute(4), minute(6)]);
+  expect(listDue({ cron: "*/2 * * * *", timezone: "UTC" }, minute(2), minute(6))).toEqual([minute(4), minute(6)]);
+});
+
+test.each([
+  ["just before", -20, "paused"],
+  ["just after", 20, "skipped_overlap"],
+])(
+  "checkEvidence, of a schedule that was paused %s a minute began while its commit was being made, holds its tick to that alone",
+  (_, ms, outcome) => {
+    const at = minute(24);
+    const draft = scheduledEvidence();
+    const declared = {
+      cron: "* * * * *",
+      timezone: "UTC",
+      overlap: "skip",
+      catchup: "latest",
+      jitterSeconds: 0,
+    } as const;
+    draft.lines.push({
+      ...{ type: "request", at: at - 50, request: 105, purpose: "publish", workflow: "skip", workflowId: "wf_skip" },
+      ...{ token: "clock-105", inputs: { token: "clock-105", numbers: [], seconds: 1 } },
+      schedule: { ...declared, enabled: false },
+    });
+    draft.lines.push({ type: "answer", at: at + 50, request: 105, status: 200, headers: {}, body: {} });
+    draft.lines.sort((one, other) => one.at - other.at);
+    const last = scheduleOf(draft, "skip", 2);
+    draft.schedules.push({ ...last, enabled: false, since: at + ms });
+    last.until = at + ms;
+    tickOf(draft, "skip", 24).outcome = outcome;
+    expect(checkEvidence(draft)).toEqual([]);
+    tickOf(draft, "skip", 24).outcome = outcome === "paused" ? "skipped_overlap" : "paused";
+    expect(checkEvidence(draft).map(({ rule }) => rule)).toEqual(["tick_outcome"]);
+  },
+);
+
+test.each([
+  ["and the answer is that it was", 200, []],
+  ["and is not there although nobody had asked for that", 404, ["commit"]],
+])("checkEvidence, of a workflow that is deleted %s, takes that for the end of its schedule", (_, status, found) => {
+  const draft = scheduledEvidence();
+  const removal = draft.lines.find((line) => line.type === "request" && line.request === 104);
+  Object.assign(removal ?? {}, { purpose: "delete" });
+  answerTo(draft, 104).status = status;
+  expect(checkEvidence(draft).map(({ rule }) => rule)).toEqual(found);
 });

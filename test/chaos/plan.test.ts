@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals";
 import { planFaults, VICTIMS } from "../../chaos/faults/plan.ts";
 import { contentOf } from "../../chaos/load/content.ts";
 import { planCalls } from "../../chaos/load/plan.ts";
-import { planSchedules, SCHEDULES_MAX } from "../../chaos/load/schedules.ts";
+import { type PlannedCommit, planSchedules, SCHEDULES_MAX, type ScheduleStep } from "../../chaos/load/schedules.ts";
 import { parseOptions, toCommand } from "../../chaos/options.ts";
 import { createRandom } from "../../chaos/random.ts";
 import type { Declared } from "../../chaos/record.ts";
@@ -57,21 +57,21 @@ test("planCalls, asked twice with one seed, gives the same calls, each with a to
 
 test("planSchedules, asked twice with one seed, gives the same commits in the order of their time, and others with another seed", () => {
   const given = { count: SCHEDULES_MAX, changes: 40 };
-  const { changes } = planSchedules("42", given);
-  expect(planSchedules("42", given).changes).toEqual(changes);
-  expect(planSchedules("43", given).changes).not.toEqual(changes);
-  const times = changes.map(({ at }) => at);
+  const { steps } = planSchedules("42", given);
+  expect(planSchedules("42", given).steps).toEqual(steps);
+  expect(planSchedules("43", given).steps).not.toEqual(steps);
+  const times = steps.map(({ at }) => at);
   expect(times).toEqual(times.toSorted((one, other) => one - other));
   expect(Math.max(...times)).toBeLessThan(1);
 });
 
 test("planSchedules, of all workflows, has every policy, and pauses, resumes, moves, removes and puts back", () => {
-  const { workflows, changes, last } = planSchedules("42", { count: SCHEDULES_MAX, changes: 60 });
+  const { workflows, steps, last } = planSchedules("42", { count: SCHEDULES_MAX, changes: 60 });
   const policies = (key: "overlap" | "catchup") => new Set(workflows.map(({ first }) => first[key]));
   expect(policies("overlap")).toEqual(new Set(["skip", "queue", "allow", "cancel_previous"]));
   expect(policies("catchup")).toEqual(new Set(["none", "latest", "all"]));
   const current = new Map(workflows.map(({ name, first }) => [name, first as Declared | null]));
-  const kinds = changes.map(({ name, declared }) => {
+  const kinds = toCommits(steps).map(({ name, declared }) => {
     const before = current.get(name) ?? null;
     current.set(name, declared);
     if (before === null || declared === null) return before === null ? "put back" : "removed";
@@ -79,8 +79,54 @@ test("planSchedules, of all workflows, has every policy, and pauses, resumes, mo
     return before.cron === declared.cron ? "left" : "moved";
   });
   expect(new Set(kinds)).toEqual(new Set(["paused", "resumed", "moved", "removed", "put back", "left"]));
-  expect(last.map(({ name }) => name)).toEqual(workflows.map(({ name }) => name));
+  const deleted = steps.flatMap((step) => (step.kind === "delete" ? [step.name] : []));
+  expect(last.map(({ name }) => name)).toEqual(
+    workflows.map(({ name }) => name).filter((name) => !deleted.includes(name)),
+  );
   expect(new Set(last.map(({ declared }) => declared?.enabled))).toEqual(new Set([undefined, false, true]));
+});
+
+function toCommits(steps: readonly ScheduleStep[]): PlannedCommit[] {
+  return steps.flatMap((step) => {
+    if (step.kind === "commit") return [step];
+    return step.kind === "moment" ? step.commits : [];
+  });
+}
+
+test.each([
+  [5, 5],
+  [SCHEDULES_MAX, 30],
+])(
+  "planSchedules, of %i workflows and %i changes, begins with a minute that is just beginning, asks for past ticks and deletes a workflow",
+  (count, changes) => {
+    for (const seed of ["1", "2", "3", "4", "5"]) {
+      const { workflows, steps } = planSchedules(seed, { count, changes });
+      const extras = Math.floor(changes / 10);
+      const moments = steps.flatMap((step) => (step.kind === "moment" ? [step] : []));
+      expect(moments).toHaveLength(1 + extras);
+      expect(moments[0]).toMatchObject({ at: 0, commits: [{ declared: {} }, { declared: {} }] });
+      expect(steps.filter(({ kind }) => kind === "backfill")).toHaveLength(1 + extras);
+      const zones = new Set(workflows.map(({ first }) => first.timezone));
+      expect([zones.has("Asia/Kolkata"), zones.size > 3]).toEqual([true, true]);
+      const deletedAt = steps.findIndex(({ kind }) => kind === "delete");
+      const deleted = steps[deletedAt] as Extract<ScheduleStep, { kind: "delete" }>;
+      expect(toCommits(steps.slice(deletedAt)).map(({ name }) => name)).not.toContain(deleted.name);
+    }
+  },
+);
+
+test("planSchedules, of any seed, asks for past ticks of a schedule that is there, and turns off what is on", () => {
+  for (let seed = 0; seed < 50; seed += 1) {
+    const { workflows, steps } = planSchedules(`${seed}`, { count: SCHEDULES_MAX, changes: 60 });
+    const current = new Map(workflows.map(({ name, first }) => [name, first as Declared | null]));
+    for (const step of steps) {
+      if (step.kind === "backfill") expect(current.get(step.name)).not.toBeNull();
+      if (step.kind === "moment")
+        for (const { name, declared } of step.commits)
+          expect(declared?.enabled).toBe(current.get(name)?.enabled !== true);
+      for (const { name, declared } of toCommits([step])) current.set(name, declared);
+    }
+  }
 });
 
 test("contentOf, of one file, has the size asked for and is the same each time, and differs from file to file", () => {

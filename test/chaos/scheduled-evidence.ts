@@ -13,7 +13,7 @@ import {
 
 const NUMBERS = [3, 1, 4];
 const SKIP: Declared = {
-  ...{ enabled: true, cron: "* * * * *", overlap: "skip", catchup: "latest", jitterSeconds: 0 },
+  ...{ enabled: true, cron: "* * * * *", timezone: "UTC", overlap: "skip", catchup: "latest", jitterSeconds: 0 },
 };
 const CANCEL: Declared = { ...SKIP, overlap: "cancel_previous" };
 const SELDOM: Declared = { ...CANCEL, cron: "0 0 1 1 *" };
@@ -75,7 +75,7 @@ function addSchedule(
 ): void {
   const held: ScheduleRow = {
     ...{ workflow_id: `wf_${name}`, ...declared, jitter_seconds: jitterSeconds },
-    ...{ timezone: "UTC", max_lateness_seconds: 3_600, since, until },
+    ...{ max_lateness_seconds: 3_600, since, until },
   };
   draft.schedules.push({ ...held });
 }
@@ -89,16 +89,25 @@ function addTick(draft: Draft, name: string, number: number, given: Partial<Tick
 }
 
 /** The tick of a minute, and its execution that came to a good end. */
-function begin(draft: Draft, given: { name: string; minute: number; number: number; seconds: number }): void {
+function begin(
+  draft: Draft,
+  given: { name: string; minute: number; number: number; seconds: number; beginsAt?: number },
+): void {
   const { name, number, seconds } = given;
   const id = `ex_${name}_${given.minute}`;
   addTick(draft, name, given.minute, { execution_id: id });
   const at = minute(given.minute);
-  const started_at = at + 600;
+  const started_at = given.beginsAt ?? at + 600;
   const finished_at = started_at + seconds * 1_000 + 300;
   const charge_compute = seconds * 10_000;
   const execution = anExecution(id, tokenOf(number), {
-    ...{ workflow_id: `wf_${name}`, trigger: "schedule", created_at: at + 30, finished_at, timeout_seconds: 100 },
+    ...{
+      workflow_id: `wf_${name}`,
+      trigger: "schedule",
+      created_at: started_at - 570,
+      finished_at,
+      timeout_seconds: 100,
+    },
     ...{ charge_max: 1_001_000, seconds_used: seconds, charge_compute, charge_total: charge_compute + 1_000 },
   });
   const attempt = anAttempt(execution, 1, { started_at, ended_at: finished_at - 100, seconds_used: seconds });
@@ -124,6 +133,31 @@ function cancel(draft: Draft, number: number, commitNumber: number): void {
     ...{ status: "cancelled", started_at: minute(number) + 500, ended_at: finished_at, seconds_used: 0.5 },
   });
   addExecution(draft, execution, [attempt]);
+}
+
+/**
+ * `wf_skip` as above, and in minute 24 somebody asked for what was due in minutes 19 to 22: before it was declared, when it ran, and when it
+ * was paused. One after the other those that had not started run, beside the one of minute 23, which takes until minute 24.
+ */
+export function backfilledEvidence(): Draft {
+  const draft = scheduledEvidence();
+  const askedAt = minute(24) + 1_000;
+  const asked = { workflow: "skip", workflowId: "wf_skip", token: "ask", from: minute(19), to: minute(23) };
+  draft.lines.push({ type: "request", at: askedAt, request: 301, purpose: "backfill", ...asked });
+  const body = { stopped: null };
+  draft.lines.push({ type: "answer", at: askedAt + 500, request: 301, status: 200, headers: {}, body });
+  draft.ticks = draft.ticks.filter((tick) => tick !== tickOf(draft, "skip", 22));
+  for (const [index, number] of [19, 20, 22].entries()) {
+    begin(draft, {
+      name: "skip",
+      minute: number,
+      number: 103,
+      seconds: 70,
+      beginsAt: minute(24) + 2_000 + index * 80_000,
+    });
+    Object.assign(tickOf(draft, "skip", number), { source: "backfill", decided_at: askedAt + 100 });
+  }
+  return draft;
 }
 
 export function tickOf(draft: Draft, name: string, number: number): Draft["ticks"][number] {

@@ -208,10 +208,21 @@ test("checkEvidence, of schedules with which all was well, finds nothing", () =>
   expect(checkEvidence(scheduledEvidence())).toEqual([]);
 });
 
-test("checkEvidence, of ticks missed while the service was away, allows what their policy says", () => {
+test("checkEvidence, of a tick missed for one that was due after its schedule had been paused, finds it", () => {
   const draft = scheduledEvidence();
-  troubleIn(draft, 24);
-  Object.assign(tickOf(draft, "skip", 24), { outcome: "missed", decided_at: minute(25) + 30_000 });
+  troubleIn(draft, 21);
+  Object.assign(tickOf(draft, "skip", 21), { outcome: "missed", decided_at: minute(23) - 1_000 });
+  const found = checkEvidence(draft).filter(({ rule }) => rule === "tick_outcome");
+  expect(found.map(({ text }) => text)).toEqual([expect.stringContaining("and was the latest")]);
+});
+
+test("checkEvidence, of a tick missed while the service was away and another was due, allows that the latest alone starts", () => {
+  const draft = scheduledEvidence();
+  troubleIn(draft, 23);
+  const { execution_id } = tickOf(draft, "skip", 23);
+  const decided_at = minute(24) + 500;
+  Object.assign(tickOf(draft, "skip", 23), { outcome: "missed", source: "repair", execution_id: null, decided_at });
+  Object.assign(tickOf(draft, "skip", 24), { outcome: "started", execution_id, decided_at });
   expect(checkEvidence(draft)).toEqual([]);
 });
 

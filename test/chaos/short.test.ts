@@ -25,6 +25,11 @@ test(
     const outcomes = evidence.ticks.map(({ outcome }) => outcome);
     expect(outcomes.length).toBeGreaterThanOrEqual(5);
     expect(outcomes).toContain("started");
+    // What is asked for, deleted, and turned off and on as a minute begins, is in every run.
+    const asked = evidence.lines.flatMap((line) => (line.type === "request" ? [line.purpose] : []));
+    expect(asked).toEqual(expect.arrayContaining(["publish", "backfill", "delete"]));
+    expect(evidence.ticks.some(({ source }) => source === "backfill")).toBe(true);
+    expect(new Set(evidence.schedules.map(({ timezone }) => timezone)).size).toBeGreaterThanOrEqual(4);
   },
   MANY_MINUTES_MS,
 );
