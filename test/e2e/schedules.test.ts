@@ -1,191 +1,211 @@
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import pg from "pg";
-import { aFolder, treadle } from "../support/command-line.ts";
-import { aDataDir, startService, type TestService } from "../support/service.ts";
+import { aScheduledService, type ScheduledService, type Tick } from "./scheduled-service.ts";
 
-interface Tick {
-  readonly nominalAt: string;
-  readonly outcome: string;
-  readonly reason: string;
-  readonly source: string;
-  readonly lateSeconds: number;
-  readonly executionId: string | null;
-}
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 
-/** A tick that Temporal did not fire has its record some seconds after its time; a busy machine may take longer. */
-const PATIENCE_MS = 300_000;
-const HOUR_MS = 3_600_000;
+/**
+ * Policies of schedules that are due every hour, last half an hour ago and next in half an hour: nothing but what is missed fires
+ * while the test runs, and what is said of lateness leaves it twenty minutes.
+ */
+const POLICIES = {
+  none: "catchup: none, max_lateness: 6h",
+  latest: "catchup: latest, max_lateness: 6h",
+  queue: "catchup: all, overlap: queue, max_lateness: 6h",
+  skip: "catchup: all, overlap: skip, max_lateness: 6h, payload: { seconds: 120 }",
+  allow: "catchup: all, overlap: allow, max_lateness: 6h",
+  cancel: "catchup: all, overlap: cancel_previous, max_lateness: 6h, payload: { seconds: 120 }",
+  late: "catchup: all, overlap: allow, max_lateness: 170m",
+  jitter: "catchup: all, overlap: allow, jitter: 24m, max_lateness: 30m",
+};
 
-let service: TestService;
-let dataDir: Awaited<ReturnType<typeof aDataDir>>;
-let minutely: { folder: string; workflowId: string; apiKey: string };
-let hourly: Readonly<Record<"none" | "latest" | "all", string>>;
+let room: ScheduledService;
+let minutely: { workflowId: string; apiKey: string };
+let jittered: string;
+let backfilled: string;
+let backfilledAt: string;
+let minute: number;
+const hourly = {} as Record<keyof typeof POLICIES, string>;
 
 beforeAll(async () => {
-  dataDir = await aDataDir();
-  service = await startService({ dataDir: dataDir.dataDir });
-  const folder = await aFolder(filesOf("* * * * *", "enabled: true, overlap: allow, payload: { region: EU }"));
-  minutely = { folder, ...(await publish(folder)) };
-  // Due last some minutes ago, and next in most of an hour: nothing but what is missed fires while the test runs.
-  const minute = (new Date().getUTCMinutes() + 50) % 60;
-  const declare = async (policies: string): Promise<string> =>
-    (await publish(await aFolder(filesOf(`${minute} * * * *`, policies)))).workflowId;
-  hourly = {
-    none: await declare("enabled: true, catchup: none, max_lateness: 6h"),
-    latest: await declare("enabled: true, catchup: latest, max_lateness: 6h"),
-    all: await declare("enabled: true, catchup: all, overlap: queue, max_lateness: 6h"),
-  };
-}, 600_000);
+  room = await aScheduledService();
+  minutely = await room.publish(`enabled: true, cron: "* * * * *", overlap: allow, payload: { region: EU }`);
+  jittered = (await room.publish(`enabled: true, cron: "* * * * *", overlap: allow, jitter: 25s`)).workflowId;
+  backfilled = (await room.publish(`enabled: true, cron: "* * * * *", payload: { seconds: 25 }`)).workflowId;
+  await backfillMinutes(backfilled, 4);
+  minute = (new Date().getUTCMinutes() + 30) % 60;
+  for (const [name, policies] of Object.entries(POLICIES) as [keyof typeof POLICIES, string][])
+    hourly[name] = (await room.publish(`enabled: true, cron: "${minute} * * * *", ${policies}`)).workflowId;
+}, 900_000);
 
-afterAll(async () => {
-  await service?.stop();
-  await dataDir?.remove();
-});
+afterAll(() => room?.close());
 
-function filesOf(cron: string, schedule: string): Record<string, string> {
-  return {
-    "config.yaml": `inputs:\n  region: { type: string, default: US }\ntriggers:\n  schedule: { cron: "${cron}", ${schedule} }\n`,
-    "main.py": "def main(region):\n    return {'region': region}\n",
-  };
-}
-
-async function publish(folder: string, workflowId?: string): Promise<{ workflowId: string; apiKey: string }> {
-  const given = workflowId === undefined ? [] : ["--workflow", workflowId];
-  const published = await treadle(dataDir.dataDir, ["publish", folder, ...given, "--json"]);
-  expect([published.code, published.stderr]).toEqual([0, expect.any(String)]);
-  return published.json() as { workflowId: string; apiKey: string };
-}
-
-async function findSchedule(workflowId: string): Promise<object | undefined> {
-  const { schedules } = (await treadle(dataDir.dataDir, ["schedules", "list", "--json"])).json() as {
-    schedules: { workflowId: string }[];
-  };
-  return schedules.find((schedule) => schedule.workflowId === workflowId);
-}
-
-/** The ticks of a workflow, the oldest first. */
-async function listTicks(workflowId: string): Promise<Tick[]> {
-  const { ticks } = (
-    await treadle(dataDir.dataDir, ["schedules", "ticks", workflowId, "-n", "500", "--json"])
-  ).json() as {
-    ticks: Tick[];
-  };
-  return ticks.toReversed();
-}
-
-/** Looks until a workflow's ticks are as wanted, and answers them. */
-async function ticksUntil(workflowId: string, areWanted: (ticks: readonly Tick[]) => boolean): Promise<Tick[]> {
-  const deadline = Date.now() + PATIENCE_MS;
-  for (;;) {
-    const ticks = await listTicks(workflowId);
-    if (areWanted(ticks)) return ticks;
-    if (Date.now() > deadline)
-      throw new Error(`The ticks are ${JSON.stringify(ticks)}.\n${service.output().slice(-5_000)}`);
-    await sleep(2_000);
-  }
+/** Asks for what was due in so many minutes before the last one. */
+async function backfillMinutes(workflowId: string, count: number): Promise<void> {
+  const now = Date.now();
+  backfilledAt = new Date(now).toISOString();
+  const to = Math.floor(now / MINUTE_MS) * MINUTE_MS - MINUTE_MS;
+  const times = [to - count * MINUTE_MS, to].map((at) => new Date(at).toISOString()) as [string, string];
+  const command = ["schedules", "backfill", workflowId, "--from", times[0], "--to", times[1], "--json"];
+  expect((await room.command(command)).json()).toMatchObject({ started: count, left: 0, stopped: null });
 }
 
 async function readExecution(executionId: string | null): Promise<Record<string, unknown>> {
   for (;;) {
     const headers = { "x-api-key": minutely.apiKey };
-    const { body } = await service.call(`/run-logs/${executionId}`, { method: "GET", headers });
+    const { body } = await room.service().call(`/run-logs/${executionId}`, { method: "GET", headers });
     if (body.status !== "queued" && body.status !== "running") return body;
+    await sleep(500);
+  }
+}
+
+/** A workflow's executions in the order of their ticks, once they are as wanted. */
+async function executionsUntil(workflowId: string, areWanted: (states: readonly unknown[]) => boolean) {
+  for (;;) {
+    const rows = await room.queryRecord(
+      `select e.id, e.state, e.started_at, e.finished_at, e.admitted_at = e.created_at as at_once
+         from executions e join ticks t on t.execution_id = e.id where e.workflow_id = $1 order by t.nominal_at`,
+      [workflowId],
+    );
+    if (areWanted(rows.map(({ state }) => state))) return rows;
     await sleep(500);
   }
 }
 
 test("a schedule of every minute, fires within two seconds of the minute, with its payload, and leaves a record", async () => {
   // A machine that is busy at one minute may not be at the next.
-  const ticks = await ticksUntil(minutely.workflowId, (found) => found.some(({ lateSeconds }) => lateSeconds < 2));
-  const tick = ticks.find(({ lateSeconds }) => lateSeconds < 2);
+  const isQuick = ({ lateSeconds }: Tick): boolean => lateSeconds < 2;
+  const tick = (await room.ticksUntil(minutely.workflowId, (found) => found.some(isQuick))).find(isQuick);
   expect(tick).toMatchObject({ outcome: "started", source: "clock", reason: "", executionId: expect.any(String) });
   expect(tick?.nominalAt).toMatch(/:00Z$/);
   const execution = await readExecution(tick?.executionId ?? null);
   expect(execution).toMatchObject({ status: "success", outputs: { region: expect.any(String) } });
   const { region } = execution.outputs as { region: string };
-  const output = await service.call(region, { method: "GET", headers: { "x-api-key": minutely.apiKey } });
-  expect(output.text).toBe("EU");
+  const headers = { "x-api-key": minutely.apiKey };
+  expect((await room.service().call(region, { method: "GET", headers })).text).toBe("EU");
+}, 400_000);
+
+test("a schedule with overlap skip, while past ticks of it run for longer than a minute, starts what is due all the same", async () => {
+  const isNext = ({ nominalAt }: Tick): boolean => nominalAt > backfilledAt;
+  const ticks = await room.ticksUntil(backfilled, (found) => found.some(isNext));
+  expect(ticks.find(isNext)).toMatchObject({ outcome: "started", executionId: expect.any(String) });
+  expect(ticks.filter(({ source }) => source === "backfill")).toHaveLength(4);
+  expect((await room.command(["workflows", "delete", backfilled])).code).toBe(0);
 }, 400_000);
 
 let pausedAt: string;
 
 test("a commit with enabled: false, pauses it", async () => {
-  const files = filesOf("* * * * *", "enabled: false, overlap: allow, payload: { region: EU }");
-  await publish(await aFolder(files), minutely.workflowId);
+  const paused = `enabled: false, cron: "* * * * *", overlap: allow, payload: { region: EU }`;
+  await room.publish(paused, minutely.workflowId);
   pausedAt = new Date().toISOString();
-  expect(await findSchedule(minutely.workflowId)).toMatchObject({
+  expect(await room.findSchedule(minutely.workflowId)).toMatchObject({
     paused: true,
     reason: "enabled is false in config.yaml",
     description: "every minute, UTC",
   });
 });
 
-/** Asks the record around the service. */
-async function queryRecord(sql: string, values: readonly unknown[] = []): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({
-    host: join(dataDir.dataDir, "postgres/socket"),
-    user: "treadle",
-    database: "treadle",
-  });
-  await client.connect();
-  try {
-    return (await client.query(sql, [...values])).rows as Record<string, unknown>[];
-  } finally {
-    await client.end();
-  }
-}
+let backAt: string;
+const away = {} as Record<keyof typeof POLICIES, Tick[]>;
 
-test("a service that was away for five due times, makes up for them as each schedule says", async () => {
+test("a service that was away for five due times and whose Temporal lost all it had, gives each of them its record", async () => {
   // Stands still, so that it looks after nothing while its record is dated back; then it is gone.
-  process.kill(service.ready.pid, "SIGSTOP");
+  const { pid } = room.service().ready;
+  process.kill(pid, "SIGSTOP");
   const back = "interval '5 hours'";
-  await queryRecord(
+  await room.queryRecord(
     `update schedules set since = since - ${back}, accounted_until = accounted_until - ${back}, look_at = look_at - ${back}
       where workflow_id = any($1)`,
     [Object.values(hourly)],
   );
-  await queryRecord(`update schedule_watch set since = since - ${back}, seen_at = seen_at - ${back}`);
-  process.kill(service.ready.pid, "SIGCONT");
-  await service.stop("SIGKILL");
-  service = await startService({ dataDir: dataDir.dataDir });
-
-  const outcomes = async (workflowId: string) => {
-    const ticks = await ticksUntil(workflowId, (found) => found.length >= 5);
+  await room.queryRecord(`update schedule_watch set since = since - ${back}, seen_at = seen_at - ${back}`);
+  process.kill(pid, "SIGCONT");
+  await room.whileDead(async () => {
+    const folder = join(room.dataDir, "temporal/data");
+    const files = await readdir(folder);
+    expect(files.length).toBeGreaterThan(0);
+    for (const file of files) await rm(join(folder, file));
+  });
+  backAt = new Date().toISOString();
+  for (const name of Object.keys(POLICIES) as (keyof typeof POLICIES)[]) {
+    const ticks = await room.ticksUntil(hourly[name], (found) => found.length >= 5);
+    away[name] = ticks;
     const hours = ticks.map(({ nominalAt }) => Date.parse(nominalAt) / HOUR_MS);
     expect(hours.map((hour) => hour - (hours[0] as number))).toEqual([0, 1, 2, 3, 4]);
-    return ticks;
-  };
-  const none = await outcomes(hourly.none);
-  expect(none.map(({ outcome, reason }) => `${outcome}: ${reason}`)).toEqual(
-    Array(5).fill("missed: The service was away when it was due, and catchup is none."),
-  );
-  const latest = await outcomes(hourly.latest);
-  expect(latest.map(({ outcome }) => outcome)).toEqual(["missed", "missed", "missed", "missed", "started"]);
-  const all = await outcomes(hourly.all);
-  expect(all.map(({ outcome, source }) => `${outcome} ${source}`)).toEqual(Array(5).fill("started repair"));
-  // One after the other, in the order of their times.
-  const rows = await eventuallyEnded(hourly.all);
-  expect(rows.map(({ id }) => id)).toEqual(all.map(({ executionId }) => executionId));
+  }
+}, 600_000);
+
+test.each<[keyof typeof POLICIES, string[], string]>([
+  ["none", Array(5).fill("missed"), "The service was away when it was due, and catchup is none."],
+  [
+    "latest",
+    ["missed", "missed", "missed", "missed", "started"],
+    "The service was away when it was due, and a later one was due before it was back (catchup: latest).",
+  ],
+  ["queue", Array(5).fill("started"), ""],
+  ["skip", ["started", ...Array(4).fill("skipped_overlap")], ""],
+  ["allow", Array(5).fill("started"), ""],
+  ["cancel", Array(5).fill("started"), ""],
+  ["late", ["missed", "missed", "started", "started", "started"], "It was later than max_lateness allows."],
+  ["jitter", ["missed", "missed", "missed", "missed", "started"], "It was later than max_lateness allows."],
+])("the ticks of that time, with the policies of %s, became what they say", (name, outcomes, reason) => {
+  const ticks = away[name];
+  expect(ticks.map(({ outcome, source }) => `${outcome} ${source}`)).toEqual(outcomes.map((each) => `${each} repair`));
+  expect(ticks[0]?.reason).toBe(reason);
+});
+
+test("the executions of that time, with overlap queue, ran one after the other in the order of their times", async () => {
+  const rows = await executionsUntil(hourly.queue, (states) => states.every((state) => state === "success"));
+  expect(rows).toHaveLength(5);
   rows.slice(1).forEach(({ started_at: startedAt }, index) => {
     expect((startedAt as Date) >= (rows[index]?.finished_at as Date)).toBe(true);
   });
 }, 400_000);
 
-async function eventuallyEnded(workflowId: string): Promise<Record<string, unknown>[]> {
-  for (;;) {
-    const rows = await queryRecord(
-      "select id, state, started_at, finished_at from executions where workflow_id = $1 order by started_at",
-      [workflowId],
-    );
-    if (rows.every(({ state }) => state === "success")) return rows;
-    await sleep(500);
-  }
-}
+test("the executions of that time, with overlap allow, waited for no other; with skip, the first was named", async () => {
+  const rows = await executionsUntil(hourly.allow, (states) => states.every((state) => state === "success"));
+  expect(rows.map(({ at_once: atOnce }) => atOnce)).toEqual(Array(5).fill(true));
+  const [first, ...others] = away.skip;
+  const reason = `${first?.executionId} of an earlier tick was still under way.`;
+  expect(others.map((tick) => tick.reason)).toEqual(Array(4).fill(reason));
+}, 400_000);
 
-test("the minutes after that, are recorded as paused and start nothing", async () => {
-  const ticks = await ticksUntil(minutely.workflowId, (found) => found.some(({ outcome }) => outcome === "paused"));
+test("the executions of that time, with overlap cancel_previous, were cancelled but for the last", async () => {
+  const rows = await executionsUntil(
+    hourly.cancel,
+    (states) => states.slice(0, 4).every((state) => state === "cancelled") && states[4] !== "queued",
+  );
+  expect(rows.map(({ state }) => state === "cancelled")).toEqual([true, true, true, true, false]);
+}, 400_000);
+
+test("the Temporal that lost all it had, has every schedule as it is declared again, and fires it", async () => {
+  const declared = [minutely.workflowId, jittered, ...Object.values(hourly)];
+  const timetables = await room.readTimetables(declared);
+  expect(timetables.map(({ workflowId }) => workflowId)).toEqual(declared.toSorted());
+  const pausedOnes = timetables.filter(({ paused }) => paused);
+  expect(pausedOnes.map(({ workflowId }) => workflowId)).toEqual([minutely.workflowId]);
+  const [next] = timetables.find(({ workflowId }) => workflowId === hourly.latest)?.nextAt ?? [];
+  expect(new Date(next ?? 0).getUTCMinutes()).toBe(minute);
+  await room.ticksUntil(jittered, (found) =>
+    found.some(({ nominalAt, source, outcome }) => nominalAt > backAt && source === "clock" && outcome === "started"),
+  );
+}, 600_000);
+
+test("a schedule with jitter, fires some seconds after its minute, and says of which minute", async () => {
+  const ticks = await room.ticksUntil(jittered, (found) =>
+    found.some(({ source, lateSeconds }) => source === "clock" && lateSeconds > 2),
+  );
+  expect(ticks.every(({ nominalAt }) => nominalAt.endsWith(":00Z"))).toBe(true);
+}, 400_000);
+
+test("the minutes after a pause, are recorded as paused and start nothing", async () => {
+  const ticks = await room.ticksUntil(minutely.workflowId, (found) =>
+    found.some(({ outcome }) => outcome === "paused"),
+  );
   const after = ticks.filter(({ nominalAt }) => nominalAt > pausedAt);
   expect(after.length).toBeGreaterThan(0);
   expect(after.map(({ outcome, executionId }) => ({ outcome, executionId }))).toEqual(
@@ -194,26 +214,28 @@ test("the minutes after that, are recorded as paused and start nothing", async (
 }, 400_000);
 
 test("past ticks that are asked for, run once each, however often they are asked for", async () => {
-  const before = await listTicks(minutely.workflowId);
+  const before = await room.listTicks(minutely.workflowId);
   const paused = before.find(({ outcome }) => outcome === "paused") as Tick;
   const to = new Date(Date.parse(paused.nominalAt) + 1_000).toISOString();
   const backfill = () =>
-    treadle(dataDir.dataDir, ["schedules", "backfill", minutely.workflowId, "--from", paused.nominalAt, "--to", to]);
+    room.command(["schedules", "backfill", minutely.workflowId, "--from", paused.nominalAt, "--to", to]);
   expect([(await backfill()).code, (await backfill()).code]).toEqual([0, 0]);
-  const after = (await listTicks(minutely.workflowId)).find(({ nominalAt }) => nominalAt === paused.nominalAt);
+  const after = (await room.listTicks(minutely.workflowId)).find(({ nominalAt }) => nominalAt === paused.nominalAt);
   expect(after).toMatchObject({ outcome: "started", source: "backfill" });
   expect(await readExecution(after?.executionId ?? null)).toMatchObject({ status: "success" });
-  const count = async (sql: string) => (await queryRecord(sql)).length;
-  expect(await count("select 1 from executions where trigger = 'schedule'")).toBe(
-    await count("select 1 from ticks where execution_id is not null"),
+  const counts = await room.queryRecord(
+    `select (select count(*) from executions where trigger = 'schedule') as executions,
+            (select count(*) from ticks where execution_id is not null) as ticks`,
   );
+  expect(counts[0]?.executions).toEqual(counts[0]?.ticks);
 });
 
 test("a workflow that is deleted, has no schedule any more", async () => {
-  const deleted = await treadle(dataDir.dataDir, ["workflows", "delete", hourly.none]);
+  const deleted = await room.command(["workflows", "delete", hourly.none]);
   expect([deleted.code, deleted.stderr]).toEqual([0, expect.any(String)]);
-  expect([await findSchedule(hourly.none), typeof (await findSchedule(hourly.latest))]).toEqual([undefined, "object"]);
-  const rows = await queryRecord("select until is not null as ended from schedules where workflow_id = $1", [
+  const found = [await room.findSchedule(hourly.none), typeof (await room.findSchedule(hourly.latest))];
+  expect(found).toEqual([undefined, "object"]);
+  const rows = await room.queryRecord("select until is not null as ended from schedules where workflow_id = $1", [
     hourly.none,
   ]);
   expect(rows).toEqual([{ ended: true }]);

@@ -1,0 +1,107 @@
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect } from "@jest/globals";
+import pg from "pg";
+import { sortVictims } from "../../chaos/faults/victims.ts";
+import { listTree, type Process, waitForDeath } from "../../chaos/processes.ts";
+import { readTimetables, type Timetable } from "../../chaos/timetables.ts";
+import { aFolder, type CommandAnswer, treadle } from "../support/command-line.ts";
+import { aDataDir, startService, type TestService } from "../support/service.ts";
+
+export interface Tick {
+  readonly nominalAt: string;
+  readonly outcome: string;
+  readonly reason: string;
+  readonly source: string;
+  readonly lateSeconds: number;
+  readonly executionId: string | null;
+}
+
+/** A tick that Temporal did not fire has its record some seconds after its time; a busy machine may take longer. */
+const PATIENCE_MS = 300_000;
+/** A killed service takes its processes with it within 20 seconds. */
+const DEATH_MS = 60_000;
+
+/** A service with schedules, as its users have it: started, killed and asked from the outside. */
+export async function aScheduledService() {
+  const { dataDir, remove } = await aDataDir();
+  let service: TestService = await startService({ dataDir });
+  const command = (args: readonly string[]): Promise<CommandAnswer> => treadle(dataDir, args);
+
+  /** Publishes a program with a schedule, which returns its region after some seconds. */
+  async function publish(schedule: string, workflowId?: string): Promise<{ workflowId: string; apiKey: string }> {
+    const inputs = "inputs:\n  region: { type: string, default: US }\n  seconds: { type: number, default: 0 }\n";
+    const folder = await aFolder({
+      "config.yaml": `${inputs}triggers:\n  schedule: { ${schedule} }\n`,
+      "main.py":
+        "import time\n\n\ndef main(region, seconds):\n    time.sleep(seconds)\n    return {'region': region}\n",
+    });
+    const given = workflowId === undefined ? [] : ["--workflow", workflowId];
+    const published = await command(["publish", folder, ...given, "--json"]);
+    expect([published.code, published.stderr]).toEqual([0, expect.any(String)]);
+    return published.json() as { workflowId: string; apiKey: string };
+  }
+
+  /** The ticks of a workflow, the oldest first. */
+  async function listTicks(workflowId: string): Promise<Tick[]> {
+    const { ticks } = (await command(["schedules", "ticks", workflowId, "-n", "500", "--json"])).json();
+    return (ticks as Tick[]).toReversed();
+  }
+
+  return {
+    dataDir,
+    command,
+    publish,
+    listTicks,
+    service: () => service,
+    /** Looks until a workflow's ticks are as wanted, and answers them. */
+    async ticksUntil(workflowId: string, areWanted: (ticks: readonly Tick[]) => boolean): Promise<Tick[]> {
+      const deadline = Date.now() + PATIENCE_MS;
+      for (;;) {
+        const ticks = await listTicks(workflowId);
+        if (areWanted(ticks)) return ticks;
+        if (Date.now() > deadline)
+          throw new Error(`The ticks are ${JSON.stringify(ticks)}.\n${service.output().slice(-5_000)}`);
+        await sleep(2_000);
+      }
+    },
+    async findSchedule(workflowId: string): Promise<object | undefined> {
+      const { schedules } = (await command(["schedules", "list", "--json"])).json();
+      return (schedules as { workflowId: string }[]).find((schedule) => schedule.workflowId === workflowId);
+    },
+    /** Asks the record around the service. */
+    async queryRecord(sql: string, values: readonly unknown[] = []): Promise<Record<string, unknown>[]> {
+      const client = new pg.Client({ host: join(dataDir, "postgres/socket"), user: "treadle", database: "treadle" });
+      await client.connect();
+      try {
+        return (await client.query(sql, [...values])).rows as Record<string, unknown>[];
+      } finally {
+        await client.end();
+      }
+    },
+    /** Kills it, does something while nothing of it is left, and starts it again. */
+    async whileDead(act: () => Promise<void>): Promise<void> {
+      const tree = listTree(service.child.pid as number);
+      await service.stop("SIGKILL");
+      expect(await waitForDeath(tree, DEATH_MS)).toEqual([]);
+      await act();
+      service = await startService({ dataDir });
+    },
+    /** What its Temporal has to fire, once that is what is declared. */
+    async readTimetables(declared: readonly string[]): Promise<Timetable[]> {
+      const findTemporal = (): Process | undefined => sortVictims(listTree(service.child.pid as number)).temporal[0];
+      const wanted = declared.toSorted().join();
+      for (const deadline = Date.now() + PATIENCE_MS; ; ) {
+        const timetables = await readTimetables(findTemporal(), declared);
+        if (timetables.map(({ workflowId }) => workflowId).join() === wanted || Date.now() > deadline)
+          return timetables;
+      }
+    },
+    async close(): Promise<void> {
+      await service.stop();
+      await remove();
+    },
+  };
+}
+
+export type ScheduledService = Awaited<ReturnType<typeof aScheduledService>>;
