@@ -92,3 +92,28 @@ test("lockScheduleAt, waiting for a commit that declares anew, answers what is d
   });
   expect(await locking).toMatchObject({ enabled: false, until: null });
 });
+
+test("publish, that fails when it notes what Temporal is to be told, leaves neither commit nor schedule", async () => {
+  const { workflowId, commitId } = await publishSchedule(null, `{ enabled: true, cron: "* * * * *" }`);
+  const state = () =>
+    queryRows(
+      db,
+      `select w.head, (select count(*)::int from commits c where c.workflow_id = w.id) as commits,
+              (select array_agg(s.cron order by s.id) from schedules s where s.workflow_id = w.id) as crons,
+              (select count(*)::int from schedule_changes n where n.workflow_id = w.id) as noted
+         from workflows w where w.id = :workflowId`,
+      { workflowId },
+    );
+  await queryRows(db, `delete from schedule_changes where workflow_id = :workflowId`, { workflowId });
+  await db.raw(`
+    create function refuse_note() returns trigger language plpgsql as $$ begin raise 'the disk is full'; end $$;
+    create trigger schedule_changes_refused before insert on schedule_changes execute function refuse_note()`);
+  try {
+    await expect(publishSchedule(workflowId, `{ enabled: true, cron: "5 5 * * *" }`)).rejects.toThrow("disk is full");
+    expect(await state()).toEqual([{ head: commitId, commits: 1, crons: ["* * * * *"], noted: 0 }]);
+  } finally {
+    await db.raw("drop trigger schedule_changes_refused on schedule_changes");
+  }
+  const again = await publishSchedule(workflowId, `{ enabled: true, cron: "5 5 * * *" }`);
+  expect(await state()).toEqual([{ head: again.commitId, commits: 2, crons: ["* * * * *", "5 5 * * *"], noted: 1 }]);
+});
