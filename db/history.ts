@@ -1,4 +1,4 @@
-import type { CommitId, WorkflowId } from "../domain/ids.ts";
+import type { AccountId, CommitId, WorkflowId } from "../domain/ids.ts";
 import type { Commit } from "./commits.ts";
 import { type Db, queryRows } from "./connect.ts";
 
@@ -35,6 +35,24 @@ export async function listHistory(
       order by c.created_at desc, c.id desc limit :limit`,
     page,
   );
+}
+
+/**
+ * Commits of an account's workflow whose ids begin so, drafts' too: at most two, since whoever asks wants the one that is meant.
+ * A range of ids, which the primary key answers: `g` is behind every hex digit.
+ */
+export async function findCommitsBeginning(
+  db: Db,
+  of: { accountId: AccountId; workflowId: WorkflowId; begin: string },
+): Promise<CommitId[]> {
+  const rows = await queryRows<{ id: CommitId }>(
+    db,
+    `select c.id from commits c join workflows w on w.id = c.workflow_id
+      where w.account_id = :accountId and c.workflow_id = :workflowId and c.id >= :begin and c.id < :begin || 'g'
+      order by c.id limit 2`,
+    of,
+  );
+  return rows.map(({ id }) => id);
 }
 
 /** One commit of a workflow. */

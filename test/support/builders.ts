@@ -74,9 +74,9 @@ export async function aWorkflow(
 /** A commit on top of `parentId`, made the head. Its git objects are placeholders: content and hashes do not agree. */
 export async function aCommit(
   db: Db,
-  given: { workflowId: WorkflowId; parentId: CommitId | null; manifest: Manifest; message?: string },
+  given: { workflowId: WorkflowId; parentId: CommitId | null; manifest: Manifest; message?: string; id?: CommitId },
 ): Promise<CommitId> {
-  const id = randomBytes(20).toString("hex") as CommitId;
+  const id = given.id ?? (randomBytes(20).toString("hex") as CommitId);
   const treeId = randomBytes(20).toString("hex");
   const commit = {
     ...{ message: "test", ...given, id, treeId, environment: null },

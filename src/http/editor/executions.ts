@@ -3,11 +3,13 @@ import { z } from "zod";
 import type { Db } from "../../../db/connect.ts";
 import { listOwnExecutions } from "../../../db/execution-details.ts";
 import { type ListedExecution, listExecutionPage, type Place } from "../../../db/execution-pages.ts";
+import { findCommitsBeginning } from "../../../db/history.ts";
 import { findWorkflow } from "../../../db/workflows.ts";
 import { toCredits } from "../../../domain/credits.ts";
 import { EXECUTION_ENDS, TRIGGERS } from "../../../domain/execution.ts";
 import {
   type AccountId,
+  type CommitId,
   type ExecutionId,
   isCommitId,
   isExecutionId,
@@ -28,6 +30,8 @@ export const EXECUTIONS_CURSOR = /^(\d{1,17})\.(ex_[0-9a-z]{16,40})$/;
 export const STATUSES = ["queued", "running", ...EXECUTION_ENDS] as const;
 /** More is not needed to find something by, and each execution of a window is compared with it. */
 export const SEARCH_TEXT_MAX = 200;
+/** Of a commit's id, as git takes it: the beginning will do. */
+const COMMIT_BEGIN = /^[0-9a-f]{4,40}$/;
 const CANCELS_AT_ONCE = 8;
 
 /** What the query of a form leaves empty is not asked for. */
@@ -42,7 +46,7 @@ const Time = z.iso
 
 const Query = z.object({
   workflow: optional(z.string().refine(isWorkflowId, "must be the id of a workflow")),
-  commit: optional(z.string().refine(isCommitId, "must be the id of a commit, all 40 characters of it")),
+  commit: optional(z.string().regex(COMMIT_BEGIN, "must be the id of a commit, or its first four characters at least")),
   state: optional(z.enum(STATUSES, { error: `must be one of ${STATUSES.join(", ")}` })),
   trigger: optional(z.enum(TRIGGERS, { error: `must be one of ${TRIGGERS.join(", ")}` })),
   from: optional(Time),
@@ -61,12 +65,14 @@ export function createExecutionsRoute({ db }: Pick<AppDeps, "db">): RequestHandl
   return async (request, response) => {
     const caller = await authorizeEditor(db, request, "read");
     const { workflow, commit, state, trigger, from, to, text, limit, cursor } = parseRequest(Query, request.query);
-    if (commit !== undefined && workflow === undefined)
-      throw refuseField("commit", "needs its workflow beside it: add workflow=wf_….");
     const accountId = await chooseAccount(db, request, caller, workflow);
+    const commitId =
+      commit === undefined ? undefined : await findMeantCommit(db, { accountId, workflow, begin: commit });
+    // A beginning that no commit has is what no execution is of.
+    if (commitId === null) return void response.json({ executions: [], nextCursor: null });
     const { executions, next } = await listExecutionPage(
       db,
-      { accountId, workflowId: workflow, commitId: commit, state, trigger, from, to, text },
+      { accountId, workflowId: workflow, commitId, state, trigger, from, to, text },
       { limit, after: cursor === undefined ? null : readCursor(cursor) },
     );
     response.json({ executions: executions.map(toListed), nextCursor: next && `${next.createdMicros}.${next.id}` });
@@ -82,6 +88,18 @@ async function chooseAccount(
 ): Promise<AccountId> {
   if (userId !== null || workflowId === undefined || queryText(request, "account") !== undefined) return accountId;
   return (await findWorkflow(db, workflowId))?.accountId ?? accountId;
+}
+
+/** The one commit whose id begins so; null when there is none. Whole ids are not looked for: executions know them. */
+async function findMeantCommit(
+  db: AppDeps["db"],
+  { accountId, workflow, begin }: { accountId: AccountId; workflow: WorkflowId | undefined; begin: string },
+): Promise<CommitId | null> {
+  if (workflow === undefined) throw refuseField("commit", "needs its workflow beside it: add workflow=wf_….");
+  if (isCommitId(begin)) return begin;
+  const [one, other] = await findCommitsBeginning(db, { accountId, workflowId: workflow, begin });
+  if (other !== undefined) throw refuseField("commit", "is the beginning of several commits: write more of it.");
+  return one ?? null;
 }
 
 function readCursor(cursor: string): Place {

@@ -99,6 +99,8 @@ test("executions, asked for with each filter, are those that it fits, the newest
     [`?workflow=${daily.workflowId}`, [a, c]],
     [`?workflow=${daily.workflowId}&commit=${older}`, [c]],
     [`?workflow=${daily.workflowId}&commit=${newer}&state=running`, [a]],
+    [`?workflow=${daily.workflowId}&commit=${older.slice(0, 12)}`, [c]],
+    [`?workflow=${orders.workflowId}&commit=${older.slice(0, 12)}`, []],
     [`?workflow=${orders.workflowId}&state=failed`, [b]],
     [`?workflow=${daily.workflowId}&state=failed`, []],
     ["?state=success", [c, d]],
@@ -118,6 +120,18 @@ test("executions, asked for with each filter, are those that it fits, the newest
     ["?workflow=&state=&trigger=&from=&to=&text=&commit=", [a, b, c, d]],
   ];
   for (const [query, expected] of cases) expect([query, await listIds(viewer, query)]).toEqual([query, expected]);
+});
+
+test("executions, asked for by the beginning of two commits, are refused by name until more of it is written", async () => {
+  const house = await aHouse(service);
+  const { workflowId, commitId, manifest } = await aWorkflow(service.db, { accountId: house.accountId });
+  const ids = ["0", "1"].map((digit) => `deadbeef${digit.repeat(32)}` as CommitId);
+  let parentId = commitId;
+  for (const id of ids) parentId = await aCommit(service.db, { workflowId, parentId, manifest, id });
+  const query = `/api/editor/executions?workflow=${workflowId}&commit=`;
+  const refused = await ask(service, `${query}deadbeef`, {}, house.viewer);
+  expect([refused.status, refused.json()]).toMatchObject([400, { details: [{ input: "commit" }] }]);
+  expect((await ask(service, `${query}deadbeef1`, {}, house.viewer)).status).toBe(200);
 });
 
 test("executions, in the list, say what became of them", async () => {

@@ -109,7 +109,10 @@ function aFilter(name: string, description: string, schema: JsonSchema): Paramet
 
 const FILTERS: readonly Parameter[] = [
   aFilter("workflow", "Of this workflow.", { type: "string", pattern: "^(wf_[0-9a-z]{16,40})?$" }),
-  aFilter("commit", "Of this commit of the workflow.", { type: "string", pattern: "^([0-9a-f]{40})?$" }),
+  aFilter("commit", "Of this commit of the workflow: its id, or how it begins.", {
+    type: "string",
+    pattern: "^([0-9a-f]{4,40})?$",
+  }),
   aFilter("state", "In this state.", STATUS),
   aFilter("trigger", "Started by this.", TRIGGER),
   aFilter("from", "Accepted then or later.", TIME),
