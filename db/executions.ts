@@ -37,6 +37,8 @@ export interface ExecutionRecord {
   readonly accountId: AccountId;
   readonly workflowId: WorkflowId;
   readonly commitId: CommitId;
+  /** Its commit is of files that nobody has committed: it is in no history. */
+  readonly draft: boolean;
   readonly trigger: Trigger;
   readonly state: ExecutionState;
   readonly failure: "internal" | "insufficient_credits" | "no_capacity" | null;
@@ -69,6 +71,7 @@ const RECORD = `
   e.files_removed_at as "filesRemovedAt", e.log_removed_at as "logRemovedAt",
   e.cancel_requested_by as "cancelRequestedBy",
   e.created_at as "createdAt", e.started_at as "startedAt", e.finished_at as "finishedAt",
+  (select c.draft from commits c where c.workflow_id = e.workflow_id and c.id = e.commit_id) as draft,
   (select count(*)::int from attempts a where a.execution_id = e.id) as attempts,
   case when e.failure = 'insufficient_credits' then
     (select f.needed from refusals f where f.execution_id = e.id)

@@ -19,6 +19,8 @@ export interface Result {
   /** Output name to the address of its file. */
   readonly outputs: Readonly<Record<string, string>>;
   readonly cost: { readonly compute: number; readonly total: number };
+  /** It is of files that nobody has committed. Only then. */
+  readonly draft?: true;
   /** 1: the next to begin when another one of its workflow ends. Only while it waits for that. */
   readonly queuePosition?: number;
   /** Since when its files, and its log, cannot be had any more: they are kept for a time. */
@@ -26,7 +28,7 @@ export interface Result {
   readonly logRemovedAt?: string;
 }
 
-/** The five fields of every result; of one that waits for its turn, also where in the queue. */
+/** The five fields of every result; also that it is of a draft, and of one that waits for its turn, where in the queue. */
 export function toResult(record: ExecutionRecord, apiUrl: string): Result {
   return {
     status: record.state,
@@ -36,6 +38,7 @@ export function toResult(record: ExecutionRecord, apiUrl: string): Result {
       record.outputs.map(({ name, fileName }) => [name, fileUrl(apiUrl, record.id, fileName)]),
     ),
     cost: { compute: toCredits(record.chargeCompute), total: toCredits(record.chargeTotal) },
+    ...(record.draft ? { draft: true as const } : {}),
     ...(record.queuePosition === null ? {} : { queuePosition: record.queuePosition }),
     ...(record.filesRemovedAt === null ? {} : { filesRemovedAt: record.filesRemovedAt.toISOString() }),
     ...(record.logRemovedAt === null ? {} : { logRemovedAt: record.logRemovedAt.toISOString() }),

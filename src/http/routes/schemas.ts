@@ -43,6 +43,10 @@ const RESULT = {
 } satisfies Record<string, JsonSchema>;
 /** What a result may have beside. */
 const REMARKS = {
+  draft: {
+    const: true,
+    description: "It is of somebody's draft: its commit is in no history. Only then.",
+  },
   queuePosition: {
     type: "integer",
     minimum: 1,

@@ -38,7 +38,7 @@ async function aDraft(files: Record<string, string> = { "config.yaml": CONFIG, "
 test("a draft, executed, is an execution of its files, marked as such, and no commit that anybody sees", async () => {
   const { house, workflow, workflowId, run } = await aDraft();
   const answer = await run({ region: "EU" });
-  expect([answer.status, answer.json()]).toMatchObject([200, { status: "success" }]);
+  expect([answer.status, answer.json()]).toMatchObject([200, { status: "success", draft: true }]);
   const { executionId } = answer.json();
   const record = await ask(service, `/api/editor/executions/${String(executionId)}`, {}, house.viewer);
   expect(record.json()).toMatchObject({ draft: true, trigger: "form", inputs: { region: "EU" } });
@@ -49,6 +49,24 @@ test("a draft, executed, is an execution of its files, marked as such, and no co
   expect(commits.json()).toMatchObject({ commits: [] });
   // For those who call it there is nothing yet.
   expect((await execute(service, workflow, { region: "EU" })).status).toBe(404);
+});
+
+test("a draft's execution, answered at once, asked for, or followed, says that it is of a draft; a commit's does not", async () => {
+  const { house, workflow, workflowId, run } = await aDraft();
+  const path = `/api/editor/workflows/${workflowId}/draft/execute`;
+  const call = (headers: Record<string, string>) =>
+    ask(service, path, { json: { region: "EU" }, headers }, house.member);
+  const started = await call({ prefer: "respond-async" });
+  expect(started.json()).toMatchObject({ draft: true });
+  const shown = await ask(service, `/api/run-logs/${String(started.json()["executionId"])}`, {}, house.viewer);
+  expect(shown.json()).toMatchObject({ draft: true });
+  const followed = await call({ accept: "text/event-stream" });
+  expect(followed.text()).toMatch(/^event: result\ndata: \{.*"draft":true/m);
+
+  expect((await run({ region: "EU" })).json()).toHaveProperty("draft", true);
+  const commit = { message: "first", version: 1, expectedHead: null };
+  await ask(service, `/api/editor/workflows/${workflowId}/commits`, { json: commit }, house.member);
+  expect((await execute(service, workflow, { region: "EU" })).json()).not.toHaveProperty("draft");
 });
 
 test("a draft, executed twice as it is, is kept once; changed, once more", async () => {

@@ -132,6 +132,16 @@ const FILTERS: readonly Parameter[] = [
   }),
 ];
 
+/** The same answers with examples of a draft's execution. */
+function markDraft({ 200: ended, 202: accepted }: typeof WORKFLOW_ROUTES.executeWorkflow.answers) {
+  const mark = <Answer extends typeof ended | typeof accepted>(answer: Answer): Answer => {
+    const json = answer.content["application/json"];
+    const marked = { ...json, example: { ...json.example, draft: true } };
+    return { ...answer, content: { ...answer.content, "application/json": marked } };
+  };
+  return { 200: mark(ended), 202: mark(accepted) };
+}
+
 /** Executions as people look at them. */
 export const EDITOR_EXECUTION_ROUTES = {
   listExecutions: {
@@ -205,6 +215,7 @@ export const EDITOR_EXECUTION_ROUTES = {
       "As `execute`, of the files as the caller has them: they are checked, and their environment is made, before the body is read. The execution is marked as a draft's; what others call and schedule stays as it is.",
     credentials: IN_PERSON,
     parameters: [...WORKFLOW_ROUTES.executeWorkflow.parameters, ACCOUNT],
+    answers: markDraft(WORKFLOW_ROUTES.executeWorkflow.answers),
   },
   followEvents: {
     method: "get",
