@@ -27,6 +27,8 @@ export async function followEvents(
   let waitMs = AGAIN_MS_MIN;
   while (!signal.aborted) {
     await untilVisible(signal);
+    // Whoever left in the same moment is not heard any more by what listens from here on.
+    if (signal.aborted) return;
     const hidden = abortWhenHidden(signal);
     try {
       const headers = { accept: "text/event-stream", ...(lastId === "" ? {} : { "last-event-id": lastId }) };

@@ -34,6 +34,7 @@ export function useFollowed(executionId: string): Followed {
       signal: stopped.signal,
       onState: (state) => change({ state }),
       onEvents(events) {
+        if (stopped.signal.aborted) return "stop";
         const added: LogLine[] = [];
         for (const { name, data } of events) {
           if (name === "message") added.push(JSON.parse(data) as LogLine);
