@@ -38,8 +38,22 @@ const dark: MantineColorsTuple = [
   "#0b0c10",
 ];
 
+/** As Mantine's, but white on the shades of buttons can be read. */
+const red: MantineColorsTuple = [
+  "#fff5f5",
+  "#ffe3e3",
+  "#ffc9c9",
+  "#ffa8a8",
+  "#ff8787",
+  "#ff6b6b",
+  "#d22b2b",
+  "#bf2626",
+  "#ab2121",
+  "#961d1d",
+];
+
 export const theme = createTheme({
-  colors: { loom, dark },
+  colors: { loom, dark, red },
   primaryColor: "loom",
   primaryShade: 6,
   defaultRadius: "sm",
