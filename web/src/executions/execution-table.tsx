@@ -19,7 +19,9 @@ export function ExecutionTable(props: {
 }) {
   const { lines, showsWorkflow, chosen, onChoose } = props;
   const mayChange = useMayChange();
-  const hasBoxes = mayChange && lines.some(({ status }) => !hasEnded(status));
+  const going = lines.filter(({ status }) => !hasEnded(status)).map(({ executionId }) => executionId);
+  const hasBoxes = mayChange && going.length > 0;
+  const count = going.filter((id) => chosen.has(id)).length;
   const choose = (id: string, on: boolean): void => {
     const next = new Set(chosen);
     if (on) next.add(id);
@@ -33,7 +35,13 @@ export function ExecutionTable(props: {
           <tr>
             {hasBoxes && (
               <th scope="col" className={classes.box}>
-                <span className={classes.unseen}>Choose</span>
+                <Checkbox
+                  size="xs"
+                  aria-label="Choose all that go on"
+                  checked={count === going.length}
+                  indeterminate={count > 0 && count < going.length}
+                  onChange={(event) => onChoose(new Set(event.currentTarget.checked ? going : []))}
+                />
               </th>
             )}
             <th scope="col">State</th>

@@ -1,6 +1,6 @@
 import { Button, Group, NativeSelect, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { EXECUTION_ENDS, TRIGGERS } from "../../../domain/execution.ts";
 import { SearchIcon } from "../app/icons.tsx";
 import type { ExecutionFilters } from "./executions.ts";
@@ -18,8 +18,13 @@ const TRIGGER_CHOICES = [
 ];
 
 /** What the list is narrowed to. The page's address holds it: it can be kept, sent, and gone back to. */
-export function Filters(props: { filters: ExecutionFilters; onChange: (filters: ExecutionFilters) => void }) {
-  const { filters, onChange } = props;
+export function Filters(props: {
+  readonly filters: ExecutionFilters;
+  /** Whether all are of one workflow: commits are a workflow's own. */
+  readonly ofWorkflow: boolean;
+  readonly onChange: (filters: ExecutionFilters) => void;
+}) {
+  const { filters, ofWorkflow, onChange } = props;
   const set = (name: keyof ExecutionFilters, value: string): void => {
     const { [name]: _, ...others } = filters;
     onChange(value === "" ? others : { ...others, [name]: value });
@@ -61,7 +66,7 @@ export function Filters(props: { filters: ExecutionFilters; onChange: (filters: 
         value={filters.to ?? ""}
         onChange={(event) => set("to", event.currentTarget.value)}
       />
-      <TypedFilter name="commit" label="Commit" filters={filters} set={set} />
+      {ofWorkflow && <TypedFilter name="commit" label="Commit" filters={filters} set={set} />}
       <TypedFilter name="text" label="Text" filters={filters} set={set} />
       {Object.keys(own).length > 0 && (
         <Button variant="subtle" color="gray" onClick={() => onChange(keepWorkflow(filters))}>
@@ -76,7 +81,10 @@ function keepWorkflow({ workflow }: ExecutionFilters): ExecutionFilters {
   return workflow === undefined ? {} : { workflow };
 }
 
-/** A filter that is written: the list follows when the typing pauses. */
+/** As the service takes it: the beginning of an id will do. */
+const COMMIT_BEGIN = /^([0-9a-f]{4,40})?$/;
+
+/** A filter that is written: the list follows when the typing pauses, and when what is written can be looked for. */
 function TypedFilter(props: {
   name: "commit" | "text";
   label: string;
@@ -85,9 +93,22 @@ function TypedFilter(props: {
 }) {
   const { name, label, filters, set } = props;
   const inAddress = filters[name] ?? "";
-  const [typed, setTyped] = useState({ text: inAddress, of: inAddress });
-  const text = typed.of === inAddress ? typed.text : inAddress;
-  const tell = useDebouncedCallback((value: string) => set(name, value.trim()), TYPING_MS);
+  const [text, setText] = useState(inAddress);
+  const told = useRef(inAddress);
+  // What somebody goes on writing stays as it is written; what comes from elsewhere takes its place.
+  useEffect(() => {
+    if (inAddress === told.current) return;
+    told.current = inAddress;
+    setText(inAddress);
+  }, [inAddress]);
+  const tell = useDebouncedCallback((value: string) => {
+    told.current = value;
+    set(name, value);
+  }, TYPING_MS);
+  const change = (written: string): void => {
+    setText(written);
+    if (isMeant(name, toValue(name, written))) tell(toValue(name, written));
+  };
   return (
     <TextInput
       size="xs"
@@ -96,12 +117,17 @@ function TypedFilter(props: {
       placeholder={label}
       {...(name === "text" ? { leftSection: <SearchIcon /> } : {})}
       className={classes[name]}
+      error={!isMeant(name, toValue(name, text))}
       value={text}
-      onChange={(event) => {
-        const value = event.currentTarget.value;
-        setTyped({ text: value, of: inAddress });
-        tell(value);
-      }}
+      onChange={(event) => change(event.currentTarget.value)}
     />
   );
+}
+
+function toValue(name: "commit" | "text", written: string): string {
+  return name === "commit" ? written.trim().toLowerCase() : written.trim();
+}
+
+function isMeant(name: "commit" | "text", value: string): boolean {
+  return name === "text" || COMMIT_BEGIN.test(value);
 }

@@ -13,7 +13,8 @@ export function ExecutionsPage() {
   const filters = route.useSearch();
   const navigate = route.useNavigate();
   const { data: workflows = [] } = useQuery(workflowsQuery());
-  const { workflow = "", ...others } = filters;
+  // A commit is of the workflow that was chosen.
+  const { workflow = "", commit: _, ...others } = filters;
   const choices = workflows.map(({ workflowId, name }) => ({ value: workflowId, label: name }));
   return (
     <>
