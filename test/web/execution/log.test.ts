@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { toPieces } from "../../../web/src/execution/ansi.ts";
-import { createLogLines, findLines, type LogLine, toPlain } from "../../../web/src/execution/log-lines.ts";
+import { createLogLines, findLines, type LogLine, toPlain, toShown } from "../../../web/src/execution/log-lines.ts";
 
 const ESCAPE = "\u001b";
 
@@ -27,6 +27,19 @@ test("toPieces, of named, numbered and exact colours, names the theme's or gives
 
 test("toPlain, of marks that are no colours, leaves the text alone", () => {
   expect(toPlain(`${ESCAPE}[2K${ESCAPE}]0;title\u0007a${ESCAPE}[1Ab`)).toBe("ab");
+});
+
+test("toShown, of a line that was begun anew, is what stands there in the end", () => {
+  expect(toShown("plain")).toBe("plain");
+  expect(toShown(" 10%\r 50%\r100%")).toBe("100%");
+  expect(toShown("done\r")).toBe("done");
+  expect(toShown("\r")).toBe("");
+});
+
+test("log lines, of a progress bar, are what stands there in the end", () => {
+  const log = createLogLines();
+  log.add([line(" 10%\r100%")]);
+  expect(log.lines.map(({ text }) => text)).toEqual(["100%"]);
 });
 
 test("findLines, of text in other letters and between colours, finds its lines", () => {

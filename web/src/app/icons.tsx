@@ -90,5 +90,6 @@ export const DotsIcon = draw(<path d="M3.5 8h.01M8 8h.01M12.5 8h.01" strokeWidth
 export const WrapIcon = draw(
   <path d="M2.5 4h11M2.5 8h8.75a2.1 2.1 0 0 1 0 4.2H8.5M10 10.6l-1.6 1.6L10 13.8M2.5 12h3" />,
 );
+export const FollowIcon = draw(<path d="M2.5 3.5h11M2.5 7.5h4.5M2.5 11.5h4.5M11.25 7v6M8.75 10.5l2.5 2.5 2.5-2.5" />);
 export const ArrowDownIcon = draw(<path d="M8 3v10M4 9l4 4 4-4" />);
 export const ArrowUpIcon = draw(<path d="M8 13V3M4 7l4-4 4 4" />);

@@ -44,7 +44,7 @@ function Content({ execution }: { execution: Execution }) {
             <Title order={2} mb="xs">
               Log
             </Title>
-            <LogView executionId={execution.executionId} followed={followed} />
+            <LogView executionId={execution.executionId} goesOn={!ended} followed={followed} />
           </section>
         </div>
         <aside className={classes.aside} aria-label="About this run">

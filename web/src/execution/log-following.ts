@@ -17,6 +17,11 @@ export function useFollowing(place: RefObject<HTMLElement | null>, count: number
   return {
     on,
     pause: () => setOn(false),
+    /** For showing another place: of a list that is seen whole there is nothing to let go of. */
+    letGo() {
+      const { scrollHeight = 0, clientHeight = 0 } = place.current ?? {};
+      if (scrollHeight > clientHeight + NEAR_PX) setOn(false);
+    },
     resume: () => setOn(true),
     look() {
       const { scrollTop = 0, scrollHeight = 0, clientHeight = 0 } = place.current ?? {};

@@ -1,7 +1,8 @@
 /** A line of an execution's log, as the service sends it. */
 export interface LogLine {
   readonly time: string;
-  readonly stream: "stdout" | "stderr";
+  /** `system`: a remark of the service. */
+  readonly stream: "stdout" | "stderr" | "system";
   readonly text: string;
 }
 
@@ -12,6 +13,13 @@ const MARKS = /\u001b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001
 /** The text of a line without the marks of terminals: what is searched and copied. */
 export function toPlain(text: string): string {
   return text.includes("\u001b") ? text.replaceAll(MARKS, "") : text;
+}
+
+/** What a terminal shows of a line in the end: a carriage return begins it anew, as progress bars do again and again. */
+export function toShown(text: string): string {
+  if (!text.includes("\r")) return text;
+  const states = text.split("\r");
+  return states.findLast((state) => state !== "") ?? "";
 }
 
 /** Lines that grow at the end. Who subscribes hears of each growth; `lines` is always the same list. */
@@ -34,7 +42,7 @@ export function createLogLines(): LogLines {
     count: () => lines.length,
     add(more) {
       // Not spread into one call: a hundred thousand arguments are more than an engine takes.
-      for (const line of more) lines.push(line);
+      for (const line of more) lines.push(line.text.includes("\r") ? { ...line, text: toShown(line.text) } : line);
       for (const listener of listeners) listener();
     },
     clear() {

@@ -10,7 +10,15 @@ import {
   useState,
   useSyncExternalStore,
 } from "react";
-import { ArrowDownIcon, ArrowUpIcon, ClockIcon, DownloadIcon, SearchIcon, WrapIcon } from "../app/icons.tsx";
+import {
+  ArrowDownIcon,
+  ArrowUpIcon,
+  ClockIcon,
+  DownloadIcon,
+  FollowIcon,
+  SearchIcon,
+  WrapIcon,
+} from "../app/icons.tsx";
 import type { Followed } from "./follow.ts";
 import { useFollowing } from "./log-following.ts";
 import { findLines, type LogLine } from "./log-lines.ts";
@@ -22,7 +30,13 @@ const ROWS_AHEAD = 24;
 const HEIGHT_PX_MIN = 120;
 
 /** The log of an execution: coloured as in a terminal, searched, followed while it grows. Only what is seen is drawn. */
-export function LogView({ executionId, followed }: { executionId: string; followed: Followed }) {
+export function LogView(props: {
+  readonly executionId: string;
+  /** Whether more may come. */
+  readonly goesOn: boolean;
+  readonly followed: Followed;
+}) {
+  const { executionId, goesOn, followed } = props;
   const { log, state, error } = followed;
   const count = useSyncExternalStore(log.subscribe, log.count);
   const place = useRef<HTMLDivElement>(null);
@@ -37,7 +51,7 @@ export function LogView({ executionId, followed }: { executionId: string; follow
   useEffect(() => rows.measure(), [rows, wraps]);
   const following = useFollowing(place, count, () => rows.scrollToIndex(count - 1, { align: "end" }));
   const search = useSearch(log.lines, count, (index) => {
-    following.pause();
+    following.letGo();
     rows.scrollToIndex(index, { align: "center" });
   });
   return (
@@ -46,18 +60,17 @@ export function LogView({ executionId, followed }: { executionId: string; follow
         <SearchField search={search} />
         <div className={classes.grow} />
         <StreamNote state={state} count={count} />
+        {goesOn && state !== "ended" && (
+          <Toggle
+            label="Follow the end"
+            on={following.on}
+            onClick={following.on ? following.pause : following.resume}
+            icon={<FollowIcon />}
+          />
+        )}
         <Toggle label="Wrap long lines" on={wraps} onClick={() => setWraps(!wraps)} icon={<WrapIcon />} />
         <Toggle label="Show times" on={showsTimes} onClick={() => setShowsTimes(!showsTimes)} icon={<ClockIcon />} />
-        <Tooltip label="Download the log">
-          <ActionIcon
-            component="a"
-            href={`/api/run-logs/${executionId}/logs`}
-            download={`${executionId}.log`}
-            aria-label="Download the log"
-          >
-            <DownloadIcon />
-          </ActionIcon>
-        </Tooltip>
+        <DownloadButton executionId={executionId} />
       </div>
       {/* A region that scrolls must be reached by keys. */}
       <div
@@ -116,9 +129,15 @@ function Rows(props: {
 
 function useSearch(lines: Followed["log"]["lines"], count: number, show: (index: number) => void) {
   const [text, setText] = useState("");
+  /** Which of those found is shown. The first, as soon as it is found. */
   const [at, setAt] = useState(0);
   const [seenText, seenCount] = [useDeferredValue(text), useDeferredValue(count)];
   const found = useMemo(() => (seenCount === 0 ? [] : findLines(lines, seenText)), [lines, seenText, seenCount]);
+  useEffect(() => {
+    if (found[0] !== undefined) show(found[0]);
+    // What comes later, while the same is searched, moves nothing.
+    // oxlint-disable-next-line react/exhaustive-deps
+  }, [seenText]);
   const go = (step: number): void => {
     if (found.length === 0) return;
     const next = (at + step + found.length) % found.length;
@@ -127,7 +146,7 @@ function useSearch(lines: Followed["log"]["lines"], count: number, show: (index:
   };
   const change = (value: string): void => {
     setText(value);
-    setAt(-1);
+    setAt(0);
   };
   return { text: seenText, typed: text, change, go, at, count: found.length, current: found[at] };
 }
@@ -153,7 +172,7 @@ function SearchField({ search }: { search: Search }) {
       {search.typed !== "" && (
         <>
           <Text span size="sm" c="dimmed" className="number" role="status">
-            {search.count === 0 ? "None" : `${Math.max(search.at, 0) + 1} of ${search.count.toLocaleString("en")}`}
+            {search.count === 0 ? "None" : `${search.at + 1} of ${search.count.toLocaleString("en")}`}
           </Text>
           <ActionIcon aria-label="Line before" onClick={() => search.go(-1)}>
             <ArrowUpIcon />
@@ -173,6 +192,21 @@ function Toggle(props: { label: string; on: boolean; onClick: () => void; icon: 
     <Tooltip label={label}>
       <ActionIcon aria-label={label} aria-pressed={on} variant={on ? "light" : "subtle"} onClick={onClick}>
         {icon}
+      </ActionIcon>
+    </Tooltip>
+  );
+}
+
+function DownloadButton({ executionId }: { executionId: string }) {
+  return (
+    <Tooltip label="Download the log">
+      <ActionIcon
+        component="a"
+        href={`/api/run-logs/${executionId}/logs`}
+        download={`${executionId}.log`}
+        aria-label="Download the log"
+      >
+        <DownloadIcon />
       </ActionIcon>
     </Tooltip>
   );
