@@ -53,7 +53,7 @@ function Output({ file, path, opens }: { file: OutputFile; path: string; opens: 
         </Tooltip>
       </div>
       {open && (
-        <div className={classes.preview}>
+        <div className={classes.preview} role="region" aria-label={fileName}>
           <Preview file={{ fileName, contentType, bytes, path }} />
         </div>
       )}

@@ -1,13 +1,13 @@
 import { Button } from "@mantine/core";
 import { useState } from "react";
-import type { JsonValue } from "../../../domain/manifest/json-values.ts";
+import { type ExactJson, WrittenNumber } from "./exact-json.ts";
 import classes from "./preview.module.css";
 
 const OPEN_DEPTH = 2;
 const ENTRIES_AT_ONCE = 100;
 
 /** A JSON value that can be opened part by part. */
-export function JsonTree({ value }: { value: JsonValue }) {
+export function JsonTree({ value }: { value: ExactJson }) {
   return (
     <div className={classes.json}>
       <Node value={value} name={undefined} depth={0} />
@@ -15,9 +15,9 @@ export function JsonTree({ value }: { value: JsonValue }) {
   );
 }
 
-function Node({ value, name, depth }: { value: JsonValue; name: string | undefined; depth: number }) {
+function Node({ value, name, depth }: { value: ExactJson; name: string | undefined; depth: number }) {
   const label = name !== undefined && <span className={classes.jsonName}>{name}: </span>;
-  if (typeof value !== "object" || value === null) {
+  if (typeof value !== "object" || value === null || value instanceof WrittenNumber) {
     return (
       <div>
         {label}
@@ -26,7 +26,7 @@ function Node({ value, name, depth }: { value: JsonValue; name: string | undefin
     );
   }
   const entries = Array.isArray(value)
-    ? value.map((each: JsonValue, index): [string, JsonValue] => [String(index), each])
+    ? value.map((each: ExactJson, index): [string, ExactJson] => [String(index), each])
     : Object.entries(value);
   const words = Array.isArray(value) ? `[${entries.length}]` : `{${entries.length}}`;
   if (entries.length === 0)
@@ -50,7 +50,7 @@ function Node({ value, name, depth }: { value: JsonValue; name: string | undefin
   );
 }
 
-function Branch(props: { label: React.ReactNode; entries: readonly (readonly [string, JsonValue])[]; depth: number }) {
+function Branch(props: { label: React.ReactNode; entries: readonly (readonly [string, ExactJson])[]; depth: number }) {
   const { label, entries, depth } = props;
   const [open, setOpen] = useState(depth < OPEN_DEPTH);
   const [shown, setShown] = useState(ENTRIES_AT_ONCE);
@@ -72,11 +72,12 @@ function Branch(props: { label: React.ReactNode; entries: readonly (readonly [st
   );
 }
 
-function Scalar({ value }: { value: string | number | boolean | null }) {
-  const kind = value === null ? "null" : typeof value;
+function Scalar({ value }: { value: string | number | boolean | null | WrittenNumber }) {
+  const kind = value === null ? "null" : value instanceof WrittenNumber ? "number" : typeof value;
+  const text = value instanceof WrittenNumber ? value.text : String(value);
   return (
     <span className={classes.jsonValue} data-kind={kind}>
-      {typeof value === "string" ? JSON.stringify(value) : String(value)}
+      {typeof value === "string" ? JSON.stringify(value) : text}
     </span>
   );
 }

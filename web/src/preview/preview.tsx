@@ -1,10 +1,10 @@
 import { Loader, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
-import type { JsonValue } from "../../../domain/manifest/json-values.ts";
 import { formatSize } from "../../../domain/manifest/sizes.ts";
 import { openApi } from "../app/api.ts";
 import { ErrorState } from "../app/states.tsx";
+import { parseExactJson } from "./exact-json.ts";
 import { JsonTree } from "./json-tree.tsx";
 import { isMarkup, previewKind } from "./kinds.ts";
 import classes from "./preview.module.css";
@@ -73,7 +73,7 @@ function TextualPreview({ file }: { file: PreviewedFile }) {
 
 function Textual({ file, text, cut }: { file: PreviewedFile; text: string; cut: boolean }) {
   const kind = previewKind(file.contentType, file.fileName);
-  const value = useMemo(() => (kind === "json" && !cut ? readJson(text) : undefined), [kind, cut, text]);
+  const value = useMemo(() => (kind === "json" && !cut ? parseExactJson(text) : undefined), [kind, cut, text]);
   if (text === "") return <Text c="dimmed">The file is empty.</Text>;
   if (kind === "table") return <TablePreview text={text} />;
   if (value !== undefined) return <JsonTree value={value} />;
@@ -82,14 +82,6 @@ function Textual({ file, text, cut }: { file: PreviewedFile; text: string; cut: 
       {text}
     </pre>
   );
-}
-
-function readJson(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text) as JsonValue;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Through an address of this page's own: as a file of the service it may not be framed. */
