@@ -10,7 +10,7 @@ import { type Execution, executionQuery } from "./execution.ts";
 
 /** What can be done with an execution: stop it, run it again, look at it in Temporal. */
 export function ExecutionActions({ execution }: { execution: Execution }) {
-  const { executionId, workflowId, status, temporalUrl, cancelRequestedAt } = execution;
+  const { executionId, workflowId, status, draft, temporalUrl, cancelRequestedAt } = execution;
   const mayChange = useMayChange();
   const known = useQueryClient();
   const cancel = useMutation({
@@ -47,7 +47,8 @@ export function ExecutionActions({ execution }: { execution: Execution }) {
         <ButtonLink
           to="/workflows/$workflowId/run"
           params={{ workflowId }}
-          search={{ rerun: executionId }}
+          // What was tried as a draft is tried again as one: its inputs may be others than the latest commit's.
+          search={{ ...(draft ? { draft: "1" } : {}), rerun: executionId }}
           variant={hasEnded(status) ? "filled" : "default"}
           leftSection={<RepeatIcon />}
         >

@@ -1,8 +1,10 @@
 import { ActionIcon, Button, Input } from "@mantine/core";
+import { useWindowEvent } from "@mantine/hooks";
 import { type DragEvent, type ReactNode, useId, useRef, useState } from "react";
 import type { FileInput, FileListInput } from "../../../domain/manifest/manifest.ts";
 import { formatSize } from "../../../domain/manifest/sizes.ts";
 import { CrossIcon, FileIcon, UploadIcon } from "../app/icons.tsx";
+import { readDropped } from "../code/dropped-files.ts";
 import classes from "./file-control.module.css";
 import type { FormFile } from "./values.ts";
 
@@ -17,8 +19,8 @@ export function FileControl(props: {
   const id = useId();
   const field = useRef<HTMLInputElement>(null);
   const several = input.kind === "file_list";
-  const take = (list: FileList | null): void => {
-    const chosen = [...(list ?? [])].map((file): FormFile => ({ kind: "chosen", file }));
+  const take = (list: readonly File[]): void => {
+    const chosen = list.map((file): FormFile => ({ kind: "chosen", file }));
     if (chosen.length > 0) onChange(several ? [...files, ...chosen] : chosen.slice(0, 1));
   };
   return (
@@ -31,7 +33,7 @@ export function FileControl(props: {
       labelProps={{ id: `${id}-label` }}
       errorProps={{ id: `${id}-error` }}
     >
-      <DropZone isWrong={error !== undefined} onFiles={take}>
+      <DropZone isWrong={error !== undefined} onFiles={(dropped) => void readFiles(dropped, several).then(take)}>
         <FileNames files={files} onRemove={(index) => onChange(files.filter((_, at) => at !== index))} />
         <div className={classes.choose}>
           <Button
@@ -55,7 +57,7 @@ export function FileControl(props: {
           accept={input.accept.join(",")}
           aria-label={input.label}
           onChange={(event) => {
-            take(event.currentTarget.files);
+            take([...(event.currentTarget.files ?? [])]);
             event.currentTarget.value = "";
           }}
         />
@@ -65,13 +67,16 @@ export function FileControl(props: {
 }
 
 /** Dropping is one more way to do what the button in it does. */
-function DropZone(props: { isWrong: boolean; onFiles: (files: FileList) => void; children: ReactNode }) {
+function DropZone(props: { isWrong: boolean; onFiles: (dropped: DataTransfer) => void; children: ReactNode }) {
   const [over, setOver] = useState(false);
   const drop = (event: DragEvent): void => {
     event.preventDefault();
     setOver(false);
-    props.onFiles(event.dataTransfer.files);
+    props.onFiles(event.dataTransfer);
   };
+  // A browser opens what is dropped beside the zone in the place of the page, and the form is gone.
+  useWindowEvent("dragover", refuseFiles);
+  useWindowEvent("drop", refuseFiles);
   return (
     // oxlint-disable-next-line jsx-a11y/no-static-element-interactions
     <div
@@ -79,6 +84,7 @@ function DropZone(props: { isWrong: boolean; onFiles: (files: FileList) => void;
       data-over={over || undefined}
       data-error={props.isWrong || undefined}
       onDragOver={(event) => {
+        if (!event.dataTransfer.types.includes("Files")) return;
         event.preventDefault();
         setOver(true);
       }}
@@ -88,6 +94,22 @@ function DropZone(props: { isWrong: boolean; onFiles: (files: FileList) => void;
       {props.children}
     </div>
   );
+}
+
+function refuseFiles(event: globalThis.DragEvent): void {
+  const { dataTransfer, defaultPrevented } = event;
+  if (defaultPrevented || dataTransfer?.types.includes("Files") !== true) return;
+  event.preventDefault();
+  dataTransfer.dropEffect = "none";
+}
+
+/** What was dropped; of folders, what is in them where several files are wanted. Must be called while the event lasts. */
+async function readFiles(dropped: DataTransfer, several: boolean): Promise<File[]> {
+  const files = [...dropped.files];
+  const entries = [...dropped.items].map((item) => item.webkitGetAsEntry());
+  if (!entries.some((entry) => entry?.isDirectory === true)) return files;
+  if (!several) return files.filter((_, index) => entries[index]?.isDirectory !== true);
+  return (await readDropped(dropped.items, "")).map(({ file }) => file);
 }
 
 function FileNames({ files, onRemove }: { files: readonly FormFile[]; onRemove: (index: number) => void }) {

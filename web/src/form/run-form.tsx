@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Kbd, Progress, Text } from "@mantine/core";
+import { Button, Group, Kbd, Progress, Text } from "@mantine/core";
 import { useHotkeys } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
@@ -7,10 +7,11 @@ import type { InputProblem } from "../../../domain/errors.ts";
 import type { Input } from "../../../domain/manifest/manifest.ts";
 import { formatSize } from "../../../domain/manifest/sizes.ts";
 import { ApiError } from "../app/api-error.ts";
-import { toCreditText } from "../app/credits.tsx";
-import { AlertIcon, PlayIcon } from "../app/icons.tsx";
+import { PlayIcon } from "../app/icons.tsx";
 import { useMayChange } from "../app/session.ts";
 import { InputForm } from "./input-form.tsx";
+import { LeaveGuard } from "./leave-guard.tsx";
+import { RunProblem } from "./run-problem.tsx";
 import { type Sent, sendForm } from "./sending.ts";
 import { chosenBytes, type FormValues, type ReadForm } from "./values.ts";
 
@@ -42,7 +43,8 @@ export function RunForm(props: {
       onSubmit={sending.send}
       {...(props.onChange === undefined ? {} : { onChange: props.onChange })}
     >
-      <Problem error={sending.error} inputs={inputs} />
+      <LeaveGuard isBusy={sending.sendsFiles} />
+      <RunProblem error={sending.error} inputs={inputs} />
       {sending.sent !== undefined && <SendingProgress sent={sending.sent} onCancel={sending.cancel} />}
       <Group mt="lg" gap="sm">
         <Button
@@ -71,28 +73,38 @@ function useSending(path: string) {
   const [error, setError] = useState<unknown>();
   const attempt = useRef<{ form: string; key: string }>(undefined);
   const stop = useRef<AbortController>(undefined);
+  /** Asked when somebody leaves, which is also what this page does itself when all is sent. */
+  const sendsFiles = useRef(false);
   useEffect(() => () => stop.current?.abort(), []);
 
   const send = async (form: ReadForm): Promise<void> => {
     const controller = new AbortController();
     stop.current = controller;
     setError(undefined);
-    setSent({ bytes: 0, total: chosenBytes(form) });
+    const total = chosenBytes(form);
+    setSent({ bytes: 0, total });
+    sendsFiles.current = total > 0;
     try {
       const attemptKey = keyFor(form, error instanceof ApiError && error.status === 0 ? attempt.current : undefined);
       attempt.current = attemptKey;
       const options = { attemptKey: attemptKey.key, signal: controller.signal, onSent: setSent };
       const { executionId } = await sendForm(path, form, options);
+      sendsFiles.current = false;
       void known.invalidateQueries({ queryKey: ["executions"] });
       await navigate({ to: "/executions/$executionId", params: { executionId } });
     } catch (thrown) {
       if (!controller.signal.aborted) setError(thrown);
     } finally {
+      sendsFiles.current = false;
       if (stop.current === controller) setSent(undefined);
     }
   };
   const refused = error instanceof ApiError ? error.details : NONE;
-  return { sent, error, refused, send: (form: ReadForm) => void send(form), cancel: () => stop.current?.abort() };
+  return {
+    ...{ sent, error, refused, sendsFiles },
+    send: (form: ReadForm) => void send(form),
+    cancel: () => stop.current?.abort(),
+  };
 }
 
 /** The same form sent again after a lost connection must not run twice; everything else is a new run. */
@@ -101,34 +113,6 @@ function keyFor(form: ReadForm, last: { form: string; key: string } | undefined)
     value instanceof File ? [value.name, value.size, value.lastModified] : value,
   );
   return last?.form === text ? last : { form: text, key: crypto.randomUUID() };
-}
-
-function Problem({ error, inputs }: { error: unknown; inputs: readonly Input[] }) {
-  if (error === undefined) return null;
-  const known = error instanceof ApiError ? error : undefined;
-  const names = new Set(inputs.map(({ name }) => name));
-  const others = known?.details.filter(({ input }) => !names.has(input)) ?? [];
-  const { needed, available } = known?.body ?? {};
-  return (
-    <Alert
-      mt="lg"
-      color="red"
-      variant="light"
-      icon={<AlertIcon />}
-      role="alert"
-      title={known?.error ?? "This did not work"}
-    >
-      {(error as Error).message}
-      {typeof needed === "number" && typeof available === "number" && (
-        <div>
-          It may cost up to {toCreditText(needed)} credits; {toCreditText(available)} are available.
-        </div>
-      )}
-      {others.map(({ input, message }) => (
-        <div key={`${input} ${message}`}>{`${input} ${message}`}</div>
-      ))}
-    </Alert>
-  );
 }
 
 function SendingProgress({ sent, onCancel }: { sent: Sent; onCancel: () => void }) {

@@ -8,21 +8,28 @@ import { EmptyState, ErrorState, LoadingRows } from "../app/states.tsx";
 import type { DraftSaving } from "../code/draft-saving.ts";
 import { draftPath, draftQuery } from "../code/drafts.ts";
 import { MANIFEST_FILE } from "../code/problems.ts";
+import type { Execution } from "../execution/execution.ts";
 import { RunForm } from "../form/run-form.tsx";
-import { beginValues } from "../form/values.ts";
 import type { Workflow } from "../workflows/workflows.ts";
+import { beginForm, EarlierNote } from "./earlier.tsx";
 import { RunFacts } from "./run-facts.tsx";
 import classes from "./run-tab.module.css";
 
+interface DraftRunProps {
+  readonly workflow: Workflow;
+  /** An execution whose inputs the form begins with. */
+  readonly earlier: Execution | undefined;
+}
+
 /** The form of the viewer's own draft: runs the files as they are written, without committing them. */
-export function DraftRun({ workflow }: { workflow: Workflow }) {
+export function DraftRun({ workflow, earlier }: DraftRunProps) {
   const draft = useQuery(draftQuery(workflow.workflowId));
   if (draft.isError) return <ErrorState error={draft.error} onRetry={() => void draft.refetch()} />;
   if (draft.isPending) return <LoadingRows label="The draft is loading" />;
-  return <DraftColumns workflow={workflow} saving={draft.data} />;
+  return <DraftColumns workflow={workflow} earlier={earlier} saving={draft.data} />;
 }
 
-function DraftColumns({ workflow, saving }: { workflow: Workflow; saving: DraftSaving }) {
+function DraftColumns({ workflow, earlier, saving }: DraftRunProps & { saving: DraftSaving }) {
   const { workflowId } = workflow;
   const text = saving.getState().files.get(MANIFEST_FILE)?.text ?? "";
   const parsed = useMemo(() => parseManifest(text), [text]);
@@ -54,11 +61,12 @@ function DraftColumns({ workflow, saving }: { workflow: Workflow; saving: DraftS
           </Link>
           . It is charged like any other run, and marked as a draft.
         </Alert>
+        {earlier !== undefined && <EarlierNote earlier={earlier} manifest={manifest} />}
         {manifest.inputs.length === 0 && <Text>This workflow takes no inputs.</Text>}
         <RunForm
           path={`${draftPath(workflowId)}/execute`}
           inputs={manifest.inputs}
-          begin={beginValues(manifest.inputs)}
+          begin={beginForm(manifest, earlier)}
           words="Run the draft"
         />
       </Paper>

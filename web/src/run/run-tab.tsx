@@ -1,15 +1,13 @@
-import { Alert, Paper, Text, Title } from "@mantine/core";
+import { Paper, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
-import { isFileInput } from "../../../domain/manifest/values.ts";
 import { EmptyState, ErrorState, LoadingRows } from "../app/states.tsx";
-import { Time } from "../app/time.tsx";
 import { type Execution, executionQuery } from "../execution/execution.ts";
 import { RunForm } from "../form/run-form.tsx";
-import { beginValues, type FormFile, type FormValues } from "../form/values.ts";
 import { type Workflow, workflowQuery } from "../workflows/workflows.ts";
+import { beginForm, EarlierNote } from "./earlier.tsx";
 import { RunFacts } from "./run-facts.tsx";
 import classes from "./run-tab.module.css";
 
@@ -24,10 +22,13 @@ export function RunTab() {
   const { data: workflow } = useQuery(workflowQuery(workflowId));
   const earlier = useQuery({ ...executionQuery(rerun ?? ""), enabled: rerun !== undefined });
   if (workflow === undefined) return null;
+  if (rerun !== undefined && earlier.isPending) return <LoadingRows label="The earlier inputs are loading" />;
+  if (rerun !== undefined && earlier.isError)
+    return <ErrorState error={earlier.error} onRetry={() => void earlier.refetch()} />;
   if (draft !== undefined) {
     return (
       <Suspense fallback={<LoadingRows label="The draft is loading" />}>
-        <DraftRun workflow={workflow} />
+        <DraftRun key={rerun} workflow={workflow} earlier={earlier.data} />
       </Suspense>
     );
   }
@@ -38,9 +39,6 @@ export function RunTab() {
       </EmptyState>
     );
   }
-  if (rerun !== undefined && earlier.isPending) return <LoadingRows label="The earlier inputs are loading" />;
-  if (rerun !== undefined && earlier.isError)
-    return <ErrorState error={earlier.error} onRetry={() => void earlier.refetch()} />;
   return <RunColumns key={rerun} workflow={workflow} manifest={workflow.manifest} earlier={earlier.data} />;
 }
 
@@ -63,35 +61,10 @@ function RunColumns(props: { workflow: Workflow; manifest: Manifest; earlier: Ex
         <RunForm
           path={`/api/workflows/${workflow.workflowId}/execute`}
           inputs={inputs}
-          begin={earlier === undefined ? beginValues(inputs) : beginAgain(manifest, earlier)}
+          begin={beginForm(manifest, earlier)}
         />
       </Paper>
       <RunFacts workflow={workflow} manifest={manifest} />
     </div>
-  );
-}
-
-/** The controls with what went in before: values as they were, files kept. Secrets have to be given again. */
-function beginAgain({ inputs }: Manifest, { inputs: given, inputFiles, executionId }: Execution): FormValues {
-  const files = new Map<string, FormFile[]>();
-  for (const { input, position, fileName, bytes } of inputFiles) {
-    const kept: FormFile = { kind: "kept", from: { executionId, input, position }, fileName, bytes };
-    files.set(input, [...(files.get(input) ?? []), kept]);
-  }
-  return beginValues(inputs, given, Object.fromEntries(files));
-}
-
-function EarlierNote({ earlier, manifest }: { earlier: Execution; manifest: Manifest }) {
-  const hasSecrets = manifest.inputs.some(({ kind }) => kind === "secret");
-  const keepsFiles = manifest.inputs.some((input) => isFileInput(input)) && earlier.inputFiles.length > 0;
-  return (
-    <Alert variant="light" color="loom" mb="lg" p="sm">
-      Filled in from the{" "}
-      <Link to="/executions/$executionId" params={{ executionId: earlier.executionId }}>
-        run of <Time at={earlier.createdAt} as="short" />
-      </Link>
-      .{keepsFiles && " Its files are kept and need not be sent again."}
-      {hasSecrets && " Secrets are not kept: give them again."}
-    </Alert>
   );
 }
