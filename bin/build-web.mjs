@@ -20,7 +20,24 @@ export async function buildWeb(checkout, draft) {
   if (!existsSync(join(root, "index.html"))) return;
   const { build } = await import("vite");
   const outDir = join(draft, ROOM);
-  await build({
+  await asProduction(() => build(toOptions(root, outDir)));
+  await compress(join(outDir, "assets"));
+}
+
+/** Whatever the environment says: with NODE_ENV=test React would be the one for developers, which is large and slow. */
+async function asProduction(act) {
+  const before = process.env.NODE_ENV;
+  process.env.NODE_ENV = "production";
+  try {
+    await act();
+  } finally {
+    if (before === undefined) delete process.env.NODE_ENV;
+    else process.env.NODE_ENV = before;
+  }
+}
+
+function toOptions(root, outDir) {
+  return {
     root,
     configFile: false,
     envDir: false,
@@ -37,8 +54,7 @@ export async function buildWeb(checkout, draft) {
       // Libraries mark their modules for frameworks that also render on the server: 500 warnings about nothing.
       rolldownOptions: { onLog: (level, log, handle) => log.code === "MODULE_LEVEL_DIRECTIVE" || handle(level, log) },
     },
-  });
-  await compress(join(outDir, "assets"));
+  };
 }
 
 async function compress(folder) {
