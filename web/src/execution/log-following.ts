@@ -1,4 +1,4 @@
-import { type RefObject, useLayoutEffect, useState } from "react";
+import { type RefObject, useLayoutEffect, useRef, useState } from "react";
 
 /** This near to the end counts as there. */
 const NEAR_PX = 8;
@@ -9,6 +9,8 @@ const NEAR_PX = 8;
  */
 export function useFollowing(place: RefObject<HTMLElement | null>, count: number, toEnd: () => void) {
   const [on, setOn] = useState(true);
+  /** Where it was when it was looked at last. */
+  const seenTop = useRef(0);
   useLayoutEffect(() => {
     if (on && count > 0) toEnd();
     // Where the end is follows from the count.
@@ -16,7 +18,10 @@ export function useFollowing(place: RefObject<HTMLElement | null>, count: number
   }, [on, count]);
   return {
     on,
-    pause: () => setOn(false),
+    pause() {
+      seenTop.current = place.current?.scrollTop ?? 0;
+      setOn(false);
+    },
     /** For showing another place: of a list that is seen whole there is nothing to let go of. */
     letGo() {
       const { scrollHeight = 0, clientHeight = 0 } = place.current ?? {};
@@ -25,7 +30,10 @@ export function useFollowing(place: RefObject<HTMLElement | null>, count: number
     resume: () => setOn(true),
     look() {
       const { scrollTop = 0, scrollHeight = 0, clientHeight = 0 } = place.current ?? {};
-      setOn(scrollTop + clientHeight >= scrollHeight - NEAR_PX);
+      const hasGoneDown = scrollTop > seenTop.current;
+      seenTop.current = scrollTop;
+      // Whoever has let go takes hold again by scrolling down, not by a step of our own that was still on its way.
+      if (on || hasGoneDown) setOn(scrollTop + clientHeight >= scrollHeight - NEAR_PX);
     },
   };
 }

@@ -76,7 +76,7 @@ function markFound(text: string, found: string): ReactNode {
   const low = text.toLowerCase();
   let from = 0;
   for (let at = low.indexOf(wanted); at !== -1; at = low.indexOf(wanted, from)) {
-    parts.push(<Fragment key={from}>{text.slice(from, at)}</Fragment>);
+    parts.push(<Fragment key={`before ${from}`}>{text.slice(from, at)}</Fragment>);
     from = at + wanted.length;
     parts.push(<mark key={at}>{text.slice(at, from)}</mark>);
   }
