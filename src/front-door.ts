@@ -34,6 +34,7 @@ export async function openFrontDoor(deps: {
   countRequest: NonNullable<AppDeps["countRequest"]>;
   routers: readonly Router[];
   editorEvents: AppDeps["editorEvents"];
+  openAccess: AppDeps["openAccess"];
   log: Log;
 }): Promise<{ url: string; apiUrl: string; close(graceMs: number): Promise<void> }> {
   const { settings } = deps;
@@ -71,6 +72,7 @@ export async function openFrontDoor(deps: {
     liveProgress: deps.liveProgress,
     webFolder: WEB_FOLDER,
     editorEvents: deps.editorEvents,
+    openAccess: deps.openAccess,
     log: deps.log,
   });
   const server = await createHttpsServer({

@@ -29,6 +29,7 @@ import { createProgramTimes } from "./metrics/programs.ts";
 import { countTicks } from "./metrics/ticks.ts";
 import { createMetrics } from "./metrics.ts";
 import { openMetricsDoor } from "./metrics-door.ts";
+import { createOpenAccess, type OpenAccess } from "./open-access.ts";
 import { createDraftKeeper } from "./publish/keep-draft.ts";
 import { createPreview } from "./publish/preview.ts";
 import { createPublisher } from "./publish/publish.ts";
@@ -77,8 +78,10 @@ export async function openService(
   const registry = new Registry();
   const endedExecutions = countEndedExecutions({ db: foundation.db, registry });
   const editorEvents = createEditorEvents({ db: foundation.db, log });
+  const openAccess = createOpenAccess({ db: foundation.db, log });
+  defer(() => openAccess.close());
   const hearing = {
-    notices: [endedExecutions.notice, ...editorEvents.notices],
+    notices: [endedExecutions.notice, ...editorEvents.notices, ...openAccess.notices],
     onRun: createProgramTimes(registry),
     onTick: countTicks(registry),
   };
@@ -87,7 +90,8 @@ export async function openService(
   const metrics = openMetrics(input, { ...foundation, ...parts, registry, endedExecutions }).read;
   const counting = { ...foundation, ...parts, registry, metrics, log };
   if (settings.TREADLE_METRICS_PORT !== undefined) await openDoorForMetrics(input, counting, defer);
-  if (settings.TREADLE_ROLE !== "worker") await openForCallers(input, { ...counting, temporal, editorEvents }, defer);
+  const door = { ...counting, temporal, editorEvents, openAccess };
+  if (settings.TREADLE_ROLE !== "worker") await openForCallers(input, door, defer);
   return { workersEnded: parts.workersEnded };
 }
 
@@ -130,10 +134,15 @@ function warmInBackground({ warm, log }: ExecutionParts & { log: Log }) {
   };
 }
 
+interface Following {
+  readonly editorEvents: EditorEvents;
+  readonly openAccess: OpenAccess;
+}
+
 /** Everything callers and operators need; the last thing opened and the first closed. */
 async function openForCallers(
   input: StartInput,
-  parts: Foundation & ExecutionParts & Counting & { temporal: Temporal; editorEvents: EditorEvents; log: Log },
+  parts: Foundation & ExecutionParts & Counting & Following & { temporal: Temporal; log: Log },
   defer: Defer,
 ): Promise<void> {
   const { settings, machine, report, examplesDir } = input;

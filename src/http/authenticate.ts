@@ -21,6 +21,8 @@ export interface Authenticated {
   readonly accountId: Target["accountId"];
   /** `api` for a program with the workflow's key, `form` for somebody in person. */
   readonly trigger: Trigger;
+  /** What let somebody in in person: the id of the session or of the token. */
+  readonly accessId: string | undefined;
   /** Micro-credits that are not reserved. Advice: the reservation decides. */
   readonly available: bigint;
   readonly idempotencyKey: string | null;
@@ -53,7 +55,7 @@ export async function authenticate(
   }
   const { accountId, available, keyedId } = target;
   const trigger: Trigger = person === undefined ? "api" : "form";
-  const called = { workflowId, commitId, manifest, accountId, available, trigger };
+  const called = { workflowId, commitId, manifest, accountId, available, trigger, accessId: person?.accessId };
   const rates = chooseRates(deps.rateLimits, { ...target, workflowId });
   return { ...called, idempotencyKey, keyedId, rates, rateState: toRateState(rates, target) };
 }
@@ -90,13 +92,14 @@ async function findCalled(
 
 /**
  * The execution of the path and who asks: by the key of its workflow, or in person, of the account that owns it and with the
- * right. An unknown one is 404, a foreign key 401, somebody else 404: they must not learn that the execution exists.
+ * right. An unknown one is 404, a foreign key 401, somebody else 404: they must not learn that the execution exists. `accessId` is
+ * what let somebody in in person.
  */
 export async function authorizeExecution(
   db: Db,
   request: Request,
   right: Right,
-): Promise<{ execution: ExecutionRecord; caller: string }> {
+): Promise<{ execution: ExecutionRecord; caller: string; accessId: string | undefined }> {
   const { executionId } = request.params;
   const known = typeof executionId === "string" && isExecutionId(executionId);
   const key = request.get("x-api-key");
@@ -109,7 +112,7 @@ export async function authorizeExecution(
   if (person !== undefined) demandRight(person, right);
   const execution = await findExecution(db, executionId as ExecutionId);
   if (execution === undefined) throw unknownExecution();
-  return { execution, caller: person === undefined ? "API key" : person.email };
+  return { execution, caller: person === undefined ? "API key" : person.email, accessId: person?.accessId };
 }
 
 function maySee(person: Person, accountId: Target["accountId"]): boolean {

@@ -8,6 +8,7 @@ import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/
 import type { EditorEvents } from "../editor-events/editor-events.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
 import type { Log } from "../log.ts";
+import type { OpenAccess } from "../open-access.ts";
 import type { EditorParts } from "./editor/parts.ts";
 import type { RateLimits } from "./rates.ts";
 
@@ -101,5 +102,7 @@ export interface AppDeps {
   readonly webFolder?: string;
   /** What happens in an account, for the pages that are open. */
   readonly editorEvents: EditorEvents;
+  /** Who is still let in, for answers that are open for long. */
+  readonly openAccess: OpenAccess;
   readonly log: Log;
 }

@@ -27,6 +27,7 @@ interface WaitingCall {
   /** Settles when the execution has ended, the time is over, or the caller is gone. Never rejects. */
   readonly over: Promise<unknown>;
   readonly gone: AbortSignal;
+  readonly accessId: string | undefined;
   readonly leave: () => void;
 }
 
@@ -40,7 +41,7 @@ export function createExecuteRoute(deps: AppDeps, choose: Choose = authenticate)
       if (call.gone.aborted) return call.leave();
       response.once("close", call.leave);
       response.set("Server-Timing", call.timing.toHeader());
-      return sendEvents(deps, { request, response, executionId });
+      return sendEvents(deps, { request, response, executionId, accessId: call.accessId });
     }
     await call.over;
     call.leave();
@@ -108,7 +109,7 @@ async function startCall(
     }
     timing.mark("start");
     if (wait?.earlyHints === true) hintEarly(request, response);
-    return { executionId, wait, timing, over, gone: gone.signal, leave };
+    return { executionId, wait, timing, over, gone: gone.signal, accessId: target.accessId, leave };
   } catch (error) {
     leave();
     throw error;

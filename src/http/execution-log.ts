@@ -15,17 +15,20 @@ const LINE_CHARACTERS_MAX = 1024 * 1024;
 
 /** `GET` of an execution's log as plain text, a line each: time, stream, text. Of one that is still going: what there is. */
 export function createLogRoute(
-  deps: Pick<AppDeps, "db" | "storage" | "liveLog" | "liveProgress" | "executions" | "apiUrl" | "waitingCallsMax">,
+  deps: Pick<
+    AppDeps,
+    "db" | "storage" | "liveLog" | "liveProgress" | "executions" | "apiUrl" | "waitingCallsMax" | "openAccess"
+  >,
 ) {
   const places = createWaitingCalls(deps.waitingCallsMax);
   return async (request: Request, response: Response): Promise<void> => {
-    const { execution } = await authorizeExecution(deps.db, request, "read");
+    const { execution, accessId } = await authorizeExecution(deps.db, request, "read");
     if (execution.logRemovedAt !== null)
       throw new ApiError("not_found", "The log of this execution is no longer kept.");
     if (request.method === "GET" && request.accepts("text/plain", "text/event-stream") === "text/event-stream") {
       const leave = demandPlace(deps, places);
       response.once("close", leave);
-      return sendEvents(deps, { request, response, executionId: execution.id });
+      return sendEvents(deps, { request, response, executionId: execution.id, accessId });
     }
     const lines = request.method === "HEAD" ? undefined : await openLog(deps, execution);
     response.set({ "Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff" });

@@ -5,6 +5,7 @@ import type { ExecutionId } from "../../domain/ids.ts";
 import type { AppDeps } from "./deps.ts";
 import { envelope } from "./envelope.ts";
 import { openLog, splitLines } from "./log-source.ts";
+import { endWithAccess } from "./open-answer.ts";
 
 /** How long a line waits at most before those who follow the log see it. */
 const LOOK_MS = 250;
@@ -14,7 +15,7 @@ const ASK_AGAIN_MS = 2_000;
 const SIGN_OF_LIFE_MS = 15_000;
 const LAST_EVENT_ID = /^\d{1,9}$/;
 
-type Deps = Pick<AppDeps, "db" | "storage" | "executions" | "apiUrl" | "liveLog" | "liveProgress">;
+type Deps = Pick<AppDeps, "db" | "storage" | "executions" | "apiUrl" | "liveLog" | "liveProgress" | "openAccess">;
 
 /** Where in its log a caller is. */
 interface Position {
@@ -27,14 +28,16 @@ interface Position {
 /**
  * An execution as server-sent events: `status` at first and whenever it changes, its log with each line's number as its id,
  * what there is and then what comes, `progress` whenever the program has told how far it is, then `result` with the
- * envelope, and the end. `Last-Event-ID` leaves out the lines up to that one.
+ * envelope, and the end. `Last-Event-ID` leaves out the lines up to that one. Ends early for a caller who is let in no more.
  */
 export async function sendEvents(
   deps: Deps,
-  { request, response, executionId }: { request: Request; response: Response; executionId: ExecutionId },
+  call: { request: Request; response: Response; executionId: ExecutionId; accessId: string | undefined },
 ): Promise<void> {
+  const { request, response, executionId, accessId } = call;
   const gone = new AbortController();
   response.once("close", () => gone.abort());
+  await endWithAccess(deps.openAccess, { accessId, response, end: () => gone.abort() });
   response.set({
     ...{ "Content-Type": "text/event-stream; charset=utf-8", "X-Content-Type-Options": "nosniff" },
     ...{ "X-Accel-Buffering": "no" },
@@ -43,7 +46,7 @@ export async function sendEvents(
   const lastId = request.get("last-event-id") ?? "";
   const at: Position = { lineId: LAST_EVENT_ID.test(lastId) ? Number(lastId) : 0, offset: 0 };
   for await (const event of follow(deps, executionId, at, gone.signal)) {
-    if (gone.signal.aborted) return;
+    if (gone.signal.aborted) break;
     if (!response.write(event)) await drained(response, gone.signal);
   }
   response.end();

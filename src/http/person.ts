@@ -18,6 +18,8 @@ export interface Person {
   readonly role: Role;
   /** Of somebody who came with a session. */
   readonly sessionId: string | null;
+  /** What let them in: the id of the session or of the token. */
+  readonly accessId: string;
   /** Until when the token that somebody came with is good; null: for ever, or no token. */
   readonly tokenExpiresAt: Date | null;
 }
@@ -32,15 +34,15 @@ export async function findPerson(db: Db, request: Request): Promise<Person | und
   const user = await findSignedIn(db, request);
   if (user === undefined) return undefined;
   const { id: userId, accountId, email, role, sessionId } = user;
-  return { userId, accountId, email, role, sessionId, tokenExpiresAt: null };
+  return { userId, accountId, email, role, sessionId, accessId: sessionId, tokenExpiresAt: null };
 }
 
 /** Whose an access token is: it acts with its user's role. */
-export function toPerson({ user, expiresAt: tokenExpiresAt }: AccessToken): Person {
-  if (user === null)
-    return { userId: null, accountId: null, email: "operator", role: "owner", sessionId: null, tokenExpiresAt };
+export function toPerson({ user, tokenId, expiresAt }: AccessToken): Person {
+  const access = { sessionId: null, accessId: tokenId, tokenExpiresAt: expiresAt };
+  if (user === null) return { userId: null, accountId: null, email: "operator", role: "owner", ...access };
   const { id: userId, accountId, email, role } = user;
-  return { userId, accountId, email, role, sessionId: null, tokenExpiresAt };
+  return { userId, accountId, email, role, ...access };
 }
 
 /** The token of the header Authorization, whether it is one of ours or not. */

@@ -16,6 +16,7 @@ import { createEditorEvents } from "../../src/editor-events/editor-events.ts";
 import { createApp } from "../../src/http/app.ts";
 import { type AppDeps, DEFAULT_HTTP_LIMITS, type Executions } from "../../src/http/deps.ts";
 import { createHttpsServer } from "../../src/http/server.ts";
+import { createOpenAccess } from "../../src/open-access.ts";
 import { createWaiters } from "../../src/waiters.ts";
 import { anExecution, TEST_SECRET_BOX, type TestWorkflow } from "../support/builders.ts";
 import { type Answer, aCertificate, aForm, type Call, createCaller, type Part } from "../support/https.ts";
@@ -103,13 +104,14 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     ...options.executions,
   };
   const editorEvents = createEditorEvents({ db, log });
+  const openAccess = createOpenAccess({ db, log });
   const { address } = database;
   const waiters =
     options.listens === true && address !== undefined
       ? createWaiters({
           db,
           openSession: () => createListener(address, "test listener"),
-          notices: editorEvents.notices,
+          notices: [...editorEvents.notices, ...openAccess.notices],
           onFault: (error) => log.warn({ error }, "Listening was interrupted."),
         })
       : undefined;
@@ -132,6 +134,7 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     readiness: async () => ({ ready: true, checks: {} }),
     routers: [],
     editorEvents,
+    openAccess,
     log,
     ...options,
     executions,
@@ -159,6 +162,7 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     call: createCaller({ url, cert: certificate.cert }),
     async close() {
       editorEvents.close();
+      openAccess.close();
       await server.close(0);
       await waiters?.close();
       await database.drop();

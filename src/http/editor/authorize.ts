@@ -15,6 +15,8 @@ export interface EditorCaller {
   readonly email: string;
   readonly accountId: AccountId;
   readonly role: Role;
+  /** What let them in: the id of the session or of the token. */
+  readonly accessId: string;
 }
 
 /**
@@ -24,8 +26,8 @@ export interface EditorCaller {
 export async function authorizeEditor(db: Db, request: Request, right: Right): Promise<EditorCaller> {
   const person = await getPerson(db, request);
   demandRight(person, right);
-  const { userId, email, role } = person;
-  return { userId, email, role, accountId: await chooseAccount(db, request, person) };
+  const { userId, email, role, accessId } = person;
+  return { userId, email, role, accessId, accountId: await chooseAccount(db, request, person) };
 }
 
 /** Somebody of an account in person, for what is theirs alone: everybody but the operator. */

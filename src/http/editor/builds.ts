@@ -5,6 +5,7 @@ import type { Db } from "../../../db/connect.ts";
 import { ERROR_TEXT } from "../../../domain/errors.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
+import { endWithAccess } from "../open-answer.ts";
 import { authorizeEditor } from "./authorize.ts";
 
 /** How often the record is looked at for who follows a build: some other process may be making it. */
@@ -14,11 +15,11 @@ const SIGN_OF_LIFE_MS = 15_000;
 const LAST_EVENT_ID = /^\d{1,9}$/;
 
 /** `GET /editor/builds/:buildId`: how far a commit is that is being made; as events until its end, for who accepts those. */
-export function createBuildRoute({ db }: Pick<AppDeps, "db">): RequestHandler {
+export function createBuildRoute({ db, openAccess }: Pick<AppDeps, "db" | "openAccess">): RequestHandler {
   return async (request, response) => {
-    const build = await authorizeBuild(db, request);
+    const { build, accessId } = await authorizeBuild(db, request);
     if (request.accepts("application/json", "text/event-stream") === "text/event-stream")
-      return sendBuildEvents(db, build.id, { request, response });
+      return sendBuildEvents({ db, openAccess }, build.id, { request, response, accessId });
     const log = await listBuildLog(db, build.id, 0);
     const failure = failureOf(build);
     response.json({
@@ -36,12 +37,12 @@ export function createBuildRoute({ db }: Pick<AppDeps, "db">): RequestHandler {
   };
 }
 
-async function authorizeBuild(db: Db, request: Request): Promise<Build> {
-  const { userId, accountId } = await authorizeEditor(db, request, "read");
+async function authorizeBuild(db: Db, request: Request): Promise<{ build: Build; accessId: string }> {
+  const { userId, accountId, accessId } = await authorizeEditor(db, request, "read");
   const build = await findBuild(db, String(request.params.buildId));
   if (build === undefined || (userId !== null && build.accountId !== accountId))
     throw new ApiError("not_found", "There is no such build. Those that ended are kept for a week.");
-  return build;
+  return { build, accessId };
 }
 
 /** Why there is no commit; null while there may be one, or is. */
@@ -51,14 +52,15 @@ function failureOf({ failure, lost }: Build): Build["failure"] {
   return { error: ERROR_TEXT.internal, message, details: [] };
 }
 
-/** `log` with what is said, numbered, what there is and then what comes; at the end `result`. */
+/** `log` with what is said, numbered, what there is and then what comes; at the end `result`, unless the caller is let in no more. */
 async function sendBuildEvents(
-  db: Db,
+  { db, openAccess }: Pick<AppDeps, "db" | "openAccess">,
   id: string,
-  { request, response }: { request: Request; response: Response },
+  { request, response, accessId }: { request: Request; response: Response; accessId: string },
 ): Promise<void> {
   const gone = new AbortController();
   response.once("close", () => gone.abort());
+  await endWithAccess(openAccess, { accessId, response, end: () => gone.abort() });
   response.set({ "Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no" });
   response.flushHeaders();
   const lastId = request.get("last-event-id") ?? "";

@@ -33,7 +33,8 @@ export async function chooseDraft(
   const { accountId, available, keyedId } = target;
   const { commitId, manifest } = kept;
   const rates = chooseRates(deps.rateLimits, { ...target, workflowId });
-  const called = { workflowId, commitId, manifest, accountId, available, trigger: "form" as const };
+  const { accessId } = access.caller;
+  const called = { workflowId, commitId, manifest, accountId, available, trigger: "form" as const, accessId };
   return { ...called, idempotencyKey, keyedId, rates, rateState: toRateState(rates, target) };
 }
 

@@ -3,6 +3,7 @@ import type { EditorEvent } from "../../editor-events/channel.ts";
 import type { EditorEvents } from "../../editor-events/editor-events.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
+import { endWithAccess } from "../open-answer.ts";
 import { authorizeEditor } from "./authorize.ts";
 
 /** Proxies close a connection on which nothing comes. */
@@ -14,12 +15,21 @@ const RETRY_MS = 2_000;
 const UNREAD_BYTES_MAX = 1024 * 1024;
 const EVENT_ID = /^[0-9a-f]{1,20}\.\d{1,15}$/;
 
-/** What happens in the account, as server-sent events, until the caller leaves, ten minutes are over or the service stops. */
-export function createEventsRoute({ db, editorEvents }: Pick<AppDeps, "db" | "editorEvents">): RequestHandler {
+/**
+ * What happens in the account, as server-sent events, until the caller leaves or is not let in any more, ten minutes are over or
+ * the service stops.
+ */
+export function createEventsRoute({
+  db,
+  editorEvents,
+  openAccess,
+}: Pick<AppDeps, "db" | "editorEvents" | "openAccess">): RequestHandler {
   return async (request, response) => {
-    const { accountId } = await authorizeEditor(db, request, "read");
+    const { accountId, accessId } = await authorizeEditor(db, request, "read");
     const headers = { "Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no" };
     if (request.method === "HEAD") return void response.set(headers).end();
+    await endWithAccess(openAccess, { accessId, response, end: () => void response.end() });
+    if (response.writableEnded) return;
     const lastId = request.get("last-event-id");
     await sendEvents(editorEvents, response.set({ ...headers, "X-Content-Type-Options": "nosniff" }), {
       accountId,
