@@ -7,7 +7,7 @@ import { aService, type TestService } from "./service.ts";
 
 const SCRIPT = `${"console.log('a script');\n".repeat(100)}// „Ende“`;
 const PAGE =
-  '<!doctype html><meta property="csp-nonce" nonce="__NONCE__"><meta name="session" content="__SESSION__"><div id="root"></div>';
+  '<!doctype html><html data-mantine-color-scheme="__COLOURS__"><meta name="color-scheme" content="__COLOUR_SCHEME__"><meta property="csp-nonce" nonce="__NONCE__"><meta name="session" content="__SESSION__"><div id="root"></div>';
 const HTML = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
 const COOKIE = `__Host-session=${"a".repeat(43)}`;
 
@@ -71,6 +71,18 @@ test.each([
     });
   },
 );
+
+test.each([
+  { cookie: undefined, attribute: undefined, scheme: "light dark" },
+  { cookie: "treadle-colours=dark", attribute: "dark", scheme: "dark" },
+  { cookie: `${COOKIE}; treadle-colours=light; other=1`, attribute: "light", scheme: "light" },
+  { cookie: 'treadle-colours="><script>', attribute: undefined, scheme: "light dark" },
+  { cookie: "not-treadle-colours=dark", attribute: undefined, scheme: "light dark" },
+])("a page, asked for with the cookie $cookie, comes in $scheme", async ({ cookie, attribute, scheme }) => {
+  const answer = await service.call("/", { headers: { ...HTML, ...(cookie === undefined ? {} : { cookie }) } });
+  expect(/<html data-mantine-color-scheme="([^"]*)">/.exec(answer.text())?.[1]).toBe(attribute);
+  expect(/<meta name="color-scheme" content="([^"]*)">/.exec(answer.text())?.[1]).toBe(scheme);
+});
 
 test("a page, asked for twice, has another nonce each time", async () => {
   const [first, second] = await Promise.all([service.call("/"), service.call("/")]);

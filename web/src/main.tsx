@@ -9,6 +9,7 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
+import { colourChoice } from "./app/colour-choice.ts";
 import { styleNonce } from "./app/nonce.ts";
 import { queries } from "./app/queries.ts";
 import { router } from "./app/router.tsx";
@@ -23,6 +24,7 @@ createRoot(place).render(
       theme={theme}
       cssVariablesResolver={colours}
       defaultColorScheme="auto"
+      colorSchemeManager={colourChoice}
       getStyleNonce={() => styleNonce}
     >
       <QueryClientProvider client={queries}>

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Request, RequestHandler, Response } from "express";
 import { hasSessionCookie } from "../session-cookie.ts";
+import { readColours } from "./colours.ts";
 import { pagePolicy } from "./policy.ts";
 
 /** First parts of the addresses that are pages of the editor. `web/src/app/router.tsx` says what is on them. */
@@ -10,6 +11,9 @@ const OWN_PARTS: ReadonlySet<string> = new Set(["sign-in", "join", "workflows", 
 /** Where `web/index.html` wants the nonce, and whether there is a session to ask for. */
 const NONCE_PLACE = /__NONCE__/g;
 const SESSION_PLACE = "__SESSION__";
+/** Where it has the colours that somebody has chosen: an attribute, which there is only then, and what browsers read first of all. */
+const COLOURS_PLACE = / data-mantine-color-scheme="__COLOURS__"/;
+const COLOUR_SCHEME_PLACE = "__COLOUR_SCHEME__";
 const NONCE_BYTES = 16;
 const MISSING =
   "This installation has no editor: it was built without the folder web. The API is below /api; docs/api.md describes it.\n";
@@ -34,10 +38,13 @@ export function createPageRoute(folder: string): RequestHandler {
 
 function sendPage(request: Request, response: Response, text: string): void {
   const nonce = randomBytes(NONCE_BYTES).toString("base64");
+  const colours = readColours(request);
   const page = text
     .replaceAll(NONCE_PLACE, nonce)
     // Without a cookie the page need not ask who is signed in to learn that nobody is.
-    .replace(SESSION_PLACE, hasSessionCookie(request) ? "perhaps" : "none");
+    .replace(SESSION_PLACE, hasSessionCookie(request) ? "perhaps" : "none")
+    .replace(COLOURS_PLACE, colours === undefined ? "" : ` data-mantine-color-scheme="${colours}"`)
+    .replace(COLOUR_SCHEME_PLACE, colours ?? "light dark");
   response.set("Content-Security-Policy", pagePolicy(nonce)).type("html").send(page);
 }
 
