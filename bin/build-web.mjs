@@ -18,11 +18,12 @@ const COMPRESSED_BYTES_MIN = 1_000;
 export async function buildWeb(checkout, draft) {
   const root = join(checkout, ROOM);
   if (!existsSync(join(root, "index.html"))) return;
-  // Libraries look at it, too: whatever whoever starts this has set, people get what is made for them.
-  process.env.NODE_ENV = "production";
-  const { build } = await import("vite");
   const outDir = join(draft, ROOM);
-  await asProduction(() => build(toOptions(root, outDir)));
+  await asProduction(async () => {
+    // Vite looks at it when it is loaded, too.
+    const { build } = await import("vite");
+    await build(toOptions(root, outDir));
+  });
   await compress(join(outDir, "assets"));
 }
 

@@ -68,12 +68,9 @@ export async function openFrontDoor(deps: {
     metrics: deps.metrics,
     countRequest: deps.countRequest,
     routers: deps.routers,
-    liveLog: deps.liveLog,
-    liveProgress: deps.liveProgress,
     webFolder: WEB_FOLDER,
-    editorEvents: deps.editorEvents,
-    openAccess: deps.openAccess,
-    log: deps.log,
+    ...{ liveLog: deps.liveLog, liveProgress: deps.liveProgress },
+    ...{ editorEvents: deps.editorEvents, openAccess: deps.openAccess, log: deps.log },
   });
   const server = await createHttpsServer({
     app,

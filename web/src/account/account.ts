@@ -84,6 +84,8 @@ export const membersQuery = queryOptions({
   queryKey: ["members"],
   queryFn: ({ signal }) =>
     callApi<{ members: readonly Member[]; invitations: readonly Invitation[] }>("/api/editor/members", { signal }),
+  // Whoever was invited joins elsewhere.
+  refetchInterval: 10_000,
 });
 
 export const tokensQuery = queryOptions({

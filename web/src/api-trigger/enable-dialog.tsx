@@ -1,25 +1,29 @@
-import { Alert, Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { Alert, Button, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import { editTrigger } from "../../../domain/manifest/trigger-edit.ts";
+import { Dialog } from "../app/dialog.tsx";
+import { loadPart } from "../app/load-part.ts";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
 import type { DraftSaving } from "../code/draft-saving.ts";
 import { draftQuery } from "../code/drafts.ts";
 import { MANIFEST_FILE } from "../code/problems.ts";
 
-const TextDiff = lazy(() => import("../code/text-diff.tsx").then((loaded) => ({ default: loaded.TextDiff })));
+const TextDiff = lazy(() =>
+  loadPart(() => import("../code/text-diff.tsx")).then((loaded) => ({ default: loaded.TextDiff })),
+);
 
 /** Puts the API trigger's new state into the draft, after it was shown what that changes there. */
 export function EnableDialog(props: { workflowId: string; enable: boolean; onClose: () => void }) {
   const { workflowId, enable, onClose } = props;
   const draft = useQuery(draftQuery(workflowId));
   return (
-    <Modal opened onClose={onClose} title={enable ? "Enable the API trigger" : "Disable the API trigger"} size="lg">
+    <Dialog onClose={onClose} title={enable ? "Enable the API trigger" : "Disable the API trigger"} size="lg">
       {draft.isPending && <LoadingRows count={3} height={20} label="The draft is loading" />}
       {draft.isError && <ErrorState error={draft.error} onRetry={() => void draft.refetch()} />}
       {draft.isSuccess && <Change workflowId={workflowId} enable={enable} saving={draft.data} onClose={onClose} />}
-    </Modal>
+    </Dialog>
   );
 }
 

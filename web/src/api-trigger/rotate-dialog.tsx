@@ -1,7 +1,8 @@
-import { Button, Group, Modal, SegmentedControl, Stack, Text } from "@mantine/core";
+import { Button, Group, SegmentedControl, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
+import { Dialog } from "../app/dialog.tsx";
 import { queries } from "../app/queries.ts";
 import { Refusal } from "../app/refusal.tsx";
 import { keyQuery, rotateKey } from "./keys.ts";
@@ -35,7 +36,7 @@ export function RotateDialog(props: {
     },
   });
   return (
-    <Modal opened onClose={onClose} title="Regenerate the key">
+    <Dialog onClose={onClose} title="Regenerate the key">
       <Stack gap="md">
         <div>
           <Text size="sm" id="grace-label" mb={6}>
@@ -69,6 +70,6 @@ export function RotateDialog(props: {
           </Button>
         </Group>
       </Stack>
-    </Modal>
+    </Dialog>
   );
 }

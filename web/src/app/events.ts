@@ -6,13 +6,15 @@ const AGAIN_MS_MIN = 1_000;
 const AGAIN_MS_MAX = 15_000;
 /** A page that nobody looks at gives its connection back: browsers have six for all pages of a service together. */
 const HIDDEN_MS = 20_000;
+/** The service says something every 15 seconds at least: a connection that is silent for longer than this is none. */
+const SILENCE_MS = 45_000;
 
 export type StreamState = "open" | "waiting";
 
 /**
  * Follows a stream of server-sent events until `onEvents` answers `stop`, or the signal is aborted. A connection that
- * breaks is opened again behind the last id that came. Pauses while the page is hidden. Rejects with what the service
- * says when asking again would not help: no such thing, not allowed.
+ * breaks is opened again behind the last id that came, at once when the browser says that it has a network again. Pauses
+ * while the page is hidden. Rejects with what the service says when asking again would not help: no such thing, not allowed.
  */
 export async function followEvents(
   path: string,
@@ -27,14 +29,14 @@ export async function followEvents(
   let waitMs = AGAIN_MS_MIN;
   while (!signal.aborted) {
     await untilVisible(signal);
-    // Whoever left in the same moment is not heard any more by what listens from here on.
+    // Whoever left meanwhile wants nothing more.
     if (signal.aborted) return;
-    const hidden = abortWhenHidden(signal);
+    const attempt = abortWhenUseless(signal);
     try {
       const headers = { accept: "text/event-stream", ...(lastId === "" ? {} : { "last-event-id": lastId }) };
-      const response = await openApi(path, { headers, signal: hidden.signal });
+      const response = await openApi(path, { headers, signal: attempt.signal });
       onState?.("open");
-      for await (const events of readEvents(response)) {
+      for await (const events of readEvents(response, attempt.heard)) {
         waitMs = AGAIN_MS_MIN;
         lastId = events.at(-1)?.id ?? lastId;
         if (onEvents(events) === "stop") return;
@@ -43,7 +45,7 @@ export async function followEvents(
       if (signal.aborted) return;
       if (isFinal(error)) throw error;
     } finally {
-      hidden.release();
+      attempt.release();
     }
     if (signal.aborted) return;
     if (!document.hidden) {
@@ -54,7 +56,7 @@ export async function followEvents(
   }
 }
 
-async function* readEvents(response: Response): AsyncGenerator<readonly ServerEvent[], void> {
+async function* readEvents(response: Response, heard: () => void): AsyncGenerator<readonly ServerEvent[], void> {
   const parse = createEventParser();
   const reader = (response.body as ReadableStream<Uint8Array<ArrayBuffer>>)
     .pipeThrough(new TextDecoderStream())
@@ -63,6 +65,7 @@ async function* readEvents(response: Response): AsyncGenerator<readonly ServerEv
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
+      heard();
       const events = parse(value);
       if (events.length > 0) yield events;
     }
@@ -71,24 +74,35 @@ async function* readEvents(response: Response): AsyncGenerator<readonly ServerEv
   }
 }
 
-/** A signal that is aborted with `signal`, or when the page was hidden for a while. */
-function abortWhenHidden(signal: AbortSignal): { signal: AbortSignal; release: () => void } {
+/**
+ * A signal that is aborted with `signal`, when the page was hidden for a while, and when nothing was heard for too long. When
+ * the browser loses its network, too: the service may be on this machine, and then answers the next attempt.
+ */
+function abortWhenUseless(signal: AbortSignal): { signal: AbortSignal; heard: () => void; release: () => void } {
   const controller = new AbortController();
   const abort = (): void => controller.abort(signal.reason);
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let hidden: ReturnType<typeof setTimeout> | undefined;
+  let silent = setTimeout(abort, SILENCE_MS);
   const look = (): void => {
-    clearTimeout(timer);
-    if (document.hidden) timer = setTimeout(abort, HIDDEN_MS);
+    clearTimeout(hidden);
+    if (document.hidden) hidden = setTimeout(abort, HIDDEN_MS);
   };
   look();
   signal.addEventListener("abort", abort);
+  globalThis.addEventListener("offline", abort);
   document.addEventListener("visibilitychange", look);
   return {
     signal: controller.signal,
+    heard() {
+      clearTimeout(silent);
+      silent = setTimeout(abort, SILENCE_MS);
+    },
     release() {
-      clearTimeout(timer);
+      clearTimeout(hidden);
+      clearTimeout(silent);
       controller.abort();
       signal.removeEventListener("abort", abort);
+      globalThis.removeEventListener("offline", abort);
       document.removeEventListener("visibilitychange", look);
     },
   };
@@ -107,9 +121,17 @@ function untilVisible(signal: AbortSignal): Promise<void> {
   });
 }
 
+/** Some time, shorter when the browser has a network again meanwhile. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms + Math.random() * (ms / 2));
-    signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+    const end = (): void => {
+      clearTimeout(timer);
+      globalThis.removeEventListener("online", end);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms + Math.random() * (ms / 2));
+    globalThis.addEventListener("online", end);
+    signal.addEventListener("abort", end);
   });
 }

@@ -1,4 +1,6 @@
 import { useEffect } from "react";
+import { forgetConnection, noteStream, whenConnectionReturns } from "./connection.ts";
+import type { ServerEvent } from "./event-parser.ts";
 import { followEvents } from "./events.ts";
 import { queries } from "./queries.ts";
 
@@ -9,33 +11,51 @@ const GATHER_MS = 400;
 export function useLiveUpdates(): void {
   useEffect(() => {
     const stopped = new AbortController();
-    const stale = new Set<string>();
+    const stale = new Map<string, readonly string[]>();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const flush = (): void => {
       timer = undefined;
-      for (const noun of stale) void queries.invalidateQueries({ queryKey: [noun] });
-      stale.clear();
+      for (const [name, queryKey] of stale) {
+        // What is being asked may be the next page, which somebody wants to see. It would be given up.
+        if (queries.isFetching({ queryKey }) > 0) continue;
+        stale.delete(name);
+        void queries.invalidateQueries({ queryKey });
+      }
+      if (stale.size > 0) timer = setTimeout(flush, GATHER_MS);
     };
     followEvents("/api/editor/events", {
       signal: stopped.signal,
+      onState: noteStream,
       onEvents(events) {
-        for (const { name } of events) for (const noun of NOUNS[name] ?? []) stale.add(noun);
+        for (const key of events.flatMap(listStale)) stale.set(key.join(" "), key);
         if (stale.size > 0) timer ??= setTimeout(flush, GATHER_MS);
         return undefined;
       },
     }).catch(() => {
       // Without events the pages are as new as their last look.
     });
+    // Who asked meanwhile may still be waiting for the next attempt, or got no answer at all.
+    const stopAsking = whenConnectionReturns(() => void queries.invalidateQueries());
     return () => {
       stopped.abort();
+      stopAsking();
+      forgetConnection();
       clearTimeout(timer);
     };
   }, []);
 }
 
-/** What of the pages' knowledge each event makes old. */
-const NOUNS: Readonly<Record<string, readonly string[]>> = {
-  execution: ["executions", "workflows", "account"],
-  workflow: ["workflows"],
-  resync: ["executions", "workflows", "account"],
-};
+/** What of the pages' knowledge an event makes old. */
+function listStale({ name, data }: ServerEvent): (readonly string[])[] {
+  const { workflowId = "" } = JSON.parse(data) as { workflowId?: string };
+  switch (name) {
+    case "execution":
+      return [["executions"], ["workflows"], ["account"], ["schedules", workflowId]];
+    case "workflow":
+      return [["workflows"], ["schedules", workflowId]];
+    case "resync":
+      return [["executions"], ["workflows"], ["account"], ["schedules"]];
+    default:
+      return [];
+  }
+}

@@ -1,8 +1,9 @@
-import { Modal, Text } from "@mantine/core";
+import { Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useId, useState } from "react";
 import { workflowsQuery } from "../workflows/workflows.ts";
+import { Dialog } from "./dialog.tsx";
 import { SearchIcon } from "./icons.tsx";
 import classes from "./palette.module.css";
 import { signOut } from "./session.ts";
@@ -35,8 +36,7 @@ export function CommandPalette({ onClose }: { onClose: () => void }) {
     event.preventDefault();
   };
   return (
-    <Modal
-      opened
+    <Dialog
       onClose={onClose}
       withCloseButton={false}
       padding={0}
@@ -85,7 +85,7 @@ export function CommandPalette({ onClose }: { onClose: () => void }) {
           Nothing has these letters in its name.
         </Text>
       )}
-    </Modal>
+    </Dialog>
   );
 }
 

@@ -1,7 +1,10 @@
 import { QueryClient } from "@tanstack/react-query";
-import { isFinal } from "./api-error.ts";
+import { ApiError, isFinal } from "./api-error.ts";
 
 const RETRIES_MAX = 2;
+/** What stands between us and the service says so while that is away. */
+const AWAY_STATUSES: readonly number[] = [0, 502, 504];
+const AGAIN_MS_MAX = 8_000;
 /** Within this time the same question is not asked twice; what changes is told by events. */
 const FRESH_MS = 5_000;
 
@@ -10,8 +13,17 @@ export const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: FRESH_MS,
-      retry: (count, error) => count < RETRIES_MAX && !isFinal(error),
+      // The service may be on this machine, where there need be no network at all.
+      networkMode: "always",
+      // While the service is away, what is shown stays, and the frame of the page says so.
+      retry: (count, error) => isAway(error) || (count < RETRIES_MAX && !isFinal(error)),
+      retryDelay: (count) => Math.min(AGAIN_MS_MAX, 1_000 * 2 ** count),
     },
-    mutations: { retry: false },
+    mutations: { retry: false, networkMode: "always" },
   },
 });
+
+/** Whether the service was not reached at all. */
+function isAway(error: unknown): boolean {
+  return error instanceof ApiError && AWAY_STATUSES.includes(error.status);
+}

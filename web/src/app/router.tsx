@@ -8,6 +8,7 @@ import {
 } from "@tanstack/react-router";
 import { toQuery, whenSignedOut } from "./api.ts";
 import { ApiError } from "./api-error.ts";
+import { loadPart } from "./load-part.ts";
 import { LostPage } from "./lost-page.tsx";
 import { queries } from "./queries.ts";
 import { cleanSearch } from "./search.ts";
@@ -20,14 +21,14 @@ const root = createRootRoute({ component: Outlet, notFoundComponent: LostPage })
 const signIn = createRoute({
   getParentRoute: () => root,
   path: "/sign-in",
-  validateSearch: cleanSearch("from"),
-  component: lazyRouteComponent(() => import("../sign-in/sign-in-page.tsx"), "SignInPage"),
+  validateSearch: cleanSearch("from", "ended"),
+  component: lazyRouteComponent(() => loadPart(() => import("../sign-in/sign-in-page.tsx")), "SignInPage"),
 });
 
 const join = createRoute({
   getParentRoute: () => root,
   path: "/join",
-  component: lazyRouteComponent(() => import("../sign-in/join-page.tsx"), "JoinPage"),
+  component: lazyRouteComponent(() => loadPart(() => import("../sign-in/join-page.tsx")), "JoinPage"),
 });
 
 /** Around all pages for which somebody must be signed in. Whoever is not comes back here after the sign-in. */
@@ -49,14 +50,14 @@ const workflows = createRoute({
   getParentRoute: () => signedIn,
   path: "/",
   validateSearch: cleanSearch("search"),
-  component: lazyRouteComponent(() => import("../workflows/list-page.tsx"), "WorkflowsPage"),
+  component: lazyRouteComponent(() => loadPart(() => import("../workflows/list-page.tsx")), "WorkflowsPage"),
 });
 
 /** One workflow, whose tabs are the routes below it. `../workflows/tabs.ts` names them in their order. */
 const workflow = createRoute({
   getParentRoute: () => signedIn,
   path: "/workflows/$workflowId",
-  component: lazyRouteComponent(() => import("../workflows/frame.tsx"), "WorkflowFrame"),
+  component: lazyRouteComponent(() => loadPart(() => import("../workflows/frame.tsx")), "WorkflowFrame"),
 });
 
 const workflowStart = createRoute({
@@ -71,33 +72,33 @@ const run = createRoute({
   getParentRoute: () => workflow,
   path: "/run",
   validateSearch: cleanSearch("rerun", "draft"),
-  component: lazyRouteComponent(() => import("../run/run-tab.tsx"), "RunTab"),
+  component: lazyRouteComponent(() => loadPart(() => import("../run/run-tab.tsx")), "RunTab"),
 });
 
 const code = createRoute({
   getParentRoute: () => workflow,
   path: "/code",
   validateSearch: cleanSearch("file", "line"),
-  component: lazyRouteComponent(() => import("../code/code-tab.tsx"), "CodeTab"),
+  component: lazyRouteComponent(() => loadPart(() => import("../code/code-tab.tsx")), "CodeTab"),
 });
 
 const apiTrigger = createRoute({
   getParentRoute: () => workflow,
   path: "/api",
-  component: lazyRouteComponent(() => import("../api-trigger/api-tab.tsx"), "ApiTab"),
+  component: lazyRouteComponent(() => loadPart(() => import("../api-trigger/api-tab.tsx")), "ApiTab"),
 });
 
 const schedule = createRoute({
   getParentRoute: () => workflow,
   path: "/schedule",
-  component: lazyRouteComponent(() => import("../schedule/schedule-tab.tsx"), "ScheduleTab"),
+  component: lazyRouteComponent(() => loadPart(() => import("../schedule/schedule-tab.tsx")), "ScheduleTab"),
 });
 
 const commits = createRoute({
   getParentRoute: () => workflow,
   path: "/commits",
   validateSearch: cleanSearch("from", "to"),
-  component: lazyRouteComponent(() => import("../commits/commits-tab.tsx"), "CommitsTab"),
+  component: lazyRouteComponent(() => loadPart(() => import("../commits/commits-tab.tsx")), "CommitsTab"),
 });
 
 const EXECUTION_FILTERS = ["state", "trigger", "commit", "from", "to", "text"] as const;
@@ -106,50 +107,50 @@ const workflowExecutions = createRoute({
   getParentRoute: () => workflow,
   path: "/runs",
   validateSearch: cleanSearch(...EXECUTION_FILTERS),
-  component: lazyRouteComponent(() => import("../executions/executions-tab.tsx"), "ExecutionsTab"),
+  component: lazyRouteComponent(() => loadPart(() => import("../executions/executions-tab.tsx")), "ExecutionsTab"),
 });
 
 const executions = createRoute({
   getParentRoute: () => signedIn,
   path: "/executions",
   validateSearch: cleanSearch("workflow", ...EXECUTION_FILTERS),
-  component: lazyRouteComponent(() => import("../executions/list-page.tsx"), "ExecutionsPage"),
+  component: lazyRouteComponent(() => loadPart(() => import("../executions/list-page.tsx")), "ExecutionsPage"),
 });
 
 const execution = createRoute({
   getParentRoute: () => signedIn,
   path: "/executions/$executionId",
-  component: lazyRouteComponent(() => import("../execution/execution-page.tsx"), "ExecutionPage"),
+  component: lazyRouteComponent(() => loadPart(() => import("../execution/execution-page.tsx")), "ExecutionPage"),
 });
 
 const account = createRoute({
   getParentRoute: () => signedIn,
   path: "/account",
-  component: lazyRouteComponent(() => import("../account/frame.tsx"), "AccountFrame"),
+  component: lazyRouteComponent(() => loadPart(() => import("../account/frame.tsx")), "AccountFrame"),
 });
 
 const accountStart = createRoute({
   getParentRoute: () => account,
   path: "/",
-  component: lazyRouteComponent(() => import("../account/credits-tab.tsx"), "CreditsTab"),
+  component: lazyRouteComponent(() => loadPart(() => import("../account/credits-tab.tsx")), "CreditsTab"),
 });
 
 const members = createRoute({
   getParentRoute: () => account,
   path: "/members",
-  component: lazyRouteComponent(() => import("../account/members-tab.tsx"), "MembersTab"),
+  component: lazyRouteComponent(() => loadPart(() => import("../account/members-tab.tsx")), "MembersTab"),
 });
 
 const tokens = createRoute({
   getParentRoute: () => account,
   path: "/tokens",
-  component: lazyRouteComponent(() => import("../account/tokens-tab.tsx"), "TokensTab"),
+  component: lazyRouteComponent(() => loadPart(() => import("../account/tokens-tab.tsx")), "TokensTab"),
 });
 
 const security = createRoute({
   getParentRoute: () => account,
   path: "/security",
-  component: lazyRouteComponent(() => import("../account/security-tab.tsx"), "SecurityTab"),
+  component: lazyRouteComponent(() => loadPart(() => import("../account/security-tab.tsx")), "SecurityTab"),
 });
 
 /** Every page of the editor. `src/http/web/pages.ts` knows the first part of each address. */
@@ -177,7 +178,7 @@ whenSignedOut(() => {
   const { href, pathname } = router.state.location;
   if (pathname === "/sign-in" || pathname === "/join") return;
   queries.clear();
-  void router.navigate({ to: "/sign-in", search: { from: href } });
+  void router.navigate({ to: "/sign-in", search: { from: href, ended: "1" } });
 });
 
 declare module "@tanstack/react-router" {

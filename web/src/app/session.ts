@@ -1,5 +1,6 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { callApi } from "./api.ts";
+import { isFinal } from "./api-error.ts";
 import { queries } from "./queries.ts";
 
 export type Role = "owner" | "member" | "viewer";
@@ -34,6 +35,8 @@ export const sessionQuery = queryOptions({
   queryKey: ["session"],
   queryFn: ({ signal }) => callApi<Session>("/api/session", { signal }),
   staleTime: 60_000,
+  // Before it is known who is signed in there is no page that could say that the service is away.
+  retry: (count, error) => count < 2 && !isFinal(error),
 });
 
 /** The session of a page behind the sign-in. */

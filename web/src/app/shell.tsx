@@ -2,19 +2,24 @@ import { ActionIcon, Menu, Text, UnstyledButton, useMantineColorScheme } from "@
 import { useHotkeys } from "@mantine/hooks";
 import { Link, Outlet } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
+import { ConnectionNotice } from "./connection-notice.tsx";
 import { MoonIcon, ScreenIcon, SearchIcon, SunIcon, UserIcon } from "./icons.tsx";
 import { useLiveUpdates } from "./live.ts";
+import { loadPart } from "./load-part.ts";
 import { Mark } from "./mark.tsx";
 import { signOut, useSession } from "./session.ts";
 import classes from "./shell.module.css";
 
-const CommandPalette = lazy(() => import("./palette.tsx").then((loaded) => ({ default: loaded.CommandPalette })));
+const CommandPalette = lazy(() =>
+  loadPart(() => import("./palette.tsx")).then((loaded) => ({ default: loaded.CommandPalette })),
+);
 
 /** What surrounds every page of somebody who is signed in: the bar on top, and the page. */
 export function Shell() {
   useLiveUpdates();
   const [searching, setSearching] = useState(false);
-  useHotkeys([["mod+K", () => setSearching((open) => !open)]], []);
+  // Also where somebody is writing.
+  useHotkeys([["mod+K", () => setSearching((open) => !open)]], [], true);
   return (
     <>
       <a className="skip-link" href="#main">
@@ -45,6 +50,7 @@ export function Shell() {
         <ColourMenu />
         <UserMenu />
       </header>
+      <ConnectionNotice />
       <main id="main" tabIndex={-1} className={classes.main}>
         <Outlet />
       </main>

@@ -7,6 +7,7 @@ import {
   type MantineColorsTuple,
   Menu,
   Modal,
+  Notification,
   Paper,
   Tooltip,
 } from "@mantine/core";
@@ -80,6 +81,7 @@ export const theme = createTheme({
         closeButtonProps: { "aria-label": "Close" },
       },
     }),
+    Notification: Notification.extend({ defaultProps: { closeButtonProps: { "aria-label": "Close" } } }),
     Paper: Paper.extend({ defaultProps: { withBorder: true, radius: "md" } }),
     Tooltip: Tooltip.extend({ defaultProps: { openDelay: 300, withArrow: false } }),
   },

@@ -10,7 +10,7 @@ const route = getRouteApi("/signed-in/workflows/$workflowId/code");
 export function CodeTab() {
   const { workflowId } = route.useParams();
   const draft = useQuery(draftQuery(workflowId));
-  if (draft.isError) return <ErrorState error={draft.error} onRetry={() => void draft.refetch()} />;
+  if (draft.isLoadingError) return <ErrorState error={draft.error} onRetry={() => void draft.refetch()} />;
   if (draft.isPending) return <LoadingRows count={10} height={28} label="The files are loading" />;
   return <CodeDesk key={workflowId} workflowId={workflowId} saving={draft.data} />;
 }

@@ -63,11 +63,11 @@ export interface DraftSaving {
   change(...changes: readonly DraftChange[]): void;
   /** Saves what waits, now. True when everything is with the service afterwards. */
   saveNow(): Promise<boolean>;
-  /** Another tab has saved: keep what was written here, on top of that; or take what it has saved. */
+  /** Something else than this page has changed the draft: keep what was written here, on top of that; or take what there is now. */
   resolveConflict(keep: "mine" | "theirs"): Promise<void>;
   /** Asks the service for what another tab may have saved. Does nothing while something waits here. */
   refresh(): Promise<void>;
-  /** What the service has now, after a commit, a rebase or a discard. What waits stays, on top of it. */
+  /** What the service has now, after a commit or a rebase. What waits stays, on top of it. */
   replace(draft: StoredDraft): void;
 }
 

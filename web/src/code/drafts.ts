@@ -4,6 +4,8 @@ import type { InputChange } from "../../../domain/manifest/changes.ts";
 import type { ScheduleChange } from "../../../domain/schedules/changes.ts";
 import { callApi } from "../app/api.ts";
 import { ApiError } from "../app/api-error.ts";
+import { queries } from "../app/queries.ts";
+import { sessionQuery } from "../app/session.ts";
 import type { DraftChange } from "./draft.ts";
 import { createDraftSaving, type DraftSaving, type SaveAnswer, type StoredDraft } from "./draft-saving.ts";
 
@@ -22,7 +24,10 @@ export function draftPath(workflowId: string): string {
   return `/api/editor/workflows/${workflowId}/draft`;
 }
 
-/** Drafts of this page that were opened. They stay: what was not saved when a tab was left is saved all the same. */
+/**
+ * Drafts of this page that were opened, by whose they are. They stay: what was not saved when a tab was left, or when the
+ * session ended, is saved all the same, as soon as the same person is there.
+ */
 const opened = new Map<string, DraftSaving>();
 
 globalThis.addEventListener("beforeunload", (event) => {
@@ -34,20 +39,23 @@ export function draftQuery(workflowId: string) {
   return queryOptions({
     queryKey: ["draft", workflowId],
     async queryFn() {
-      const known = opened.get(workflowId);
+      const userId = findUserId();
+      const key = `${userId} ${workflowId}`;
+      const known = opened.get(key);
       if (known !== undefined) {
         await known.refresh();
         return known;
       }
       const saving = createDraftSaving(await loadDraft(workflowId), {
-        save: (version, changes) => saveDraft(workflowId, version, changes),
+        save: async (version, changes) =>
+          findUserId() === userId ? saveDraft(workflowId, version, changes) : NOT_THEIRS,
         load: () => loadDraft(workflowId),
         after(ms, callback) {
           const timer = setTimeout(callback, ms);
           return () => clearTimeout(timer);
         },
       });
-      opened.set(workflowId, saving);
+      opened.set(key, saving);
       return saving;
     },
     // It keeps itself up to date.
@@ -56,6 +64,13 @@ export function draftQuery(workflowId: string) {
     refetchOnWindowFocus: false,
     structuralSharing: false,
   });
+}
+
+const NOT_THEIRS: SaveAnswer = { kind: "failed", message: "You are not signed in any more." };
+
+/** Who is signed in; nobody: empty. */
+function findUserId(): string {
+  return queries.getQueryData(sessionQuery.queryKey)?.userId ?? "";
 }
 
 function loadDraft(workflowId: string): Promise<StoredDraft> {
@@ -93,10 +108,12 @@ export async function rebaseDraft(workflowId: string, saving: DraftSaving): Prom
   return conflicts;
 }
 
-/** Forgets what was written since the last commit. */
+/** Forgets what was written since the last commit, also what was not saved yet. */
 export async function discardDraft(workflowId: string, saving: DraftSaving): Promise<void> {
+  // What is on its way would come after the draft is gone.
+  await saving.saveNow();
   await callApi(draftPath(workflowId), { method: "DELETE" });
-  saving.replace(await loadDraft(workflowId));
+  await saving.resolveConflict("theirs");
 }
 
 /** What the service has of a draft now, for when something else has changed it. */

@@ -1,9 +1,12 @@
 import { lazy, Suspense, useState } from "react";
 import { ChevronDownIcon, ChevronRightIcon } from "../app/icons.tsx";
+import { loadPart } from "../app/load-part.ts";
 import type { FileDifference } from "./commits.ts";
 import classes from "./file-diffs.module.css";
 
-const TextDiff = lazy(() => import("../code/text-diff.tsx").then((loaded) => ({ default: loaded.TextDiff })));
+const TextDiff = lazy(() =>
+  loadPart(() => import("../code/text-diff.tsx")).then((loaded) => ({ default: loaded.TextDiff })),
+);
 
 /** So many are open at first; all of a large commit would take the page long. */
 const OPEN_AT_FIRST = 12;

@@ -1,6 +1,7 @@
-import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { Button, Group, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useQuery } from "@tanstack/react-query";
+import { Dialog } from "../app/dialog.tsx";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
 import type { Commit } from "../workflows/workflows.ts";
 import { BuildProgress } from "./build-progress.tsx";
@@ -26,7 +27,7 @@ export function RestoreDialog(props: { workflowId: string; commit: Commit; head:
     onClose();
   };
   return (
-    <Modal opened onClose={onClose} title={`Restore ${short}`} size={800}>
+    <Dialog onClose={onClose} title={`Restore ${short}`} size={800}>
       <Stack gap="md">
         <Text size="sm">
           The files of “{commit.message.split("\n")[0]}” become the latest ones, in a new commit. What was committed
@@ -61,6 +62,6 @@ export function RestoreDialog(props: { workflowId: string; commit: Commit; head:
           </Button>
         </Group>
       </Stack>
-    </Modal>
+    </Dialog>
   );
 }

@@ -39,7 +39,7 @@ export function RunForm(props: {
       inputs={inputs}
       begin={begin}
       refused={sending.refused}
-      disabled={sending.sent !== undefined}
+      disabled={sending.sent !== undefined || !mayRun}
       onSubmit={sending.send}
       {...(props.onChange === undefined ? {} : { onChange: props.onChange })}
     >
@@ -47,20 +47,24 @@ export function RunForm(props: {
       <RunProblem error={sending.error} inputs={inputs} />
       {sending.sent !== undefined && <SendingProgress sent={sending.sent} onCancel={sending.cancel} />}
       <Group mt="lg" gap="sm">
-        <Button
-          ref={button}
-          type="submit"
-          size="sm"
-          leftSection={<PlayIcon />}
-          loading={sending.sent !== undefined}
-          disabled={!mayRun}
-        >
-          {words}
-        </Button>
-        <Text size="sm" c="dimmed" visibleFrom="sm">
-          <Kbd size="xs">Ctrl</Kbd> <Kbd size="xs">Enter</Kbd>
-        </Text>
-        {mayRun ? note : <Text c="dimmed">Viewers of an account cannot run its workflows.</Text>}
+        {mayRun && (
+          <>
+            <Button
+              ref={button}
+              type="submit"
+              size="sm"
+              leftSection={<PlayIcon />}
+              loading={sending.sent !== undefined}
+            >
+              {words}
+            </Button>
+            <Text size="sm" c="dimmed" visibleFrom="sm">
+              <Kbd size="xs">Ctrl</Kbd> <Kbd size="xs">Enter</Kbd>
+            </Text>
+            {note}
+          </>
+        )}
+        {!mayRun && <Text c="dimmed">Viewers of an account cannot run its workflows.</Text>}
       </Group>
     </InputForm>
   );

@@ -3,6 +3,8 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
+import { ButtonLink } from "../app/button-link.tsx";
+import { loadPart } from "../app/load-part.ts";
 import { EmptyState, ErrorState, LoadingRows } from "../app/states.tsx";
 import { type Execution, executionQuery } from "../execution/execution.ts";
 import { RunForm } from "../form/run-form.tsx";
@@ -11,7 +13,7 @@ import { beginForm, EarlierNote } from "./earlier.tsx";
 import { RunFacts } from "./run-facts.tsx";
 import classes from "./run-tab.module.css";
 
-const DraftRun = lazy(() => import("./draft-run.tsx").then((loaded) => ({ default: loaded.DraftRun })));
+const DraftRun = lazy(() => loadPart(() => import("./draft-run.tsx")).then((loaded) => ({ default: loaded.DraftRun })));
 
 const route = getRouteApi("/signed-in/workflows/$workflowId/run");
 
@@ -34,7 +36,14 @@ export function RunTab() {
   }
   if (workflow.manifest === null) {
     return (
-      <EmptyState title="Nothing is committed yet">
+      <EmptyState
+        title="Nothing is committed yet"
+        action={
+          <ButtonLink to="/workflows/$workflowId/code" params={{ workflowId }} variant="default">
+            Go to the code
+          </ButtonLink>
+        }
+      >
         A form is made from the inputs of the latest commit. Write config.yaml and main.py, commit them, and it is here.
       </EmptyState>
     );

@@ -1,7 +1,8 @@
-import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { Button, Group, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useQuery } from "@tanstack/react-query";
 import { callApi } from "../app/api.ts";
+import { Dialog } from "../app/dialog.tsx";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
 import { TextDiff } from "../code/text-diff.tsx";
 import { BuildProgress } from "../commits/build-progress.tsx";
@@ -36,7 +37,7 @@ export function PauseDialog(props: {
     onClose();
   };
   return (
-    <Modal opened onClose={onClose} title={enable ? "Resume the schedule" : "Pause the schedule"} size="lg">
+    <Dialog onClose={onClose} title={enable ? "Resume the schedule" : "Pause the schedule"} size="lg">
       <Stack gap="md">
         <Text size="sm">
           {enable
@@ -69,6 +70,6 @@ export function PauseDialog(props: {
           </Button>
         </Group>
       </Stack>
-    </Modal>
+    </Dialog>
   );
 }

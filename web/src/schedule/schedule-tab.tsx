@@ -1,10 +1,11 @@
 import { Button, Group, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { lazy, type ReactNode, Suspense, useState } from "react";
 import { formatDuration } from "../../../domain/manifest/durations.ts";
 import { ButtonLink } from "../app/button-link.tsx";
 import { PlayIcon, StopIcon } from "../app/icons.tsx";
+import { loadPart } from "../app/load-part.ts";
 import { useMayChange } from "../app/session.ts";
 import { EmptyState, ErrorState, LoadingRows } from "../app/states.tsx";
 import { Time } from "../app/time.tsx";
@@ -14,7 +15,9 @@ import classes from "./schedule.module.css";
 import { type ScheduleDocument, scheduleQuery } from "./schedules.ts";
 import { TickHistory } from "./tick-history.tsx";
 
-const PauseDialog = lazy(() => import("./pause-dialog.tsx").then((loaded) => ({ default: loaded.PauseDialog })));
+const PauseDialog = lazy(() =>
+  loadPart(() => import("./pause-dialog.tsx")).then((loaded) => ({ default: loaded.PauseDialog })),
+);
 
 const route = getRouteApi("/signed-in/workflows/$workflowId/schedule");
 
@@ -33,15 +36,29 @@ const CATCHUP_WORDS = {
 /** When the workflow runs by the clock, what became of it, and how to stop and begin that. */
 export function ScheduleTab() {
   const { workflowId } = route.useParams();
-  const found = useQuery(scheduleQuery(workflowId));
   const { data: workflow } = useQuery(workflowQuery(workflowId));
   const mayChange = useMayChange();
+  if (workflow === undefined) return <LoadingRows label="The schedule is loading" />;
+  const { commitId } = workflow;
+  // The service knows of no schedule, and of no ticks, before there is a commit.
+  if (commitId === null) return <NoSchedule workflowId={workflowId} mayChange={mayChange} />;
+  return <Schedule workflowId={workflowId} head={commitId} />;
+}
+
+function Schedule({ workflowId, head }: { workflowId: string; head: string }) {
+  const found = useQuery(scheduleQuery(workflowId));
+  const mayChange = useMayChange();
   const [deciding, setDeciding] = useState(false);
-  if (found.isError) return <ErrorState error={found.error} onRetry={() => void found.refetch()} />;
+  if (found.isLoadingError) return <ErrorState error={found.error} onRetry={() => void found.refetch()} />;
   if (found.isPending) return <LoadingRows label="The schedule is loading" />;
   const { schedule, paused, nextRuns } = found.data;
-  const head = workflow?.commitId ?? null;
-  if (schedule === null) return <NoSchedule workflowId={workflowId} mayChange={mayChange} />;
+  if (schedule === null) {
+    return (
+      <NoSchedule workflowId={workflowId} mayChange={mayChange}>
+        <TickHistory workflowId={workflowId} />
+      </NoSchedule>
+    );
+  }
   return (
     <div className={classes.page}>
       <section className={classes.card} aria-labelledby="schedule-words">
@@ -61,9 +78,9 @@ export function ScheduleTab() {
             search={{ file: "config.yaml" }}
             variant="default"
           >
-            Edit
+            {mayChange ? "Edit" : "Show config.yaml"}
           </ButtonLink>
-          {mayChange && head !== null && (
+          {mayChange && (
             <Button
               variant={paused ? "filled" : "default"}
               leftSection={paused ? <PlayIcon /> : <StopIcon />}
@@ -84,7 +101,7 @@ export function ScheduleTab() {
         )}
       </section>
       <TickHistory workflowId={workflowId} />
-      {deciding && head !== null && (
+      {deciding && (
         <Suspense>
           <PauseDialog workflowId={workflowId} head={head} enable={paused} onClose={() => setDeciding(false)} />
         </Suspense>
@@ -109,7 +126,8 @@ function Details({ schedule }: { schedule: NonNullable<ScheduleDocument["schedul
   );
 }
 
-function NoSchedule({ workflowId, mayChange }: { workflowId: string; mayChange: boolean }) {
+function NoSchedule(props: { workflowId: string; mayChange: boolean; children?: ReactNode }) {
+  const { workflowId, mayChange, children } = props;
   return (
     <div className={classes.page}>
       <EmptyState
@@ -130,7 +148,7 @@ function NoSchedule({ workflowId, mayChange }: { workflowId: string; mayChange: 
         A workflow runs by the clock when its config.yaml says so, and that is committed:
       </EmptyState>
       <pre className={classes.example}>{EXAMPLE}</pre>
-      <TickHistory workflowId={workflowId} />
+      {children}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-import { Button, PasswordInput, Stack, TextInput } from "@mantine/core";
+import { Alert, Button, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useRef, useState } from "react";
@@ -9,9 +9,9 @@ import { SignInCard } from "./card.tsx";
 
 const route = getRouteApi("/sign-in");
 
-/** Email address and password; then to where somebody wanted to go. */
+/** Email address and password; then to where somebody wanted to go. `ended`: they were there until their session ended. */
 export function SignInPage() {
-  const { from } = route.useSearch();
+  const { from, ended } = route.useSearch();
   const navigate = useNavigate();
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
@@ -32,6 +32,12 @@ export function SignInPage() {
     <SignInCard title="Sign in">
       <form onSubmit={submit}>
         <Stack gap="sm">
+          {ended !== undefined && !signIn.isError && (
+            <Alert color="yellow" variant="light" role="alert" p="xs">
+              You are signed out: your session has ended, or you do not belong to the account any more. Sign in to go on
+              where you were.
+            </Alert>
+          )}
           <TextInput
             ref={first}
             label="Email address"

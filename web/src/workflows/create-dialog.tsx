@@ -1,8 +1,9 @@
-import { Button, Group, Loader, Modal, Radio, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Group, Loader, Radio, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import { callApi } from "../app/api.ts";
+import { Dialog } from "../app/dialog.tsx";
 import { Refusal } from "../app/refusal.tsx";
 import { templatesQuery } from "./workflows.ts";
 
@@ -31,7 +32,7 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
     if (!create.isPending) create.mutate();
   };
   return (
-    <Modal opened onClose={onClose} title="New workflow" size="lg">
+    <Dialog onClose={onClose} title="New workflow" size="lg">
       <form onSubmit={submit}>
         <Stack gap="md">
           <TextInput
@@ -73,6 +74,6 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
           </Group>
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }

@@ -1,6 +1,7 @@
 import { Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, Outlet } from "@tanstack/react-router";
+import { isFinal } from "../app/api-error.ts";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
 import { TabLinks } from "../app/tab-links.tsx";
 import { useTitle } from "../app/title.ts";
@@ -15,7 +16,9 @@ export function WorkflowFrame() {
   const params = route.useParams();
   const workflow = useQuery(workflowQuery(params.workflowId));
   useTitle(workflow.data?.name ?? "Workflow");
-  if (workflow.isError) return <ErrorState error={workflow.error} onRetry={() => void workflow.refetch()} />;
+  // What is entered below stays while only the latest look has failed.
+  const isGone = workflow.isLoadingError || isFinal(workflow.error);
+  if (isGone) return <ErrorState error={workflow.error} onRetry={() => void workflow.refetch()} />;
   return (
     <>
       <header className={classes.head}>

@@ -4,6 +4,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 import { Credits } from "../app/credits.tsx";
 import { PlusIcon, SearchIcon } from "../app/icons.tsx";
+import { loadPart } from "../app/load-part.ts";
 import { useMayChange } from "../app/session.ts";
 import { EmptyState, ErrorState, LoadingRows } from "../app/states.tsx";
 import { Time } from "../app/time.tsx";
@@ -12,7 +13,9 @@ import { State } from "../executions/state.tsx";
 import classes from "./list-page.module.css";
 import { type WorkflowLine, workflowsQuery } from "./workflows.ts";
 
-const CreateDialog = lazy(() => import("./create-dialog.tsx").then((loaded) => ({ default: loaded.CreateDialog })));
+const CreateDialog = lazy(() =>
+  loadPart(() => import("./create-dialog.tsx")).then((loaded) => ({ default: loaded.CreateDialog })),
+);
 
 const route = getRouteApi("/signed-in/");
 
