@@ -4,12 +4,15 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import type { FileProblem } from "../../../domain/errors.ts";
+import { whenConnectionReturns } from "../app/connection.ts";
 import { CheckIcon, FileIcon, PlayIcon } from "../app/icons.tsx";
+import { loadPart } from "../app/load-part.ts";
 import { useMayChange } from "../app/session.ts";
 import { EmptyState } from "../app/states.tsx";
 import { workflowQuery } from "../workflows/workflows.ts";
 import { CodeEditor } from "./code-editor.tsx";
 import classes from "./code-tab.module.css";
+import { ConflictsNotice } from "./conflicts-notice.tsx";
 import { DraftNotices } from "./draft-notices.tsx";
 import type { DraftSaving, DraftState } from "./draft-saving.ts";
 import { useFileActions } from "./file-actions.ts";
@@ -20,7 +23,9 @@ import { findManifestProblems, MANIFEST_FILE, mergeProblems, toMarks } from "./p
 import { SaveState } from "./save-state.tsx";
 import { UnshownFile } from "./unshown-file.tsx";
 
-const CommitDialog = lazy(() => import("./commit-dialog.tsx").then((loaded) => ({ default: loaded.CommitDialog })));
+const CommitDialog = lazy(() =>
+  loadPart(() => import("./commit-dialog.tsx")).then((loaded) => ({ default: loaded.CommitDialog })),
+);
 
 const route = getRouteApi("/signed-in/workflows/$workflowId/code");
 
@@ -62,6 +67,7 @@ export function CodeDesk({ workflowId, saving }: { workflowId: string; saving: D
   return (
     <>
       <DraftNotices workflowId={workflowId} saving={saving} state={state} head={workflow?.commitId} />
+      <ConflictsNotice workflowId={workflowId} saving={saving} base={state.base} />
       <div className={classes.desk} data-files={filesShown || undefined}>
         <aside className={classes.files} aria-label="Files of the workflow">
           <FileMenu workflowId={workflowId} saving={saving} open={open} mayChange={mayChange} actions={actions} />
@@ -192,18 +198,20 @@ function useProblems({ files, problems, unsaved }: DraftState) {
   }, [own, problems, unsaved]);
 }
 
-/** Whoever comes back to this page may have written in another one. */
+/** Whoever comes back to this page may have written in another one; what could not be saved can be when the service is back. */
 function useRefreshOnReturn(saving: DraftSaving): void {
   useEffect(() => {
     const look = (): void => {
       if (!document.hidden) void saving.refresh().catch(() => undefined);
     };
-    const online = (): void => void saving.saveNow();
+    const save = (): void => void saving.saveNow();
+    const stop = whenConnectionReturns(save);
     document.addEventListener("visibilitychange", look);
-    globalThis.addEventListener("online", online);
+    globalThis.addEventListener("online", save);
     return () => {
       document.removeEventListener("visibilitychange", look);
-      globalThis.removeEventListener("online", online);
+      globalThis.removeEventListener("online", save);
+      stop();
     };
   }, [saving]);
 }

@@ -1,16 +1,19 @@
-import { Button, Group, Modal, Stack, Text, Textarea } from "@mantine/core";
+import { Button, Group, Stack, Text, Textarea } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { notifications } from "@mantine/notifications";
 import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, type KeyboardEvent, useState, useSyncExternalStore } from "react";
+import { Dialog } from "../app/dialog.tsx";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
 import { BuildProgress } from "../commits/build-progress.tsx";
 import { diffQuery, toShortId } from "../commits/commits.ts";
 import { FileDiffs } from "../commits/file-diffs.tsx";
 import { usePublishing } from "../commits/publishing.ts";
 import { workflowQuery } from "../workflows/workflows.ts";
+import classes from "./commit-dialog.module.css";
 import { CommitEffects } from "./commit-effects.tsx";
-import { HeadMovedNotice } from "./draft-notices.tsx";
+import { useConflicts } from "./conflicts.ts";
+import { HeadMovedNotice, Notice } from "./draft-notices.tsx";
 import type { DraftSaving } from "./draft-saving.ts";
 import { previewQuery, reloadDraft } from "./drafts.ts";
 import { ProblemList } from "./problem-list.tsx";
@@ -30,6 +33,7 @@ export function CommitDialog({ workflowId, saving, onShow, onClose }: CommitDial
   const isPhone = useMediaQuery("(max-width: 48em)");
   const [message, setMessage] = useState("");
   const commit = useCommit({ workflowId, saving, onClose });
+  const undecided = Object.keys(useConflicts(workflowId, state.base).files);
   const { publishing, problems, head, isSaved } = commit;
   const hasMoved = head !== null && head !== state.base;
   const isBusy = publishing.kind === "building";
@@ -44,8 +48,7 @@ export function CommitDialog({ workflowId, saving, onShow, onClose }: CommitDial
     onShow(file, at);
   };
   return (
-    <Modal
-      opened
+    <Dialog
       onClose={onClose}
       title="Commit"
       size={900}
@@ -65,28 +68,54 @@ export function CommitDialog({ workflowId, saving, onShow, onClose }: CommitDial
             />
           )}
           <MessageField value={message} disabled={isBusy} onChange={setMessage} />
+          <UndecidedNotice paths={undecided} onClose={onClose} />
           <ProblemList problems={problems} onShow={show} />
+          <BuildProgress state={publishing} />
           {problems.length === 0 && commit.preview !== undefined && (
             <CommitEffects preview={commit.preview} before={commit.before} files={state.files} />
           )}
           <DraftDiff workflowId={workflowId} base={state.base} version={state.version} isSaved={isSaved} />
-          <BuildProgress state={publishing} />
-          <Group justify="space-between" gap="sm">
-            <Text size="sm" c="dimmed">
-              {isSaved ? "Packages are built before anything changes for callers." : "The draft is being saved."}
-            </Text>
-            <Group gap="xs">
-              <Button variant="default" onClick={onClose}>
-                {isBusy ? "Close, and let it build" : "Cancel"}
-              </Button>
-              <Button type="submit" loading={isBusy} disabled={!mayCommit} title="Ctrl+Enter">
-                Commit
-              </Button>
-            </Group>
-          </Group>
+          <Acts isSaved={isSaved} isBusy={isBusy} mayCommit={mayCommit} onClose={onClose} />
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
+  );
+}
+
+/** Files that somebody else has changed, too, and nobody has looked at since. */
+function UndecidedNotice({ paths, onClose }: { paths: readonly string[]; onClose: () => void }) {
+  if (paths.length === 0) return null;
+  return (
+    <Notice
+      color="yellow"
+      actions={
+        <Button variant="default" onClick={onClose}>
+          Compare first
+        </Button>
+      }
+    >
+      <b>Somebody else has changed {paths.join(", ")}, too.</b> Committed as it is, the latest commit does not have what
+      they wrote there.
+    </Notice>
+  );
+}
+
+function Acts(props: { isSaved: boolean; isBusy: boolean; mayCommit: boolean; onClose: () => void }) {
+  const { isSaved, isBusy, mayCommit, onClose } = props;
+  return (
+    <Group justify="space-between" gap="sm" className={classes.acts}>
+      <Text size="sm" c="dimmed">
+        {isSaved ? "Packages are built before anything changes for callers." : "The draft is being saved."}
+      </Text>
+      <Group gap="xs">
+        <Button variant="default" onClick={onClose}>
+          {isBusy ? "Close, and let it build" : "Cancel"}
+        </Button>
+        <Button type="submit" loading={isBusy} disabled={!mayCommit} title="Ctrl+Enter">
+          Commit
+        </Button>
+      </Group>
+    </Group>
   );
 }
 

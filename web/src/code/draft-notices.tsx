@@ -8,6 +8,7 @@ import { ErrorState, LoadingRows } from "../app/states.tsx";
 import { diffQuery, toShortId } from "../commits/commits.ts";
 import { FileDiffs } from "../commits/file-diffs.tsx";
 import classes from "./code-tab.module.css";
+import { useConflicts } from "./conflicts.ts";
 import type { DraftSaving, DraftState } from "./draft-saving.ts";
 import { rebaseDraft } from "./drafts.ts";
 
@@ -37,7 +38,8 @@ export function DraftNotices({ workflowId, saving, state, head }: NoticesProps) 
   );
 }
 
-function Notice({ color, children, actions }: { color: string; children: ReactNode; actions?: ReactNode }) {
+/** Something about the draft that is to be seen before it is written further. */
+export function Notice({ color, children, actions }: { color: string; children: ReactNode; actions?: ReactNode }) {
   return (
     <Alert color={color} variant="light" icon={<AlertIcon />} p="xs" role="alert">
       <Group justify="space-between" gap="sm">
@@ -80,19 +82,12 @@ export function HeadMovedNotice(props: {
 }) {
   const { workflowId, saving, base, head, onRebased } = props;
   const [shown, setShown] = useState(false);
-  const [conflicts, setConflicts] = useState<readonly string[]>([]);
+  const conflicts = useConflicts(workflowId, base);
   const takeOver = async (): Promise<void> => {
     try {
       if (!(await saving.saveNow())) return;
       const both = await rebaseDraft(workflowId, saving);
-      setConflicts(both);
-      if (both.length > 0)
-        notifications.show({
-          color: "yellow",
-          autoClose: false,
-          title: "Both have changed the same files",
-          message: `Your draft keeps your own ${both.join(", ")}. Compare before you commit: what the others wrote there is not in it.`,
-        });
+      conflicts.add(saving.getState().base ?? "", both);
       onRebased?.();
     } catch (error) {
       complain("The commit was not taken over", error as Error);
@@ -112,7 +107,7 @@ export function HeadMovedNotice(props: {
         }
       >
         <b>Somebody has committed {toShortId(head)} since your draft began.</b> Taking it over keeps everything that you
-        have written.{conflicts.length > 0 && ` Yours stays in ${conflicts.join(", ")}.`}
+        have written.
       </Notice>
       {shown && <ShownDiff workflowId={workflowId} from={base} to={head} />}
     </>

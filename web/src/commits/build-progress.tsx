@@ -1,16 +1,21 @@
-import { Alert, Loader } from "@mantine/core";
+import { Alert, Button, Loader } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import { AlertIcon } from "../app/icons.tsx";
 import { useNow } from "../app/time.tsx";
 import { toDuration } from "../app/time-text.ts";
+import { useFollowing } from "../execution/log-following.ts";
 import classes from "./build-progress.module.css";
 import type { Publishing } from "./publishing.ts";
 
 /** How far a new commit is: what its build says, and what went wrong with it. Nothing before it begins. */
 export function BuildProgress({ state }: { state: Publishing }) {
+  const place = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (state.kind !== "idle") place.current?.scrollIntoView({ block: "nearest" });
+  }, [state.kind]);
   if (state.kind === "building") {
     return (
-      <section className={classes.progress} aria-label="Build">
+      <section ref={place} className={classes.progress} aria-label="Build">
         <p className={classes.head} role="status">
           <Loader size={14} aria-hidden="true" />
           <span>{state.log === "" ? "Checking the files" : "Building the packages"}</span>
@@ -22,7 +27,7 @@ export function BuildProgress({ state }: { state: Publishing }) {
   }
   if (state.kind !== "failed") return null;
   return (
-    <section className={classes.progress} aria-label="Build">
+    <section ref={place} className={classes.progress} aria-label="Build">
       <Alert color="red" variant="light" icon={<AlertIcon />} role="alert" p="xs">
         {state.message}
       </Alert>
@@ -38,18 +43,30 @@ function Elapsed() {
   return <span className={classes.elapsed}>{seconds > 0 && toDuration(seconds)}</span>;
 }
 
-/** What the tools said, at its end while it grows. */
+/** What the tools said: at its end while it grows, unless its reader has scrolled back. */
 export function BuildLog({ log }: { log: string }) {
   const place = useRef<HTMLPreElement>(null);
-  useEffect(() => {
-    const box = place.current;
-    if (box !== null && log !== "") box.scrollTop = box.scrollHeight;
-  }, [log]);
+  const following = useFollowing(place, log.length, () => {
+    if (place.current !== null) place.current.scrollTop = place.current.scrollHeight;
+  });
   return (
-    // Whoever uses the keyboard scrolls it, too.
-    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
-    <pre ref={place} className={classes.log} tabIndex={0} aria-label="What the build said">
-      {log}
-    </pre>
+    <div className={classes.logFrame}>
+      <pre
+        ref={place}
+        className={classes.log}
+        // Whoever uses the keyboard scrolls it, too.
+        // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+        tabIndex={0}
+        aria-label="What the build said"
+        onScroll={following.look}
+      >
+        {log}
+      </pre>
+      {!following.on && (
+        <Button variant="default" className={classes.toEnd} onClick={following.resume}>
+          To the end
+        </Button>
+      )}
+    </div>
   );
 }

@@ -25,6 +25,18 @@ export function diffQuery(workflowId: string, from: string | null, to: string, v
   });
 }
 
+/** The files of a commit as it has them; `text` null: it is none, or too long to be shown. */
+export function commitFilesQuery(workflowId: string, commitId: string) {
+  return queryOptions({
+    queryKey: ["commits", workflowId, "files", commitId],
+    queryFn: async ({ signal }) => {
+      const path = `/api/editor/workflows/${workflowId}/commits/${commitId}`;
+      return (await callApi<{ files: readonly { path: string; text: string | null }[] }>(path, { signal })).files;
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
 const COMMITS_SHOWN = 50;
 
 /** The history, the newest first, page by page. */
