@@ -29,48 +29,155 @@ async function startService(dataDir) {
   throw new Error("The service did not become ready. Start it by hand (npm start) to see why.");
 }
 
-/** Runs what the pages show: successes, a failure, and one whose log is long. Answers the execution to look at. */
-async function runExamples(page, { workflows }) {
-  const execute = (name, inputs) =>
-    page.evaluate(
-      async ([id, body]) => {
-        const headers = { "content-type": "application/json" };
-        const answer = await fetch(`/api/workflows/${id}/execute`, { method: "POST", headers, body });
-        return (await answer.json()).executionId;
-      },
-      [workflows[name].workflowId, JSON.stringify(inputs)],
-    );
-  for (const name of ["Ada", "Grace", "Linus"]) await execute("hello", { name, times: 3 });
-  await execute("nightly", { team: "nobody" });
-  return execute("hello", { name: "Ada", times: 12, loud: true });
+/** Calls the service as the page does, and answers what it says. */
+function call(page, path, body) {
+  return page.evaluate(
+    async ([address, text]) => {
+      const headers = { "content-type": "application/json" };
+      const answer = await fetch(address, text === null ? {} : { method: "POST", headers, body: text });
+      return answer.json();
+    },
+    [path, body === undefined ? null : JSON.stringify(body)],
+  );
 }
 
-function listPages({ workflows }, executionId) {
+const FAILING = `import time\n\n\ndef main(name: str = "World") -> dict:\n    for step in range(1, 40):\n        print(f"step {step} of 40 for {name}")\n    raise ValueError("There is no order of that number.")\n`;
+const SCHEDULED = `name: Every minute\ndescription: Comes by the clock, and by hand\ninputs:\n  name: { type: string, default: World }\ntriggers:\n  api: { enabled: true }\n  schedule: { enabled: true, cron: "* * * * *", timezone: Europe/Berlin }\n`;
+
+/** Makes a workflow with some commits, the last of them made while there was a draft that changes the same file. */
+async function writeWorkflow(page) {
+  const { workflowId } = await call(page, "/api/editor/workflows", { name: "Every minute" });
+  const path = `/api/editor/workflows/${workflowId}`;
+  const commit = async (message, changes, expectedHead) => {
+    const { version: before } = await call(page, `${path}/draft`);
+    const { version } = await call(page, `${path}/draft`, { version: before, changes });
+    return (await call(page, `${path}/commits`, { message, version, expectedHead })).commitId;
+  };
+  const files = [
+    { path: "config.yaml", text: SCHEDULED },
+    { path: "main.py", text: FAILING },
+    { path: "orders/read.py", text: "ORDERS = []\n" },
+  ];
+  const first = await commit("Begin", files, null);
+  const second = await commit("Read orders", [{ path: "main.py", text: FAILING.replace("40", "60") }], first);
+  const change = { path: "main.py", text: FAILING.replace("40", "80").replace("name}", "name} now}") };
+  const { version } = await call(page, `${path}/draft`);
+  await call(page, `${path}/draft`, {
+    version,
+    changes: [change, { path: "config.yaml", text: `nmae: x\n${SCHEDULED}` }],
+  });
+  await call(page, `${path}/commits/${first}/restore`, { expectedHead: second });
+  return { workflowId, first, second };
+}
+
+/** Runs what the pages show: successes, a failure, and one whose log is long. Answers what there is to look at. */
+async function makeThings(page, { workflows }) {
+  const execute = async (workflowId, inputs) =>
+    (await call(page, `/api/workflows/${workflowId}/execute`, inputs)).executionId;
+  for (const name of ["Ada", "Grace", "Linus"]) await execute(workflows.hello.workflowId, { name, times: 3 });
+  await execute(workflows.nightly.workflowId, { team: "nobody" });
+  const executionId = await execute(workflows.hello.workflowId, { name: "Ada", times: 12, loud: true });
+  const written = await writeWorkflow(page);
+  const failedId = await execute(written.workflowId, { name: "Ada" });
+  const { workflowId: emptyId } = await call(page, "/api/editor/workflows", { name: "Just begun" });
+  const { url } = await call(page, "/api/editor/invitations", { email: "vera@treadle.localhost", role: "viewer" });
+  await call(page, "/api/editor/tokens", { name: "Laptop", days: 90 });
+  return { executionId, failedId, emptyId, ...written, joining: new URL(url).pathname + new URL(url).hash };
+}
+
+function listPages({ workflows }, things) {
   const workflow = (name) => `/workflows/${workflows[name].workflowId}`;
+  const [own, empty] = [`/workflows/${things.workflowId}`, `/workflows/${things.emptyId}`];
   return {
     workflows: "/",
-    code: `${workflow("hello")}/code`,
+    "workflows-none": "/?search=nothing+is+called+this",
+    code: `${own}/code?file=main.py`,
+    "code-problems": `${own}/code?file=config.yaml`,
     run: `${workflow("hello")}/run`,
     "run-files": `${workflow("merge-files")}/run`,
     "run-json": `${workflow("nightly")}/run`,
-    "run-again": `${workflow("hello")}/run?rerun=${executionId}`,
+    "run-again": `${workflow("hello")}/run?rerun=${things.executionId}`,
+    "run-draft": `${workflow("hello")}/run?draft=1`,
+    "run-draft-broken": `${own}/run?draft=1`,
+    "run-empty": `${empty}/run`,
     api: `${workflow("hello")}/api`,
-    schedule: `${workflow("nightly")}/schedule`,
+    "api-empty": `${empty}/api`,
+    schedule: `${own}/schedule`,
+    "schedule-none": `${workflow("hello")}/schedule`,
+    "schedule-empty": `${empty}/schedule`,
     "workflow-runs": `${workflow("hello")}/runs`,
-    commits: `${workflow("hello")}/commits`,
+    "workflow-runs-empty": `${empty}/runs`,
+    commits: `${own}/commits`,
+    "commits-compared": `${own}/commits?from=${things.first}&to=${things.second}`,
+    "commits-empty": `${empty}/commits`,
     runs: "/executions",
     "runs-none": "/executions?text=nothing+has+this",
-    "a-run": `/executions/${executionId}`,
+    "a-run": `/executions/${things.executionId}`,
+    "a-run-failed": `/executions/${things.failedId}`,
     credits: "/account",
     members: "/account/members",
     tokens: "/account/tokens",
     security: "/account/security",
     lost: "/there/is/no/such/page",
+    "lost-workflow": "/workflows/wf_00000000000000000000000000/run",
   };
 }
 
+/** Dialogs and what else is on no page of its own: where it is, and how one gets there. */
+function listStates({ workflows }, things) {
+  const press = (name) => (page) => page.getByRole("button", { name }).first().click();
+  const own = `/workflows/${things.workflowId}`;
+  return {
+    palette: ["/", (page) => page.keyboard.press("Control+k")],
+    "new-workflow": ["/", press("New workflow")],
+    "colours-menu": ["/", press(/^Colours/)],
+    "code-menu": [`${own}/code?file=main.py`, press("More about files")],
+    "code-moved": [`${own}/code?file=main.py`, press("Show what changed")],
+    "commit-dialog": [
+      `/workflows/${things.emptyId}/code?file=main.py`,
+      (page) => page.keyboard.press("Control+Shift+Enter"),
+    ],
+    "restore-dialog": [`${own}/commits`, press(/^Restore/)],
+    "pause-dialog": [`${own}/schedule`, press("Pause")],
+    "rotate-dialog": [`${own}/api`, press("Regenerate")],
+    "enable-dialog": [`/workflows/${workflows.hello.workflowId}/api`, press("Disable")],
+    "delete-dialog": [
+      `${own}/code?file=main.py`,
+      (page) => page.getByRole("treeitem", { name: "main.py" }).press("Delete"),
+    ],
+    "remove-dialog": ["/account/members", press(/^Remove/)],
+  };
+}
+
+/** Takes over what was committed meanwhile, so that a file was changed twice. That can be done once; the browser keeps it in mind. */
+async function takeConflicts(page, things, folder) {
+  const path = `/workflows/${things.workflowId}/code?file=main.py`;
+  await page.goto(path);
+  await page.getByRole("button", { name: "Take it over" }).click();
+  const compare = page.getByRole("button", { name: "Compare main.py" });
+  for (const colorScheme of ["light", "dark"]) {
+    for (const viewport of WIDTHS) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize(viewport);
+      await page.goto(path);
+      await compare.waitFor();
+      await page.screenshot({ path: join(folder, `conflict-${colorScheme}-${viewport.width}.png`) });
+      await compare.click();
+      await sleep(SETTLED_MS);
+      await page.screenshot({ path: join(folder, `conflict-dialog-${colorScheme}-${viewport.width}.png`) });
+    }
+  }
+}
+
+async function signIn(page, { email, password }) {
+  await page.getByLabel("Email address").fill(email);
+  await page.locator("input[name=password]").fill(password);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Workflows", level: 1 }).waitFor();
+}
+
 async function takeAll(browser, ready, folder) {
-  let executionId;
+  let things;
   for (const colorScheme of ["light", "dark"]) {
     for (const viewport of WIDTHS) {
       const context = await browser.newContext({
@@ -78,27 +185,36 @@ async function takeAll(browser, ready, folder) {
         ...{ colorScheme, viewport },
       });
       const page = await context.newPage();
-      const take = async (name) => {
+      const take = async (name, whole = false) => {
         await sleep(SETTLED_MS);
-        await page.screenshot({ path: join(folder, `${name}-${colorScheme}-${viewport.width}.png`) });
+        await page.screenshot({ path: join(folder, `${name}-${colorScheme}-${viewport.width}.png`), fullPage: whole });
       };
+      await page.goto("/sign-in?ended=1");
+      await page.getByRole("button", { name: "Sign in" }).waitFor();
+      await take("sign-in-ended");
       await page.goto("/");
       await page.getByRole("button", { name: "Sign in" }).waitFor();
       await take("sign-in");
-      await page.getByLabel("Email address").fill(ready.signIn.email);
-      await page.locator("input[name=password]").fill(ready.signIn.password);
-      await page.getByRole("button", { name: "Sign in" }).click();
-      await page.getByRole("heading", { name: "Workflows", level: 1 }).waitFor();
-      executionId ??= await runExamples(page, ready);
-      await page.keyboard.press("Control+k");
-      await take("palette");
-      await page.keyboard.press("Escape");
-      await page.getByRole("button", { name: "New workflow" }).click();
-      await take("new-workflow");
-      for (const [name, path] of Object.entries(listPages(ready, executionId))) {
+      await signIn(page, ready.signIn);
+      things ??= await makeThings(page, ready);
+      await page.goto(things.joining);
+      await take("join");
+      for (const [name, path] of Object.entries(listPages(ready, things))) {
         await page.goto(path);
+        await take(name, true);
+      }
+      for (const [name, [path, act]] of Object.entries(listStates(ready, things))) {
+        await page.goto(path);
+        await sleep(SETTLED_MS);
+        await act(page).catch((error) => report(`${name}: ${error.message.split("\n")[0]}`));
         await take(name);
       }
+      if (colorScheme === "dark" && viewport === WIDTHS.at(-1)) await takeConflicts(page, things, folder);
+      await page.goto("/");
+      await page.getByRole("link", { name: "Every minute" }).waitFor();
+      await context.setOffline(true);
+      await page.getByText("The service does not answer").waitFor();
+      await take("away");
       await context.close();
       report(`${colorScheme}, ${viewport.width} px wide: done.`);
     }

@@ -1,13 +1,9 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import type { AxeResults } from "axe-core";
-import type { Browser, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
+import { findGrave } from "../support/accessibility.ts";
 import { openBrowser, ownerOf, signIn, visit } from "../support/browser.ts";
 import { aDataDir, exampleOf, startService, type TestService } from "../support/service.ts";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const GRAVE = ["serious", "critical"];
 const LOOKS = [
   { name: "light", dark: false, width: 1280 },
   { name: "dark", dark: true, width: 1280 },
@@ -31,17 +27,6 @@ afterAll(async () => {
   await service?.stop();
   await dataDir?.remove();
 });
-
-/** What axe finds on the page that somebody could not get past. Scripts of tests are not the page's: its policy stays. */
-async function findGrave(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
-  const { violations } = await page.evaluate<AxeResults>(
-    "axe.run(document, { resultTypes: ['violations'], elementRef: false })",
-  );
-  return violations
-    .filter(({ impact }) => GRAVE.includes(impact ?? ""))
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html, any }) => `${html} ${any[0]?.message ?? ""}`).join("\n  ")}`);
-}
 
 function listPages(): Record<string, { path: string; sign: string }> {
   const workflow = (example: string): string => `/workflows/${exampleOf(service.ready, example).workflowId}`;

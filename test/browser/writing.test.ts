@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Browser, Page } from "playwright-core";
+import { findGrave } from "../support/accessibility.ts";
 import { openBrowser, ownerOf, signIn, visit } from "../support/browser.ts";
-import { treadle } from "../support/command-line.ts";
-import { aDataDir, startService, type TestService } from "../support/service.ts";
+import { aMember, aWriter, commit, openFile, waitUntilSaved, writeFirst } from "../support/desk.ts";
+import { aDataDir, exampleOf, startService, type TestService } from "../support/service.ts";
 
 let service: TestService;
 let dataDir: Awaited<ReturnType<typeof aDataDir>>;
@@ -20,53 +21,13 @@ afterAll(async () => {
   await dataDir?.remove();
 });
 
+const desks = () => ({ browser, service, dataDir: dataDir.dataDir });
+
 /** Somebody at the code of a new workflow of their own, made of the example. */
-async function aWriter() {
-  const visitor = await visit(browser, service.ready);
-  const { page } = visitor;
-  await signIn(page, ownerOf(service.ready));
-  await page.getByRole("button", { name: "New workflow" }).first().click();
-  made += 1;
-  await page.getByRole("textbox", { name: "Name" }).fill(`Written ${made}`);
-  await page.getByRole("radio", { name: "Hello" }).check();
-  await page.getByRole("button", { name: "Create" }).click();
-  await page.waitForURL(/\/workflows\/wf_\w+/);
-  const workflowId = /wf_\w+/.exec(page.url())?.[0] as string;
-  await openFile(page, workflowId, "config.yaml");
-  return { ...visitor, workflowId };
-}
-
-async function openFile(page: Page, workflowId: string, file: string): Promise<void> {
-  await page.goto(`/workflows/${workflowId}/code?file=${file}`);
-  await page.getByRole("textbox", { name: file }).waitFor();
-}
-
-/** Puts a text in at the beginning of the file that is open. */
-async function writeFirst(page: Page, text: string): Promise<void> {
-  await page.locator(".cm-content").click();
-  await page.keyboard.press("Control+Home");
-  await page.keyboard.insertText(text);
-}
-
-async function waitUntilSaved(page: Page): Promise<void> {
-  await page.getByRole("status").filter({ hasText: "Draft saved" }).waitFor();
-}
-
-/** Opens the dialog by its keys, says what changes, and commits by its keys. */
-async function commit(page: Page, message: string): Promise<void> {
-  await page.keyboard.press("Control+Shift+Enter");
-  await page.getByRole("textbox", { name: /What changes/ }).fill(message);
-  await page
-    .getByRole("dialog")
-    .getByRole("button", { name: "Commit", exact: true })
-    .and(page.locator(":enabled"))
-    .waitFor();
-  await page.getByRole("textbox", { name: /What changes/ }).press("Control+Enter");
-  await page.getByRole("dialog").waitFor({ state: "detached" });
-}
+const aNewWriter = () => aWriter(desks(), `Written ${(made += 1)}`);
 
 test("a config.yaml with an error, while it is written, is underlined at its line, and can be committed when it is right", async () => {
-  const { page, workflowId, leave } = await aWriter();
+  const { page, workflowId, leave } = await aNewWriter();
   await writeFirst(page, "nmae: Mine\n");
   await page.locator(".cm-lintRange-error", { hasText: "nmae" }).waitFor();
   const problem = page.getByRole("region", { name: "Problems" });
@@ -87,7 +48,7 @@ test("a config.yaml with an error, while it is written, is underlined at its lin
 });
 
 test("a draft, after the page was loaded again, is there as it was written", async () => {
-  const { page, workflowId, leave } = await aWriter();
+  const { page, workflowId, leave } = await aNewWriter();
   await writeFirst(page, "# kept\n");
   await waitUntilSaved(page);
   await openFile(page, workflowId, "config.yaml");
@@ -96,7 +57,7 @@ test("a draft, after the page was loaded again, is there as it was written", asy
 });
 
 test("a file, renamed and another deleted by keys, is so after the page was loaded again", async () => {
-  const { page, workflowId, leave } = await aWriter();
+  const { page, workflowId, leave } = await aNewWriter();
   await page.getByRole("treeitem", { name: "main.py" }).press("F2");
   await page.getByRole("textbox", { name: "New name of main.py" }).fill("steps/first.py");
   await page.keyboard.press("Enter");
@@ -118,7 +79,7 @@ test("a file, renamed and another deleted by keys, is so after the page was load
 });
 
 test("a draft, changed in two tabs, is not overwritten by the second until that is wanted", async () => {
-  const { page, workflowId, context, expectProblems, leave } = await aWriter();
+  const { page, workflowId, context, expectProblems, leave } = await aNewWriter();
   expectProblems(/409 .*\/draft/);
   const other = await context.newPage();
   await openFile(other, workflowId, "config.yaml");
@@ -134,18 +95,13 @@ test("a draft, changed in two tabs, is not overwritten by the second until that 
 });
 
 test("a commit, when somebody else was first, is told, shows what they did, and keeps both after taking it over", async () => {
-  const owner = await aWriter();
+  const owner = await aNewWriter();
   const { page, workflowId } = owner;
   await writeFirst(page, "# first\n");
   await waitUntilSaved(page);
   await commit(page, "First");
 
-  const member = await visit(browser, service.ready);
-  const invited = await treadle(dataDir.dataDir, ["invitations", "create", `m${made}@treadle.localhost`, "--json"]);
-  await member.page.goto(String(invited.json()["url"]));
-  await member.page.locator("input[name=password]").fill("a long enough password");
-  await member.page.getByRole("button", { name: "Join" }).click();
-  await member.page.getByRole("heading", { name: "Workflows", level: 1 }).waitFor();
+  const member = await aMember(desks(), `m${made}@treadle.localhost`);
   await openFile(member.page, workflowId, "main.py");
   await writeFirst(member.page, "# theirs\n");
   await waitUntilSaved(member.page);
@@ -171,7 +127,7 @@ test("a commit, when somebody else was first, is told, shows what they did, and 
 });
 
 test("an earlier commit, restored, is the latest again and stays in the history", async () => {
-  const { page, workflowId, leave } = await aWriter();
+  const { page, workflowId, leave } = await aNewWriter();
   await writeFirst(page, "# one\n");
   await waitUntilSaved(page);
   await commit(page, "One");
@@ -187,5 +143,139 @@ test("an earlier commit, restored, is the latest again and stays in the history"
   await page.getByRole("listitem").nth(2).waitFor();
   await openFile(page, workflowId, "config.yaml");
   expect(await page.locator(".cm-line").first().innerText()).toBe("# one");
+  await leave();
+});
+
+/** What has the focus, in a word: its name, or what it is. */
+function findFocus(page: Page): Promise<string> {
+  return page.evaluate<string>(
+    `(() => {
+      const here = document.activeElement;
+      return here.getAttribute("aria-label") ?? (here.id || here.textContent.trim() || here.tagName);
+    })()`,
+  );
+}
+
+/** Waits until something has the focus: dialogs take it and give it back a moment later. */
+async function waitForFocus(page: Page, name: string | RegExp): Promise<void> {
+  const isThere = (focus: string): boolean => (typeof name === "string" ? focus === name : name.test(focus));
+  for (const deadline = Date.now() + 60_000; !isThere(await findFocus(page)); await page.waitForTimeout(50))
+    if (Date.now() > deadline) throw new Error(`The focus is on ${await findFocus(page)}, not on ${String(name)}.`);
+}
+
+test("the palette, opened by its keys, finds a page and a workflow by letters of their names and goes there", async () => {
+  const { page, leave } = await visit(browser, service.ready);
+  await signIn(page, ownerOf(service.ready));
+  await page.keyboard.press("Control+k");
+  const field = page.getByRole("combobox", { name: "Go to" });
+  await field.waitFor();
+  expect(await findGrave(page)).toEqual([]);
+  await field.pressSequentially("tok acc");
+  await page.getByRole("option", { name: "Access tokens" }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Access tokens" }).waitFor();
+  expect(new URL(page.url()).pathname).toBe("/account/tokens");
+
+  await page.keyboard.press("Control+k");
+  await field.pressSequentially("runs");
+  await page.keyboard.press("ArrowDown");
+  const chosen = page.getByRole("listbox", { name: "Found" }).getByRole("option", { selected: true });
+  expect(await chosen.innerText()).toContain("Failed runs");
+  await page.keyboard.press("ArrowUp");
+  expect(await chosen.innerText()).not.toContain("Failed runs");
+  await field.fill("hel");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`**/workflows/${exampleOf(service.ready, "hello").workflowId}/run`);
+
+  await page.keyboard.press("Control+k");
+  await field.fill("nothing is called this");
+  await page.getByText("Nothing has these letters in its name.").waitFor();
+  await page.keyboard.press("Control+k");
+  await field.waitFor({ state: "detached" });
+  await leave();
+});
+
+test("Tab, from the top of the page, leads past the bar, or by its first stop to what the page is about", async () => {
+  const { page, leave } = await visit(browser, service.ready);
+  await signIn(page, ownerOf(service.ready));
+  await page.goto("/");
+  await page.getByRole("link", { name: "Hello" }).waitFor();
+  const stops: string[] = [];
+  for (let stop = 0; stop < 10; stop += 1) {
+    await page.keyboard.press("Tab");
+    stops.push(await findFocus(page));
+  }
+  expect(stops).toEqual([
+    ...["Skip to the page", "Treadle, workflows", "Workflows", "Runs", "Account"],
+    ...[expect.stringContaining("Search"), "Colours: As the system", expect.stringContaining("Signed in as")],
+    ...["Search workflows", "New workflow"],
+  ]);
+  await page.goto("/");
+  await page.getByRole("link", { name: "Hello" }).waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await waitForFocus(page, "main");
+  await page.keyboard.press("Tab");
+  expect(await findFocus(page)).toBe("Search workflows");
+  await leave();
+});
+
+test("Escape, in any dialog, closes it and gives the focus back to where it was", async () => {
+  const { page, workflowId, leave } = await aNewWriter();
+  const dialog = page.getByRole("dialog");
+  const closeBy = async (name: string | RegExp): Promise<void> => {
+    await dialog.waitFor();
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    await waitForFocus(page, name);
+  };
+  // From within the code, where Ctrl+K is the editor's own in some systems.
+  await writeFirst(page, "# kept\n");
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: "Go to" }).waitFor();
+  await closeBy("config.yaml");
+  await page.keyboard.press("Control+Shift+Enter");
+  await page.getByRole("textbox", { name: /What changes/ }).waitFor();
+  await waitForFocus(page, /^mantine-/);
+  await closeBy("config.yaml");
+  expect(await page.locator(".cm-line").first().innerText()).toBe("# kept");
+
+  const row = page.getByRole("treeitem", { name: "README.md" });
+  await row.press("Delete");
+  await closeBy("README.md");
+  await row.waitFor();
+
+  await page.goto("/");
+  await page.getByRole("button", { name: "New workflow" }).first().press("Enter");
+  await page.getByRole("textbox", { name: "Name" }).waitFor();
+  await closeBy("New workflow");
+  await page.goto(`/workflows/${exampleOf(service.ready, "hello").workflowId}/api`);
+  await page.getByRole("button", { name: "Regenerate" }).press("Enter");
+  await closeBy("Regenerate");
+  expect(workflowId).toMatch(/^wf_/);
+  await leave();
+});
+
+test("Ctrl+S saves at once and Ctrl+Enter runs the draft, then its form, wherever the cursor is", async () => {
+  const { page, workflowId, leave } = await aNewWriter();
+  await openFile(page, workflowId, "main.py");
+  const saves: string[] = [];
+  page.on("request", (request) => {
+    if (request.method() === "POST" && request.url().endsWith("/draft")) saves.push(request.postData() ?? "");
+  });
+  await writeFirst(page, "# by keys\n");
+  await page.keyboard.press("Control+s");
+  await waitUntilSaved(page);
+  expect(saves).toHaveLength(1);
+  // The browser's own dialog would have taken the keyboard.
+  await page.keyboard.insertText("# more\n");
+  await page.keyboard.press("Control+Enter");
+  await page.getByRole("heading", { name: "Run your draft" }).waitFor();
+  expect(saves).toHaveLength(2);
+  await page.getByLabel("Who to greet").fill("Ada");
+  await page.keyboard.press("Control+Enter");
+  await page.waitForURL(/\/executions\/ex_[a-z0-9]+$/);
+  await page.getByText("Success", { exact: true }).first().waitFor();
+  await page.getByText('"Hello, Ada!').first().waitFor();
   await leave();
 });

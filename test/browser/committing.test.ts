@@ -1,0 +1,296 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import type { Browser, Locator, Page } from "playwright-core";
+import { findUv, onlyFrom } from "../activities/environments/machine.ts";
+import { anIndexOfSources, aSource } from "../activities/environments/source-index.ts";
+import { findGrave } from "../support/accessibility.ts";
+import { openBrowser, ownerOf, signIn, visit } from "../support/browser.ts";
+import { aFolder, treadle } from "../support/command-line.ts";
+import {
+  aMember,
+  aWriter,
+  commit,
+  openFile,
+  sendCommit,
+  waitUntilSaved,
+  writeAll,
+  writeFirst,
+} from "../support/desk.ts";
+import { aDataDir, startService, type TestService } from "../support/service.ts";
+
+/** What a package says whose build takes longer than an answer may, and fails in the end. */
+const CHATTER = `
+import time
+for line in range(1, 301):
+    print("compiling part", line, flush=True)
+    time.sleep(0.012)
+raise RuntimeError("the compiler is missing")
+`;
+
+let service: TestService;
+let dataDir: Awaited<ReturnType<typeof aDataDir>>;
+let browser: Browser;
+let folder: string;
+
+beforeAll(async () => {
+  dataDir = await aDataDir();
+  folder = await mkdtemp(join(tmpdir(), "treadle-dropped-"));
+  const index = anIndexOfSources([aSource("chatty", { code: CHATTER })]);
+  // A uv that is there already: this service could install none, since its index has none.
+  const env = { ...onlyFrom(index), PATH: `${dirname(findUv().path)}:${process.env.PATH}` };
+  [browser, service] = await Promise.all([openBrowser(), startService({ dataDir: dataDir.dataDir, env })]);
+}, 600_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+  await dataDir?.remove();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const desks = () => ({ browser, service, dataDir: dataDir.dataDir });
+
+/** A folder of the reader's own, as it may lie on their desk. */
+async function aProject(name: string, files: Record<string, string | Buffer>): Promise<string> {
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, name, path)), { recursive: true });
+    await writeFile(join(folder, name, path), content);
+  }
+  return join(folder, name);
+}
+
+/** Drags something of the reader's machine onto a place of the page and lets go. */
+async function drop(page: Page, path: string, place: Locator): Promise<void> {
+  const box = await place.boundingBox();
+  if (box === null) throw new Error("The place is not in sight.");
+  const session = await page.context().newCDPSession(page);
+  const data = { items: [], files: [path], dragOperationsMask: 1 };
+  const at = { x: box.x + box.width / 2, y: box.y + box.height - 8, data };
+  for (const type of ["dragEnter", "dragOver", "drop"] as const)
+    await session.send("Input.dispatchDragEvent", { type, ...at });
+  await session.detach();
+}
+
+const listNames = async (page: Page): Promise<string[]> =>
+  (await page.getByRole("treeitem").allInnerTexts()).toSorted();
+
+test("a folder, dragged into the files, is there with what is in it, can be changed there, and stays", async () => {
+  const { page, workflowId, leave } = await aWriter(desks(), "Dragged in");
+  const project = await aProject("shop", {
+    "orders.py": "ORDERS = []\n",
+    "tax/rates.py": "RATE = 0.19\n",
+    "tax/rates.bin": Buffer.from([0, 1, 2]),
+    "tax/__pycache__/rates.pyc": Buffer.from([3]),
+  });
+  await drop(page, project, page.getByRole("tree", { name: "Files" }));
+  await page.getByRole("treeitem", { name: "rates.py" }).click();
+  await page.locator(".cm-line", { hasText: "RATE = 0.19" }).waitFor();
+  await waitUntilSaved(page);
+  const dropped = ["README.md", "config.yaml", "main.py", "orders.py", "rates.bin", "rates.py", "shop", "tax"];
+  expect(await listNames(page)).toEqual(dropped);
+  expect(await findGrave(page)).toEqual([]);
+
+  // A file on a folder goes into it; one of the same name is replaced.
+  await drop(
+    page,
+    join(await aProject("other", { "rates.py": "RATE = 0.2\n" }), "rates.py"),
+    page.getByRole("treeitem", { name: "tax" }),
+  );
+  await page.locator(".cm-line", { hasText: "RATE = 0.2" }).waitFor();
+  await page.getByRole("treeitem", { name: "shop" }).press("F2");
+  await page.getByRole("textbox", { name: "New name of shop" }).fill("store");
+  await page.keyboard.press("Enter");
+  await page.getByRole("treeitem", { name: "store" }).waitFor();
+  await page.getByRole("button", { name: "New file" }).click();
+  await page.getByRole("textbox", { name: "Name of the new file" }).fill("notes/todo.txt");
+  await page.keyboard.press("Enter");
+  await page.getByRole("textbox", { name: "notes/todo.txt" }).click();
+  await page.keyboard.insertText("later\n");
+  await page
+    .locator("input[aria-label='Folder to upload']")
+    .setInputFiles(await aProject("more", { "a.py": "A = 1\n" }));
+  await page.locator(".cm-line", { hasText: "A = 1" }).waitFor();
+  await waitUntilSaved(page);
+  await page.getByRole("treeitem", { name: "orders.py" }).press("Delete");
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("treeitem", { name: "orders.py" }).waitFor({ state: "detached" });
+  await page.keyboard.press("Control+s");
+  await waitUntilSaved(page);
+
+  await openFile(page, workflowId, "store/tax/rates.py");
+  expect(await page.locator(".cm-line").first().innerText()).toBe("RATE = 0.2");
+  const draft = await page.request.get(`/api/editor/workflows/${workflowId}/draft`);
+  const { files } = (await draft.json()) as { files: { path: string; text: string | null }[] };
+  const kept = Object.fromEntries(files.map(({ path, text }) => [path, text]));
+  expect(Object.keys(kept).toSorted()).toEqual([
+    ...["README.md", "config.yaml", "main.py", "notes/more/a.py", "notes/todo.txt"],
+    ...["store/tax/rates.bin", "store/tax/rates.py"],
+  ]);
+  expect(kept).toMatchObject({ "notes/todo.txt": "later\n", "store/tax/rates.bin": null });
+  await leave();
+});
+
+test("commits, of a history, are compared two by two, say which runs used them, and an earlier one is restored", async () => {
+  const config = "name: History\ntriggers:\n  api: { enabled: true }\n";
+  const programOf = (word: string) => `def main():\n    return {"word": "${word}"}\n`;
+  let workflowId = "";
+  for (const word of ["one", "two", "three"]) {
+    const given = workflowId === "" ? [] : ["--workflow", workflowId];
+    const files = await aFolder({ "config.yaml": config, "main.py": programOf(word) });
+    const published = await treadle(dataDir.dataDir, ["publish", files, "-m", `Say ${word}`, ...given, "--json"]);
+    workflowId ||= String(published.json()["workflowId"]);
+    if (word !== "two") continue;
+    expect((await treadle(dataDir.dataDir, ["run", workflowId, "--json"])).code).toBe(0);
+  }
+  const { page, leave } = await visit(browser, service.ready);
+  await signIn(page, ownerOf(service.ready));
+  const history = `/workflows/${workflowId}/commits`;
+  await page.goto(history);
+  const lines = page.getByRole("region", { name: "History" }).getByRole("listitem");
+  await lines.nth(2).waitFor();
+  for (const word of ["three", "one"])
+    await lines
+      .filter({ hasText: `Say ${word}` })
+      .getByRole("checkbox")
+      .check();
+  await page.getByRole("button", { name: "Compare", exact: true }).click();
+  const changed = page.getByRole("region", { name: "main.py, changed" });
+  // The older is the one before, whichever was chosen first.
+  await changed.locator(".cm-deletedChunk", { hasText: '"one"' }).waitFor();
+  await changed.locator(".cm-changedLine", { hasText: '"three"' }).waitFor();
+  expect(await findGrave(page)).toEqual([]);
+  await page.getByRole("button", { name: "Close the comparison" }).click();
+  await changed.waitFor({ state: "detached" });
+
+  await lines.filter({ hasText: "Say two" }).getByRole("link", { name: "1 run" }).click();
+  await page.waitForURL(/\/runs\?commit=[0-9a-f]{40}$/);
+  await page.getByRole("row").nth(1).waitFor();
+  expect(await page.getByRole("row").count()).toBe(2);
+
+  await page.goto(history);
+  await lines
+    .filter({ hasText: "Say one" })
+    .getByRole("button", { name: /^Restore/ })
+    .click();
+  const dialog = page.getByRole("dialog");
+  await dialog.locator(".cm-changedLine", { hasText: '"one"' }).waitFor();
+  expect(await findGrave(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Restore these files" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await lines.nth(3).waitFor();
+  await lines.first().getByText("Latest").waitFor();
+  expect(await page.getByText("Latest", { exact: true }).count()).toBe(1);
+  await openFile(page, workflowId, "main.py");
+  expect(await page.locator(".cm-content").innerText()).toContain('"one"');
+  await leave();
+});
+
+/** Where in a text that scrolls somebody is: at its end, or how far from its beginning. */
+async function findPlace(log: Locator): Promise<"end" | "beginning" | "between"> {
+  const [top, rest] = await log.evaluate((box): [number, number] => [
+    box.scrollTop,
+    box.scrollHeight - box.clientHeight - box.scrollTop,
+  ]);
+  if (rest <= 8) return "end";
+  return top === 0 ? "beginning" : "between";
+}
+
+test("a build, which talks a lot and fails, is followed, lets its reader scroll back, and leaves the draft as it was", async () => {
+  const { page, workflowId, expectProblems, leave } = await aWriter(desks(), "Not to be built");
+  await writeFirst(page, "build: source\n");
+  await page.getByRole("button", { name: "New file" }).click();
+  await page.getByRole("textbox", { name: "Name of the new file" }).fill("requirements.txt");
+  await page.keyboard.press("Enter");
+  await page.getByRole("textbox", { name: "requirements.txt" }).click();
+  await page.keyboard.insertText("chatty==1.0\n");
+  await waitUntilSaved(page);
+  const build = page.getByRole("region", { name: "Build" });
+  const log = build.getByLabel("What the build said");
+  await sendCommit(page, "With packages");
+  await build.getByText("Building the packages").waitFor();
+  await log.getByText("compiling part 40").waitFor();
+  expect(await findPlace(log)).toBe("end");
+  // Whoever reads what was said is left there.
+  await log.press("Home");
+  await build.getByRole("alert").waitFor();
+  await log.getByText("the compiler is missing").waitFor();
+  expect(await findPlace(log)).toBe("beginning");
+  await build.getByRole("button", { name: "To the end" }).click();
+  await build.getByRole("button", { name: "To the end" }).waitFor({ state: "detached" });
+  expect(await findPlace(log)).toBe("end");
+  await page.getByRole("dialog").getByText("requirements.txt:1:1").waitFor();
+  expect(await findGrave(page)).toEqual([]);
+  await page.keyboard.press("Escape");
+
+  // What is not to be had is said by whoever looked for it, at once.
+  expectProblems(/status of 400/);
+  await writeAll(page, "nobody-has-this==3.1\n");
+  await waitUntilSaved(page);
+  await sendCommit(page, "With another package");
+  await build.getByRole("alert").waitFor();
+  await page
+    .getByRole("dialog")
+    .getByText(/nobody-has-this/)
+    .first()
+    .waitFor();
+  await page.keyboard.press("Escape");
+  await openFile(page, workflowId, "requirements.txt");
+  expect(await page.locator(".cm-line").first().innerText()).toBe("nobody-has-this==3.1");
+  await page.goto(`/workflows/${workflowId}/commits`);
+  await page.getByText("Nothing committed yet").waitFor();
+  await leave();
+});
+
+test("a file, that somebody else has committed otherwise, is shown beside one's own, and both go into the commit", async () => {
+  const owner = await aWriter(desks(), "Written by two");
+  const { page: first, workflowId } = owner;
+  await commit(first, "Begin");
+  const member = await aMember(desks(), "both@treadle.localhost");
+  const { page } = member;
+  await openFile(page, workflowId, "main.py");
+  await writeFirst(page, "MINE = 1\n");
+  await waitUntilSaved(page);
+  await openFile(first, workflowId, "main.py");
+  await writeFirst(first, "THEIRS = 2\n");
+  await waitUntilSaved(first);
+  await commit(first, "Theirs");
+
+  await page
+    .getByRole("alert")
+    .filter({ hasText: "Somebody has committed" })
+    .getByRole("button", { name: "Take it over" })
+    .click();
+  const notice = page.getByRole("alert").filter({ hasText: "have changed the same file" });
+  await notice.waitFor();
+  // It is there as long as nothing was decided.
+  await openFile(page, workflowId, "main.py");
+  await page.keyboard.press("Control+Shift+Enter");
+  await page.getByRole("dialog").getByText("Somebody else has changed main.py, too.").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Compare first" }).click();
+  await notice.getByRole("button", { name: "Compare main.py" }).click();
+  const dialog = page.getByRole("dialog", { name: "Both have changed main.py" });
+  const [their, own] = [dialog.getByLabel("Their main.py"), dialog.getByLabel("Your main.py")];
+  await their.getByText("THEIRS = 2").waitFor();
+  await own.getByText("MINE = 1").waitFor();
+  expect(await findGrave(page)).toEqual([]);
+  await own.click();
+  await page.keyboard.press("Control+Home");
+  await page.keyboard.insertText("# both\n");
+  await dialog.getByRole("button", { name: "Take these lines over" }).first().press("Enter");
+  await own.getByText("THEIRS = 2").waitFor();
+  await own.click();
+  await page.keyboard.press("Control+Home");
+  await page.keyboard.insertText("MINE = 3\n");
+  await dialog.getByRole("button", { name: "Done: it is as I want it" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await notice.waitFor({ state: "detached" });
+  await waitUntilSaved(page);
+  await commit(page, "Both");
+  await openFile(page, workflowId, "main.py");
+  const lines = await page.locator(".cm-line").allInnerTexts();
+  expect(lines.slice(0, 2)).toEqual(["MINE = 3", "THEIRS = 2"]);
+  await member.leave();
+  await owner.leave();
+});

@@ -1,0 +1,184 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import pg from "pg";
+import type { Browser, Page } from "playwright-core";
+import { findGrave } from "../support/accessibility.ts";
+import { openBrowser, ownerOf, signIn, visit } from "../support/browser.ts";
+import { aFolder, treadle } from "../support/command-line.ts";
+import { aWriter, openFile, waitUntilSaved, writeFirst } from "../support/desk.ts";
+import { aDataDir, startService, type TestService } from "../support/service.ts";
+
+/** Of the program that is watched: long enough for a connection to be lost and found while it writes. */
+const LINES = 40;
+const PAGE_TICKS = 50;
+/** Old ticks that are put into the record: more than a page of them. */
+const OLD_TICKS = 120;
+
+let service: TestService;
+let dataDir: Awaited<ReturnType<typeof aDataDir>>;
+let browser: Browser;
+let minutely: string;
+let talking: string;
+
+beforeAll(async () => {
+  dataDir = await aDataDir();
+  [browser, service] = await Promise.all([openBrowser(), startService({ dataDir: dataDir.dataDir })]);
+  minutely = await publish("Minutely", {
+    "config.yaml":
+      'name: Minutely\ntriggers:\n  schedule: { enabled: true, cron: "* * * * *", timezone: UTC } # every minute\n',
+    "main.py": "def main():\n    return {'done': True}\n",
+  });
+  talking = await publish("Talking", {
+    "config.yaml": "name: Talking\ntriggers:\n  api: { enabled: true }\n",
+    "main.py": `import time\n\ndef main():\n    for line in range(1, ${LINES + 1}):\n        print("said", line, flush=True)\n        time.sleep(0.25)\n`,
+  });
+}, 600_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+  await dataDir?.remove();
+});
+
+const desks = () => ({ browser, service, dataDir: dataDir.dataDir });
+
+async function publish(name: string, files: Record<string, string>): Promise<string> {
+  const published = await treadle(dataDir.dataDir, ["publish", await aFolder(files), "--json"]);
+  if (published.code !== 0) throw new Error(`${name} was not published: ${published.stderr}`);
+  return String(published.json()["workflowId"]);
+}
+
+/** Puts times at which the schedule was due long ago into the record, every hour, the last of them a day ago. */
+async function addOldTicks(workflowId: string): Promise<void> {
+  const client = new pg.Client({
+    host: join(dataDir.dataDir, "postgres/socket"),
+    user: "treadle",
+    database: "treadle",
+  });
+  await client.connect();
+  try {
+    await client.query(
+      `insert into ticks (workflow_id, nominal_at, outcome, reason, source, decided_at)
+       select $1, due, 'missed', 'old ' || n, 'repair', due
+         from generate_series(1, $2) as n, date_trunc('minute', now()) - interval '1 day' - make_interval(hours => n) as due`,
+      [workflowId, OLD_TICKS],
+    );
+  } finally {
+    await client.end();
+  }
+}
+
+/** Takes the network away from a page until `act` is done. */
+async function withoutNetwork(page: Page, act: () => Promise<void>): Promise<void> {
+  await page.context().setOffline(true);
+  try {
+    await page.getByRole("status", { name: "Connection" }).filter({ hasText: "The service does not answer" }).waitFor();
+    await act();
+  } finally {
+    await page.context().setOffline(false);
+  }
+  await page.getByText("The service does not answer").waitFor({ state: "detached" });
+}
+
+test("what is written, while there is no network, is told not to be saved, and is saved when there is one again", async () => {
+  const { page, workflowId, expectProblems, leave } = await aWriter(desks(), "Written on a train");
+  expectProblems(/ERR_INTERNET_DISCONNECTED/);
+  await writeFirst(page, "# before\n");
+  await waitUntilSaved(page);
+  await withoutNetwork(page, async () => {
+    await page.keyboard.insertText("# in the tunnel\n");
+    await page.getByRole("alert").filter({ hasText: "config.yaml could not be saved" }).waitFor();
+    expect(await findGrave(page)).toEqual([]);
+    // A part of the editor that was not fetched yet comes when it can.
+    await page.keyboard.press("Control+Shift+Enter");
+    await page.keyboard.insertText("# deeper in\n");
+  });
+  await page.getByRole("dialog").getByText("# in the tunnel").waitFor();
+  await page.keyboard.press("Escape");
+  await waitUntilSaved(page);
+  await page.getByRole("alert").first().waitFor({ state: "detached" });
+  await openFile(page, workflowId, "config.yaml");
+  const lines = await page.locator(".cm-line").allInnerTexts();
+  expect(lines.slice(0, 3)).toEqual(["# before", "# in the tunnel", "# deeper in"]);
+  await leave();
+});
+
+test("what goes on, while there is no network, is shown in full when there is one again", async () => {
+  const { page, expectProblems, leave } = await visit(browser, service.ready);
+  expectProblems(/ERR_INTERNET_DISCONNECTED/);
+  await signIn(page, ownerOf(service.ready));
+  const list = await page.context().newPage();
+  await list.goto("/");
+  await list
+    .getByRole("row", { name: /Talking/ })
+    .getByText("Never")
+    .waitFor();
+  await page.goto(`/workflows/${talking}/run`);
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.getByText("said 2", { exact: true }).waitFor();
+  await withoutNetwork(page, async () => {
+    await page.getByText("Connecting again").waitFor();
+  });
+  await page.getByText("Success", { exact: true }).first().waitFor();
+  const log = page.getByRole("region", { name: "Log", exact: true });
+  await log.getByText(`said ${LINES}`, { exact: true }).waitFor();
+  await log.getByText(new RegExp(`^(${LINES}|${LINES + 1}|${LINES + 2}) lines$`)).waitFor();
+  // The other page was away, too, and looks at nothing by itself.
+  await list
+    .getByRole("row", { name: /Talking/ })
+    .getByText("Success")
+    .waitFor();
+  await leave();
+});
+
+test("a schedule, with more ticks than fit a page, shows the earlier ones when they are asked for", async () => {
+  await addOldTicks(minutely);
+  const { page, leave } = await visit(browser, service.ready);
+  await signIn(page, ownerOf(service.ready));
+  await page.goto(`/workflows/${minutely}/schedule`);
+  const history = page.getByRole("region", { name: "History" });
+  const rows = history.locator("tbody tr");
+  await rows.nth(PAGE_TICKS - 1).waitFor();
+  expect(await rows.count()).toBe(PAGE_TICKS);
+  await history.getByRole("button", { name: "Show earlier ones" }).click();
+  await rows.nth(PAGE_TICKS).waitFor();
+  await history.getByRole("button", { name: "Show earlier ones" }).click();
+  await rows.getByText(`old ${OLD_TICKS}`, { exact: true }).waitFor();
+  expect(await history.getByRole("button", { name: "Show earlier ones" }).count()).toBe(0);
+  const reasons = await rows.getByText(/^old \d+/).allInnerTexts();
+  expect(reasons).toEqual(Array.from({ length: OLD_TICKS }, (_, index) => `old ${index + 1}`));
+  expect(await findGrave(page)).toEqual([]);
+  await leave();
+});
+
+test("a schedule, watched, shows a tick when it comes, with the run it began, and pauses and resumes by a commit", async () => {
+  const { page, leave } = await visit(browser, service.ready);
+  await signIn(page, ownerOf(service.ready));
+  await page.goto(`/workflows/${minutely}/schedule`);
+  await page.getByRole("heading", { name: "Every minute, UTC" }).waitFor();
+  const started = page.getByRole("region", { name: "History" }).getByRole("row").filter({ hasText: "Started" });
+  const before = await started.count();
+  await started.nth(before).waitFor();
+  await started.first().getByRole("link", { name: "Look at it" }).click();
+  await page.getByText("Success", { exact: true }).first().waitFor();
+  await page.getByText("Schedule", { exact: true }).first().waitFor();
+
+  await page.goto(`/workflows/${minutely}/schedule`);
+  const dialog = page.getByRole("dialog");
+  for (const [word, line] of [
+    ["Pause", "enabled: false"],
+    ["Resume", "enabled: true"],
+  ] as const) {
+    await page.getByRole("button", { name: word }).click();
+    await dialog.locator(".cm-changedLine", { hasText: line }).waitFor();
+    expect(await findGrave(page)).toEqual([]);
+    await dialog.getByRole("button", { name: `Commit and ${word.toLowerCase()}` }).click();
+    await dialog.waitFor({ state: "detached" });
+  }
+  await page.getByText("Active", { exact: true }).waitFor();
+  await page.goto(`/workflows/${minutely}/commits`);
+  await page.getByRole("link", { name: /pause/i }).click();
+  const changed = page.getByRole("region", { name: "config.yaml, changed" });
+  await changed.getByText("# every minute").first().waitFor();
+  await leave();
+});
