@@ -81,6 +81,19 @@ test("a draft, executed twice as it is, is kept once; changed, once more", async
   expect(await kept()).toHaveLength(2);
 });
 
+test("drafts of two people, with the same files, are kept for each under their own name", async () => {
+  const { house, workflowId, run } = await aDraft();
+  await save(house.owner, workflowId, 0, { "config.yaml": CONFIG, "main.py": "print(1)\n" });
+  for (const who of [house.member, house.owner])
+    expect((await run({ region: "EU" }, who)).json()).toMatchObject({ status: "success" });
+  const kept = await queryRows<{ email: string }>(
+    service.db,
+    "select author_email as email from commits where workflow_id = :workflowId and draft order by created_at",
+    { workflowId },
+  );
+  expect(kept.map(({ email }) => email)).toEqual([house.member.email, house.owner.email]);
+});
+
 test("a draft, executed beside a commit, leaves head, schedule and name as they are", async () => {
   const { house, workflow, workflowId, run } = await aDraft();
   const commit = { message: "first", version: 1, expectedHead: null };

@@ -152,6 +152,10 @@ test("a kept file, after those of the first execution were removed, is still the
       details: [{ input: "orders", message: expect.stringContaining("no longer kept. Choose the file again.") }],
     },
   ]);
+  // Nothing is copied to judge a call: the record says it.
+  const judged = await send({ orders: from(old, "orders") }, { route: "validate" });
+  const message = `names a file of ${old} that is no longer kept. Choose the file again.`;
+  expect([judged.status, judged.json()]).toMatchObject([400, { details: [{ input: "orders", message }] }]);
   expect(await findLeftovers(service)).toEqual(before);
   expect(await filesOf(await send({ orders: from(second, "orders") }))).toEqual([ORDERS]);
 });
