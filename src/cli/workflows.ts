@@ -51,20 +51,7 @@ export function addWorkflowCommands(program: Command, act: Act): void {
 
   addOverviewCommands(workflows, act);
 
-  addCommand(workflows, "create", "make a workflow without a commit")
-    .argument("<name>")
-    .option("--account <name>", "the account it belongs to")
-    .option("--template <id>", 'begin with its files as your draft; "workflows templates" shows those there are')
-    .action(
-      act<{ account?: string; template?: string }>(async (context, [name], { account, template }) => {
-        const client = await context.client();
-        if (template !== undefined) return createFromTemplate(client, { name, templateId: template }, account);
-        const document = await client.post<{ workflowId: string; apiKey: string }>("/api/operator/workflows", {
-          json: { name, account },
-        });
-        return { document, lines: [`Created ${document.workflowId}`, `API key  ${document.apiKey}`] };
-      }),
-    );
+  addCreateCommand(workflows, act);
 
   addCommand(
     workflows,
@@ -106,6 +93,23 @@ export function addWorkflowCommands(program: Command, act: Act): void {
     );
 
   addKeyCommands(program, act);
+}
+
+function addCreateCommand(workflows: Command, act: Act): void {
+  addCommand(workflows, "create", "make a workflow without a commit")
+    .argument("<name>")
+    .option("--account <name>", "the account it belongs to")
+    .option("--template <id>", 'begin with its files as your draft; "workflows templates" shows those there are')
+    .action(
+      act<{ account?: string; template?: string }>(async (context, [name], { account, template }) => {
+        const client = await context.client();
+        if (template !== undefined) return createFromTemplate(client, { name, templateId: template }, account);
+        const document = await client.post<{ workflowId: string; apiKey: string }>("/api/operator/workflows", {
+          json: { name, account },
+        });
+        return { document, lines: [`Created ${document.workflowId}`, `API key  ${document.apiKey}`] };
+      }),
+    );
 }
 
 function addKeyCommands(program: Command, act: Act): void {
