@@ -60,7 +60,8 @@ async function addOldTicks(workflowId: string): Promise<void> {
     await client.query(
       `insert into ticks (workflow_id, nominal_at, outcome, reason, source, decided_at)
        select $1, due, 'missed', 'old ' || n, 'repair', due
-         from generate_series(1, $2) as n, date_trunc('minute', now()) - interval '1 day' - make_interval(hours => n) as due`,
+         from generate_series(1, $2) as n,
+              lateral (select date_trunc('minute', now()) - interval '1 day' - make_interval(hours => n) as due) as d`,
       [workflowId, OLD_TICKS],
     );
   } finally {

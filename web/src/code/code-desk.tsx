@@ -51,19 +51,11 @@ export function CodeDesk({ workflowId, saving }: { workflowId: string; saving: D
     if (!(await saving.saveNow())) return;
     await navigate({ to: "/workflows/$workflowId/run", params: { workflowId }, search: { draft: "1" } });
   };
-  const keys: HotkeyItem[] = [
-    ["mod+S", () => void saving.saveNow()],
-    ["mod+Enter", () => void run()],
-    ["mod+shift+Enter", () => setCommitting(true)],
-  ];
+  const commit = (): void => setCommitting(true);
+  const keys = listKeys({ save: () => void saving.saveNow(), run: () => void run(), commit });
   useHotkeys(committing || !mayChange ? [] : keys, [], true);
   useRefreshOnReturn(saving);
-  const acts = {
-    canCommit: state.changed || state.base === null,
-    onRun: () => void run(),
-    onCommit: () => setCommitting(true),
-  };
-
+  const canCommit = state.changed || state.base === null;
   return (
     <>
       <DraftNotices workflowId={workflowId} saving={saving} state={state} head={workflow?.commitId} />
@@ -93,7 +85,7 @@ export function CodeDesk({ workflowId, saving }: { workflowId: string; saving: D
               {open}
             </h2>
             <SaveState state={state} />
-            {mayChange && <Acts {...acts} />}
+            {mayChange && <Acts canCommit={canCommit} onRun={() => void run()} onCommit={commit} />}
           </div>
           <OpenFile workflowId={workflowId} saving={saving} open={open} problems={problems} place={place} />
           <ProblemList problems={problems} onShow={show} />
@@ -106,6 +98,14 @@ export function CodeDesk({ workflowId, saving }: { workflowId: string; saving: D
       )}
     </>
   );
+}
+
+function listKeys(acts: { save: () => void; run: () => void; commit: () => void }): HotkeyItem[] {
+  return [
+    ["mod+S", acts.save],
+    ["mod+Enter", acts.run],
+    ["mod+shift+Enter", acts.commit],
+  ];
 }
 
 /** On phones the files are out of sight until they are asked for. */

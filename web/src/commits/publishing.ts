@@ -33,7 +33,6 @@ export function usePublishing(workflowId: string) {
     async (path: string, body: unknown): Promise<Publishing> => {
       setState({ kind: "building", log: "" });
       const end = await start(path, body, (log) => setState({ kind: "building", log }));
-      setState(end);
       if (end.kind === "committed" || end.kind === "moved") {
         // Waited for: whoever goes on at once would name a latest commit that is none any more.
         await Promise.all([
@@ -41,6 +40,7 @@ export function usePublishing(workflowId: string) {
           queries.invalidateQueries({ queryKey: ["schedules", workflowId] }),
         ]);
       }
+      setState(end);
       return end;
     },
     [workflowId],
