@@ -18,8 +18,9 @@ export function PauseDialog(props: {
   const { workflowId, head, enable, onClose } = props;
   const path = `/api/editor/workflows/${workflowId}/schedule`;
   const preview = useQuery({
-    // Not below the workflow's schedule: that is asked for again once it has changed, when this is on another commit already.
+    // Apart from what becomes old with the commit: then it would be asked for once more, and refused.
     queryKey: ["schedule-change", workflowId, head, enable],
+    staleTime: Number.POSITIVE_INFINITY,
     queryFn: ({ signal }) =>
       callApi<{ before: string; after: string }>(path, {
         method: "POST",

@@ -48,7 +48,8 @@ export function ScheduleTab() {
 function Schedule({ workflowId, head }: { workflowId: string; head: string }) {
   const found = useQuery(scheduleQuery(workflowId));
   const mayChange = useMayChange();
-  const [deciding, setDeciding] = useState(false);
+  // What it was decided about stays what it is while the page hears of the new commit.
+  const [deciding, setDeciding] = useState<{ readonly head: string; readonly enable: boolean }>();
   if (found.isLoadingError) return <ErrorState error={found.error} onRetry={() => void found.refetch()} />;
   if (found.isPending) return <LoadingRows label="The schedule is loading" />;
   const { schedule, paused, nextRuns } = found.data;
@@ -84,7 +85,7 @@ function Schedule({ workflowId, head }: { workflowId: string; head: string }) {
             <Button
               variant={paused ? "filled" : "default"}
               leftSection={paused ? <PlayIcon /> : <StopIcon />}
-              onClick={() => setDeciding(true)}
+              onClick={() => setDeciding({ head, enable: paused })}
             >
               {paused ? "Resume" : "Pause"}
             </Button>
@@ -101,9 +102,9 @@ function Schedule({ workflowId, head }: { workflowId: string; head: string }) {
         )}
       </section>
       <TickHistory workflowId={workflowId} />
-      {deciding && (
+      {deciding !== undefined && (
         <Suspense>
-          <PauseDialog workflowId={workflowId} head={head} enable={paused} onClose={() => setDeciding(false)} />
+          <PauseDialog workflowId={workflowId} {...deciding} onClose={() => setDeciding(undefined)} />
         </Suspense>
       )}
     </div>
