@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Browser } from "playwright-core";
-import { findGrave } from "../support/accessibility.ts";
+import { findGrave, findOverflow } from "../support/accessibility.ts";
 import { openBrowser, ownerOf, signIn, visit } from "../support/browser.ts";
 import { aDataDir, exampleOf, startService, type TestService } from "../support/service.ts";
 
@@ -65,8 +65,7 @@ test.each(LOOKS)("every page, in $name, keeps nobody out and fits its window", a
     await page.goto(path);
     await page.getByRole("heading", { name: sign, exact: true }).first().waitFor();
     await page.locator('[aria-label$=" loading"]').first().waitFor({ state: "detached" });
-    const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
-    found[name] = [...(await findGrave(page)), ...(overflow > 0 ? [`${overflow} px wider than the window`] : [])];
+    found[name] = [...(await findGrave(page)), ...(await findOverflow(page))];
   }
   expect(found).toEqual(Object.fromEntries(Object.keys(found).map((name) => [name, []])));
   await leave();

@@ -16,3 +16,9 @@ export async function findGrave(page: Page): Promise<string[]> {
     .filter(({ impact }) => GRAVE.includes(impact ?? ""))
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html, any }) => `${html} ${any[0]?.message ?? ""}`).join("\n  ")}`);
 }
+
+/** That the page is wider than its window, where it is. */
+export async function findOverflow(page: Page): Promise<string[]> {
+  const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+  return overflow > 0 ? [`${overflow} px wider than the window`] : [];
+}

@@ -1,7 +1,14 @@
-import type { Browser, BrowserContext, Page } from "playwright-core";
-import { WAIT_MS } from "../../bench/browser.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
+import { ownerOf, signIn, WAIT_MS } from "../../bench/browser.ts";
+import type { ReadyFile } from "../../src/ready-file.ts";
 
 export { fillSignIn, openBrowser, ownerOf, signIn } from "../../bench/browser.ts";
+
+const LOOK_MS = 100;
+
+/** What a browser keeps of somebody who is signed in. */
+export type Session = Awaited<ReturnType<BrowserContext["storageState"]>>;
 
 export interface Visit {
   readonly page: Page;
@@ -18,11 +25,12 @@ export interface Visit {
 export async function visit(
   browser: Browser,
   service: { readonly url: string },
-  options: { readonly dark?: boolean; readonly width?: number } = {},
+  options: { readonly dark?: boolean; readonly width?: number; readonly session?: Session } = {},
 ): Promise<Visit> {
   const context = await browser.newContext({
     baseURL: service.url,
     ignoreHTTPSErrors: true,
+    ...(options.session === undefined ? {} : { storageState: options.session }),
     colorScheme: options.dark === true ? "dark" : "light",
     viewport: { width: options.width ?? 1280, height: 800 },
     reducedMotion: "reduce",
@@ -52,4 +60,33 @@ export async function visit(
       if (unexpected.length > 0) throw new Error(`The pages had problems:\n${unexpected.join("\n")}`);
     },
   };
+}
+
+/** The owner signed in, for visits that are not about signing in. */
+export async function beginSession(browser: Browser, ready: ReadyFile): Promise<Session> {
+  const { page, context, leave } = await visit(browser, ready);
+  await signIn(page, ownerOf(ready));
+  const session = await context.storageState();
+  await leave();
+  return session;
+}
+
+/** What an element says of itself: `scrollTop`, for example. */
+export function readProperty(of: Locator, name: string): Promise<unknown> {
+  return of.evaluate((element: Record<string, unknown>, property) => element[property], name);
+}
+
+/** What an element looks like: its `color`, for example, as the browser has computed it. */
+export function readStyle(of: Locator, name: string): Promise<string> {
+  return of.evaluate(
+    (element: { computedStyleMap(): { get(name: string): unknown } }, property) =>
+      String(element.computedStyleMap().get(property)),
+    name,
+  );
+}
+
+/** Waits until it is so; for what no locator can wait for. */
+export async function waitUntil(what: string, isSo: () => Promise<boolean>): Promise<void> {
+  for (const until = Date.now() + WAIT_MS; Date.now() < until; await sleep(LOOK_MS)) if (await isSo()) return;
+  throw new Error(`It never came to this: ${what}.`);
 }

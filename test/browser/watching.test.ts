@@ -1,0 +1,246 @@
+import { readFile } from "node:fs/promises";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import type { Browser, Locator, Page } from "playwright-core";
+import { findGrave, findOverflow } from "../support/accessibility.ts";
+import {
+  beginSession,
+  openBrowser,
+  readProperty,
+  readStyle,
+  type Session,
+  visit,
+  waitUntil,
+} from "../support/browser.ts";
+import { CLIP } from "../support/clip.ts";
+import { type Published, publishFiles } from "../support/command-line.ts";
+import { GALLERY, LINES, PULSE } from "../support/programs.ts";
+import { aDataDir, startService, type TestService } from "../support/service.ts";
+
+const LINES_MANY = 100_000;
+const LOOKS = [
+  { name: "light", dark: false, width: 1280 },
+  { name: "dark", dark: true, width: 1280 },
+  { name: "dark on a phone", dark: true, width: 390 },
+];
+
+let service: TestService;
+let dataDir: Awaited<ReturnType<typeof aDataDir>>;
+let browser: Browser;
+let session: Session;
+let gallery: Published;
+let lines: Published;
+let pulse: Published;
+/** What the tests before have run, to be looked at once more in every look. */
+const seen: Record<string, { executionId: string; sign: string }> = {};
+
+beforeAll(async () => {
+  dataDir = await aDataDir();
+  [browser, service] = await Promise.all([openBrowser(), startService({ dataDir: dataDir.dataDir })]);
+  session = await beginSession(browser, service.ready);
+  [gallery, lines, pulse] = await Promise.all([
+    publishFiles(dataDir.dataDir, GALLERY),
+    publishFiles(dataDir.dataDir, LINES),
+    publishFiles(dataDir.dataDir, PULSE),
+  ]);
+}, 600_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+  await dataDir?.remove();
+});
+
+async function anOwnerAt(path: string, options: Parameters<typeof visit>[2] = {}) {
+  const visitor = await visit(browser, service.ready, { ...options, session });
+  await visitor.page.goto(path);
+  return visitor;
+}
+
+/** Presses the button of the form and is on the page of the execution; answers its id. */
+async function run(page: Page): Promise<string> {
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.waitForURL(/\/executions\/ex_[a-z0-9]+$/);
+  await page.getByRole("heading", { name: /^Run of/ }).waitFor();
+  return /ex_[a-z0-9]+$/.exec(page.url())?.[0] as string;
+}
+
+/** The log on a page: its rows that are drawn, how many lines it says there are, and where it is scrolled to. */
+function aLog(page: Page) {
+  const place = page.getByRole("region", { name: "Lines of the log" });
+  const note = page.getByText(/^[\d,]+ lines?$/);
+  return {
+    place,
+    rows: place.locator("[data-index]"),
+    line: (text: string): Locator => place.locator("[data-index]").filter({ hasText: new RegExp(`^\\d+${text}$`) }),
+    ticks: place.locator("[data-index]").filter({ hasText: /tick \d+$/ }),
+    countLines: async () => Number((await note.innerText()).replaceAll(/\D/g, "")),
+    follow: page.getByRole("button", { name: "Follow the end" }),
+    latest: page.getByRole("button", { name: "Latest" }),
+    search: page.getByRole("searchbox", { name: "Search the log" }),
+  };
+}
+
+test("the log, while its program runs, shows lines as they come, in their colours, also after a refresh, and follows or stays; cancelled, it ends", async () => {
+  const { page, leave } = await anOwnerAt(`/workflows/${pulse.workflowId}/run`);
+  const executionId = await run(page);
+  const log = aLog(page);
+  await log.ticks.first().waitFor();
+  await page.getByText("Running", { exact: true }).first().waitFor();
+  await page.getByText("Counting · 25 %").waitFor();
+  await log.follow.click();
+  await log.place.press("Home");
+  await log.line("100% of the bar").waitFor();
+  const green = log.place.getByText("green", { exact: true });
+  expect(Number(await readStyle(green, "font-weight"))).toBeGreaterThan(500);
+  expect(await readStyle(green, "color")).not.toBe(await readStyle(log.line("green and plain"), "color"));
+
+  await page.reload();
+  await log.ticks.first().waitFor();
+  const scroll = async () => Number(await readProperty(log.place, "scrollTop"));
+  await waitUntil("there are more lines than fit", async () => (await scroll()) > 200);
+  await log.follow.click();
+  expect(await log.follow.getAttribute("aria-pressed")).toBe("false");
+  const [stopped, before] = [await scroll(), await log.countLines()];
+  await waitUntil("lines came meanwhile", async () => (await log.countLines()) > before + 10);
+  expect(await scroll()).toBe(stopped);
+  await log.latest.click();
+  await waitUntil("it goes on with the end", async () => (await scroll()) > stopped);
+  await log.latest.waitFor({ state: "detached" });
+  expect(await log.follow.getAttribute("aria-pressed")).toBe("true");
+
+  await log.search.fill("careful");
+  await page.getByText(/^1 of 1$/).waitFor();
+  await log.place.locator("[data-current] mark").waitFor();
+  await page.getByRole("button", { name: "Cancel run" }).click();
+  await page.getByText("Cancelled", { exact: true }).first().waitFor();
+  await page.getByRole("note").filter({ hasText: "The execution was cancelled." }).waitFor();
+  await page.getByRole("button", { name: "Cancel run" }).waitFor({ state: "detached" });
+  const record = await page.request.get(`/api/editor/executions/${executionId}`);
+  expect(await record.json()).toMatchObject({ status: "cancelled", draft: false });
+  seen["a log in colours, cancelled"] = { executionId, sign: "Log" };
+  await leave();
+});
+
+test("a log of 100,000 lines is drawn a window at a time, from the first line to the last, and searched as a whole", async () => {
+  const { page, leave } = await anOwnerAt(`/workflows/${lines.workflowId}/run`);
+  await page.getByRole("textbox", { name: "Lines" }).fill(String(LINES_MANY));
+  const executionId = await run(page);
+  const log = aLog(page);
+  await page.getByText("100,000 lines", { exact: true }).waitFor();
+  await log.line("line 99999").waitFor();
+  expect(await log.rows.count()).toBeLessThan(150);
+  await log.place.press("Home");
+  await log.line("line 0").waitFor();
+  expect(await log.line("line 99999").count()).toBe(0);
+  await log.place.press("End");
+  await log.line("line 99999").waitFor();
+
+  await log.search.fill("NEEDLE");
+  await page.getByText("1 of 1", { exact: true }).waitFor();
+  await log.line("line 50000 needle").locator("mark").waitFor();
+  await page.getByRole("button", { name: "Wrap long lines" }).click();
+  await log.search.fill("line 777");
+  await page.getByText("1 of 111", { exact: true }).waitFor();
+  await log.line("line 777").locator("mark").waitFor();
+  await log.search.press("Shift+Enter");
+  await page.getByText("111 of 111", { exact: true }).waitFor();
+  await log.line("line 77799").locator("mark").waitFor();
+  expect(await log.rows.count()).toBeLessThan(150);
+  seen["a long log"] = { executionId, sign: "Log" };
+  await leave();
+});
+
+/** Opens an output of the page, where it is not open; answers what is inside. */
+async function openOutput(page: Page, fileName: string): Promise<Locator> {
+  const head = page.getByRole("button", { name: fileName });
+  if ((await head.getAttribute("aria-expanded")) === "false") await head.click();
+  return page.getByRole("region", { name: fileName });
+}
+
+test("outputs, each of another kind, are shown as what they are; what could run is shown as its source and never run; bytes come as they were written", async () => {
+  const { page, context, leave } = await anOwnerAt(`/workflows/${gallery.workflowId}/run`);
+  const asked: string[] = [];
+  page.on("request", (request) => void asked.push(new URL(request.url()).pathname));
+  const clip = { name: "clip.webm", mimeType: "video/webm", buffer: CLIP };
+  await page.getByLabel("Clip", { exact: true }).setInputFiles(clip);
+  const executionId = await run(page);
+  await page.getByText("Success", { exact: true }).first().waitFor();
+  seen["outputs of every kind"] = { executionId, sign: "Outputs" };
+
+  await (await openOutput(page, "notes.txt")).getByText("and the second: grüße").waitFor();
+  const tree = await openOutput(page, "tree.json");
+  await tree.getByText("12345678901234567890", { exact: true }).waitFor();
+  await tree.getByText("1.50", { exact: true }).waitFor();
+  const table = await openOutput(page, "table.csv");
+  await table.getByRole("columnheader", { name: "people" }).waitFor();
+  await table.getByRole("cell", { name: "Bern, the old town" }).waitFor();
+  const picture = (await openOutput(page, "picture.png")).getByRole("img");
+  await waitUntil("the picture is there", async () => (await readProperty(picture, "naturalWidth")) === 320);
+  const sound = (await openOutput(page, "sound.wav")).locator("audio");
+  await waitUntil("the sound is there", async () => (await readProperty(sound, "duration")) === 0.5);
+  const film = (await openOutput(page, "clip.webm")).locator("video");
+  await waitUntil("the film is there", async () => (await readProperty(film, "videoWidth")) === 64);
+  const paper = (await openOutput(page, "paper.pdf")).locator("iframe");
+  expect(await paper.getAttribute("src")).toMatch(/^blob:/);
+
+  for (const name of ["page.html", "drawing.svg"]) {
+    const source = await openOutput(page, name);
+    await source.getByText("what programs make is never run in this page").waitFor();
+    await source.locator("pre").getByText("owned-by-script").waitFor();
+    const { headers, body } = await readOutput(page, executionId, name);
+    expect(headers["content-disposition"]).toBe(`attachment; filename="${name}"`);
+    expect(headers["content-security-policy"]).toBe("default-src 'none'; sandbox");
+    expect(headers["x-content-type-options"]).toBe("nosniff");
+    expect(body.toString()).toContain("owned-by-script");
+    // Opened by itself it is a download, no page.
+    const tab = await context.newPage();
+    const kept = tab.waitForEvent("download");
+    await tab.goto(`/api/run-logs/${executionId}/files/${name}`).catch(() => undefined);
+    expect((await kept).suggestedFilename()).toBe(name);
+    await tab.close();
+  }
+  expect(await page.evaluate<unknown>("[window.owned, document.title.includes('owned')]")).toEqual([undefined, false]);
+  expect(asked.filter((path) => path.startsWith("/owned"))).toEqual([]);
+
+  const download = page.waitForEvent("download");
+  await page.getByRole("link", { name: "Download all.bin" }).click();
+  const bytes = await readFile(await (await download).path());
+  const written = Buffer.from(Array.from({ length: 256 * 400 }, (_, at) => at % 256));
+  expect(bytes.equals(written)).toBe(true);
+  expect((await readOutput(page, executionId, "clip.webm")).body.equals(CLIP)).toBe(true);
+  await leave();
+});
+
+async function readOutput(page: Page, executionId: string, name: string) {
+  const answer = await page.request.get(`/api/run-logs/${executionId}/files/${name}`);
+  return { headers: answer.headers(), body: await answer.body() };
+}
+
+test("an execution that failed says why where one looks first, and how in its log", async () => {
+  const { page, leave } = await anOwnerAt("/");
+  const broken = { ...LINES, "main.py": 'def main(lines):\n    print("begun")\n    return [][lines]\n' };
+  const { workflowId } = await publishFiles(dataDir.dataDir, broken);
+  await page.goto(`/workflows/${workflowId}/run`);
+  await page.getByRole("textbox", { name: "Lines" }).fill("7");
+  const executionId = await run(page);
+  await page.getByRole("alert").filter({ hasText: "IndexError: list index out of range" }).waitFor();
+  await aLog(page).place.getByText("Traceback").waitFor();
+  seen["a failure"] = { executionId, sign: "Log" };
+  await leave();
+});
+
+test.each(LOOKS)("what executions have left behind, in $name, keeps nobody out and fits its window", async (look) => {
+  const { page, leave } = await anOwnerAt("/", look);
+  const found: Record<string, unknown> = {};
+  expect(Object.keys(seen)).toHaveLength(4);
+  for (const [name, { executionId, sign }] of Object.entries(seen)) {
+    await page.goto(`/executions/${executionId}`);
+    await page.getByRole("heading", { name: sign, exact: true }).waitFor();
+    await page.locator("[data-index]").first().waitFor();
+    if (sign === "Outputs")
+      for (const closed of await page.getByRole("button", { expanded: false }).all()) await closed.click();
+    found[name] = [...(await findGrave(page)), ...(await findOverflow(page))];
+  }
+  expect(found).toEqual(Object.fromEntries(Object.keys(seen).map((name) => [name, []])));
+  await leave();
+});
