@@ -16,6 +16,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { RunAs } from "./child.ts";
 import { runCommand } from "./command.ts";
 
@@ -24,6 +25,8 @@ export const OUTSIDE_FOLDER = "/var/lib/treadle";
 
 const ACCESS_MODES = { r: constants.R_OK, w: constants.W_OK, x: constants.X_OK } as const;
 const PASS_THROUGH_FOR_ALL = 0o011;
+const BUSY_MS_MAX = 3_000;
+const BUSY_LOOK_MS = 200;
 
 /**
  * Whether that user can read, write, or execute (for a folder: enter) this path, every folder above it included. Asked
@@ -116,7 +119,11 @@ export async function copyIntoReach(options: {
     }
     options.report(`Copied ${basename(options.source)} to ${copy}, where the user that runs it can execute it.`);
   }
-  return (await options.works(copy)) ? copy : undefined;
+  // A child that was forked while the copy was written has it open until it becomes its own program: "Text file busy".
+  for (const until = Date.now() + BUSY_MS_MAX; ; await sleep(BUSY_LOOK_MS)) {
+    if (await options.works(copy)) return copy;
+    if (Date.now() > until) return undefined;
+  }
 }
 
 function folderMode(runAs: RunAs | undefined): number {

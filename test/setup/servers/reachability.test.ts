@@ -105,6 +105,15 @@ test("copyIntoReach, when neither the original nor the copy works, answers undef
   ).toBeUndefined();
 });
 
+test("copyIntoReach, when the copy is busy at first, answers it as soon as it works", async () => {
+  const source = join(aFolder(), "tool");
+  writeFileSync(source, "");
+  const folder = aFolder();
+  let looks = 0;
+  const works = async (path: string) => path !== source && (looks += 1) > 2;
+  expect(await copyIntoReach({ source, folder, name: "tool-1", works, report })).toBe(join(folder, "tool-1"));
+});
+
 test("makeOwnFolder, when it exists, leaves it as it is", async () => {
   const path = join(aFolder(), "own");
   await makeOwnFolder(path, RUN_AS);
