@@ -34,5 +34,5 @@ export function formatSize(bytes: number): string {
   ] as const) {
     if (bytes >= size) return `${Math.round((bytes / size) * 100) / 100} ${unit}`;
   }
-  return `${bytes} bytes`;
+  return bytes === 1 ? "1 byte" : `${bytes} bytes`;
 }

@@ -60,13 +60,14 @@ test.each<[string | number, number | undefined]>([
 });
 
 test("formatSize, sizes people set, come out as they were written", () => {
-  expect([50_000_000, 2_000_000_000, 1_073_741_824, 536_870_912, 1_500, 12].map(formatSize)).toEqual([
+  expect([50_000_000, 2_000_000_000, 1_073_741_824, 536_870_912, 1_500, 12, 1].map(formatSize)).toEqual([
     "50 MB",
     "2 GB",
     "1 GiB",
     "512 MiB",
     "1.5 kB",
     "12 bytes",
+    "1 byte",
   ]);
 });
 
