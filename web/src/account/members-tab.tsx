@@ -56,7 +56,7 @@ function Members({ members, owns }: { members: readonly Member[]; owns: boolean 
             </th>
             {owns && (
               <th scope="col">
-                <Text span size="sm">
+                <Text span size="sm" visibleFrom="sm">
                   Remove
                 </Text>
               </th>

@@ -1,6 +1,7 @@
 import { Button, Skeleton, Stack, Text, Title } from "@mantine/core";
 import type { ReactNode } from "react";
 import { ApiError } from "./api-error.ts";
+import { ButtonLink } from "./button-link.tsx";
 import { AlertIcon, RepeatIcon } from "./icons.tsx";
 import classes from "./states.module.css";
 
@@ -24,7 +25,7 @@ export function EmptyState(props: {
   );
 }
 
-/** Where something could not be had: what the service said, and the way to try again. */
+/** Where something could not be had: what the service said, and the way to try again, or on where that would not help. */
 export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const known = error instanceof ApiError ? error : undefined;
   return (
@@ -34,7 +35,12 @@ export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () =>
       </span>
       <Title order={2}>{known === undefined ? "This did not work" : titleOf(known)}</Title>
       <Text c="dimmed">{error instanceof Error ? error.message : String(error)}</Text>
-      {onRetry !== undefined && (
+      {known?.status === 404 && (
+        <ButtonLink to="/" variant="default">
+          To the workflows
+        </ButtonLink>
+      )}
+      {onRetry !== undefined && known?.status !== 404 && (
         <Button variant="default" leftSection={<RepeatIcon />} onClick={onRetry}>
           Try again
         </Button>

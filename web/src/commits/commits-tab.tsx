@@ -94,7 +94,7 @@ function History(props: {
         </h2>
         {commits.length > 1 && (
           <Group gap="sm">
-            <Text size="sm" c="dimmed">
+            <Text size="sm" c="dimmed" visibleFrom="sm">
               {chosen.length < 2 ? "Choose two to compare them." : "Two are chosen."}
             </Text>
             <Button variant="default" disabled={chosen.length !== 2} onClick={compare}>
