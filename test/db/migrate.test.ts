@@ -55,10 +55,9 @@ test("migrate, when a file fails, leaves nothing of it behind and says so", asyn
 
 test("migrate, of a record from which executions were removed before they were counted by day, takes their charges as counted", async () => {
   await emptyTheDatabase();
-  await migrateTo(
-    db,
-    listMigrations().filter((name) => name < "0018"),
-  );
+  // All the others: what makes executions here is as new as they are.
+  const others = listMigrations().filter((name) => !name.startsWith("0018"));
+  await migrateTo(db, others);
   const workflow = await aWorkflow(db);
   for (const isKept of [false, true]) {
     const executionId = await anExecution(db, { workflow });
