@@ -153,6 +153,7 @@ test("a draft's commit, that no execution ever was of, goes after a day, by the 
   const place = await aPlace();
   await save(place, place.house.member, 0, { "config.yaml": CONFIG, "main.py": "print(1)\n" });
   await execute(place, { region: 5 }, 400);
+  expect(await removeDraftCommits(service.db, LIMIT)).toBe(0);
   await age(place, 25);
   const retention = { keyDays: null, fileDays: null, logDays: null, executionDays: null };
   const removed = await removeOld({ db: service.db, storage: service.storage, retention });
