@@ -23,8 +23,13 @@ export function createActivities(
   const settleCredits: typeof settle = async (bill) => {
     if (!(await finishing.hasSettled(bill.executionId))) await settle(bill);
   };
+  const releaseCredits: typeof credits.releaseCredits = async (input) => {
+    await credits.releaseCredits(input);
+    // Its program may still be running, where a workflow was cancelled within the first seconds.
+    python.stop(input.executionId, "cancelled");
+  };
   return {
-    activities: { ...credits, settleCredits, executePython, uploadOutputs, recordTick: deps.recordTick },
+    activities: { ...credits, releaseCredits, settleCredits, executePython, uploadOutputs, recordTick: deps.recordTick },
     /** Control over the programs running in this process, for whoever owns the process. */
     python: {
       ...python,

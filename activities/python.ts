@@ -111,8 +111,11 @@ export function createPython(deps: PythonDeps) {
 /**
  * Whether somebody wants the program to end. A call is also cancelled when Temporal no longer knows of it, because it lost its
  * data or gave the call up: then the program goes on, and who asks next joins it. What ends an execution for good ends its lease.
+ * A local call is cancelled with the same words when its workflow task took too long, as on a machine without time, and its workflow
+ * begins the task anew: it means nothing. Who cancels a workflow in Temporal's UI then is heard when that releases its credits.
  */
-function isAsked({ cancellationDetails: details }: Context): boolean {
+function isAsked({ cancellationDetails: details, info }: Context): boolean {
+  if (info.isLocal) return false;
   if (details === undefined || details.cancelRequested) return true;
   return !(details.notFound || details.timedOut || details.paused || details.reset || details.workerShutdown);
 }

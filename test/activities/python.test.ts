@@ -149,14 +149,16 @@ test("executePython, when stopped by request, ends as cancelled with what it use
 });
 
 test.each([
-  ["asked to", { cancelRequested: true }, "cancelled"],
-  ["as Temporal no longer knows of it", { notFound: true }, "success"],
-  ["as it was given up", { timedOut: true }, "success"],
-  ["without a word why", {}, "cancelled"],
-])("executePython, whose call is cancelled %s, ends as it should", async (_, details, status) => {
+  ["asked to", { cancelRequested: true }, "cancelled", false],
+  ["as Temporal no longer knows of it", { notFound: true }, "success", false],
+  ["as it was given up", { timedOut: true }, "success", false],
+  ["without a word why", {}, "cancelled", false],
+  // So it is when its workflow task took too long.
+  ["asked to, in the task of its workflow", { cancelRequested: true }, "success", true],
+])("executePython, whose call is cancelled %s, ends as it should", async (_, details, status, isLocal) => {
   const program = aProgram();
   const { python, started } = aProcess(program.runProgram);
-  const environment = new MockActivityEnvironment();
+  const environment = new MockActivityEnvironment({ isLocal });
   const ended = environment.run(python.executePython, { executionId: await anOpenExecution() });
   await hasStarted({ started });
   environment.cancel("CANCELLED", new ActivityCancellationDetails(details));
