@@ -237,8 +237,8 @@ test.each(LOOKS)("what executions have left behind, in $name, keeps nobody out a
     await page.goto(`/executions/${executionId}`);
     await page.getByRole("heading", { name: sign, exact: true }).waitFor();
     await page.locator("[data-index]").first().waitFor();
-    if (sign === "Outputs")
-      for (const closed of await page.getByRole("button", { expanded: false }).all()) await closed.click();
+    const closed = page.getByRole("main").getByRole("button", { expanded: false });
+    while ((await closed.count()) > 0) await closed.first().click();
     found[name] = [...(await findGrave(page)), ...(await findOverflow(page))];
   }
   expect(found).toEqual(Object.fromEntries(Object.keys(seen).map((name) => [name, []])));

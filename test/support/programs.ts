@@ -115,6 +115,7 @@ def main(clip):
     (folder / "picture.png").write_bytes(draw_picture(320, 120))
     (folder / "paper.pdf").write_bytes(write_paper())
     write_sound(folder / "sound.wav")
+    print("All of it is there")
 
 
 def draw_picture(width, height):

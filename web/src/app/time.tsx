@@ -5,7 +5,9 @@ const LOOK_AGAIN_MS = 30_000;
 
 /** A time for people: how long ago, or the date when `as` says so; exactly, in the viewer's zone, on hover. */
 export function Time({ at, as = "relative" }: { at: string; as?: "relative" | "short" }) {
-  const now = useNow(LOOK_AGAIN_MS);
+  // What began since the last look would be said to begin in a moment.
+  useNow(LOOK_AGAIN_MS);
+  const now = new Date();
   const time = new Date(at);
   return (
     <time dateTime={at} title={toExact(time)}>
