@@ -126,12 +126,18 @@ function listPages({ workflows }, things) {
 /** Dialogs and what else is on no page of its own: where it is, and how one gets there. */
 function listStates({ workflows }, things) {
   const press = (name) => (page) => page.getByRole("button", { name }).first().click();
+  // On phones the files are out of sight until they are asked for.
+  const amongFiles = (act) => async (page) => {
+    const files = page.getByRole("button", { name: "Files", exact: true });
+    if (await files.isVisible()) await files.click();
+    await act(page);
+  };
   const own = `/workflows/${things.workflowId}`;
   return {
     palette: ["/", (page) => page.keyboard.press("Control+k")],
     "new-workflow": ["/", press("New workflow")],
     "colours-menu": ["/", press(/^Colours/)],
-    "code-menu": [`${own}/code?file=main.py`, press("More about files")],
+    "code-menu": [`${own}/code?file=main.py`, amongFiles(press("More about files"))],
     "code-moved": [`${own}/code?file=main.py`, press("Show what changed")],
     "commit-dialog": [
       `/workflows/${things.emptyId}/code?file=main.py`,
@@ -143,7 +149,7 @@ function listStates({ workflows }, things) {
     "enable-dialog": [`/workflows/${workflows.hello.workflowId}/api`, press("Disable")],
     "delete-dialog": [
       `${own}/code?file=main.py`,
-      (page) => page.getByRole("treeitem", { name: "main.py" }).press("Delete"),
+      amongFiles((page) => page.getByRole("treeitem", { name: "main.py" }).press("Delete")),
     ],
     "remove-dialog": ["/account/members", press(/^Remove/)],
   };
