@@ -29,7 +29,14 @@ export function createActivities(
     python.stop(input.executionId, "cancelled");
   };
   return {
-    activities: { ...credits, releaseCredits, settleCredits, executePython, uploadOutputs, recordTick: deps.recordTick },
+    activities: {
+      ...credits,
+      releaseCredits,
+      settleCredits,
+      executePython,
+      uploadOutputs,
+      recordTick: deps.recordTick,
+    },
     /** Control over the programs running in this process, for whoever owns the process. */
     python: {
       ...python,

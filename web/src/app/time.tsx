@@ -4,10 +4,13 @@ import { toExact, toRelative, toShort } from "./time-text.ts";
 const LOOK_AGAIN_MS = 30_000;
 
 /** A time for people: how long ago, or the date when `as` says so; exactly, in the viewer's zone, on hover. */
-export function Time({ at, as = "relative" }: { at: string; as?: "relative" | "short" }) {
-  // What began since the last look would be said to begin in a moment.
-  useNow(LOOK_AGAIN_MS);
-  const now = new Date();
+export function Time(props: { at: string; as?: "relative" | "short" }) {
+  // By a look of its own: what began since the last one would be said to begin in a moment.
+  return <LookedAt key={props.at} {...props} />;
+}
+
+function LookedAt({ at, as = "relative" }: { at: string; as?: "relative" | "short" }) {
+  const now = useNow(LOOK_AGAIN_MS);
   const time = new Date(at);
   return (
     <time dateTime={at} title={toExact(time)}>
