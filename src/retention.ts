@@ -56,7 +56,8 @@ export interface Removed {
   readonly draftCommits: number;
 }
 
-const NOTHING: Removed = {
+/** What is removed where nothing is old. */
+export const NOTHING_REMOVED: Removed = {
   executions: 0,
   files: 0,
   logs: 0,
@@ -89,7 +90,7 @@ export function toFigures({ rateBuckets, draftCommits, ...others }: Removed): Re
  */
 export function startRetention(deps: RetentionDeps): { removed(): Removed; close(): Promise<void> } {
   const stopping = new AbortController();
-  let total = NOTHING;
+  let total = NOTHING_REMOVED;
   let running: Promise<void> | undefined;
   const run = (): void => {
     running ??= removeOld(deps, {
@@ -135,12 +136,12 @@ export async function removeOld(
   const { db, storage, retention } = deps;
   const { keyDays, executionDays } = retention;
   const days = { files: retention.fileDays, logs: retention.logDays };
-  let total = NOTHING;
+  let total = NOTHING_REMOVED;
   const repeat = (act: () => Promise<{ removed: Partial<Removed>; more: boolean }>): Promise<void> =>
     repeatGently(async () => {
       const { removed, more } = await act();
       total = add(total, removed);
-      options.onRemoved?.({ ...NOTHING, ...removed });
+      options.onRemoved?.({ ...NOTHING_REMOVED, ...removed });
       return more;
     }, options.signal);
   const counted = (name: keyof Removed, act: () => Promise<number>) => async () => {
@@ -215,6 +216,6 @@ async function removeObjectsOf(storage: RetentionDeps["storage"], removal: Remov
 }
 
 function add(one: Removed, other: Partial<Removed>): Removed {
-  const names = Object.keys(NOTHING) as (keyof Removed)[];
+  const names = Object.keys(NOTHING_REMOVED) as (keyof Removed)[];
   return Object.fromEntries(names.map((name) => [name, one[name] + (other[name] ?? 0)])) as unknown as Removed;
 }

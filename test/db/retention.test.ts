@@ -9,24 +9,13 @@ import { claimRemovals, expireFiles, removeExecutions, STORAGE_LOCK } from "../.
 import type { ExecutionId } from "../../domain/ids.ts";
 import { loadSettings } from "../../src/config.ts";
 import { createLog } from "../../src/log.ts";
-import { type Retention, removeOld, retentionOf, startRetention } from "../../src/retention.ts";
+import { NOTHING_REMOVED, type Retention, removeOld, retentionOf, startRetention } from "../../src/retention.ts";
 import { anExecution, aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 import { S3_INSTALL_MS_MAX } from "../support/s3-server.ts";
 import { aBucket, aDisk, age, aKeptExecution, countRows, findBroken, type Kept, listKeys } from "./retained.ts";
 
 const FOR_EVER: Retention = { keyDays: null, fileDays: null, logDays: null, executionDays: null };
-const NOTHING = {
-  executions: 0,
-  files: 0,
-  logs: 0,
-  objects: 0,
-  keys: 0,
-  rateBuckets: 0,
-  ticks: 0,
-  schedules: 0,
-  draftCommits: 0,
-};
 
 let database: TestDatabase;
 let disk: Awaited<ReturnType<typeof aDisk>>;
@@ -57,18 +46,18 @@ function remove(retention: Partial<Retention>, storage: Storage = kept.storage) 
 
 test("retention, of files, removes those of executions that ended long enough ago and says so", async () => {
   const [old, young] = [await aKeptExecution(kept, { days: 31 }), await aKeptExecution(kept, { days: 29 })];
-  expect(await remove({ fileDays: 30 })).toEqual({ ...NOTHING, files: 1, objects: 3 });
+  expect(await remove({ fileDays: 30 })).toEqual({ ...NOTHING_REMOVED, files: 1, objects: 3 });
   expect(await findExecution(kept.db, old)).toMatchObject({ filesRemovedAt: expect.any(Date), logRemovedAt: null });
   expect(await findExecution(kept.db, young)).toMatchObject({ filesRemovedAt: null, logRemovedAt: null });
   expect((await listKeys(kept.storage)).filter((key) => key.includes(old))).toEqual([`executions/${old}/log.ndjson`]);
   expect(await findBroken(kept)).toEqual([]);
-  expect(await remove({ fileDays: 30 })).toEqual(NOTHING);
+  expect(await remove({ fileDays: 30 })).toEqual(NOTHING_REMOVED);
 });
 
 test("retention, of logs, removes those of executions that ended long enough ago, and not their files", async () => {
   const old = await aKeptExecution(kept, { days: 31 });
   await aKeptExecution(kept, { days: 29 });
-  expect(await remove({ logDays: 30 })).toEqual({ ...NOTHING, logs: 1, objects: 1 });
+  expect(await remove({ logDays: 30 })).toEqual({ ...NOTHING_REMOVED, logs: 1, objects: 1 });
   expect(await findExecution(kept.db, old)).toMatchObject({ filesRemovedAt: null, logRemovedAt: expect.any(Date) });
   expect(await listKeys(kept.storage)).toHaveLength(7);
   expect(await findBroken(kept)).toEqual([]);
@@ -76,7 +65,7 @@ test("retention, of logs, removes those of executions that ended long enough ago
 
 test("retention, of files and logs with different days, removes each in its time", async () => {
   for (const days of [5, 15, 25]) await aKeptExecution(kept, { days });
-  expect(await remove({ fileDays: 20, logDays: 10 })).toEqual({ ...NOTHING, files: 1, logs: 2, objects: 5 });
+  expect(await remove({ fileDays: 20, logDays: 10 })).toEqual({ ...NOTHING_REMOVED, files: 1, logs: 2, objects: 5 });
   expect(await findBroken(kept)).toEqual([]);
 });
 
@@ -95,7 +84,7 @@ test("retention, of executions, removes all of them but the ledger, and the mone
   const before = await findBalance(db, workflow.accountId);
   expect(await countRows(db, refused)).toEqual({ reservations: 1, refusals: 1 });
 
-  expect(await remove({ executionDays: 365 })).toEqual({ ...NOTHING, executions: 3, objects: 4 });
+  expect(await remove({ executionDays: 365 })).toEqual({ ...NOTHING_REMOVED, executions: 3, objects: 4 });
   expect(await findExecution(db, old)).toBeUndefined();
   expect(await countRows(db, old)).toEqual({ ledger_entries: 1 });
   expect([await countRows(db, released), await countRows(db, refused)]).toEqual([{}, {}]);
@@ -111,7 +100,7 @@ test("retention, whatever the days, leaves alone executions that go on", async (
   const open = await aKeptExecution(kept, { days: 1_000, goesOn: true });
   const queued = await anExecution(db, { workflow: kept.workflow });
   await age(db, queued, { days: 1_000, key: "queued" });
-  expect(await remove({ keyDays: 1, fileDays: 1, logDays: 1, executionDays: 1 })).toEqual(NOTHING);
+  expect(await remove({ keyDays: 1, fileDays: 1, logDays: 1, executionDays: 1 })).toEqual(NOTHING_REMOVED);
   expect(await findExecution(db, open)).toMatchObject({ state: "running", filesRemovedAt: null });
   expect(await listKeys(kept.storage)).toEqual([`executions/${open}/inputs/0`]);
   expect(await queryRows(db, "select idempotency_key as key from executions where id = :queued", { queued })).toEqual([
@@ -123,12 +112,12 @@ test("retention, of an execution whose key is kept, waits until the key is forgo
   const { db } = kept;
   const keyed = await aKeptExecution(kept, { days: 50, key: "mine" });
   const retention = { fileDays: 10, logDays: 10, executionDays: 20 };
-  expect(await remove({ ...retention, keyDays: 100 })).toEqual(NOTHING);
-  expect(await remove(retention)).toEqual(NOTHING);
-  expect(await remove({ ...retention, keyDays: 40 })).toEqual({ ...NOTHING, keys: 1 });
+  expect(await remove({ ...retention, keyDays: 100 })).toEqual(NOTHING_REMOVED);
+  expect(await remove(retention)).toEqual(NOTHING_REMOVED);
+  expect(await remove({ ...retention, keyDays: 40 })).toEqual({ ...NOTHING_REMOVED, keys: 1 });
   expect((await findExecution(db, keyed))?.filesRemovedAt).toBeNull();
   expect(await remove({ ...retention, keyDays: 40 })).toEqual({
-    ...NOTHING,
+    ...NOTHING_REMOVED,
     ...{ executions: 1, files: 1, logs: 1, objects: 4 },
   });
   expect(await listKeys(kept.storage)).toEqual([]);
@@ -181,7 +170,7 @@ test.each(CRASHES)(
     await expect(pass).rejects.toThrow(/Storage deletes nothing|acquire a connection/);
     expect(await listKeys(storage)).toHaveLength(12 - deletes);
     expect(await findBroken(kept)).toEqual([]);
-    expect(await remove(retention)).toEqual(NOTHING);
+    expect(await remove(retention)).toEqual(NOTHING_REMOVED);
 
     await endClaims();
     expect(await remove(retention)).toMatchObject({ executions: 0, files: 0, logs: 0, objects: 8 });
@@ -208,7 +197,7 @@ test("retention, while storage refuses, gives up soon and goes on when it is bac
   expect(asked).toBe(12);
   expect(await findBroken(kept)).toEqual([]);
   await endClaims();
-  expect(await remove({ fileDays: 30 })).toEqual({ ...NOTHING, objects: 36 });
+  expect(await remove({ fileDays: 30 })).toEqual({ ...NOTHING_REMOVED, objects: 36 });
   expect(await findBroken(kept)).toEqual([]);
 });
 
@@ -232,7 +221,7 @@ test("retention, by four processes at once, removes each execution once", async 
   for (let made = 0; made < count; made += 1) await aKeptExecution(kept, { days: 400 });
   const retention = { fileDays: 30, logDays: 30, executionDays: 365 };
   const removed = await Promise.all(Array.from({ length: 4 }, () => remove(retention)));
-  const sum = (name: keyof typeof NOTHING): number => removed.reduce((total, each) => total + each[name], 0);
+  const sum = (name: keyof typeof NOTHING_REMOVED): number => removed.reduce((total, each) => total + each[name], 0);
   expect([sum("files"), sum("executions"), sum("objects")]).toEqual([count, count, 4 * count]);
   expect(await listKeys(kept.storage)).toEqual([]);
   expect(await findMoneyFaults(kept.db)).toEqual([]);
@@ -265,11 +254,11 @@ test("removals, during a backup, are left alone", async () => {
   await aKeptExecution(kept, { days: 31 });
   await db.transaction(async (backup) => {
     await backup.raw("select pg_advisory_xact_lock(?)", [STORAGE_LOCK]);
-    expect(await remove({ fileDays: 30 })).toEqual({ ...NOTHING, files: 1 });
+    expect(await remove({ fileDays: 30 })).toEqual({ ...NOTHING_REMOVED, files: 1 });
     expect(await claimRemovals(db, 10)).toEqual([]);
     expect(await listKeys(kept.storage)).toHaveLength(4);
   });
-  expect(await remove({ fileDays: 30 })).toEqual({ ...NOTHING, objects: 3 });
+  expect(await remove({ fileDays: 30 })).toEqual({ ...NOTHING_REMOVED, objects: 3 });
 });
 
 test("an execution, removed from the record, cannot be charged or held for again", async () => {
@@ -292,7 +281,7 @@ test("the service's retention, when it is closed, ends with the batch under way 
   const service = startRetention({ db, storage, log, retention: { ...FOR_EVER, fileDays: 30 } });
   while (service.removed().objects < 9) await new Promise((resolve) => setTimeout(resolve, 5));
   await service.close();
-  const removed = { ...NOTHING, files: 3, objects: 9 };
+  const removed = { ...NOTHING_REMOVED, files: 3, objects: 9 };
   expect(service.removed()).toEqual(removed);
   expect(logged).toEqual([{ event: "retention.removed", ...removed }]);
 });

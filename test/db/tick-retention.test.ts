@@ -1,21 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { insertTicks, listTicks } from "../../db/ticks.ts";
-import { removeOld } from "../../src/retention.ts";
+import { NOTHING_REMOVED, removeOld } from "../../src/retention.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 import { aScheduledWorkflow, commitSchedule } from "../support/schedules.ts";
 
-const NOTHING = {
-  executions: 0,
-  files: 0,
-  logs: 0,
-  objects: 0,
-  keys: 0,
-  rateBuckets: 0,
-  ticks: 0,
-  schedules: 0,
-  draftCommits: 0,
-};
 const HOUR_MS = 3_600_000;
 const LAST_HOUR = Math.floor(Date.now() / HOUR_MS);
 
@@ -62,21 +51,21 @@ test("retention, of ticks, removes those that are as old as executions may be, a
 
   // Whoever accounts for the ticks after this would find none, and begin them again.
   await account(daysAgo(35));
-  expect(await remove({ executionDays: 30 })).toEqual({ ...NOTHING, ticks: 1 });
+  expect(await remove({ executionDays: 30 })).toEqual({ ...NOTHING_REMOVED, ticks: 1 });
   expect(await left()).toEqual({ days: [29, 31], open: [true] });
   await account(daysAgo(29));
-  expect(await remove({ executionDays: 30 })).toEqual({ ...NOTHING, ticks: 1 });
+  expect(await remove({ executionDays: 30 })).toEqual({ ...NOTHING_REMOVED, ticks: 1 });
 
   // Two that have ended: of the first not all is accounted for.
   const changed = await commitSchedule(db, workflow, { schedule: { cron: "30 * * * *" }, at: daysAgo(45) });
   const ended = await commitSchedule(db, changed, { schedule: null, at: daysAgo(44) });
-  expect(await remove({ executionDays: 30 })).toEqual(NOTHING);
+  expect(await remove({ executionDays: 30 })).toEqual(NOTHING_REMOVED);
   await queryRows(db, `update schedules set look_at = null where workflow_id = :workflowId`, { workflowId });
-  expect(await remove({ executionDays: 60 })).toEqual(NOTHING);
-  expect(await remove({ executionDays: 30 })).toEqual({ ...NOTHING, schedules: 2 });
+  expect(await remove({ executionDays: 60 })).toEqual(NOTHING_REMOVED);
+  expect(await remove({ executionDays: 30 })).toEqual({ ...NOTHING_REMOVED, schedules: 2 });
   expect(await left()).toEqual({ days: [29], open: [] });
   await commitSchedule(db, ended, { schedule: {}, at: daysAgo(40) });
   await queryRows(db, `update schedules set look_at = null where workflow_id = :workflowId`, { workflowId });
-  expect(await remove({ executionDays: 30 })).toEqual(NOTHING);
+  expect(await remove({ executionDays: 30 })).toEqual(NOTHING_REMOVED);
   expect(await left()).toEqual({ days: [29], open: [true] });
 });
