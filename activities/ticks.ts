@@ -1,5 +1,6 @@
 import type { Db } from "../db/connect.ts";
-import { findWatchedSince, listSuccessors, lockScheduleAt, type StoredSchedule } from "../db/schedules.ts";
+import { findWatchedSince } from "../db/schedule-watch.ts";
+import { listSuccessors, lockScheduleAt, type StoredSchedule } from "../db/schedules.ts";
 import { findTick, findTickTarget, insertTicks, restartTick, type TickTarget } from "../db/ticks.ts";
 import type { ExecutionId, WorkflowId } from "../domain/ids.ts";
 import { cronOf } from "../domain/schedules/declaration.ts";

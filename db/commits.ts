@@ -44,13 +44,23 @@ export async function publishCommit(tx: Db, commit: NewCommit): Promise<PublishO
   );
   if (workflow === undefined) return { kind: "unknown_workflow" };
   if (workflow.head !== commit.parentId) return { kind: "head_moved", head: workflow.head };
+  await holdObjects(tx, commit.workflowId);
+  await publishUnseenCommit(tx, commit);
+  return { kind: "published" };
+}
+
+/** Publishes to a workflow that the caller's transaction has made: nobody else can see it, so nothing is locked or asked. */
+export async function publishUnseenCommit(tx: Db, commit: NewCommit): Promise<void> {
   await insertObjects(tx, commit);
   if (commit.environment !== null) await insertEnvironment(tx, commit.environment);
   await queryRows(
     tx,
-    `insert into commits (workflow_id, id, parent_id, tree_id, message, manifest, environment_key, author_id, author_email)
+    `with committed as (
+       insert into commits (workflow_id, id, parent_id, tree_id, message, manifest, environment_key, author_id, author_email)
        values (:workflowId, :id, :parentId, :treeId, :message, cast(:manifest as jsonb), :environmentKey, :authorId, :authorEmail)
-       on conflict (workflow_id, id) do nothing`,
+           on conflict (workflow_id, id) do nothing
+     )
+     update workflows set head = :id, name = coalesce(:name, name) where id = :workflowId`,
     {
       workflowId: commit.workflowId,
       id: commit.id,
@@ -61,14 +71,9 @@ export async function publishCommit(tx: Db, commit: NewCommit): Promise<PublishO
       environmentKey: commit.environment?.key ?? null,
       authorId: commit.author?.userId ?? null,
       authorEmail: commit.author?.email ?? null,
+      name: manifestName(commit.manifest),
     },
   );
-  await queryRows(tx, `update workflows set head = :id, name = coalesce(:name, name) where id = :workflowId`, {
-    id: commit.id,
-    workflowId: commit.workflowId,
-    name: manifestName(commit.manifest),
-  });
-  return { kind: "published" };
 }
 
 function manifestName(manifest: unknown): string | null {
@@ -77,11 +82,10 @@ function manifestName(manifest: unknown): string | null {
 }
 
 /**
- * Stores those objects of a commit that its workflow has not, in a transaction: what it has stays until that ends. As many in
- * a statement as may wait for one.
+ * Stores those objects of a commit that its workflow has not. What it has must be held by the transaction (`holdObjects`). As
+ * many in a statement as may wait for one.
  */
 export async function insertObjects(tx: Db, commit: NewCommit): Promise<void> {
-  await holdObjects(tx, commit.workflowId);
   for (const objects of toStatements(commit.objects))
     await queryRows(
       tx,

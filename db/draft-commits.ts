@@ -1,6 +1,7 @@
 import type { CommitId, WorkflowId } from "../domain/ids.ts";
 import { insertEnvironment, insertObjects, type NewCommit } from "./commits.ts";
 import { type Db, queryRows } from "./connect.ts";
+import { holdObjects } from "./git-objects.ts";
 
 /**
  * Keeps files of a draft as a commit that executions can be of: never the head, in no history. All or nothing; false when the workflow
@@ -14,6 +15,7 @@ export async function keepDraftCommit(db: Db, commit: NewCommit): Promise<boolea
       { workflowId: commit.workflowId },
     );
     if (workflows.length === 0) return false;
+    await holdObjects(tx, commit.workflowId);
     await insertObjects(tx, commit);
     if (commit.environment !== null) await insertEnvironment(tx, commit.environment);
     await queryRows(

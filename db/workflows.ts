@@ -1,6 +1,7 @@
 import type { AccountId, CommitId, WorkflowId } from "../domain/ids.ts";
 import { type Db, queryRows } from "./connect.ts";
-import { declareSchedule, lockSchedule } from "./schedules.ts";
+import { declareSchedule } from "./schedule-declarations.ts";
+import { lockSchedule } from "./schedules.ts";
 
 export interface Workflow {
   readonly id: WorkflowId;

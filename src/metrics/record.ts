@@ -3,7 +3,7 @@ import type { Db } from "../../db/connect.ts";
 import { findMoneyFaults } from "../../db/credits/audit.ts";
 import { findOpenFigures } from "../../db/figures.ts";
 import { findRepairCounts, REPAIRS } from "../../db/repairs.ts";
-import { countScheduleChanges } from "../../db/schedules.ts";
+import { countScheduleChanges } from "../../db/schedule-changes.ts";
 
 const CACHE_MS = 2_000;
 const DATABASE_MS_MAX = 2_000;

@@ -2,7 +2,7 @@ import { EnvironmentError } from "../../activities/environments/build-steps.ts";
 import type { Recipe } from "../../activities/environments/lock.ts";
 import { type Requirements, toRequirementsText } from "../../activities/environments/requirements.ts";
 import { findPlace } from "../../activities/environments/resolver-words.ts";
-import { type CommitAuthor, findCommit, type NewCommit, publishCommit } from "../../db/commits.ts";
+import { type CommitAuthor, findCommit, type NewCommit, publishCommit, publishUnseenCommit } from "../../db/commits.ts";
 import type { Db } from "../../db/connect.ts";
 import { lockSchedule } from "../../db/schedules.ts";
 import { createWorkflow, findWorkflow, type Workflow } from "../../db/workflows.ts";
@@ -15,7 +15,7 @@ import type { SecretBox } from "../keys/secret-box.ts";
 import type { Log } from "../log.ts";
 import { type Abilities, type Candidate, checkCandidate } from "./candidate.ts";
 import { type CommitFile, createCommit, createTree } from "./git-objects.ts";
-import { publishSchedule } from "./published-schedule.ts";
+import { publishFirstSchedule, publishSchedule } from "./published-schedule.ts";
 
 export const MESSAGE_CHARACTERS_MAX = 1_000;
 const NAME_CHARACTERS_MAX = 200;
@@ -193,36 +193,41 @@ async function storeOn(
   parentId: CommitId | null,
   content: Content,
 ): Promise<Stored> {
-  const { treeId, objects, manifest, environment } = content;
-  const message = toMessage(request.message);
-  const commit = createCommit({ treeId, parentId, message, committedAt: new Date() });
+  const { schedule } = content.manifest.triggers;
   return deps.db.transaction(async (tx): Promise<Stored> => {
-    const target =
-      workflowId === undefined
-        ? await createTarget(tx, deps.secretBox, request, manifest)
-        : { id: workflowId, apiKey: null };
-    if (workflowId !== undefined) await lockSchedule(tx, workflowId);
-    const outcome = await publishCommit(tx, {
-      workflowId: target.id,
-      id: commit.id as CommitId,
-      parentId,
-      treeId,
-      message,
-      manifest,
-      environment,
-      author: request.author ?? null,
-      objects: [...objects, commit],
-    });
+    if (workflowId === undefined) {
+      const target = await createTarget(tx, deps.secretBox, request, content.manifest);
+      const commit = toCommit(request, { workflowId: target.id, parentId }, content);
+      await publishUnseenCommit(tx, commit);
+      await publishFirstSchedule(tx, { workflowId: target.id, schedule, at: new Date() });
+      return { kind: "published", workflowId: target.id, commitId: commit.id, created: true, apiKey: target.apiKey };
+    }
+    const commit = toCommit(request, { workflowId, parentId }, content);
+    await lockSchedule(tx, workflowId);
+    const outcome = await publishCommit(tx, commit);
     if (outcome.kind !== "published") return outcome;
-    await publishSchedule(tx, { workflowId: target.id, schedule: manifest.triggers.schedule, at: new Date() });
-    return {
-      kind: "published",
-      workflowId: target.id,
-      commitId: commit.id as CommitId,
-      created: workflowId === undefined,
-      apiKey: target.apiKey,
-    };
+    await publishSchedule(tx, { workflowId, schedule, at: new Date() });
+    return { kind: "published", workflowId, commitId: commit.id, created: false, apiKey: null };
   });
+}
+
+function toCommit(
+  request: PublishRequest,
+  place: Pick<NewCommit, "workflowId" | "parentId">,
+  { treeId, objects, manifest, environment }: Content,
+): NewCommit {
+  const message = toMessage(request.message);
+  const commit = createCommit({ treeId, parentId: place.parentId, message, committedAt: new Date() });
+  return {
+    ...place,
+    id: commit.id as CommitId,
+    treeId,
+    message,
+    manifest,
+    environment,
+    author: request.author ?? null,
+    objects: [...objects, commit],
+  };
 }
 
 async function createTarget(

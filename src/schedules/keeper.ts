@@ -1,6 +1,7 @@
 import type { DecidedTick, Ticks } from "../../activities/ticks.ts";
 import type { Db } from "../../db/connect.ts";
-import { endWatch, keepWatch, SCHEDULES_CHANGED, type Watch } from "../../db/schedules.ts";
+import { SCHEDULES_CHANGED } from "../../db/schedule-changes.ts";
+import { endWatch, keepWatch, type Watch } from "../../db/schedule-watch.ts";
 import { LEFT_TO_TEMPORAL_SECONDS } from "../../domain/schedules/tick-plan.ts";
 import type { Log } from "../log.ts";
 import type { Notice } from "../waiters.ts";

@@ -4,7 +4,7 @@ import {
   listScheduleChanges,
   putOffScheduleChange,
   type ScheduleChange,
-} from "../../db/schedules.ts";
+} from "../../db/schedule-changes.ts";
 import type { Log } from "../log.ts";
 import { type TemporalSchedules, toWanted } from "./temporal-schedules.ts";
 

@@ -1,5 +1,6 @@
 import type { Db } from "../../db/connect.ts";
-import { listSchedules, noteScheduleChange } from "../../db/schedules.ts";
+import { noteScheduleChange } from "../../db/schedule-changes.ts";
+import { listSchedules } from "../../db/schedules.ts";
 import type { WorkflowId } from "../../domain/ids.ts";
 import { isAsWanted, type TemporalSchedules, toWanted } from "./temporal-schedules.ts";
 

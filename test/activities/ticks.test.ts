@@ -4,7 +4,7 @@ import type { Db } from "../../db/connect.ts";
 import { queryRows } from "../../db/connect.ts";
 import { reserve } from "../../db/credits.ts";
 import { findExecution } from "../../db/executions.ts";
-import { keepWatch } from "../../db/schedules.ts";
+import { keepWatch } from "../../db/schedule-watch.ts";
 import { findTick, listTicks } from "../../db/ticks.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import type { Db } from "../../../db/connect.ts";
 import { queryRows } from "../../../db/connect.ts";
-import { endWatch, keepWatch, listSchedules, listSchedulesToLookAt } from "../../../db/schedules.ts";
+import { endWatch, keepWatch } from "../../../db/schedule-watch.ts";
+import { listSchedules, listSchedulesToLookAt } from "../../../db/schedules.ts";
 import { listTicks } from "../../../db/ticks.ts";
 import type { WorkflowId } from "../../../domain/ids.ts";
 import { nextTicks } from "../../../domain/manifest/ticks.ts";
