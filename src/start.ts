@@ -49,7 +49,8 @@ async function openGround(input: StartInput, log: Log, defer: Defer): Promise<Gr
     launch((onLaunched) => startPostgres({ ...common, onLaunched, log: line("postgres") })),
     launch((onLaunched) => {
       const { temporal: binary, cacheDir } = machine;
-      return startTemporal({ ...common, binary, cacheDir, onLaunched, log: line("temporal") });
+      const python = machine.python.path;
+      return startTemporal({ ...common, binary, cacheDir, python, onLaunched, log: line("temporal") });
     }),
   ] as const;
   await Promise.all(starting.map(({ launched }) => launched));

@@ -10,6 +10,7 @@ import { makeOwnFolder, OUTSIDE_FOLDER, placeFolder } from "./reachability.ts";
 import { type ServerFailure, superviseServer } from "./restart.ts";
 import { resolveTemporalBinary } from "./temporal-binary.ts";
 import { findCached } from "./temporal-cache.ts";
+import { dropUnusedIndexes } from "./temporal-indexes.ts";
 import { bringIntoReach } from "./temporal-reach.ts";
 import type { Fetch } from "./temporal-release.ts";
 import { launchTemporal, TEMPORAL_HOST, TEMPORAL_STOP_GRACE_MS, type TemporalPorts } from "./temporal-server.ts";
@@ -43,6 +44,8 @@ export interface TemporalOptions {
   readonly runAs?: RunAs | undefined;
   /** One that has been found already and can be executed by `runAs`. */
   readonly binary?: TemporalBinary | undefined;
+  /** An interpreter that `runAs` can execute, for what has to be done to the server's file. Without one it stays as it is. */
+  readonly python?: string | undefined;
   /** Ports that must be these; others are chosen free. */
   readonly ports?: { readonly grpc?: number | undefined; readonly ui?: number | undefined };
   /** Called when the server's program runs, and nothing is left but to wait for it; not for one that is not ours. */
@@ -106,7 +109,7 @@ async function startEmbedded(
   options: TemporalOptions,
   { folder, namespace, releaseLock }: { folder: string; namespace: string; releaseLock: () => Promise<void> },
 ): Promise<Temporal> {
-  const { runAs, report, log, onLaunched } = options;
+  const { runAs, report, log, onLaunched, python, run = runCommand } = options;
   const binary = options.binary ?? (await findBinary(options, folder));
   const pidFile = join(folder, "temporal.pid");
   const data = join(folder, "data");
@@ -114,6 +117,10 @@ async function startEmbedded(
   // No migration exists between versions of this file, so each version has its own. Nothing in it is irreplaceable.
   const databaseFile = join(data, `temporal-${binary.version}.db`);
   await clearLeftover(pidFile, data, report);
+
+  const onServing = async (signal: AbortSignal): Promise<void> => {
+    if (python !== undefined) await dropUnusedIndexes({ databaseFile, python, runAs, run, signal, log });
+  };
 
   let ports = await choosePorts(options);
   let attemptsLeft = PORT_ATTEMPTS_MAX;
@@ -123,7 +130,7 @@ async function startEmbedded(
       for (;;) {
         try {
           const server = { binary, databaseFile, pidFile, namespace, ports, runAs };
-          const child = await launchTemporal({ ...server, signal, onLaunched, log });
+          const child = await launchTemporal({ ...server, signal, onLaunched, onServing, log });
           attemptsLeft = 1; // from now on the address is known to others and must stay
           return child;
         } catch (error) {

@@ -3,6 +3,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "@jest/globals";
 import { Connection } from "@temporalio/client";
+import { findPython } from "../../../src/setup/python.ts";
 import { superviseChild } from "../../../src/setup/servers/child.ts";
 import { runCommand } from "../../../src/setup/servers/command.ts";
 import { freePort } from "../../../src/setup/servers/free-port.ts";
@@ -33,6 +34,18 @@ async function aTemporal(
   });
   afterwards(() => temporal.stop());
   return { temporal, dataDir, reports };
+}
+
+/** Ids of the executions a query finds. */
+async function list(temporal: Temporal, query: string) {
+  const connection = await Connection.connect({ address: temporal.address, connectTimeout: "5s" });
+  try {
+    const { namespace } = temporal;
+    const { executions } = await connection.workflowService.listWorkflowExecutions({ namespace, query });
+    return executions?.map(({ execution }) => execution?.workflowId);
+  } finally {
+    await connection.close();
+  }
 }
 
 /** What the server at this address says of its namespace. */
@@ -76,6 +89,30 @@ test(
     expect(again.reports).toEqual([]);
     expect((await describe(again.temporal)).id).toBe(before.id);
     await again.temporal.stop();
+  },
+  BUILD_MS,
+);
+
+test(
+  "startTemporal, with a Python, drops the indexes nobody asks by, once, and the lists still answer",
+  async () => {
+    const lines: string[] = [];
+    const python = await findPython({
+      ...{ env: process.env, runAs: RUN_AS, isRoot: IS_ROOT, mayInstall: false },
+      ...{ report: () => {}, run: runCommand },
+    });
+    const options = { python: python.path, log: (line: string) => void lines.push(line) };
+    const { temporal, dataDir } = await aTemporal(options);
+    const said = (): string[] => lines.filter((line) => line.includes("indexes"));
+    expect(said()).toEqual([expect.stringMatching(/^[4-9]\d unused indexes /)]);
+    expect(await list(temporal, "TreadleWorkflow = 'wf_1' and WorkflowType = 'x' and TaskQueue = 'y'")).toEqual([]);
+    await temporal.stop();
+    const again = await aTemporal({ ...options, dataDir });
+    expect(said().slice(1)).toEqual([expect.stringMatching(/^0 unused indexes /)]);
+    await again.temporal.stop();
+    const broken = await aTemporal({ ...options, dataDir, python: "/nonexistent/python3" });
+    expect(said().slice(2)).toEqual([expect.stringContaining("stay, and cost some time")]);
+    expect((await describe(broken.temporal)).attributes).toEqual(ATTRIBUTES);
   },
   BUILD_MS,
 );
