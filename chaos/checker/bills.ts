@@ -13,7 +13,7 @@ const OVERHEAD_SECONDS_MEDIAN_MAX = 1;
 interface Account {
   /** From the first time it said to the last. */
   readonly seconds: number;
-  /** The service heard none of it that long, at most. */
+  /** The service heard none of it that long, at most: between two lines, or after a line was said. */
   readonly silenceSeconds: number;
 }
 
@@ -69,17 +69,19 @@ function compare(row: ExecutionRow, { attempt, seconds_used }: AttemptRow, { sec
 function readAccount({ evidence }: Case, { log_key }: ExecutionRow): Account | undefined {
   const log = log_key === null ? undefined : evidence.storage[log_key]?.text;
   const lines = (log ?? "").split("\n").flatMap((line) => (line === "" ? [] : (JSON.parse(line) as LogLine)));
-  const said = lines.flatMap(({ text }) => {
+  const said = lines.flatMap(({ time, text }) => {
     const at = /^at ([\d.]+)$/.exec(text)?.[1];
-    return at === undefined ? [] : Number(at);
+    return at === undefined ? [] : { at: Number(at), delay: Date.parse(time) / 1000 - Number(at) };
   });
-  const [first, last] = [said[0], said.at(-1)];
+  const [first, last] = [said[0]?.at, said.at(-1)?.at];
   if (first === undefined || last === undefined) return undefined;
   const heard = lines.map(({ time }) => Date.parse(time) / 1000);
   const silences = heard.slice(1).map((time, index) => time - (heard[index] as number));
   // Within one stall the service may have heard a line, so that it looks like two.
   const [longest = 0, second = 0] = silences.sort((a, b) => b - a);
-  return { seconds: Math.round((last - first) * 1000) / 1000, silenceSeconds: longest + second };
+  // A program that is over before the service goes on is heard all at once: no silence between its lines, but long after it spoke.
+  const silenceSeconds = Math.max(longest + second, ...said.map(({ delay }) => delay));
+  return { seconds: Math.round((last - first) * 1000) / 1000, silenceSeconds };
 }
 
 interface LogLine {

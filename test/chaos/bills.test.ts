@@ -77,6 +77,14 @@ test("checkEvidence, of a bill that ends where the service stood still, finds no
   expect(checkEvidence(draft)).toEqual([]);
 });
 
+test("checkEvidence, of a bill of nothing for a program that was over before the service went on, finds nothing", () => {
+  const draft = soundEvidence();
+  const ticks = ticksOf(2_010, 1_500).map(([said], index) => [said, 3_600 + index] as const);
+  addLog(draft, rowOf(draft, "executions", "ex_tally"), ["begin", "end"], ticks);
+  bill(draft, 0);
+  expect(checkEvidence(draft)).toEqual([]);
+});
+
 test("checkEvidence, of a bill that a busy machine made longer, finds nothing", () => {
   const draft = soundEvidence();
   bill(draft, 5);
