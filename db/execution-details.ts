@@ -77,6 +77,23 @@ export interface KeptFile extends StoredFile {
   readonly removedAt: Date | null;
 }
 
+/** One of the files that an execution of this account was given, also when it is not kept any more. Undefined: there is none such. */
+export async function findInputFile(
+  db: Db,
+  of: { accountId: AccountId; executionId: ExecutionId; input: string; position: number },
+): Promise<KeptFile | undefined> {
+  const [row] = await queryRows<Omit<KeptFile, "bytes"> & { bytes: bigint }>(
+    db,
+    `select f.name, f.position, f.file_name as "fileName", f.storage_key as "storageKey", f.bytes, f.sha256,
+            f.content_type as "contentType", e.files_removed_at as "removedAt"
+       from executions e join execution_files f on f.execution_id = e.id
+      where e.id = :executionId and e.account_id = :accountId
+        and f.direction = 'input' and f.name = :input and f.position = :position`,
+    of,
+  );
+  return row && { ...row, bytes: Number(row.bytes) };
+}
+
 /** The input files of an execution of this account and workflow. Undefined: there is no such execution. */
 export async function findInputFiles(
   db: Db,

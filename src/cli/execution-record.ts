@@ -47,8 +47,9 @@ export function addRecordCommands(executions: Command, act: Act): void {
   addCommand(executions, "download", "write the output files of an execution into a folder")
     .argument("<execution>")
     .argument("[dir]", "the folder, made if it is not there", ".")
+    .option("--inputs", "the files that it was given instead, those of each input in a folder of its name")
     .option(...OF_ACCOUNT)
-    .action(act<Options>(download));
+    .action(act<Options & { inputs?: boolean }>(download));
   takeInputs(
     addCommand(
       executions,
@@ -101,23 +102,45 @@ function toSection(headings: readonly string[], rows: readonly (readonly unknown
 async function download(
   context: Context,
   [id = "", dir = "."]: readonly string[],
-  { account }: Options,
+  { account, inputs = false }: Options & { inputs?: boolean },
 ): Promise<Answer> {
   const client = await context.client();
   const record = await getRecord(client, id, account);
   const folder = resolve(context.io.cwd, dir);
   const saved: { fileName: string; path: string; bytes: number }[] = [];
-  for (const { fileName } of record.files) {
-    const path = join(folder, fileName);
-    // The service has made sure of it; what a program named must not lead out of the folder all the same.
+  for (const { place, source, ...file } of inputs ? listInputs(record, account) : listOutputs(record)) {
+    const path = join(folder, place);
+    // The service has made sure of it; what a program or a caller named must not lead out of the folder all the same.
     if (!path.startsWith(join(folder, "/")))
-      throw new Refusal("Not allowed", `${fileName} is no name of a file in ${dir}.`);
-    const source = `/api/run-logs/${record.executionId}/files/${encodeURIComponent(fileName)}`;
-    saved.push({ fileName, path, bytes: await saveFile(client, source, path) });
+      throw new Refusal("Not allowed", `${file.fileName} is no name of a file in ${dir}.`);
+    saved.push({ ...file, path, bytes: await saveFile(client, source, path) });
   }
-  const lines =
-    saved.length === 0 ? ["It has no output files."] : saved.map(({ path, bytes }) => `${path}  ${bytes} bytes`);
+  const none = inputs ? "It was given no files." : "It has no output files.";
+  const lines = saved.length === 0 ? [none] : saved.map(({ path, bytes }) => `${path}  ${bytes} bytes`);
   return { document: { executionId: record.executionId, files: saved }, lines };
+}
+
+/** A file that can be had: where in a folder it goes, and where it comes from. */
+interface FileToSave {
+  readonly fileName: string;
+  readonly place: string;
+  readonly source: string;
+}
+
+function listOutputs({ executionId, files }: RecordDocument): FileToSave[] {
+  return files.map(({ fileName }) => ({
+    ...{ fileName, place: fileName },
+    source: `/api/run-logs/${executionId}/files/${encodeURIComponent(fileName)}`,
+  }));
+}
+
+/** Names of files differ only among those of one input. */
+function listInputs({ executionId, inputFiles }: RecordDocument, account: string | undefined): FileToSave[] {
+  const query = account === undefined ? "" : `?account=${encodeURIComponent(account)}`;
+  return inputFiles.map(({ input, position, fileName }) => ({
+    ...{ input, position, fileName, place: join(input, fileName) },
+    source: `/api/editor/executions/${executionId}/inputs/${encodeURIComponent(input)}/${position}${query}`,
+  }));
 }
 
 /** Inputs the workflow does not take any more are left out, and secrets, which nobody is told. */

@@ -26,21 +26,32 @@ export function createFileRoute(deps: { db: Db; storage: Storage; secretBox: Sec
     const executionId =
       readLink(deps.secretBox, request) ?? (await authorizeExecution(deps.db, request, "read")).execution.id;
     const file = await demandOutputFile(deps.db, executionId, request.params.fileName);
-    const tag = `"${file.sha256}"`;
-    const caching = { ETag: tag, "Cache-Control": "private, no-cache" };
-    if (matchesTag(request.get("if-none-match"), tag)) return void response.status(304).set(caching).end();
-    const range = chooseRange(request, file, tag);
-    const length = range === undefined ? file.bytes : range.end - range.start + 1;
-    const content =
-      request.method === "HEAD" || length === 0 ? undefined : await openContent(deps.storage, file, range);
-    if (range !== undefined)
-      response.status(206).set("Content-Range", `bytes ${range.start}-${range.end}/${file.bytes}`);
-    response.set({ ...caching, ...safetyHeaders(file), "Accept-Ranges": "bytes", "Content-Length": String(length) });
-    // Not by `set`, which would add a charset of its own choice.
-    response.setHeader("Content-Type", file.contentType);
-    if (content === undefined) response.end();
-    else await pipeline(content, response);
+    await sendFile(deps.storage, file, { request, response, show: SHOWN_INLINE.test(file.contentType) });
   };
+}
+
+/**
+ * Answers `GET` and `HEAD` of a stored file: whole, in part, or not changed. Only with `show` may a browser show it instead of
+ * keeping it; either way it never acts as a page of ours. 404 when storage does not have it any more.
+ */
+export async function sendFile(
+  storage: Pick<Storage, "get">,
+  file: StoredFile,
+  { request, response, show }: { request: Request; response: Response; show: boolean },
+): Promise<void> {
+  const tag = `"${file.sha256}"`;
+  const caching = { ETag: tag, "Cache-Control": "private, no-cache" };
+  if (matchesTag(request.get("if-none-match"), tag)) return void response.status(304).set(caching).end();
+  const range = chooseRange(request, file, tag);
+  const length = range === undefined ? file.bytes : range.end - range.start + 1;
+  const content = request.method === "HEAD" || length === 0 ? undefined : await openContent(storage, file, range);
+  if (range !== undefined) response.status(206).set("Content-Range", `bytes ${range.start}-${range.end}/${file.bytes}`);
+  const headers = { ...caching, ...safetyHeaders(file, show), "Content-Length": String(length) };
+  response.set({ ...headers, "Accept-Ranges": "bytes" });
+  // Not by `set`, which would add a charset of its own choice.
+  response.setHeader("Content-Type", file.contentType);
+  if (content === undefined) response.end();
+  else await pipeline(content, response);
 }
 
 /** The output file of the path, or 404: also of one that is not kept any more. */
@@ -55,14 +66,19 @@ export async function demandOutputFile(db: Db, executionId: ExecutionId, fileNam
   );
 }
 
-async function openContent(storage: Storage, file: StoredFile, range: ByteRange | undefined): Promise<Readable> {
+async function openContent(
+  storage: Pick<Storage, "get">,
+  file: StoredFile,
+  range: ByteRange | undefined,
+): Promise<Readable> {
   return storage.get(file.storageKey, range).catch((error: unknown) => {
     if (!(error instanceof NoSuchObjectError)) throw error;
     throw noLongerKept();
   });
 }
 
-function noLongerKept(): ApiError {
+/** What is said of a file that there was. */
+export function noLongerKept(): ApiError {
   return new ApiError("not_found", "This file is no longer kept.");
 }
 
@@ -82,14 +98,11 @@ function chooseRange(request: Request, file: StoredFile, tag: string): ByteRange
   return range === "whole" ? undefined : range;
 }
 
-/** Customers' programs choose the content: it must never act as a page of ours. */
-function safetyHeaders(file: StoredFile): Record<string, string> {
-  const sandbox = NEEDS_NO_SANDBOX.test(file.contentType) ? "" : "; sandbox";
+/** Customers and their programs choose the content: it must never act as a page of ours. */
+function safetyHeaders(file: StoredFile, show: boolean): Record<string, string> {
+  const sandbox = show && NEEDS_NO_SANDBOX.test(file.contentType) ? "" : "; sandbox";
   return {
-    "Content-Disposition": contentDisposition(
-      SHOWN_INLINE.test(file.contentType) ? "inline" : "attachment",
-      file.fileName,
-    ),
+    "Content-Disposition": contentDisposition(show ? "inline" : "attachment", file.fileName),
     "Content-Security-Policy": `default-src 'none'${sandbox}`,
     "X-Content-Type-Options": "nosniff",
   };

@@ -7,6 +7,7 @@ import { createEventsRoute } from "./editor/events.ts";
 import { createExecutionRecordRoute } from "./editor/execution-record.ts";
 import { createBulkCancelRoute, createExecutionsRoute } from "./editor/executions.ts";
 import { createEditorHandlers } from "./editor/handlers.ts";
+import { createInputFileRoute } from "./editor/input-files.ts";
 import { createExecuteRoute } from "./execute.ts";
 import { createLogRoute } from "./execution-log.ts";
 import { createCancelRoute, createExecutionRoute } from "./executions.ts";
@@ -45,6 +46,7 @@ export function createHandlers(deps: AppDeps): Handlers {
 
     listExecutions: createExecutionsRoute(deps),
     showExecutionRecord: createExecutionRecordRoute(deps),
+    readInputFile: createInputFileRoute(deps),
     cancelExecutions: createBulkCancelRoute(deps),
     followEvents: createEventsRoute(deps),
     executeDraft: createExecuteRoute(deps, chooseDraft),

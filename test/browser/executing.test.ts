@@ -95,6 +95,10 @@ test("a form with files, dropped and chosen, runs with their bytes on a page of 
   await waitForSuccess(page);
   expect(new URL(page.url()).pathname).toBe(`/executions/${first}`);
   expect(await readTold(page, first)).toEqual({ title: "Dropped", files: LETTER_AND_PAGES });
+  const given = page.waitForEvent("download");
+  await page.getByRole("link", { name: "Download the input document: letter.bin" }).click();
+  expect((await readFile(await (await given).path())).equals(LETTER)).toBe(true);
+  await page.getByRole("link", { name: "Download the input pages: two.txt" }).waitFor();
 
   await page.getByRole("link", { name: "Edit and rerun" }).click();
   await page.getByRole("heading", { name: "Run again" }).waitFor();
@@ -108,6 +112,17 @@ test("a form with files, dropped and chosen, runs with their bytes on a page of 
   const download = page.waitForEvent("download");
   await page.getByRole("link", { name: "Download copy.bin" }).click();
   expect((await readFile(await (await download).path())).equals(LETTER)).toBe(true);
+
+  // As it is when its files were kept long enough.
+  await page.route(`**/api/editor/executions/${second}`, async (route) => {
+    const response = await route.fetch();
+    const record = (await response.json()) as object;
+    await route.fulfill({ response, json: { ...record, files: [], filesRemovedAt: "2026-01-01T00:00:00Z" } });
+  });
+  await page.reload();
+  await page.getByText("The files are no longer kept.").waitFor();
+  await page.getByText("Its files are no longer kept.").waitFor();
+  expect(await page.getByRole("link", { name: /^Download the input/ }).count()).toBe(0);
   await leave();
 });
 

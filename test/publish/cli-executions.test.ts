@@ -185,6 +185,15 @@ test("executions rerun, of one with a file, executes with the same inputs, but f
   const executionId = String(first.json()["executionId"]);
   const without = await as(member, "executions", "rerun", executionId);
   expect([without.code, without.json()]).toMatchObject([1, { details: [{ input: "password" }] }]);
+  const made = join(folder, "made");
+  const given = await as(viewer, "executions", "download", executionId, made, "--inputs");
+  const files = [
+    ["extras", 0, "one.txt"],
+    ["extras", 1, "two.txt"],
+    ["orders", 0, "orders.csv"],
+  ].map(([input, position, fileName]) => ({ input, position, fileName, path: join(made, `${input}/${fileName}`) }));
+  expect([given.code, given.json()]).toMatchObject([0, { executionId, files }]);
+  expect(readFileSync(join(made, "extras", "two.txt"), "utf8")).toBe("two");
   const again = await as(
     member,
     "executions",

@@ -74,6 +74,9 @@ const USES: Readonly<Record<string, Use>> = {
 
   listExecutions: ({ workflowId }) => ["executions", "list", "--workflow", workflowId, "--state", "success"],
   showExecutionRecord: ({ executionId }) => ["executions", "record", executionId],
+  readInputFile: ({ executionId, folder }) => [
+    ...["executions", "download", executionId, join(folder, "inputs"), "--inputs"],
+  ],
   cancelExecutions: ({ executionId, answers }) => [
     ...["executions", "cancel", executionId, String(answers["executeDraft"]?.["executionId"])],
   ],
@@ -130,12 +133,15 @@ beforeAll(async () => {
   const [session] = await queryRows<{ id: string }>(service.db, "select id from sessions where user_id = :userId", {
     ...owner,
   });
-  const config = 'name: walked\ntriggers:\n  schedule: { enabled: true, cron: "0 9 * * *" }\n';
+  const config =
+    'name: walked\ninputs:\n  orders: { type: file, required: false }\ntriggers:\n  schedule: { enabled: true, cron: "0 9 * * *" }\n';
   const files = { "config.yaml": config, "main.py": "print(1)\n" };
   const published = await service.cliAs(owner, "publish", service.folder(files), "--json");
   const { workflowId, commitId } = published.json() as Record<string, string>;
   if (workflowId === undefined || commitId === undefined) throw new Error(published.out);
-  const { executionId } = (await service.cliAs(owner, "run", workflowId, "--json")).json() as Record<string, string>;
+  const orders = `orders=@${join(service.folder({ "orders.csv": "a,b\n" }), "orders.csv")}`;
+  const run = await service.cliAs(owner, "run", workflowId, "-f", orders, "--json");
+  const { executionId } = run.json() as Record<string, string>;
   const folder = service.folder({ ...files, "main.py": "print(2)\n", "requirements.txt": "leftpad\n" });
   world = {
     ...{ workflowId, commitId, executionId: executionId as string, sessionId: session?.id as string },

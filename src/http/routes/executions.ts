@@ -4,7 +4,7 @@ import { LinkWish } from "../file-link.ts";
 import { EVENTS } from "./events.ts";
 import type { HeaderName } from "./headers.ts";
 import { EXECUTION_ID, FILE_NAME, IF_NONE_MATCH, LAST_EVENT_ID } from "./parameters.ts";
-import type { Credential, Parameter, Routes } from "./route.ts";
+import type { Credential, Parameter, Route, Routes } from "./route.ts";
 import { refer } from "./schemas.ts";
 
 /** A program with the key; or somebody of the account. */
@@ -26,7 +26,7 @@ const LINK: readonly Parameter[] = [
     schema: { type: "string" },
   },
 ];
-const PARTS: readonly Parameter[] = [
+export const FILE_PARTS: readonly Parameter[] = [
   {
     name: "Range",
     in: "header",
@@ -41,6 +41,17 @@ const PARTS: readonly Parameter[] = [
   },
 ];
 const ABOUT_FILE: readonly HeaderName[] = ["ETag", "Content-Disposition", "Accept-Ranges"];
+
+/** A stored file, a part of it, or that the caller has it. */
+export const FILE_ANSWERS = {
+  200: { description: "The file. Its ETag is the SHA-256 of its content.", always: ABOUT_FILE, content: BYTES },
+  206: {
+    description: "The range asked for.",
+    always: [...ABOUT_FILE, "Content-Range"],
+    content: BYTES,
+  },
+  304: { description: "The caller has it already.", always: ["ETag"] },
+} satisfies Route["answers"];
 
 /** What became of an execution. */
 export const EXECUTION_ROUTES = {
@@ -100,16 +111,8 @@ export const EXECUTION_ROUTES = {
     tag: "Executions",
     summary: "One output file, or a part of it",
     credentials: [...IN_PERSON, "link"],
-    parameters: [EXECUTION_ID, FILE_NAME, ...LINK, ...PARTS, IF_NONE_MATCH],
-    answers: {
-      200: { description: "The file. Its ETag is the SHA-256 of its content.", always: ABOUT_FILE, content: BYTES },
-      206: {
-        description: "The range asked for.",
-        always: [...ABOUT_FILE, "Content-Range"],
-        content: BYTES,
-      },
-      304: { description: "The caller has it already.", always: ["ETag"] },
-    },
+    parameters: [EXECUTION_ID, FILE_NAME, ...LINK, ...FILE_PARTS, IF_NONE_MATCH],
+    answers: FILE_ANSWERS,
     errors: ["unauthorized", "not_found", "range_not_satisfiable", "no_capacity"],
   },
   linkFile: {

@@ -5,6 +5,7 @@ import { EDITOR_BUILD_ROUTES } from "./editor/builds.ts";
 import { EDITOR_COMMIT_ROUTES } from "./editor/commits.ts";
 import { EDITOR_DRAFT_ROUTES } from "./editor/drafts.ts";
 import { EDITOR_EXECUTION_ROUTES } from "./editor/executions.ts";
+import { EDITOR_INPUT_FILE_ROUTES } from "./editor/input-files.ts";
 import { MEMBER_ROUTES } from "./editor/members.ts";
 import { EDITOR_SCHEDULE_ROUTES } from "./editor/schedule.ts";
 import { EDITOR_SERVICE_ROUTES } from "./editor/service.ts";
@@ -21,6 +22,7 @@ const TABLE = {
   ...EXECUTION_ROUTES,
   ...SCHEDULE_ROUTES,
   ...EDITOR_EXECUTION_ROUTES,
+  ...EDITOR_INPUT_FILE_ROUTES,
   ...SESSION_ROUTES,
   ...ACCOUNT_ROUTES,
   ...MEMBER_ROUTES,

@@ -29,6 +29,7 @@ export const ACCESS: Readonly<Record<RouteName, Access>> = {
 
   listExecutions: "read",
   showExecutionRecord: "read",
+  readInputFile: "read",
   cancelExecutions: "write",
   followEvents: "read",
   executeDraft: "write",

@@ -1,4 +1,5 @@
 import { request as httpsRequest } from "node:https";
+import { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { insertBuild } from "../../../db/builds.ts";
 import { queryRows } from "../../../db/connect.ts";
@@ -29,7 +30,7 @@ type Headers = Readonly<Record<string, string>>;
 
 const ACCOUNT_NAME = "the walked account";
 /** Things of the account that is walked over, by the name of the parameter. */
-const places: Record<string, string> = { fileName: "report.txt", asset: "docs.css" };
+const places: Record<string, string> = { fileName: "report.txt", asset: "docs.css", input: "orders", position: "0" };
 let service: CliService;
 let owner: TestMember;
 let member: TestMember;
@@ -51,6 +52,7 @@ beforeAll(async () => {
     outputs: { "report.txt": { content: "of nobody else" } },
     log: [`${JSON.stringify({ id: 1, time: "2026-01-01T00:00:00Z", stream: "stdout", text: "of nobody else" })}\n`],
   });
+  await giveFile(executionId);
   const invitation = await createInvitation(db, {
     ...{ accountId, email: "invited@example.test", role: "owner", by: owner.userId },
     tokenHash: hashToken("tri_walk"),
@@ -73,6 +75,18 @@ beforeAll(async () => {
 });
 
 afterAll(() => service?.close());
+
+/** As if the execution had been given a file. */
+async function giveFile(executionId: string): Promise<void> {
+  const storageKey = `executions/${executionId}/inputs/0`;
+  const stored = await service.storage.put(storageKey, Readable.from([Buffer.from("of nobody else")]));
+  await queryRows(
+    service.db,
+    `insert into execution_files (execution_id, direction, name, position, file_name, storage_key, bytes, sha256, content_type)
+     values (:executionId, 'input', :input, 0, 'orders.csv', :storageKey, :bytes, :sha256, 'text/csv')`,
+    { executionId, input: places["input"], storageKey, ...stored },
+  );
+}
 
 function toStep(route: Omit<Step, "aimed">): Step {
   const aimed = [...route.path.matchAll(/\{(\w+)\}/g)].some(([, name]) => name !== "asset");

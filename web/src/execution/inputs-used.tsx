@@ -1,13 +1,14 @@
-import { Text, Title } from "@mantine/core";
+import { ActionIcon, Text, Title, Tooltip } from "@mantine/core";
 import type { JsonValue } from "../../../domain/manifest/json-values.ts";
 import { formatSize } from "../../../domain/manifest/sizes.ts";
-import { FileIcon } from "../app/icons.tsx";
+import { DownloadIcon, FileIcon } from "../app/icons.tsx";
 import classes from "./aside.module.css";
-import type { Execution } from "./execution.ts";
+import type { Execution, InputFileLine } from "./execution.ts";
 
-/** What went in. Values as they were after defaults; secrets as dots. */
+/** What went in. Values as they were after defaults; secrets as dots; files to be had back for as long as they are kept. */
 export function InputsUsed({ execution }: { execution: Execution }) {
-  const { inputs, inputFiles } = execution;
+  const { executionId, inputs, inputFiles } = execution;
+  const areKept = execution.filesRemovedAt == null;
   const values = Object.entries(inputs);
   const names = [...new Set(inputFiles.map(({ input }) => input))];
   return (
@@ -30,19 +31,50 @@ export function InputsUsed({ execution }: { execution: Execution }) {
             <dt>{name}</dt>
             {inputFiles
               .filter(({ input }) => input === name)
-              .map(({ position, fileName, bytes }) => (
-                <dd key={position} className={classes.file}>
-                  <FileIcon />
-                  <span>{fileName}</span>
-                  <Text span size="sm" c="dimmed">
-                    {formatSize(bytes)}
-                  </Text>
+              .map((file) => (
+                <dd key={file.position} className={classes.file}>
+                  <InputFile file={file} path={areKept ? toPath(executionId, file) : undefined} />
                 </dd>
               ))}
           </div>
         ))}
       </dl>
+      {names.length > 0 && !areKept && (
+        <Text size="sm" c="dimmed" mt="xs">
+          {inputFiles.length === 1 ? "The file is no longer kept." : "The files are no longer kept."}
+        </Text>
+      )}
     </section>
+  );
+}
+
+function toPath(executionId: string, { input, position }: InputFileLine): string {
+  return `/api/editor/executions/${executionId}/inputs/${encodeURIComponent(input)}/${position}`;
+}
+
+/** `path` is where it can be had; undefined: nowhere. */
+function InputFile({ file, path }: { file: InputFileLine; path: string | undefined }) {
+  const { input, fileName, bytes } = file;
+  return (
+    <>
+      <FileIcon />
+      <span className={classes.fileName}>{fileName}</span>
+      <Text span size="sm" c="dimmed" className={classes.fileSize}>
+        {formatSize(bytes)}
+      </Text>
+      {path !== undefined && (
+        <Tooltip label="Download">
+          <ActionIcon
+            component="a"
+            href={path}
+            download={fileName}
+            aria-label={`Download the input ${input}: ${fileName}`}
+          >
+            <DownloadIcon />
+          </ActionIcon>
+        </Tooltip>
+      )}
+    </>
   );
 }
 

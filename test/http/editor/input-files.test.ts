@@ -1,0 +1,129 @@
+import { createHash } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { queryRows } from "../../../db/connect.ts";
+import { createExecutionId } from "../../../src/ids.ts";
+import { removeOld } from "../../../src/retention.ts";
+import { anInput, aWorkflow } from "../../support/builders.ts";
+import { aForm } from "../../support/https.ts";
+import { aService, type TestService } from "../service.ts";
+import { aHouse, ask, type House } from "./people.ts";
+
+const PAGE = "<script>document.title = 'owned'</script>";
+const ORDERS = "0123456789";
+const NOT_FOUND = { error: "Not found", message: expect.stringContaining("no execution with this id") };
+
+let service: TestService;
+let house: House;
+
+beforeAll(async () => {
+  service = await aService();
+  house = await aHouse(service);
+});
+
+afterAll(() => service?.close());
+
+/** An execution by a program that gave it files, each of a type that a browser would like to show; answers where they are. */
+async function aRun(): Promise<{ executionId: string; path: string }> {
+  const inputs = [anInput("file", "orders"), anInput("file_list", "extras", { required: false })];
+  const workflow = await aWorkflow(service.db, { accountId: house.accountId, inputs });
+  const form = aForm([
+    { name: "orders", fileName: "größe.csv", content: ORDERS, contentType: "text/csv" },
+    { name: "extras", fileName: "page.html", content: PAGE, contentType: "text/html" },
+    { name: "extras", fileName: "paper.pdf", content: "%PDF-1.4", contentType: "application/pdf" },
+  ]);
+  const answer = await service.call(`/api/workflows/${workflow.workflowId}/execute`, {
+    method: "POST",
+    headers: { "x-api-key": workflow.apiKey, ...form.headers },
+    body: form.body,
+  });
+  expect(answer.status).toBe(200);
+  const executionId = String(answer.json()["executionId"]);
+  return { executionId, path: `/api/editor/executions/${executionId}/inputs` };
+}
+
+test("input files, read by a viewer of the account, come as they were given, to be kept and not to be shown", async () => {
+  const { path } = await aRun();
+  const orders = await ask(service, `${path}/orders/0`, {}, house.viewer);
+  expect([orders.status, orders.text()]).toEqual([200, ORDERS]);
+  expect(orders.headers).toMatchObject({
+    "content-length": "10",
+    "content-type": "text/csv",
+    etag: `"${createHash("sha256").update(ORDERS).digest("hex")}"`,
+    "content-disposition": `attachment; filename="gr__e.csv"; filename*=UTF-8''gr%C3%B6%C3%9Fe.csv`,
+  });
+  for (const [position, fileName] of ["page.html", "paper.pdf"].entries()) {
+    const { status, headers } = await ask(service, `${path}/extras/${position}`, {}, house.viewer);
+    expect([status, headers]).toMatchObject([
+      200,
+      {
+        "content-disposition": `attachment; filename="${fileName}"`,
+        "content-security-policy": "default-src 'none'; sandbox",
+        "x-content-type-options": "nosniff",
+        "cache-control": "private, no-cache",
+      },
+    ]);
+  }
+});
+
+test("input files, read in part, again or by token, are as output files are", async () => {
+  const { path } = await aRun();
+  const file = `${path}/orders/0`;
+  const part = await ask(service, file, { headers: { range: "bytes=4-" } }, house.member);
+  expect([part.status, part.text(), part.headers["content-range"]]).toEqual([206, "456789", "bytes 4-9/10"]);
+  const known = { "if-none-match": String(part.headers["etag"]) };
+  expect((await ask(service, file, { headers: known }, house.member)).status).toBe(304);
+  expect((await ask(service, file, { headers: { range: "bytes=10-" } }, house.member)).status).toBe(416);
+  const headers = { authorization: `Bearer ${house.viewer.token}` };
+  const head = await service.call(file, { method: "HEAD", headers });
+  expect([head.status, head.text(), head.headers["content-length"]]).toEqual([200, "", "10"]);
+});
+
+test("input files, that there are not, or of another account, answer 404 and say no more", async () => {
+  const { path, executionId } = await aRun();
+  const stranger = await aHouse(service);
+  const strange = await ask(service, `${path}/orders/0`, {}, stranger.owner);
+  expect([strange.status, strange.json()]).toEqual([404, NOT_FOUND]);
+  const others = ["orders/1", "orders/-1", "orders/x", "orders/1234567", "none/0", "%00/0", "output/0"];
+  const paths = others.map((other) => `${path}/${other}`);
+  for (const id of [createExecutionId(), "ex_x", "%00"]) paths.push(path.replace(executionId, id).concat("/orders/0"));
+  for (const other of paths) {
+    const answer = await ask(service, other, {}, house.owner);
+    expect([other, answer.status, answer.json()]).toEqual([other, 404, NOT_FOUND]);
+  }
+});
+
+test("input files, of the operator's account by name or a workflow's key, are for persons alone", async () => {
+  const { path, executionId } = await aRun();
+  expect((await service.call(`${path}/orders/0`)).status).toBe(401);
+  const [row] = await queryRows<{ name: string }>(
+    service.db,
+    "select a.name from executions e join accounts a on a.id = e.account_id where e.id = :executionId",
+    { executionId },
+  );
+  const named = `${path}/orders/0?account=${encodeURIComponent(row?.name ?? "")}`;
+  expect((await ask(service, named, {}, house.viewer)).status).toBe(200);
+  expect((await ask(service, `${path}/orders/0?account=another`, {}, house.viewer)).status).toBe(404);
+});
+
+test("input files, no longer kept, are said to be gone, before storage is asked and when it has them no more", async () => {
+  const gone = { error: "Not found", message: "This file is no longer kept." };
+  const { path, executionId } = await aRun();
+  const [file] = await queryRows<{ key: string }>(
+    service.db,
+    "select storage_key as key from execution_files where execution_id = :executionId and name = 'orders'",
+    { executionId },
+  );
+  await service.storage.delete(file?.key ?? "");
+  const lost = await ask(service, `${path}/orders/0`, {}, house.owner);
+  expect([lost.status, lost.json()]).toEqual([404, gone]);
+  expect((await ask(service, `${path}/extras/0`, {}, house.owner)).status).toBe(200);
+  await queryRows(
+    service.db,
+    "update executions set finished_at = finished_at - interval '40 days' where id = :executionId",
+    { executionId },
+  );
+  const retention = { keyDays: null, fileDays: 30, logDays: null, executionDays: null };
+  await removeOld({ db: service.db, storage: service.storage, retention });
+  const removed = await ask(service, `${path}/extras/0`, {}, house.owner);
+  expect([removed.status, removed.json()]).toEqual([404, gone]);
+});
