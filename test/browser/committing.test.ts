@@ -37,7 +37,7 @@ let folder: string;
 beforeAll(async () => {
   dataDir = await aDataDir();
   folder = await mkdtemp(join(tmpdir(), "treadle-dropped-"));
-  const index = anIndexOfSources([aSource("chatty", { code: CHATTER })]);
+  const index = anIndexOfSources([aSource("chatty", { code: CHATTER }), aSource("talker", { code: TALK })]);
   // A uv that is there already: this service could install none, since its index has none.
   const env = { ...onlyFrom(index), PATH: `${dirname(findUv().path)}:${process.env.PATH}` };
   [browser, service] = await Promise.all([openBrowser(), startService({ dataDir: dataDir.dataDir, env })]);
@@ -51,6 +51,9 @@ afterAll(async () => {
 });
 
 const desks = () => ({ browser, service, dataDir: dataDir.dataDir });
+
+/** What a package says whose build is soon done. */
+const TALK = 'print("\\n".join(f"folding part {part}" for part in range(1, 61)), flush=True)';
 
 /** A folder of the reader's own, as it may lie on their desk. */
 async function aProject(name: string, files: Record<string, string | Buffer>): Promise<string> {
@@ -240,6 +243,54 @@ test("a build, which talks a lot and fails, is followed, lets its reader scroll 
   expect(await page.locator(".cm-line").first().innerText()).toBe("nobody-has-this==3.1");
   await page.goto(`/workflows/${workflowId}/commits`);
   await page.getByText("Nothing committed yet").waitFor();
+  await leave();
+});
+
+test("a commit, looked at later, says what building its packages said, that it needs none, or that this is not to be had", async () => {
+  const { page, workflowId, expectProblems, leave } = await aWriter(desks(), "Built");
+  await commit(page, "Without packages");
+  await writeFirst(page, "build: source\n");
+  await page.getByRole("button", { name: "New file" }).click();
+  await page.getByRole("textbox", { name: "Name of the new file" }).fill("requirements.txt");
+  await page.keyboard.press("Enter");
+  await page.getByRole("textbox", { name: "requirements.txt" }).click();
+  await page.keyboard.insertText("talker==1.0\n");
+  await waitUntilSaved(page);
+  await commit(page, "With a package");
+
+  const route = "**/build-log";
+  let answer = (): void => undefined;
+  const asked = new Promise<void>((resolve) => (answer = resolve));
+  await page.route(route, async (call) => {
+    await asked;
+    await call.continue();
+  });
+  await page.goto(`/workflows/${workflowId}/commits`);
+  await page.getByRole("link", { name: "With a package" }).click();
+  await page.getByRole("status", { name: "The build log is loading" }).waitFor();
+  answer();
+  // It is long, and nobody has asked for it yet.
+  const head = page.getByRole("button", { name: /^Build log/ });
+  expect(await head.getAttribute("aria-expanded")).toBe("false");
+  await head.click();
+  const log = page.getByRole("region", { name: "Build log" });
+  await log.getByText("folding part 60").waitFor();
+  await log.getByRole("searchbox", { name: "Search the log" }).fill("folding part 7");
+  await log.locator("mark", { hasText: "folding part 7" }).waitFor();
+  expect(await findGrave(page)).toEqual([]);
+
+  await page.getByRole("link", { name: "Without packages" }).click();
+  await page.getByText("It needs none, so nothing was built for it.").waitFor();
+  await page.unroute(route);
+
+  expectProblems(/status of 403/);
+  await page.route(route, (call) => call.fulfill({ status: 403, json: { error: "Forbidden", message: "Not today." } }));
+  await page.reload();
+  await page.getByRole("alert").filter({ hasText: "Not today." }).waitFor();
+  await page.unroute(route);
+  await page.route(route, (call) => call.fulfill({ json: { environment: "of old", log: null } }));
+  await page.getByRole("alert").getByRole("button", { name: "Try again" }).click();
+  await page.getByText("What the build said is not kept any more").waitFor();
   await leave();
 });
 

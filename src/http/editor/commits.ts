@@ -95,13 +95,13 @@ export function createCommitShowRoute({ db }: Pick<AppDeps, "db">): RequestHandl
   };
 }
 
-/** `GET …/commits/:commitId/build-log`: what making its environment said; null when there was nothing to make, or nothing is left. */
+/** `GET …/commits/:commitId/build-log`: its environment, null when there was nothing to make, and what making it said, null when nothing is left. */
 export function createBuildLogRoute({ db, editor }: Pick<AppDeps, "db" | "editor">): RequestHandler {
   return async (request, response) => {
     const { workflow } = await authorizeWorkflowEditor(db, request, "read");
     const { environmentKey } = await getCommit(db, workflow.id, request.params.commitId);
     const log = environmentKey === null ? undefined : await editor.environments.readLog(environmentKey);
-    response.json({ log: log ?? null });
+    response.json({ environment: environmentKey, log: log ?? null });
   };
 }
 

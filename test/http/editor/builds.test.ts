@@ -107,7 +107,9 @@ test("a commit, whose environment takes long, is answered with its build, which 
     message: null,
     details: [],
   });
-  expect((await editor.get(`${path}/commits/${commitId}/build-log`)).json()).toEqual({ log: "all of it" });
+  expect((await editor.get(`${path}/commits/${commitId}/build-log`)).json()).toEqual({
+    ...{ environment: "key of leftpad==1", log: "all of it" },
+  });
   const draft = (await editor.get(`${path}/draft`)).json();
   expect(draft).toMatchObject({ version: typed, base: commitId, head: commitId, changed: true });
   expect((draft["files"] as { path: string; text: string }[]).find((file) => file.path === "main.py")?.text).toBe(

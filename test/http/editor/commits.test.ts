@@ -36,6 +36,8 @@ test("a draft, committed, is the latest commit, its author is known, and the dra
       { path: "main.py", bytes: PROGRAM.length, text: PROGRAM, executable: false },
     ],
   });
+  const build = await editor.get(`${path}/commits/${made.commitId}/build-log`);
+  expect(build.json()).toEqual({ environment: null, log: null });
 });
 
 test("a draft, committed after somebody else committed, is refused with the head, kept, and committed once taken over", async () => {

@@ -37,6 +37,22 @@ export function commitFilesQuery(workflowId: string, commitId: string) {
   });
 }
 
+/** What making a commit's environment said. */
+export interface BuiltEnvironment {
+  /** Null: it needs no packages, so there was nothing to make. */
+  readonly environment: string | null;
+  /** Null: there is none, or it is not kept any more. */
+  readonly log: string | null;
+}
+
+export function buildLogQuery(workflowId: string, commitId: string) {
+  return queryOptions({
+    queryKey: ["commits", workflowId, "build-log", commitId],
+    queryFn: ({ signal }) =>
+      callApi<BuiltEnvironment>(`/api/editor/workflows/${workflowId}/commits/${commitId}/build-log`, { signal }),
+  });
+}
+
 const COMMITS_SHOWN = 50;
 
 /** The history, the newest first, page by page. */

@@ -2,11 +2,12 @@ import { ActionIcon } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { CrossIcon } from "../app/icons.tsx";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
+import { CommitBuild } from "./commit-build.tsx";
 import { diffQuery, toShortId } from "./commits.ts";
 import classes from "./commits-tab.module.css";
 import { FileDiffs } from "./file-diffs.tsx";
 
-/** What lies between two commits; `from` null: everything is new. */
+/** What lies between two commits (`from` null: everything is new), and what making the environment of the later one said. */
 export function Comparison(props: { workflowId: string; from: string | null; to: string; onClose: () => void }) {
   const { workflowId, from, to, onClose } = props;
   const diff = useQuery(diffQuery(workflowId, from, to));
@@ -31,6 +32,7 @@ export function Comparison(props: { workflowId: string; from: string | null; to:
       {diff.isPending && <LoadingRows count={3} label="The changes are loading" />}
       {diff.isError && <ErrorState error={diff.error} onRetry={() => void diff.refetch()} />}
       {diff.isSuccess && <FileDiffs files={diff.data} />}
+      {!diff.isError && <CommitBuild key={to} workflowId={workflowId} commitId={to} />}
     </section>
   );
 }

@@ -44,7 +44,7 @@ function Content({ execution }: { execution: Execution }) {
             <Title order={2} mb="xs">
               Log
             </Title>
-            <LogView executionId={execution.executionId} goesOn={!ended} followed={followed} />
+            <LogView label="Log" goesOn={!ended} followed={followed} hasTimes download={toLogFile(execution)} />
           </section>
         </div>
         <aside className={classes.aside} aria-label="About this run">
@@ -54,6 +54,10 @@ function Content({ execution }: { execution: Execution }) {
       </div>
     </>
   );
+}
+
+function toLogFile({ executionId }: Execution) {
+  return { path: `/api/run-logs/${executionId}/logs`, fileName: `${executionId}.log` };
 }
 
 function Head({ execution }: { execution: Execution }) {

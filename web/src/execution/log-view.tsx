@@ -29,14 +29,19 @@ const ROW_PX = 20;
 const ROWS_AHEAD = 24;
 const HEIGHT_PX_MIN = 120;
 
-/** The log of an execution: coloured as in a terminal, searched, followed while it grows. Only what is seen is drawn. */
+/** The log of an execution or a build: coloured as in a terminal, searched, followed while it grows. Only what is seen is drawn. */
 export function LogView(props: {
-  readonly executionId: string;
+  /** Of what, for whoever does not see where it stands. */
+  readonly label: string;
   /** Whether more may come. */
   readonly goesOn: boolean;
-  readonly followed: Followed;
+  readonly followed: Pick<Followed, "log" | "state" | "error">;
+  /** Whether its lines have the time at which they were written. */
+  readonly hasTimes: boolean;
+  /** Where all of it can be had as a file, and how that is called. */
+  readonly download?: { readonly path: string; readonly fileName: string };
 }) {
-  const { executionId, goesOn, followed } = props;
+  const { label, goesOn, followed, hasTimes, download } = props;
   const { log, state, error } = followed;
   const count = useSyncExternalStore(log.subscribe, log.count);
   const place = useRef<HTMLDivElement>(null);
@@ -55,7 +60,7 @@ export function LogView(props: {
     rows.scrollToIndex(index, { align: "center" });
   });
   return (
-    <section className={classes.log} aria-label="Log">
+    <section className={classes.log} aria-label={label}>
       <div className={classes.tools}>
         <SearchField search={search} />
         <div className={classes.grow} />
@@ -69,8 +74,10 @@ export function LogView(props: {
           />
         )}
         <Toggle label="Wrap long lines" on={wraps} onClick={() => setWraps(!wraps)} icon={<WrapIcon />} />
-        <Toggle label="Show times" on={showsTimes} onClick={() => setShowsTimes(!showsTimes)} icon={<ClockIcon />} />
-        <DownloadButton executionId={executionId} />
+        {hasTimes && (
+          <Toggle label="Show times" on={showsTimes} onClick={() => setShowsTimes(!showsTimes)} icon={<ClockIcon />} />
+        )}
+        {download !== undefined && <DownloadButton {...download} />}
       </div>
       {/* A region that scrolls must be reached by keys. */}
       <div
@@ -197,15 +204,10 @@ function Toggle(props: { label: string; on: boolean; onClick: () => void; icon: 
   );
 }
 
-function DownloadButton({ executionId }: { executionId: string }) {
+function DownloadButton({ path, fileName }: { path: string; fileName: string }) {
   return (
     <Tooltip label="Download the log">
-      <ActionIcon
-        component="a"
-        href={`/api/run-logs/${executionId}/logs`}
-        download={`${executionId}.log`}
-        aria-label="Download the log"
-      >
+      <ActionIcon component="a" href={path} download={fileName} aria-label="Download the log">
         <DownloadIcon />
       </ActionIcon>
     </Tooltip>

@@ -117,9 +117,15 @@ export const EDITOR_COMMIT_ROUTES = {
     parameters: [WORKFLOW_ID, COMMIT_ID_PARAMETER],
     answers: {
       200: answer(
-        "The log; null when there was nothing to make, or it is not on this machine any more.",
-        describeFields({ log: orNull(TEXT) }),
-        { log: "Resolved 12 packages in 0.4 s\n" },
+        "As far as this machine has it.",
+        describeFields({
+          environment: { ...orNull(TEXT), description: "Null: the commit needs no packages, so there was nothing to make." },
+          log: { ...orNull(TEXT), description: "Null when there is none, or it is not on this machine any more." },
+        }),
+        {
+          environment: "8d0f3c1a5b7e9246d8f0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f6",
+          log: "Resolved 12 packages in 0.4 s\n",
+        },
       ),
     },
     errors: ["unauthorized", "workflow_not_found", "not_found", "no_capacity"],
