@@ -42,13 +42,12 @@ export async function listTrees(
   );
 }
 
-/** Those of the objects that a commit names itself, or somebody's draft without having the content. */
+/** Those of the objects that a commit names itself. */
 export async function listNamedObjects(db: Db, workflowId: WorkflowId, ids: readonly string[]): Promise<string[]> {
   const rows = await queryRows<{ id: string }>(
     db,
     `select c.tree_id as id from commits c where c.workflow_id = :workflowId and c.tree_id = any(cast(:ids as text[]))
-     union select c.id from commits c where c.workflow_id = :workflowId and c.id = any(cast(:ids as text[]))
-     union select f.blob_id from draft_files f where f.workflow_id = :workflowId and f.content is null and f.blob_id = any(cast(:ids as text[]))`,
+     union select c.id from commits c where c.workflow_id = :workflowId and c.id = any(cast(:ids as text[]))`,
     { workflowId, ids: [...ids] },
   );
   return rows.map(({ id }) => id);

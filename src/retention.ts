@@ -14,7 +14,7 @@ import {
 import { removeEndedSchedules } from "../db/schedules.ts";
 import { removeTicks } from "../db/ticks.ts";
 import type { Settings } from "./config.ts";
-import { removeDraftCommits } from "./drafts/kept-drafts.ts";
+import { removeDraftBlobs, removeDraftCommits } from "./drafts/kept-drafts.ts";
 import type { Log } from "./log.ts";
 
 const INTERVAL_MS = 600_000;
@@ -54,6 +54,8 @@ export interface Removed {
   readonly schedules: number;
   /** Commits that only executions of drafts were of. */
   readonly draftCommits: number;
+  /** Contents of files that only drafts had named since. */
+  readonly draftBlobs: number;
 }
 
 /** What is removed where nothing is old. */
@@ -67,6 +69,7 @@ export const NOTHING_REMOVED: Removed = {
   ticks: 0,
   schedules: 0,
   draftCommits: 0,
+  draftBlobs: 0,
 };
 
 export function retentionOf(settings: Settings): Retention {
@@ -80,8 +83,13 @@ export function retentionOf(settings: Settings): Retention {
 }
 
 /** The same as figures, by the names that metrics have. */
-export function toFigures({ rateBuckets, draftCommits, ...others }: Removed): Readonly<Record<string, number>> {
-  return { ...others, rate_buckets: rateBuckets, draft_commits: draftCommits };
+export function toFigures({
+  rateBuckets,
+  draftCommits,
+  draftBlobs,
+  ...others
+}: Removed): Readonly<Record<string, number>> {
+  return { ...others, rate_buckets: rateBuckets, draft_commits: draftCommits, draft_blobs: draftBlobs };
 }
 
 /**
@@ -124,7 +132,7 @@ export function startRetention(deps: RetentionDeps): { removed(): Removed; close
 }
 
 /**
- * Removes files, logs, executions, ticks, ended schedules, commits of drafts, idempotency keys and unused rate limits that are older than they are kept, in batches with
+ * Removes files, logs, executions, ticks, ended schedules, commits of drafts and what they leave, idempotency keys and unused rate limits that are older than they are kept, in batches with
  * pauses as long as they took, until there are none; answers how much. May be interrupted anywhere, and run by any number of
  * processes at once: records say that something is gone before it goes, and what is to be deleted from storage is noted with
  * them. Executions under way, and those whose idempotency key is kept, are left alone; so keys come after executions.
@@ -165,6 +173,7 @@ export async function removeOld(
   }
   // After executions: what they were of may be needed no more.
   await repeat(counted("draftCommits", () => removeDraftCommits(db, BATCH)));
+  await repeat(counted("draftBlobs", () => removeDraftBlobs(db, BATCH)));
   if (keyDays !== null) await repeat(counted("keys", () => forgetKeys(db, { days: keyDays, limit: BATCH })));
   await repeat(counted("rateBuckets", () => deleteFullBuckets(db, BATCH)));
   await repeat(() => removeObjects(db, storage));

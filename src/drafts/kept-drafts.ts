@@ -1,5 +1,11 @@
 import { findObjects } from "../../db/commits.ts";
 import type { Db } from "../../db/connect.ts";
+import {
+  listBlobsOfDrafts,
+  listWorkflowsWithLeftBlobs,
+  noteDraftBlobs,
+  takeLeftBlobs,
+} from "../../db/draft-blobs.ts";
 import { deleteUnusedDrafts, listUnusedDrafts } from "../../db/draft-commits.ts";
 import { claimObjects, deleteObjects, listNamedObjects, listTrees } from "../../db/git-objects.ts";
 import type { WorkflowId } from "../../domain/ids.ts";
@@ -10,8 +16,8 @@ const TREES_PER_FETCH = 200;
 
 /**
  * Removes commits of drafts that were executed and that no execution is of any more, at most `limit`, with those of their files that
- * no other commit and nobody's draft has; answers how many commits. A workflow that is committed to or written at this moment is left
- * for the next time.
+ * no other commit and nobody's draft has; answers how many commits. What only a draft still names is noted, for `removeDraftBlobs`. A
+ * workflow that is committed to or written at this moment is left for the next time.
  */
 export async function removeDraftCommits(db: Db, limit: number): Promise<number> {
   let removed = 0;
@@ -33,8 +39,37 @@ async function removeFrom(tx: Db, { workflowId, limit }: { workflowId: WorkflowI
   );
   const unneeded = new Set([...commits.map(({ id }) => id), ...trees.keys(), ...[...trees.values()].flat()]);
   await keepNeeded(tx, workflowId, { unneeded, trees });
+  const drafted = await listBlobsOfDrafts(tx, workflowId, [...unneeded]);
+  await noteDraftBlobs(tx, workflowId, drafted);
+  for (const id of drafted) unneeded.delete(id);
   await deleteObjects(tx, workflowId, [...unneeded]);
   return commits.length;
+}
+
+/**
+ * Removes contents of files that only drafts still named when the commit that had them went, once those drafts are gone or have other
+ * files, at most `limit`; answers how many. One that a commit has again stays. A workflow that is committed to or written at this moment
+ * is left for the next time.
+ */
+export async function removeDraftBlobs(db: Db, limit: number): Promise<number> {
+  let removed = 0;
+  for (const workflowId of await listWorkflowsWithLeftBlobs(db, limit)) {
+    if (removed === limit) break;
+    removed += await db.transaction(async (tx) => removeBlobsOf(tx, { workflowId, limit: limit - removed }));
+  }
+  return removed;
+}
+
+async function removeBlobsOf(
+  tx: Db,
+  { workflowId, limit }: { workflowId: WorkflowId; limit: number },
+): Promise<number> {
+  if (!(await claimObjects(tx, workflowId))) return 0;
+  const unneeded = new Set(await takeLeftBlobs(tx, { workflowId, limit }));
+  if (unneeded.size === 0) return 0;
+  await keepNeeded(tx, workflowId, { unneeded, trees: new Map() });
+  await deleteObjects(tx, workflowId, [...unneeded]);
+  return unneeded.size;
 }
 
 /** These trees and those below them, each with the objects it names. */
@@ -62,7 +97,7 @@ async function readTrees(
   return trees;
 }
 
-/** Takes out of `unneeded` what commits, drafts and trees that stay name, and what is below that. */
+/** Takes out of `unneeded` what commits and trees that stay name, and what is below that. */
 async function keepNeeded(
   tx: Db,
   workflowId: WorkflowId,

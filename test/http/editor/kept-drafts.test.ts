@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../../db/connect.ts";
-import { holdObjects } from "../../../db/git-objects.ts";
+import { takeLeftBlobs } from "../../../db/draft-blobs.ts";
+import { claimObjects, deleteObjects, holdObjects } from "../../../db/git-objects.ts";
 import type { WorkflowId } from "../../../domain/ids.ts";
-import { removeDraftCommits } from "../../../src/drafts/kept-drafts.ts";
+import { removeDraftBlobs, removeDraftCommits } from "../../../src/drafts/kept-drafts.ts";
 import { removeOld } from "../../../src/retention.ts";
 import { aWorkflow, type TestMember } from "../../support/builders.ts";
+import { waitForLockWait } from "../../support/lock-waits.ts";
 import { aService, type TestService } from "../service.ts";
 import { aHouse, ask, type House } from "./people.ts";
 
@@ -196,4 +198,82 @@ test("commits of drafts, more than a batch, are removed batch by batch, of all w
   }
   expect(await removeDraftCommits(service.db, 4)).toBe(4);
   expect(await removeDraftCommits(service.db, 4)).toBe(2);
+});
+
+/** A place where the owner's draft names contents that the commit of the member's draft had, which is gone. */
+async function aPlaceOfOneDraft(): Promise<Place & { path: string }> {
+  const place = await aPlace();
+  const { member, owner } = place.house;
+  const path = `/api/editor/workflows/${place.workflowId}/draft`;
+  await save(place, member, 0, { "config.yaml": CONFIG, "main.py": "print(1)\n", "one.txt": "one\n", "two.txt": "two\n" });
+  await execute(place);
+  await save(place, owner, 0, { "config.yaml": CONFIG, "1.txt": "one\n", "2.txt": "two\n", "main.py": "print(2)\n" });
+  await ask(service, path, { method: "DELETE" }, member);
+  await age(place, 25);
+  await forgetExecutions(place);
+  expect(await removeDraftCommits(service.db, LIMIT)).toBe(1);
+  expect(await textsOf(place)).toEqual([CONFIG, "one\n", "two\n"]);
+  return { ...place, path };
+}
+
+async function readTexts({ house }: Place, path: string): Promise<string[]> {
+  const { files } = (await ask(service, path, {}, house.owner)).json() as { files: { text: string }[] };
+  return files.map(({ text }) => text);
+}
+
+test("content that only a draft names, goes when the draft has something else there, and stays when it is committed", async () => {
+  const place = await aPlaceOfOneDraft();
+  const { path, house } = place;
+  expect(await removeDraftBlobs(service.db, LIMIT)).toBe(0);
+  await save(place, house.owner, 1, { "1.txt": "another\n" });
+  expect(await removeDraftBlobs(service.db, LIMIT)).toBe(1);
+  expect(await textsOf(place)).toEqual([CONFIG, "two\n"]);
+  expect(await readTexts(place, path)).toEqual(["another\n", "two\n", CONFIG, "print(2)\n"]);
+  const commits = path.replace(/draft$/, "commits");
+  const { commitId } = await send(commits, { message: "", version: 2, expectedHead: null }, house.owner, 201);
+  expect(await removeDraftBlobs(service.db, LIMIT)).toBe(0);
+  expect((await ask(service, `${commits}/${String(commitId)}`, {}, house.owner)).json()).toMatchObject({
+    files: [{ text: "another\n" }, { text: "two\n" }, { text: CONFIG }, { text: "print(2)\n" }],
+  });
+  // What a commit has again is not looked at once more.
+  const notes = "select from draft_blobs where workflow_id = :workflowId";
+  expect(await queryRows(service.db, notes, { workflowId: place.workflowId })).toEqual([]);
+});
+
+test("content that only a draft names, goes after the draft is discarded, batch by batch, but not while somebody writes", async () => {
+  const place = await aPlaceOfOneDraft();
+  await ask(service, place.path, { method: "DELETE" }, place.house.owner);
+  const writing = await service.db.transaction();
+  await holdObjects(writing, place.workflowId);
+  expect(await removeDraftBlobs(service.db, LIMIT)).toBe(0);
+  await writing.commit();
+  expect(await removeDraftBlobs(service.db, 2)).toBe(2);
+  const retention = { keyDays: null, fileDays: null, logDays: null, executionDays: null };
+  const removed = await removeOld({ db: service.db, storage: service.storage, retention });
+  expect(removed).toMatchObject({ draftBlobs: 1, draftCommits: 0 });
+  expect(await countObjects(place)).toBe(0);
+});
+
+test("content that only a draft names, of whoever left the account, goes, too", async () => {
+  const place = await aPlaceOfOneDraft();
+  await queryRows(service.db, "delete from users where id = :userId", { ...place.house.owner });
+  expect(await removeDraftBlobs(service.db, LIMIT)).toBe(3);
+  expect(await countObjects(place)).toBe(0);
+});
+
+test("a draft, saved with a content while that is being removed, has it itself", async () => {
+  const place = await aPlaceOfOneDraft();
+  const { member, owner } = place.house;
+  await ask(service, place.path, { method: "DELETE" }, owner);
+  const removing = await service.db.transaction();
+  expect(await claimObjects(removing, place.workflowId)).toBe(true);
+  const left = await takeLeftBlobs(removing, { workflowId: place.workflowId, limit: LIMIT });
+  expect(left).toHaveLength(3);
+  const saved = save(place, member, 0, { "again.txt": "one\n" });
+  await waitForLockWait(service.db);
+  await deleteObjects(removing, place.workflowId, left);
+  await removing.commit();
+  await saved;
+  const { files } = (await ask(service, place.path, {}, member)).json() as { files: { path: string; text: string }[] };
+  expect(files.map((file) => [file.path, file.text])).toEqual([["again.txt", "one\n"]]);
 });
