@@ -129,7 +129,8 @@ export async function deleteDraft(db: Db, { userId, workflowId }: DraftKey): Pro
 
 /**
  * What becomes of a draft whose version `version` is a commit now: it is gone; one that was changed since stays as it is, and goes
- * on from that commit. A draft that was begun since is another one (`id`), and left alone.
+ * on from that commit, and whatever was still to be decided is decided by it. A draft that was begun since is another one (`id`), and
+ * left alone.
  */
 export async function concludeDraft(
   db: Db,
@@ -139,6 +140,9 @@ export async function concludeDraft(
     db,
     `with gone as (
        delete from drafts where id = :id and version = :version
+     ), decided as (
+       delete from draft_conflicts c using drafts d
+        where d.id = :id and d.version > :version and c.user_id = d.user_id and c.workflow_id = d.workflow_id
      )
      update drafts set base = :commitId where id = :id and version > :version`,
     { id: String(id), version, commitId },

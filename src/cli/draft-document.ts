@@ -11,6 +11,8 @@ export interface DraftDocument {
   /** 0: there is no draft, these are the files of the latest commit. */
   readonly version: number;
   readonly files: readonly { path: string; bytes: number; text: string | null; executable: boolean }[];
+  /** Files that somebody else has changed as well, and what commit has that. */
+  readonly conflicts: readonly { path: string; commitId: string }[];
   readonly problems: readonly Detail[];
 }
 

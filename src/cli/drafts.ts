@@ -27,7 +27,7 @@ interface PreviewDocument {
   readonly nextRuns: readonly NextRun[];
 }
 
-/** `drafts show|get|save|put|rename|delete|preview|commit|take-over|discard`: of whose token it is that asks. */
+/** `drafts show|get|save|put|rename|delete|preview|commit|take-over|settle|discard`: of whose token it is that asks. */
 export function addDraftCommands(program: Command, act: Act): void {
   const drafts = addGroup(program, "drafts", "what you have written of a workflow and not committed");
   addCommand(
@@ -52,6 +52,10 @@ export function addDraftCommands(program: Command, act: Act): void {
   addCommand(drafts, "take-over", "take over what others committed in files that your draft has not changed")
     .argument("<workflow>")
     .action(act(takeOver));
+  addCommand(drafts, "settle", "say that files which both have changed are as you want them, all unless named")
+    .argument("<workflow>")
+    .argument("[path...]")
+    .action(act(settle));
   addCommand(drafts, "discard", "forget your draft; there is no way back")
     .argument("<workflow>")
     .action(
@@ -63,7 +67,7 @@ export function addDraftCommands(program: Command, act: Act): void {
 }
 
 function toDraftAnswer(document: DraftDocument): Answer {
-  const { version, base, head, changed, updatedAt, files, problems } = document;
+  const { version, base, head, changed, updatedAt, files, conflicts, problems } = document;
   const state =
     version === 0 ? "none: these are the files of the latest commit" : changed ? "changed" : "as the commit";
   const lines = [
@@ -75,9 +79,14 @@ function toDraftAnswer(document: DraftDocument): Answer {
       ["File", "Bytes"],
       files.map((file) => [file.path, file.bytes]),
     ),
+    ...(conflicts.length === 0 ? [] : ["", ...conflicts.map(toConflictLine)]),
     ...(problems.length === 0 ? [] : ["", ...problems.map(toLine)]),
   ];
   return { document, lines };
+}
+
+function toConflictLine({ path, commitId }: DraftDocument["conflicts"][number]): string {
+  return `${path}: ${commitId} has changed it as well; "drafts settle" when it is as you want it`;
 }
 
 /** All files at once, whatever the draft had: what the folder does not have is deleted. */
@@ -147,4 +156,19 @@ async function takeOver(context: Context, [workflow = ""]: readonly string[]): P
     ...conflicts.map((path) => `${path}: both have changed it, and yours was kept`),
   ];
   return { document, lines };
+}
+
+/** The commits that have the others' texts are those that were read here: what came since stays to be settled. */
+async function settle(context: Context, [workflow = "", ...paths]: readonly string[]): Promise<Answer> {
+  const client = await context.client();
+  const known = (await getDraft(client, workflow)).conflicts;
+  const unknown = paths.filter((path) => !known.some((conflict) => conflict.path === path));
+  if (unknown.length > 0)
+    throw new Refusal("Not found", `${unknown.join(", ")}: nobody else has changed that. "drafts show" has what is to be settled.`);
+  const settled = known.filter(({ path }) => paths.length === 0 || paths.includes(path));
+  let conflicts = known;
+  for (const json of settled)
+    ({ conflicts } = await client.post<Pick<DraftDocument, "conflicts">>(`${draftPathOf(workflow)}/settle`, { json }));
+  const lines = settled.length === 0 ? ["Nothing is to be settled"] : settled.map(({ path }) => `Settled ${path}`);
+  return { document: { settled, conflicts }, lines: [...lines, ...conflicts.map(toConflictLine)] };
 }

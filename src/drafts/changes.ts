@@ -15,7 +15,8 @@ const HALF_CHARACTER = /\p{Surrogate}/u;
 const NOT_BASE64 = /[^A-Za-z0-9+/]/;
 const PROBLEMS_MAX = 100;
 
-const Path = z.string().min(1).max(PATH_BYTES_MAX).refine(isStorable, "holds a character that cannot be stored");
+/** Of a file or folder, as a body has it. */
+export const FilePath = z.string().min(1).max(PATH_BYTES_MAX).refine(isStorable, "holds a character that cannot be stored");
 const Executable = z.boolean().optional();
 
 /** Looks at one character after the other: an expression that repeats groups goes too deep in a text of megabytes. */
@@ -27,17 +28,17 @@ function isBase64(text: string): boolean {
 /** One change of a draft. `renameTo` and `delete` of a folder's path are for all files in it. */
 export const FileChange = z.union([
   z.strictObject({
-    path: Path,
+    path: FilePath,
     text: z.string().refine((text) => !HALF_CHARACTER.test(text), "holds half of a character"),
     executable: Executable,
   }),
   z.strictObject({
-    path: Path,
+    path: FilePath,
     base64: z.string().refine(isBase64, "must be base64 with its padding"),
     executable: Executable,
   }),
-  z.strictObject({ path: Path, delete: z.literal(true) }),
-  z.strictObject({ path: Path, renameTo: Path }),
+  z.strictObject({ path: FilePath, delete: z.literal(true) }),
+  z.strictObject({ path: FilePath, renameTo: FilePath }),
 ]);
 export type FileChange = z.infer<typeof FileChange>;
 

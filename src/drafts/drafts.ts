@@ -1,5 +1,6 @@
 import { findCommit, listKnownObjects } from "../../db/commits.ts";
 import type { Db } from "../../db/connect.ts";
+import { addDraftConflicts } from "../../db/draft-conflicts.ts";
 import { changeDraft, type DraftKey, findDraftWithFiles } from "../../db/drafts.ts";
 import { holdObjects } from "../../db/git-objects.ts";
 import type { FileProblem } from "../../domain/errors.ts";
@@ -82,7 +83,7 @@ export async function saveDraft(
 
 /**
  * Lets a draft go on from the head: files that it has not changed become those of the head. Answers which files both have changed;
- * the draft keeps its own of those. Where there is no draft, there is nothing to do.
+ * the draft keeps its own of those, and a note that they are to be decided. Where there is no draft, there is nothing to do.
  */
 export async function rebaseDraft(
   db: Db,
@@ -96,7 +97,7 @@ export async function rebaseDraft(
   const { files, conflicts } = mergeFiles({ draft: copy.files, base, head: current });
   const problems = findFolderProblems(files);
   if (problems.length > 0) return { kind: "invalid", problems };
-  return { ...(await store(db, target, copy, { files, base: head })), conflicts };
+  return { ...(await store(db, target, copy, { files, base: head, conflicts })), conflicts };
 }
 
 /** Makes the draft of a new workflow, which has nothing yet. */
@@ -109,7 +110,7 @@ async function store(
   db: Db,
   { userId, workflowId }: DraftKey,
   copy: WorkingCopy,
-  { files, base }: Pick<WorkingCopy, "files" | "base">,
+  { files, base, conflicts = [] }: Pick<WorkingCopy, "files" | "base"> & { readonly conflicts?: readonly string[] },
 ): Promise<SaveOutcome> {
   const before = new Map(copy.version === 0 ? [] : copy.files.map((file) => [file.path, file]));
   const after = new Map(files.map((file) => [file.path, file]));
@@ -117,7 +118,7 @@ async function store(
   const saved = await db.transaction(async (tx) => {
     await holdObjects(tx, workflowId);
     const known = await listKnownObjects(tx, workflowId, [...new Set(changed.map((file) => file.blobId))]);
-    return changeDraft(tx, {
+    const kept = await changeDraft(tx, {
       userId,
       workflowId,
       version: copy.version,
@@ -127,6 +128,9 @@ async function store(
       }),
       removed: [...before.keys()].filter((path) => !after.has(path)),
     });
+    if (kept !== undefined && base !== null)
+      await addDraftConflicts(tx, { userId, workflowId, commitId: base, paths: conflicts });
+    return kept;
   });
   if (saved !== undefined) return { kind: "saved", ...saved, base, files };
   const stored = await findDraftWithFiles(db, { userId, workflowId });

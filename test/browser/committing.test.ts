@@ -294,7 +294,7 @@ test("a commit, looked at later, says what building its packages said, that it n
   await leave();
 });
 
-test("a file, that somebody else has committed otherwise, is shown beside one's own, and both go into the commit", async () => {
+test("a file, that somebody else has committed otherwise, is shown beside one's own in every browser until it is settled, and both go into the commit", async () => {
   const owner = await aWriter(desks(), "Written by two");
   const { page: first, workflowId } = owner;
   await commit(first, "Begin");
@@ -315,7 +315,12 @@ test("a file, that somebody else has committed otherwise, is shown beside one's 
     .click();
   const notice = page.getByRole("alert").filter({ hasText: "have changed the same file" });
   await notice.waitFor();
-  // It is there as long as nothing was decided.
+  // It is there as long as nothing was decided, in another browser, too.
+  const elsewhere = await visit(browser, service.ready);
+  await signIn(elsewhere.page, { email: "both@treadle.localhost", password: "a long enough password" });
+  await openFile(elsewhere.page, workflowId, "main.py");
+  const reminder = elsewhere.page.getByRole("alert").filter({ hasText: "have changed the same file" });
+  await reminder.getByRole("button", { name: "Compare main.py" }).waitFor();
   await openFile(page, workflowId, "main.py");
   await page.keyboard.press("Control+Shift+Enter");
   await page.getByRole("dialog").getByText("Somebody else has changed main.py, too.").waitFor();
@@ -338,6 +343,10 @@ test("a file, that somebody else has committed otherwise, is shown beside one's 
   await dialog.waitFor({ state: "detached" });
   await notice.waitFor({ state: "detached" });
   await waitUntilSaved(page);
+  await openFile(elsewhere.page, workflowId, "main.py");
+  await elsewhere.page.locator(".cm-line", { hasText: "MINE = 3" }).waitFor();
+  expect(await reminder.count()).toBe(0);
+  await elsewhere.leave();
   await commit(page, "Both");
   await openFile(page, workflowId, "main.py");
   const lines = await page.locator(".cm-line").allInnerTexts();

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
+import { addDraftConflicts, listDraftConflicts } from "../../db/draft-conflicts.ts";
 import {
   changeDraft,
   concludeDraft,
@@ -90,6 +91,20 @@ test("concludeDraft, of the version that was committed, forgets the draft; of on
     { workflowId: still.workflowId },
   );
   expect(row?.files).toBe(0);
+});
+
+test("concludeDraft, of a draft that went on, leaves nothing of it to be decided", async () => {
+  const key = await aKey();
+  const { commitId } = key;
+  for (const version of [0, 1])
+    await changeDraft(database.db, { ...key, version, base: commitId, put: [anEntry("a", String(version))], removed: [] });
+  await addDraftConflicts(database.db, { ...key, paths: ["a", "b"] });
+  const id = (await findDraftWithFiles(database.db, key))?.draft.id as bigint;
+  await concludeDraft(database.db, { id: id + 1n, version: 1, commitId });
+  expect(await listDraftConflicts(database.db, key)).toEqual(["a", "b"].map((path) => ({ path, commitId })));
+  await concludeDraft(database.db, { id, version: 1, commitId });
+  expect(await listDraftConflicts(database.db, key)).toEqual([]);
+  expect(await versionOf(key)).toBe(2);
 });
 
 test("concludeDraft, of a draft that was discarded and begun again meanwhile, leaves the new one alone", async () => {

@@ -90,8 +90,17 @@ test("a draft, committed over somebody else's commit, is refused until it has ta
   const refused = await as(member, "drafts", "commit", workflowId);
   expect([refused.code, refused.json()]).toMatchObject([1, { error: "Conflict", head: first.json()["commitId"] }]);
   const taken = await as(member, "drafts", "take-over", workflowId);
-  expect(taken.json()).toMatchObject({ conflicts: ["a.txt"] });
   const head = String(first.json()["commitId"]);
+  const conflicts = [{ path: "a.txt", commitId: head }];
+  expect(taken.json()).toMatchObject({ conflicts: ["a.txt"], draft: { conflicts } });
+  const shown = await service.cliAs(member, "drafts", "show", workflowId);
+  expect(shown.out).toContain(`\na.txt: ${head} has changed it as well; "drafts settle" when it is as you want it\n`);
+  const unknown = await as(member, "drafts", "settle", workflowId, "a.txt", "b.txt");
+  expect([unknown.code, unknown.json()["error"]]).toEqual([1, "Not found"]);
+  const settled = await as(member, "drafts", "settle", workflowId);
+  expect([settled.code, settled.json()]).toEqual([0, { settled: conflicts, conflicts: [] }]);
+  const again = await service.cliAs(member, "drafts", "settle", workflowId);
+  expect([again.code, again.out]).toEqual([0, "Nothing is to be settled\n"]);
   const difference = await as(member, "commits", "diff", workflowId, head, "draft");
   expect(difference.json()).toMatchObject({
     to: "draft",

@@ -52,7 +52,10 @@ const USES: Readonly<Record<string, Use>> = {
   previewDraft: ({ workflowId }) => ["drafts", "preview", workflowId],
   compareCommits: ({ workflowId }) => ["commits", "diff", workflowId],
   executeDraft: ({ workflowId }) => ["run", workflowId, "--draft"],
+  // It commits a change of config.yaml, which the draft has changed, too.
+  switchSchedule: ({ workflowId }) => ["schedules", "pause", workflowId],
   rebaseDraft: ({ workflowId }) => ["drafts", "take-over", workflowId],
+  settleDraft: ({ workflowId }) => ["drafts", "settle", workflowId, "config.yaml"],
   commitDraft: ({ workflowId }) => ["drafts", "commit", workflowId, "-m", "Walk"],
   discardDraft: ({ workflowId }) => ["drafts", "discard", workflowId],
 
@@ -67,7 +70,6 @@ const USES: Readonly<Record<string, Use>> = {
     String(answers["commitDraft"]?.["commitId"]),
   ],
   readBuildLog: { reason: BY_OPERATOR, instead: ({ workflowId }) => ["workflows", "build-log", workflowId] },
-  switchSchedule: ({ workflowId }) => ["schedules", "pause", workflowId],
 
   showKey: { reason: BY_OPERATOR, instead: ({ workflowId }) => ["key", "show", workflowId] },
   rotateKey: { reason: BY_OPERATOR, instead: ({ workflowId }) => ["key", "rotate", workflowId, "--grace", "1h"] },
@@ -142,7 +144,9 @@ beforeAll(async () => {
   const orders = `orders=@${join(service.folder({ "orders.csv": "a,b\n" }), "orders.csv")}`;
   const run = await service.cliAs(owner, "run", workflowId, "-f", orders, "--json");
   const { executionId } = run.json() as Record<string, string>;
-  const folder = service.folder({ ...files, "main.py": "print(2)\n", "requirements.txt": "leftpad\n" });
+  const folder = service.folder({
+    ...{ "config.yaml": `${config}# Written over\n`, "main.py": "print(2)\n", "requirements.txt": "leftpad\n" },
+  });
   world = {
     ...{ workflowId, commitId, executionId: executionId as string, sessionId: session?.id as string },
     ...{ guest: guest.email, folder, answers: {} },

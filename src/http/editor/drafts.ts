@@ -1,8 +1,9 @@
 import type { Request, RequestHandler, Response } from "express";
 import { z } from "zod";
+import { listDraftConflicts, settleDraftConflict } from "../../../db/draft-conflicts.ts";
 import { deleteDraft } from "../../../db/drafts.ts";
 import type { FileProblem } from "../../../domain/errors.ts";
-import { CHANGES_BYTES_MAX, CHANGES_MAX, FileChange } from "../../drafts/changes.ts";
+import { CHANGES_BYTES_MAX, CHANGES_MAX, FileChange, FilePath } from "../../drafts/changes.ts";
 import {
   isChanged,
   readWorkingCopy,
@@ -16,7 +17,7 @@ import { checkCandidate } from "../../publish/candidate.ts";
 import { contentDisposition } from "../content-disposition.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
-import { readBody } from "./body.ts";
+import { CommitIdText, readBody } from "./body.ts";
 import { toFileDocument } from "./file-document.ts";
 import { type Access, authorizeWorkflowEditor, demandUser } from "./workflow-access.ts";
 
@@ -25,6 +26,7 @@ type Deps = Pick<AppDeps, "db" | "editor">;
 const Version = z.int().min(0);
 export const DraftChanges = z.strictObject({ version: Version, changes: z.array(FileChange).min(1).max(CHANGES_MAX) });
 export const DraftVersion = z.strictObject({ version: Version });
+export const SettledFile = z.strictObject({ path: FilePath, commitId: CommitIdText });
 
 /** `GET …/draft`: the caller's draft, or the files of the latest commit. */
 export function createDraftRoute(deps: Deps): RequestHandler {
@@ -66,6 +68,20 @@ export function createRebaseRoute(deps: Deps): RequestHandler {
     demandSaved(outcome);
     const copy = await readWorkingCopy(deps.db, targetOf(access));
     response.json({ draft: await toDraftDocument(deps, access, copy), conflicts });
+  };
+}
+
+/**
+ * `POST …/draft/settle`: a file that the caller and somebody else have both changed is as the caller wants it. Another commit than the
+ * one that was looked at stays to be decided; answers all that does.
+ */
+export function createSettleRoute({ db }: Deps): RequestHandler {
+  return async (request, response) => {
+    const access = await authorizeWorkflowEditor(db, request, "write");
+    const settled = await readBody(request, SettledFile);
+    const { userId, workflowId } = targetOf(access);
+    await settleDraftConflict(db, { userId, workflowId, ...settled });
+    response.json({ conflicts: await listDraftConflicts(db, { userId, workflowId }) });
   };
 }
 
@@ -117,7 +133,8 @@ export function targetOf(access: Access) {
   return { userId: demandUser(access), workflowId, head };
 }
 
-async function toDraftDocument(deps: Deps, { workflow }: Access, copy: WorkingCopy) {
+async function toDraftDocument(deps: Deps, access: Access, copy: WorkingCopy) {
+  const { workflow } = access;
   return {
     workflowId: workflow.id,
     base: copy.base,
@@ -126,6 +143,7 @@ async function toDraftDocument(deps: Deps, { workflow }: Access, copy: WorkingCo
     updatedAt: copy.updatedAt,
     version: copy.version,
     files: copy.files.map(toFileDocument),
+    conflicts: await listDraftConflicts(deps.db, targetOf(access)),
     problems: await findProblems(deps, copy),
   };
 }

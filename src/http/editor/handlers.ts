@@ -16,6 +16,7 @@ import {
   createDraftRoute,
   createPreviewRoute,
   createRebaseRoute,
+  createSettleRoute,
 } from "./drafts.ts";
 import { createKeyRotationRoute, createKeyRoute } from "./key.ts";
 import { createScheduleSwitchRoute } from "./schedule.ts";
@@ -45,6 +46,7 @@ export function createEditorHandlers(deps: AppDeps) {
     changeDraft: createDraftChangeRoute(deps),
     discardDraft: createDiscardRoute(deps),
     rebaseDraft: createRebaseRoute(deps),
+    settleDraft: createSettleRoute(deps),
     readDraftFile: createDraftFileRoute(deps),
     previewDraft: createPreviewRoute(deps),
 

@@ -63,6 +63,7 @@ test("a draft, before anything is written, is the files of the latest commit at 
       { path: "config.yaml", bytes: MANIFEST.length, text: MANIFEST, executable: false },
       { path: "main.py", bytes: PROGRAM.length, text: PROGRAM, executable: false },
     ],
+    conflicts: [],
     problems: [],
   });
 });

@@ -68,6 +68,7 @@ export const ACCESS: Readonly<Record<RouteName, Access>> = {
   changeDraft: "write",
   discardDraft: "write",
   rebaseDraft: "write",
+  settleDraft: "write",
   readDraftFile: "read",
   previewDraft: "read",
 

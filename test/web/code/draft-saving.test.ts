@@ -8,6 +8,7 @@ const STORED: StoredDraft = {
   changed: false,
   updatedAt: null,
   version: 4,
+  conflicts: [],
   problems: [],
   files: [{ path: "main.py", bytes: 1, text: "1", executable: false }],
 };
@@ -151,6 +152,20 @@ test.each([
   await resolved;
   const { files, status } = desk.saving.getState();
   expect([files.get("main.py")?.text, files.get("other.py")?.text, status]).toEqual([text, "o", "saved"]);
+});
+
+test("refresh, when another browser has decided what this one still asks about, asks no more; what is written here stays", async () => {
+  const conflicts = ["a", "b"].map((path) => ({ path, commitId: "1".repeat(40) }));
+  const desk = aDesk({ ...STORED, conflicts });
+  expect(desk.saving.getState().conflicts).toEqual(conflicts);
+  desk.saving.change({ path: "main.py", text: "2" });
+  desk.saving.setConflicts(conflicts.slice(1));
+  expect(desk.saving.getState()).toMatchObject({ conflicts: conflicts.slice(1), unsaved: ["main.py"], version: 4 });
+  await desk.tick();
+  await desk.answer(saved(5));
+  desk.loaded = { ...STORED, version: 5, files: [{ path: "main.py", bytes: 1, text: "2", executable: false }] };
+  await desk.saving.refresh();
+  expect(desk.saving.getState()).toMatchObject({ conflicts: [], version: 5, status: "saved" });
 });
 
 test("refresh, when another tab has saved and nothing waits here, shows what it has saved", async () => {

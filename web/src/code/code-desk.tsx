@@ -59,7 +59,7 @@ export function CodeDesk({ workflowId, saving }: { workflowId: string; saving: D
   return (
     <>
       <DraftNotices workflowId={workflowId} saving={saving} state={state} head={workflow?.commitId} />
-      <ConflictsNotice workflowId={workflowId} saving={saving} base={state.base} />
+      <ConflictsNotice workflowId={workflowId} saving={saving} />
       <div className={classes.desk} data-files={filesShown || undefined}>
         <aside className={classes.files} aria-label="Files of the workflow">
           <FileMenu workflowId={workflowId} saving={saving} open={open} mayChange={mayChange} actions={actions} />

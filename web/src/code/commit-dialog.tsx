@@ -12,7 +12,6 @@ import { usePublishing } from "../commits/publishing.ts";
 import { workflowQuery } from "../workflows/workflows.ts";
 import classes from "./commit-dialog.module.css";
 import { CommitEffects } from "./commit-effects.tsx";
-import { useConflicts } from "./conflicts.ts";
 import { HeadMovedNotice, Notice } from "./draft-notices.tsx";
 import type { DraftSaving } from "./draft-saving.ts";
 import { previewQuery, reloadDraft } from "./drafts.ts";
@@ -33,7 +32,7 @@ export function CommitDialog({ workflowId, saving, onShow, onClose }: CommitDial
   const isPhone = useMediaQuery("(max-width: 48em)");
   const [message, setMessage] = useState("");
   const commit = useCommit({ workflowId, saving, onClose });
-  const undecided = Object.keys(useConflicts(workflowId, state.base).files);
+  const undecided = state.conflicts.map(({ path }) => path);
   const { publishing, problems, head, isSaved } = commit;
   const hasMoved = head !== null && head !== state.base;
   const isBusy = publishing.kind === "building";

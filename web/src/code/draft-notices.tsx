@@ -8,7 +8,6 @@ import { ErrorState, LoadingRows } from "../app/states.tsx";
 import { diffQuery, toShortId } from "../commits/commits.ts";
 import { FileDiffs } from "../commits/file-diffs.tsx";
 import classes from "./code-tab.module.css";
-import { useConflicts } from "./conflicts.ts";
 import type { DraftSaving, DraftState } from "./draft-saving.ts";
 import { rebaseDraft } from "./drafts.ts";
 
@@ -82,12 +81,10 @@ export function HeadMovedNotice(props: {
 }) {
   const { workflowId, saving, base, head, onRebased } = props;
   const [shown, setShown] = useState(false);
-  const conflicts = useConflicts(workflowId, base);
   const takeOver = async (): Promise<void> => {
     try {
       if (!(await saving.saveNow())) return;
-      const both = await rebaseDraft(workflowId, saving);
-      conflicts.add(saving.getState().base ?? "", both);
+      await rebaseDraft(workflowId, saving);
       onRebased?.();
     } catch (error) {
       complain("The commit was not taken over", error as Error);
@@ -121,6 +118,7 @@ function ShownDiff({ workflowId, from, to }: { workflowId: string; from: string 
   return <FileDiffs files={diff.data} />;
 }
 
-function complain(title: string, error: Error): void {
+/** What somebody asked for about the draft and did not get. */
+export function complain(title: string, error: Error): void {
   notifications.show({ color: "red", title, message: error.message });
 }

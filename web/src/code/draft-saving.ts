@@ -11,6 +11,12 @@ import {
   toFiles,
 } from "./draft.ts";
 
+/** A file that the author and somebody else have both changed: the draft has the author's text, the commit the other one. */
+export interface DraftConflict {
+  readonly path: string;
+  readonly commitId: string;
+}
+
 /** The draft as the service keeps it. */
 export interface StoredDraft {
   readonly base: string | null;
@@ -19,6 +25,8 @@ export interface StoredDraft {
   readonly updatedAt: string | null;
   readonly version: number;
   readonly files: readonly DraftFile[];
+  /** What the author has still to decide. */
+  readonly conflicts: readonly DraftConflict[];
   /** What would keep it from being a commit, its packages aside. */
   readonly problems: readonly FileProblem[];
 }
@@ -51,6 +59,8 @@ export interface DraftState {
   readonly status: SaveStatus;
   /** Why it is not saved. Empty otherwise. */
   readonly message: string;
+  /** What the author has still to decide, here or in another browser. */
+  readonly conflicts: readonly DraftConflict[];
   /** What the service found wrong when it saved last. */
   readonly problems: readonly FileProblem[];
   /** Paths with changes that the service does not have yet. */
@@ -69,6 +79,8 @@ export interface DraftSaving {
   refresh(): Promise<void>;
   /** What the service has now, after a commit or a rebase. What waits stays, on top of it. */
   replace(draft: StoredDraft): void;
+  /** What is still to be decided, after something was. */
+  setConflicts(conflicts: readonly DraftConflict[]): void;
 }
 
 export interface DraftSavingDeps {
@@ -134,17 +146,22 @@ class Saving implements DraftSaving {
 
   async refresh(): Promise<void> {
     if (this.#waiting.length > 0 || this.#sending !== undefined) return;
-    const { version, head } = this.#state;
+    const { version, head, conflicts } = this.#state;
     const theirs = await this.#deps.load();
     // Meanwhile something may have been written here.
     const isQuiet = this.#waiting.length === 0 && this.#sending === undefined && this.#state.version === version;
-    if (isQuiet && (theirs.version !== version || theirs.head !== head)) this.replace(theirs);
+    const isNew = theirs.version !== version || theirs.head !== head || !areSame(theirs.conflicts, conflicts);
+    if (isQuiet && isNew) this.replace(theirs);
   }
 
   replace(stored: StoredDraft): void {
     const files = this.#waiting.reduce(applyChange, toFiles(stored.files));
     const hasMore = this.#waiting.length > 0;
     this.#set({ ...toState(stored), files, changed: stored.changed || hasMore, status: hasMore ? "unsaved" : "saved" });
+  }
+
+  setConflicts(conflicts: readonly DraftConflict[]): void {
+    this.#tell({ conflicts });
   }
 
   #set(part: Partial<DraftState>): void {
@@ -202,7 +219,14 @@ class Saving implements DraftSaving {
   }
 }
 
-function toState({ files, base, head, version, updatedAt, changed, problems }: StoredDraft): DraftState {
+function toState({ files, ...stored }: StoredDraft): DraftState {
+  const { base, head, version, updatedAt, changed, problems, conflicts } = stored;
   const status = { status: "saved" as const, message: "", unsaved: [] };
-  return { files: toFiles(files), base, head, version, updatedAt, changed, problems, ...status };
+  return { files: toFiles(files), base, head, version, updatedAt, changed, problems, conflicts, ...status };
+}
+
+function areSame(some: readonly DraftConflict[], others: readonly DraftConflict[]): boolean {
+  const toText = (conflicts: readonly DraftConflict[]): string =>
+    conflicts.map(({ path, commitId }) => `${commitId} ${path}`).join("\n");
+  return toText(some) === toText(others);
 }

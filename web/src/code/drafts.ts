@@ -7,7 +7,13 @@ import { ApiError } from "../app/api-error.ts";
 import { queries } from "../app/queries.ts";
 import { sessionQuery } from "../app/session.ts";
 import type { DraftChange } from "./draft.ts";
-import { createDraftSaving, type DraftSaving, type SaveAnswer, type StoredDraft } from "./draft-saving.ts";
+import {
+  createDraftSaving,
+  type DraftConflict,
+  type DraftSaving,
+  type SaveAnswer,
+  type StoredDraft,
+} from "./draft-saving.ts";
 
 /** What committing the draft would mean. */
 export interface DraftPreview {
@@ -97,15 +103,20 @@ async function saveDraft(workflowId: string, version: number, changes: readonly 
   }
 }
 
-/** The draft's copy of what others have committed meanwhile; `conflicts` are files that both have changed. */
-export async function rebaseDraft(workflowId: string, saving: DraftSaving): Promise<readonly string[]> {
+/** Takes over what others have committed meanwhile. Of files that both have changed the draft keeps its own, and says so. */
+export async function rebaseDraft(workflowId: string, saving: DraftSaving): Promise<void> {
   const { version } = saving.getState();
-  const { draft, conflicts } = await callApi<{ draft: StoredDraft; conflicts: readonly string[] }>(
-    `${draftPath(workflowId)}/rebase`,
-    { method: "POST", body: { version } },
-  );
+  const path = `${draftPath(workflowId)}/rebase`;
+  const { draft } = await callApi<{ draft: StoredDraft }>(path, { method: "POST", body: { version } });
   saving.replace(draft);
-  return conflicts;
+}
+
+/** Says that a file which both have changed is as its author wants it, once that is saved: the reminder goes in every browser. */
+export async function settleConflict(workflowId: string, saving: DraftSaving, conflict: DraftConflict): Promise<void> {
+  if (!(await saving.saveNow())) throw new Error("What you have written is not saved yet. Decide again when it is.");
+  const path = `${draftPath(workflowId)}/settle`;
+  const { conflicts } = await callApi<Pick<StoredDraft, "conflicts">>(path, { method: "POST", body: conflict });
+  saving.setConflicts(conflicts);
 }
 
 /** Forgets what was written since the last commit, also what was not saved yet. */

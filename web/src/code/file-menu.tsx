@@ -4,7 +4,6 @@ import { type ChangeEvent, useRef } from "react";
 import { confirm } from "../app/confirm.tsx";
 import { DotsIcon, PlusIcon, UploadIcon } from "../app/icons.tsx";
 import classes from "./code-tab.module.css";
-import { useConflicts } from "./conflicts.ts";
 import type { DraftSaving } from "./draft-saving.ts";
 import { discardDraft, draftPath } from "./drafts.ts";
 import type { FileActions } from "./file-actions.ts";
@@ -70,7 +69,9 @@ export function FileMenu(props: {
           {mayChange && (
             <>
               <Menu.Divider />
-              <DiscardItem workflowId={workflowId} saving={saving} />
+              <Menu.Item color="red" onClick={() => confirmDiscard(workflowId, saving)}>
+                Discard this draft
+              </Menu.Item>
             </>
           )}
         </Menu.Dropdown>
@@ -79,25 +80,16 @@ export function FileMenu(props: {
   );
 }
 
-function DiscardItem({ workflowId, saving }: { workflowId: string; saving: DraftSaving }) {
-  const conflicts = useConflicts(workflowId, saving.getState().base);
-  return (
-    <Menu.Item color="red" onClick={() => confirmDiscard(workflowId, saving, conflicts.clear)}>
-      Discard this draft
-    </Menu.Item>
-  );
-}
-
 /** Browsers know it, React's types do not. */
 const WHOLE_FOLDER: Readonly<Record<string, string>> = { webkitdirectory: "" };
 
-function confirmDiscard(workflowId: string, saving: DraftSaving, onDiscarded: () => void): void {
+function confirmDiscard(workflowId: string, saving: DraftSaving): void {
   confirm({
     title: "Discard this draft?",
     text: "Everything you have written since the last commit is lost, and the files are as committed.",
     yes: "Discard",
     act: () =>
-      void discardDraft(workflowId, saving).then(onDiscarded, (error: Error) =>
+      void discardDraft(workflowId, saving).catch((error: Error) =>
         notifications.show({ color: "red", title: "The draft was not discarded", message: error.message }),
       ),
   });

@@ -1,4 +1,4 @@
-import { DraftChanges, DraftVersion } from "../../editor/drafts.ts";
+import { DraftChanges, DraftVersion, SettledFile } from "../../editor/drafts.ts";
 import { WORKFLOW_ID } from "../parameters.ts";
 import type { Routes } from "../route.ts";
 import { refer } from "../schemas.ts";
@@ -7,6 +7,11 @@ import { A_COMMIT, A_WORKFLOW, answer, COMMIT_ID, COUNT, FILE, FILE_PROBLEM, FLA
 
 const PATH = "/api/editor/workflows/{workflowId}/draft";
 
+const CONFLICTS = {
+  ...listOf(describeFields({ path: TEXT, commitId: COMMIT_ID })),
+  description:
+    "Files that somebody else has changed as well, in that commit, when it was taken over; until the caller says that they are settled, or commits.",
+};
 const DRAFT = describeFields({
   workflowId: TEXT,
   base: { ...orNull(COMMIT_ID), description: "The commit it began with." },
@@ -15,6 +20,7 @@ const DRAFT = describeFields({
   updatedAt: orNull(TIME),
   version: { ...COUNT, description: "0: there is no draft, these are the files of the latest commit." },
   files: listOf(FILE),
+  conflicts: CONFLICTS,
   problems: { ...listOf(FILE_PROBLEM), description: "What publishing would refuse; packages are not looked for yet." },
 });
 const DRAFT_EXAMPLE = {
@@ -25,6 +31,7 @@ const DRAFT_EXAMPLE = {
   updatedAt: "2026-11-02T08:00:00.412Z",
   version: 7,
   files: [{ path: "main.py", bytes: 12, text: "print('hi')\n", executable: false }],
+  conflicts: [{ path: "main.py", commitId: A_COMMIT }],
   problems: [{ file: "config.yaml", line: 3, column: 1, message: "There is no key tmeout; timeout is meant." }],
 };
 
@@ -105,6 +112,30 @@ export const EDITOR_DRAFT_ROUTES = {
       ),
     },
     errors: CHANGING,
+  },
+  settleDraft: {
+    method: "post",
+    path: `${PATH}/settle`,
+    tag: "Editor",
+    summary: "Say that a file which somebody else has changed as well is as it should be",
+    description:
+      "Nothing of the file changes. What has been noted of it since, with another commit, stays to be settled; what is not noted is settled.",
+    credentials: IN_PERSON,
+    parameters: [WORKFLOW_ID],
+    body: bodyOf(SettledFile, { path: "main.py", commitId: A_COMMIT }),
+    answers: {
+      200: answer("What is still to be settled.", describeFields({ conflicts: CONFLICTS }), {
+        conflicts: [{ path: "config.yaml", commitId: A_COMMIT }],
+      }),
+    },
+    errors: [
+      "unauthorized",
+      "workflow_not_found",
+      "not_found",
+      "payload_too_large",
+      "unsupported_media_type",
+      "no_capacity",
+    ],
   },
   readDraftFile: {
     method: "get",
