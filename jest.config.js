@@ -1,6 +1,12 @@
+/** Tiers whose files may borrow one service that is started once; see test/support/lent-service.ts. */
+const LENT_A_SERVICE = ["browser"];
+
 /** One project a tier, so that `bin/run-tests.mjs` can demand tests of each. */
 const tier = (name) => ({
   displayName: name,
+  ...(LENT_A_SERVICE.includes(name)
+    ? { globalSetup: "<rootDir>/bin/service-lender.mjs", globalTeardown: "<rootDir>/bin/service-lender-end.mjs" }
+    : {}),
   testMatch: [`<rootDir>/test/${name}/**/*.test.ts`],
   testEnvironment: "node",
   extensionsToTreatAsEsm: [".ts"],

@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import type { Browser } from "playwright-core";
 import { findGrave, findOverflow } from "../support/accessibility.ts";
-import { openBrowser, ownerOf, signIn, visit } from "../support/browser.ts";
-import { aDataDir, exampleOf, startService, type TestService } from "../support/service.ts";
+import { type Editor, openEditor } from "../support/editor.ts";
 
 const LOOKS = [
   { name: "light", dark: false, width: 1280 },
@@ -10,26 +8,19 @@ const LOOKS = [
   { name: "light on a phone", dark: false, width: 390 },
 ];
 
-let service: TestService;
-let dataDir: Awaited<ReturnType<typeof aDataDir>>;
-let browser: Browser;
+let editor: Editor;
 let executionId: string;
 
 beforeAll(async () => {
-  dataDir = await aDataDir();
-  const env = { TREADLE_EXAMPLES: "hello,merge-files,nightly" };
-  [browser, service] = await Promise.all([openBrowser(), startService({ dataDir: dataDir.dataDir, env })]);
-  executionId = String((await service.execute("hello", { name: "Ada" })).body["executionId"]);
+  editor = await openEditor("accessibility", { examples: ["hello", "merge-files", "nightly"] });
+  const path = `/api/workflows/${editor.examples["hello"]?.workflowId}/execute`;
+  executionId = (await editor.ask<{ executionId: string }>("POST", path, { name: "Ada" })).executionId;
 }, 600_000);
 
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-  await dataDir?.remove();
-});
+afterAll(() => editor?.close());
 
 function listPages(): Record<string, { path: string; sign: string }> {
-  const workflow = (example: string): string => `/workflows/${exampleOf(service.ready, example).workflowId}`;
+  const workflow = (example: string): string => `/workflows/${editor.examples[example]?.workflowId}`;
   return {
     workflows: { path: "/", sign: "Workflows" },
     "the form of hello": { path: `${workflow("hello")}/run`, sign: "What runs" },
@@ -50,7 +41,7 @@ function listPages(): Record<string, { path: string; sign: string }> {
 }
 
 test.each(LOOKS)("the sign-in, in $name, keeps nobody out", async ({ dark, width }) => {
-  const { page, leave } = await visit(browser, service.ready, { dark, width });
+  const { page, leave } = await editor.visit({ dark, width });
   await page.goto("/");
   await page.getByRole("button", { name: "Sign in" }).waitFor();
   expect(await findGrave(page)).toEqual([]);
@@ -58,8 +49,7 @@ test.each(LOOKS)("the sign-in, in $name, keeps nobody out", async ({ dark, width
 });
 
 test.each(LOOKS)("every page, in $name, keeps nobody out and fits its window", async ({ dark, width }) => {
-  const { page, leave } = await visit(browser, service.ready, { dark, width });
-  await signIn(page, ownerOf(service.ready));
+  const { page, leave } = await editor.enter("/", { dark, width });
   const found: Record<string, unknown> = {};
   for (const [name, { path, sign }] of Object.entries(listPages())) {
     await page.goto(path);

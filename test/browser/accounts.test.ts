@@ -1,36 +1,28 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { findGrave } from "../support/accessibility.ts";
-import { fillSignIn, openBrowser, ownerOf, signIn, visit } from "../support/browser.ts";
+import { fillSignIn } from "../support/browser.ts";
 import { join } from "../support/desk.ts";
-import { aDataDir, exampleOf, startService, type TestService } from "../support/service.ts";
+import { type Editor, openEditor } from "../support/editor.ts";
 
-const VIEWER = { email: "vera@treadle.localhost", password: "a long enough password" };
-
-let service: TestService;
-let dataDir: Awaited<ReturnType<typeof aDataDir>>;
-let browser: Browser;
+let editor: Editor;
+let vera: { readonly email: string; readonly password: string };
 
 beforeAll(async () => {
-  dataDir = await aDataDir();
-  const env = { TREADLE_EXAMPLES: "hello,nightly" };
-  [browser, service] = await Promise.all([openBrowser(), startService({ dataDir: dataDir.dataDir, env })]);
+  editor = await openEditor("accounts", { examples: ["hello", "nightly"] });
+  vera = { email: editor.emailOf("vera"), password: "a long enough password" };
 }, 600_000);
 
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-  await dataDir?.remove();
-});
+afterAll(() => editor?.close());
 
 /** Invites somebody to look, by the form, and answers the address to hand over. */
 async function inviteViewer(page: Page): Promise<string> {
   await page.goto("/account/members");
   const form = page.getByRole("region", { name: "Invite somebody" });
-  await form.getByLabel("Email address").fill(VIEWER.email);
+  await form.getByLabel("Email address").fill(vera.email);
   await form.getByLabel("Role").selectOption("viewer");
   await form.getByRole("button", { name: "Invite" }).click();
-  return form.getByRole("textbox", { name: `Invitation for ${VIEWER.email}` }).inputValue();
+  return form.getByRole("textbox", { name: `Invitation for ${vera.email}` }).inputValue();
 }
 
 /** The buttons and links with these words that a tab of a workflow shows once its own sign is there. */
@@ -56,41 +48,35 @@ function callFrom(page: Page, method: string, path: string, body: unknown): Prom
 }
 
 test("a viewer, invited by a link, sees everything and changes nothing, and is told at once when they are removed", async () => {
-  const owner = await visit(browser, service.ready);
-  await signIn(owner.page, ownerOf(service.ready));
+  const owner = await editor.enter();
   const address = await inviteViewer(owner.page);
 
-  const viewer = await visit(browser, service.ready);
+  const viewer = await editor.visit();
   const { page } = viewer;
   await page.goto(address);
   await page.getByText("as viewer").waitFor();
   expect(await findGrave(page)).toEqual([]);
-  await join(page, VIEWER.password);
+  await join(page, vera.password);
   await page.getByRole("link", { name: "Hello" }).waitFor();
-  const { workflowId } = exampleOf(service.ready, "hello");
-  const path = `/workflows/${workflowId}`;
+  const path = `/workflows/${editor.examples["hello"]?.workflowId}`;
   const controls = {
     list: await findControls(page, "/", "Workflows"),
     run: await findControls(page, `${path}/run`, "Run"),
     code: await findControls(page, `${path}/code?file=main.py`, "main.py"),
     api: await findControls(page, `${path}/api`, "Call it"),
     commits: await findControls(page, `${path}/commits`, "History"),
-    schedule: await findControls(
-      page,
-      `/workflows/${exampleOf(service.ready, "nightly").workflowId}/schedule`,
-      "Next runs",
-    ),
+    schedule: await findControls(page, `/workflows/${editor.examples["nightly"]?.workflowId}/schedule`, "Next runs"),
     members: await findControls(page, "/account/members", "Members"),
   };
   expect(controls).toEqual(Object.fromEntries(Object.keys(controls).map((name) => [name, []])));
 
   viewer.expectProblems(/status of 403/);
-  const editor = `/api/editor${path}`;
+  const routes = `/api/editor${path}`;
   const refused = [
     await callFrom(page, "POST", `/api${path}/execute`, {}),
-    await callFrom(page, "POST", `${editor}/key/rotate`, { graceDays: 0 }),
-    await callFrom(page, "POST", `${editor}/draft`, { version: 0, changes: [{ path: "a.py", text: "" }] }),
-    await callFrom(page, "POST", `${editor}/commits`, { message: "Mine", version: 0, expectedHead: null }),
+    await callFrom(page, "POST", `${routes}/key/rotate`, { graceDays: 0 }),
+    await callFrom(page, "POST", `${routes}/draft`, { version: 0, changes: [{ path: "a.py", text: "" }] }),
+    await callFrom(page, "POST", `${routes}/commits`, { message: "Mine", version: 0, expectedHead: null }),
     await callFrom(page, "POST", "/api/editor/invitations", { email: "x@treadle.localhost", role: "owner" }),
   ];
   expect(refused).toEqual([403, 403, 403, 403, 403]);
@@ -98,13 +84,13 @@ test("a viewer, invited by a link, sees everything and changes nothing, and is t
   viewer.expectProblems(/status of 401/);
   await page.goto("/");
   await page.getByRole("link", { name: "Hello" }).waitFor();
-  await owner.page.getByRole("button", { name: `Remove ${VIEWER.email}` }).click();
+  await owner.page.getByRole("button", { name: `Remove ${vera.email}` }).click();
   await owner.page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
-  await owner.page.getByRole("rowheader", { name: VIEWER.email }).waitFor({ state: "detached" });
+  await owner.page.getByRole("rowheader", { name: vera.email }).waitFor({ state: "detached" });
   // The page does nothing by itself: it is told.
   await page.getByRole("alert").filter({ hasText: "You are signed out" }).waitFor();
   expect(await findGrave(page)).toEqual([]);
-  await fillSignIn(page, VIEWER);
+  await fillSignIn(page, vera);
   await page.getByRole("alert").filter({ hasText: "wrong" }).waitFor();
   await viewer.leave();
   await owner.leave();
@@ -115,8 +101,7 @@ test.each([
   { system: "dark", chosen: "Light", background: "rgb(247, 247, 249)" },
 ])("the page, in a $system system where $chosen was chosen, has its colours before any script", async (given) => {
   const { system, chosen, background } = given;
-  const { page, leave } = await visit(browser, service.ready, { dark: system === "dark" });
-  await signIn(page, ownerOf(service.ready));
+  const { page, leave } = await editor.enter("/", { dark: system === "dark" });
   await page.getByRole("button", { name: /^Colours/ }).click();
   await page.getByRole("menuitem", { name: chosen }).click();
   await page.getByRole("button", { name: `Colours: ${chosen}` }).waitFor();

@@ -1,32 +1,23 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import type { Browser, Page } from "playwright-core";
-import { openBrowser, ownerOf, signIn, visit } from "../support/browser.ts";
-import { type Answer, aDataDir, exampleOf, startService, type TestService } from "../support/service.ts";
+import type { Page } from "playwright-core";
+import { type Editor, openEditor, type Published } from "../support/editor.ts";
+import type { Answer } from "../support/service.ts";
 
-let service: TestService;
-let dataDir: Awaited<ReturnType<typeof aDataDir>>;
-let browser: Browser;
+let editor: Editor;
 
 beforeAll(async () => {
-  dataDir = await aDataDir();
-  const env = { TREADLE_EXAMPLES: "hello,nightly" };
-  [browser, service] = await Promise.all([openBrowser(), startService({ dataDir: dataDir.dataDir, env })]);
+  editor = await openEditor("calling", { examples: ["hello", "nightly"] });
 }, 600_000);
 
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-  await dataDir?.remove();
-});
+afterAll(() => editor?.close());
 
 /** The owner at a tab of an example, with the right to read what was copied. */
 async function anOwnerAt(example: string, tab: string) {
-  const visitor = await visit(browser, service.ready);
+  const visitor = await editor.enter();
   await visitor.context.grantPermissions(["clipboard-read", "clipboard-write"]);
-  await signIn(visitor.page, ownerOf(service.ready));
-  const { workflowId } = exampleOf(service.ready, example);
+  const { workflowId, apiKey } = editor.examples[example] as Published;
   await visitor.page.goto(`/workflows/${workflowId}/${tab}`);
-  return { ...visitor, workflowId };
+  return { ...visitor, workflowId, apiKey };
 }
 
 function readCopied(page: Page): Promise<string> {
@@ -34,7 +25,7 @@ function readCopied(page: Page): Promise<string> {
 }
 
 function call(workflowId: string, apiKey: string): Promise<Answer> {
-  return service.call(`/workflows/${workflowId}/execute`, {
+  return editor.service.call(`/workflows/${workflowId}/execute`, {
     method: "POST",
     headers: { "x-api-key": apiKey, "content-type": "application/json" },
     body: "{}",
@@ -42,13 +33,13 @@ function call(workflowId: string, apiKey: string): Promise<Answer> {
 }
 
 test("the key, copied from the page, opens the workflow until it is replaced at once, and the new one does then", async () => {
-  const { page, workflowId, leave } = await anOwnerAt("hello", "api");
+  const { page, workflowId, apiKey, leave } = await anOwnerAt("hello", "api");
   const card = page.getByRole("region", { name: "Key" });
   await card.getByText(/^trd_•+/).waitFor();
   await card.getByRole("button", { name: "Copy" }).click();
   await card.getByText("Key copied").waitFor();
   const old = await readCopied(page);
-  expect(old).toBe(exampleOf(service.ready, "hello").apiKey);
+  expect(old).toBe(apiKey);
   expect((await call(workflowId, old)).status).toBe(200);
 
   await card.getByRole("button", { name: "Regenerate" }).click();
@@ -76,7 +67,7 @@ test("the API trigger, disabled on the page, is so in the draft, which shows wha
 });
 
 test("a schedule, paused on the page, shows the line that changes, commits it, and has no next runs then", async () => {
-  const { page, workflowId, leave } = await anOwnerAt("nightly", "schedule");
+  const { page, workflowId, apiKey, leave } = await anOwnerAt("nightly", "schedule");
   await page.getByRole("heading", { name: "Every weekday at 06:30, Europe/Berlin" }).waitFor();
   await page.getByRole("button", { name: "Pause" }).click();
   const dialog = page.getByRole("dialog");
@@ -85,8 +76,7 @@ test("a schedule, paused on the page, shows the line that changes, commits it, a
   await dialog.getByRole("button", { name: "Commit and pause" }).click();
   await dialog.waitFor({ state: "detached" });
   await page.getByText("None while the schedule is paused.").waitFor();
-  const { apiKey } = exampleOf(service.ready, "nightly");
-  const told = await service.call(`/workflows/${workflowId}/schedule`, {
+  const told = await editor.service.call(`/workflows/${workflowId}/schedule`, {
     method: "GET",
     headers: { "x-api-key": apiKey },
   });
@@ -102,14 +92,13 @@ test("a schedule, paused on the page, shows the line that changes, commits it, a
 });
 
 test("a snippet, copied from the page, has the real key and this workflow's inputs", async () => {
-  const { page, workflowId, leave } = await anOwnerAt("nightly", "api");
+  const { page, workflowId, apiKey, leave } = await anOwnerAt("nightly", "api");
   const card = page.getByRole("region", { name: "Call it" });
   await card.getByText(/^curl /).waitFor();
   await card.getByRole("button", { name: "Copy" }).click();
   await card.getByText("Snippet copied").waitFor();
   const copied = await readCopied(page);
-  const { apiKey } = exampleOf(service.ready, "nightly");
-  for (const part of [apiKey, `/workflows/${workflowId}/execute`, '"weeks": 4', '"Ada"', service.ready.caFile])
+  for (const part of [apiKey, `/workflows/${workflowId}/execute`, '"weeks": 4', '"Ada"', editor.service.ready.caFile])
     expect(copied).toContain(part);
   await leave();
 });

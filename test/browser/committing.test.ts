@@ -2,11 +2,11 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import type { Browser, Locator, Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { findUv, onlyFrom } from "../activities/environments/machine.ts";
 import { anIndexOfSources, aSource } from "../activities/environments/source-index.ts";
 import { findGrave } from "../support/accessibility.ts";
-import { openBrowser, ownerOf, signIn, visit } from "../support/browser.ts";
+import { signIn } from "../support/browser.ts";
 import { aFolder, treadle } from "../support/command-line.ts";
 import {
   aMember,
@@ -18,7 +18,7 @@ import {
   writeAll,
   writeFirst,
 } from "../support/desk.ts";
-import { aDataDir, startService, type TestService } from "../support/service.ts";
+import { type Editor, openEditor } from "../support/editor.ts";
 
 /** What a package says whose build takes longer than an answer may, and fails in the end. */
 const CHATTER = `
@@ -29,28 +29,21 @@ for line in range(1, 301):
 raise RuntimeError("the compiler is missing")
 `;
 
-let service: TestService;
-let dataDir: Awaited<ReturnType<typeof aDataDir>>;
-let browser: Browser;
+let editor: Editor;
 let folder: string;
 
 beforeAll(async () => {
-  dataDir = await aDataDir();
   folder = await mkdtemp(join(tmpdir(), "treadle-dropped-"));
   const index = anIndexOfSources([aSource("chatty", { code: CHATTER }), aSource("talker", { code: TALK })]);
   // A uv that is there already: this service could install none, since its index has none.
   const env = { ...onlyFrom(index), PATH: `${dirname(findUv().path)}:${process.env.PATH}` };
-  [browser, service] = await Promise.all([openBrowser(), startService({ dataDir: dataDir.dataDir, env })]);
+  editor = await openEditor("committing", { env });
 }, 600_000);
 
 afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-  await dataDir?.remove();
+  await editor?.close();
   await rm(folder, { recursive: true, force: true });
 });
-
-const desks = () => ({ browser, service, dataDir: dataDir.dataDir });
 
 /** What a package says whose build is soon done. */
 const TALK = 'print("\\n".join(f"folding part {part}" for part in range(1, 61)), flush=True)';
@@ -80,7 +73,7 @@ const listNames = async (page: Page): Promise<string[]> =>
   (await page.getByRole("treeitem").allInnerTexts()).toSorted();
 
 test("a folder, dragged into the files, is there with what is in it, can be changed there, and stays", async () => {
-  const { page, workflowId, leave } = await aWriter(desks(), "Dragged in");
+  const { page, workflowId, leave } = await aWriter(editor, "Dragged in");
   const project = await aProject("shop", {
     "orders.py": "ORDERS = []\n",
     "tax/rates.py": "RATE = 0.19\n",
@@ -140,17 +133,15 @@ test("commits, of a history, are compared two by two, say which runs used them, 
   const programOf = (word: string) => `def main():\n    return {"word": "${word}"}\n`;
   let workflowId = "";
   for (const word of ["one", "two", "three"]) {
-    const given = workflowId === "" ? [] : ["--workflow", workflowId];
+    const given = workflowId === "" ? ["--account", editor.account] : ["--workflow", workflowId];
     const files = await aFolder({ "config.yaml": config, "main.py": programOf(word) });
-    const published = await treadle(dataDir.dataDir, ["publish", files, "-m", `Say ${word}`, ...given, "--json"]);
+    const published = await treadle(editor.dataDir, ["publish", files, "-m", `Say ${word}`, ...given, "--json"]);
     workflowId ||= String(published.json()["workflowId"]);
     if (word !== "two") continue;
-    expect((await treadle(dataDir.dataDir, ["run", workflowId, "--json"])).code).toBe(0);
+    expect((await treadle(editor.dataDir, ["run", workflowId, "--json"])).code).toBe(0);
   }
-  const { page, leave } = await visit(browser, service.ready);
-  await signIn(page, ownerOf(service.ready));
   const history = `/workflows/${workflowId}/commits`;
-  await page.goto(history);
+  const { page, leave } = await editor.enter(history);
   const lines = page.getByRole("region", { name: "History" }).getByRole("listitem");
   await lines.nth(2).waitFor();
   for (const word of ["three", "one"])
@@ -201,7 +192,7 @@ async function findPlace(log: Locator): Promise<"end" | "beginning" | "between">
 }
 
 test("a build, which talks a lot and fails, is followed, lets its reader scroll back, and leaves the draft as it was", async () => {
-  const { page, workflowId, expectProblems, leave } = await aWriter(desks(), "Not to be built");
+  const { page, workflowId, expectProblems, leave } = await aWriter(editor, "Not to be built");
   await writeFirst(page, "build: source\n");
   await page.getByRole("button", { name: "New file" }).click();
   await page.getByRole("textbox", { name: "Name of the new file" }).fill("requirements.txt");
@@ -247,7 +238,7 @@ test("a build, which talks a lot and fails, is followed, lets its reader scroll 
 });
 
 test("a commit, looked at later, says what building its packages said, that it needs none, or that this is not to be had", async () => {
-  const { page, workflowId, expectProblems, leave } = await aWriter(desks(), "Built");
+  const { page, workflowId, expectProblems, leave } = await aWriter(editor, "Built");
   await commit(page, "Without packages");
   await writeFirst(page, "build: source\n");
   await page.getByRole("button", { name: "New file" }).click();
@@ -295,10 +286,10 @@ test("a commit, looked at later, says what building its packages said, that it n
 });
 
 test("a file, that somebody else has committed otherwise, is shown beside one's own in every browser until it is settled, and both go into the commit", async () => {
-  const owner = await aWriter(desks(), "Written by two");
+  const owner = await aWriter(editor, "Written by two");
   const { page: first, workflowId } = owner;
   await commit(first, "Begin");
-  const member = await aMember(desks(), "both@treadle.localhost");
+  const member = await aMember(editor, "both");
   const { page } = member;
   await openFile(page, workflowId, "main.py");
   await writeFirst(page, "MINE = 1\n");
@@ -316,8 +307,8 @@ test("a file, that somebody else has committed otherwise, is shown beside one's 
   const notice = page.getByRole("alert").filter({ hasText: "have changed the same file" });
   await notice.waitFor();
   // It is there as long as nothing was decided, in another browser, too.
-  const elsewhere = await visit(browser, service.ready);
-  await signIn(elsewhere.page, { email: "both@treadle.localhost", password: "a long enough password" });
+  const elsewhere = await editor.visit();
+  await signIn(elsewhere.page, { email: editor.emailOf("both"), password: "a long enough password" });
   await openFile(elsewhere.page, workflowId, "main.py");
   const reminder = elsewhere.page.getByRole("alert").filter({ hasText: "have changed the same file" });
   await reminder.getByRole("button", { name: "Compare main.py" }).waitFor();

@@ -1,13 +1,14 @@
 import { createHash } from "node:crypto";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import type { Browser, Locator, Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { findGrave } from "../support/accessibility.ts";
-import { beginSession, openBrowser, type Session, visit, waitUntil } from "../support/browser.ts";
-import { type Published, publishFiles } from "../support/command-line.ts";
+import { waitUntil } from "../support/browser.ts";
+import { runForm, waitForSuccess } from "../support/desk.ts";
+import { type Editor, openEditor, type Published } from "../support/editor.ts";
 import { CARRY, WAIT } from "../support/programs.ts";
-import { aDataDir, startService, type TestService } from "../support/service.ts";
 
 const LETTER = Buffer.from("Dear Ada,\r\n\u0000\u00ff grüße\n");
 const ONE = { name: "one.txt", mimeType: "text/plain", buffer: Buffer.from("Page one\n") };
@@ -16,31 +17,21 @@ const LARGE_BYTES = 12_000_000;
 /** The large file takes a minute, which is long enough to look at it while it is on its way, on a slow machine too. */
 const SLOW_BYTES_PER_SECOND = 200_000;
 
-let service: TestService;
-let dataDir: Awaited<ReturnType<typeof aDataDir>>;
-let browser: Browser;
-let session: Session;
+let editor: Editor;
+let folder: string;
 let carry: Published;
 let wait: Published;
 
 beforeAll(async () => {
-  dataDir = await aDataDir();
-  [browser, service] = await Promise.all([openBrowser(), startService({ dataDir: dataDir.dataDir })]);
-  session = await beginSession(browser, service.ready);
-  [carry, wait] = await Promise.all([publishFiles(dataDir.dataDir, CARRY), publishFiles(dataDir.dataDir, WAIT)]);
+  folder = await mkdtemp(join(tmpdir(), "treadle-executing-"));
+  editor = await openEditor("executing");
+  [carry, wait] = [await editor.publish(CARRY), await editor.publish(WAIT)];
 }, 600_000);
 
 afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-  await dataDir?.remove();
+  await editor?.close();
+  await rm(folder, { recursive: true, force: true });
 });
-
-async function anOwnerAt(path: string, options: Parameters<typeof visit>[2] = {}) {
-  const visitor = await visit(browser, service.ready, { ...options, session });
-  await visitor.page.goto(path);
-  return visitor;
-}
 
 function digest(content: Buffer): string {
   return createHash("sha256").update(content).digest("hex");
@@ -61,19 +52,6 @@ async function drop(page: Page, target: Locator, name: string, content: Buffer):
   for (const event of ["dragenter", "dragover", "drop"]) await target.dispatchEvent(event, { dataTransfer });
 }
 
-/** Presses the button and is on the page of the execution that this began; answers its id. */
-async function run(page: Page, words = "Run"): Promise<string> {
-  await page.getByRole("button", { name: words, exact: true }).click();
-  await page.waitForURL(/\/executions\/ex_[a-z0-9]+$/);
-  // The page before may show a success of an earlier one.
-  await page.getByRole("heading", { name: /^Run of/ }).waitFor();
-  return /ex_[a-z0-9]+$/.exec(page.url())?.[0] as string;
-}
-
-async function waitForSuccess(page: Page): Promise<void> {
-  await page.getByText("Success", { exact: true }).first().waitFor();
-}
-
 async function readTold(page: Page, executionId: string): Promise<unknown> {
   return (await page.request.get(`/api/run-logs/${executionId}/files/told.json`)).json();
 }
@@ -84,13 +62,13 @@ async function countExecutions(page: Page, workflowId: string): Promise<number> 
 }
 
 test("a form with files, dropped and chosen, runs with their bytes on a page of its own; filled in again, it runs with the same files and another value", async () => {
-  const { page, leave } = await anOwnerAt(`/workflows/${carry.workflowId}/run`);
+  const { page, leave } = await editor.enter(`/workflows/${carry.workflowId}/run`);
   await page.getByLabel("Title", { exact: true }).fill("Dropped");
   await drop(page, page.getByRole("button", { name: "Choose a file" }), "letter.bin", LETTER);
   await page.getByText("letter.bin").waitFor();
   await page.getByLabel("Pages", { exact: true }).setInputFiles([ONE, TWO]);
   await page.getByRole("button", { name: "Remove two.txt" }).waitFor();
-  const first = await run(page);
+  const first = await runForm(page);
   await page.reload();
   await waitForSuccess(page);
   expect(new URL(page.url()).pathname).toBe(`/executions/${first}`);
@@ -105,7 +83,7 @@ test("a form with files, dropped and chosen, runs with their bytes on a page of 
   expect(await page.getByLabel("Title", { exact: true }).inputValue()).toBe("Dropped");
   expect(await page.getByText("from the earlier run").count()).toBe(3);
   await page.getByLabel("Title", { exact: true }).fill("Again");
-  const second = await run(page);
+  const second = await runForm(page);
   await waitForSuccess(page);
   expect(second).not.toBe(first);
   expect(await readTold(page, second)).toEqual({ title: "Again", files: LETTER_AND_PAGES });
@@ -127,7 +105,7 @@ test("a form with files, dropped and chosen, runs with their bytes on a page of 
 });
 
 test("a file, dropped beside the place for it, leaves the page and its form alone", async () => {
-  const { page, leave } = await anOwnerAt(`/workflows/${carry.workflowId}/run`);
+  const { page, leave } = await editor.enter(`/workflows/${carry.workflowId}/run`);
   await page.getByLabel("Title", { exact: true }).fill("Kept");
   const refused = await page.evaluate<boolean>(`(() => {
     const dataTransfer = new DataTransfer();
@@ -140,10 +118,10 @@ test("a file, dropped beside the place for it, leaves the page and its form alon
 });
 
 test("files on their way, cancelled, run nothing and stay in the form; sent again, they arrive", async () => {
-  const { page, context, leave } = await anOwnerAt(`/workflows/${carry.workflowId}/run`);
+  const { page, context, leave } = await editor.enter(`/workflows/${carry.workflowId}/run`);
   const before = await countExecutions(page, carry.workflowId);
   const content = Buffer.alloc(LARGE_BYTES, "a shuttle goes to and fro ");
-  const path = join(dataDir.dataDir, "..", "large.bin");
+  const path = join(folder, "large.bin");
   await writeFile(path, content);
   const network = await context.newCDPSession(page);
   await network.send("Network.enable");
@@ -172,16 +150,15 @@ test("files on their way, cancelled, run nothing and stay in the form; sent agai
   expect(await countExecutions(page, carry.workflowId)).toBe(before);
 
   await limitUploads(-1);
-  const executionId = await run(page);
+  const executionId = await runForm(page);
   await waitForSuccess(page);
   expect(await readTold(page, executionId)).toEqual({ title: "First", files: { "large.bin": digest(content) } });
   expect(await countExecutions(page, carry.workflowId)).toBe(before + 1);
-  await rm(path);
   await leave();
 });
 
 test("a draft, run without committing it, is marked as one wherever it is shown, and leaves the commits alone", async () => {
-  const { page, leave } = await anOwnerAt(`/workflows/${carry.workflowId}/code?file=main.py`);
+  const { page, leave } = await editor.enter(`/workflows/${carry.workflowId}/code?file=main.py`);
   await page.getByRole("textbox", { name: "main.py" }).waitFor();
   await page.locator(".cm-content").click();
   await page.keyboard.press("Control+Home");
@@ -190,7 +167,7 @@ test("a draft, run without committing it, is marked as one wherever it is shown,
   await page.getByRole("heading", { name: "Run your draft" }).waitFor();
   await page.getByLabel("Document", { exact: true }).setInputFiles({ ...ONE, name: "kept.txt" });
   const answer = page.waitForResponse(/\/draft\/execute$/);
-  const executionId = await run(page, "Run the draft");
+  const executionId = await runForm(page, "Run the draft");
   expect(await (await answer).json()).toMatchObject({ executionId, draft: true });
   await waitForSuccess(page);
   await page.getByRole("banner").waitFor();
@@ -204,7 +181,7 @@ test("a draft, run without committing it, is marked as one wherever it is shown,
   await page.getByRole("link", { name: "Edit and rerun" }).click();
   await page.getByRole("heading", { name: "Run your draft" }).waitFor();
   await page.getByText("from the earlier run").waitFor();
-  const again = await run(page, "Run the draft");
+  const again = await runForm(page, "Run the draft");
   await waitForSuccess(page);
   expect(await readTold(page, again)).toMatchObject({ files: { "kept.txt": digest(ONE.buffer) } });
 
@@ -217,7 +194,7 @@ test("a draft, run without committing it, is marked as one wherever it is shown,
 });
 
 test("a draft that cannot be run, when it is tried, is refused with the place of the mistake, which leads there", async () => {
-  const { page, expectProblems, leave } = await anOwnerAt(`/workflows/${carry.workflowId}/code?file=config.yaml`);
+  const { page, expectProblems, leave } = await editor.enter(`/workflows/${carry.workflowId}/code?file=config.yaml`);
   expectProblems(/400 .*\/draft\/execute/);
   await page.getByRole("textbox", { name: "config.yaml" }).waitFor();
   await page.locator(".cm-content").click();
@@ -237,7 +214,7 @@ test("a draft that cannot be run, when it is tried, is refused with the place of
 
 /** Starts an execution by a call of a program, as the workflow's commit then is; answers its id. */
 async function start(label: string): Promise<string> {
-  const answer = await service.call(`/workflows/${wait.workflowId}/execute`, {
+  const answer = await editor.service.call(`/workflows/${wait.workflowId}/execute`, {
     method: "POST",
     headers: { "x-api-key": wait.apiKey, "content-type": "application/json", prefer: "respond-async" },
     body: JSON.stringify({ label }),
@@ -256,7 +233,7 @@ async function waitForLines(page: Page, ids: readonly string[]): Promise<void> {
 }
 
 test("executions that go on, chosen together, are cancelled together, and the list shows it", async () => {
-  const { page, leave } = await anOwnerAt("/");
+  const { page, leave } = await editor.enter();
   const ids = [await start("a"), await start("b"), await start("c")];
   await page.goto(`/workflows/${wait.workflowId}/runs`);
   await waitForLines(page, ids);
@@ -279,12 +256,12 @@ test("executions that go on, chosen together, are cancelled together, and the li
 });
 
 test("the list of executions, narrowed by state, trigger, commit, text and date, shows what fits, and so does its address", async () => {
-  const { page, leave } = await anOwnerAt(`/workflows/${wait.workflowId}/run`);
+  const { page, leave } = await editor.enter(`/workflows/${wait.workflowId}/run`);
   await page.getByRole("textbox", { name: "Label" }).fill("fail");
-  const failed = await run(page);
+  const failed = await runForm(page);
   await page.getByRole("alert").filter({ hasText: "There is no such label." }).waitFor();
   const files = { ...WAIT, "README.md": "Another commit.\n" };
-  const next = await publishFiles(dataDir.dataDir, files, wait.workflowId);
+  const next = await editor.publish(files, wait.workflowId);
   const latest = await start("end");
   await page.goto(`/executions/${latest}`);
   await waitForSuccess(page);

@@ -1,26 +1,18 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import type { Browser } from "playwright-core";
-import { fillSignIn, openBrowser, ownerOf, signIn, visit } from "../support/browser.ts";
-import { aDataDir, exampleOf, startService, type TestService } from "../support/service.ts";
+import { fillSignIn, ownerOf, signIn } from "../support/browser.ts";
+import { type Editor, openEditor } from "../support/editor.ts";
 
-let service: TestService;
-let dataDir: Awaited<ReturnType<typeof aDataDir>>;
-let browser: Browser;
+let editor: Editor;
 
 beforeAll(async () => {
-  dataDir = await aDataDir();
-  [browser, service] = await Promise.all([openBrowser(), startService({ dataDir: dataDir.dataDir })]);
+  editor = await openEditor("running", { examples: ["hello"] });
 }, 600_000);
 
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-  await dataDir?.remove();
-});
+afterAll(() => editor?.close());
 
 test("the editor, signed in to with the password of the first start, lists the example and runs it by its form", async () => {
-  const { page, leave } = await visit(browser, service.ready);
-  await signIn(page, ownerOf(service.ready));
+  const { page, leave } = await editor.visit();
+  await signIn(page, ownerOf(editor.service.ready));
   await page.getByRole("link", { name: "Hello" }).click();
 
   await page.getByLabel("Who to greet").fill("Ada");
@@ -44,12 +36,10 @@ test("the editor, signed in to with the password of the first start, lists the e
 });
 
 test("the form, filled in wrongly, says so at each control and sends nothing", async () => {
-  const { page, leave } = await visit(browser, service.ready);
+  const { page, leave } = await editor.enter();
   const sent: string[] = [];
   page.on("request", (request) => void (request.method() === "POST" && sent.push(request.url())));
-  await signIn(page, ownerOf(service.ready));
-  sent.length = 0;
-  await page.goto(`/workflows/${exampleOf(service.ready, "hello").workflowId}/run`);
+  await page.goto(`/workflows/${editor.examples["hello"]?.workflowId}/run`);
   await page.getByLabel("How often").fill("500");
   await page.getByRole("button", { name: "Run", exact: true }).click();
   await page.getByText("Must be at most 100, not 500.").waitFor();
@@ -59,28 +49,28 @@ test("the form, filled in wrongly, says so at each control and sends nothing", a
 });
 
 test("a page, opened by its address by somebody who is not signed in, is shown after the sign-in", async () => {
-  const { page, leave } = await visit(browser, service.ready);
+  const { page, leave } = await editor.visit();
   await page.goto("/account/tokens");
-  await fillSignIn(page, ownerOf(service.ready));
+  await fillSignIn(page, editor.owner);
   await page.getByRole("heading", { name: "Access tokens" }).waitFor();
   expect(new URL(page.url()).pathname).toBe("/account/tokens");
   await leave();
 });
 
 test("signing in, with a wrong password, says so where the form is", async () => {
-  const { page, expectProblems, leave } = await visit(browser, service.ready);
+  const { page, expectProblems, leave } = await editor.visit();
   expectProblems(/401 .*\/api\/session/);
   await page.goto("/");
-  await fillSignIn(page, { ...ownerOf(service.ready), password: "wrong" });
+  await fillSignIn(page, { ...editor.owner, password: "wrong" });
   await page.getByRole("alert").filter({ hasText: "wrong" }).waitFor();
   await leave();
 });
 
 test("a link to the sign-in that names another website, after the sign-in, leads home instead", async () => {
-  const { page, leave } = await visit(browser, service.ready);
+  const { page, leave } = await editor.visit();
   await page.goto("/sign-in?from=//example.com/");
-  await fillSignIn(page, ownerOf(service.ready));
+  await fillSignIn(page, editor.owner);
   await page.getByRole("heading", { name: "Workflows", level: 1 }).waitFor();
-  expect(new URL(page.url()).origin).toBe(service.ready.url);
+  expect(new URL(page.url()).origin).toBe(editor.service.ready.url);
   await leave();
 });

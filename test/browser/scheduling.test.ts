@@ -1,12 +1,10 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import pg from "pg";
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { findGrave } from "../support/accessibility.ts";
-import { openBrowser, ownerOf, signIn, visit } from "../support/browser.ts";
-import { aFolder, treadle } from "../support/command-line.ts";
-import { aWriter, openFile, waitUntilSaved, writeFirst } from "../support/desk.ts";
-import { aDataDir, startService, type TestService } from "../support/service.ts";
+import { aWriter, openFile, waitForSuccess, waitUntilSaved, writeFirst } from "../support/desk.ts";
+import { type Editor, openEditor } from "../support/editor.ts";
 
 /** Of the program that is watched: long enough for a connection to be lost and found while it writes. */
 const LINES = 40;
@@ -14,44 +12,31 @@ const PAGE_TICKS = 50;
 /** Old ticks that are put into the record: more than a page of them. */
 const OLD_TICKS = 120;
 
-let service: TestService;
-let dataDir: Awaited<ReturnType<typeof aDataDir>>;
-let browser: Browser;
+let editor: Editor;
 let minutely: string;
 let talking: string;
 
 beforeAll(async () => {
-  dataDir = await aDataDir();
-  [browser, service] = await Promise.all([openBrowser(), startService({ dataDir: dataDir.dataDir })]);
-  minutely = await publish("Minutely", {
-    "config.yaml":
-      'name: Minutely\ntriggers:\n  schedule: { enabled: true, cron: "* * * * *", timezone: UTC } # every minute\n',
+  editor = await openEditor("scheduling");
+  const schedule = '{ enabled: true, cron: "* * * * *", timezone: UTC } # every minute';
+  const minutelyFiles = {
+    "config.yaml": `name: Minutely\ntriggers:\n  schedule: ${schedule}\n`,
     "main.py": "def main():\n    return {'done': True}\n",
-  });
-  talking = await publish("Talking", {
+  };
+  const talkingFiles = {
     "config.yaml": "name: Talking\ntriggers:\n  api: { enabled: true }\n",
     "main.py": `import time\n\ndef main():\n    for line in range(1, ${LINES + 1}):\n        print("said", line, flush=True)\n        time.sleep(0.25)\n`,
-  });
+  };
+  ({ workflowId: minutely } = await editor.publish(minutelyFiles));
+  ({ workflowId: talking } = await editor.publish(talkingFiles));
 }, 600_000);
 
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-  await dataDir?.remove();
-});
-
-const desks = () => ({ browser, service, dataDir: dataDir.dataDir });
-
-async function publish(name: string, files: Record<string, string>): Promise<string> {
-  const published = await treadle(dataDir.dataDir, ["publish", await aFolder(files), "--json"]);
-  if (published.code !== 0) throw new Error(`${name} was not published: ${published.stderr}`);
-  return String(published.json()["workflowId"]);
-}
+afterAll(() => editor?.close());
 
 /** Puts times at which the schedule was due long ago into the record, every hour, the last of them a day ago. */
 async function addOldTicks(workflowId: string): Promise<void> {
   const client = new pg.Client({
-    host: join(dataDir.dataDir, "postgres/socket"),
+    host: join(editor.dataDir, "postgres/socket"),
     user: "treadle",
     database: "treadle",
   });
@@ -82,7 +67,7 @@ async function withoutNetwork(page: Page, act: () => Promise<void>): Promise<voi
 }
 
 test("what is written, while there is no network, is told not to be saved, and is saved when there is one again", async () => {
-  const { page, workflowId, expectProblems, leave } = await aWriter(desks(), "Written on a train");
+  const { page, workflowId, expectProblems, leave } = await aWriter(editor, "Written on a train");
   expectProblems(/ERR_INTERNET_DISCONNECTED/);
   await writeFirst(page, "# before\n");
   await waitUntilSaved(page);
@@ -105,9 +90,8 @@ test("what is written, while there is no network, is told not to be saved, and i
 });
 
 test("what goes on, while there is no network, is shown in full when there is one again", async () => {
-  const { page, expectProblems, leave } = await visit(browser, service.ready);
+  const { page, expectProblems, leave } = await editor.enter();
   expectProblems(/ERR_INTERNET_DISCONNECTED/);
-  await signIn(page, ownerOf(service.ready));
   const list = await page.context().newPage();
   await list.goto("/");
   await list
@@ -120,7 +104,7 @@ test("what goes on, while there is no network, is shown in full when there is on
   await withoutNetwork(page, async () => {
     await page.getByText("Connecting again").waitFor();
   });
-  await page.getByText("Success", { exact: true }).first().waitFor();
+  await waitForSuccess(page);
   const log = page.getByRole("region", { name: "Log", exact: true });
   await log.getByText(`said ${LINES}`, { exact: true }).waitFor();
   await log.getByText(new RegExp(`^(${LINES}|${LINES + 1}|${LINES + 2}) lines$`)).waitFor();
@@ -134,9 +118,7 @@ test("what goes on, while there is no network, is shown in full when there is on
 
 test("a schedule, with more ticks than fit a page, shows the earlier ones when they are asked for", async () => {
   await addOldTicks(minutely);
-  const { page, leave } = await visit(browser, service.ready);
-  await signIn(page, ownerOf(service.ready));
-  await page.goto(`/workflows/${minutely}/schedule`);
+  const { page, leave } = await editor.enter(`/workflows/${minutely}/schedule`);
   const history = page.getByRole("region", { name: "History" });
   const rows = history.locator("tbody tr");
   await rows.nth(PAGE_TICKS - 1).waitFor();
@@ -153,15 +135,13 @@ test("a schedule, with more ticks than fit a page, shows the earlier ones when t
 });
 
 test("a schedule, watched, shows a tick when it comes, with the run it began, and pauses and resumes by a commit", async () => {
-  const { page, leave } = await visit(browser, service.ready);
-  await signIn(page, ownerOf(service.ready));
-  await page.goto(`/workflows/${minutely}/schedule`);
+  const { page, leave } = await editor.enter(`/workflows/${minutely}/schedule`);
   await page.getByRole("heading", { name: "Every minute, UTC" }).waitFor();
   const started = page.getByRole("region", { name: "History" }).getByRole("row").filter({ hasText: "Started" });
   const before = await started.count();
   await started.nth(before).waitFor();
   await started.first().getByRole("link", { name: "Look at it" }).click();
-  await page.getByText("Success", { exact: true }).first().waitFor();
+  await waitForSuccess(page);
   await page.getByText("Schedule", { exact: true }).first().waitFor();
 
   await page.goto(`/workflows/${minutely}/schedule`);

@@ -1,20 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import type { Browser, Locator, Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { findGrave, findOverflow } from "../support/accessibility.ts";
-import {
-  beginSession,
-  openBrowser,
-  readProperty,
-  readStyle,
-  type Session,
-  visit,
-  waitUntil,
-} from "../support/browser.ts";
+import { readProperty, readStyle, waitUntil } from "../support/browser.ts";
 import { CLIP } from "../support/clip.ts";
-import { type Published, publishFiles } from "../support/command-line.ts";
+import { runForm, waitForSuccess } from "../support/desk.ts";
+import { type Editor, openEditor, type Published } from "../support/editor.ts";
 import { GALLERY, LINES, PULSE } from "../support/programs.ts";
-import { aDataDir, startService, type TestService } from "../support/service.ts";
 
 const LINES_MANY = 100_000;
 const LOOKS = [
@@ -23,10 +15,7 @@ const LOOKS = [
   { name: "dark on a phone", dark: true, width: 390 },
 ];
 
-let service: TestService;
-let dataDir: Awaited<ReturnType<typeof aDataDir>>;
-let browser: Browser;
-let session: Session;
+let editor: Editor;
 let gallery: Published;
 let lines: Published;
 let pulse: Published;
@@ -34,35 +23,13 @@ let pulse: Published;
 const seen: Record<string, { executionId: string; sign: string }> = {};
 
 beforeAll(async () => {
-  dataDir = await aDataDir();
-  [browser, service] = await Promise.all([openBrowser(), startService({ dataDir: dataDir.dataDir })]);
-  session = await beginSession(browser, service.ready);
-  [gallery, lines, pulse] = await Promise.all([
-    publishFiles(dataDir.dataDir, GALLERY),
-    publishFiles(dataDir.dataDir, LINES),
-    publishFiles(dataDir.dataDir, PULSE),
-  ]);
+  editor = await openEditor("watching");
+  gallery = await editor.publish(GALLERY);
+  lines = await editor.publish(LINES);
+  pulse = await editor.publish(PULSE);
 }, 600_000);
 
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-  await dataDir?.remove();
-});
-
-async function anOwnerAt(path: string, options: Parameters<typeof visit>[2] = {}) {
-  const visitor = await visit(browser, service.ready, { ...options, session });
-  await visitor.page.goto(path);
-  return visitor;
-}
-
-/** Presses the button of the form and is on the page of the execution; answers its id. */
-async function run(page: Page): Promise<string> {
-  await page.getByRole("button", { name: "Run", exact: true }).click();
-  await page.waitForURL(/\/executions\/ex_[a-z0-9]+$/);
-  await page.getByRole("heading", { name: /^Run of/ }).waitFor();
-  return /ex_[a-z0-9]+$/.exec(page.url())?.[0] as string;
-}
+afterAll(() => editor?.close());
 
 /** The log on a page: its rows that are drawn, how many lines it says there are, and where it is scrolled to. */
 function aLog(page: Page) {
@@ -81,8 +48,8 @@ function aLog(page: Page) {
 }
 
 test("the log, while its program runs, shows lines as they come, in their colours, also after a refresh, and follows or stays; cancelled, it ends", async () => {
-  const { page, leave } = await anOwnerAt(`/workflows/${pulse.workflowId}/run`);
-  const executionId = await run(page);
+  const { page, leave } = await editor.enter(`/workflows/${pulse.workflowId}/run`);
+  const executionId = await runForm(page);
   const log = aLog(page);
   await log.ticks.first().waitFor();
   await page.getByText("Running", { exact: true }).first().waitFor();
@@ -122,9 +89,9 @@ test("the log, while its program runs, shows lines as they come, in their colour
 });
 
 test("a log of 100,000 lines is drawn a window at a time, from the first line to the last, and searched as a whole", async () => {
-  const { page, leave } = await anOwnerAt(`/workflows/${lines.workflowId}/run`);
+  const { page, leave } = await editor.enter(`/workflows/${lines.workflowId}/run`);
   await page.getByRole("textbox", { name: "Lines" }).fill(String(LINES_MANY));
-  const executionId = await run(page);
+  const executionId = await runForm(page);
   const log = aLog(page);
   await page.getByText("100,000 lines", { exact: true }).waitFor();
   await log.line("line 99999").waitFor();
@@ -158,13 +125,13 @@ async function openOutput(page: Page, fileName: string): Promise<Locator> {
 }
 
 test("outputs, each of another kind, are shown as what they are; what could run is shown as its source and never run; bytes come as they were written", async () => {
-  const { page, context, leave } = await anOwnerAt(`/workflows/${gallery.workflowId}/run`);
+  const { page, context, leave } = await editor.enter(`/workflows/${gallery.workflowId}/run`);
   const asked: string[] = [];
   page.on("request", (request) => void asked.push(new URL(request.url()).pathname));
   const clip = { name: "clip.webm", mimeType: "video/webm", buffer: CLIP };
   await page.getByLabel("Clip", { exact: true }).setInputFiles(clip);
-  const executionId = await run(page);
-  await page.getByText("Success", { exact: true }).first().waitFor();
+  const executionId = await runForm(page);
+  await waitForSuccess(page);
   seen["outputs of every kind"] = { executionId, sign: "Outputs" };
 
   await (await openOutput(page, "notes.txt")).getByText("and the second: grüße").waitFor();
@@ -217,12 +184,11 @@ async function readOutput(page: Page, executionId: string, name: string) {
 }
 
 test("an execution that failed says why where one looks first, and how in its log", async () => {
-  const { page, leave } = await anOwnerAt("/");
   const broken = { ...LINES, "main.py": 'def main(lines):\n    print("begun")\n    return [][lines]\n' };
-  const { workflowId } = await publishFiles(dataDir.dataDir, broken);
-  await page.goto(`/workflows/${workflowId}/run`);
+  const { workflowId } = await editor.publish(broken);
+  const { page, leave } = await editor.enter(`/workflows/${workflowId}/run`);
   await page.getByRole("textbox", { name: "Lines" }).fill("7");
-  const executionId = await run(page);
+  const executionId = await runForm(page);
   await page.getByRole("alert").filter({ hasText: "IndexError: list index out of range" }).waitFor();
   await aLog(page).place.getByText("Traceback").waitFor();
   seen["a failure"] = { executionId, sign: "Log" };
@@ -230,7 +196,7 @@ test("an execution that failed says why where one looks first, and how in its lo
 });
 
 test.each(LOOKS)("what executions have left behind, in $name, keeps nobody out and fits its window", async (look) => {
-  const { page, leave } = await anOwnerAt("/", look);
+  const { page, leave } = await editor.enter(undefined, look);
   const found: Record<string, unknown> = {};
   expect(Object.keys(seen)).toHaveLength(4);
   for (const [name, { executionId, sign }] of Object.entries(seen)) {

@@ -1,33 +1,34 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { findGrave } from "../support/accessibility.ts";
-import { openBrowser, ownerOf, signIn, visit } from "../support/browser.ts";
-import { aMember, aWriter, commit, openFile, waitUntilSaved, writeFirst } from "../support/desk.ts";
-import { aDataDir, exampleOf, startService, type TestService } from "../support/service.ts";
+import {
+  aMember,
+  aWriter,
+  commit,
+  createWorkflow,
+  openFile,
+  waitForSuccess,
+  waitUntilSaved,
+  writeFirst,
+} from "../support/desk.ts";
+import { type Editor, openEditor } from "../support/editor.ts";
 
-let service: TestService;
-let dataDir: Awaited<ReturnType<typeof aDataDir>>;
-let browser: Browser;
+let editor: Editor;
 let made = 0;
 
 beforeAll(async () => {
-  dataDir = await aDataDir();
-  [browser, service] = await Promise.all([openBrowser(), startService({ dataDir: dataDir.dataDir })]);
+  editor = await openEditor("writing", { examples: ["hello"] });
 }, 600_000);
 
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-  await dataDir?.remove();
-});
-
-const desks = () => ({ browser, service, dataDir: dataDir.dataDir });
+afterAll(() => editor?.close());
 
 /** Somebody at the code of a new workflow of their own, made of the example. */
-const aNewWriter = () => aWriter(desks(), `Written ${(made += 1)}`);
+const aNewWriter = () => aWriter(editor, `Written ${(made += 1)}`);
 
 test("a config.yaml with an error, while it is written, is underlined at its line, and can be committed when it is right", async () => {
-  const { page, workflowId, leave } = await aNewWriter();
+  const { page, leave } = await editor.enter();
+  const workflowId = await createWorkflow(page, "Written from the first page");
+  await openFile(page, workflowId, "config.yaml");
   await writeFirst(page, "nmae: Mine\n");
   await page.locator(".cm-lintRange-error", { hasText: "nmae" }).waitFor();
   const problem = page.getByRole("region", { name: "Problems" });
@@ -101,7 +102,7 @@ test("a commit, when somebody else was first, is told, shows what they did, and 
   await waitUntilSaved(page);
   await commit(page, "First");
 
-  const member = await aMember(desks(), `m${made}@treadle.localhost`);
+  const member = await aMember(editor, `m${made}`);
   await openFile(member.page, workflowId, "main.py");
   await writeFirst(member.page, "# theirs\n");
   await waitUntilSaved(member.page);
@@ -164,8 +165,8 @@ async function waitForFocus(page: Page, name: string | RegExp): Promise<void> {
 }
 
 test("the palette, opened by its keys, finds a page and a workflow by letters of their names and goes there", async () => {
-  const { page, leave } = await visit(browser, service.ready);
-  await signIn(page, ownerOf(service.ready));
+  const { page, leave } = await editor.enter("/");
+  await page.getByRole("heading", { name: "Workflows", level: 1 }).waitFor();
   await page.keyboard.press("Control+k");
   const field = page.getByRole("combobox", { name: "Go to" });
   await field.waitFor();
@@ -196,9 +197,7 @@ test("the palette, opened by its keys, finds a page and a workflow by letters of
 });
 
 test("Tab, from the top of the page, leads past the bar, or by its first stop to what the page is about", async () => {
-  const { page, leave } = await visit(browser, service.ready);
-  await signIn(page, ownerOf(service.ready));
-  await page.goto("/");
+  const { page, leave } = await editor.enter("/");
   await page.getByRole("link", { name: "Hello" }).first().waitFor();
   const stops: string[] = [];
   for (let stop = 0; stop < 10; stop += 1) {
@@ -249,7 +248,7 @@ test("Escape, in any dialog, closes it and gives the focus back to where it was"
   await page.getByRole("button", { name: "New workflow" }).first().press("Enter");
   await page.getByRole("textbox", { name: "Name" }).waitFor();
   await closeBy("New workflow");
-  await page.goto(`/workflows/${exampleOf(service.ready, "hello").workflowId}/api`);
+  await page.goto(`/workflows/${editor.examples["hello"]?.workflowId}/api`);
   await page.getByRole("button", { name: "Regenerate" }).press("Enter");
   await closeBy("Regenerate");
   expect(workflowId).toMatch(/^wf_/);
@@ -275,7 +274,7 @@ test("Ctrl+S saves at once and Ctrl+Enter runs the draft, then its form, whereve
   await page.getByLabel("Who to greet").fill("Ada");
   await page.keyboard.press("Control+Enter");
   await page.waitForURL(/\/executions\/ex_[a-z0-9]+$/);
-  await page.getByText("Success", { exact: true }).first().waitFor();
+  await waitForSuccess(page);
   await page.getByText('"Hello, Ada!').first().waitFor();
   await leave();
 });

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
-import { ownerOf, signIn, WAIT_MS } from "../../bench/browser.ts";
-import type { ReadyFile } from "../../src/ready-file.ts";
+import { WAIT_MS } from "../../bench/browser.ts";
 
 export { fillSignIn, openBrowser, ownerOf, signIn } from "../../bench/browser.ts";
 
@@ -60,15 +59,6 @@ export async function visit(
       if (unexpected.length > 0) throw new Error(`The pages had problems:\n${unexpected.join("\n")}`);
     },
   };
-}
-
-/** The owner signed in, for visits that are not about signing in. */
-export async function beginSession(browser: Browser, ready: ReadyFile): Promise<Session> {
-  const { page, context, leave } = await visit(browser, ready);
-  await signIn(page, ownerOf(ready));
-  const session = await context.storageState();
-  await leave();
-  return session;
 }
 
 /** What an element says of itself: `scrollTop`, for example. */

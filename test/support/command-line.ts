@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -42,25 +42,4 @@ export async function aFolder(files: Record<string, string>): Promise<string> {
   const all = { "config.yaml": "triggers:\n  api: { enabled: true }\n", ...files };
   for (const [name, content] of Object.entries(all)) await writeFile(join(folder, name), content);
   return folder;
-}
-
-export interface Published {
-  readonly workflowId: string;
-  readonly commitId: string;
-  /** Of a workflow that was made by it. */
-  readonly apiKey: string;
-}
-
-/** Publishes a folder of these files as a workflow of its own, or as the next commit of one that there is. */
-export async function publishFiles(
-  dataDir: string,
-  files: Record<string, string>,
-  workflowId?: string,
-): Promise<Published> {
-  const folder = await aFolder(files);
-  const of = workflowId === undefined ? [] : ["--workflow", workflowId];
-  const published = await treadle(dataDir, ["publish", folder, ...of, "--json"]);
-  await rm(folder, { recursive: true });
-  if (published.code !== 0) throw new Error(`Publishing failed: ${published.stdout}${published.stderr}`);
-  return published.json() as unknown as Published;
 }

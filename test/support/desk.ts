@@ -1,23 +1,14 @@
 // What somebody does who writes a workflow in the editor.
-import type { Browser, Page } from "playwright-core";
-import { ownerOf, signIn, type Visit, visit } from "./browser.ts";
-import { treadle } from "./command-line.ts";
-import type { TestService } from "./service.ts";
-
-/** The service whose editor is used, and its folder of data. */
-export interface Desks {
-  readonly browser: Browser;
-  readonly service: Pick<TestService, "ready">;
-  readonly dataDir: string;
-}
+import type { Page } from "playwright-core";
+import type { Visit } from "./browser.ts";
+import type { Editor } from "./editor.ts";
 
 /** The owner at the code of a new workflow of their own, made of the example. */
-export async function aWriter({ browser, service }: Desks, name: string): Promise<Visit & { workflowId: string }> {
-  const visitor = await visit(browser, service.ready);
-  const { page } = visitor;
-  await signIn(page, ownerOf(service.ready));
-  const workflowId = await createWorkflow(page, name);
-  await openFile(page, workflowId, "config.yaml");
+export async function aWriter(editor: Editor, name: string): Promise<Visit & { workflowId: string }> {
+  const made = { name, templateId: "hello" };
+  const { workflowId } = await editor.ask<{ workflowId: string }>("POST", "/api/editor/workflows", made);
+  const visitor = await editor.enter();
+  await openFile(visitor.page, workflowId, "config.yaml");
   return { ...visitor, workflowId };
 }
 
@@ -33,10 +24,11 @@ export async function createWorkflow(page: Page, name: string): Promise<string> 
 }
 
 /** Somebody else of the account, who joins by an invitation. */
-export async function aMember({ browser, service, dataDir }: Desks, email: string): Promise<Visit> {
-  const visitor = await visit(browser, service.ready);
-  const invited = await treadle(dataDir, ["invitations", "create", email, "--json"]);
-  await visitor.page.goto(String(invited.json()["url"]));
+export async function aMember(editor: Editor, name: string): Promise<Visit> {
+  const invited = { email: editor.emailOf(name), role: "member" };
+  const { url } = await editor.ask<{ url: string }>("POST", "/api/editor/invitations", invited);
+  const visitor = await editor.visit();
+  await visitor.page.goto(url);
   await join(visitor.page);
   return visitor;
 }
@@ -87,4 +79,17 @@ export async function sendCommit(page: Page, message: string): Promise<void> {
 export async function commit(page: Page, message: string): Promise<void> {
   await sendCommit(page, message);
   await page.getByRole("dialog").waitFor({ state: "detached" });
+}
+
+/** Presses the button of the form and is on the page of the execution that this began; answers its id. */
+export async function runForm(page: Page, words = "Run"): Promise<string> {
+  await page.getByRole("button", { name: words, exact: true }).click();
+  await page.waitForURL(/\/executions\/ex_[a-z0-9]+$/);
+  // The page before may show a success of an earlier one.
+  await page.getByRole("heading", { name: /^Run of/ }).waitFor();
+  return /ex_[a-z0-9]+$/.exec(page.url())?.[0] as string;
+}
+
+export async function waitForSuccess(page: Page): Promise<void> {
+  await page.getByText("Success", { exact: true }).first().waitFor();
 }

@@ -18,15 +18,19 @@ export interface Answer {
   readonly text: string;
 }
 
-export interface TestService {
+/** A service that runs, to those who call it. */
+export interface CalledService {
   readonly ready: ReadyFile;
+  call(path: string, options?: Omit<Partial<Dispatcher.RequestOptions>, "path">): Promise<Answer>;
+  /** Executes an example with JSON inputs. */
+  execute(example: string, inputs: object): Promise<Answer>;
+}
+
+export interface TestService extends CalledService {
   readonly child: ChildProcess;
   readonly startMs: number;
   /** Everything it printed so far. */
   output(): string;
-  call(path: string, options?: Omit<Partial<Dispatcher.RequestOptions>, "path">): Promise<Answer>;
-  /** Executes an example with JSON inputs. */
-  execute(example: string, inputs: object): Promise<Answer>;
   /** Sends a signal and waits for the end; answers how long that took. */
   stop(signal?: NodeJS.Signals): Promise<number>;
 }
@@ -63,9 +67,27 @@ export async function startService(options: { dataDir: string; env?: Record<stri
   const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   const ready = await waitUntilReady(child, options.dataDir, () => output);
   const startMs = performance.now() - startedAt;
-  const agent = new Agent({ connect: { ca: await readFile(ready.caFile, "utf8") }, headersTimeout: 0, bodyTimeout: 0 });
+  const { hangUp, ...called } = await callService(ready);
+  return {
+    ...called,
+    child,
+    startMs,
+    output: () => output,
+    async stop(signal = "SIGTERM") {
+      const before = performance.now();
+      child.kill(signal);
+      await ended;
+      const tookMs = performance.now() - before;
+      await hangUp();
+      return tookMs;
+    },
+  };
+}
 
-  const call: TestService["call"] = async (path, given = {}) => {
+/** Calls a service over connections that end with `hangUp`. */
+export async function callService(ready: ReadyFile): Promise<CalledService & { hangUp: () => Promise<void> }> {
+  const agent = new Agent({ connect: { ca: await readFile(ready.caFile, "utf8") }, headersTimeout: 0, bodyTimeout: 0 });
+  const call: CalledService["call"] = async (path, given = {}) => {
     const url = path.startsWith("https:") ? path : `${ready.apiUrl}${path}`;
     const answer = await request(url, { ...given, dispatcher: agent });
     const text = await answer.body.text();
@@ -75,9 +97,6 @@ export async function startService(options: { dataDir: string; env?: Record<stri
   };
   return {
     ready,
-    child,
-    startMs,
-    output: () => output,
     call,
     execute(example, inputs) {
       const { workflowId, apiKey } = exampleOf(ready, example);
@@ -87,14 +106,7 @@ export async function startService(options: { dataDir: string; env?: Record<stri
         body: JSON.stringify(inputs),
       });
     },
-    async stop(signal = "SIGTERM") {
-      const before = performance.now();
-      child.kill(signal);
-      await ended;
-      const tookMs = performance.now() - before;
-      await agent.destroy();
-      return tookMs;
-    },
+    hangUp: () => agent.destroy(),
   };
 }
 

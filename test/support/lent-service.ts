@@ -1,0 +1,33 @@
+import { connect } from "node:net";
+import type { ReadyFile } from "../../src/ready-file.ts";
+
+export interface LentService {
+  readonly ready: ReadyFile;
+  readonly dataDir: string;
+  giveBack(): void;
+}
+
+/**
+ * The service that the files of a tier share; `bin/service-lender.mjs` starts it for the first and ends it after the last.
+ * Others use it at the same time: a file touches nothing in it but what it has made itself.
+ */
+export async function borrowService(): Promise<LentService> {
+  const port = process.env.TREADLE_TEST_LENDER_PORT;
+  if (port === undefined) throw new Error("Nobody lends a service to this tier: see LENT_A_SERVICE in jest.config.js.");
+  const socket = connect(Number(port), "127.0.0.1");
+  const line = await new Promise<string>((resolve, reject) => {
+    let text = "";
+    socket.setEncoding("utf8").on("data", (piece: string) => {
+      text += piece;
+      if (text.endsWith("\n")) resolve(text);
+    });
+    socket.on("error", reject);
+    socket.once("close", () => reject(new Error("Whoever lends the service went away.")));
+  });
+  const lent = JSON.parse(line) as Pick<LentService, "ready" | "dataDir"> & { readonly problem?: string };
+  if (lent.problem !== undefined) {
+    socket.destroy();
+    throw new Error(lent.problem);
+  }
+  return { ready: lent.ready, dataDir: lent.dataDir, giveBack: () => void socket.destroy() };
+}
