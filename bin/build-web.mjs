@@ -11,6 +11,13 @@ const COMPRESSIBLE = /\.(js|css|svg)$/;
 /** Below this a smaller file saves nothing: it is one packet either way. */
 const COMPRESSED_BYTES_MIN = 1_000;
 
+/** Which modules each page consists of besides the first, by its address; `web/src/app/router.tsx` loads them when they are wanted. */
+const PAGES_FILE = "pages.json";
+/** Written for `src/http/web/part-links.ts`. */
+const LINKS_FILE = "links.json";
+const FIRST_PART = "index.html";
+const PARTS_FILE = "parts.json";
+
 /**
  * Makes the pages of the editor in the folder `web` of a build: one page, and its parts with a hash of their content in
  * their names, each compressed once here instead of at every call. Nothing to do in a checkout without that room.
@@ -24,7 +31,40 @@ export async function buildWeb(checkout, draft) {
     const { build } = await import("vite");
     await build(toOptions(root, outDir));
   });
-  await compress(join(outDir, "assets"));
+  await Promise.all([compress(join(outDir, "assets")), linkParts(root, outDir)]);
+}
+
+/** Writes, for each page, links to the parts that the first one does not name. */
+async function linkParts(root, outDir) {
+  const [pages, parts] = await Promise.all(
+    [join(root, PAGES_FILE), join(outDir, PARTS_FILE)].map(async (path) => JSON.parse(await readFile(path, "utf8"))),
+  );
+  const first = new Set(listFiles(parts, [FIRST_PART]));
+  const links = Object.entries(pages).map(([address, names]) => {
+    const files = listFiles(parts, names).filter((file) => !first.has(file));
+    return [address, files.map(toLink).join("")];
+  });
+  await writeFile(join(outDir, LINKS_FILE), `${JSON.stringify(Object.fromEntries(links))}\n`);
+}
+
+/** The files of these modules and of all that they import, styles among them, each once. */
+function listFiles(parts, names) {
+  const seen = new Set();
+  const walk = (name) => {
+    if (seen.has(name)) return;
+    seen.add(name);
+    const part = parts[name];
+    if (part === undefined) throw new Error(`${PAGES_FILE} names ${name}, which is no part that pages load by itself.`);
+    for (const other of part.imports ?? []) walk(other);
+  };
+  for (const name of names) walk(name);
+  return [...new Set([...seen].flatMap((name) => [...(parts[name].css ?? []), parts[name].file]))];
+}
+
+/** As Vite writes them for the first part. */
+function toLink(file) {
+  const rel = file.endsWith(".css") ? "stylesheet" : "modulepreload";
+  return `<link rel="${rel}" crossorigin href="/${file}">`;
 }
 
 /** Whatever the environment says: with NODE_ENV=test React would be the one for developers, which is large and slow. */
@@ -53,9 +93,14 @@ function toOptions(root, outDir) {
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
-      manifest: "parts.json",
-      // Libraries mark their modules for frameworks that also render on the server: 500 warnings about nothing.
-      rolldownOptions: { onLog: (level, log, handle) => log.code === "MODULE_LEVEL_DIRECTIVE" || handle(level, log) },
+      chunkSizeWarningLimit: 1_000,
+      manifest: PARTS_FILE,
+      rolldownOptions: {
+        // In one piece: each of ten would be a request of its own before anything is shown.
+        output: { codeSplitting: { groups: [{ name: "first", tags: ["$initial"] }] } },
+        // Libraries mark their modules for frameworks that also render on the server: 500 warnings about nothing.
+        onLog: (level, log, handle) => log.code === "MODULE_LEVEL_DIRECTIVE" || handle(level, log),
+      },
     },
   };
 }

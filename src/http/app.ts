@@ -34,7 +34,7 @@ export function createApp(deps: AppDeps): Express {
 
   if (deps.webFolder !== undefined) {
     app.use("/assets", createAssetsRoute(deps.webFolder));
-    app.use(createPageRoute(deps.webFolder));
+    app.use(createPageRoute(deps.webFolder, deps));
   }
 
   app.use(answerUnknownPath);

@@ -24,7 +24,7 @@ export const SignIn = z.object({
   password: z.string().max(PASSWORD_CHARACTERS_MAX),
 });
 
-type SessionDeps = Pick<AppDeps, "db" | "contact" | "temporalUiUrl">;
+export type SessionDeps = Pick<AppDeps, "db" | "contact" | "temporalUiUrl">;
 
 /** Sign in. The database keeps the hash of the cookie's token alone. */
 export function createSignInRoute(deps: SessionDeps, throttle: SignInThrottle): RequestHandler {

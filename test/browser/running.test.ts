@@ -35,6 +35,24 @@ test("the editor, signed in to with the password of the first start, lists the e
   await leave();
 });
 
+test("the list, opened by somebody who is signed in, asks for its workflows at once, and not who they are", async () => {
+  const { page, leave } = await editor.enter();
+  const asked: string[] = [];
+  page.on("request", (request) => void asked.push(new URL(request.url()).pathname));
+  await page.goto("/");
+  await page.getByRole("link", { name: "Hello" }).waitFor();
+  const calls = asked.filter((path) => path.startsWith("/api/"));
+  expect(calls[0]).toBe("/api/editor/workflows");
+  expect(calls.filter((path) => path === "/api/session")).toEqual([]);
+  // The page named all of its parts: none of them had to wait for another to ask for it.
+  const text = await (await page.request.get("/")).text();
+  const named = [...text.matchAll(/"(\/assets\/[^"]+\.(?:js|css))"/g)].map(([, path]) => String(path));
+  const before = asked.slice(0, asked.indexOf("/api/editor/workflows")).filter((path) => /\.(?:js|css)$/.test(path));
+  expect(before.toSorted()).toEqual(named.toSorted());
+  expect(named.length).toBeGreaterThan(2);
+  await leave();
+});
+
 test("the form, filled in wrongly, says so at each control and sends nothing", async () => {
   const { page, leave } = await editor.enter();
   const sent: string[] = [];

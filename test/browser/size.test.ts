@@ -1,10 +1,11 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "@jest/globals";
 
-const WEB = fileURLToPath(new URL("../../dist/web/", import.meta.url));
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const WEB = join(ROOT, "dist/web");
 const FIRST_PAGE_BYTES_MAX = 300_000;
 /** Parts that only some pages need, and that are large. */
 const HEAVY = /codemirror|lezer|@codemirror/;
@@ -16,6 +17,8 @@ interface Part {
   readonly assets?: readonly string[];
 }
 
+/** By its address, the links that the service puts into each page. */
+const links = JSON.parse(readFileSync(join(WEB, "links.json"), "utf8")) as Record<string, string>;
 const parts = JSON.parse(readFileSync(join(WEB, "parts.json"), "utf8")) as Record<string, Part>;
 
 /** Every file that a browser fetches for these parts: they themselves, what they import, and the styles of all of it. */
@@ -55,4 +58,53 @@ test("the first page, whatever it is, does without the editor of code", () => {
   const files = listFiles(["index.html", "src/workflows/list-page.tsx"]);
   expect(files.filter((file) => HEAVY.test(readFileSync(join(WEB, file), "utf8").slice(0, 2_000)))).toEqual([]);
   for (const name of Object.keys(parts)) expect(name).not.toMatch(/^https?:/);
+});
+
+test("every page that is a part of its own is linked by its address, with files that are there", () => {
+  const router = readFileSync(join(ROOT, "web/src/app/router.tsx"), "utf8");
+  const loaded = [...router.matchAll(/import\("\.\.\/([^"]+)"\)/g)].map(([, path]) => `src/${path}`);
+  expect(loaded.length).toBeGreaterThan(10);
+  const pages = JSON.parse(readFileSync(join(ROOT, "web/pages.json"), "utf8")) as Record<string, string[]>;
+  expect([...new Set(Object.values(pages).flat())].toSorted()).toEqual(loaded.toSorted());
+  expect(Object.keys(links)).toEqual(Object.keys(pages));
+  for (const [path, names] of Object.entries(pages)) {
+    const linked = [...(links[path] ?? "").matchAll(/href="\/([^"]+)"/g)].map(([, file]) => String(file));
+    const wanted = listFiles(names).filter((file) => !listFiles(["index.html"]).includes(file));
+    expect([path, linked.toSorted()]).toEqual([path, wanted.toSorted()]);
+    expect(linked.every((file) => existsSync(join(WEB, file)))).toBe(true);
+  }
+});
+
+const MANTINE = join(ROOT, "node_modules/@mantine/core");
+/** Of the whole document, and of what another package of the library shows. */
+const ALWAYS = ["baseline", "default-css-variables", "global", "Notification"];
+
+/** The names that the pages import from Mantine, and the files that those are in. */
+function listUsed(): string[] {
+  const texts = readdirSync(join(ROOT, "web/src"), { recursive: true, encoding: "utf8" })
+    .filter((path) => /\.tsx?$/.test(path))
+    .map((path) => readFileSync(join(ROOT, "web/src", path), "utf8"));
+  const imported = texts.flatMap((text) => [...text.matchAll(/import \{([^}]*)\} from "@mantine\/core"/g)]);
+  const names = new Set(imported.flatMap(([, list = ""]) => list.split(",").map((name) => name.trim())));
+  const index = readFileSync(join(MANTINE, "esm/index.mjs"), "utf8");
+  return [...index.matchAll(/import \{([^}]*)\} from "([^"]+)"/g)]
+    .filter(([, list = ""]) => list.split(",").some((name) => names.has(name.trim())))
+    .map(([, , path = ""]) => join(MANTINE, "esm", path));
+}
+
+test("the styles, of every component in the pages, are in them, and no others", () => {
+  const seen = new Set<string>();
+  const walk = (file: string): void => {
+    if (seen.has(file) || !existsSync(file)) return;
+    seen.add(file);
+    for (const [, path = ""] of readFileSync(file, "utf8").matchAll(/from "(\.[^"]+)"/g))
+      walk(join(dirname(file), path));
+  };
+  for (const file of listUsed()) walk(file);
+  const components = [...seen].flatMap((file) => /(\w+)\.module\.mjs$/.exec(file)?.[1] ?? []);
+  const styled = components.filter((name) => existsSync(join(MANTINE, `styles/${name}.css`)));
+  expect(styled.length).toBeGreaterThan(20);
+  const sheet = readFileSync(join(ROOT, "web/src/app/mantine.css"), "utf8");
+  const loaded = [...sheet.matchAll(/styles\/([\w-]+)\.css/g)].map(([, name]) => String(name));
+  expect(loaded.toSorted()).toEqual([...new Set([...styled, ...ALWAYS])].toSorted());
 });

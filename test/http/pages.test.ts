@@ -3,11 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { aMember, anAccount } from "../support/builders.ts";
 import { aService, type TestService } from "./service.ts";
 
 const SCRIPT = `${"console.log('a script');\n".repeat(100)}// „Ende“`;
 const PAGE =
-  '<!doctype html><html data-mantine-color-scheme="__COLOURS__"><meta name="color-scheme" content="__COLOUR_SCHEME__"><meta property="csp-nonce" nonce="__NONCE__"><meta name="session" content="__SESSION__"><div id="root"></div>';
+  '<!doctype html><html data-mantine-color-scheme="__COLOURS__"><meta name="color-scheme" content="__COLOUR_SCHEME__"><meta property="csp-nonce" nonce="__NONCE__"><meta name="session" content="__SESSION__"></head><div id="root"></div>';
+const LINKS = { "/": "list", "/sign-in": "sign-in", "/join": "join", "/workflows/*/code": "code" };
 const HTML = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
 const COOKIE = `__Host-session=${"a".repeat(43)}`;
 
@@ -19,6 +21,8 @@ beforeAll(async () => {
   await mkdir(join(folder, "assets"));
   await writeFile(join(folder, "index.html"), PAGE);
   await writeFile(join(folder, "parts.json"), "{}");
+  const links = Object.entries(LINKS).map(([path, part]) => [path, `<link href="${part}">`]);
+  await writeFile(join(folder, "links.json"), JSON.stringify(Object.fromEntries(links)));
   await writeFile(join(folder, "secret.js"), "secret");
   for (const [name, content] of [
     ["app-1a2b3c4d.js", SCRIPT],
@@ -89,11 +93,54 @@ test("a page, asked for twice, has another nonce each time", async () => {
   expect(first.text()).not.toBe(second.text());
 });
 
+/** What a page is told of who asks for it, as a browser reads it. */
+async function readTold(cookie: string | undefined): Promise<string> {
+  const answer = await service.call("/", { headers: { ...HTML, ...(cookie === undefined ? {} : { cookie }) } });
+  const [, content = ""] = /<meta name="session" content="([^"]*)">/.exec(answer.text()) ?? [];
+  const signs: Record<string, string> = { "&amp;": "&", "&quot;": '"', "&lt;": "<", "&gt;": ">" };
+  return content.replaceAll(/&(?:amp|quot|lt|gt);/g, (sign) => signs[sign] ?? sign);
+}
+
+test.each([undefined, COOKIE, "__Host-session=short"])(
+  "a page, asked for with the cookie %s, is told that nobody is signed in",
+  async (cookie) => {
+    expect(await readTold(cookie)).toBe("none");
+  },
+);
+
+test("a page, asked for by somebody who is signed in, is told who that is, whatever their account is called", async () => {
+  const name = `"><script>alert('$&')</script> & __NONCE__ </head> __COLOUR_SCHEME__`;
+  const { cookie } = await aMember(service.db, await anAccount(service.db, { name }));
+  const session = await service.call("/api/session", { headers: { cookie } });
+  expect(session.json()["accountName"]).toBe(name);
+  expect(JSON.parse(await readTold(cookie))).toEqual(session.json());
+  const page = (await service.call("/", { headers: { ...HTML, cookie } })).text();
+  expect(page).not.toContain("<script");
+  expect(page.match(/<\/head>/g)).toHaveLength(1);
+});
+
+test("a page, asked for with a session that has ended, is told that nobody is signed in", async () => {
+  const { cookie } = await aMember(service.db, await anAccount(service.db));
+  const headers = { cookie, origin: service.url };
+  expect((await service.call("/api/session", { method: "DELETE", headers })).status).toBe(200);
+  expect(await readTold(cookie)).toBe("none");
+});
+
 test.each([
-  [{}, "none"],
-  [{ cookie: COOKIE }, "perhaps"],
-])("a page, asked for with %j, says that there is a session to ask for: %s", async (headers, word) => {
-  expect((await service.call("/", { headers })).text()).toContain(`content="${word}"`);
+  { path: "/", signedIn: false, part: "sign-in" },
+  { path: "/workflows/wf_1/code", signedIn: false, part: "sign-in" },
+  { path: "/sign-in", signedIn: true, part: "sign-in" },
+  { path: "/join", signedIn: false, part: "join" },
+  { path: "/", signedIn: true, part: "list" },
+  { path: "/workflows/wf_1/code", signedIn: true, part: "code" },
+  { path: "/workflows/wf_1", signedIn: true, part: undefined },
+  { path: "/workflows/wf_1/code/more", signedIn: true, part: undefined },
+])("a page, at $path with a session $signedIn, names its part $part beside the first", async (given) => {
+  const { path, signedIn, part } = given;
+  const cookie = signedIn ? (await aMember(service.db, await anAccount(service.db))).cookie : "";
+  const text = (await service.call(path, { headers: { ...HTML, cookie } })).text();
+  const links = [...text.matchAll(/<link href="(\w[\w-]*)"><\/head>/g)].map(([, name]) => name);
+  expect(links).toEqual(part === undefined ? [] : [part]);
 });
 
 test("an address that is no page, for a browser, is the page with 404, and for programs the error", async () => {
@@ -108,6 +155,7 @@ test.each([
   ["GET", "/robots.txt"],
   ["GET", "/index.html"],
   ["GET", "/parts.json"],
+  ["GET", "/links.json"],
   ["GET", "/api"],
   ["GET", "/api/nothing"],
   ["POST", "/workflows/wf_1"],

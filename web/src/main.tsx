@@ -1,19 +1,20 @@
 import "./app/nonce.ts";
-import "@mantine/core/styles.css";
-import "@mantine/notifications/styles.css";
+import "./app/mantine.css";
 import "./app/page.css";
 import { MantineProvider } from "@mantine/core";
-import { ModalsProvider } from "@mantine/modals";
-import { Notifications } from "@mantine/notifications";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
-import { StrictMode } from "react";
+import { lazy, StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { colourChoice } from "./app/colour-choice.ts";
+import { Later } from "./app/later.tsx";
+import { loadPart } from "./app/load-part.ts";
 import { styleNonce } from "./app/nonce.ts";
 import { queries } from "./app/queries.ts";
 import { router } from "./app/router.tsx";
 import { colours, theme } from "./app/theme.ts";
+
+const Notices = lazy(() => loadPart(() => import("./app/notices.tsx")).then((loaded) => ({ default: loaded.Notices })));
 
 const place = document.querySelector("#root");
 if (place === null) throw new Error("The page has no place for the editor.");
@@ -28,10 +29,10 @@ createRoot(place).render(
       getStyleNonce={() => styleNonce}
     >
       <QueryClientProvider client={queries}>
-        <ModalsProvider>
-          <Notifications position="bottom-right" />
-          <RouterProvider router={router} />
-        </ModalsProvider>
+        <RouterProvider router={router} />
+        <Later>
+          <Notices />
+        </Later>
       </QueryClientProvider>
     </MantineProvider>
   </StrictMode>,

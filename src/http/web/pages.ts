@@ -2,15 +2,21 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Request, RequestHandler, Response } from "express";
-import { hasSessionCookie } from "../session-cookie.ts";
+import type { SessionDeps } from "../sessions.ts";
 import { readColours } from "./colours.ts";
+import { readPartLinks } from "./part-links.ts";
 import { pagePolicy } from "./policy.ts";
+import { tellSession } from "./told-session.ts";
 
 /** First parts of the addresses that are pages of the editor. `web/src/app/router.tsx` says what is on them. */
 const OWN_PARTS: ReadonlySet<string> = new Set(["sign-in", "join", "workflows", "executions", "account"]);
-/** Where `web/index.html` wants the nonce, and whether there is a session to ask for. */
+/** Pages that nobody need be signed in for. All others are the sign-in for whoever is not. */
+const SIGN_IN = "/sign-in";
+const OPEN_PAGES: ReadonlySet<string> = new Set([SIGN_IN, "/join"]);
+/** Where `web/index.html` wants the nonce, who is signed in, and links to what else the page consists of. */
 const NONCE_PLACE = /__NONCE__/g;
 const SESSION_PLACE = "__SESSION__";
+const LINKS_PLACE = "</head>";
 /** Where it has the colours that somebody has chosen: an attribute, which there is only then, and what browsers read first of all. */
 const COLOURS_PLACE = / data-mantine-color-scheme="__COLOURS__"/;
 const COLOUR_SCHEME_PLACE = "__COLOUR_SCHEME__";
@@ -23,7 +29,7 @@ const MISSING =
  * asks for an address that does not exist gets the page as well, with 404, because the page can say where to go on. Leaves
  * alone what is not asked for as a page.
  */
-export function createPageRoute(folder: string): RequestHandler {
+export function createPageRoute(folder: string, deps: SessionDeps): RequestHandler {
   return async (request, response, next) => {
     if (!["GET", "HEAD"].includes(request.method)) return next();
     const known = isPage(request.path);
@@ -32,20 +38,35 @@ export function createPageRoute(folder: string): RequestHandler {
     if (text === undefined && !known) return next();
     response.status(known && text !== undefined ? 200 : 404).set("Cache-Control", "no-store");
     if (text === undefined) response.type("text").send(MISSING);
-    else sendPage(request, response, text);
+    else await sendPage({ folder, text, deps }, request, response);
   };
 }
 
-function sendPage(request: Request, response: Response, text: string): void {
+async function sendPage(
+  { folder, text, deps }: { folder: string; text: string; deps: SessionDeps },
+  request: Request,
+  response: Response,
+): Promise<void> {
   const nonce = randomBytes(NONCE_BYTES).toString("base64");
   const colours = readColours(request);
+  const session = await tellSession(deps, request);
+  const isSignIn = session === "none" && !OPEN_PAGES.has(request.path);
+  const links = await readPartLinks(folder, isSignIn ? SIGN_IN : request.path);
   const page = text
     .replaceAll(NONCE_PLACE, nonce)
-    // Without a cookie the page need not ask who is signed in to learn that nobody is.
-    .replace(SESSION_PLACE, hasSessionCookie(request) ? "perhaps" : "none")
     .replace(COLOURS_PLACE, colours === undefined ? "" : ` data-mantine-color-scheme="${colours}"`)
-    .replace(COLOUR_SCHEME_PLACE, colours ?? "light dark");
+    .replace(COLOUR_SCHEME_PLACE, colours ?? "light dark")
+    .replace(LINKS_PLACE, `${links}${LINKS_PLACE}`)
+    // Last, and by a function: people's texts may hold what would be replaced, or a $, which means something.
+    .replace(SESSION_PLACE, () => escapeText(session));
   response.set("Content-Security-Policy", pagePolicy(nonce)).type("html").send(page);
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;" };
+
+/** A text as it may stand in an attribute. */
+function escapeText(text: string): string {
+  return text.replaceAll(/[&"<>]/g, (sign) => ESCAPES[sign] ?? sign);
 }
 
 /** Read each time: it is a kilobyte, and a new build may have been made meanwhile. */

@@ -1,7 +1,7 @@
 import { ActionIcon, Group, NativeSelect, Text, Title, Tooltip } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useAct } from "../app/acting.ts";
-import { confirm } from "../app/confirm.tsx";
+import { confirm } from "../app/confirm.ts";
 import { TrashIcon } from "../app/icons.tsx";
 import { type Role, useSession } from "../app/session.ts";
 import { ErrorState, LoadingRows } from "../app/states.tsx";

@@ -2,7 +2,7 @@ import { ActionIcon, Button, Group, NativeSelect, Paper, Stack, Text, TextInput,
 import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useAct } from "../app/acting.ts";
-import { confirm } from "../app/confirm.tsx";
+import { confirm } from "../app/confirm.ts";
 import { OnceShown } from "../app/copy.tsx";
 import { TrashIcon } from "../app/icons.tsx";
 import { EmptyState, ErrorState, LoadingRows } from "../app/states.tsx";

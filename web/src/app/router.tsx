@@ -6,6 +6,11 @@ import {
   Outlet,
   redirect,
 } from "@tanstack/react-router";
+import { accountQuery, ledgerQuery } from "../account/account.ts";
+import { commitsQuery } from "../commits/commits.ts";
+import { executionQuery } from "../execution/execution.ts";
+import { executionsQuery } from "../executions/executions.ts";
+import { workflowQuery, workflowsQuery } from "../workflows/workflows.ts";
 import { toQuery, whenSignedOut } from "./api.ts";
 import { ApiError } from "./api-error.ts";
 import { loadPart } from "./load-part.ts";
@@ -46,10 +51,20 @@ const signedIn = createRoute({
   component: Shell,
 });
 
+const readWorkflowsSearch = cleanSearch("search");
+
+/*
+ * Loaders begin to ask for what a page shows while its part of the editor is still on its way. They wait for nothing, and pages ask
+ * for themselves what they are not told. Whoever only points at a link (`preload`) has the part fetched, not the data.
+ */
+
 const workflows = createRoute({
   getParentRoute: () => signedIn,
   path: "/",
-  validateSearch: cleanSearch("search"),
+  validateSearch: readWorkflowsSearch,
+  loader({ cause, location }) {
+    if (cause === "enter") void queries.prefetchQuery(workflowsQuery(readWorkflowsSearch(location.search).search));
+  },
   component: lazyRouteComponent(() => loadPart(() => import("../workflows/list-page.tsx")), "WorkflowsPage"),
 });
 
@@ -57,6 +72,9 @@ const workflows = createRoute({
 const workflow = createRoute({
   getParentRoute: () => signedIn,
   path: "/workflows/$workflowId",
+  loader({ cause, params }) {
+    if (cause === "enter") void queries.prefetchQuery(workflowQuery(params.workflowId));
+  },
   component: lazyRouteComponent(() => loadPart(() => import("../workflows/frame.tsx")), "WorkflowFrame"),
 });
 
@@ -68,10 +86,18 @@ const workflowStart = createRoute({
   },
 });
 
+const readRunSearch = cleanSearch("rerun", "draft");
+
 const run = createRoute({
   getParentRoute: () => workflow,
   path: "/run",
-  validateSearch: cleanSearch("rerun", "draft"),
+  validateSearch: readRunSearch,
+  loader({ cause, location, params }) {
+    if (cause !== "enter") return;
+    const { rerun } = readRunSearch(location.search);
+    if (rerun !== undefined) void queries.prefetchQuery(executionQuery(rerun));
+    void queries.prefetchInfiniteQuery(executionsQuery({ workflow: params.workflowId }));
+  },
   component: lazyRouteComponent(() => loadPart(() => import("../run/run-tab.tsx")), "RunTab"),
 });
 
@@ -98,28 +124,43 @@ const commits = createRoute({
   getParentRoute: () => workflow,
   path: "/commits",
   validateSearch: cleanSearch("from", "to"),
+  loader({ cause, params }) {
+    if (cause === "enter") void queries.prefetchInfiniteQuery(commitsQuery(params.workflowId));
+  },
   component: lazyRouteComponent(() => loadPart(() => import("../commits/commits-tab.tsx")), "CommitsTab"),
 });
 
 const EXECUTION_FILTERS = ["state", "trigger", "commit", "from", "to", "text"] as const;
+const readFiltersOfOne = cleanSearch(...EXECUTION_FILTERS);
+const readFilters = cleanSearch("workflow", ...EXECUTION_FILTERS);
 
 const workflowExecutions = createRoute({
   getParentRoute: () => workflow,
   path: "/runs",
-  validateSearch: cleanSearch(...EXECUTION_FILTERS),
+  validateSearch: readFiltersOfOne,
+  loader({ cause, location, params }) {
+    const filters = { ...readFiltersOfOne(location.search), workflow: params.workflowId };
+    if (cause === "enter") void queries.prefetchInfiniteQuery(executionsQuery(filters));
+  },
   component: lazyRouteComponent(() => loadPart(() => import("../executions/executions-tab.tsx")), "ExecutionsTab"),
 });
 
 const executions = createRoute({
   getParentRoute: () => signedIn,
   path: "/executions",
-  validateSearch: cleanSearch("workflow", ...EXECUTION_FILTERS),
+  validateSearch: readFilters,
+  loader({ cause, location }) {
+    if (cause === "enter") void queries.prefetchInfiniteQuery(executionsQuery(readFilters(location.search)));
+  },
   component: lazyRouteComponent(() => loadPart(() => import("../executions/list-page.tsx")), "ExecutionsPage"),
 });
 
 const execution = createRoute({
   getParentRoute: () => signedIn,
   path: "/executions/$executionId",
+  loader({ cause, params }) {
+    if (cause === "enter") void queries.prefetchQuery(executionQuery(params.executionId));
+  },
   component: lazyRouteComponent(() => loadPart(() => import("../execution/execution-page.tsx")), "ExecutionPage"),
 });
 
@@ -132,6 +173,11 @@ const account = createRoute({
 const accountStart = createRoute({
   getParentRoute: () => account,
   path: "/",
+  loader({ cause }) {
+    if (cause !== "enter") return;
+    void queries.prefetchQuery(accountQuery);
+    void queries.prefetchInfiniteQuery(ledgerQuery);
+  },
   component: lazyRouteComponent(() => loadPart(() => import("../account/credits-tab.tsx")), "CreditsTab"),
 });
 
@@ -153,7 +199,10 @@ const security = createRoute({
   component: lazyRouteComponent(() => loadPart(() => import("../account/security-tab.tsx")), "SecurityTab"),
 });
 
-/** Every page of the editor. `src/http/web/pages.ts` knows the first part of each address. */
+/**
+ * Every page of the editor. `src/http/web/pages.ts` knows the first part of each address, and `web/pages.json` the parts of each page,
+ * which the service names in it, so that they come together with the first.
+ */
 export const router = createRouter({
   routeTree: root.addChildren([
     signIn,
@@ -170,6 +219,8 @@ export const router = createRouter({
   parseSearch: (query) => Object.fromEntries(new URLSearchParams(query)),
   stringifySearch: (values) => toQuery(values as Record<string, string | undefined>),
   defaultPreload: "intent",
+  // What was fetched because somebody pointed at a link is the page's part alone: its loader is for whoever goes there.
+  defaultPreloadStaleTime: 0,
   defaultErrorComponent: ({ error, reset }) => <ErrorState error={error} onRetry={reset} />,
   scrollRestoration: true,
 });

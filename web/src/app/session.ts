@@ -17,18 +17,20 @@ export interface Session {
   readonly contact: string | null;
 }
 
-/** What the service has written into the page about the cookie that came with the request for it. */
-const hint = document.querySelector<HTMLMetaElement>('meta[name="session"]');
+/** What the service has written into the page about who has asked for it: nobody, perhaps somebody, or who that is. */
+const told = document.querySelector<HTMLMetaElement>('meta[name="session"]')?.content ?? "perhaps";
+let isNobody = told === "none";
 
 /** Whether it is worth asking who is signed in: not as long as no session was begun since the page was loaded. */
 export function mayBeSignedIn(): boolean {
-  return hint?.content !== "none";
+  return !isNobody;
 }
 
-/** To be called when a session was begun. */
-export function noteSignedIn(): void {
-  hint?.setAttribute("content", "perhaps");
+/** To be called when a session was begun, with what the service has answered to that. */
+export function noteSignedIn(session: Session): void {
+  isNobody = false;
   queries.clear();
+  queries.setQueryData(sessionQuery.queryKey, session);
 }
 
 export const sessionQuery = queryOptions({
@@ -38,6 +40,9 @@ export const sessionQuery = queryOptions({
   // Before it is known who is signed in there is no page that could say that the service is away.
   retry: (count, error) => count < 2 && !isFinal(error),
 });
+
+// For the page that comes first this need not be asked.
+if (told.startsWith("{")) queries.setQueryData(sessionQuery.queryKey, JSON.parse(told) as Session);
 
 /** The session of a page behind the sign-in. */
 export function useSession(): Session {

@@ -1,7 +1,8 @@
 import { ActionIcon, Menu, Text, UnstyledButton, useMantineColorScheme } from "@mantine/core";
 import { useHotkeys } from "@mantine/hooks";
 import { Link, Outlet } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { lazy, Suspense, useState, useSyncExternalStore } from "react";
+import { openQuestion } from "./confirm.ts";
 import { ConnectionNotice } from "./connection-notice.tsx";
 import { MoonIcon, ScreenIcon, SearchIcon, SunIcon, UserIcon } from "./icons.tsx";
 import { useLiveUpdates } from "./live.ts";
@@ -14,10 +15,15 @@ const CommandPalette = lazy(() =>
   loadPart(() => import("./palette.tsx")).then((loaded) => ({ default: loaded.CommandPalette })),
 );
 
+const ConfirmDialog = lazy(() =>
+  loadPart(() => import("./confirm-dialog.tsx")).then((loaded) => ({ default: loaded.ConfirmDialog })),
+);
+
 /** What surrounds every page of somebody who is signed in: the bar on top, and the page. */
 export function Shell() {
   useLiveUpdates();
   const [searching, setSearching] = useState(false);
+  const question = useSyncExternalStore(openQuestion.subscribe, openQuestion.get);
   // Also where somebody is writing.
   useHotkeys([["mod+K", () => setSearching((open) => !open)]], [], true);
   return (
@@ -57,6 +63,11 @@ export function Shell() {
       {searching && (
         <Suspense>
           <CommandPalette onClose={() => setSearching(false)} />
+        </Suspense>
+      )}
+      {question !== undefined && (
+        <Suspense>
+          <ConfirmDialog question={question} onClose={openQuestion.close} />
         </Suspense>
       )}
     </>

@@ -1,15 +1,15 @@
 import {
-  ActionIcon,
-  Button,
+  type ActionIconProps,
+  type ButtonProps,
   type CSSVariablesResolver,
   createTheme,
-  Loader,
+  type LoaderProps,
   type MantineColorsTuple,
-  Menu,
-  Modal,
-  Notification,
-  Paper,
-  Tooltip,
+  type MenuProps,
+  type ModalProps,
+  type NotificationProps,
+  type PaperProps,
+  type TooltipProps,
 } from "@mantine/core";
 
 /** Indigo: apart from the green, red, blue and amber that states have. */
@@ -69,21 +69,24 @@ export const theme = createTheme({
   spacing: { xs: "0.5rem", sm: "0.75rem", md: "1rem", lg: "1.5rem", xl: "2rem" },
   cursorType: "pointer",
   respectReducedMotion: true,
+  // By their types alone: what the first page does not show is not in its part.
   components: {
-    Button: Button.extend({ defaultProps: { size: "xs", fw: 500 } }),
-    ActionIcon: ActionIcon.extend({ defaultProps: { variant: "subtle", color: "gray" } }),
-    Loader: Loader.extend({ defaultProps: { size: "sm" } }),
-    Menu: Menu.extend({ defaultProps: { shadow: "md", position: "bottom-end" } }),
-    Modal: Modal.extend({
+    Button: { defaultProps: { size: "xs", fw: 500 } satisfies Partial<ButtonProps> },
+    ActionIcon: { defaultProps: { variant: "subtle", color: "gray" } satisfies Partial<ActionIconProps> },
+    Loader: { defaultProps: { size: "sm" } satisfies Partial<LoaderProps> },
+    Menu: { defaultProps: { shadow: "md", position: "bottom-end" } satisfies Partial<MenuProps> },
+    Modal: {
       defaultProps: {
         radius: "md",
         overlayProps: { backgroundOpacity: 0.4 },
         closeButtonProps: { "aria-label": "Close" },
-      },
-    }),
-    Notification: Notification.extend({ defaultProps: { closeButtonProps: { "aria-label": "Close" } } }),
-    Paper: Paper.extend({ defaultProps: { withBorder: true, radius: "md" } }),
-    Tooltip: Tooltip.extend({ defaultProps: { openDelay: 300, withArrow: false } }),
+      } satisfies Partial<ModalProps>,
+    },
+    Notification: {
+      defaultProps: { closeButtonProps: { "aria-label": "Close" } } satisfies Partial<NotificationProps>,
+    },
+    Paper: { defaultProps: { withBorder: true, radius: "md" } satisfies Partial<PaperProps> },
+    Tooltip: { defaultProps: { openDelay: 300, withArrow: false } satisfies Partial<TooltipProps> },
   },
 });
 

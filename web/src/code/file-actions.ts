@@ -1,5 +1,5 @@
 import { notifications } from "@mantine/notifications";
-import { confirm } from "../app/confirm.tsx";
+import { confirm } from "../app/confirm.ts";
 import type { DraftChange } from "./draft.ts";
 import type { DraftSaving } from "./draft-saving.ts";
 import { type DroppedFile, findUploadProblem, readChosen, readDropped, toUploads } from "./dropped-files.ts";

@@ -1,7 +1,7 @@
 import { ActionIcon, Menu, Tooltip } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { type ChangeEvent, useRef } from "react";
-import { confirm } from "../app/confirm.tsx";
+import { confirm } from "../app/confirm.ts";
 import { DotsIcon, PlusIcon, UploadIcon } from "../app/icons.tsx";
 import classes from "./code-tab.module.css";
 import type { DraftSaving } from "./draft-saving.ts";

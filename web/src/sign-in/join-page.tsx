@@ -6,7 +6,7 @@ import { callApi } from "../app/api.ts";
 import { ApiError } from "../app/api-error.ts";
 import { Refusal } from "../app/refusal.tsx";
 import { toSentence } from "../app/sentence.ts";
-import { noteSignedIn, type Role } from "../app/session.ts";
+import { noteSignedIn, type Role, type Session } from "../app/session.ts";
 import { ErrorState } from "../app/states.tsx";
 import { SignInCard } from "./card.tsx";
 
@@ -38,9 +38,9 @@ function JoinForm({ token, invitation }: { token: string; invitation: Invitation
   const navigate = useNavigate();
   const [password, setPassword] = useState("");
   const join = useMutation({
-    mutationFn: () => callApi("/api/join", { method: "POST", body: { token, password } }),
-    onSuccess: () => {
-      noteSignedIn();
+    mutationFn: () => callApi<Session>("/api/join", { method: "POST", body: { token, password } }),
+    onSuccess: (session) => {
+      noteSignedIn(session);
       return navigate({ to: "/", replace: true });
     },
   });

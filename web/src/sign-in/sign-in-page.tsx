@@ -4,7 +4,7 @@ import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { callApi } from "../app/api.ts";
 import { Refusal } from "../app/refusal.tsx";
-import { noteSignedIn } from "../app/session.ts";
+import { noteSignedIn, type Session } from "../app/session.ts";
 import { SignInCard } from "./card.tsx";
 
 const route = getRouteApi("/sign-in");
@@ -18,9 +18,9 @@ export function SignInPage() {
   const first = useRef<HTMLInputElement>(null);
   useEffect(() => first.current?.focus(), []);
   const signIn = useMutation({
-    mutationFn: () => callApi("/api/session", { method: "POST", body: { email, password } }),
-    onSuccess: () => {
-      noteSignedIn();
+    mutationFn: () => callApi<Session>("/api/session", { method: "POST", body: { email, password } }),
+    onSuccess: (session) => {
+      noteSignedIn(session);
       return navigate({ href: ownAddress(from), replace: true });
     },
   });
