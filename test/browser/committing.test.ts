@@ -6,7 +6,7 @@ import type { Locator, Page } from "playwright-core";
 import { findUv, onlyFrom } from "../activities/environments/machine.ts";
 import { anIndexOfSources, aSource } from "../activities/environments/source-index.ts";
 import { findGrave } from "../support/accessibility.ts";
-import { signIn } from "../support/browser.ts";
+import { signIn, waitUntil } from "../support/browser.ts";
 import { aFolder, treadle } from "../support/command-line.ts";
 import {
   aMember,
@@ -210,7 +210,8 @@ test("a build, which talks a lot and fails, is followed, lets its reader scroll 
   await log.press("Home");
   await build.getByRole("alert").waitFor();
   await log.getByText("the compiler is missing").waitFor();
-  expect(await findPlace(log)).toBe("beginning");
+  // The browser moves there by and by.
+  await waitUntil("the log is at its beginning", async () => (await findPlace(log)) === "beginning");
   await build.getByRole("button", { name: "To the end" }).click();
   await build.getByRole("button", { name: "To the end" }).waitFor({ state: "detached" });
   expect(await findPlace(log)).toBe("end");
