@@ -155,7 +155,7 @@ function listStates({ workflows }, things) {
   };
 }
 
-/** Takes over what was committed meanwhile, so that a file was changed twice. That can be done once; the browser keeps it in mind. */
+/** Takes over what was committed meanwhile, so that a file was changed twice. That can be done once; the service keeps it in mind. */
 async function takeConflicts(page, things, folder) {
   const path = `/workflows/${things.workflowId}/code?file=main.py`;
   await page.goto(path);

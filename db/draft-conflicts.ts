@@ -21,7 +21,12 @@ export async function listDraftConflicts(db: Db, { userId, workflowId }: DraftKe
 /** Notes files that both have changed, for a draft that there is. Of one that was noted before, the newer commit counts. */
 export async function addDraftConflicts(
   tx: Db,
-  { userId, workflowId, commitId, paths }: DraftKey & { readonly commitId: CommitId; readonly paths: readonly string[] },
+  {
+    userId,
+    workflowId,
+    commitId,
+    paths,
+  }: DraftKey & { readonly commitId: CommitId; readonly paths: readonly string[] },
 ): Promise<void> {
   if (paths.length === 0) return;
   await queryRows(

@@ -164,7 +164,10 @@ async function settle(context: Context, [workflow = "", ...paths]: readonly stri
   const known = (await getDraft(client, workflow)).conflicts;
   const unknown = paths.filter((path) => !known.some((conflict) => conflict.path === path));
   if (unknown.length > 0)
-    throw new Refusal("Not found", `${unknown.join(", ")}: nobody else has changed that. "drafts show" has what is to be settled.`);
+    throw new Refusal(
+      "Not found",
+      `${unknown.join(", ")}: nobody else has changed that. "drafts show" has what is to be settled.`,
+    );
   const settled = known.filter(({ path }) => paths.length === 0 || paths.includes(path));
   let conflicts = known;
   for (const json of settled)

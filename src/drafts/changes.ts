@@ -16,7 +16,11 @@ const NOT_BASE64 = /[^A-Za-z0-9+/]/;
 const PROBLEMS_MAX = 100;
 
 /** Of a file or folder, as a body has it. */
-export const FilePath = z.string().min(1).max(PATH_BYTES_MAX).refine(isStorable, "holds a character that cannot be stored");
+export const FilePath = z
+  .string()
+  .min(1)
+  .max(PATH_BYTES_MAX)
+  .refine(isStorable, "holds a character that cannot be stored");
 const Executable = z.boolean().optional();
 
 /** Looks at one character after the other: an expression that repeats groups goes too deep in a text of megabytes. */

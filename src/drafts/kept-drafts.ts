@@ -1,11 +1,6 @@
 import { findObjects } from "../../db/commits.ts";
 import type { Db } from "../../db/connect.ts";
-import {
-  listBlobsOfDrafts,
-  listWorkflowsWithLeftBlobs,
-  noteDraftBlobs,
-  takeLeftBlobs,
-} from "../../db/draft-blobs.ts";
+import { listBlobsOfDrafts, listWorkflowsWithLeftBlobs, noteDraftBlobs, takeLeftBlobs } from "../../db/draft-blobs.ts";
 import { deleteUnusedDrafts, listUnusedDrafts } from "../../db/draft-commits.ts";
 import { claimObjects, deleteObjects, listNamedObjects, listTrees } from "../../db/git-objects.ts";
 import type { WorkflowId } from "../../domain/ids.ts";

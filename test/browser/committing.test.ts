@@ -7,7 +7,6 @@ import { findUv, onlyFrom } from "../activities/environments/machine.ts";
 import { anIndexOfSources, aSource } from "../activities/environments/source-index.ts";
 import { findGrave } from "../support/accessibility.ts";
 import { signIn, waitUntil } from "../support/browser.ts";
-import { aFolder, treadle } from "../support/command-line.ts";
 import {
   aMember,
   aWriter,
@@ -29,6 +28,9 @@ for line in range(1, 301):
 raise RuntimeError("the compiler is missing")
 `;
 
+/** What a package says whose build is soon done. */
+const TALK = 'print("\\n".join(f"folding part {part}" for part in range(1, 61)), flush=True)';
+
 let editor: Editor;
 let folder: string;
 
@@ -44,9 +46,6 @@ afterAll(async () => {
   await editor?.close();
   await rm(folder, { recursive: true, force: true });
 });
-
-/** What a package says whose build is soon done. */
-const TALK = 'print("\\n".join(f"folding part {part}" for part in range(1, 61)), flush=True)';
 
 /** A folder of the reader's own, as it may lie on their desk. */
 async function aProject(name: string, files: Record<string, string | Buffer>): Promise<string> {
@@ -125,59 +124,6 @@ test("a folder, dragged into the files, is there with what is in it, can be chan
     ...["store/tax/rates.bin", "store/tax/rates.py"],
   ]);
   expect(kept).toMatchObject({ "notes/todo.txt": "later\n", "store/tax/rates.bin": null });
-  await leave();
-});
-
-test("commits, of a history, are compared two by two, say which runs used them, and an earlier one is restored", async () => {
-  const config = "name: History\ntriggers:\n  api: { enabled: true }\n";
-  const programOf = (word: string) => `def main():\n    return {"word": "${word}"}\n`;
-  let workflowId = "";
-  for (const word of ["one", "two", "three"]) {
-    const given = workflowId === "" ? ["--account", editor.account] : ["--workflow", workflowId];
-    const files = await aFolder({ "config.yaml": config, "main.py": programOf(word) });
-    const published = await treadle(editor.dataDir, ["publish", files, "-m", `Say ${word}`, ...given, "--json"]);
-    workflowId ||= String(published.json()["workflowId"]);
-    if (word !== "two") continue;
-    expect((await treadle(editor.dataDir, ["run", workflowId, "--json"])).code).toBe(0);
-  }
-  const history = `/workflows/${workflowId}/commits`;
-  const { page, leave } = await editor.enter(history);
-  const lines = page.getByRole("region", { name: "History" }).getByRole("listitem");
-  await lines.nth(2).waitFor();
-  for (const word of ["three", "one"])
-    await lines
-      .filter({ hasText: `Say ${word}` })
-      .getByRole("checkbox")
-      .check();
-  await page.getByRole("button", { name: "Compare", exact: true }).click();
-  const changed = page.getByRole("region", { name: "main.py, changed" });
-  // The older is the one before, whichever was chosen first.
-  await changed.locator(".cm-deletedChunk", { hasText: '"one"' }).waitFor();
-  await changed.locator(".cm-changedLine", { hasText: '"three"' }).waitFor();
-  expect(await findGrave(page)).toEqual([]);
-  await page.getByRole("button", { name: "Close the comparison" }).click();
-  await changed.waitFor({ state: "detached" });
-
-  await lines.filter({ hasText: "Say two" }).getByRole("link", { name: "1 run" }).click();
-  await page.waitForURL(/\/runs\?commit=[0-9a-f]{40}$/);
-  await page.getByRole("row").nth(1).waitFor();
-  expect(await page.getByRole("row").count()).toBe(2);
-
-  await page.goto(history);
-  await lines
-    .filter({ hasText: "Say one" })
-    .getByRole("button", { name: /^Restore/ })
-    .click();
-  const dialog = page.getByRole("dialog");
-  await dialog.locator(".cm-changedLine", { hasText: '"one"' }).waitFor();
-  expect(await findGrave(page)).toEqual([]);
-  await dialog.getByRole("button", { name: "Restore these files" }).click();
-  await dialog.waitFor({ state: "detached" });
-  await lines.nth(3).waitFor();
-  await lines.first().getByText("Latest").waitFor();
-  expect(await page.getByText("Latest", { exact: true }).count()).toBe(1);
-  await openFile(page, workflowId, "main.py");
-  expect(await page.locator(".cm-content").innerText()).toContain('"one"');
   await leave();
 });
 

@@ -97,7 +97,13 @@ test("concludeDraft, of a draft that went on, leaves nothing of it to be decided
   const key = await aKey();
   const { commitId } = key;
   for (const version of [0, 1])
-    await changeDraft(database.db, { ...key, version, base: commitId, put: [anEntry("a", String(version))], removed: [] });
+    await changeDraft(database.db, {
+      ...key,
+      version,
+      base: commitId,
+      put: [anEntry("a", String(version))],
+      removed: [],
+    });
   await addDraftConflicts(database.db, { ...key, paths: ["a", "b"] });
   const id = (await findDraftWithFiles(database.db, key))?.draft.id as bigint;
   await concludeDraft(database.db, { id: id + 1n, version: 1, commitId });

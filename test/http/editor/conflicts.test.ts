@@ -79,7 +79,12 @@ test("files that both have changed, taken over, are told with the draft until th
 
 test("files that both have changed, changed again by a later commit, are to be decided about that one", async () => {
   const { author, other, path, head } = await aConflict();
-  const { commitId: latest } = await commit(other, path, [...written("theirs again", "a"), ...written("new", "c")], head);
+  const { commitId: latest } = await commit(
+    other,
+    path,
+    [...written("theirs again", "a"), ...written("new", "c")],
+    head,
+  );
   const taken = await takeOver(author, path);
   const expected = [
     { path: "a", commitId: latest },

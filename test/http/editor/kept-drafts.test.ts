@@ -6,7 +6,7 @@ import { claimObjects, deleteObjects, holdObjects } from "../../../db/git-object
 import type { WorkflowId } from "../../../domain/ids.ts";
 import { removeDraftBlobs, removeDraftCommits } from "../../../src/drafts/kept-drafts.ts";
 import { removeOld } from "../../../src/retention.ts";
-import { aWorkflow, type TestMember } from "../../support/builders.ts";
+import { aMember, aWorkflow, type TestMember } from "../../support/builders.ts";
 import { waitForLockWait } from "../../support/lock-waits.ts";
 import { aService, type TestService } from "../service.ts";
 import { aHouse, ask, type House } from "./people.ts";
@@ -205,7 +205,12 @@ async function aPlaceOfOneDraft(): Promise<Place & { path: string }> {
   const place = await aPlace();
   const { member, owner } = place.house;
   const path = `/api/editor/workflows/${place.workflowId}/draft`;
-  await save(place, member, 0, { "config.yaml": CONFIG, "main.py": "print(1)\n", "one.txt": "one\n", "two.txt": "two\n" });
+  await save(place, member, 0, {
+    "config.yaml": CONFIG,
+    "main.py": "print(1)\n",
+    "one.txt": "one\n",
+    "two.txt": "two\n",
+  });
   await execute(place);
   await save(place, owner, 0, { "config.yaml": CONFIG, "1.txt": "one\n", "2.txt": "two\n", "main.py": "print(2)\n" });
   await ask(service, path, { method: "DELETE" }, member);
@@ -256,6 +261,8 @@ test("content that only a draft names, goes after the draft is discarded, batch 
 
 test("content that only a draft names, of whoever left the account, goes, too", async () => {
   const place = await aPlaceOfOneDraft();
+  // An account with members keeps an owner.
+  await aMember(service.db, place.house.accountId);
   await queryRows(service.db, "delete from users where id = :userId", { ...place.house.owner });
   expect(await removeDraftBlobs(service.db, LIMIT)).toBe(3);
   expect(await countObjects(place)).toBe(0);

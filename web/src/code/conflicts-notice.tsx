@@ -36,8 +36,8 @@ export function ConflictsNotice({ workflowId, saving }: { workflowId: string; sa
           </Button>
         ))}
       >
-        <b>You and somebody else have changed {conflicts.length === 1 ? "the same file" : "the same files"}.</b> Your draft
-        has what you wrote; what they wrote there is not in it yet.
+        <b>You and somebody else have changed {conflicts.length === 1 ? "the same file" : "the same files"}.</b> Your
+        draft has what you wrote; what they wrote there is not in it yet.
       </Notice>
       {shown !== undefined && (
         <Suspense>

@@ -119,7 +119,10 @@ export const EDITOR_COMMIT_ROUTES = {
       200: answer(
         "As far as this machine has it.",
         describeFields({
-          environment: { ...orNull(TEXT), description: "Null: the commit needs no packages, so there was nothing to make." },
+          environment: {
+            ...orNull(TEXT),
+            description: "Null: the commit needs no packages, so there was nothing to make.",
+          },
           log: { ...orNull(TEXT), description: "Null when there is none, or it is not on this machine any more." },
         }),
         {
