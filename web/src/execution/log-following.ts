@@ -2,6 +2,8 @@ import { type RefObject, useLayoutEffect, useRef, useState } from "react";
 
 /** This near to the end counts as there. */
 const NEAR_PX = 8;
+/** Places are told in fractions of a pixel. */
+const ROUNDED_PX = 1;
 
 /**
  * Whether a list that grows stays at its end: as long as its reader is there. Scrolling up lets go of the end, scrolling
@@ -9,31 +11,46 @@ const NEAR_PX = 8;
  */
 export function useFollowing(place: RefObject<HTMLElement | null>, count: number, toEnd: () => void) {
   const [on, setOn] = useState(true);
+  /** The same before it is drawn: what grows at this moment must not take back whoever has just scrolled away. */
+  const holds = useRef(true);
+  const hold = (end: boolean): void => {
+    holds.current = end;
+    setOn(end);
+  };
+  const findTop = (): number => place.current?.scrollTop ?? 0;
   /** Where it was when it was looked at last. */
   const seenTop = useRef(0);
   useLayoutEffect(() => {
-    if (on && count > 0) toEnd();
+    if (count === 0) seenTop.current = 0;
+    if (!holds.current || count === 0) return;
+    // Browsers tell of scrolling a moment later, and this may be that moment.
+    if (findTop() < seenTop.current - ROUNDED_PX) return hold(false);
+    toEnd();
+    seenTop.current = findTop();
     // Where the end is follows from the count.
     // oxlint-disable-next-line react/exhaustive-deps
   }, [on, count]);
   return {
     on,
     pause() {
-      seenTop.current = place.current?.scrollTop ?? 0;
-      setOn(false);
+      seenTop.current = findTop();
+      hold(false);
     },
     /** For showing another place: of a list that is seen whole there is nothing to let go of. */
     letGo() {
       const { scrollHeight = 0, clientHeight = 0 } = place.current ?? {};
-      if (scrollHeight > clientHeight + NEAR_PX) setOn(false);
+      if (scrollHeight > clientHeight + NEAR_PX) hold(false);
     },
-    resume: () => setOn(true),
+    resume() {
+      seenTop.current = findTop();
+      hold(true);
+    },
     look() {
       const { scrollTop = 0, scrollHeight = 0, clientHeight = 0 } = place.current ?? {};
       const hasGoneDown = scrollTop > seenTop.current;
       seenTop.current = scrollTop;
       // Whoever has let go takes hold again by scrolling down, not by a step of our own that was still on its way.
-      if (on || hasGoneDown) setOn(scrollTop + clientHeight >= scrollHeight - NEAR_PX);
+      if (holds.current || hasGoneDown) hold(scrollTop + clientHeight >= scrollHeight - NEAR_PX);
     },
   };
 }
