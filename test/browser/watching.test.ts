@@ -147,8 +147,15 @@ test("outputs, each of another kind, are shown as what they are; what could run 
   await waitUntil("the sound is there", async () => (await readProperty(sound, "duration")) === 0.5);
   const film = (await openOutput(page, "clip.webm")).locator("video");
   await waitUntil("the film is there", async () => (await readProperty(film, "videoWidth")) === 64);
-  const paper = (await openOutput(page, "paper.pdf")).locator("iframe");
-  expect(await paper.getAttribute("src")).toMatch(/^blob:/);
+  const paper = await openOutput(page, "paper.pdf");
+  if (await page.evaluate<boolean>("navigator.pdfViewerEnabled")) {
+    const frame = paper.locator("iframe");
+    expect(await frame.getAttribute("src")).toMatch(/^blob:/);
+    await waitUntil("the paper is drawn", async () => {
+      const white = await measureWhite(page, await frame.screenshot());
+      return white > 0.2 && white < 0.9;
+    });
+  } else await paper.getByText("This browser has no viewer for PDF.").waitFor();
 
   for (const name of ["page.html", "drawing.svg"]) {
     const source = await openOutput(page, name);
@@ -175,6 +182,49 @@ test("outputs, each of another kind, are shown as what they are; what could run 
   const written = Buffer.from(Array.from({ length: 256 * 400 }, (_, at) => at % 256));
   expect(bytes.equals(written)).toBe(true);
   expect((await readOutput(page, executionId, "clip.webm")).body.equals(CLIP)).toBe(true);
+  await leave();
+});
+
+/** How much of a picture is white, from 0 to 1: of an empty frame all or nothing, of a page in its viewer a part. */
+function measureWhite(page: Page, picture: Buffer): Promise<number> {
+  return page.evaluate<number>(`(async () => {
+    const bytes = Uint8Array.from(atob(${JSON.stringify(picture.toString("base64"))}), (letter) => letter.charCodeAt(0));
+    const drawn = await createImageBitmap(new Blob([bytes]));
+    const { width, height } = drawn;
+    const canvas = new OffscreenCanvas(width, height).getContext("2d");
+    canvas.drawImage(drawn, 0, 0);
+    const { data } = canvas.getImageData(0, 0, width, height);
+    let white = 0;
+    for (let at = 0; at < data.length; at += 4) if (data[at] + data[at + 1] + data[at + 2] === 765) white += 1;
+    return white / (width * height);
+  })()`);
+}
+
+test("outputs, that a browser cannot show after all, are offered for download in the place of an empty box", async () => {
+  const executionId = seen["outputs of every kind"]?.executionId;
+  const { page, leave } = await editor.enter();
+  await page.addInitScript("Object.defineProperty(Navigator.prototype, 'pdfViewerEnabled', { get: () => false })");
+  for (const name of ["picture.png", "sound.wav", "clip.webm"])
+    await page.route(`**/files/${name}`, (call) => call.fulfill({ body: "no such thing" }));
+  await page.goto(`/executions/${executionId}`);
+  const reasons = {
+    "all.bin": "There is no preview for this kind of file.",
+    "picture.png": "This browser cannot show it.",
+    "sound.wav": "This browser cannot play it.",
+    "clip.webm": "This browser cannot play it.",
+    "paper.pdf": "This browser has no viewer for PDF.",
+  };
+  for (const [name, reason] of Object.entries(reasons)) {
+    const shown = await openOutput(page, name);
+    await shown.getByText(reason).waitFor();
+    expect(await shown.locator("iframe, img, audio, video").count()).toBe(0);
+    const offered = shown.getByRole("link", { name: "Download it" });
+    expect(await offered.getAttribute("download")).toBe(name);
+  }
+  const download = page.waitForEvent("download");
+  await (await openOutput(page, "paper.pdf")).getByRole("link", { name: "Download it" }).click();
+  expect((await readFile(await (await download).path())).subarray(0, 5).toString()).toBe("%PDF-");
+  expect(await findGrave(page)).toEqual([]);
   await leave();
 });
 

@@ -1,8 +1,9 @@
-import { Loader, Text } from "@mantine/core";
+import { Button, Group, Loader, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useMemo, useState } from "react";
+import { type ReactNode, useEffect, useMemo, useState } from "react";
 import { formatSize } from "../../../domain/manifest/sizes.ts";
 import { openApi } from "../app/api.ts";
+import { DownloadIcon } from "../app/icons.tsx";
 import { ErrorState } from "../app/states.tsx";
 import { parseExactJson } from "./exact-json.ts";
 import { JsonTree } from "./json-tree.tsx";
@@ -13,6 +14,8 @@ import { TablePreview } from "./table.tsx";
 /** Of a text this much is fetched to be looked at. */
 const TEXT_BYTES_MAX = 1_000_000;
 const PDF_BYTES_MAX = 50_000_000;
+/** For viewers that listen: without pictures of all pages beside the page, for which there is no room. */
+const PDF_VIEW = "#navpanes=0";
 
 export interface PreviewedFile {
   readonly fileName: string;
@@ -24,13 +27,12 @@ export interface PreviewedFile {
 
 /** A file, shown as what it is. Pages and drawings that could run something are shown as their source. */
 export function Preview({ file }: { file: PreviewedFile }) {
-  switch (previewKind(file.contentType, file.fileName)) {
+  const kind = previewKind(file.contentType, file.fileName);
+  switch (kind) {
     case "image":
-      return <img className={classes.image} src={file.path} alt={file.fileName} />;
     case "audio":
-      return <audio className={classes.sound} src={file.path} controls preload="metadata" aria-label={file.fileName} />;
     case "video":
-      return <video className={classes.image} src={file.path} controls preload="metadata" aria-label={file.fileName} />;
+      return <MediaPreview file={file} kind={kind} />;
     case "pdf":
       return <PdfPreview file={file} />;
     case "text":
@@ -38,8 +40,32 @@ export function Preview({ file }: { file: PreviewedFile }) {
     case "table":
       return <TextualPreview file={file} />;
     case "none":
-      return <Text c="dimmed">There is no preview for this kind of file. Download it to open it.</Text>;
+      return <Unshown file={file}>There is no preview for this kind of file.</Unshown>;
   }
+}
+
+/** Instead of a preview: why there is none, and the file itself. */
+function Unshown({ file, children }: { file: PreviewedFile; children: ReactNode }) {
+  return (
+    <Group gap="sm">
+      <Text c="dimmed">{children}</Text>
+      <Button component="a" href={file.path} download={file.fileName} variant="default" leftSection={<DownloadIcon />}>
+        Download it
+      </Button>
+    </Group>
+  );
+}
+
+/** What the browser shows by itself, when it can. */
+function MediaPreview({ file, kind }: { file: PreviewedFile; kind: "image" | "audio" | "video" }) {
+  const [failed, setFailed] = useState(false);
+  const { fileName, path: src } = file;
+  const onError = (): void => setFailed(true);
+  if (failed) return <Unshown file={file}>This browser cannot {kind === "image" ? "show" : "play"} it.</Unshown>;
+  if (kind === "image") return <img className={classes.image} src={src} alt={fileName} onError={onError} />;
+  const shown = { src, controls: true, preload: "metadata", "aria-label": fileName, onError } as const;
+  if (kind === "audio") return <audio className={classes.sound} {...shown} />;
+  return <video className={classes.film} {...shown} />;
 }
 
 function TextualPreview({ file }: { file: PreviewedFile }) {
@@ -84,13 +110,18 @@ function Textual({ file, text, cut }: { file: PreviewedFile; text: string; cut: 
   );
 }
 
-/** Through an address of this page's own: as a file of the service it may not be framed. */
 function PdfPreview({ file }: { file: PreviewedFile }) {
+  // Without a viewer the frame would stay empty, or a download begin that nobody asked for.
+  if (!navigator.pdfViewerEnabled) return <Unshown file={file}>This browser has no viewer for PDF.</Unshown>;
+  if (file.bytes > PDF_BYTES_MAX) return <Unshown file={file}>This file is too large to be shown here.</Unshown>;
+  return <FramedPdf file={file} />;
+}
+
+/** Through an address of this page's own: as a file of the service it may not be framed. */
+function FramedPdf({ file }: { file: PreviewedFile }) {
   const [address, setAddress] = useState<string>();
   const [error, setError] = useState<unknown>();
-  const isLarge = file.bytes > PDF_BYTES_MAX;
   useEffect(() => {
-    if (isLarge) return;
     const stopped = new AbortController();
     let made: string | undefined;
     openApi(file.path, { signal: stopped.signal })
@@ -107,9 +138,8 @@ function PdfPreview({ file }: { file: PreviewedFile }) {
       stopped.abort();
       if (made !== undefined) URL.revokeObjectURL(made);
     };
-  }, [file.path, isLarge]);
-  if (isLarge) return <Text c="dimmed">This file is too large to be shown here. Download it to open it.</Text>;
+  }, [file.path]);
   if (error !== undefined) return <ErrorState error={error} />;
   if (address === undefined) return <Loader aria-label={`${file.fileName} is loading`} />;
-  return <iframe className={classes.pdf} src={address} title={file.fileName} />;
+  return <iframe className={classes.pdf} src={`${address}${PDF_VIEW}`} title={file.fileName} />;
 }
