@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../../db/connect.ts";
 import { createExecutionId } from "../../../src/ids.ts";
-import { removeOld } from "../../../src/retention.ts";
 import { anInput, aWorkflow } from "../../support/builders.ts";
 import { aForm } from "../../support/https.ts";
 import { aService, type TestService } from "../service.ts";
@@ -117,13 +116,9 @@ test("input files, no longer kept, are said to be gone, before storage is asked 
   const lost = await ask(service, `${path}/orders/0`, {}, house.owner);
   expect([lost.status, lost.json()]).toEqual([404, gone]);
   expect((await ask(service, `${path}/extras/0`, {}, house.owner)).status).toBe(200);
-  await queryRows(
-    service.db,
-    "update executions set finished_at = finished_at - interval '40 days' where id = :executionId",
-    { executionId },
-  );
-  const retention = { keyDays: null, fileDays: 30, logDays: null, executionDays: null };
-  await removeOld({ db: service.db, storage: service.storage, retention });
+  await queryRows(service.db, "update executions set files_removed_at = now() where id = :executionId", {
+    executionId,
+  });
   const removed = await ask(service, `${path}/extras/0`, {}, house.owner);
   expect([removed.status, removed.json()]).toEqual([404, gone]);
 });
