@@ -5,6 +5,28 @@ import { listPrograms } from "../src/setup/programs.ts";
 /** For what hangs, as jest's own bound: how long a page takes is the machine's affair. */
 export const WAIT_MS = 120_000;
 const COMMANDS = ["chromium", "chromium-browser", "google-chrome"];
+/** What Playwright switches off. A list of ours replaces its own, so it stands here; `test/browser/size.test.ts` compares them. */
+const OFF_BY_PLAYWRIGHT = [
+  ...[
+    "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose",
+    "HttpsUpgrades",
+    "HttpsFirstBalancedModeAutoEnable",
+  ],
+  ...[
+    "LensOverlay",
+    "MediaRouter",
+    "PaintHolding",
+    "ThirdPartyStoragePartitioning",
+    "AvoidCorsURLLoaderRestartOnRedirect",
+  ],
+  ...["TcpPortRandomizationWin", "OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled", "PreconnectToSearch"],
+  ...["msForceBrowserSignIn", "msEdgeUpdateLaunchServicesPreferredVersion"],
+];
+/** Two pages of the browser's own below the address bar, which nobody sees: a second of processor time for each new profile. */
+const OFF_BY_US = ["WebUIOmniboxPopup", "WebUIOmniboxAimPopup"];
+/** What of Chromium is switched off. */
+export const FEATURES_OFF = [...OFF_BY_PLAYWRIGHT, ...OFF_BY_US];
 const FLAGS = [
   "--no-sandbox", // tests run as root, too; they open pages of ours only
   "--disable-gpu",
@@ -13,6 +35,7 @@ const FLAGS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
+  `--disable-features=${FEATURES_OFF.join(",")}`,
 ];
 
 /** The system's Chromium, with these flags of its command line beside ours. The caller closes it. */

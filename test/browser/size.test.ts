@@ -1,8 +1,10 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "@jest/globals";
+import { FEATURES_OFF } from "../support/browser.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const WEB = join(ROOT, "dist/web");
@@ -107,4 +109,12 @@ test("the styles, of every component in the pages, are in them, and no others", 
   const sheet = readFileSync(join(ROOT, "web/src/app/mantine.css"), "utf8");
   const loaded = [...sheet.matchAll(/styles\/([\w-]+)\.css/g)].map(([, name]) => String(name));
   expect(loaded.toSorted()).toEqual([...new Set([...styled, ...ALWAYS])].toSorted());
+});
+
+test("the browser of these tests, whose list of what is off replaces Playwright's, leaves nothing of that one out", () => {
+  const bundle = createRequire(import.meta.url).resolve("playwright-core/lib/coreBundle");
+  const [, list = ""] = /\bdisabledFeatures = \[([^\]]*)\]/.exec(readFileSync(bundle, "utf8")) ?? [];
+  const names = [...list.matchAll(/^\s*"(\w+)",?$/gm)].map(([, name]) => name);
+  expect(names.length).toBeGreaterThan(10);
+  expect(names.filter((name = "") => !FEATURES_OFF.includes(name))).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { WAIT_MS } from "../../bench/browser.ts";
 
-export { fillSignIn, openBrowser, ownerOf, signIn } from "../../bench/browser.ts";
+export { FEATURES_OFF, fillSignIn, openBrowser, ownerOf, signIn } from "../../bench/browser.ts";
 
 const LOOK_MS = 100;
 
