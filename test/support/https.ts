@@ -1,15 +1,21 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { Readable } from "node:stream";
-import { generate } from "selfsigned";
+import { keepText } from "./kept-text.ts";
 
 export interface TestCertificate {
   readonly cert: string;
   readonly key: string;
 }
 
-/** A self-signed certificate for localhost, valid for a day. */
+/** A self-signed certificate for localhost, the same for a day. What makes it is a large package that is loaded only for that. */
 export async function aCertificate(): Promise<TestCertificate> {
+  const today = new Date().toISOString().slice(0, 10);
+  return JSON.parse(await keepText("certificate", today, async () => JSON.stringify(await make()))) as TestCertificate;
+}
+
+async function make(): Promise<TestCertificate> {
+  const { generate } = await import("selfsigned");
   const made = await generate([{ name: "commonName", value: "localhost" }], {
     keyType: "ec",
     algorithm: "sha256",

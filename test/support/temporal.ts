@@ -1,10 +1,16 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime } from "@temporalio/worker";
 import { startTemporal } from "../../src/setup/servers/temporal.ts";
 import { findCacheDir } from "../../src/setup/servers/temporal-cache.ts";
+import { keepText } from "./kept-text.ts";
+
+const CHECKOUT = fileURLToPath(new URL("../../", import.meta.url));
+/** All that the bundle of the workflows can be made of. */
+const SOURCES = ["workflows", "domain"];
 
 // What fails in a test is said by its assertion; the SDK would print every planned failure with its stack.
 Runtime.install({ logger: new DefaultLogger("ERROR"), shutdownSignals: [] });
@@ -28,10 +34,7 @@ export async function aTemporal(): Promise<TestTemporal> {
     log: () => undefined,
   });
   const connection = await NativeConnection.connect({ address: server.address, grpcCompression: { codec: "none" } });
-  const workflowBundle = await bundleWorkflowCode({
-    workflowsPath: fileURLToPath(new URL("../../workflows/index.ts", import.meta.url)),
-    logger: new DefaultLogger("ERROR"),
-  });
+  const workflowBundle = { code: await keepText("workflow-bundle", await hashSources(), bundleWorkflows) };
   return {
     connection,
     namespace: server.namespace,
@@ -43,4 +46,20 @@ export async function aTemporal(): Promise<TestTemporal> {
       await rm(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+async function bundleWorkflows(): Promise<string> {
+  const workflowsPath = join(CHECKOUT, "workflows/index.ts");
+  return (await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger("ERROR") })).code;
+}
+
+/** Changes with every source of the workflows, and with every package. */
+async function hashSources(): Promise<string> {
+  const hash = createHash("sha256").update(await readFile(join(CHECKOUT, "package-lock.json")));
+  for (const room of SOURCES) {
+    const paths = (await readdir(join(CHECKOUT, room), { recursive: true })).filter((path) => path.endsWith(".ts"));
+    for (const path of paths.toSorted())
+      hash.update(`${room}/${path}\0`).update(await readFile(join(CHECKOUT, room, path)));
+  }
+  return hash.digest("hex");
 }
