@@ -47,6 +47,14 @@ function aLog(page: Page) {
   };
 }
 
+/** From now on, keeps what a screen reader would say by itself: what comes into a place that it listens to. */
+const HEAR = `
+  globalThis.heard = [];
+  new MutationObserver((changes) => {
+    const places = new Set(changes.map(({ target }) => (target.nodeType === 3 ? target.parentElement : target)?.closest("[role=status], [role=alert], [aria-live]")));
+    for (const place of places) if (place && place.textContent.trim() !== "") heard.push(place.textContent.trim());
+  }).observe(document.body, { childList: true, characterData: true, subtree: true });`;
+
 test("the log, while its program runs, shows lines as they come, in their colours, also after a refresh, and follows or stays; cancelled, it ends", async () => {
   const { page, leave } = await editor.enter(`/workflows/${pulse.workflowId}/run`);
   const executionId = await runForm(page);
@@ -63,6 +71,7 @@ test("the log, while its program runs, shows lines as they come, in their colour
 
   await page.reload();
   await log.ticks.first().waitFor();
+  await page.evaluate(HEAR);
   const scroll = async () => Number(await readProperty(log.place, "scrollTop"));
   await waitUntil("there are more lines than fit", async () => (await scroll()) > 200);
   await log.follow.click();
@@ -84,6 +93,12 @@ test("the log, while its program runs, shows lines as they come, in their colour
   await page.getByRole("button", { name: "Cancel run" }).waitFor({ state: "detached" });
   const record = await page.request.get(`/api/editor/executions/${executionId}`);
   expect(await record.json()).toMatchObject({ status: "cancelled", draft: false });
+  // Of all that changed meanwhile, lines and steps among it, these two were said, and once.
+  const heard = await page.evaluate<string[]>("heard");
+  expect(heard.filter((words) => !/^(None|\d+ of \d+)$/.test(words)).toSorted()).toEqual([
+    "Cancelled · Pulse",
+    "The run is being cancelled",
+  ]);
   seen["a log in colours, cancelled"] = { executionId, sign: "Log" };
   await leave();
 });

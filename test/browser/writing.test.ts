@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { findGrave } from "../support/accessibility.ts";
+import { waitUntil } from "../support/browser.ts";
 import {
   aMember,
   aWriter,
@@ -176,6 +177,8 @@ test("the palette, opened by its keys, finds a page and a workflow by letters of
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Access tokens" }).waitFor();
   expect(new URL(page.url()).pathname).toBe("/account/tokens");
+  // What had the focus went with the page before.
+  await waitForFocus(page, "main");
 
   await page.keyboard.press("Control+k");
   await field.pressSequentially("runs");
@@ -216,14 +219,41 @@ test("Tab, from the top of the page, leads past the bar, or by its first stop to
   await waitForFocus(page, "main");
   await page.keyboard.press("Tab");
   expect(await findFocus(page)).toBe("Search workflows");
+
+  // On to another page: it is said which, and keys begin in it.
+  await page.getByRole("link", { name: "Hello" }).first().press("Enter");
+  await page.getByRole("heading", { name: "Hello", level: 1 }).waitFor();
+  await waitForFocus(page, "main");
+  await page.getByRole("status", { name: "News" }).getByText("Run · Hello", { exact: true }).waitFor();
+  await page.getByRole("link", { name: "API", exact: true }).press("Enter");
+  await page.getByRole("status", { name: "News" }).getByText("API · Hello", { exact: true }).waitFor();
+  expect(await findFocus(page)).toBe("API");
   await leave();
 });
 
-test("Escape, in any dialog, closes it and gives the focus back to where it was", async () => {
+/** What gets the focus outside of the dialog that is open, going by Tab through all of it and once around, either way. */
+async function findEscapes(page: Page): Promise<string[]> {
+  const inside = "document.activeElement.closest('[role=dialog]') !== null";
+  await waitUntil("the dialog has the focus", () => page.evaluate<boolean>(inside));
+  const count = await page.evaluate<number>(
+    "document.querySelectorAll('[role=dialog] :is(button, input, textarea, select, a, [tabindex=\"0\"])').length",
+  );
+  const found: string[] = [];
+  for (const key of ["Tab", "Shift+Tab"]) {
+    for (let stop = 0; stop <= count; stop += 1) {
+      await page.keyboard.press(key);
+      if (!(await page.evaluate<boolean>(inside))) found.push(`${key}: ${await findFocus(page)}`);
+    }
+  }
+  return found;
+}
+
+test("Escape, in any dialog, closes it which keeps the focus until then, and gives it back to where it was", async () => {
   const { page, workflowId, leave } = await aNewWriter();
   const dialog = page.getByRole("dialog");
   const closeBy = async (name: string | RegExp): Promise<void> => {
     await dialog.waitFor();
+    expect(await findEscapes(page)).toEqual([]);
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
     await waitForFocus(page, name);

@@ -60,7 +60,10 @@ export async function writeAll(page: Page, text: string): Promise<void> {
 }
 
 export async function waitUntilSaved(page: Page): Promise<void> {
-  await page.getByRole("status").filter({ hasText: "Draft saved" }).waitFor();
+  await page
+    .getByRole("main")
+    .getByText(/^Draft saved/)
+    .waitFor();
 }
 
 /** Opens the dialog by its keys, says what changes, and sends it by its keys. */

@@ -1,4 +1,5 @@
 import { ActionIcon, CopyButton, TextInput, Tooltip } from "@mantine/core";
+import { say } from "./announcer.tsx";
 import { CheckIcon, CopyIcon } from "./icons.tsx";
 
 /** A text that is shown once, to be copied. */
@@ -22,7 +23,13 @@ export function Copy({ value, label }: { value: string; label: string }) {
     <CopyButton value={value} timeout={2_000}>
       {({ copied, copy }) => (
         <Tooltip label={copied ? "Copied" : label}>
-          <ActionIcon aria-label={copied ? "Copied" : label} onClick={copy}>
+          <ActionIcon
+            aria-label={label}
+            onClick={() => {
+              copy();
+              say("Copied");
+            }}
+          >
             {copied ? <CheckIcon /> : <CopyIcon />}
           </ActionIcon>
         </Tooltip>

@@ -1,8 +1,10 @@
 import { ButtonLink } from "./button-link.tsx";
 import { EmptyState } from "./states.tsx";
+import { useTitle } from "./title.ts";
 
 /** For addresses that no page has. */
 export function LostPage() {
+  useTitle("There is no such page");
   return (
     <main>
       <EmptyState

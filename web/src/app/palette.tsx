@@ -80,11 +80,13 @@ export function CommandPalette({ onClose }: { onClose: () => void }) {
           </div>
         ))}
       </div>
-      {entries.length === 0 && (
-        <Text c="dimmed" p="md">
-          Nothing has these letters in its name.
-        </Text>
-      )}
+      <div role="status">
+        {entries.length === 0 && (
+          <Text c="dimmed" p="md">
+            Nothing has these letters in its name.
+          </Text>
+        )}
+      </div>
     </Dialog>
   );
 }

@@ -1,7 +1,8 @@
 import { ActionIcon, Menu, Text, UnstyledButton, useMantineColorScheme } from "@mantine/core";
 import { useHotkeys } from "@mantine/hooks";
-import { Link, Outlet } from "@tanstack/react-router";
-import { lazy, Suspense, useState, useSyncExternalStore } from "react";
+import { Link, Outlet, useRouter } from "@tanstack/react-router";
+import { lazy, type RefObject, Suspense, useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { Announcer } from "./announcer.tsx";
 import { openQuestion } from "./confirm.ts";
 import { ConnectionNotice } from "./connection-notice.tsx";
 import { MoonIcon, ScreenIcon, SearchIcon, SunIcon, UserIcon } from "./icons.tsx";
@@ -24,6 +25,8 @@ export function Shell() {
   useLiveUpdates();
   const [searching, setSearching] = useState(false);
   const question = useSyncExternalStore(openQuestion.subscribe, openQuestion.get);
+  const main = useRef<HTMLElement>(null);
+  useFocusOnPage(main);
   // Also where somebody is writing.
   useHotkeys([["mod+K", () => setSearching((open) => !open)]], [], true);
   return (
@@ -57,7 +60,7 @@ export function Shell() {
         <UserMenu />
       </header>
       <ConnectionNotice />
-      <main id="main" tabIndex={-1} className={classes.main}>
+      <main ref={main} id="main" tabIndex={-1} className={classes.main}>
         <Outlet />
       </main>
       {searching && (
@@ -70,7 +73,21 @@ export function Shell() {
           <ConfirmDialog question={question} onClose={openQuestion.close} />
         </Suspense>
       )}
+      <Announcer />
     </>
+  );
+}
+
+/** A page that takes another's place takes the focus of what went with that one: keys begin there, and not at the top again. */
+function useFocusOnPage(main: RefObject<HTMLElement | null>): void {
+  const router = useRouter();
+  useEffect(
+    () =>
+      router.subscribe("onRendered", ({ pathChanged, fromLocation }) => {
+        const isFree = document.activeElement === null || document.activeElement === document.body;
+        if (pathChanged && fromLocation !== undefined && isFree) main.current?.focus({ preventScroll: true });
+      }),
+    [router, main],
   );
 }
 

@@ -9,6 +9,7 @@ import {
   type ModalProps,
   type NotificationProps,
   type PaperProps,
+  type PasswordInputProps,
   type TooltipProps,
 } from "@mantine/core";
 
@@ -86,6 +87,13 @@ export const theme = createTheme({
       defaultProps: { closeButtonProps: { "aria-label": "Close" } } satisfies Partial<NotificationProps>,
     },
     Paper: { defaultProps: { withBorder: true, radius: "md" } satisfies Partial<PaperProps> },
+    PasswordInput: {
+      defaultProps: {
+        // Who uses the keyboard may look at what they typed, too.
+        visibilityToggleFocusable: true,
+        visibilityToggleButtonProps: { "aria-label": "Show what is written" },
+      } satisfies Partial<PasswordInputProps>,
+    },
     Tooltip: { defaultProps: { openDelay: 300, withArrow: false } satisfies Partial<TooltipProps> },
   },
 });

@@ -1,8 +1,19 @@
 import { useEffect } from "react";
+import { say } from "./announcer.tsx";
 
-/** Names the page in the browser's tab while it is shown. */
-export function useTitle(title: string): void {
+/** Of the page that comes first, browsers say the title themselves. */
+let isFirst = true;
+
+/**
+ * Names the page in the browser's tab while it is shown, and says the name where it changes: who does not see the page hears that it
+ * is another one, or what became of what is on it. Undefined while it is not known. `isSaid` is false where the page says it elsewhere.
+ */
+export function useTitle(title: string | undefined, isSaid = true): void {
   useEffect(() => {
-    document.title = `${title} · Treadle`;
-  }, [title]);
+    const full = `${title} · Treadle`;
+    if (title === undefined || document.title === full) return;
+    document.title = full;
+    if (isSaid && !isFirst) say(title);
+    isFirst = false;
+  }, [title, isSaid]);
 }

@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import type { FileProblem } from "../../../domain/errors.ts";
+import { say } from "../app/announcer.tsx";
 import { whenConnectionReturns } from "../app/connection.ts";
 import { CheckIcon, FileIcon, PlayIcon } from "../app/icons.tsx";
 import { loadPart } from "../app/load-part.ts";
@@ -52,7 +53,10 @@ export function CodeDesk({ workflowId, saving }: { workflowId: string; saving: D
     await navigate({ to: "/workflows/$workflowId/run", params: { workflowId }, search: { draft: "1" } });
   };
   const commit = (): void => setCommitting(true);
-  const keys = listKeys({ save: () => void saving.saveNow(), run: () => void run(), commit });
+  const save = async (): Promise<void> => {
+    if (await saving.saveNow()) say("Draft saved");
+  };
+  const keys = listKeys({ save: () => void save(), run: () => void run(), commit });
   useHotkeys(committing || !mayChange ? [] : keys, [], true);
   useRefreshOnReturn(saving);
   const canCommit = state.changed || state.base === null;

@@ -11,16 +11,14 @@ const TONES = {
   refused: "failure",
 };
 
-/** Whether what was written is with the service, in a few words; the reason on hover. */
+/**
+ * Whether what was written is with the service, in a few words; the reason on hover. Nothing that is said by itself: it changes with
+ * every pause of who writes. What cannot be saved is said by the notice about it, and what was saved to who asked for that.
+ */
 export function SaveState({ state }: { state: DraftState }) {
   const { status, message } = state;
   return (
-    <span
-      className={classes.saveState}
-      data-tone={TONES[status]}
-      role="status"
-      title={message === "" ? undefined : message}
-    >
+    <span className={classes.saveState} data-tone={TONES[status]} title={message === "" ? undefined : message}>
       <SaveWords state={state} />
     </span>
   );

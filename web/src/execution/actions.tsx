@@ -1,6 +1,7 @@
 import { Button, Group } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { say } from "../app/announcer.tsx";
 import { callApi } from "../app/api.ts";
 import { ButtonLink } from "../app/button-link.tsx";
 import { ExternalIcon, RepeatIcon, StopIcon } from "../app/icons.tsx";
@@ -15,7 +16,10 @@ export function ExecutionActions({ execution }: { execution: Execution }) {
   const known = useQueryClient();
   const cancel = useMutation({
     mutationFn: () => callApi(`/api/run-logs/${executionId}/cancel`, { method: "POST" }),
-    onSuccess: () => known.invalidateQueries({ queryKey: executionQuery(executionId).queryKey }),
+    onSuccess: () => {
+      say("The run is being cancelled");
+      return known.invalidateQueries({ queryKey: executionQuery(executionId).queryKey });
+    },
     onError: (error) => notifications.show({ color: "red", title: "It was not cancelled", message: error.message }),
   });
   return (

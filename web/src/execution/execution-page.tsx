@@ -30,7 +30,9 @@ export function ExecutionPage() {
 function Content({ execution }: { execution: Execution }) {
   const followed = useFollowed(execution.executionId);
   const ended = hasEnded(execution.status);
-  useTitle(`${STATES[execution.status].label} · ${execution.workflowName}`);
+  const hasFailed = ended && execution.status !== "success" && execution.status !== "cancelled";
+  // How it failed is said where it stands.
+  useTitle(`${STATES[execution.status].label} · ${execution.workflowName}`, !hasFailed);
   return (
     <>
       <Head execution={execution} />
@@ -99,14 +101,15 @@ function Going({ execution, followed }: { execution: Execution; followed: Follow
         ? queueWords(queuePosition)
         : progress?.message;
   return (
-    <Paper p="sm" className={classes.going} role="status">
-      <Progress
-        value={progress === null ? 100 : progress.fraction * 100}
-        animated={progress === null}
-        striped={progress === null}
-        size="sm"
-        aria-label="Progress"
-      />
+    // Not a status of its own: a program that tells every step would be all that a screen reader says.
+    <Paper p="sm" className={classes.going}>
+      <Progress.Root size="sm">
+        {progress === null ? (
+          <Progress.Section value={100} animated withAria={false} role="progressbar" aria-label="Progress" />
+        ) : (
+          <Progress.Section value={progress.fraction * 100} aria-label="Progress" />
+        )}
+      </Progress.Root>
       {words !== undefined && words !== "" && (
         <Text size="sm" c="dimmed">
           {words}

@@ -1,6 +1,7 @@
 import { Button, Group, Text } from "@mantine/core";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { useFound } from "../app/announcer.tsx";
 import { EmptyState, ErrorState, LoadingRows } from "../app/states.tsx";
 import { CancelBar } from "./cancel-bar.tsx";
 import { ExecutionTable } from "./execution-table.tsx";
@@ -22,6 +23,8 @@ export function ExecutionList(props: {
   const lines = found.data?.pages.flatMap(({ executions }) => executions) ?? [];
   const going = lines.filter(({ status }) => !hasEnded(status)).map(({ executionId }) => executionId);
   const isFiltered = Object.keys(filters).length > 0;
+  const isFound = found.isSuccess && !found.isPlaceholderData;
+  useFound(isFiltered ? JSON.stringify(filters) : "", isFound ? countRuns(lines.length, found.hasNextPage) : undefined);
   return (
     <>
       <Filters filters={filters} ofWorkflow={all.workflow !== undefined} onChange={onFilter} />
@@ -56,4 +59,9 @@ export function ExecutionList(props: {
       />
     </>
   );
+}
+
+function countRuns(count: number, hasMore: boolean): string {
+  if (count === 0) return hasMore ? "None of the latest runs passes these filters" : "No run passes these filters";
+  return `${count === 1 ? "1 run" : `${count} runs`} found${hasMore ? ", and there are more" : ""}`;
 }

@@ -1,4 +1,4 @@
-import { Group, Input, NativeSelect, TextInput } from "@mantine/core";
+import { Group, Input, NativeSelect } from "@mantine/core";
 import { useId } from "react";
 import { type ControlProps, describeControl } from "./control-text.ts";
 import { joinDateTime, splitDateTime, writeOffset } from "./date-time-text.ts";
@@ -20,7 +20,8 @@ export function DateTimeControl(props: ControlProps) {
       labelProps={{ htmlFor: id }}
     >
       <Group gap="xs" wrap="nowrap" mt={4} align="flex-start">
-        <TextInput
+        {/* Not a control with a frame of its own: it is described by what stands around both. */}
+        <Input
           id={id}
           type="datetime-local"
           step={1}

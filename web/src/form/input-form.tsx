@@ -49,7 +49,7 @@ export function InputForm(props: {
     setLeft(new Set(inputs.map(({ name }) => name)));
     const [first] = problems;
     if (first === undefined) return onSubmit(form);
-    place.current?.querySelector<HTMLElement>(`[data-input="${CSS.escape(first.input)}"]`)?.focus();
+    focusControl(place.current?.querySelector<HTMLElement>(`[data-input="${CSS.escape(first.input)}"]`));
   };
   return (
     <form ref={place} onSubmit={submit} noValidate>
@@ -83,4 +83,12 @@ export function InputForm(props: {
       {props.children}
     </form>
   );
+}
+
+const FIELDS = "input, button, select, textarea";
+
+/** Of several buttons or boxes for one input, the first. */
+function focusControl(control: HTMLElement | null | undefined): void {
+  const field = control?.matches(FIELDS) === true ? control : control?.querySelector<HTMLElement>(FIELDS);
+  field?.focus();
 }

@@ -1,10 +1,12 @@
 import { Paper, Stack, Title } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Mark } from "../app/mark.tsx";
+import { useTitle } from "../app/title.ts";
 import classes from "./card.module.css";
 
 /** The page of somebody who is not signed in: one card in its middle. */
 export function SignInCard({ title, children }: { title: string; children: ReactNode }) {
+  useTitle(title);
   return (
     <main className={classes.page}>
       <div className={classes.column}>

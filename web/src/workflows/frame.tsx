@@ -1,6 +1,6 @@
 import { Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link, Outlet } from "@tanstack/react-router";
+import { getRouteApi, Link, Outlet, useLocation } from "@tanstack/react-router";
 import { isFinal } from "../app/api-error.ts";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
 import { TabLinks } from "../app/tab-links.tsx";
@@ -15,7 +15,9 @@ const route = getRouteApi("/signed-in/workflows/$workflowId");
 export function WorkflowFrame() {
   const params = route.useParams();
   const workflow = useQuery(workflowQuery(params.workflowId));
-  useTitle(workflow.data?.name ?? "Workflow");
+  const pathname = useLocation({ select: (location) => location.pathname });
+  const tab = TABS.find(({ to }) => pathname.endsWith(to.slice(to.lastIndexOf("/"))));
+  useTitle(workflow.data && `${tab?.label} · ${workflow.data.name}`);
   // What is entered below stays while only the latest look has failed.
   const isGone = workflow.isLoadingError || isFinal(workflow.error);
   if (isGone) return <ErrorState error={workflow.error} onRetry={() => void workflow.refetch()} />;

@@ -2,6 +2,7 @@ import { Button, Group, Text, TextInput, Title } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
+import { useFound } from "../app/announcer.tsx";
 import { Credits } from "../app/credits.tsx";
 import { PlusIcon, SearchIcon } from "../app/icons.tsx";
 import { loadPart } from "../app/load-part.ts";
@@ -27,6 +28,7 @@ export function WorkflowsPage() {
   const mayChange = useMayChange();
   const [creating, setCreating] = useState(false);
   const found = useQuery({ ...workflowsQuery(search), placeholderData: keepPreviousData });
+  useFound(search, found.isSuccess && !found.isPlaceholderData ? countWorkflows(found.data.length) : undefined);
   const create = mayChange && (
     <Button leftSection={<PlusIcon />} onClick={() => setCreating(true)}>
       New workflow
@@ -69,6 +71,10 @@ export function WorkflowsPage() {
       )}
     </>
   );
+}
+
+function countWorkflows(count: number): string {
+  return count === 1 ? "1 workflow found" : `${count} workflows found`;
 }
 
 function WorkflowTable({ workflows }: { workflows: readonly WorkflowLine[] }) {
