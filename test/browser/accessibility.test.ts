@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { findGrave, findOverflow } from "../support/accessibility.ts";
+import type { Page } from "playwright-core";
+import { findGrave, findOverflow, findSmallTargets } from "../support/accessibility.ts";
 import { type Editor, openEditor } from "../support/editor.ts";
 
 const LOOKS = [
   { name: "light", dark: false, width: 1280 },
   { name: "dark", dark: true, width: 1280 },
-  { name: "light on a phone", dark: false, width: 390 },
+  { name: "light on a phone", dark: false, width: 390, touch: true },
 ];
 
 let editor: Editor;
@@ -40,22 +41,27 @@ function listPages(): Record<string, { path: string; sign: string }> {
   };
 }
 
-test.each(LOOKS)("the sign-in, in $name, keeps nobody out", async ({ dark, width }) => {
-  const { page, leave } = await editor.visit({ dark, width });
+test.each(LOOKS)("the sign-in, in $name, keeps nobody out", async (look) => {
+  const { page, leave } = await editor.visit(look);
   await page.goto("/");
   await page.getByRole("button", { name: "Sign in" }).waitFor();
-  expect(await findGrave(page)).toEqual([]);
+  expect([...(await findGrave(page)), ...(await findForFingers(page, look))]).toEqual([]);
   await leave();
 });
 
-test.each(LOOKS)("every page, in $name, keeps nobody out and fits its window", async ({ dark, width }) => {
-  const { page, leave } = await editor.enter("/", { dark, width });
+/** Where fingers are what one has, what they cannot hit. */
+async function findForFingers(page: Page, { touch = false }: { touch?: boolean }): Promise<string[]> {
+  return touch ? findSmallTargets(page) : [];
+}
+
+test.each(LOOKS)("every page, in $name, keeps nobody out and fits its window", async (look) => {
+  const { page, leave } = await editor.enter("/", look);
   const found: Record<string, unknown> = {};
   for (const [name, { path, sign }] of Object.entries(listPages())) {
     await page.goto(path);
     await page.getByRole("heading", { name: sign, exact: true }).first().waitFor();
     await page.locator('[aria-label$=" loading"]').first().waitFor({ state: "detached" });
-    found[name] = [...(await findGrave(page)), ...(await findOverflow(page))];
+    found[name] = [...(await findGrave(page)), ...(await findOverflow(page)), ...(await findForFingers(page, look))];
   }
   expect(found).toEqual(Object.fromEntries(Object.keys(found).map((name) => [name, []])));
   await leave();

@@ -22,3 +22,33 @@ export async function findOverflow(page: Page): Promise<string[]> {
   const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
   return overflow > 0 ? [`${overflow} px wider than the window`] : [];
 }
+
+/**
+ * What fingers are to hit that is smaller than 40 pixels either way, by what is really there: a link may be as large as its row, a box take
+ * more than it shows. Links within a text are as high as its lines, which cannot be otherwise.
+ */
+export function findSmallTargets(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(FIND_SMALL);
+}
+
+/** Whether points 19 pixels from the middle of each belong to it, to what is in it, or to its label. */
+const FIND_SMALL = `(() => {
+  const found = [];
+  const kinds = "a[href], button, input:not([type=hidden]), select, textarea, summary, [role=treeitem], [role=option], [role=menuitem]";
+  for (const target of document.querySelectorAll(kinds)) {
+    if (!target.checkVisibility({ visibilityProperty: true, opacityProperty: true }) || target.closest(".skip-link, [inert], [aria-hidden=true]")) continue;
+    if (target.disabled || (target.matches("a") && getComputedStyle(target).display === "inline" && getComputedStyle(target, "::after").position !== "absolute")) continue;
+    target.scrollIntoView({ block: "center", inline: "center" });
+    const box = target.getBoundingClientRect();
+    if (box.width === 0 || box.height === 0) continue;
+    const own = [target, ...(target.labels ?? [])];
+    const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
+    const misses = [[0, -19], [0, 19], [-19, 0], [19, 0]].filter(([right, down]) => {
+      const there = document.elementFromPoint(x + right, y + down);
+      return there !== null && !own.some((one) => one.contains(there));
+    });
+    if (misses.length > 0) found.push(target.outerHTML.slice(0, 160) + " is " + Math.round(box.width) + " by " + Math.round(box.height));
+  }
+  scrollTo(0, 0);
+  return found;
+})()`;

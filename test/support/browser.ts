@@ -24,7 +24,12 @@ export interface Visit {
 export async function visit(
   browser: Browser,
   service: { readonly url: string },
-  options: { readonly dark?: boolean; readonly width?: number; readonly session?: Session } = {},
+  options: {
+    readonly dark?: boolean;
+    readonly width?: number;
+    readonly touch?: boolean;
+    readonly session?: Session;
+  } = {},
 ): Promise<Visit> {
   const context = await browser.newContext({
     baseURL: service.url,
@@ -32,6 +37,8 @@ export async function visit(
     ...(options.session === undefined ? {} : { storageState: options.session }),
     colorScheme: options.dark === true ? "dark" : "light",
     viewport: { width: options.width ?? 1280, height: 800 },
+    // Fingers in place of a mouse: pages give them more room.
+    ...(options.touch === true ? { hasTouch: true, isMobile: true } : {}),
     reducedMotion: "reduce",
   });
   context.setDefaultTimeout(WAIT_MS);

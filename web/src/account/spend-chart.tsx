@@ -43,7 +43,7 @@ export function SpendChart({ days, series }: { days: readonly string[]; series: 
             <rect x={LEFT + step * at} y={TOP} width={step} height={HEIGHT - TOP - BOTTOM} className={classes.column} />
             <Bars at={at} series={series} x={LEFT + step * at + step * 0.14} width={step * 0.72} toY={toY} />
             {at % labelEvery === 0 && (
-              <text x={LEFT + step * (at + 0.5)} y={HEIGHT - 4} textAnchor="middle" className={classes.label}>
+              <text {...placeLabel(LEFT + step * (at + 0.5), width)} y={HEIGHT - 4} className={classes.label}>
                 {day.format(new Date(date))}
               </text>
             )}
@@ -63,6 +63,11 @@ export function SpendChart({ days, series }: { days: readonly string[]; series: 
       </table>
     </div>
   );
+}
+
+/** Below the middle of its bar; at the edge where it would be cut there. */
+function placeLabel(x: number, width: number) {
+  return x + LABEL_PX / 2 > width ? { x: width, textAnchor: "end" as const } : { x, textAnchor: "middle" as const };
 }
 
 function Bars(props: {

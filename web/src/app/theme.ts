@@ -1,5 +1,6 @@
 import {
   type ActionIconProps,
+  type AlertProps,
   type ButtonProps,
   type CSSVariablesResolver,
   createTheme,
@@ -54,6 +55,22 @@ const red: MantineColorsTuple = [
   "#961d1d",
 ];
 
+const TONES: Readonly<Record<string, string>> = {
+  red: "var(--state-failure)",
+  yellow: "var(--state-warning)",
+  gray: "var(--state-idle)",
+};
+
+/** A breath of its tone on the page's own ground, in the dark as in the light: what it says is louder than where it says it. */
+function alertColours(color: AlertProps["color"]) {
+  const tone = TONES[color ?? ""] ?? "var(--mantine-color-anchor)";
+  return {
+    "--alert-color": tone,
+    "--alert-bg": `color-mix(in srgb, ${tone} 12%, var(--surface))`,
+    "--alert-bd": `1px solid color-mix(in srgb, ${tone} 35%, var(--surface))`,
+  };
+}
+
 export const theme = createTheme({
   colors: { loom, dark, red },
   primaryColor: "loom",
@@ -72,6 +89,7 @@ export const theme = createTheme({
   respectReducedMotion: true,
   // By their types alone: what the first page does not show is not in its part.
   components: {
+    Alert: { vars: (_: unknown, { color }: AlertProps) => ({ root: alertColours(color) }) },
     Button: { defaultProps: { size: "xs", fw: 500 } satisfies Partial<ButtonProps> },
     ActionIcon: { defaultProps: { variant: "subtle", color: "gray" } satisfies Partial<ActionIconProps> },
     Loader: { defaultProps: { size: "sm" } satisfies Partial<LoaderProps> },
@@ -98,7 +116,7 @@ export const theme = createTheme({
   },
 });
 
-/** Colours of our own, and greys with enough contrast to be read: 4.5 to 1 at least. */
+/** Colours of our own, and greys with enough contrast: 4.5 to 1 to be read, 3 to 1 for the edges of what is filled in or ticked. */
 export const colours: CSSVariablesResolver = () => ({
   variables: {},
   light: {
@@ -111,6 +129,7 @@ export const colours: CSSVariablesResolver = () => ({
     "--surface": "#ffffff",
     "--raised": "#f3f3f6",
     "--line": "#e3e4ea",
+    "--edge": "#8c909c",
     "--state-success": "#1f7a33",
     "--state-failure": "#c92a2a",
     "--state-warning": "#b35900",
@@ -129,6 +148,7 @@ export const colours: CSSVariablesResolver = () => ({
     "--surface": "#191a20",
     "--raised": "#20222a",
     "--line": "#2c2e37",
+    "--edge": "#6f7282",
     "--state-success": "#69db7c",
     "--state-failure": "#ff8787",
     "--state-warning": "#ffb866",

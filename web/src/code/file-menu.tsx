@@ -69,7 +69,7 @@ export function FileMenu(props: {
           {mayChange && (
             <>
               <Menu.Divider />
-              <Menu.Item color="red" onClick={() => confirmDiscard(workflowId, saving)}>
+              <Menu.Item c="var(--state-failure)" onClick={() => confirmDiscard(workflowId, saving)}>
                 Discard this draft
               </Menu.Item>
             </>

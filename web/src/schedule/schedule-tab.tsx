@@ -2,13 +2,13 @@ import { Button, Group, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useState } from "react";
-import { formatDuration } from "../../../domain/manifest/durations.ts";
 import { ButtonLink } from "../app/button-link.tsx";
 import { PlayIcon, StopIcon } from "../app/icons.tsx";
 import { loadPart } from "../app/load-part.ts";
 import { useMayChange } from "../app/session.ts";
 import { EmptyState, ErrorState, LoadingRows } from "../app/states.tsx";
 import { Time } from "../app/time.tsx";
+import { toDuration } from "../app/time-text.ts";
 import { workflowQuery } from "../workflows/workflows.ts";
 import { NextRuns } from "./next-runs.tsx";
 import classes from "./schedule.module.css";
@@ -119,9 +119,8 @@ function Details({ schedule }: { schedule: NonNullable<ScheduleDocument["schedul
         <code>{cron}</code> in {timezone}, declared <Time at={since} as="short" />
       </p>
       <p className={classes.facts}>
-        {OVERLAP_WORDS[overlap]} {CATCHUP_WORDS[catchup]} A run may begin up to {formatDuration(maxLatenessSeconds)}{" "}
-        late.
-        {jitterSeconds > 0 && ` Starts are spread over ${formatDuration(jitterSeconds)}.`}
+        {OVERLAP_WORDS[overlap]} {CATCHUP_WORDS[catchup]} A run may begin up to {toDuration(maxLatenessSeconds)} late.
+        {jitterSeconds > 0 && ` Starts are spread over ${toDuration(jitterSeconds)}.`}
       </p>
     </>
   );
