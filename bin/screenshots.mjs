@@ -8,9 +8,10 @@ import { chromium } from "playwright-core";
 
 const CHECKOUT = dirname(dirname(fileURLToPath(import.meta.url)));
 const EXAMPLES = "hello,merge-files,nightly";
-const WIDTHS = [
-  { width: 1440, height: 900 },
-  { width: 390, height: 844 },
+/** A window, and a phone: its fingers need more room than a mouse, and its page is as wide as its screen. */
+const SCREENS = [
+  { viewport: { width: 1440, height: 900 } },
+  { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
 ];
 const READY_MS_MAX = 600_000;
 /** What is on its way has come, and nothing moves. */
@@ -30,18 +31,23 @@ async function startService(dataDir) {
 }
 
 /** Calls the service as the page does, and answers what it says. */
-function call(page, path, body) {
+function call(page, path, body, more = {}) {
   return page.evaluate(
-    async ([address, text]) => {
-      const headers = { "content-type": "application/json" };
+    async ([address, text, others]) => {
+      const headers = { "content-type": "application/json", ...others };
       const answer = await fetch(address, text === null ? {} : { method: "POST", headers, body: text });
       return answer.json();
     },
-    [path, body === undefined ? null : JSON.stringify(body)],
+    [path, body === undefined ? null : JSON.stringify(body), more],
   );
 }
 
 const FAILING = `import time\n\n\ndef main(name: str = "World") -> dict:\n    for step in range(1, 40):\n        print(f"step {step} of 40 for {name}")\n    raise ValueError("There is no order of that number.")\n`;
+const SLOW = `import time\nimport treadle\n\n\ndef main() -> dict:\n    for step in range(1, 600):\n        print(f"step {step}", flush=True)\n        treadle.progress(0.4, "Counting")\n        time.sleep(0.2)\n`;
+const BROKEN = {
+  error: "Error",
+  message: "The service could not do this. Try again; if it stays so, tell the operator.",
+};
 const SCHEDULED = `name: Every minute\ndescription: Comes by the clock, and by hand\ninputs:\n  name: { type: string, default: World }\ntriggers:\n  api: { enabled: true }\n  schedule: { enabled: true, cron: "* * * * *", timezone: Europe/Berlin }\n`;
 
 /** Makes a workflow with some commits, the last of them made while there was a draft that changes the same file. */
@@ -70,6 +76,19 @@ async function writeWorkflow(page) {
   return { workflowId, first, second };
 }
 
+/** A workflow that goes on for long enough to be looked at. */
+async function writeSlow(page) {
+  const { workflowId } = await call(page, "/api/editor/workflows", { name: "Takes its time" });
+  const path = `/api/editor/workflows/${workflowId}`;
+  const changes = [
+    { path: "config.yaml", text: "triggers:\n  api: { enabled: true }\n" },
+    { path: "main.py", text: SLOW },
+  ];
+  const { version } = await call(page, `${path}/draft`, { version: 0, changes });
+  await call(page, `${path}/commits`, { message: "Begin", version, expectedHead: null });
+  return workflowId;
+}
+
 /** Runs what the pages show: successes, a failure, and one whose log is long. Answers what there is to look at. */
 async function makeThings(page, { workflows }) {
   const execute = async (workflowId, inputs) =>
@@ -79,10 +98,11 @@ async function makeThings(page, { workflows }) {
   const executionId = await execute(workflows.hello.workflowId, { name: "Ada", times: 12, loud: true });
   const written = await writeWorkflow(page);
   const failedId = await execute(written.workflowId, { name: "Ada" });
+  const slowId = await writeSlow(page);
   const { workflowId: emptyId } = await call(page, "/api/editor/workflows", { name: "Just begun" });
   const { url } = await call(page, "/api/editor/invitations", { email: "vera@treadle.localhost", role: "viewer" });
   await call(page, "/api/editor/tokens", { name: "Laptop", days: 90 });
-  return { executionId, failedId, emptyId, ...written, joining: new URL(url).pathname + new URL(url).hash };
+  return { executionId, failedId, emptyId, slowId, ...written, joining: new URL(url).pathname + new URL(url).hash };
 }
 
 function listPages({ workflows }, things) {
@@ -155,6 +175,26 @@ function listStates({ workflows }, things) {
   };
 }
 
+/** What is there for moments only: an execution under way, what has not come yet, and what does not come. */
+async function takeWaiting(page, things, take) {
+  const { executionId } = await call(page, `/api/workflows/${things.slowId}/execute`, {}, { prefer: "respond-async" });
+  await page.goto(`/executions/${executionId}`);
+  await page.getByText("step 3").waitFor();
+  await take("a-run-going", true);
+  await page.getByRole("button", { name: "Cancel run" }).click();
+  const pages = { list: "/", form: `/workflows/${things.workflowId}/run`, runs: "/executions", credits: "/account" };
+  for (const [name, path] of Object.entries(pages)) {
+    await page.route("**/api/editor/**", () => undefined);
+    await page.goto(path);
+    await take(`loading-${name}`);
+    await page.unrouteAll();
+    await page.route("**/api/editor/**", (route) => route.fulfill({ status: 400, json: BROKEN }));
+    await page.goto(path);
+    await take(`broken-${name}`);
+    await page.unrouteAll();
+  }
+}
+
 /** Takes over what was committed meanwhile, so that a file was changed twice. That can be done once; the service keeps it in mind. */
 async function takeConflicts(page, things, folder) {
   const path = `/workflows/${things.workflowId}/code?file=main.py`;
@@ -162,7 +202,7 @@ async function takeConflicts(page, things, folder) {
   await page.getByRole("button", { name: "Take it over" }).click();
   const compare = page.getByRole("button", { name: "Compare main.py" });
   for (const colorScheme of ["light", "dark"]) {
-    for (const viewport of WIDTHS) {
+    for (const { viewport } of SCREENS) {
       await page.emulateMedia({ colorScheme });
       await page.setViewportSize(viewport);
       await page.goto(path);
@@ -185,15 +225,20 @@ async function signIn(page, { email, password }) {
 async function takeAll(browser, ready, folder) {
   let things;
   for (const colorScheme of ["light", "dark"]) {
-    for (const viewport of WIDTHS) {
+    for (const screen of SCREENS) {
+      const { viewport } = screen;
       const context = await browser.newContext({
         ...{ baseURL: ready.url, ignoreHTTPSErrors: true, reducedMotion: "reduce" },
-        ...{ colorScheme, viewport },
+        ...{ colorScheme, ...screen },
       });
       const page = await context.newPage();
       const take = async (name, whole = false) => {
         await sleep(SETTLED_MS);
-        await page.screenshot({ path: join(folder, `${name}-${colorScheme}-${viewport.width}.png`), fullPage: whole });
+        // A picture of more than the window would make it one without fingers: the window is made as long as its page.
+        const height = whole ? await page.evaluate("document.documentElement.scrollHeight") : viewport.height;
+        if (height > viewport.height) await page.setViewportSize({ width: viewport.width, height });
+        await page.screenshot({ path: join(folder, `${name}-${colorScheme}-${viewport.width}.png`) });
+        if (height > viewport.height) await page.setViewportSize(viewport);
       };
       await page.goto("/sign-in?ended=1");
       await page.getByRole("button", { name: "Sign in" }).waitFor();
@@ -215,7 +260,8 @@ async function takeAll(browser, ready, folder) {
         await act(page).catch((error) => report(`${name}: ${error.message.split("\n")[0]}`));
         await take(name);
       }
-      if (colorScheme === "dark" && viewport === WIDTHS.at(-1)) await takeConflicts(page, things, folder);
+      await takeWaiting(page, things, take);
+      if (colorScheme === "dark" && screen === SCREENS.at(-1)) await takeConflicts(page, things, folder);
       await page.goto("/");
       await page.getByRole("link", { name: "Every minute" }).waitFor();
       await context.setOffline(true);
