@@ -289,7 +289,7 @@ test("the list of executions, narrowed by state, trigger, commit, text and date,
   await page.getByRole("button", { name: "Clear" }).click();
   expect(await text.inputValue()).toBe("");
   await page.getByLabel("Until this day").fill("2020-01-01");
-  await page.getByText("No run passes these filters").waitFor();
+  await page.getByRole("heading", { name: "No run passes these filters" }).waitFor();
 
   await page.goto(`/executions?workflow=${wait.workflowId}&state=success&commit=${next.commitId}`);
   await waitForLines(page, [latest]);
