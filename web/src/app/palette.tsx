@@ -80,14 +80,21 @@ export function CommandPalette({ onClose }: { onClose: () => void }) {
           </div>
         ))}
       </div>
-      <div role="status">
-        {entries.length === 0 && (
-          <Text c="dimmed" p="md">
-            Nothing has these letters in its name.
-          </Text>
-        )}
-      </div>
+      <FoundNote count={entries.length} />
     </Dialog>
+  );
+}
+
+/** Its place is always there, so that screen readers hear of it. */
+function FoundNote({ count }: { count: number }) {
+  return (
+    <div role="status">
+      {count === 0 && (
+        <Text c="dimmed" p="md">
+          Nothing has these letters in its name.
+        </Text>
+      )}
+    </div>
   );
 }
 
