@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Browser, BrowserContext } from "playwright-core";
+import type { BrowserContext } from "playwright-core";
 import type { ReadyFile } from "../../src/ready-file.ts";
 import { openBrowser, type Visit, visit, waitUntil } from "./browser.ts";
 import { borrowService } from "./lent-service.ts";
