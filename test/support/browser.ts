@@ -61,6 +61,8 @@ export async function visit(
     problems,
     expectProblems: (pattern) => void expected.push(pattern),
     async leave() {
+      // What a page asks for at this moment has nobody to answer it any more.
+      for (const open of context.pages()) await open.unrouteAll({ behavior: "ignoreErrors" });
       await context.close();
       const unexpected = problems.filter((problem) => !expected.some((pattern) => pattern.test(problem)));
       if (unexpected.length > 0) throw new Error(`The pages had problems:\n${unexpected.join("\n")}`);
