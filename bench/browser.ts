@@ -38,12 +38,12 @@ const FLAGS = [
   `--disable-features=${FEATURES_OFF.join(",")}`,
 ];
 
-/** The system's Chromium, with these flags of its command line beside ours. The caller closes it. */
-export async function openBrowser(flags: readonly string[] = []): Promise<Browser> {
+/** The system's Chromium. The caller closes it. */
+export async function openBrowser(): Promise<Browser> {
   for (const command of COMMANDS) {
     const [executablePath] = await listPrograms(command, process.env.PATH);
     if (executablePath !== undefined)
-      return chromium.launch({ executablePath, args: [...FLAGS, ...flags], timeout: WAIT_MS, handleSIGINT: false });
+      return chromium.launch({ executablePath, args: FLAGS, timeout: WAIT_MS, handleSIGINT: false });
   }
   throw new Error("There is no Chromium on this machine. Install it: apt-get install chromium");
 }

@@ -1,4 +1,4 @@
-import { createHash, randomBytes, X509Certificate } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -65,7 +65,7 @@ export async function openEditor(
   };
   try {
     const { service, dataDir } = place;
-    const browser = await openBrowser([`--ignore-certificate-errors-spki-list=${await readKeyHash(service.ready)}`]);
+    const browser = await openBrowser();
     closing.push(() => browser.close());
     const suffix = randomBytes(3).toString("hex");
     const emailOf = (who: string) => `${who}-${suffix}@treadle.localhost`;
@@ -116,17 +116,6 @@ async function startPlace(env: Record<string, string>): Promise<Place> {
     await remove();
     throw error;
   }
-}
-
-/**
- * What a browser has to know of the service's certificate to take it for a good one. Where it is only told to go on in spite of a
- * bad one it keeps no file of the pages, and fetches and compiles all of them for each page anew.
- */
-async function readKeyHash({ caFile }: ReadyFile): Promise<string> {
-  const { publicKey } = new X509Certificate(await readFile(caFile));
-  return createHash("sha256")
-    .update(publicKey.export({ type: "spki", format: "der" }))
-    .digest("base64");
 }
 
 /** Makes an account as the operator, and answers what its first owner joins with. */
