@@ -58,7 +58,7 @@ const red: MantineColorsTuple = [
 const TONES: Readonly<Record<string, string>> = {
   red: "var(--state-failure)",
   yellow: "var(--state-warning)",
-  gray: "var(--state-idle)",
+  gray: "var(--mantine-color-dimmed)",
 };
 
 /** A breath of its tone on the page's own ground, in the dark as in the light: what it says is louder than where it says it. */
@@ -132,7 +132,7 @@ export const colours: CSSVariablesResolver = () => ({
     "--edge": "#8c909c",
     "--state-success": "#1f7a33",
     "--state-failure": "#c92a2a",
-    "--state-warning": "#b35900",
+    "--state-warning": "#a35200",
     "--state-active": "#1864ab",
     "--state-idle": "#6b7080",
     "--mark": "#ffe58a",
