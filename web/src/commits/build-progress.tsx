@@ -51,6 +51,7 @@ export function BuildLog({ log }: { log: string }) {
   });
   return (
     <div className={classes.logFrame}>
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions */}
       <pre
         ref={place}
         className={classes.log}
@@ -59,6 +60,8 @@ export function BuildLog({ log }: { log: string }) {
         tabIndex={0}
         aria-label="What the build said"
         onScroll={following.look}
+        onKeyDown={following.turnBack}
+        onWheel={following.turnBack}
       >
         {log}
       </pre>

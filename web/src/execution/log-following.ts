@@ -1,9 +1,12 @@
-import { type RefObject, useLayoutEffect, useRef, useState } from "react";
+import { type KeyboardEvent, type RefObject, useLayoutEffect, useRef, useState, type WheelEvent } from "react";
 
 /** This near to the end counts as there. */
 const NEAR_PX = 8;
 /** Places are told in fractions of a pixel. */
 const ROUNDED_PX = 1;
+
+/** Keys that take a reader back. */
+const KEYS_BACK: ReadonlySet<string> = new Set(["Home", "PageUp", "ArrowUp"]);
 
 /**
  * Whether a list that grows stays at its end: as long as its reader is there. Scrolling up lets go of the end, scrolling
@@ -30,6 +33,10 @@ export function useFollowing(place: RefObject<HTMLElement | null>, count: number
     // Where the end is follows from the count.
     // oxlint-disable-next-line react/exhaustive-deps
   }, [on, count]);
+  const letGo = (): void => {
+    const { scrollHeight = 0, clientHeight = 0 } = place.current ?? {};
+    if (scrollHeight > clientHeight + NEAR_PX) hold(false);
+  };
   return {
     on,
     pause() {
@@ -37,9 +44,10 @@ export function useFollowing(place: RefObject<HTMLElement | null>, count: number
       hold(false);
     },
     /** For showing another place: of a list that is seen whole there is nothing to let go of. */
-    letGo() {
-      const { scrollHeight = 0, clientHeight = 0 } = place.current ?? {};
-      if (scrollHeight > clientHeight + NEAR_PX) hold(false);
+    letGo,
+    /** Before the browser has begun to scroll: a line that came then would take the reader to the end, and the way back would be lost. */
+    turnBack(event: KeyboardEvent | WheelEvent) {
+      if ("deltaY" in event ? event.deltaY < 0 : KEYS_BACK.has(event.key)) letGo();
     },
     resume() {
       seenTop.current = findTop();

@@ -79,13 +79,16 @@ export function LogView(props: {
         )}
         {download !== undefined && <DownloadButton {...download} />}
       </div>
-      {/* A region that scrolls must be reached by keys. */}
+      {/* A region that scrolls must be reached by keys, and what keys and wheel do to it is looked at, not done here. */}
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions */}
       <div
         ref={place}
         className={classes.scroll}
         style={{ height: Math.max(HEIGHT_PX_MIN, rows.getTotalSize() + ROW_PX) }}
         data-wraps={wraps}
         onScroll={following.look}
+        onKeyDown={following.turnBack}
+        onWheel={following.turnBack}
         tabIndex={0}
         role="region"
         aria-label="Lines of the log"
