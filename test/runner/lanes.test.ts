@@ -187,6 +187,17 @@ test("a lane, whose zygote is killed, is replaced", async () => {
   await expectLane(commit);
 });
 
+test("a lane, killed under an execution, keeps what it counts and holds until that execution is over", async () => {
+  const commit = bench.commit({ code: "print('on', flush=True)\nimport time\ntime.sleep(30)\n" });
+  const ends: string[] = [];
+  for (let round = 0; round < 12; round++) {
+    expect(await commit.warm()).toEqual({ warm: true });
+    const onLine = () => listZygotes().forEach((pid) => process.kill(pid, "SIGKILL"));
+    ends.push(await commit.run({ onLine }).then(({ path, outcome }) => `${path} ${outcome.status}`, String));
+  }
+  expect(new Set(ends)).toEqual(new Set(["Error: The sandbox of an execution was ended from outside."]));
+});
+
 test("a zygote, while an execution of its lane runs, is stopped", async () => {
   const commit = await aWarmCommit({ code: "print('on', flush=True)\nimport time\ntime.sleep(3)\n" });
   const states: string[] = [];

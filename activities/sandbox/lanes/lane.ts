@@ -9,7 +9,7 @@ import { hasFileInputs } from "../launch.ts";
 import type { Launched } from "../launched.ts";
 import type { LaneRequest, SandboxSettings } from "../request.ts";
 import { clearFork, type Fork, launchFork, makeForkFolders, openFork } from "./fork.ts";
-import { checkConfinement, findFork, readNetworkMarks, stopZygote, UnfitError } from "./guard.ts";
+import { checkConfinement, readNetworkMarks, stopZygote, UnfitError } from "./guard.ts";
 import { startZygote, type Zygote } from "./zygote.ts";
 
 /** Importing the packages; PyTorch takes some ten seconds on a slow disk. */
@@ -61,8 +61,8 @@ export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<L
   mkdirSync(laneDir, { mode: 0o711 });
   const cgroup = deps.cgroups && createCgroup(deps.cgroups, name);
   let zygote: Zygote | undefined;
-  const remove = async () => {
-    await zygote?.end();
+  const end = async () => zygote?.end();
+  const clear = async () => {
     await cgroup?.remove();
     await rm(laneDir, { recursive: true, force: true });
   };
@@ -72,9 +72,10 @@ export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<L
     const pid = zygote.findPid();
     const makeFork = createForkMaker({ zygote, pid, laneDir, hasFiles: hasFileInputs(request), user: deps.user });
     const fork = await makeFork();
-    return followLane({ deps, zygote, pid, cgroup, makeFork, remove }, fork);
+    return followLane({ deps, zygote, pid, cgroup, makeFork, end, clear }, fork);
   } catch (error) {
-    await remove();
+    await end();
+    await clear();
     throw error;
   }
 }
@@ -118,8 +119,7 @@ function createForkMaker(parts: {
     process.kill(pid, "SIGCONT");
     const event = await zygote.next(FORK_TIMEOUT_MS);
     if (event.type !== "forked") throw new Error(`A lane could not fork. ${zygote.said()}`);
-    const processes = findFork(pid);
-    await stopZygote(pid, processes);
+    const processes = await stopZygote(pid);
     checkConfinement(processes, pid);
     return await openFork(processes, event.descriptors, folders);
   };
@@ -131,15 +131,21 @@ interface LaneParts {
   readonly pid: number;
   readonly cgroup: ReturnType<typeof createCgroup> | undefined;
   readonly makeFork: () => Promise<Fork>;
-  readonly remove: () => Promise<void>;
+  /** Ends all of its processes. */
+  readonly end: () => Promise<void>;
+  /** Removes its cgroup and its folder. */
+  readonly clear: () => Promise<void>;
 }
 
-function followLane({ deps, zygote, pid, cgroup, makeFork, remove }: LaneParts, first: Fork): Lane {
+function followLane({ deps, zygote, pid, cgroup, makeFork, end, clear }: LaneParts, first: Fork): Lane {
   let fork = first;
   let forks = 1;
   let state: LaneState = "ready";
   let ready: Promise<void> = Promise.resolve();
   let closing: Promise<void> | undefined;
+  /** Whoever has the execution of a lane that died counts its kills and takes its outputs. */
+  let served: Promise<void> = Promise.resolve();
+  let letGo: () => void = () => undefined;
 
   const change = (to: LaneState) => {
     if (state === "closed") return;
@@ -148,7 +154,9 @@ function followLane({ deps, zygote, pid, cgroup, makeFork, remove }: LaneParts, 
   };
   const close = () => {
     change("closed");
-    return (closing ??= remove());
+    return (closing ??= end()
+      .then(() => served)
+      .then(clear));
   };
   const makeNext = async () => {
     if (state === "closed") return;
@@ -173,20 +181,31 @@ function followLane({ deps, zygote, pid, cgroup, makeFork, remove }: LaneParts, 
     claim() {
       if (state !== "ready") return false;
       change("busy");
+      served = new Promise((resolve) => (letGo = resolve));
       return true;
     },
     async launch(request, inputs) {
       const mine = fork;
       const launchedAt = performance.now();
       const oomKillsBefore = cgroup?.countOomKills() ?? 0;
-      const launched = await launchFork(mine, inputs, { cgroup, environmentDir: request.environmentDir });
+      const launched = await launchFork(mine, inputs, { cgroup, environmentDir: request.environmentDir }).catch(
+        (error: unknown) => {
+          letGo();
+          void close().catch(() => undefined); // Its fork has inputs that nobody will take away.
+          throw error;
+        },
+      );
       return {
         ...launched,
         async release(outputsDir) {
-          clearFork(mine, outputsDir);
-          deps.onServed((await launched.waitForExit()).atMs - launchedAt);
-          const endedByItself =
-            outputsDir !== undefined && (await launched.waitForExit()).code !== null && !hasOomKills(oomKillsBefore);
+          const { code, atMs } = await launched.waitForExit();
+          const endedByItself = outputsDir !== undefined && code !== null && !hasOomKills(oomKillsBefore);
+          try {
+            clearFork(mine, outputsDir);
+          } finally {
+            letGo();
+          }
+          deps.onServed(atMs - launchedAt);
           if (!endedByItself) return close();
           ready = pause().then(makeNext); // After whoever waits for this execution has it.
         },
