@@ -292,3 +292,46 @@ test("a file, that somebody else has committed otherwise, is shown beside one's 
   await member.leave();
   await owner.leave();
 });
+
+test("on a phone, each place where two texts differ has its own choice above its lines, and is decided by itself", async () => {
+  const { workflowId } = await editor.ask<{ workflowId: string }>("POST", "/api/editor/workflows", { name: "Twice" });
+  const path = `/api/editor/workflows/${workflowId}`;
+  const write = async (first: number, last: number): Promise<number> => {
+    const lines = [`FIRST = ${first}`, ...Array.from({ length: 8 }, (_, line) => `# ${line}`), `LAST = ${last}`];
+    const changes = [
+      { path: "config.yaml", text: "name: Twice\n" },
+      { path: "main.py", text: `${lines.join("\n")}\n` },
+    ];
+    const { version } = await editor.ask<{ version: number }>("GET", `${path}/draft`);
+    return (await editor.ask<{ version: number }>("POST", `${path}/draft`, { version, changes })).version;
+  };
+  const send = async (version: number, message: string, expectedHead: string | null): Promise<string> =>
+    (await editor.ask<{ commitId: string }>("POST", `${path}/commits`, { version, message, expectedHead })).commitId;
+  const theirs = await send(await write(1, 1), "One", null);
+  const base = await send(await write(2, 2), "Two", theirs);
+  await write(3, 3);
+  await editor.ask("POST", `${path}/commits/${theirs}/restore`, { expectedHead: base });
+
+  const { page, leave } = await editor.enter("/", { width: 390, touch: true });
+  await openFile(page, workflowId, "main.py");
+  await page.getByRole("button", { name: "Take it over" }).click();
+  await page.getByRole("button", { name: "Compare main.py" }).click();
+  const dialog = page.getByRole("dialog", { name: "Both have changed main.py" });
+  await dialog.getByRole("button", { name: "Take theirs", exact: true }).nth(1).waitFor();
+  const places = await dialog.locator(".cm-deletedChunk").evaluateAll((chunks) =>
+    chunks.map((chunk) => {
+      const [around, ...choices] = [chunk, ...chunk.querySelectorAll("button")].map((it) => it.getBoundingClientRect());
+      return choices.filter(({ top, bottom }) => top >= (around?.top ?? 0) && bottom <= (around?.bottom ?? 0)).length;
+    }),
+  );
+  expect(places).toEqual([2, 2]);
+  expect(await findGrave(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Take theirs", exact: true }).nth(1).click();
+  await dialog.getByRole("button", { name: "Done: it is as I want it" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await waitUntilSaved(page);
+  const { files } = await editor.ask<{ files: { path: string; text: string }[] }>("GET", `${path}/draft`);
+  const lines = files.find((file) => file.path === "main.py")?.text.split("\n") ?? [];
+  expect([lines[0], lines[9]]).toEqual(["FIRST = 3", "LAST = 1"]);
+  await leave();
+});
