@@ -126,11 +126,12 @@ def lay_out(work, commit):
     posix.chdir(work)
 
 
-def rehearse():
-    """Touches what the first moments of an execution touch, so that a fork has its own copies of those pages ahead of time."""
+def rehearse(code):
+    """Touches what the first moments of an execution touch, so that a fork has its own copies of those pages ahead of time.
+    `code` makes a function `main` that can be called with `count`."""
     parse_json('{"kinds": {"name": "string"}, "inputs": {"name": null, "count": 1.5}}')
     module = type(sys)("rehearsal")
-    exec(compile("def main(count=1):\n    return {'count': count + 1}\n", "<rehearsal>", "exec"), module.__dict__)
+    exec(code, module.__dict__)
     load("_treadle_outputs").encode(call(module.main, {"count": 1}))
     try:
         open(RUNNER_FOLDER + "/nothing", "rb")

@@ -53,6 +53,7 @@ def start():
         runner.tell("unfit", reason=str(reason)[:500])
         return
     lane = forks.Lane(runner, request, compiled, left)
+    lane.rehearse()
     packages.settle_memory()
     runner.tell("warm", modules=len(sys.modules))
     while True:

@@ -33,6 +33,13 @@ export function isExiting(process: KnownProcess): boolean {
   return fields === undefined || fields.startTime !== process.startTime || (fields.flags & PF_EXITING) !== 0;
 }
 
+/** Whether there is a process of this id that is no zombie and has not begun to exit. */
+export function runsCode(pid: number): boolean {
+  const fields = readStat(pid);
+  if (fields === undefined || fields.state === "Z" || fields.state === "X") return false;
+  return (fields.flags & PF_EXITING) === 0;
+}
+
 /** Waits until none of the processes runs. Throws after `timeoutMs`. */
 export async function waitForDeath(processes: readonly KnownProcess[], timeoutMs: number): Promise<void> {
   const deadline = performance.now() + timeoutMs;

@@ -2,17 +2,19 @@ import { execFile } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { buildSeccompFilter, SECCOMP_ARCHITECTURES } from "./seccomp.ts";
+import { buildForkFilter, buildSeccompFilter, SECCOMP_ARCHITECTURES } from "./seccomp.ts";
 
 const PREPARE_TIMEOUT_MS = 60_000;
 
 /** File names of the seccomp filters inside a runner folder: for sandboxes with a memory cgroup, and without. */
 export const FILTER_FILES = { withCgroup: "with-cgroup.bpf", withoutCgroup: "without-cgroup.bpf" } as const;
-/** The same for a zygote, which makes namespaces; its forks load one of the above in addition. */
+/** The same for a zygote, which makes namespaces. */
 export const ZYGOTE_FILTER_FILES = {
   withCgroup: "zygote-with-cgroup.bpf",
   withoutCgroup: "zygote-without-cgroup.bpf",
 } as const;
+/** What the forks of a zygote load in addition to its filter. */
+export const FORK_FILTER_FILE = "fork.bpf";
 /** The compiled runner: what the interpreter is started with. */
 export const RUNNER_PROGRAM = "main.pyc";
 export const ZYGOTE_PROGRAM = "zygote.pyc";
@@ -101,6 +103,7 @@ export async function prepareRunnerFolder(sources: RunnerFolderSources): Promise
       await writeFile(join(folder, files.withCgroup), buildSeccompFilter(architecture, { memfd: true, forks }));
       await writeFile(join(folder, files.withoutCgroup), buildSeccompFilter(architecture, { memfd: false, forks }));
     }
+    await writeFile(join(folder, FORK_FILTER_FILE), buildForkFilter(architecture));
     await mkdir(join(folder, "etc"));
     for (const [name, text] of Object.entries(ETC_FILES)) await writeFile(join(folder, "etc", name), text);
     await promisify(execFile)(sources.interpreterPath, ["-I", "-S", "-c", FINISH, folder, ...ETC_COPIES], {

@@ -6,7 +6,7 @@ export type SeccompArchitecture = (typeof SECCOMP_ARCHITECTURES)[number];
 export interface SeccompOptions {
   /** memfd memory is counted by a memory cgroup and by nothing else, so without one the call is closed. */
   readonly memfd: boolean;
-  /** What a zygote needs to make the namespaces of a fork, each call with exactly the flags it uses; the fork gives it up. */
+  /** What a zygote needs to make the namespaces of a fork, each call with exactly the flags it uses; `buildForkFilter` takes it back. */
   readonly forks?: boolean;
 }
 
@@ -118,8 +118,8 @@ export function buildSeccompFilter(architecture: SeccompArchitecture, options: S
   for (const name of REFUSED) onCall(name, [fail(EPERM)]);
   for (const name of ABSENT) onCall(name, [fail(ENOSYS)]);
   if (!options.memfd) onCall("memfd_create", [fail(ENOSYS)]);
-  const asFork = options.forks === true ? whenOneOf([FORK_FLAGS], [allow]) : [];
-  onCall("clone", [loadArgument(0), ...asFork, skipUnlessAnyBit(CLONE_NAMESPACE_BITS, 1), fail(EPERM), allow]);
+  const asFork = options.forks === true ? [loadArgument(0), ...whenOneOf([FORK_FLAGS], [allow])] : [];
+  onCall("clone", [...asFork, ...namespaceRules()]);
   onCall("personality", [loadArgument(0), ...whenOneOf([0, 0xffffffff], [allow]), fail(EPERM)]);
   onCall("ioctl", [loadArgument(1), ...whenOneOf(TERMINAL_INJECTION, [fail(EPERM)]), allow]);
   onCall("prctl", [loadArgument(0), ...whenOneOf([PR_SET_MM], [fail(EPERM)]), allow]);
@@ -127,6 +127,27 @@ export function buildSeccompFilter(architecture: SeccompArchitecture, options: S
   onCall("socket", socketRules());
   program.push(allow);
   return toBytes(program);
+}
+
+/**
+ * What a fork loads on top of the zygote's filter, which it keeps: it takes back what `forks` lets pass, so that both together
+ * decide as the filter without `forks`. The kernel compiles it anew for each execution, and tries it on every call there is.
+ */
+export function buildForkFilter(architecture: SeccompArchitecture): Buffer {
+  const numberOf = (name: SyscallName) => SYSCALL_NUMBERS[name][architecture === "x64" ? 0 : 1] as number;
+  return toBytes([
+    loadArchitecture,
+    [0x15, 1, 0, AUDIT_ARCHITECTURE[architecture]],
+    answer(KILL_PROCESS),
+    loadNumber,
+    ...whenOneOf([numberOf("mount")], [fail(EPERM)]),
+    ...whenOneOf([numberOf("clone")], namespaceRules()),
+    allow,
+  ]);
+}
+
+function namespaceRules(): Instruction[] {
+  return [loadArgument(0), skipUnlessAnyBit(CLONE_NAMESPACE_BITS, 1), fail(EPERM), allow];
 }
 
 /** AF_VSOCK is not confined by network namespaces, and AF_ALG, AF_PACKET and their like are attack surface only. */

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { INSIDE } from "../bubblewrap.ts";
-import { findProcess, isExiting, listChildren } from "../process-tree.ts";
+import { listChildren, runsCode } from "../process-tree.ts";
 
 /**
  * What the host knows of a lane's processes by looking at them itself. The zygote imports packages, which can change
@@ -28,7 +28,7 @@ const READ_ONLY_FILES = /^\/(usr|lib|lib32|lib64|env)\//;
 const COUNTERS = ["dev", "snmp", "netstat", "snmp6"];
 
 /** The zygote's only fork. Throws when there are other processes: somebody would be there while an execution has its data. */
-export function findFork(zygote: number): ForkProcesses {
+function findFork(zygote: number): ForkProcesses {
   const [first, ...others] = listLiving(zygote);
   const [user, ...more] = first === undefined ? [] : listLiving(first);
   if (first === undefined || user === undefined) throw new Error("The lane's fork is gone.");
@@ -38,17 +38,15 @@ export function findFork(zygote: number): ForkProcesses {
 
 /** Without the fork before, which the kernel may still be taking apart. */
 function listLiving(parent: number): number[] {
-  return listChildren(parent).filter((pid) => {
-    const found = findProcess(pid);
-    return found !== undefined && !isExiting(found);
-  });
+  return listChildren(parent).filter(runsCode);
 }
 
 /**
  * Stops the zygote, so that no code that outlives an execution runs while that execution has its inputs, and throws
- * unless nothing it holds could carry them over: no thread, process, descriptor or memory that others share.
+ * unless nothing it holds could carry them over: no thread, process, descriptor or memory that others share. Memory of a
+ * fork that the zygote does not hold ends with the fork, so that only the zygote's is looked at. Answers its one fork.
  */
-export async function stopZygote(zygote: number, fork: ForkProcesses): Promise<void> {
+export async function stopZygote(zygote: number): Promise<ForkProcesses> {
   process.kill(zygote, "SIGSTOP");
   const startedAt = performance.now();
   while (readState(zygote) !== "T") {
@@ -56,15 +54,13 @@ export async function stopZygote(zygote: number, fork: ForkProcesses): Promise<v
     await sleep(1);
   }
   if (readdirSync(`/proc/${zygote}/task`).length !== 1) throw new UnfitError("A package starts threads.");
-  const now = findFork(zygote);
-  if (now.first !== fork.first || now.user !== fork.user) throw new UnfitError("A package forks by itself.");
+  const fork = findFork(zygote);
   const descriptors = readdirSync(`/proc/${zygote}/fd`).sort((a, b) => Number(a) - Number(b));
   if (descriptors.join() !== ZYGOTE_DESCRIPTORS) throw new UnfitError("A package keeps files, pipes or sockets open.");
-  for (const pid of [zygote, fork.first, fork.user]) {
-    if (sharesMemory(pid)) throw new UnfitError("A package keeps memory that is shared between processes.");
-  }
+  if (sharesMemory(zygote)) throw new UnfitError("A package keeps memory that is shared between processes.");
   await expectOwnDescriptors([fork.first, fork.user]);
   checkWorkingFolders(zygote, fork);
+  return fork;
 }
 
 /** Throws unless both of the fork's processes are as confined as an execution must be. */

@@ -10,7 +10,7 @@ import { endProcess } from "../launched.ts";
 import { CONTROL_FD, INTERPRETER_FLAGS } from "../parking.ts";
 import { findProcess, listChildren, listTree, measureMemoryBytes, waitForDeath } from "../process-tree.ts";
 import { type LaneRequest, type SandboxSettings, toDataBytes } from "../request.ts";
-import { FILTER_FILES, ZYGOTE_FILTER_FILES, ZYGOTE_PROGRAM } from "../runner-folder.ts";
+import { FORK_FILTER_FILE, ZYGOTE_FILTER_FILES, ZYGOTE_PROGRAM } from "../runner-folder.ts";
 
 const ARGUMENTS_FD = 4;
 const FILTER_FD = 5;
@@ -135,7 +135,7 @@ function toRequestLine(request: LaneRequest, hasCgroup: boolean): string {
     scratchBytes: limits.scratchBytes,
     scratchInodes: SCRATCH_INODES,
     hasFiles: hasFileInputs(request),
-    filter: `${INSIDE.runner}/${hasCgroup ? FILTER_FILES.withCgroup : FILTER_FILES.withoutCgroup}`,
+    filter: `${INSIDE.runner}/${FORK_FILTER_FILE}`,
     // Packages are code, too: while they are imported they get what an execution gets, and no more.
     rlimits: {
       NPROC: limits.processes + OWN_PROCESSES,

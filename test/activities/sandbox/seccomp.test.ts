@@ -1,5 +1,6 @@
 import { expect, test } from "@jest/globals";
 import {
+  buildForkFilter,
   buildSeccompFilter,
   SECCOMP_ARCHITECTURES,
   type SeccompArchitecture,
@@ -135,3 +136,37 @@ test("filter, where no cgroup counts memory, closes memfd_create", () => {
   const filter = buildSeccompFilter("x64", { memfd: false });
   expect(evaluate(filter, { architecture: AUDIT.x64, number: NUMBERS.x64.memfd })).toBe("ENOSYS");
 });
+
+test.each(SECCOMP_ARCHITECTURES)(
+  "filters, on %s, of a zygote and of its fork together, decide as that of user code does",
+  (architecture: SeccompArchitecture) => {
+    const calls = [...Array(470).keys(), 0x40000000 + 5, 0x7fffffff];
+    const flags = [0, 6, 7, 0xe, 0x11, 0x1000, 0x1027, 0x20011, 0x3c020011, 0x7c020011, 0x10000011, 2 ** 32 + 0x20000];
+    for (const memfd of [true, false]) {
+      const plain = buildSeccompFilter(architecture, { memfd });
+      const zygote = buildSeccompFilter(architecture, { memfd, forks: true });
+      const fork = buildForkFilter(architecture);
+      const apart: string[] = [];
+      for (const arch of [AUDIT[architecture], 0x40000003]) {
+        for (const number of calls) {
+          for (const flag of flags) {
+            const call = { architecture: arch, number, arguments: [flag, flag, flag, flag, flag, flag] };
+            const [wanted, first, second] = [plain, zygote, fork].map((filter) => evaluate(filter, call));
+            const both = first === ALLOW ? second : second === ALLOW || second === first ? first : "two answers";
+            if (both !== wanted) apart.push(`${number} with ${flag}: ${both} and not ${wanted}`);
+          }
+        }
+      }
+      expect(apart).toEqual([]);
+      const { mount, clone } = NUMBERS[architecture];
+      const asks = [
+        { number: mount, arguments: [0, 0, 0, 0x1000] },
+        { number: clone, arguments: [0x3c020011] },
+      ];
+      for (const ask of asks) {
+        const call = { architecture: AUDIT[architecture], ...ask };
+        expect([evaluate(zygote, call), evaluate(fork, call)]).toEqual([ALLOW, "EPERM"]);
+      }
+    }
+  },
+);

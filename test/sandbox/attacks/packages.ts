@@ -50,7 +50,7 @@ const HOG_BOUNDS = {
   processes: HOG_LIMITS.processes + OWN_PROCESSES,
   bytes: (findCgroupFolders() === undefined ? toDataBytes(HOG_LIMITS) : HOG_LIMITS.memoryBytes) + 8 * MIB,
 };
-const SHARED_UNSEEN: readonly Patch[] = [{ file: GUARD, from: "if (sharesMemory(pid))", to: "if (pid === 0)" }];
+const SHARED_UNSEEN: readonly Patch[] = [{ file: GUARD, from: "if (sharesMemory(zygote))", to: "if (zygote === 0)" }];
 
 export const PACKAGE_ATTACKS: readonly Attack[] = [
   {
