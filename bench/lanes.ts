@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { listTree } from "../activities/sandbox/process-tree.ts";
 import { toFigure } from "./figures.ts";
@@ -61,20 +62,31 @@ export async function measureInTurn(deps: {
   };
 }
 
-/** CPU of everything an execution needs, this process included, against that of a bare `python3 main.py` alone. */
+/**
+ * CPU of everything an execution needs, this process included, against that of a bare `python3 main.py` alone. In turns of
+ * `rounds` each, as the same work takes such a machine half as much again from one second to the next.
+ */
 export async function measureCpu(
   interpreter: string,
   commit: BenchCommit,
-  { rounds, readMs }: { rounds: number; readMs: () => number },
+  { turns, rounds, readMs }: { turns: number; rounds: number; readMs: () => number },
 ) {
   await commit.warm();
-  const before = readMs();
-  for (let round = 0; round < rounds; round++) await commit.run();
-  const laneMs = (readMs() - before) / rounds;
-  const children = childCpuMs();
-  for (let round = 0; round < rounds; round++) await runBare(interpreter, commit);
-  const bareMs = (childCpuMs() - children) / rounds;
-  return { bareMs, laneMs, ratio: laneMs / bareMs };
+  const raw: { bare: number[]; lane: number[]; ratios: number[] } = { bare: [], lane: [], ratios: [] };
+  for (let turn = 0; turn < turns; turn++) {
+    const before = readMs();
+    for (let round = 0; round < rounds; round++) await commit.run();
+    await sleep(50); // The lane makes its next fork.
+    const lane = (readMs() - before) / rounds;
+    const children = childCpuMs();
+    for (let round = 0; round < rounds; round++) await runBare(interpreter, commit);
+    const bare = (childCpuMs() - children) / rounds;
+    raw.lane.push(lane);
+    raw.bare.push(bare);
+    raw.ratios.push(lane / bare);
+  }
+  const figures = { bare: toFigure(raw.bare), lane: toFigure(raw.lane), ratios: toFigure(raw.ratios) };
+  return { ...figures, ratio: figures.ratios.p50, raw };
 }
 
 /** The first execution of code that was just published and warmed, and of code that nobody had time to warm. */

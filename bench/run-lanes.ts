@@ -52,10 +52,10 @@ results.laneMebibytes = bytes;
 say(`a waiting lane: ${bytes.map((each) => each.toFixed(1)).join(", ")} MiB (goal: at most 25)`);
 
 if (readCpuMs !== undefined) {
-  const cpu = await measureCpu(INTERPRETER, trivialCommit, { rounds: 300, readMs: readCpuMs });
+  const cpu = await measureCpu(INTERPRETER, trivialCommit, { turns: 15, rounds: 40, readMs: readCpuMs });
   results.cpu = cpu;
   say(
-    `CPU an execution: ${cpu.laneMs.toFixed(1)} ms; bare ${cpu.bareMs.toFixed(1)} ms; ratio ${cpu.ratio.toFixed(2)} (goal: at most 1)`,
+    `CPU an execution: ${cpu.lane.p50.toFixed(1)} ms; bare ${cpu.bare.p50.toFixed(1)} ms; ratio ${cpu.ratio.toFixed(2)} (middle half ${cpu.ratios.p25.toFixed(2)}–${cpu.ratios.p75.toFixed(2)}; goal: at most 1)`,
   );
 }
 
@@ -96,6 +96,7 @@ say(
 );
 say(`  kept before ${JSON.stringify(endurance.before)}, after ${JSON.stringify(endurance.after)}`);
 await busy.close();
+for (const { remove } of [sandbox, busy]) await remove();
 await removeDataDir(dataDir);
 
 await mkdir(join(ROOT, "bench/results"), { recursive: true });

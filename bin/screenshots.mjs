@@ -5,6 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
+import { call, makeThings } from "./screenshot-things.mjs";
 
 const CHECKOUT = dirname(dirname(fileURLToPath(import.meta.url)));
 const EXAMPLES = "hello,merge-files,nightly";
@@ -30,81 +31,10 @@ async function startService(dataDir) {
   throw new Error("The service did not become ready. Start it by hand (npm start) to see why.");
 }
 
-/** Calls the service as the page does, and answers what it says. */
-function call(page, path, body, more = {}) {
-  return page.evaluate(
-    async ([address, text, others]) => {
-      const headers = { "content-type": "application/json", ...others };
-      const answer = await fetch(address, text === null ? {} : { method: "POST", headers, body: text });
-      return answer.json();
-    },
-    [path, body === undefined ? null : JSON.stringify(body), more],
-  );
-}
-
-const FAILING = `import time\n\n\ndef main(name: str = "World") -> dict:\n    for step in range(1, 40):\n        print(f"step {step} of 40 for {name}")\n    raise ValueError("There is no order of that number.")\n`;
-const SLOW = `import time\nimport treadle\n\n\ndef main() -> dict:\n    for step in range(1, 600):\n        print(f"step {step}", flush=True)\n        treadle.progress(0.4, "Counting")\n        time.sleep(0.2)\n`;
 const BROKEN = {
   error: "Error",
   message: "The service could not do this. Try again; if it stays so, tell the operator.",
 };
-const SCHEDULED = `name: Every minute\ndescription: Comes by the clock, and by hand\ninputs:\n  name: { type: string, default: World }\ntriggers:\n  api: { enabled: true }\n  schedule: { enabled: true, cron: "* * * * *", timezone: Europe/Berlin }\n`;
-
-/** Makes a workflow with some commits, the last of them made while there was a draft that changes the same file. */
-async function writeWorkflow(page) {
-  const { workflowId } = await call(page, "/api/editor/workflows", { name: "Every minute" });
-  const path = `/api/editor/workflows/${workflowId}`;
-  const commit = async (message, changes, expectedHead) => {
-    const { version: before } = await call(page, `${path}/draft`);
-    const { version } = await call(page, `${path}/draft`, { version: before, changes });
-    return (await call(page, `${path}/commits`, { message, version, expectedHead })).commitId;
-  };
-  const files = [
-    { path: "config.yaml", text: SCHEDULED },
-    { path: "main.py", text: FAILING },
-    { path: "orders/read.py", text: "ORDERS = []\n" },
-  ];
-  const first = await commit("Begin", files, null);
-  const second = await commit("Read orders", [{ path: "main.py", text: FAILING.replace("40", "60") }], first);
-  const change = { path: "main.py", text: FAILING.replace("40", "80").replace("name}", "name} now}") };
-  const { version } = await call(page, `${path}/draft`);
-  await call(page, `${path}/draft`, {
-    version,
-    changes: [change, { path: "config.yaml", text: `nmae: x\n${SCHEDULED}` }],
-  });
-  await call(page, `${path}/commits/${first}/restore`, { expectedHead: second });
-  return { workflowId, first, second };
-}
-
-/** A workflow that goes on for long enough to be looked at. */
-async function writeSlow(page) {
-  const { workflowId } = await call(page, "/api/editor/workflows", { name: "Takes its time" });
-  const path = `/api/editor/workflows/${workflowId}`;
-  const changes = [
-    { path: "config.yaml", text: "triggers:\n  api: { enabled: true }\n" },
-    { path: "main.py", text: SLOW },
-  ];
-  const { version } = await call(page, `${path}/draft`, { version: 0, changes });
-  await call(page, `${path}/commits`, { message: "Begin", version, expectedHead: null });
-  return workflowId;
-}
-
-/** Runs what the pages show: successes, a failure, and one whose log is long. Answers what there is to look at. */
-async function makeThings(page, { workflows }) {
-  const execute = async (workflowId, inputs) =>
-    (await call(page, `/api/workflows/${workflowId}/execute`, inputs)).executionId;
-  for (const name of ["Ada", "Grace", "Linus"]) await execute(workflows.hello.workflowId, { name, times: 3 });
-  await execute(workflows.nightly.workflowId, { team: "nobody" });
-  const executionId = await execute(workflows.hello.workflowId, { name: "Ada", times: 12, loud: true });
-  const written = await writeWorkflow(page);
-  const failedId = await execute(written.workflowId, { name: "Ada" });
-  const slowId = await writeSlow(page);
-  const { workflowId: emptyId } = await call(page, "/api/editor/workflows", { name: "Just begun" });
-  const { url } = await call(page, "/api/editor/invitations", { email: "vera@treadle.localhost", role: "viewer" });
-  await call(page, "/api/editor/tokens", { name: "Laptop", days: 90 });
-  return { executionId, failedId, emptyId, slowId, ...written, joining: new URL(url).pathname + new URL(url).hash };
-}
-
 function listPages({ workflows }, things) {
   const workflow = (name) => `/workflows/${workflows[name].workflowId}`;
   const [own, empty] = [`/workflows/${things.workflowId}`, `/workflows/${things.emptyId}`];
@@ -129,11 +59,13 @@ function listPages({ workflows }, things) {
     "workflow-runs-empty": `${empty}/runs`,
     commits: `${own}/commits`,
     "commits-compared": `${own}/commits?from=${things.first}&to=${things.second}`,
+    "commits-built": `/workflows/${things.packaged.workflowId}/commits?to=${things.packaged.commitId}`,
     "commits-empty": `${empty}/commits`,
     runs: "/executions",
     "runs-none": "/executions?text=nothing+has+this",
     "a-run": `/executions/${things.executionId}`,
     "a-run-failed": `/executions/${things.failedId}`,
+    "a-run-with-files": `/executions/${things.withFilesId}`,
     credits: "/account",
     members: "/account/members",
     tokens: "/account/tokens",
@@ -163,6 +95,7 @@ function listStates({ workflows }, things) {
       `/workflows/${things.emptyId}/code?file=main.py`,
       (page) => page.keyboard.press("Control+Shift+Enter"),
     ],
+    "commit-changes": [`/workflows/${things.slowId}/code?file=main.py`, press("Commit")],
     "restore-dialog": [`${own}/commits`, press(/^Restore/)],
     "pause-dialog": [`${own}/schedule`, press("Pause")],
     "rotate-dialog": [`${own}/api`, press("Regenerate")],
@@ -262,6 +195,15 @@ async function takeAll(browser, ready, folder) {
       }
       await takeWaiting(page, things, take);
       if (colorScheme === "dark" && screen === SCREENS.at(-1)) await takeConflicts(page, things, folder);
+      if (colorScheme === "light") {
+        // Whoever chooses the colours by the system sees these, and nothing of ours.
+        await page.emulateMedia({ forcedColors: "active" });
+        for (const name of ["workflows", "code-problems", "run", "a-run-failed", "schedule", "credits"]) {
+          await page.goto(listPages(ready, things)[name]);
+          await take(`${name}-forced`, true);
+        }
+        await page.emulateMedia({ forcedColors: null });
+      }
       await page.goto("/");
       await page.getByRole("link", { name: "Every minute" }).waitFor();
       await context.setOffline(true);

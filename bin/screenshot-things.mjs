@@ -1,0 +1,100 @@
+/** Calls the service as the page does, and answers what it says. */
+export function call(page, path, body, more = {}) {
+  return page.evaluate(
+    async ([address, text, others]) => {
+      const headers = { "content-type": "application/json", ...others };
+      const answer = await fetch(address, text === null ? {} : { method: "POST", headers, body: text });
+      return answer.json();
+    },
+    [path, body === undefined ? null : JSON.stringify(body), more],
+  );
+}
+
+const FAILING = `import time\n\n\ndef main(name: str = "World") -> dict:\n    for step in range(1, 40):\n        print(f"step {step} of 40 for {name}")\n    raise ValueError("There is no order of that number.")\n`;
+const SLOW = `import time\nimport treadle\n\n\ndef main() -> dict:\n    for step in range(1, 600):\n        print(f"step {step}", flush=True)\n        treadle.progress(0.4, "Counting")\n        time.sleep(0.2)\n`;
+const SCHEDULED = `name: Every minute\ndescription: Comes by the clock, and by hand\ninputs:\n  name: { type: string, default: World }\ntriggers:\n  api: { enabled: true }\n  schedule: { enabled: true, cron: "* * * * *", timezone: Europe/Berlin }\n`;
+
+/** Makes a workflow with some commits, the last of them made while there was a draft that changes the same file. */
+async function writeWorkflow(page) {
+  const { workflowId } = await call(page, "/api/editor/workflows", { name: "Every minute" });
+  const path = `/api/editor/workflows/${workflowId}`;
+  const commit = async (message, changes, expectedHead) => {
+    const { version: before } = await call(page, `${path}/draft`);
+    const { version } = await call(page, `${path}/draft`, { version: before, changes });
+    return (await call(page, `${path}/commits`, { message, version, expectedHead })).commitId;
+  };
+  const files = [
+    { path: "config.yaml", text: SCHEDULED },
+    { path: "main.py", text: FAILING },
+    { path: "orders/read.py", text: "ORDERS = []\n" },
+  ];
+  const first = await commit("Begin", files, null);
+  const second = await commit("Read orders", [{ path: "main.py", text: FAILING.replace("40", "60") }], first);
+  const change = { path: "main.py", text: FAILING.replace("40", "80").replace("name}", "name} now}") };
+  const { version } = await call(page, `${path}/draft`);
+  await call(page, `${path}/draft`, {
+    version,
+    changes: [change, { path: "config.yaml", text: `nmae: x\n${SCHEDULED}` }],
+  });
+  await call(page, `${path}/commits/${first}/restore`, { expectedHead: second });
+  return { workflowId, first, second };
+}
+
+/** A workflow that goes on for long enough to be looked at, with a draft that changes much for its callers. */
+async function writeSlow(page) {
+  const { workflowId } = await call(page, "/api/editor/workflows", { name: "Takes its time" });
+  const path = `/api/editor/workflows/${workflowId}`;
+  const changes = [
+    { path: "config.yaml", text: "triggers:\n  api: { enabled: true }\n" },
+    { path: "main.py", text: SLOW },
+  ];
+  const { version } = await call(page, `${path}/draft`, { version: 0, changes });
+  await call(page, `${path}/commits`, { message: "Begin", version, expectedHead: null });
+  const { version: next } = await call(page, `${path}/draft`);
+  const config = `inputs:\n  limit: { type: integer, required: true }\n${SCHEDULED.slice(SCHEDULED.indexOf("triggers"))}`;
+  await call(page, `${path}/draft`, { version: next, changes: [{ path: "config.yaml", text: config }] });
+  return workflowId;
+}
+
+/** A workflow that needs a package. Answers its only commit, too. */
+async function writeWithPackage(page) {
+  const { workflowId } = await call(page, "/api/editor/workflows", { name: "Needs a package" });
+  const path = `/api/editor/workflows/${workflowId}`;
+  const changes = [
+    { path: "config.yaml", text: "triggers:\n  api: { enabled: true }\n" },
+    { path: "main.py", text: "import six\n\nprint(six.__version__)\n" },
+    { path: "requirements.txt", text: "six==1.17.0\n" },
+  ];
+  const { version } = await call(page, `${path}/draft`, { version: 0, changes });
+  const { commitId } = await call(page, `${path}/commits`, { message: "Begin", version, expectedHead: null });
+  return { workflowId, commitId };
+}
+
+/** Runs a workflow with two files, as its form does. */
+function executeWithFiles(page, workflowId) {
+  return page.evaluate(async (id) => {
+    const form = new FormData();
+    for (const name of ["north.csv", "south.csv"]) form.append("files", new File(["city,sales\nOslo,3\n"], name));
+    const answer = await fetch(`/api/workflows/${id}/execute`, { method: "POST", body: form });
+    return (await answer.json()).executionId;
+  }, workflowId);
+}
+
+/** Runs what the pages show: successes, a failure, and one whose log is long. Answers what there is to look at. */
+export async function makeThings(page, { workflows }) {
+  const execute = async (workflowId, inputs) =>
+    (await call(page, `/api/workflows/${workflowId}/execute`, inputs)).executionId;
+  for (const name of ["Ada", "Grace", "Linus"]) await execute(workflows.hello.workflowId, { name, times: 3 });
+  await execute(workflows.nightly.workflowId, { team: "nobody" });
+  const executionId = await execute(workflows.hello.workflowId, { name: "Ada", times: 12, loud: true });
+  const written = await writeWorkflow(page);
+  const failedId = await execute(written.workflowId, { name: "Ada" });
+  const slowId = await writeSlow(page);
+  const packaged = await writeWithPackage(page);
+  const withFilesId = await executeWithFiles(page, workflows["merge-files"].workflowId);
+  const { workflowId: emptyId } = await call(page, "/api/editor/workflows", { name: "Just begun" });
+  const { url } = await call(page, "/api/editor/invitations", { email: "vera@treadle.localhost", role: "viewer" });
+  await call(page, "/api/editor/tokens", { name: "Laptop", days: 90 });
+  const joining = new URL(url).pathname + new URL(url).hash;
+  return { executionId, failedId, withFilesId, emptyId, slowId, packaged, ...written, joining };
+}
