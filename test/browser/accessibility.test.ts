@@ -66,3 +66,27 @@ test.each(LOOKS)("every page, in $name, keeps nobody out and fits its window", a
   expect(found).toEqual(Object.fromEntries(Object.keys(found).map((name) => [name, []])));
   await leave();
 });
+
+test("the pages, where the system chooses the colours, still show what is on, what is chosen and what went wrong", async () => {
+  const { page, leave } = await editor.enter("/");
+  await page.emulateMedia({ forcedColors: "active" });
+  const styleOf = (selector: string, property: string): Promise<[string, string][]> =>
+    page.evaluate(
+      `[...document.querySelectorAll(${JSON.stringify(selector)})].map((it) => [it.textContent, getComputedStyle(it)[${JSON.stringify(property)}]])`,
+    );
+  await page.goto(listPages()["the form of hello"]?.path as string);
+  await page.getByText("What runs").waitFor();
+  const [[, canvas] = []] = await styleOf("body", "backgroundColor");
+  const edges = await styleOf("nav[aria-label]:not([aria-label=Main]) a", "borderBlockEndColor");
+  expect(edges.filter(([, colour]) => colour !== canvas).map(([name]) => name)).toEqual(["Run"]);
+  expect(await styleOf(".mantine-Switch-track", "borderTopStyle")).toEqual([["", "solid"]]);
+
+  await page.goto("/account");
+  await page.getByText("Ledger").first().waitFor();
+  expect(await styleOf(".mantine-SegmentedControl-label", "outlineStyle")).toEqual([
+    ["7 days", "none"],
+    ["30 days", "solid"],
+    ["90 days", "none"],
+  ]);
+  await leave();
+});

@@ -1,6 +1,7 @@
 import "./app/nonce.ts";
 import "./app/mantine.css";
 import "./app/page.css";
+import "./app/forced-colors.css";
 import { MantineProvider } from "@mantine/core";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";

@@ -170,7 +170,6 @@ function followLane({ deps, zygote, pid, cgroup, makeFork, end, clear }: LanePar
       await close();
     }
   };
-  const hasOomKills = (before: number) => (cgroup?.countOomKills() ?? 0) > before;
   void zygote.ended.then(close).catch(() => undefined);
 
   return {
@@ -184,32 +183,59 @@ function followLane({ deps, zygote, pid, cgroup, makeFork, end, clear }: LanePar
       served = new Promise((resolve) => (letGo = resolve));
       return true;
     },
-    async launch(request, inputs) {
-      const mine = fork;
-      const launchedAt = performance.now();
-      const oomKillsBefore = cgroup?.countOomKills() ?? 0;
-      const launched = await launchFork(mine, inputs, { cgroup, environmentDir: request.environmentDir }).catch(
-        (error: unknown) => {
-          letGo();
-          void close().catch(() => undefined); // Its fork has inputs that nobody will take away.
-          throw error;
+    launch: ({ environmentDir }, inputs) =>
+      launchClaimed(
+        { fork, cgroup, environmentDir, inputs },
+        {
+          letGo: () => letGo(),
+          lost: () => void close().catch(() => undefined), // Its fork may have inputs that nobody would take away.
+          served(ms, endedByItself) {
+            deps.onServed(ms);
+            if (!endedByItself) return close();
+            ready = pause().then(makeNext); // After whoever waits for this execution has it.
+          },
         },
-      );
-      return {
-        ...launched,
-        async release(outputsDir) {
-          const { code, atMs } = await launched.waitForExit();
-          const endedByItself = outputsDir !== undefined && code !== null && !hasOomKills(oomKillsBefore);
-          try {
-            clearFork(mine, outputsDir);
-          } finally {
-            letGo();
-          }
-          deps.onServed(atMs - launchedAt);
-          if (!endedByItself) return close();
-          ready = pause().then(makeNext); // After whoever waits for this execution has it.
-        },
-      };
+      ),
+  };
+}
+
+/** What a lane hears of the execution that has its fork. */
+interface Listener {
+  /** Everything of it was looked at and taken away. */
+  letGo(): void;
+  /** It could not be launched. */
+  lost(): void;
+  served(ms: number, endedByItself: boolean): Promise<void> | undefined;
+}
+
+async function launchClaimed(
+  given: {
+    readonly fork: Fork;
+    readonly cgroup: ReturnType<typeof createCgroup> | undefined;
+    readonly environmentDir: string | null;
+    readonly inputs: PlacedInputs;
+  },
+  listener: Listener,
+): Promise<Launched> {
+  const { fork, cgroup } = given;
+  const launchedAt = performance.now();
+  const oomKillsBefore = cgroup?.countOomKills() ?? 0;
+  const launched = await launchFork(fork, given.inputs, given).catch((error: unknown) => {
+    listener.letGo();
+    listener.lost();
+    throw error;
+  });
+  return {
+    ...launched,
+    async release(outputsDir) {
+      const { code, atMs } = await launched.waitForExit();
+      const hasOomKills = (cgroup?.countOomKills() ?? 0) > oomKillsBefore;
+      try {
+        clearFork(fork, outputsDir);
+      } finally {
+        listener.letGo();
+      }
+      await listener.served(atMs - launchedAt, outputsDir !== undefined && code !== null && !hasOomKills);
     },
   };
 }
