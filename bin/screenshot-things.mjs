@@ -51,7 +51,7 @@ async function writeSlow(page) {
   const { version } = await call(page, `${path}/draft`, { version: 0, changes });
   await call(page, `${path}/commits`, { message: "Begin", version, expectedHead: null });
   const { version: next } = await call(page, `${path}/draft`);
-  const config = `inputs:\n  limit: { type: integer, required: true }\n${SCHEDULED.slice(SCHEDULED.indexOf("triggers")).replace(" }\n", ", payload: { limit: 3 } }\n")}`;
+  const config = `inputs:\n  limit: { type: integer, required: true }\n${SCHEDULED.slice(SCHEDULED.indexOf("triggers")).replace("Europe/Berlin", "Europe/Berlin, payload: { limit: 3 }")}`;
   await call(page, `${path}/draft`, { version: next, changes: [{ path: "config.yaml", text: config }] });
   return workflowId;
 }
