@@ -1,3 +1,5 @@
+// What the pictures of the pages show: workflows, commits and executions, made by the calls that the pages make.
+
 /** Calls the service as the page does, and answers what it says. */
 export function call(page, path, body, more = {}) {
   return page.evaluate(

@@ -35,6 +35,7 @@ const BROKEN = {
   error: "Error",
   message: "The service could not do this. Try again; if it stays so, tell the operator.",
 };
+
 function listPages({ workflows }, things) {
   const workflow = (name) => `/workflows/${workflows[name].workflowId}`;
   const [own, empty] = [`/workflows/${things.workflowId}`, `/workflows/${things.emptyId}`];

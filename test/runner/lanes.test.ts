@@ -1,4 +1,5 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { runInLane } from "../sandbox/lane-runs.ts";
@@ -196,6 +197,18 @@ test("a lane, killed under an execution, keeps what it counts and holds until th
     ends.push(await commit.run({ onLine }).then(({ path, outcome }) => `${path} ${outcome.status}`, String));
   }
   expect(new Set(ends)).toEqual(new Set(["Error: The sandbox of an execution was ended from outside."]));
+});
+
+test("a lane, whose execution cannot be taken away, is given up, and the next has another", async () => {
+  const commit = await aWarmCommit({ code: "def main():\n    return 1\n" });
+  const lanesDir = join(bench.root, "lanes");
+  const others = readdirSync(lanesDir);
+  const robbed = await aWarmCommit({ code: "print('on', flush=True)\nimport time\ntime.sleep(0.5)\n" });
+  const own = readdirSync(lanesDir).filter((name) => !others.includes(name));
+  const onLine = () => own.forEach((name) => rmSync(join(lanesDir, name), { recursive: true, force: true }));
+  await expect(robbed.run({ onLine })).rejects.toThrow("ENOENT");
+  await expectLane(robbed);
+  laneRan(await commit.run());
 });
 
 test("a zygote, while an execution of its lane runs, is stopped", async () => {

@@ -203,7 +203,7 @@ function followLane({ deps, zygote, pid, cgroup, makeFork, end, clear }: LanePar
 interface Listener {
   /** Everything of it was looked at and taken away. */
   letGo(): void;
-  /** It could not be launched. */
+  /** It could not be launched, or not taken away. */
   lost(): void;
   served(ms: number, endedByItself: boolean): Promise<void> | undefined;
 }
@@ -220,21 +220,24 @@ async function launchClaimed(
   const { fork, cgroup } = given;
   const launchedAt = performance.now();
   const oomKillsBefore = cgroup?.countOomKills() ?? 0;
-  const launched = await launchFork(fork, given.inputs, given).catch((error: unknown) => {
+  const loseIt = (error: unknown): never => {
     listener.letGo();
     listener.lost();
     throw error;
-  });
+  };
+  const launched = await launchFork(fork, given.inputs, given).catch(loseIt);
   return {
     ...launched,
     async release(outputsDir) {
       const { code, atMs } = await launched.waitForExit();
-      const hasOomKills = (cgroup?.countOomKills() ?? 0) > oomKillsBefore;
+      let hasOomKills = false;
       try {
+        hasOomKills = (cgroup?.countOomKills() ?? 0) > oomKillsBefore;
         clearFork(fork, outputsDir);
-      } finally {
-        listener.letGo();
+      } catch (error) {
+        loseIt(error);
       }
+      listener.letGo();
       await listener.served(atMs - launchedAt, outputsDir !== undefined && code !== null && !hasOomKills);
     },
   };
