@@ -58,6 +58,37 @@ export function isPoolExhausted(error: unknown): boolean {
   return (error as { name?: unknown } | null)?.name === "KnexTimeoutError";
 }
 
+/**
+ * SQLSTATE of a server that is away, is full, or did not get to the statement in time: connection exceptions (08),
+ * insufficient resources (53), shutdown and crash recovery (57P01 to 57P05), statement and lock time-outs, idle time-out.
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
+const AWAY_STATE = /^(08...|53...|57P0.|57014|55P03|25P03)$/;
+const AWAY_CODES = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ENOENT",
+  "EPIPE",
+  "ETIMEDOUT",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "EAI_AGAIN",
+  "ENOTFOUND",
+]);
+/** The two libraries give these no code: of a connection that ended under a statement, and of a pool that is closed. */
+const AWAY_TEXT =
+  /^(Connection terminated|Client (has encountered|was closed)|Unable to acquire a connection|aborted$)/;
+
+/** True when the database did not answer, and the same statement may succeed later. What it did before that is not known. */
+export function isUnavailable(error: unknown): boolean {
+  const code = sqlState(error);
+  if (isPoolExhausted(error) || AWAY_STATE.test(code ?? "")) return true;
+  // Of a socket or of looking up its host; a file that is not there has another system call.
+  const { syscall, message } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
+  if (["connect", "read", "write", "getaddrinfo"].includes(syscall ?? "")) return AWAY_CODES.has(code ?? "");
+  return code === undefined && AWAY_TEXT.test(message ?? "");
+}
+
 /** Names of prepared statements by their text. Statements are constants of this room, so there are only so many. */
 const names = new Map<string, string>();
 

@@ -49,3 +49,18 @@ export class TooLargeError extends Error {
 export class StorageFullError extends Error {
   override readonly name = "StorageFullError";
 }
+
+/** What the S3 client adds to its errors: also to those of the connection, which have no status. */
+interface ClientError {
+  readonly $metadata?: { readonly httpStatusCode?: number };
+  readonly code?: unknown;
+}
+
+/** How storage fails where the same call may succeed later; undefined for other errors. */
+export function findStorageFault(error: unknown): "full" | "away" | undefined {
+  const { $metadata, code } = (error ?? {}) as ClientError;
+  if (error instanceof StorageFullError || code === "ENOSPC" || code === "EDQUOT") return "full";
+  if ($metadata === undefined) return undefined;
+  const { httpStatusCode = 503 } = $metadata;
+  return httpStatusCode >= 500 || httpStatusCode === 429 ? "away" : undefined;
+}

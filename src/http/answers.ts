@@ -1,5 +1,6 @@
 import type { ErrorRequestHandler, RequestHandler, Response } from "express";
 import type { Log } from "../log.ts";
+import { toAwayError } from "./away.ts";
 import { ApiError, toApiError } from "./errors.ts";
 
 /** The id under which a request is found in the log. */
@@ -27,10 +28,15 @@ export function refuseMethod(...allowed: readonly string[]): RequestHandler {
   };
 }
 
-/** The one place where a thrown value becomes an answer. What nobody expected is logged in full and answered without detail. */
+/**
+ * The one place where a thrown value becomes an answer. What nobody expected is logged in full and answered without detail;
+ * what the service needs and does not have just now is logged in full and answered with 503.
+ */
 export function answerErrors(log: Log): ErrorRequestHandler {
   return (error: unknown, request, response, _next) => {
-    const known = toApiError(error);
+    const refusal = toApiError(error);
+    const away = refusal === undefined ? toAwayError(error) : undefined;
+    const known = refusal ?? away;
     const requestId = requestIdOf(response);
     // The caller is gone, or has part of an answer already: nothing can be said any more.
     if (response.headersSent || request.socket.destroyed) {
@@ -39,6 +45,8 @@ export function answerErrors(log: Log): ErrorRequestHandler {
       return void response.destroy();
     }
     if (known === undefined) log.error({ event: "request.failed", requestId, error }, "A request failed.");
+    if (away !== undefined)
+      log.warn({ event: "request.failed", requestId, error }, "A request met something that is away.");
     const answer =
       known ??
       new ApiError("internal", `Something went wrong on our side. It was recorded as ${requestId}.`, { requestId });

@@ -1,4 +1,3 @@
-import { isPoolExhausted } from "../../db/connect.ts";
 import { ERROR_TEXT, type ErrorCode } from "../../domain/errors.ts";
 
 /** The HTTP status of each code. A new code does not compile before it has one. */
@@ -63,8 +62,8 @@ interface HttpFault {
 }
 
 /**
- * The only translation of a thrown value into an answer. Knows our own errors and those of Express and its body parser;
- * undefined for anything else, which is our fault and is answered without detail.
+ * The translation of what a caller did wrong into an answer. Knows our own errors and those of Express and its body
+ * parser; undefined for anything else: `toAwayError` knows more, and the rest is our fault and is answered without detail.
  */
 export function toApiError(error: unknown): ApiError | undefined {
   if (error instanceof ApiError) return error;
@@ -72,13 +71,6 @@ export function toApiError(error: unknown): ApiError | undefined {
     return new ApiError(
       "invalid_request",
       "The address holds a percent sign that encodes nothing. Encode each part of the path as UTF-8.",
-    );
-  if (isPoolExhausted(error))
-    return new ApiError(
-      "no_capacity",
-      "The service has more to do just now than it gets to. Send it again in 5 seconds; where the answer names an execution, that one goes on.",
-      {},
-      { "Retry-After": "5" },
     );
   const { status, type, code } = (error ?? {}) as HttpFault;
   if (typeof code === "string" && NOT_STORABLE.has(code))

@@ -242,18 +242,18 @@ test("execute, when the account has too little, answers 402 before the files are
   });
 });
 
-test("execute, when storage fails while a file arrives, answers 500, keeps nothing and goes on serving", async () => {
+test("execute, when the disk is full while a file arrives, answers 503, keeps nothing and goes on serving", async () => {
   const workflow = await aWorkflow(service.db, { inputs: FILES });
   breakStorage = (key) => {
     if (key.endsWith("/1")) throw Object.assign(new Error("No space left"), { code: "ENOSPC" });
   };
   const extra = { name: "extras", fileName: "x.bin", content: Buffer.alloc(1_400_000) };
   const answer = await sendForm(service, workflow, [ORDERS, extra, REGION]);
-  await expectRefused(service, answer, 500, {
-    error: "Internal server error",
-    message: expect.any(String),
-    requestId: answer.headers["x-request-id"],
+  await expectRefused(service, answer, 503, {
+    error: "Service busy",
+    message: expect.stringMatching(/^The service has no room for files just now\./),
   });
+  expect(answer.headers["retry-after"]).toBe("5");
   breakStorage = undefined;
   expect((await sendForm(service, workflow, [ORDERS, extra, REGION])).status).toBe(200);
   expect(await findLeftovers(service)).toMatchObject({ executions: 1, uploads: 0 });

@@ -8,8 +8,8 @@ import { nameError, refer } from "../routes/schemas.ts";
 
 type Json = Record<string, JsonValue>;
 
-/** What any request may be told, whatever it asks for: it is malformed, or we are at fault. */
-const EVERYWHERE: readonly ErrorCode[] = ["invalid_request", "internal"];
+/** What any request may be told, whatever it asks for: it is malformed, we are at fault, or have no room or database. */
+const EVERYWHERE: readonly ErrorCode[] = ["invalid_request", "internal", "no_capacity"];
 /** What a request that changes something may be told: another website has sent it. */
 const ELSEWHERE_FROM: readonly ErrorCode[] = ["forbidden"];
 const LATE_STATUSES: ReadonlySet<number> = new Set([402, 500, 503]);
