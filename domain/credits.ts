@@ -41,7 +41,7 @@ export function toCredits(amount: MicroCredits): number {
 
 /**
  * Prices one execution: `compute = cpu × seconds × rate`, rounded half up to a micro-credit, once.
- * `cpu` in cores, `seconds` the wall time of the user's process with millisecond precision.
+ * `cpu` in cores, `seconds` the wall time of the user's code and its packages with millisecond precision.
  */
 export function chargeFor(used: { cpu: number; seconds: number }, prices: Prices): Charge {
   const milliCpu = BigInt(Math.round(used.cpu * 1000));

@@ -195,8 +195,7 @@ class Lane:
         posix.closerange(runner.CONTROL_FD + 1, DESCRIPTORS_MAX)
         runner.write_inputs(message)
         runner.apply_limits(message["rlimits"])
-        entry = runner.prepare_entry(message)
-        code = runner.run_user_code(message, entry, self.compiled)
+        code = runner.run_user_code(message, self.compiled)
         self.finish(code)
 
     def reseed(self):

@@ -202,9 +202,13 @@ def compile_entry(path, entry):
     return code, binds_main(source, code)
 
 
-def run_entry(request, entry, compiled):
-    """Runs the user's file; answers whether `main` was called, and what it returned."""
-    tell("started")  # Before compiling, which a hostile file can make as long as it likes.
+def run_entry(request, compiled):
+    """Runs the user's file; answers whether `main` was called, and what it returned. `compiled` is given in a lane, whose
+    interpreter has its environment already."""
+    tell("started")  # Before the environment: a `.pth` file of a package runs code there, whose time is counted.
+    if compiled is None:
+        prepare_environment(request["environmentDir"])
+    entry = prepare_entry(request)
     code, has_main = compiled or compile_entry(entry, entry)
     if not has_main:
         tell("mode", mode="script")
@@ -293,11 +297,11 @@ def load_failures():
         return load("_treadle_failures")
 
 
-def run_user_code(request, entry, compiled=None):
+def run_user_code(request, compiled=None):
     """Returns the process's exit code. Ends of every kind have been told to the host by then."""
     first_process = posix.getpid()
     try:
-        called, result = run_entry(request, entry, compiled)
+        called, result = run_entry(request, compiled)
         if posix.getpid() != first_process:
             return 0  # A forked child that came back up to here: only its parent speaks for the execution.
         if called:
@@ -334,9 +338,7 @@ def start():
     lay_out(request["workDir"], request["commitDir"])
     write_inputs(request)
     apply_limits(request["rlimits"])
-    prepare_environment(request["environmentDir"])
-    entry = prepare_entry(request)
-    sys.exit(run_user_code(request, entry))
+    sys.exit(run_user_code(request))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import type { Network } from "./network/network.ts";
 const DATA_SLACK_BYTES = 128 * 1024 * 1024;
 
 export interface SandboxLimits {
-  /** Wall time of the user's process. */
+  /** Wall time of the user's code and of its packages', from the moment when they can first run. */
   readonly timeoutSeconds: number;
   /** Everything the process tree holds, its scratch folders included. */
   readonly memoryBytes: number;
@@ -151,7 +151,7 @@ export interface Progress {
 export interface SandboxWatch {
   /** Ends the execution as `cancelled`. */
   readonly signal?: AbortSignal | undefined;
-  /** The user's code is about to begin. */
+  /** The clock has started: code of packages or of the user is about to run. Called again when a lane had died and the execution is launched anew. */
   readonly onStarted?: (() => void) | undefined;
   readonly onLine?: ((line: LogLine) => void) | undefined;
   readonly onProgress?: ((progress: Progress) => void) | undefined;

@@ -170,12 +170,11 @@ async function runExecution(
     if (lacksDisk(spoolDir, []))
       throw new Error("The disk that outputs are written to is full: nothing is begun on it.");
     const inputs = await placeInputs(request.files, inputsDir, user);
-    const follow = (place: Launched) =>
+    const follow = (place: Launched, secondsBefore: number) =>
       supervise(place, {
         request,
         toRequestLine: (pipes) => toRunnerRequest(request, inputs, place, pipes),
-        log,
-        watch,
+        ...{ log, watch, secondsBefore },
       });
     launched = await launch(request, inputs, watch.signal).catch((error: unknown) => {
       if (watch.signal?.aborted === true) return undefined;
@@ -183,11 +182,11 @@ async function runExecution(
     });
     if (launched === undefined) return await endUnstarted();
     let place = launched;
-    const { facts, named } = await follow(place).catch(async (error: unknown) => {
+    const { facts, named } = await follow(place, 0).catch(async (error: unknown) => {
       if (!(error instanceof NotStartedError) || place.path === "cold") throw error;
       await place.release(undefined); // Its lane had died while it waited; the cold path is always there.
       place = launched = await launchCold(request, inputs, watch.signal);
-      return follow(place);
+      return follow(place, error.secondsUsed);
     });
     launched = undefined;
     await place.release(outputsDir);

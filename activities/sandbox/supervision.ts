@@ -10,7 +10,7 @@ import { type StallWatch, watchStalls } from "./stalls.ts";
 import { openPipes, waitForEnds } from "./streams.ts";
 import { startWatchdog } from "./watchdog.ts";
 
-/** From the start of the sandbox to the user's code: 20 ms as a rule; on a machine that does nothing else, 10. */
+/** From the start of a cold sandbox to the first code of a package or the user: 20 ms as a rule; on a machine that does nothing else, 10. */
 const START_TIMEOUT_MS = 60_000;
 /** After we stood still, a program may have ended in time without our knowing. */
 const AFTER_STALL_MS = 50;
@@ -26,8 +26,15 @@ export interface Supervised {
   readonly named: ReadonlyMap<string, string>;
 }
 
-/** The user's code was never reached, so the execution may be launched anew. */
-export class NotStartedError extends Error {}
+/** The user's code was never reached, so the execution may be launched anew. `secondsUsed` is what packages may have used by then. */
+export class NotStartedError extends Error {
+  readonly secondsUsed: number;
+
+  constructor(message: string, secondsUsed: number) {
+    super(message);
+    this.secondsUsed = secondsUsed;
+  }
+}
 
 export interface Surroundings {
   readonly request: SandboxRequest;
@@ -35,6 +42,8 @@ export interface Surroundings {
   readonly toRequestLine: (pipes: boolean) => string;
   readonly log: LogRecorder;
   readonly watch: SandboxWatch;
+  /** What a launch before this one used of the execution's time; it is counted with this one. */
+  readonly secondsBefore: number;
 }
 
 /** What is known so far of one execution. */
@@ -51,7 +60,10 @@ interface Course {
   stopped: StopReason | "start_timed_out" | undefined;
   mode: ExecutionFacts["mode"];
   reported: ReportedEnd | undefined;
+  /** When code of packages or of the user could first run. */
   startedAtMs: number | undefined;
+  /** Whether the runner has said that it is about to run the user's code. */
+  hasBegun: boolean;
   stalls: StallWatch | undefined;
 }
 
@@ -70,7 +82,14 @@ export async function supervise(launched: Launched, around: Surroundings): Promi
       processes: launched.isReady ? listKnown(launched) : [],
       startupText: "",
     },
-    ...{ stopped: undefined, mode: undefined, reported: undefined, startedAtMs: undefined, stalls: undefined },
+    ...{
+      stopped: undefined,
+      mode: undefined,
+      reported: undefined,
+      startedAtMs: undefined,
+      hasBegun: false,
+      stalls: undefined,
+    },
   };
   listen(course);
   try {
@@ -88,7 +107,7 @@ export async function supervise(launched: Launched, around: Surroundings): Promi
 function listen(course: Course): void {
   const { launched, around } = course;
   const { signal } = around.watch;
-  const startTimer = setTimeout(() => stop(course, "start_timed_out"), START_TIMEOUT_MS);
+  const startTimer = launched.isReady ? undefined : setTimeout(() => stop(course, "start_timed_out"), START_TIMEOUT_MS);
   const onAbort = () => stop(course, "cancelled");
   course.releases.push(
     () => clearTimeout(startTimer),
@@ -109,17 +128,17 @@ function listen(course: Course): void {
   });
 }
 
-function follow(course: Course, event: ControlEvent, startTimer: NodeJS.Timeout): void {
+function follow(course: Course, event: ControlEvent, startTimer: NodeJS.Timeout | undefined): void {
   const { request, watch } = course.around;
   switch (event.type) {
     case "ready":
       if (course.processes.length === 0) letGo(course, [event.stdout, event.stderr]);
       return;
     case "started":
+      course.hasBegun ||= course.processes.length > 0;
       if (course.startedAtMs !== undefined || course.processes.length === 0) return;
       clearTimeout(startTimer);
       startClocks(course);
-      watch.onStarted?.();
       return;
     case "mode":
       course.mode ??= event.mode;
@@ -154,22 +173,28 @@ function letGo(course: Course, pipes: readonly number[] | undefined): void {
     course.streams.push(stream);
   }
   launched.sendRequest(around.toRequestLine(opened !== undefined));
+  // Packages are in a lane's interpreter already, and could keep it from ever saying that it has started.
+  if (launched.isReady) startClocks(course);
 }
 
 function listKnown(launched: Launched): KnownProcess[] {
   return launched.listProcesses().flatMap((pid) => findProcess(pid) ?? []);
 }
 
-/** From here on time is the user's: it is measured, billed and limited. */
+/** From here on code of packages and of the user can run: time is measured, billed and limited. */
 function startClocks(course: Course): void {
   const { launched, around, processes } = course;
   const { limits } = around.request;
   course.startedAtMs = performance.now();
+  around.watch.onStarted?.();
   const stalls = (course.stalls = watchStalls());
-  let timer = setTimeout(() => {
-    if (stalls.hasJustEnded()) timer = setTimeout(() => stop(course, "timed_out"), AFTER_STALL_MS);
-    else stop(course, "timed_out");
-  }, limits.timeoutSeconds * 1000);
+  let timer = setTimeout(
+    () => {
+      if (stalls.hasJustEnded()) timer = setTimeout(() => stop(course, "timed_out"), AFTER_STALL_MS);
+      else stop(course, "timed_out");
+    },
+    Math.max(0, limits.timeoutSeconds - around.secondsBefore) * 1000,
+  );
   course.releases.push(stalls.stop, () => clearTimeout(timer));
   const runner = processes.at(-1);
   const top = processes.at(-2) ?? runner;
@@ -214,19 +239,25 @@ function release(course: Course): void {
 }
 
 function toFacts(course: Course, exit: Exit): ExecutionFacts {
-  const { stopped, mode, reported, startedAtMs, launched } = course;
+  const { stopped, mode, reported, hasBegun, launched } = course;
   const oomKills = launched.cgroup?.countOomKills() ?? 0;
-  const explained = startedAtMs !== undefined || reported !== undefined || oomKills > 0 || stopped !== undefined;
+  const secondsUsed = countSeconds(course, exit);
+  const explained = hasBegun || reported !== undefined || oomKills > 0 || stopped !== undefined;
   if (!explained || stopped === "start_timed_out") {
     throw new NotStartedError(
       `The sandbox did not start (exit code ${exit.code ?? exit.signal}). ${course.startupText.trim()}`,
+      secondsUsed,
     );
   }
   if (launched.exitOf === "sandbox" && exit.code === null && stopped === undefined && oomKills === 0)
     throw new Error("The sandbox of an execution was ended from outside.");
-  const endedAtMs = course.stalls?.earliest(exit.atMs) ?? exit.atMs;
-  const seconds = startedAtMs === undefined ? 0 : Math.max(0, endedAtMs - startedAtMs) / 1000;
-  // The limit is what was reserved and agreed to; that ending the process takes a moment longer is ours.
-  const secondsUsed = Math.round(Math.min(seconds, course.around.request.limits.timeoutSeconds) * 1000) / 1000;
   return { stopped, exitCode: exit.code, exitSignal: exit.signal, oomKills, mode, reported, secondsUsed };
+}
+
+/** To the millisecond. The limit is what was reserved and agreed to; that ending the process takes a moment longer is ours. */
+function countSeconds({ startedAtMs, stalls, around }: Course, exit: Exit): number {
+  const endedAtMs = stalls?.earliest(exit.atMs) ?? exit.atMs;
+  const seconds = startedAtMs === undefined ? 0 : Math.max(0, endedAtMs - startedAtMs) / 1000;
+  const all = Math.min(around.secondsBefore + seconds, around.request.limits.timeoutSeconds);
+  return Math.round(all * 1000) / 1000;
 }
