@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative, sep } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import nodeVersion from "./node-version.cjs";
 import { prepareCheckout } from "./setup.mjs";
 
@@ -32,7 +32,8 @@ function parseArguments(argv, tiers) {
 async function runJest(tiers, options, folder) {
   const results = join(folder, "results.json");
   const program = join(checkout, "node_modules/jest/bin/jest.js");
-  const args = ["--experimental-vm-modules", "--disable-warning=ExperimentalWarning", program];
+  const loader = pathToFileURL(join(checkout, "test/support/typescript-threads.mjs")).href;
+  const args = ["--experimental-vm-modules", "--disable-warning=ExperimentalWarning", "--import", loader, program];
   const child = spawn(
     process.execPath,
     [...args, "--selectProjects", ...tiers, "--json", "--outputFile", results, ...options],

@@ -78,7 +78,7 @@ export function createCheckouts(settings: CheckoutsSettings): Checkouts {
     try {
       await mkdir(draft);
       await writeFiles(draft, id, readFiles(id.workflowId, id.commitId));
-      await sealFolder(draft, new Set());
+      sealFolder(draft, new Set());
       await publishFolder(draft, join(dir, name));
     } finally {
       await removeFolder(draft);

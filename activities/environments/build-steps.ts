@@ -2,24 +2,23 @@ import { spawn } from "node:child_process";
 import { StringDecoder } from "node:string_decoder";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Confinement, Program } from "./confinement.ts";
+import { type FolderLimits, type FolderSize, measureFolder } from "./folder-size.ts";
 import { type ForeignCode, startForeignCode } from "./foreign-code.ts";
 import { hideCredentials } from "./package-settings.ts";
-import { measureFolder } from "./sealed-folder.ts";
 
 const LOG_CHARACTERS_MAX = 1_000_000;
 const LINE_CHARACTERS_MAX = 4_000;
 const MEASURE_EVERY_MS = 1_000;
+/** Of a large folder measuring takes seconds, and the disk is the build's, too. */
+const PAUSE_BY_MEASURING = 4;
 /** Of a build that would like to move the cursor of whoever reads its log. */
 const CONTROLS = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 const DISK_FULL = /no space left on device|disk quota exceeded|ENOSPC|EDQUOT/i;
 
-export interface BuildLimits {
+/** The limits of size are of what a step writes, and of the finished environment. */
+export interface BuildLimits extends FolderLimits {
   /** Of the whole build. */
   readonly timeoutMs: number;
-  /** Of what a step writes; also of the finished environment. */
-  readonly bytesMax: number;
-  /** Files and folders. */
-  readonly entriesMax: number;
 }
 
 export type BuildFailure = "refused" | "timed_out" | "too_large" | "disk_full" | "no_installer" | "wrong_interpreter";
@@ -61,6 +60,8 @@ export interface BuildSteps {
    * is limited.
    */
   run(program: Program, watch?: StepWatch): Promise<StepResult>;
+  /** Throws when a folder of this size is too large for an environment. */
+  demandSize(size: FolderSize): void;
   log(): string;
 }
 
@@ -120,7 +121,7 @@ export function createBuildSteps(options: {
       const code = await ended;
       guard.abort();
       const broken = await guarding;
-      if (broken !== undefined) throw new EnvironmentError(broken.kind, broken.message, log);
+      if (broken !== undefined) refuse(broken);
       if (code !== 0 && DISK_FULL.test(output)) throw diskFull(log);
       return { code, output };
     } finally {
@@ -129,7 +130,14 @@ export function createBuildSteps(options: {
     }
   }
 
-  return { workDir, say, run, log: () => log };
+  const refuse = ({ kind, message }: Broken): never => {
+    throw new EnvironmentError(kind, message, log);
+  };
+  const demandSize = (size: FolderSize): void => {
+    const broken = findExcess(limits, size);
+    if (broken !== undefined) refuse(broken);
+  };
+  return { workDir, say, run, demandSize, log: () => log };
 }
 
 export function diskFull(log: string, cause?: unknown): EnvironmentError {
@@ -143,6 +151,9 @@ export function isDiskFull(error: unknown): boolean {
   return code === "ENOSPC" || code === "EDQUOT";
 }
 
+/** A folder that defies measuring is not let grow. */
+const UNMEASURED: FolderSize = { bytes: 0, entries: Number.POSITIVE_INFINITY };
+
 /** Waits for the first limit to be reached; undefined when the step ended before. */
 async function guardLimits(
   limits: BuildLimits,
@@ -150,6 +161,7 @@ async function guardLimits(
   dir: string | undefined,
   signal: AbortSignal,
 ): Promise<Broken | undefined> {
+  let pauseMs = MEASURE_EVERY_MS;
   while (!signal.aborted) {
     const left = deadline - Date.now();
     if (left <= 0)
@@ -157,11 +169,12 @@ async function guardLimits(
         kind: "timed_out",
         message: `The build took longer than ${limits.timeoutMs / 60_000} minutes and was stopped.`,
       };
-    await sleep(Math.min(left, MEASURE_EVERY_MS), undefined, { signal }).catch(() => {});
-    if (dir !== undefined) {
-      const broken = await findExcess(limits, dir);
-      if (broken !== undefined) return broken;
-    }
+    await sleep(Math.min(left, pauseMs), undefined, { signal }).catch(() => {});
+    if (dir === undefined || signal.aborted) continue;
+    const startedAtMs = Date.now();
+    const broken = findExcess(limits, await measureFolder(dir, limits).catch(() => UNMEASURED));
+    if (broken !== undefined) return broken;
+    pauseMs = Math.max(MEASURE_EVERY_MS, PAUSE_BY_MEASURING * (Date.now() - startedAtMs));
   }
   return undefined;
 }
@@ -172,8 +185,7 @@ interface Broken {
 }
 
 /** What is too much in a folder; undefined when it is within the limits. */
-async function findExcess(limits: BuildLimits, dir: string): Promise<Broken | undefined> {
-  const size = await measureFolder(dir);
+function findExcess(limits: BuildLimits, size: FolderSize): Broken | undefined {
   if (size.bytes > limits.bytesMax) {
     const allowed = `${Math.round(limits.bytesMax / 1024 ** 2).toLocaleString("en")} MB`;
     return {

@@ -4,7 +4,7 @@ import { type BuildSteps, EnvironmentError, type StepResult } from "./build-step
 import { type BuildPlace, compileModules, environmentLinks, type Installer, makeSkeleton } from "./installer.ts";
 import { parseLock } from "./lock.ts";
 import { toSentence } from "./resolver-words.ts";
-import { sealFolder } from "./sealed-folder.ts";
+import { sealLargeFolder } from "./sealed-folder.ts";
 
 const SYNC_TIMEOUT_MS = 60_000;
 
@@ -30,7 +30,7 @@ export async function buildEnvironment(session: Session, lock: string): Promise<
     steps.say("Compiling…");
     await compileModules(steps, place);
   }
-  await sealFolder(place.environmentDir, new Set(environmentLinks(place.python).keys()));
+  steps.demandSize(await sealLargeFolder(place.environmentDir, new Set(environmentLinks(place.python).keys())));
   await flushToDisk(place.environmentDir);
   steps.say("The environment is ready.");
 }

@@ -1,53 +1,52 @@
-import type { Stats } from "node:fs";
-import { chmod, lchown, lstat, readdir, rename, rm, utimes } from "node:fs/promises";
+import { chmodSync, lchownSync, lstatSync, readdirSync, type Stats } from "node:fs";
+import { chmod, lstat, readdir, rename, rm, utimes } from "node:fs/promises";
 import { join } from "node:path";
+import { toTask } from "../threads/threads.ts";
+import { addUpFolder, type FolderSize, measureFolder, runOnFolder } from "./folder-size.ts";
 
 /** A folder used this recently may be about to be used again: whoever asked for it has its path in hand. */
 const RECENTLY_USED_MS = 10 * 60_000;
 
-/** What a folder holds, counted over all levels. */
-export interface FolderSize {
-  readonly bytes: number;
-  readonly entries: number;
-}
-
-/** Adds up a folder that may be changing under us; what vanishes meanwhile counts as nothing. */
-export async function measureFolder(path: string): Promise<FolderSize> {
-  const names = await readdir(path, { withFileTypes: true }).catch(() => []);
-  const sizes = await Promise.all(
-    names.map(async (entry): Promise<FolderSize> => {
-      const inside = join(path, entry.name);
-      if (entry.isDirectory()) return measureFolder(inside);
-      const stats = await lstat(inside).catch(() => undefined);
-      return { bytes: stats?.size ?? 0, entries: 0 };
-    }),
-  );
-  const bytes = sizes.reduce((sum, size) => sum + size.bytes, 0);
-  return { bytes, entries: names.length + sizes.reduce((sum, size) => sum + size.entries, 0) };
-}
-
 /**
  * Makes a folder read-only and ours: files 0444 (0555 when executable), folders 0555, no setuid bits, so that no
  * program of a sandbox's user can change it. Only the links named may be in it, and nothing but files and folders
- * beside them. The folder itself stays writable for its owner, because it still has to be moved; see `publishFolder`.
+ * beside them. The folder itself stays writable for its owner, because it still has to be moved; see `publishFolder`. For
+ * the few files of a commit; a large folder would stand the event loop still (see `sealLargeFolder`).
  */
-export async function sealFolder(path: string, allowedLinks: ReadonlySet<string>): Promise<void> {
+export function sealFolder(path: string, allowedLinks: ReadonlySet<string>): void {
   const owner = { uid: process.geteuid?.() ?? -1, gid: process.getegid?.() ?? -1 };
-  const seal = async (inside: string, relative: string): Promise<void> => {
-    const stats = await lstat(inside);
+  const seal = (inside: string, relative: string): void => {
+    const stats = lstatSync(inside);
     if (!stats.isDirectory() && !stats.isFile() && !(stats.isSymbolicLink() && allowedLinks.has(relative))) {
       throw new Error(`${relative} is neither a file nor a folder.`);
     }
-    if (stats.uid !== owner.uid) await lchown(inside, owner.uid, owner.gid);
+    if (stats.uid !== owner.uid) lchownSync(inside, owner.uid, owner.gid);
     if (stats.isSymbolicLink()) return;
-    if (stats.isDirectory()) {
-      const names = await readdir(inside);
-      await Promise.all(names.map((name) => seal(join(inside, name), relative === "" ? name : `${relative}/${name}`)));
-    }
-    await chmod(inside, relative === "" ? 0o755 : sealedMode(stats));
+    if (stats.isDirectory())
+      for (const name of readdirSync(inside)) seal(join(inside, name), relative === "" ? name : `${relative}/${name}`);
+    chmodSync(inside, relative === "" ? 0o755 : sealedMode(stats));
   };
-  await seal(path, "");
+  seal(path, "");
 }
+
+/** Seals a folder of any size, beside the event loop (see `sealFolder`); returns its size. */
+export function sealLargeFolder(path: string, allowedLinks: ReadonlySet<string>): Promise<FolderSize> {
+  return runOnFolder(SEAL, { path, allowedLinks });
+}
+
+/** Seals on the thread that it is called on. */
+export function sealAndMeasure({
+  path,
+  allowedLinks,
+}: {
+  path: string;
+  allowedLinks: ReadonlySet<string>;
+}): FolderSize {
+  sealFolder(path, allowedLinks);
+  return addUpFolder({ path });
+}
+
+const SEAL = toTask(import.meta.url, sealAndMeasure);
 
 function sealedMode(stats: Stats): number {
   return stats.isDirectory() || (stats.mode & 0o111) !== 0 ? 0o555 : 0o444;
@@ -119,13 +118,17 @@ export async function pruneFolders(
   options: PruneOptions,
 ): Promise<string[]> {
   const names = (await readdir(dir)).filter((entry) => name.test(entry));
-  const folders = await Promise.all(
-    names.map(async (entry) => {
-      const path = join(dir, entry);
-      const stats = await lstat(path).catch(() => undefined);
-      return { name: entry, path, usedAtMs: stats?.mtimeMs ?? Date.now(), bytes: (await measureFolder(path)).bytes };
-    }),
-  );
+  const folders = [];
+  for (const entry of names) {
+    const path = join(dir, entry);
+    const stats = await lstat(path).catch(() => undefined);
+    folders.push({
+      name: entry,
+      path,
+      usedAtMs: stats?.mtimeMs ?? Date.now(),
+      bytes: (await measureFolder(path)).bytes,
+    });
+  }
   folders.sort((a, b) => a.usedAtMs - b.usedAtMs);
   let bytes = folders.reduce((sum, folder) => sum + folder.bytes, 0);
   const removed: string[] = [];

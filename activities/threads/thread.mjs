@@ -1,0 +1,12 @@
+// What a thread of `threads.ts` runs: functions of ours, each named by its module and its name in it. Plain JavaScript, so that a
+// thread can start from the sources, too; there the test runner gives it a loader for TypeScript.
+import { parentPort } from "node:worker_threads";
+
+parentPort.on("message", ({ module, name, input }) => {
+  import(module)
+    .then((functions) => functions[name](input))
+    .then(
+      (output) => parentPort.postMessage({ ok: true, output }),
+      (error) => parentPort.postMessage({ ok: false, error }),
+    );
+});
