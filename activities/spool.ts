@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync, renameSync, rmdirSync, unlinkSync, writeFileSync } from "node:fs";
-import { mkdir, readdir, rm } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type ExecutionId, isExecutionId } from "../domain/ids.ts";
+import { type RemoveTree, removeTree } from "./trees/remove-tree.ts";
 
 /** One output of an execution as it waits in the spool. */
 export interface SpooledOutput {
@@ -28,7 +29,7 @@ export type Spool = ReturnType<typeof createSpool>;
 /** The sandbox's user passes through, and nobody lists it. */
 const FOLDER_MODE = 0o711;
 
-export function createSpool(dir: string) {
+export function createSpool(dir: string, remove: RemoveTree = removeTree) {
   const folderOf = (executionId: ExecutionId): string => join(dir, executionId);
   const resultOf = (executionId: ExecutionId): string => join(folderOf(executionId), "result.json");
   return {
@@ -38,8 +39,8 @@ export function createSpool(dir: string) {
     async open(executionId: ExecutionId): Promise<string> {
       const folder = folderOf(executionId);
       if (mkdirSync(folder, { recursive: true, mode: FOLDER_MODE }) !== undefined) return folder;
-      await rm(folder, { recursive: true, force: true });
-      await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
+      await remove(folder);
+      mkdirSync(folder, { mode: FOLDER_MODE }); // Throws when the old one is still there: an attempt must not find its files.
       return folder;
     },
 
@@ -66,7 +67,7 @@ export function createSpool(dir: string) {
         unlinkSync(resultOf(executionId));
         rmdirSync(folder);
       } catch {
-        await rm(folder, { recursive: true, force: true });
+        await remove(folder);
       }
     },
 

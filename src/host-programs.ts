@@ -12,6 +12,7 @@ import { createSandbox } from "../activities/sandbox/sandbox.ts";
 import { createSlots } from "../activities/slots.ts";
 import { createSpool } from "../activities/spool.ts";
 import type { Storage } from "../activities/storage/storage.ts";
+import { createTrash } from "../activities/trees/trash.ts";
 import type { Db } from "../db/connect.ts";
 import { DEFAULT_BOUNDS } from "../domain/manifest/bounds.ts";
 import type { Settings } from "./config.ts";
@@ -37,7 +38,7 @@ export type Host = Awaited<ReturnType<typeof openHost>>;
 
 /** What programs run in on this host, and nothing that needs a server: it is made while those start. */
 export async function openHost(deps: HostDeps) {
-  const { machine, settings } = deps;
+  const { machine, settings, log } = deps;
   const limits = ceilingsOf(settings);
   const slotCount = slotCountOf(settings);
   const runnerSources = { sourceDir: RUNNER, targetDir: machine.paths.runner, architecture: process.arch };
@@ -48,6 +49,12 @@ export async function openHost(deps: HostDeps) {
     examine: (path) => examinePython(path, { env: machine.env, runAs: machine.runAs, run: runCommand }),
   });
   const [network] = await Promise.all([openNetwork(deps), runnerFolder]);
+  const trash = createTrash({
+    dir: machine.paths.trash,
+    onFault: (path, error) =>
+      log.warn({ event: "fault", path, error }, "A folder could not be removed; it is tried again."),
+  });
+  void trash.empty();
   const sandbox = createSandbox({
     isolation: settings.TREADLE_ISOLATION === "none" ? "none" : "bubblewrap",
     bwrapPath: machine.bwrapPath,
@@ -57,17 +64,29 @@ export async function openHost(deps: HostDeps) {
     limits,
     lanes: lanesOf(settings, machine.paths.lanes),
     network,
+    removeTree: trash.discard,
   });
   const close = async (): Promise<void> => {
     await sandbox.close();
     await network?.close();
+    trash.close();
   };
   const isolationProblems = await findIsolationProblems(deps, sandbox).catch(async (error: unknown) => {
     await close();
     throw error;
   });
   const runtimes = createRuntimes(machine.python, runnerSources);
-  return { network, sandbox, isolationProblems, interpreters, runtimes, ceilings: limits, slotCount, close };
+  return {
+    network,
+    sandbox,
+    isolationProblems,
+    interpreters,
+    runtimes,
+    ceilings: limits,
+    slotCount,
+    removeTree: trash.discard,
+    close,
+  };
 }
 
 /** What the machine lacks for sandboxes; where it lacks nothing, what a first sandbox could do that it must not. */
@@ -88,7 +107,7 @@ export function openPrograms(deps: {
   log: Log;
 }) {
   const { host, machine, settings, db } = deps;
-  const { sandbox, interpreters, runtimes, ceilings } = host;
+  const { sandbox, interpreters, runtimes, ceilings, removeTree } = host;
   const environments = createEnvironments({
     dir: machine.paths.environments,
     python: machine.python,
@@ -98,13 +117,15 @@ export function openPrograms(deps: {
     runAs: machine.runAs,
     env: machine.packageSettings,
     log: deps.log,
+    removeTree,
   });
   const checkouts = createCheckouts({
     dir: machine.paths.commits,
     runAs: machine.runAs,
     readFiles: createCommitReader(db),
+    removeTree,
   });
-  const spool = createSpool(machine.paths.spool);
+  const spool = createSpool(machine.paths.spool, removeTree);
   const slots = createSlots(host.slotCount);
   const code = { db, sandbox, checkouts, environments, interpreters, runtimes, ceilings };
   const { progressOf, ...runner } = createProgramRunner({

@@ -1,3 +1,5 @@
+import type { Log } from "./log.ts";
+
 /** Takes what closes something again; called in reverse order. */
 export type Defer = (release: () => unknown) => void;
 
@@ -44,4 +46,17 @@ export function stopRequested(onSecond: () => void): Promise<NodeJS.Signals> {
       });
     }
   });
+}
+
+/**
+ * Logs a rejected promise that nothing handles, and keeps the process running. Node would end it. Every promise is to have
+ * a handler of its own; one that was forgotten is a fault of one step, and no tenant may turn it into the end of everybody's.
+ */
+export function outliveRejections(events: Pick<NodeJS.Process, "on">, log: Pick<Log, "error">): void {
+  events.on("unhandledRejection", (error) =>
+    log.error(
+      { event: "fault", error },
+      "A step failed and nothing was waiting for it. The service goes on; please report this.",
+    ),
+  );
 }

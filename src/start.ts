@@ -1,4 +1,4 @@
-import { type Defer, stopRequested, withReleases } from "./lifecycle.ts";
+import { type Defer, outliveRejections, stopRequested, withReleases } from "./lifecycle.ts";
 import { createLog, type Log } from "./log.ts";
 import type { Ground, StartInput } from "./opening.ts";
 import { startPostgres } from "./setup/servers/postgres.ts";
@@ -16,6 +16,7 @@ const INTERRUPTED = 130;
 export async function runStart(input: StartInput): Promise<void> {
   const { settings, machine } = input;
   const log = createLog({ level: settings.TREADLE_LOG_LEVEL, terminal: process.stdout.isTTY === true });
+  outliveRejections(process, log);
   const stop = stopRequested(() => process.exit(INTERRUPTED));
   await withReleases(async (defer) => {
     defer(() => machine.release());

@@ -192,5 +192,10 @@ async function report(
 async function removeSpooled(deps: SweeperDeps): Promise<void> {
   const spooled = await deps.spool.list();
   const ended = new Set(await listEnded(deps.db, spooled));
-  for (const executionId of spooled) if (ended.has(executionId)) await deps.spool.remove(executionId);
+  const faults: unknown[] = [];
+  for (const executionId of spooled) {
+    if (!ended.has(executionId)) continue;
+    await deps.spool.remove(executionId).catch((error: unknown) => faults.push(error)); // It keeps none of the others.
+  }
+  if (faults.length > 0) throw new AggregateError(faults, `${faults.length} spool folders could not be removed.`);
 }

@@ -7,10 +7,10 @@ import {
   type PruneOptions,
   pruneFolders,
   publishFolder,
-  removeFolder,
   sealFolder,
   touchFolder,
 } from "../environments/sealed-folder.ts";
+import { type RemoveTree, removeTree } from "../trees/remove-tree.ts";
 
 const SEGMENT_BYTES_MAX = 255;
 const PATH_BYTES_MAX = 1024;
@@ -33,6 +33,8 @@ export interface CheckoutsSettings {
   /** Whom sandboxes run as. The files are never theirs: they can read them, as everybody on this machine can. */
   readonly runAs: { readonly uid: number; readonly gid: number } | undefined;
   readonly readFiles: (workflowId: WorkflowId, commitId: CommitId) => AsyncIterable<CommittedFile>;
+  /** How half-written and old folders are removed; `removeTree` unless given. */
+  readonly removeTree?: RemoveTree | undefined;
 }
 
 export interface CheckoutId {
@@ -49,14 +51,14 @@ export interface Checkouts {
 
 /** Commits as files on this machine; any number of processes may share the folder. */
 export function createCheckouts(settings: CheckoutsSettings): Checkouts {
-  const { dir, readFiles } = settings;
+  const { dir, readFiles, removeTree: remove = removeTree } = settings;
   const writingDir = join(dir, ".writing");
   const bootId = readBootId();
   const running = new Map<string, Promise<string>>();
   let prepared: Promise<void> | undefined;
 
   function prepare(): Promise<void> {
-    prepared ??= prepareFolders(dir, writingDir).catch((error: unknown) => {
+    prepared ??= prepareFolders(dir, writingDir, remove).catch((error: unknown) => {
       prepared = undefined; // the next call tries again
       throw error;
     });
@@ -79,9 +81,9 @@ export function createCheckouts(settings: CheckoutsSettings): Checkouts {
       await mkdir(draft);
       await writeFiles(draft, id, readFiles(id.workflowId, id.commitId));
       sealFolder(draft, new Set());
-      await publishFolder(draft, join(dir, name));
+      await publishFolder(draft, join(dir, name), remove);
     } finally {
-      await removeFolder(draft);
+      await remove(draft);
     }
     return join(dir, name);
   }
@@ -101,7 +103,7 @@ export function createCheckouts(settings: CheckoutsSettings): Checkouts {
     async prune(options) {
       await prepare();
       const inUse = new Set([...options.inUse.map(nameOf), ...running.keys()]);
-      return (await pruneFolders(dir, writingDir, NAME, { ...options, inUse })).length;
+      return (await pruneFolders(dir, writingDir, NAME, { remove, ...options, inUse })).length;
     },
   };
 }
@@ -117,7 +119,7 @@ function readBootId(): string {
 }
 
 /** Makes the folders, and removes what processes left behind that died while they wrote. */
-async function prepareFolders(dir: string, writingDir: string): Promise<void> {
+async function prepareFolders(dir: string, writingDir: string, remove: RemoveTree): Promise<void> {
   for (const path of [dir, writingDir]) {
     await mkdir(path, { recursive: true });
     await chmod(path, 0o755); // whatever our umask is
@@ -125,7 +127,7 @@ async function prepareFolders(dir: string, writingDir: string): Promise<void> {
   for (const name of await readdir(writingDir)) {
     const path = join(writingDir, name);
     const stats = await stat(path).catch(() => undefined);
-    if (stats !== undefined && Date.now() - stats.mtimeMs > LEFTOVER_AFTER_MS) await removeFolder(path);
+    if (stats !== undefined && Date.now() - stats.mtimeMs > LEFTOVER_AFTER_MS) await remove(path);
   }
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { chmod, link, mkdir, readdir, readFile, readlink, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { removeFolder } from "./sealed-folder.ts";
+import { type RemoveTree, removeTree } from "../trees/remove-tree.ts";
 
 const HEARTBEAT_MS = 5_000;
 /** After this silence an owner that we cannot look up counts as gone: another machine, another container, before a reboot. */
@@ -28,7 +28,11 @@ export interface WorkFolder {
 }
 
 /** Makes a new folder in `buildingDir` and keeps saying that its owner lives. */
-export async function createWorkFolder(buildingDir: string, name: string): Promise<WorkFolder> {
+export async function createWorkFolder(
+  buildingDir: string,
+  name: string,
+  remove: RemoveTree = removeTree,
+): Promise<WorkFolder> {
   const path = join(buildingDir, `${name}.${randomBytes(6).toString("hex")}`);
   const ownerPath = join(path, OWNER_FILE);
   await mkdir(path);
@@ -44,7 +48,7 @@ export async function createWorkFolder(buildingDir: string, name: string): Promi
     ownerPath,
     remove: async () => {
       clearInterval(beating);
-      await removeFolder(path);
+      await remove(path);
     },
   };
 }
@@ -76,15 +80,15 @@ export async function waitForLease(
 }
 
 /** Removes what builders left behind that were killed. What belongs to a living process, of whatever container, stays. */
-export async function removeLeftovers(buildingDir: string): Promise<void> {
-  const work = await createWorkFolder(buildingDir, "cleaning");
+export async function removeLeftovers(buildingDir: string, remove: RemoveTree = removeTree): Promise<void> {
+  const work = await createWorkFolder(buildingDir, "cleaning", remove);
   try {
     for (const name of await readdir(buildingDir)) {
       const path = join(buildingDir, name);
-      if (name.startsWith("removed.")) await removeFolder(path);
+      if (name.startsWith("removed.")) await remove(path);
       else if (name.endsWith(".lock")) {
         if (await isAbandoned(path)) await removeAbandoned(path, work);
-      } else if (await isAbandoned(join(path, OWNER_FILE), path)) await removeFolder(path);
+      } else if (await isAbandoned(join(path, OWNER_FILE), path)) await remove(path);
     }
   } finally {
     await work.remove();

@@ -1,6 +1,7 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { FileProblem } from "../../domain/errors.ts";
+import type { RemoveTree } from "../trees/remove-tree.ts";
 import { buildEnvironment } from "./build.ts";
 import { type BuildLimits, EnvironmentError } from "./build-steps.ts";
 import { type EnvironmentKey, keyOf, type Python, type Recipe, writeLock } from "./lock.ts";
@@ -30,6 +31,8 @@ export interface EnvironmentsSettings {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: { info(facts: object, message: string): void; warn(facts: object, message: string): void };
   readonly limits?: Partial<BuildLimits> | undefined;
+  /** How work folders and old environments are removed; `removeTree` unless given. */
+  readonly removeTree?: RemoveTree | undefined;
 }
 
 export type LockResult =

@@ -1,7 +1,8 @@
 import { chmodSync, lchownSync, lstatSync, readdirSync, type Stats } from "node:fs";
-import { chmod, lstat, readdir, rename, rm, utimes } from "node:fs/promises";
+import { chmod, lstat, readdir, rename, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { toTask } from "../threads/threads.ts";
+import { type RemoveTree, removeTree } from "../trees/remove-tree.ts";
 import { addUpFolder, type FolderSize, measureFolder, runOnFolder } from "./folder-size.ts";
 
 /** A folder used this recently may be about to be used again: whoever asked for it has its path in hand. */
@@ -53,14 +54,14 @@ function sealedMode(stats: Stats): number {
 }
 
 /** Moves a sealed folder to its place in one act. When another process was quicker, its folder stays and ours goes. */
-export async function publishFolder(from: string, to: string): Promise<void> {
+export async function publishFolder(from: string, to: string, remove: RemoveTree = removeTree): Promise<void> {
   try {
     await rename(from, to);
     await chmod(to, 0o555);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== "ENOTEMPTY" && code !== "EEXIST") throw error;
-    await removeFolder(from);
+    await remove(from);
   }
 }
 
@@ -76,25 +77,6 @@ export async function touchFolder(path: string): Promise<boolean> {
   );
 }
 
-/** Removes a folder with everything in it, read-only folders included. Nothing there is fine. */
-export async function removeFolder(path: string): Promise<void> {
-  // Before, not after a failed try: Node's `rm` goes on in the background after it has reported an error.
-  if (process.geteuid?.() !== 0) await unlockFolders(path);
-  await rm(path, { recursive: true, force: true });
-}
-
-async function unlockFolders(path: string): Promise<void> {
-  try {
-    await chmod(path, 0o700);
-    for (const entry of await readdir(path, { withFileTypes: true })) {
-      if (entry.isDirectory()) await unlockFolders(join(path, entry.name));
-    }
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== "ENOENT" && code !== "ENOTDIR") throw error;
-  }
-}
-
 export interface PruneOptions {
   /** Total of all folders. */
   readonly bytesMax: number;
@@ -104,6 +86,7 @@ export interface PruneOptions {
   readonly inUse: ReadonlySet<string>;
   /** Whether somebody has a folder before them right now, by its path; asked at the last moment. */
   readonly isBusy?: (path: string) => boolean;
+  readonly remove?: RemoveTree | undefined;
 }
 
 /**
@@ -118,6 +101,7 @@ export async function pruneFolders(
   options: PruneOptions,
 ): Promise<string[]> {
   const names = (await readdir(dir)).filter((entry) => name.test(entry));
+  const { remove = removeTree } = options;
   const folders = [];
   for (const entry of names) {
     const path = join(dir, entry);
@@ -137,9 +121,9 @@ export async function pruneFolders(
     const isDue = bytes > options.bytesMax || unusedForMs > options.unusedForMs;
     if (!isDue || unusedForMs < RECENTLY_USED_MS || options.inUse.has(folder.name)) continue;
     const aside = join(asideDir, `removed.${folder.name}`);
-    await removeFolder(aside);
+    await remove(aside);
     if (options.isBusy?.(folder.path) === true || !(await takeAway(folder.path, aside, folder.usedAtMs))) continue;
-    await removeFolder(aside);
+    await remove(aside);
     bytes -= folder.bytes;
     removed.push(folder.name);
   }

@@ -1,5 +1,6 @@
 import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { type RemoveTree, removeTree } from "../trees/remove-tree.ts";
 import type { Session } from "./build.ts";
 import { createWorkFolder, removeLeftovers, type WorkFolder, waitForLease } from "./build-lease.ts";
 import { type BuildLimits, createBuildSteps, diskFull, isDiskFull } from "./build-steps.ts";
@@ -18,11 +19,13 @@ export interface WorkshopSettings {
   readonly runAs: User | undefined;
   readonly env: Variables;
   readonly limits: BuildLimits;
+  /** How work folders and old environments are removed; `removeTree` unless given. */
+  readonly removeTree?: RemoveTree | undefined;
 }
 
 /** Where environments are made, beside where they are kept: on the same file system, so that one is moved in one act. */
 export function createWorkshop(settings: WorkshopSettings) {
-  const { dir, limits } = settings;
+  const { dir, limits, removeTree: remove = removeTree } = settings;
   const { isolation, bwrapPath, runAs } = settings;
   const confinement = { isolation, bwrapPath, runAs };
   const buildingDir = join(dir, ".building");
@@ -31,7 +34,7 @@ export function createWorkshop(settings: WorkshopSettings) {
 
   function prepare(): Promise<void> {
     prepared ??= prepareFolders([dir, buildingDir])
-      .then(() => removeLeftovers(buildingDir))
+      .then(() => removeLeftovers(buildingDir, remove))
       .catch((error: unknown) => {
         prepared = undefined; // the next call tries again
         throw error;
@@ -44,7 +47,7 @@ export function createWorkshop(settings: WorkshopSettings) {
     let work: WorkFolder | undefined;
     try {
       await prepare();
-      work = await createWorkFolder(buildingDir, name);
+      work = await createWorkFolder(buildingDir, name, remove);
       return await act(work);
     } catch (error) {
       throw isDiskFull(error) ? diskFull("", error) : error;
@@ -87,7 +90,7 @@ export function createWorkshop(settings: WorkshopSettings) {
     /** See `pruneFolders`. */
     async prune(name: RegExp, options: PruneOptions): Promise<string[]> {
       await prepare();
-      return pruneFolders(dir, buildingDir, name, options);
+      return pruneFolders(dir, buildingDir, name, { remove, ...options });
     },
   };
 }

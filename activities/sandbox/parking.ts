@@ -87,7 +87,7 @@ export function createParking(settings: SandboxSettings, cgroups: CgroupFolders 
       refill = setTimeout(fill, REFILL_AFTER_MS).unref();
       let parked = await (spares.shift() ?? park());
       while (!isAlive(parked.child)) {
-        await parked.cgroup?.remove();
+        await parked.cgroup?.remove().catch(() => undefined); // Swept at the next start; the execution needs another one.
         parked = await (spares.shift() ?? park());
       }
       keepAlive(parked.child, true);

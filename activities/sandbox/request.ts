@@ -1,6 +1,7 @@
 import type { PythonOutcome } from "../../domain/execution.ts";
 import type { JsonValue } from "../../domain/manifest/json-values.ts";
 import type { InputKind } from "../../domain/manifest/manifest.ts";
+import type { RemoveTree } from "../trees/remove-tree.ts";
 import type { Network } from "./network/network.ts";
 
 /** What one execution may use. As a setting of the service: what one execution may ask for. */
@@ -69,6 +70,8 @@ export interface SandboxSettings extends Runtime {
   readonly runAs?: { readonly uid: number; readonly gid: number } | undefined;
   readonly limits: SandboxLimits;
   readonly lanes?: LaneSettings | undefined;
+  /** How what executions leave is removed; `removeTree` unless given. */
+  readonly removeTree?: RemoveTree | undefined;
   /** For executions that ask for one. Without it they are refused. */
   readonly network?: Pick<Network, "take"> | undefined;
 }

@@ -1,5 +1,6 @@
-import { chownSync, mkdirSync, rmSync } from "node:fs";
+import { chownSync, mkdirSync } from "node:fs";
 import { join, posix } from "node:path";
+import { type RemoveTree, removeTree } from "../trees/remove-tree.ts";
 import { createCgroup, sweepCgroups } from "./cgroup.ts";
 import { type CgroupFolders, findCgroupFolders } from "./cgroup-folders.ts";
 import { type PlacedInputs, placeInputs, type User } from "./input-files.ts";
@@ -39,7 +40,8 @@ export function createSandbox(settings: SandboxSettings): Sandbox {
   const cgroups = findCgroupFolders();
   if (cgroups !== undefined) sweepCgroups(cgroups);
   const parking = createParking(settings, cgroups);
-  const lanes = openLanes(settings, cgroups, user);
+  const remove = settings.removeTree ?? removeTree;
+  const lanes = openLanes(settings, { cgroups, user, remove });
   const launchWithNetwork = async (request: SandboxRequest, inputs: PlacedInputs, signal?: AbortSignal) => {
     if (settings.network === undefined) throw new Error("This host cannot give executions a network.");
     const slot = await settings.network.take(signal);
@@ -73,7 +75,7 @@ export function createSandbox(settings: SandboxSettings): Sandbox {
   const run = (request: SandboxRequest, watch: SandboxWatch = {}) => {
     checkRequest(request, settings.limits);
     running.add(request);
-    const result = runExecution({ user, isIsolated, launch, launchCold }, request, watch);
+    const result = runExecution({ user, isIsolated, launch, launchCold, remove }, request, watch);
     return result.finally(() => running.delete(request));
   };
   return {
@@ -85,22 +87,20 @@ export function createSandbox(settings: SandboxSettings): Sandbox {
     // Not through a lane: one would be started for the probe in the background, and find its folder gone.
     selfTest: () =>
       testIsolation(settings, (request) =>
-        runExecution({ user, isIsolated, launch: launchCold, launchCold }, request, {}),
+        runExecution({ user, isIsolated, launch: launchCold, launchCold, remove }, request, {}),
       ),
     close: async () => void (await Promise.all([parking.close(), lanes?.close()])),
   };
 }
 
-function openLanes(settings: SandboxSettings, cgroups: CgroupFolders | undefined, user: User): Lanes | undefined {
+function openLanes(
+  settings: SandboxSettings,
+  parts: { cgroups: CgroupFolders | undefined; user: User; remove: RemoveTree },
+): Lanes | undefined {
   if (settings.lanes === undefined || settings.isolation === "none") return undefined;
   const { lanes: bounds } = settings;
-  return createLanes({
-    settings,
-    bounds,
-    cgroups,
-    user,
-    selfTest: () => testLane({ settings, bounds, cgroups, user }),
-  });
+  const deps = { settings, bounds, ...parts };
+  return createLanes({ ...deps, selfTest: () => testLane(deps) });
 }
 
 function foldersOf({ commitDir, environmentDir }: LaneRequest): string[] {
@@ -111,12 +111,12 @@ const unwatched = { onChange: () => undefined, onFailure: () => undefined, onSer
 
 /** Whether an execution in a lane is as confined as one on the cold path. Answers what was possible. */
 async function testLane(deps: Omit<LanesDeps, "selfTest">): Promise<string[]> {
-  const { settings, bounds, user } = deps;
+  const { settings, bounds, user, remove } = deps;
   const runInLane = async (request: SandboxRequest) => {
     const lane = await startLane({ ...deps, lanesDir: bounds.dir, ...unwatched }, request);
     const launch = (given: SandboxRequest, inputs: PlacedInputs) => lane.launch(given, inputs);
     try {
-      return await runExecution({ user, isIsolated: true, launch, launchCold: launch }, request, {});
+      return await runExecution({ user, isIsolated: true, launch, launchCold: launch, remove }, request, {});
     } finally {
       await lane.close();
     }
@@ -142,6 +142,7 @@ function chooseUser({ runAs }: SandboxSettings): User {
 
 interface Launcher {
   readonly user: User;
+  readonly remove: RemoveTree;
   readonly isIsolated: boolean;
   /** Rejects when `signal` aborts while it waits for something that others have. */
   launch(request: SandboxRequest, inputs: PlacedInputs, signal?: AbortSignal): Promise<Launched>;
@@ -149,7 +150,7 @@ interface Launcher {
 }
 
 async function runExecution(
-  { user, isIsolated, launch, launchCold }: Launcher,
+  { user, isIsolated, launch, launchCold, remove }: Launcher,
   request: SandboxRequest,
   watch: SandboxWatch,
 ): Promise<SandboxResult> {
@@ -197,11 +198,26 @@ async function runExecution(
       throw new Error("The disk that outputs are written to is full: a failure is not the program's for certain.");
     return { outcome, path: place.path, outputs: collected.outputs, ...(await log.close()) };
   } finally {
-    await log.close();
-    await launched?.release(undefined);
-    if (request.files.length > 0) rmSync(inputsDir, { recursive: true, force: true });
-    if (!isIsolated) rmSync(join(spoolDir, "work"), { recursive: true, force: true });
+    await clearAway([
+      () => log.close(),
+      () => launched?.release(undefined),
+      () => request.files.length > 0 && remove(inputsDir),
+      () => !isIsolated && remove(join(spoolDir, "work")),
+    ]);
   }
+}
+
+/** Takes each step, whatever became of those before it; a failure is told when all have been taken. */
+async function clearAway(steps: readonly (() => unknown)[]): Promise<void> {
+  const faults: unknown[] = [];
+  for (const step of steps) {
+    try {
+      await step();
+    } catch (error) {
+      faults.push(error);
+    }
+  }
+  if (faults.length > 0) throw faults[0];
 }
 
 function checkRequest(request: SandboxRequest, ceilings: SandboxLimits): void {

@@ -25,6 +25,8 @@ const FOLDERS = {
   /** What is made anew at every start, or copied to where the unprivileged user can execute it. */
   runtime: 0o711,
   logs: 0o700,
+  /** What could not be removed at once, out of everybody's way. */
+  trash: 0o700,
 } as const;
 
 /** Made by their servers, which own what is in them: only the folder itself follows the service's user. */

@@ -7,7 +7,6 @@ import {
   readdirSync,
   readFileSync,
   realpathSync,
-  rmSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -26,6 +25,7 @@ import {
   type SandboxSettings,
   type Warmth,
 } from "../../activities/sandbox/sandbox.ts";
+import { removeTree } from "../../activities/trees/remove-tree.ts";
 import type { JsonValue } from "../../domain/manifest/json-values.ts";
 import type { InputKind } from "../../domain/manifest/manifest.ts";
 
@@ -190,7 +190,7 @@ export async function openBench(change: Partial<SandboxSettings> = {}, runnerSou
     selfTest: () => sandbox.selfTest(),
     async close() {
       await sandbox.close();
-      rmSync(root, { recursive: true, force: true });
+      await removeTree(root);
     },
   };
 }

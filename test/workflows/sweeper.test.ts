@@ -10,6 +10,7 @@ import { createSpool, type Spool } from "../../activities/spool.ts";
 import { createDiskStorage } from "../../activities/storage/disk.ts";
 import type { Storage } from "../../activities/storage/storage.ts";
 import { hostQueue, TASK_QUEUE } from "../../activities/task-queues.ts";
+import { removeTree } from "../../activities/trees/remove-tree.ts";
 import { claimAttempt, endAttempt } from "../../db/attempts.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { findBalance, reserve } from "../../db/credits.ts";
@@ -76,12 +77,12 @@ afterAll(async () => {
 });
 
 /** One sweep, as if `openSeconds` had passed for every open execution. */
-async function sweep(given: { openSeconds?: number; driver?: Driver } = {}): Promise<void> {
+async function sweep(given: { openSeconds?: number; driver?: Driver; spool?: Spool } = {}): Promise<void> {
   const sweeper = createSweeper({
     db,
     driver: given.driver ?? driver,
     activities,
-    spool,
+    spool: given.spool ?? spool,
     processId: "proc_a",
     log,
   });
@@ -267,4 +268,20 @@ test("sweep, with folders in the spool, removes those of ended executions and ke
   const left = await readdir(join(dir, "spool"));
   expect(left).toContain(open.executionId);
   expect(left).not.toContain(ended.executionId);
+});
+
+test("sweep, where a folder of the spool cannot be removed, removes those after it and says so", async () => {
+  const executions = [await anAcceptedExecution(), await anAcceptedExecution(), await anAcceptedExecution()];
+  for (const { executionId } of executions) {
+    await activities.releaseCredits({ executionId, cause: "cancelled" });
+    await writeFile(join(await spool.open(executionId), "output"), "x");
+  }
+  const stuck = (await spool.list()).find((id) => executions.some(({ executionId }) => executionId === id)) ?? "";
+  const spoilt = createSpool(join(dir, "spool"), (path) =>
+    path.endsWith(stuck) ? Promise.reject(new Error("It is stuck.")) : removeTree(path),
+  );
+  await expect(sweep({ openSeconds: 3_600, spool: spoilt })).rejects.toThrow("1 spool folders could not be removed.");
+  const left = await readdir(join(dir, "spool"));
+  expect(left.filter((name) => executions.some(({ executionId }) => executionId === name))).toEqual([stuck]);
+  await sweep({ openSeconds: 3_600 });
 });

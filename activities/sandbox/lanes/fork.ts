@@ -1,7 +1,8 @@
-import { chownSync, linkSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { chownSync, linkSync, mkdirSync, renameSync } from "node:fs";
 import { copyFile } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { dirname, join, relative } from "node:path";
+import type { RemoveTree } from "../../trees/remove-tree.ts";
 import { INSIDE } from "../bubblewrap.ts";
 import type { Cgroup } from "../cgroup.ts";
 import type { PlacedInputs, User } from "../input-files.ts";
@@ -125,10 +126,14 @@ async function placeInput(from: string, to: string): Promise<void> {
 }
 
 /** Moves the outputs to where the cold path has them, and removes the inputs. Every process of the fork must be dead. */
-export function clearFork({ folders, streams }: Fork, outputsDir: string | undefined): void {
-  if (outputsDir === undefined) rmSync(folders.outputs, { recursive: true, force: true });
+export async function clearFork(
+  { folders, streams }: Fork,
+  outputsDir: string | undefined,
+  remove: RemoveTree,
+): Promise<void> {
+  if (outputsDir === undefined) await remove(folders.outputs);
   else renameSync(folders.outputs, outputsDir);
-  if (folders.inputs !== undefined) rmSync(folders.inputs, { recursive: true, force: true });
+  if (folders.inputs !== undefined) await remove(folders.inputs);
   for (const stream of Object.values(streams) as Socket[]) stream.destroy();
 }
 

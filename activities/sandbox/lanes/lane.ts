@@ -1,7 +1,8 @@
+import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync } from "node:fs";
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as pause } from "node:timers/promises";
+import type { RemoveTree } from "../../trees/remove-tree.ts";
 import { createCgroup } from "../cgroup.ts";
 import type { CgroupFolders } from "../cgroup-folders.ts";
 import type { PlacedInputs, User } from "../input-files.ts";
@@ -33,6 +34,7 @@ export interface Lane {
   launch(request: { readonly environmentDir: string | null }, inputs: PlacedInputs): Promise<Launched>;
   /** Bytes that would be free without it: proportional set size of its processes. */
   measureBytes(): number;
+  /** Never rejects; what could not be ended or removed is reported. */
   close(): Promise<void>;
 }
 
@@ -41,9 +43,10 @@ export interface LaneDeps {
   readonly cgroups: CgroupFolders | undefined;
   readonly user: User;
   readonly lanesDir: string;
+  readonly remove: RemoveTree;
   /** Called when the state has changed. */
   readonly onChange: () => void;
-  /** Called when it could not make its next fork. */
+  /** Called when it could not make its next fork, or could not be cleared away. */
   readonly onFailure: (error: unknown) => void;
   /** Called with how long the code of an execution took. */
   readonly onServed: (ms: number) => void;
@@ -57,14 +60,15 @@ let lanesBefore = 0;
 /** Starts a lane and waits until its first fork was found to be confined. Throws UnfitError when the code must run cold. */
 export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<Lane> {
   const name = `treadle-${process.pid}-l${++lanesBefore}`;
-  const laneDir = join(deps.lanesDir, name);
+  // Not of the name alone: what a killed process of the same id left may still be there.
+  const laneDir = join(deps.lanesDir, `${name}.${randomBytes(6).toString("hex")}`);
   mkdirSync(laneDir, { mode: 0o711 });
   const cgroup = deps.cgroups && createCgroup(deps.cgroups, name);
   let zygote: Zygote | undefined;
   const end = async () => zygote?.end();
   const clear = async () => {
     await cgroup?.remove();
-    await rm(laneDir, { recursive: true, force: true });
+    await deps.remove(laneDir);
   };
   try {
     zygote = await startZygote(deps.settings, request, { laneDir, cgroup });
@@ -74,10 +78,14 @@ export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<L
     const fork = await makeFork();
     return followLane({ deps, zygote, pid, cgroup, makeFork, end, clear }, fork);
   } catch (error) {
-    await end();
-    await clear();
+    await tryEach([end, clear], deps.onFailure);
     throw error;
   }
+}
+
+/** Takes each step, in order, also when one before it failed. Never rejects. */
+async function tryEach(steps: readonly (() => Promise<void>)[], onFailure: (error: unknown) => void): Promise<void> {
+  for (const step of steps) await step().catch(onFailure);
 }
 
 async function expectWarm(zygote: Zygote, memoryBytesMax: number | undefined): Promise<void> {
@@ -152,11 +160,10 @@ function followLane({ deps, zygote, pid, cgroup, makeFork, end, clear }: LanePar
     state = to;
     deps.onChange();
   };
+  // Never rejects: most of those who close a lane do not wait for it.
   const close = () => {
     change("closed");
-    return (closing ??= end()
-      .then(() => served)
-      .then(clear));
+    return (closing ??= tryEach([end, () => served, clear], deps.onFailure));
   };
   const makeNext = async () => {
     if (state === "closed") return;
@@ -170,7 +177,7 @@ function followLane({ deps, zygote, pid, cgroup, makeFork, end, clear }: LanePar
       await close();
     }
   };
-  void zygote.ended.then(close).catch(() => undefined);
+  void zygote.ended.then(close);
 
   return {
     state: () => state,
@@ -185,14 +192,14 @@ function followLane({ deps, zygote, pid, cgroup, makeFork, end, clear }: LanePar
     },
     launch: ({ environmentDir }, inputs) =>
       launchClaimed(
-        { fork, cgroup, environmentDir, inputs },
+        { fork, cgroup, environmentDir, inputs, remove: deps.remove },
         {
           letGo: () => letGo(),
-          lost: () => void close().catch(() => undefined), // Its fork may have inputs that nobody would take away.
+          lost: () => void close(), // Its fork may have inputs that nobody would take away.
           served(ms, endedByItself) {
             deps.onServed(ms);
             if (!endedByItself) return close();
-            ready = pause().then(makeNext); // After whoever waits for this execution has it.
+            ready = pause().then(makeNext).catch(deps.onFailure); // After whoever waits for this execution has it.
           },
         },
       ),
@@ -214,6 +221,7 @@ async function launchClaimed(
     readonly cgroup: ReturnType<typeof createCgroup> | undefined;
     readonly environmentDir: string | null;
     readonly inputs: PlacedInputs;
+    readonly remove: RemoveTree;
   },
   listener: Listener,
 ): Promise<Launched> {
@@ -233,7 +241,7 @@ async function launchClaimed(
       let hasOomKills = false;
       try {
         hasOomKills = (cgroup?.countOomKills() ?? 0) > oomKillsBefore;
-        clearFork(fork, outputsDir);
+        await clearFork(fork, outputsDir, given.remove);
       } catch (error) {
         loseIt(error);
       }

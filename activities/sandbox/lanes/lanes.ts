@@ -1,6 +1,7 @@
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
+import type { RemoveTree } from "../../trees/remove-tree.ts";
 import type { CgroupFolders } from "../cgroup-folders.ts";
 import type { User } from "../input-files.ts";
 import type { LaneFigures, LaneRequest, LaneSettings, SandboxSettings, Warmth } from "../request.ts";
@@ -50,6 +51,7 @@ export interface LanesDeps {
   readonly bounds: LaneSettings;
   readonly cgroups: CgroupFolders | undefined;
   readonly user: User;
+  readonly remove: RemoveTree;
   /** Tried once, before the first lane takes work. Answers what user code could do in a lane that it must not. */
   readonly selfTest: () => Promise<string[]>;
 }
@@ -62,9 +64,9 @@ export function createLanes(deps: LanesDeps): Lanes {
   const { bounds } = deps;
   const groups = new Map<string, Group>();
   const changes = createSignal();
-  removeLeft(bounds.dir);
   const counted: Counted = { bytes: 0, evicted: 0 };
   const starter = createStarter(deps, groups, changes.give, counted);
+  void removeLeft(readdirSync(bounds.dir), deps).catch(starter.report);
   const look = setInterval(
     () => void closeIdle(groups, bounds, counted).catch(starter.report),
     bounds.lookEveryMs ?? LOOK_EVERY_MS,
@@ -129,9 +131,9 @@ export function createLanes(deps: LanesDeps): Lanes {
   };
 }
 
-/** What a service left that was killed. The folder is ours alone. */
-function removeLeft(dir: string): void {
-  for (const name of readdirSync(dir)) rmSync(join(dir, name), { recursive: true, force: true });
+/** What a service left that was killed. The folder is ours alone, and no lane is given a name that is there already. */
+async function removeLeft(names: readonly string[], { bounds, remove }: LanesDeps): Promise<void> {
+  for (const name of names) await remove(join(bounds.dir, name));
 }
 
 /** Starts lanes one by one as they are asked for, and remembers why one could not be. */

@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "@jest/globals";
 import { type CommittedFile, createCheckouts } from "../../../activities/commits/checkout.ts";
-import { removeFolder } from "../../../activities/environments/sealed-folder.ts";
+import { removeTree } from "../../../activities/trees/remove-tree.ts";
 import type { CommitId, WorkflowId } from "../../../domain/ids.ts";
 
 const MINUTE_MS = 60_000;
 const folders: string[] = [];
 afterAll(async () => {
-  for (const folder of folders) await removeFolder(folder);
+  for (const folder of folders) await removeTree(folder);
 });
 
 const ONE = "wf_0000000000000001" as WorkflowId;

@@ -11,7 +11,7 @@ import {
   type Python,
 } from "../../../activities/environments/builder.ts";
 import { type Requirements, readRequirements } from "../../../activities/environments/requirements.ts";
-import { removeFolder } from "../../../activities/environments/sealed-folder.ts";
+import { removeTree } from "../../../activities/trees/remove-tree.ts";
 
 const UV_VERSION = "0.13.8";
 const DESCRIBE =
@@ -19,7 +19,7 @@ const DESCRIBE =
 
 const folders: string[] = [];
 afterAll(async () => {
-  for (const folder of folders) await removeFolder(folder);
+  for (const folder of folders) await removeTree(folder);
 });
 
 const isRoot = process.getuid?.() === 0;
