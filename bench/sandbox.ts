@@ -58,7 +58,7 @@ export async function openSandbox(interpreter: string, user: { uid: number; gid:
   for (const name of ["lanes", "spool"]) await mkdir(join(folder, name), { mode: 0o711 });
   const runnerDir = join(folder, "runner");
   await prepareRunnerFolder({
-    ...{ sourceDir: RUNNER, targetDir: runnerDir, interpreterPath: interpreter, architecture: process.arch },
+    ...{ sourceDir: RUNNER, targetDir: runnerDir, interpreterPath: interpreter },
   });
   const bounds = { lanesMax: 2 * availableParallelism() + 8, idleBytesMax: 4096 * MIB, idleMs: 3_600_000 };
   const sandbox = createSandbox({

@@ -73,8 +73,7 @@ class Lane:
         self.left = left
         self.kept = frozenset(sys.modules)
         self.kept_main = sys.modules["__main__"]  # A fork replaces it, and its functions are still needed then.
-        with open(request["filter"], "rb") as file:
-            self.filter = file.read()
+        self.filter = bytes.fromhex(request["filter"])
         self.filter_buffer = ctypes.create_string_buffer(self.filter, len(self.filter))
         address = ctypes.cast(self.filter_buffer, ctypes.c_void_p).value
         self.program = Program(len(self.filter) // 8, address)

@@ -41,7 +41,7 @@ export async function openHost(deps: HostDeps) {
   const { machine, settings, log } = deps;
   const limits = ceilingsOf(settings);
   const slotCount = slotCountOf(settings);
-  const runnerSources = { sourceDir: RUNNER, targetDir: machine.paths.runner, architecture: process.arch };
+  const runnerSources = { sourceDir: RUNNER, targetDir: machine.paths.runner };
   const runnerFolder = prepareRunnerFolder({ ...runnerSources, interpreterPath: machine.python.path });
   const interpreters = createInterpreters({
     standard: machine.python,

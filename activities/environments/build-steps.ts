@@ -96,9 +96,7 @@ export function createBuildSteps(options: {
   };
 
   async function run(program: Program, watch: StepWatch = {}): Promise<StepResult> {
-    const started = await (watch.isForeign === true
-      ? startForeignCode(program, workDir, confinement.runAs)
-      : start(program));
+    const started = await (watch.isForeign === true ? startForeignCode(program, confinement.runAs) : start(program));
     const { child } = started;
     const stop = (): void => {
       if (confinement.isolation !== "none")

@@ -1,4 +1,5 @@
 import { lstatSync, readlinkSync } from "node:fs";
+import { DEVICES } from "../sandbox/bubblewrap.ts";
 
 export interface User {
   readonly uid: number;
@@ -27,7 +28,7 @@ export interface Binding {
 }
 
 /** The descriptor of the seccomp filter, where a program gets one. */
-const FILTER_FD = 3;
+export const FILTER_FD = 3;
 /** Of each place in memory where foreign code may write; what it makes is on the disk, where it is measured. */
 const MEMORY_FOLDER_BYTES = 64 * 1024 * 1024;
 
@@ -88,7 +89,7 @@ export function confineWithoutNetwork(
   const args = [
     ...[...ALONE, "--unshare-net", "--unshare-cgroup-try", "--disable-userns"],
     ...["--ro-bind", "/usr", "/usr", ...rootLinks(), "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"],
-    ...["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"],
+    ...["--proc", "/proc", ...DEVICES, "--tmpfs", "/tmp"],
     ...bindings.flatMap(({ from, to, writable }) => [writable === true ? "--bind" : "--ro-bind", from, to]),
     ...["--remount-ro", "/", "--chdir", "/tmp", "--"],
   ];
@@ -106,7 +107,7 @@ export function confineForeignCode(confinement: Confinement, program: Program, b
     ...[...ALONE, "--unshare-net", "--unshare-cgroup-try", "--disable-userns", "--seccomp", String(FILTER_FD)],
     ...["--ro-bind", "/usr", "/usr", ...rootLinks(), "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"],
     ...["--ro-bind-try", "/etc/alternatives", "/etc/alternatives"], // where `cc` is a link to
-    ...["--proc", "/proc", "--dev", "/dev", ...inMemory("/dev/shm"), ...inMemory("/tmp")],
+    ...["--proc", "/proc", ...DEVICES, ...inMemory("/dev/shm"), ...inMemory("/tmp")],
     ...bindings.flatMap(({ from, to, writable }) => [writable === true ? "--bind" : "--ro-bind", from, to]),
     ...["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp", "--"],
   ];

@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, openSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
 import type { Writable } from "node:stream";
 import { type Cgroup, createCgroup } from "../sandbox/cgroup.ts";
 import { findCgroupFolders } from "../sandbox/cgroup-folders.ts";
-import { buildSeccompFilter, SECCOMP_ARCHITECTURES } from "../sandbox/seccomp.ts";
-import type { Program, User } from "./confinement.ts";
+import { writeFilter } from "../sandbox/parking.ts";
+import { architectureOf, buildSeccompFilter } from "../sandbox/seccomp.ts";
+import { FILTER_FD, type Program, type User } from "./confinement.ts";
 
 /** What compilers of honest packages stay below. */
 const LIMITS = { memoryBytes: 4 * 1024 ** 3, processes: 512 };
@@ -22,32 +21,20 @@ export interface ForeignCode {
 }
 
 /** Starts what strangers have written; it gets the seccomp filter that executions get. */
-export async function startForeignCode(
-  program: Program,
-  workDir: string,
-  runAs: User | undefined,
-): Promise<ForeignCode> {
-  const architecture = SECCOMP_ARCHITECTURES.find((known) => known === process.arch);
-  if (architecture === undefined) throw new Error(`Code of packages cannot be confined on ${process.arch}.`);
+export async function startForeignCode(program: Program, runAs: User | undefined): Promise<ForeignCode> {
+  const architecture = architectureOf(process.arch);
   const folders = findCgroupFolders();
   const cgroup = folders && createCgroup(folders, `treadle-${process.pid}-b${++startedBefore}`);
-  const filterPath = join(workDir, "filter.bpf");
-  writeFileSync(filterPath, buildSeccompFilter(architecture, { memfd: cgroup !== undefined }));
-  const filter = openSync(filterPath, "r");
-  let child: ChildProcess;
-  try {
-    child = spawn("/bin/sh", [...WAIT, program.command, ...program.args], {
-      stdio: ["pipe", "pipe", "pipe", filter], // the last is `FILTER_FD`
-      env: program.env,
-      cwd: "/",
-      ...runAs,
-    });
-  } finally {
-    closeSync(filter);
-  }
+  const child = spawn("/bin/sh", [...WAIT, program.command, ...program.args], {
+    stdio: ["pipe", "pipe", "pipe", "pipe"], // the last is `FILTER_FD`
+    env: program.env,
+    cwd: "/",
+    ...runAs,
+  });
   const failure = new Promise<Error>((resolve) => child.on("error", resolve));
   try {
     if (child.pid === undefined) throw await failure;
+    writeFilter(child.stdio[FILTER_FD], buildSeccompFilter(architecture, { memfd: cgroup !== undefined }));
     await limit(child, child.pid, cgroup);
   } catch (error) {
     child.kill("SIGKILL");

@@ -17,6 +17,12 @@ const LANE_SCRATCH_BYTES = 16 * 1024 * 1024;
 /** Who user code is inside its namespace. Outside it is whoever starts bubblewrap, which must not be root. */
 const INSIDE_ID = "10001";
 
+/**
+ * The few devices that programs need. No terminals: those of all sandboxes together are counted for the whole machine
+ * (`kernel.pty.max`), so that one program could take all of them.
+ */
+export const DEVICES: readonly string[] = ["--dev", "/dev", "--tmpfs", "/dev/pts", "--remount-ro", "/dev/pts"];
+
 export interface Mount {
   readonly from: string;
   readonly to: string;
@@ -58,7 +64,8 @@ export function toBubblewrapArguments(folders: SandboxFolders): string[] {
     "--disable-userns",
     ...toReadOnlyParts(folders),
     ...(folders.resolvConf === undefined ? [] : readOnly(folders.resolvConf, "/etc/resolv.conf")),
-    ...["--proc", "/proc", "--dev", "/dev"],
+    ...["--proc", "/proc"],
+    ...DEVICES,
     ...toScratch(scratchBytes),
     ...(hasFileInputs ? ["--size", "65536", "--perms", "0755", "--tmpfs", inputs] : ["--dir", inputs]),
     ...folders.inputs.flatMap(({ from, to }) => readOnly(from, join(INSIDE.work, to))),
@@ -77,7 +84,8 @@ export function toLaneArguments(folders: CommonFolders & { readonly laneDir: str
     ...toNamespaces(false),
     "--as-pid-1",
     ...toReadOnlyParts(folders),
-    ...["--proc", "/proc", "--dev", "/dev"],
+    ...["--proc", "/proc"],
+    ...DEVICES,
     ...toScratch(LANE_SCRATCH_BYTES),
     ...["--bind", folders.laneDir, INSIDE.lane],
     ...toLocks(),

@@ -1,14 +1,13 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, openSync } from "node:fs";
 import type { Socket } from "node:net";
-import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { INSIDE } from "./bubblewrap.ts";
 import { type Cgroup, createCgroup } from "./cgroup.ts";
 import type { CgroupFolders } from "./cgroup-folders.ts";
 import type { Runtime, SandboxSettings } from "./request.ts";
-import { FILTER_FILES, RUNNER_PROGRAM } from "./runner-folder.ts";
+import { RUNNER_PROGRAM } from "./runner-folder.ts";
+import { architectureOf, buildSeccompFilter } from "./seccomp.ts";
 
 export const CONTROL_FD = 3;
 const ARGUMENTS_FD = 4;
@@ -140,7 +139,7 @@ async function startParked(
   network: ParkedNetwork,
 ): Promise<Parked> {
   const cgroup = cgroups && createCgroup(cgroups, `treadle-${process.pid}-${++parkedBefore}`);
-  const child = start(settings, cgroup !== undefined, network);
+  const child = start(settings, network);
   const failure = new Promise<Error>((resolve) => child.once("error", resolve));
   if (child.pid === undefined) {
     await cgroup?.remove();
@@ -148,6 +147,7 @@ async function startParked(
   }
   await cgroup?.attach(child.pid);
   const stages = child.stdio as readonly (Readable | Writable | null | undefined)[];
+  writeFilter(stages[FILTER_FD], buildSeccompFilter(architectureOf(process.arch), { memfd: cgroup !== undefined }));
   if (network === "empty") writeArguments(stages[STAGE_ARGUMENTS_FD], NETWORK_STAGE);
   keepAlive(child, false);
   return {
@@ -158,11 +158,7 @@ async function startParked(
   };
 }
 
-function start(settings: SandboxSettings, hasCgroup: boolean, network: ParkedNetwork): ChildProcess {
-  const filter = openSync(
-    join(settings.runnerDir, hasCgroup ? FILTER_FILES.withCgroup : FILTER_FILES.withoutCgroup),
-    "r",
-  );
+function start(settings: SandboxSettings, network: ParkedNetwork): ChildProcess {
   const program = [
     settings.interpreter.path,
     ...INTERPRETER_FLAGS,
@@ -174,12 +170,8 @@ function start(settings: SandboxSettings, hasCgroup: boolean, network: ParkedNet
   const before = typeof network === "object" ? network.enter : [];
   const stage = staged ? [settings.bwrapPath, "--args", String(STAGE_ARGUMENTS_FD), "--"] : [];
   const [path, ...args] = [...before, ...stage, settings.bwrapPath, ...command] as [string, ...string[]];
-  try {
-    const stdio = ["ignore", "pipe", "pipe", "pipe", "pipe", filter, staged ? "pipe" : "ignore"] as const;
-    return spawn(path, args, { stdio: [...stdio], env: {}, cwd: "/", ...settings.runAs });
-  } finally {
-    closeSync(filter);
-  }
+  const stdio = ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe", staged ? "pipe" : "ignore"] as const;
+  return spawn(path, args, { stdio: [...stdio], env: {}, cwd: "/", ...settings.runAs });
 }
 
 /** Whether bubblewrap works inside bubblewrap: not under every AppArmor profile (Ubuntu 24.04's own forbids it). */
@@ -187,6 +179,13 @@ function canStage({ bwrapPath, runAs }: SandboxSettings): Promise<boolean> {
   const options = { env: {}, cwd: "/", timeout: TRIAL_TIMEOUT_MS, ...runAs };
   const command = [...NETWORK_STAGE, "--", bwrapPath, ...TRIAL, "--", "/usr/bin/env", "true"];
   return new Promise((resolve) => execFile(bwrapPath, command, options, (error) => resolve(error === null)));
+}
+
+/** By descriptor: no sandbox has the file to take a lease on, which would stop the next one to be made. */
+export function writeFilter(stream: Readable | Writable | null | undefined, filter: Buffer): void {
+  const pipe = stream as Writable;
+  pipe.on("error", () => undefined); // It died; its exit tells.
+  pipe.end(filter);
 }
 
 function writeArguments(stream: Readable | Writable | null | undefined, args: readonly string[]): void {

@@ -2,19 +2,9 @@ import { execFile } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { buildForkFilter, buildSeccompFilter, SECCOMP_ARCHITECTURES } from "./seccomp.ts";
 
 const PREPARE_TIMEOUT_MS = 60_000;
 
-/** File names of the seccomp filters inside a runner folder: for sandboxes with a memory cgroup, and without. */
-export const FILTER_FILES = { withCgroup: "with-cgroup.bpf", withoutCgroup: "without-cgroup.bpf" } as const;
-/** The same for a zygote, which makes namespaces. */
-export const ZYGOTE_FILTER_FILES = {
-  withCgroup: "zygote-with-cgroup.bpf",
-  withoutCgroup: "zygote-without-cgroup.bpf",
-} as const;
-/** What the forks of a zygote load in addition to its filter. */
-export const FORK_FILTER_FILE = "fork.bpf";
 /** The compiled runner: what the interpreter is started with. */
 export const RUNNER_PROGRAM = "main.pyc";
 export const ZYGOTE_PROGRAM = "zygote.pyc";
@@ -81,29 +71,17 @@ export interface RunnerFolderSources {
   /** Where to make the folder; what is there is replaced. Its parent must exist and be passable for the sandbox's user. */
   readonly targetDir: string;
   readonly interpreterPath: string;
-  readonly architecture: string;
 }
 
 /**
- * Makes the folder that every sandbox sees: the runner compiled for one interpreter, the seccomp filters, a small `/etc`.
+ * Makes the folder that every sandbox sees: the runner compiled for one interpreter, a small `/etc`.
  * World-readable, written by us alone, complete or absent. Cheap enough to be made at every start of the service.
  */
 export async function prepareRunnerFolder(sources: RunnerFolderSources): Promise<void> {
-  const architecture = SECCOMP_ARCHITECTURES.find((known) => known === sources.architecture);
-  if (architecture === undefined) {
-    throw new Error(
-      `There is no seccomp filter for ${sources.architecture}; sandboxes run on ${SECCOMP_ARCHITECTURES.join(" and ")}.`,
-    );
-  }
   const target = sources.targetDir;
   const folder = await mkdtemp(join(dirname(target), `${basename(target)}.`));
   try {
     await copyRunner(sources.sourceDir, folder);
-    for (const [files, forks] of [[FILTER_FILES, false] as const, [ZYGOTE_FILTER_FILES, true] as const]) {
-      await writeFile(join(folder, files.withCgroup), buildSeccompFilter(architecture, { memfd: true, forks }));
-      await writeFile(join(folder, files.withoutCgroup), buildSeccompFilter(architecture, { memfd: false, forks }));
-    }
-    await writeFile(join(folder, FORK_FILTER_FILE), buildForkFilter(architecture));
     await mkdir(join(folder, "etc"));
     for (const [name, text] of Object.entries(ETC_FILES)) await writeFile(join(folder, "etc", name), text);
     await promisify(execFile)(sources.interpreterPath, ["-I", "-S", "-c", FINISH, folder, ...ETC_COPIES], {

@@ -32,6 +32,8 @@ const FORK_FLAGS = 0x3c020011;
 const FORK_MOUNT_FLAGS = [0x6, 0xe, 0x1000, 0x1027, 0x7];
 const TERMINAL_INJECTION = [0x5412, 0x541c, 0x5423]; // TIOCSTI, TIOCLINUX, TIOCSETD
 const PR_SET_MM = 35;
+/** A lease stops whoever opens the file next, for up to 45 s; F_NOTIFY is what inotify grew out of. */
+const FILE_WATCHES = [1024, 1026]; // F_SETLEASE, F_NOTIFY
 const AF_UNIX = 1;
 const AF_INET = 2;
 const AF_INET6 = 10;
@@ -74,10 +76,12 @@ const REFUSED: readonly SyscallName[] = [
 
 /**
  * ENOSYS rather than EPERM: callers know it from older kernels and do without (glibc: clone3 → clone). inotify watches inodes, whatever
- * the namespace: it would tell which files of a shared environment others read.
+ * the namespace: it would tell which files of a shared environment others read. Contexts of `io_setup` are counted for the whole
+ * machine (`fs.aio-max-nr`), so that one program could take all of them.
  */
 const ABSENT: readonly SyscallName[] = [
   ...(["io_uring_setup", "io_uring_enter", "io_uring_register", "clone3"] as const),
+  ...(["io_setup", "io_destroy", "io_submit", "io_cancel", "io_getevents", "io_pgetevents"] as const),
   ...(["inotify_init", "inotify_init1"] as const),
 ];
 
@@ -96,6 +100,13 @@ const skipUnlessAnyBit = (bits: number, skip: number): Instruction => [0x45, 0, 
 /** When the loaded field equals one of `values`, does `then` (which must end in an answer); otherwise goes on. */
 function whenOneOf(values: readonly number[], then: readonly Instruction[]): Instruction[] {
   return values.flatMap((value) => [skipUnlessEqual(value, then.length), ...then]);
+}
+
+/** Returns the architecture of this machine. Throws where no filter is known for it. */
+export function architectureOf(name: string): SeccompArchitecture {
+  const architecture = SECCOMP_ARCHITECTURES.find((known) => known === name);
+  if (architecture !== undefined) return architecture;
+  throw new Error(`There is no seccomp filter for ${name}; sandboxes run on ${SECCOMP_ARCHITECTURES.join(" and ")}.`);
 }
 
 /** The seccomp filter for user code, as the raw `struct sock_filter` array that `bwrap --seccomp` reads. */
@@ -121,6 +132,7 @@ export function buildSeccompFilter(architecture: SeccompArchitecture, options: S
   const asFork = options.forks === true ? [loadArgument(0), ...whenOneOf([FORK_FLAGS], [allow])] : [];
   onCall("clone", [...asFork, ...namespaceRules()]);
   onCall("personality", [loadArgument(0), ...whenOneOf([0, 0xffffffff], [allow]), fail(EPERM)]);
+  onCall("fcntl", [loadArgument(1), ...whenOneOf(FILE_WATCHES, [fail(EPERM)]), allow]);
   onCall("ioctl", [loadArgument(1), ...whenOneOf(TERMINAL_INJECTION, [fail(EPERM)]), allow]);
   onCall("prctl", [loadArgument(0), ...whenOneOf([PR_SET_MM], [fail(EPERM)]), allow]);
   onCall("socketpair", [loadArgument(0), ...whenOneOf([AF_UNIX], [allow]), fail(EAFNOSUPPORT)]);

@@ -29,6 +29,14 @@ export const SYSCALL_NUMBERS = {
   // what others do with files
   inotify_init: [253, null],
   inotify_init1: [294, 26],
+  fcntl: [72, 25],
+  // contexts that the whole machine shares
+  io_setup: [206, 0],
+  io_destroy: [207, 1],
+  io_submit: [209, 2],
+  io_cancel: [210, 3],
+  io_getevents: [208, 4],
+  io_pgetevents: [333, 292],
   // keys, programs in the kernel, tracing
   keyctl: [250, 219],
   add_key: [248, 217],

@@ -50,7 +50,7 @@ async function aHost() {
     usualFolders: [],
     examine: async (path) => (path === second.path ? second : "it is no interpreter of this test"),
   });
-  const sources = { sourceDir: RUNNER_SOURCE, targetDir: join(root, "runner"), architecture: process.arch };
+  const sources = { sourceDir: RUNNER_SOURCE, targetDir: join(root, "runner") };
   await prepareRunnerFolder({ ...sources, interpreterPath: standard.path });
   const ceilings = { ...LIMITS, timeoutSeconds: 3600, memoryBytes: 8 * 1024 ** 3, cpu: 8 };
   const sandboxSettings: SandboxSettings = {

@@ -140,7 +140,6 @@ export async function openBench(change: Partial<SandboxSettings> = {}, runnerSou
     sourceDir: runnerSource,
     targetDir: runnerDir,
     interpreterPath: interpreter.path,
-    architecture: process.arch,
   });
   mkdirSync(join(root, "lanes"), { mode: 0o711 });
   const settings: SandboxSettings = {

@@ -1,12 +1,17 @@
-import { writeFileSync } from "node:fs";
+import { chmodSync, chownSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { FILTER_FILES } from "../../activities/sandbox/runner-folder.ts";
 import { attack, expectAllRefused } from "./attack.ts";
 import { type Bench, jsonOf, LIMITS, openBench } from "./harness.ts";
 
-/** A filter that lets everything pass: what a sandbox without ours would be. */
-const ALLOW_ALL = Buffer.from([0x06, 0, 0, 0, 0, 0, 0xff, 0x7f]);
+/** Bubblewrap without the filter: what a sandbox without ours would be. */
+const WITHOUT_FILTER = `#!/bin/bash
+arguments=()
+while [ $# -gt 0 ]; do
+  if [ "$1" = --seccomp ]; then shift 2; else arguments+=("$1"); shift; fi
+done
+exec /usr/bin/bwrap "\${arguments[@]}"
+`;
 
 const PROBE = `
 attempt("new user namespace", lambda: call("unshare", 0x10000000))
@@ -56,9 +61,11 @@ test("system calls, that reach out of the sandbox or deep into the kernel, are r
 });
 
 test("system calls, without the filter, get through: the probe would notice", async () => {
-  const open = await openBench();
+  const bwrapPath = join(bench.root, "bwrap");
+  writeFileSync(bwrapPath, WITHOUT_FILTER);
+  chmodSync(bwrapPath, 0o755);
+  const open = await openBench({ bwrapPath });
   try {
-    for (const file of Object.values(FILTER_FILES)) writeFileSync(join(open.settings.runnerDir, file), ALLOW_ALL);
     // Without the attachment, that is: it would halt process 1 of the sandbox until the time limit.
     const { tried } = await attack(open, PROBE.replace(/^attempt\("attach.*$/m, ""));
     const got = Object.entries(tried)
@@ -70,6 +77,42 @@ test("system calls, without the filter, get through: the probe would notice", as
     expect(await open.selfTest()).toEqual(expect.arrayContaining([expect.stringMatching(/hypervisor|seccomp/)]));
   } finally {
     await open.close();
+  }
+});
+
+test("leases, of a program on files that are its kernel user's, keep nobody else's program from starting", async () => {
+  const own = await openBench();
+  try {
+    const { runAs, runnerDir } = own.settings;
+    // As an ordinary user's service has it: runner and sandboxes are one user's.
+    if (runAs !== undefined)
+      for (const name of readdirSync(runnerDir)) chownSync(join(runnerDir, name), runAs.uid, runAs.gid);
+    expect(readdirSync(runnerDir).filter((name) => name.endsWith(".bpf"))).toEqual([]);
+    let isHolding: () => void = () => undefined;
+    const holds = new Promise<void>((resolve) => (isHolding = resolve));
+    const holder = own.run({
+      code: `
+import fcntl, glob, os, signal, time
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+held = []
+for path in glob.glob("/runner/*.*"):
+    held.append(os.open(path, os.O_RDONLY))
+    try:
+        fcntl.fcntl(held[-1], 1024, fcntl.F_WRLCK)
+    except OSError:
+        pass
+print("holding", flush=True)
+time.sleep(9)
+`,
+      onLine: isHolding,
+    });
+    await holds;
+    const { outcome, elapsedMs } = await own.run({ code: "def main():\n    return 1" });
+    expect(outcome.status).toBe("success");
+    expect(elapsedMs).toBeLessThan(6_000);
+    await holder;
+  } finally {
+    await own.close();
   }
 });
 

@@ -1,16 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, openSync } from "node:fs";
 import type { Socket } from "node:net";
-import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { INSIDE, toLaneArguments } from "../bubblewrap.ts";
 import type { Cgroup } from "../cgroup.ts";
 import { hasFileInputs } from "../launch.ts";
 import { endProcess } from "../launched.ts";
-import { CONTROL_FD, INTERPRETER_FLAGS } from "../parking.ts";
+import { CONTROL_FD, INTERPRETER_FLAGS, writeFilter } from "../parking.ts";
 import { findProcess, listChildren, listTree, measureMemoryBytes, waitForDeath } from "../process-tree.ts";
 import { type LaneRequest, type SandboxSettings, toDataBytes } from "../request.ts";
-import { FORK_FILTER_FILE, ZYGOTE_FILTER_FILES, ZYGOTE_PROGRAM } from "../runner-folder.ts";
+import { ZYGOTE_PROGRAM } from "../runner-folder.ts";
+import { architectureOf, buildForkFilter, buildSeccompFilter } from "../seccomp.ts";
 
 const ARGUMENTS_FD = 4;
 const FILTER_FD = 5;
@@ -62,7 +61,7 @@ export async function startZygote(
   request: LaneRequest,
   { laneDir, cgroup }: { readonly laneDir: string; readonly cgroup: Cgroup | undefined },
 ): Promise<Zygote> {
-  const child = spawnBubblewrap(settings, cgroup !== undefined);
+  const child = spawnBubblewrap(settings);
   const failure = new Promise<Error>((resolve) => child.once("error", resolve));
   if (child.pid === undefined) throw new Error(`${settings.bwrapPath} could not be started.`, { cause: await failure });
   cgroup?.limit(request.limits);
@@ -85,6 +84,8 @@ export async function startZygote(
     cpu: request.limits.cpu,
     laneDir,
   });
+  const memfd = cgroup !== undefined;
+  writeFilter(stdio[FILTER_FD], buildSeccompFilter(architectureOf(process.arch), { memfd, forks: true }));
   const argumentsPipe = stdio[ARGUMENTS_FD] as Writable;
   argumentsPipe.on("error", () => undefined);
   argumentsPipe.end(args.map((argument) => `${argument}\0`).join(""));
@@ -106,20 +107,11 @@ export async function startZygote(
   };
 }
 
-function spawnBubblewrap(
-  { bwrapPath, interpreter, runnerDir, runAs }: SandboxSettings,
-  hasCgroup: boolean,
-): ChildProcess {
-  const name = hasCgroup ? ZYGOTE_FILTER_FILES.withCgroup : ZYGOTE_FILTER_FILES.withoutCgroup;
-  const filter = openSync(join(runnerDir, name), "r");
+function spawnBubblewrap({ bwrapPath, interpreter, runAs }: SandboxSettings): ChildProcess {
   const program = [interpreter.path, ...INTERPRETER_FLAGS, `${INSIDE.runner}/${ZYGOTE_PROGRAM}`, String(CONTROL_FD)];
   const command = ["--args", String(ARGUMENTS_FD), "--seccomp", String(FILTER_FD), "--", ...program];
-  try {
-    const stdio = ["ignore", "pipe", "pipe", "pipe", "pipe", filter] as const;
-    return spawn(bwrapPath, command, { stdio: [...stdio], env: {}, cwd: "/", ...runAs });
-  } finally {
-    closeSync(filter);
-  }
+  const stdio = ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe"] as const;
+  return spawn(bwrapPath, command, { stdio: [...stdio], env: {}, cwd: "/", ...runAs });
 }
 
 /** One line of JSON, as `runner/protocol.md` describes it. */
@@ -135,7 +127,7 @@ function toRequestLine(request: LaneRequest, hasCgroup: boolean): string {
     scratchBytes: limits.scratchBytes,
     scratchInodes: SCRATCH_INODES,
     hasFiles: hasFileInputs(request),
-    filter: `${INSIDE.runner}/${FORK_FILTER_FILE}`,
+    filter: buildForkFilter(architectureOf(process.arch)).toString("hex"),
     // Packages are code, too: while they are imported they get what an execution gets, and no more.
     rlimits: {
       NPROC: limits.processes + OWN_PROCESSES,

@@ -57,6 +57,8 @@ const NUMBERS = {
     memfd: 319,
     bpf: 321,
     uring: 425,
+    fcntl: 72,
+    io_setup: 206,
   },
   arm64: {
     read: 63,
@@ -72,6 +74,8 @@ const NUMBERS = {
     memfd: 279,
     bpf: 280,
     uring: 425,
+    fcntl: 25,
+    io_setup: 0,
   },
 };
 
@@ -83,7 +87,9 @@ test.each(SECCOMP_ARCHITECTURES)(
       evaluate(filter, { architecture: AUDIT[architecture], number: NUMBERS[architecture][name], arguments: values });
     expect(ask("read")).toBe(ALLOW);
     expect([ask("mount"), ask("ptrace"), ask("bpf")]).toEqual(["EPERM", "EPERM", "EPERM"]);
-    expect([ask("clone3"), ask("uring")]).toEqual(["ENOSYS", "ENOSYS"]);
+    expect([ask("clone3"), ask("uring"), ask("io_setup")]).toEqual(["ENOSYS", "ENOSYS", "ENOSYS"]);
+    expect([1024, 1024 + 2 ** 32, 1026].map((command) => ask("fcntl", 0, command))).toEqual(Array(3).fill("EPERM"));
+    expect([0, 1, 4, 6, 8, 1025, 1030, 1031].map((command) => ask("fcntl", 0, command))).toEqual(Array(8).fill(ALLOW));
     expect([ask("clone", 17), ask("clone", 0x3d0f00)]).toEqual([ALLOW, ALLOW]);
     for (const bit of [0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000])
       expect(ask("clone", bit | 17)).toBe("EPERM");
@@ -141,7 +147,21 @@ test.each(SECCOMP_ARCHITECTURES)(
   "filters, on %s, of a zygote and of its fork together, decide as that of user code does",
   (architecture: SeccompArchitecture) => {
     const calls = [...Array(470).keys(), 0x40000000 + 5, 0x7fffffff];
-    const flags = [0, 6, 7, 0xe, 0x11, 0x1000, 0x1027, 0x20011, 0x3c020011, 0x7c020011, 0x10000011, 2 ** 32 + 0x20000];
+    const flags = [
+      0,
+      6,
+      7,
+      0xe,
+      0x11,
+      0x1000,
+      0x1027,
+      0x20011,
+      0x3c020011,
+      0x7c020011,
+      0x10000011,
+      2 ** 32 + 0x20000,
+      1024,
+    ];
     for (const memfd of [true, false]) {
       const plain = buildSeccompFilter(architecture, { memfd });
       const zygote = buildSeccompFilter(architecture, { memfd, forks: true });

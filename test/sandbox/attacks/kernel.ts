@@ -77,6 +77,37 @@ export const KERNEL_ATTACKS: readonly Attack[] = [
     control: NO_FILTER,
   },
   {
+    name: "watches on files of all",
+    source: "own",
+    essence:
+      "takes leases on files of the runner and of Python, and on its own, and asks for notices of folders (dnotify)",
+    containment: "each is refused, whoever the file belongs to",
+    ways: BOTH,
+    wage: only("file_watches"),
+    control: NO_FILTER,
+  },
+  {
+    name: "asynchronous contexts of the machine",
+    source: "own",
+    essence: "makes contexts for asynchronous input and output, which are counted for all users together",
+    containment: "the filter answers that there is no such call",
+    ways: BOTH,
+    wage: only("machine_counters", { what: "contexts" }),
+    control: NO_FILTER,
+  },
+  {
+    name: "terminals of the machine",
+    source: "own",
+    essence: "opens a new terminal, of which all sandboxes together have some 3,000",
+    containment: "there is no device to open one by",
+    ways: BOTH,
+    wage: only("machine_counters", { what: "terminals" }),
+    control: {
+      without: "the cover of the terminals' folder",
+      bubblewrap: { replace: [[["--tmpfs", "/dev/pts", "--remount-ro", "/dev/pts"], []]] },
+    },
+  },
+  {
     name: "another system call interface",
     source: "own",
     essence: "enters the kernel by int 0x80, where the numbers that the filter knows mean other calls, and by x32",

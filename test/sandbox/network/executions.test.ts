@@ -23,7 +23,7 @@ beforeAll(async () => {
   chmodSync(executor.folder, 0o777); // Whichever user the service is.
   await prepareRunnerFolder({
     ...{ sourceDir: RUNNER_SOURCE, targetDir: executor.runnerDir },
-    ...{ interpreterPath: interpreter.path, architecture: process.arch },
+    ...{ interpreterPath: interpreter.path },
   });
 });
 

@@ -25,7 +25,8 @@ CALLS = {
     "init_module": (175, 105), "finit_module": (313, 273), "personality": (135, 92), "open_by_handle_at": (304, 265),
     "name_to_handle_at": (303, 264), "swapon": (167, 224), "reboot": (169, 142), "acct": (163, 89), "syslog": (103, 116),
     "quotactl": (179, 60), "mbind": (237, 235), "move_pages": (279, 239), "fanotify_init": (300, 262), "shmget": (29, 194), "msgget": (68, 186),
-    "semget": (64, 190), "mq_open": (240, 180), "memfd_secret": (447, 447), "unknown": (470, 470), "far_unknown": (1000, 1000),
+    "semget": (64, 190), "mq_open": (240, 180), "memfd_secret": (447, 447), "io_setup": (206, 0), "io_destroy": (207, 1),
+    "io_getevents": (208, 4), "io_submit": (209, 2), "io_cancel": (210, 3), "unknown": (470, 470), "far_unknown": (1000, 1000),
 }  # fmt: skip
 
 
