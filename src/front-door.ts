@@ -4,6 +4,7 @@ import type { Storage } from "../activities/storage/storage.ts";
 import type { Db } from "../db/connect.ts";
 import type { Settings } from "./config.ts";
 import { createApp } from "./http/app.ts";
+import type { Connections } from "./http/connections.ts";
 import { type AppDeps, DEFAULT_HTTP_LIMITS, type Executions, type Readiness } from "./http/deps.ts";
 import type { EditorParts } from "./http/editor/parts.ts";
 import { patienceOf } from "./http/patience.ts";
@@ -18,6 +19,7 @@ const WEB_FOLDER = fileURLToPath(new URL("../web/", import.meta.url));
 /** Listens to callers; answers the URL they reach. Closing it lets calls under way finish for a while. */
 export async function openFrontDoor(deps: {
   settings: Settings;
+  connections: Connections;
   db: Db;
   storage: Storage;
   executions: Executions;
@@ -78,8 +80,7 @@ export async function openFrontDoor(deps: {
     host: settings.TREADLE_HOST,
     port: settings.TREADLE_PORT,
     trustProxy: settings.TREADLE_TRUST_PROXY,
-    log: deps.log,
-    ...patienceOf(settings),
+    ...{ connections: deps.connections, log: deps.log, ...patienceOf(settings) },
   });
   if (url === "") url = `https://${urlHost(settings.TREADLE_HOST)}:${server.port}`;
   url = url.replace(/\/+$/, "");

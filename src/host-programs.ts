@@ -1,4 +1,3 @@
-import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { createCheckouts } from "../activities/commits/checkout.ts";
 import { createEnvironments } from "../activities/environments/builder.ts";
@@ -16,6 +15,7 @@ import { createTrash } from "../activities/trees/trash.ts";
 import type { Db } from "../db/connect.ts";
 import { DEFAULT_BOUNDS } from "../domain/manifest/bounds.ts";
 import type { Settings } from "./config.ts";
+import { slotCountOf } from "./descriptors.ts";
 import type { SecretBox } from "./keys/secret-box.ts";
 import type { Log } from "./log.ts";
 import { createCommitReader } from "./publish/commit-files.ts";
@@ -171,11 +171,6 @@ function splitList(text: string | undefined): string[] {
     .split(",")
     .map((part) => part.trim())
     .filter((part) => part !== "");
-}
-
-/** How many programs run at a time. */
-function slotCountOf(settings: Settings): number {
-  return settings.TREADLE_SANDBOX_SLOTS ?? availableParallelism() * 2;
 }
 
 function lanesOf(settings: Settings, dir: string): LaneSettings | undefined {

@@ -1,9 +1,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
+import { createConnections } from "./http/connections.ts";
 import type { Readiness } from "./readiness.ts";
 
 const REQUEST_MS_MAX = 10_000;
-const CONNECTIONS_MAX = 64;
+/** How often is looked for callers that send nothing. */
+const LOOK_MS = 2_000;
+const CONNECTIONS = { max: 64, perAddressMax: 32 };
 const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 interface Told {
@@ -25,7 +28,11 @@ export interface MetricsDoorDeps {
  * say of itself. It asks nobody who they are and takes no body. Rejects when the port cannot be had.
  */
 export async function openMetricsDoor(deps: MetricsDoorDeps): Promise<{ port: number; close(): Promise<void> }> {
-  const server = createServer((request, response) => {
+  const connections = createConnections(CONNECTIONS, { trustProxy: false });
+  const refused = new WeakSet<Socket>();
+  const server = createServer({ connectionsCheckingInterval: LOOK_MS }, (request, response) => {
+    connections.follow(request.socket, response);
+    if (refused.has(request.socket)) return send(response, toJson(503, { error: "Service busy" }));
     answer(deps, request).then(
       (told) => send(response, told),
       () => send(response, toJson(500, { error: "Internal server error" })),
@@ -33,7 +40,11 @@ export async function openMetricsDoor(deps: MetricsDoorDeps): Promise<{ port: nu
   });
   server.requestTimeout = REQUEST_MS_MAX;
   server.headersTimeout = REQUEST_MS_MAX;
-  server.maxConnections = CONNECTIONS_MAX;
+  server.prependListener("connection", (socket: Socket) => {
+    const verdict = connections.admit(socket);
+    if (verdict === "refuse") refused.add(socket);
+    if (verdict === "close") socket.destroy();
+  });
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
       if (error.code !== "EADDRINUSE") return reject(error);

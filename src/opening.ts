@@ -9,11 +9,14 @@ import { microCredits, parseCredits } from "../domain/credits.ts";
 import type { CommitId, WorkflowId } from "../domain/ids.ts";
 import { createBanner } from "./banner.ts";
 import type { Environment, Settings } from "./config.ts";
+import type { DescriptorBudget } from "./descriptors.ts";
 import { createEditorEvents, type EditorEvents } from "./editor-events/editor-events.ts";
 import { publishExamples } from "./examples.ts";
 import { openFrontDoor } from "./front-door.ts";
 import { loadHostId } from "./host.ts";
 import type { Host } from "./host-programs.ts";
+import { countConnections } from "./http/connection-metrics.ts";
+import { createConnections } from "./http/connections.ts";
 import { QUICK_BUILD_MS } from "./http/editor/parts.ts";
 import { createOperatorRouter } from "./http/operator/router.ts";
 import { rateLimitsOf } from "./http/rates.ts";
@@ -61,6 +64,7 @@ export interface Ground {
   readonly postgres: Postgres;
   readonly temporal: Temporal;
   readonly host: Host;
+  readonly descriptors: DescriptorBudget;
 }
 
 /**
@@ -85,12 +89,13 @@ export async function openService(
     onRun: createProgramTimes(registry),
     onTick: countTicks(registry),
   };
-  const { temporal, host } = ground;
-  const parts = await openExecutionParts({ ...foundation, ...input, ...hearing, temporal, host, log }, defer);
+  const { temporal, host, descriptors } = ground;
+  const on = { temporal, host, descriptors, log };
+  const parts = await openExecutionParts({ ...foundation, ...input, ...hearing, ...on }, defer);
   const metrics = openMetrics(input, { ...foundation, ...parts, registry, endedExecutions }).read;
   const counting = { ...foundation, ...parts, registry, metrics, log };
   if (settings.TREADLE_METRICS_PORT !== undefined) await openDoorForMetrics(input, counting, defer);
-  const door = { ...counting, temporal, editorEvents, openAccess };
+  const door = { ...counting, temporal, descriptors, editorEvents, openAccess };
   if (settings.TREADLE_ROLE !== "worker") await openForCallers(input, door, defer);
   return { workersEnded: parts.workersEnded };
 }
@@ -142,7 +147,7 @@ interface Following {
 /** Everything callers and operators need; the last thing opened and the first closed. */
 async function openForCallers(
   input: StartInput,
-  parts: Foundation & ExecutionParts & Counting & Following & { temporal: Temporal; log: Log },
+  parts: Foundation & ExecutionParts & Counting & Following & Pick<Ground, "temporal" | "descriptors"> & { log: Log },
   defer: Defer,
 ): Promise<void> {
   const { settings, machine, report, examplesDir } = input;
@@ -159,9 +164,12 @@ async function openForCallers(
     ...{ db, secretBox, publish, preview, environments, ticks, tickDays },
     rateLimits: rateLimitsOf(settings),
   };
+  const connections = createConnections(parts.descriptors, { trustProxy: settings.TREADLE_TRUST_PROXY });
+  countConnections(parts.registry, connections);
   const door = await openFrontDoor({
     ...parts,
     settings,
+    connections,
     editor: {
       ...{ publish, preview, keepDraft, abilities, environments, examplesDir },
       quickBuildMs: QUICK_BUILD_MS,

@@ -27,6 +27,8 @@ export function createReadiness(deps: {
   laneProblem: () => string | undefined;
   /** Why executions that ask for a network are refused; the others run. */
   networkProblem: () => string | undefined;
+  /** Whether the process may have as many files open as it needs for its connections. */
+  descriptors: Check;
 }): () => Promise<Readiness> {
   let cached: { at: number; readiness: Promise<Readiness> } | undefined;
 
@@ -40,7 +42,12 @@ export function createReadiness(deps: {
     const ready = Object.values(checks).every((each) => each.ok);
     return {
       ready,
-      checks: { ...checks, lanes: laneCheck(deps.laneProblem()), network: networkCheck(deps.networkProblem()) },
+      checks: {
+        ...checks,
+        lanes: laneCheck(deps.laneProblem()),
+        network: networkCheck(deps.networkProblem()),
+        connections: { ok: deps.descriptors.ok, message: deps.descriptors.message },
+      },
     };
   }
 

@@ -9,6 +9,7 @@ import type { ExecutionId } from "../domain/ids.ts";
 import { startRemovingAbandonedUploads } from "./abandoned-uploads.ts";
 import { type Admissions, createAdmissions } from "./admissions.ts";
 import type { Settings } from "./config.ts";
+import type { DescriptorBudget } from "./descriptors.ts";
 import { startCountingDays } from "./execution-days.ts";
 import { cancelNotice, createExecutions, startFromRecord } from "./executions.ts";
 import { type Host, openPrograms } from "./host-programs.ts";
@@ -41,6 +42,7 @@ export interface ServiceDeps {
   readonly hostId: string;
   readonly processId: string;
   readonly host: Host;
+  readonly descriptors: DescriptorBudget;
   /** Instead of sandbox and Python; see `StartInput`. */
   readonly runProgram?: PythonDeps["runProgram"] | undefined;
   /** Who else hears what the database announces. */
@@ -117,6 +119,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
     isolationProblems: host.isolationProblems,
     laneProblem: sandbox.laneProblem,
     networkProblem,
+    descriptors: deps.descriptors,
   });
   // Programs are run elsewhere, or by somebody else's code: nothing to warm here.
   const warm = settings.TREADLE_ROLE === "api" || deps.runProgram !== undefined ? undefined : programs.warm;

@@ -1,3 +1,4 @@
+import { budgetDescriptors, readDescriptorLimit } from "./descriptors.ts";
 import { type Defer, outliveRejections, stopRequested, withReleases } from "./lifecycle.ts";
 import { createLog, type Log } from "./log.ts";
 import type { Ground, StartInput } from "./opening.ts";
@@ -20,7 +21,10 @@ export async function runStart(input: StartInput): Promise<void> {
   const stop = stopRequested(() => process.exit(INTERRUPTED));
   await withReleases(async (defer) => {
     defer(() => machine.release());
-    const ground = await openGround(input, log, defer);
+    const descriptors = budgetDescriptors(settings, await readDescriptorLimit());
+    if (descriptors.max < settings.TREADLE_CONNECTIONS_MAX)
+      log.warn({ event: "connections.bounded" }, descriptors.message);
+    const ground = { ...(await openGround(input, log, defer)), descriptors };
     const { openService } = await import("./opening.ts");
     const { workersEnded } = await openService(input, { ...ground, log }, defer);
     const { postgres, temporal } = ground;
@@ -42,7 +46,7 @@ export async function runStart(input: StartInput): Promise<void> {
  * All at once, because each takes a moment; when one fails the others are closed again. The servers come first, and the
  * service's own code is loaded while they start: that takes a core as long as they take another.
  */
-async function openGround(input: StartInput, log: Log, defer: Defer): Promise<Ground> {
+async function openGround(input: StartInput, log: Log, defer: Defer): Promise<Omit<Ground, "descriptors">> {
   const { machine, settings, report } = input;
   const common = { env: machine.env, dataDir: machine.dataDir, runAs: machine.runAs, report };
   const line = (source: string) => (text: string) => log.debug({ event: "server.line", source }, text);

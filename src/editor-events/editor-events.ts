@@ -15,12 +15,14 @@ const HEARD_MAX = 1_000;
 /** Whoever comes back within this time has missed nothing. */
 const KEPT_MS = 60_000;
 const FOLLOWERS_MAX = 500;
+/** Of one account: its open pages leave room for those of others. */
+const FOLLOWERS_OF_ACCOUNT_MAX = 100;
 
 /** What happens in the accounts that somebody has open, told as it happens. */
 export interface EditorEvents {
   /**
    * Tells the follower what happens from now on, or from behind `lastId`. Answers the id to begin with and how to leave; undefined
-   * when there are as many followers as this process takes.
+   * when there are as many followers as this process, or one account, may have.
    */
   follow(
     accountId: AccountId,
@@ -42,8 +44,15 @@ interface Watched {
   emptySince: number | undefined;
 }
 
-export function createEditorEvents(deps: { db: Db; log: Log; followersMax?: number }): EditorEvents {
-  const { db, log, followersMax = FOLLOWERS_MAX } = deps;
+interface EditorEventsDeps {
+  readonly db: Db;
+  readonly log: Log;
+  readonly followersMax?: number;
+  readonly followersOfAccountMax?: number;
+}
+
+export function createEditorEvents(deps: EditorEventsDeps): EditorEvents {
+  const { db, log, followersMax = FOLLOWERS_MAX, followersOfAccountMax = FOLLOWERS_OF_ACCOUNT_MAX } = deps;
   const accounts = new Map<AccountId, Watched>();
   let count = 0;
   let closed = false;
@@ -80,7 +89,8 @@ export function createEditorEvents(deps: { db: Db; log: Log; followersMax?: numb
 
   return {
     async follow(accountId, follower, lastId) {
-      if (closed || count >= followersMax) return undefined;
+      const ownCount = accounts.get(accountId)?.channel.followers.size ?? 0;
+      if (closed || count >= followersMax || ownCount >= followersOfAccountMax) return undefined;
       count += 1;
       const watched = accounts.get(accountId) ?? watch(accountId);
       watched.emptySince = undefined;

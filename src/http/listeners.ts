@@ -40,6 +40,8 @@ export interface ListenersOptions {
   readonly handshakeMs: number;
   readonly headersMs: number;
   readonly keepAliveMs: number;
+  /** Learns of every request as it begins. */
+  readonly follow: (socket: Socket, response: ServerResponse) => void;
 }
 
 /** HTTP with and without TLS, for the same app; what comes without is refused unless a trusted proxy vouches for it. */
@@ -98,6 +100,7 @@ function createAcceptance(
 ): (request: IncomingMessage, response: ServerResponse) => void {
   return (request, response) => {
     trackResponses(on.open, request, response);
+    options.follow(request.socket, response);
     watchAnswer(request, response, options);
     watchBody(request, response, { pace: options.pace, onTooSlow: () => refuseSlow(request, response) });
     const malformed = findMalformed(request);
@@ -131,13 +134,19 @@ function refuseSlow(request: IncomingMessage, response: ServerResponse): void {
 }
 
 function refuse(response: ServerResponse, message: string): void {
-  const body = JSON.stringify(new ApiError("invalid_request", message).toBody());
-  response.writeHead(400, {
+  sendAlone(response, new ApiError("invalid_request", message));
+}
+
+/** Sends an error where no application is there to do it, and closes the connection. */
+export function sendAlone(response: ServerResponse, error: ApiError): void {
+  const body = JSON.stringify(error.toBody());
+  response.writeHead(error.status, {
     "Content-Type": "application/json; charset=utf-8",
     "Content-Length": Buffer.byteLength(body),
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     "X-Request-Id": createRequestId(),
+    ...error.headers,
     Connection: "close",
   });
   response.end(body);

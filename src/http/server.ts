@@ -2,10 +2,13 @@ import type { RequestListener } from "node:http";
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "../log.ts";
+import { answerBusy, REFUSING_PATIENCE } from "./busy.ts";
+import { type Connections, createConnections, DEFAULT_CONNECTION_BOUNDS } from "./connections.ts";
 import { createListeners, type Listeners } from "./listeners.ts";
 import { DEFAULT_PATIENCE, type Patience } from "./patience.ts";
 
 const CLOSE_LOOK_MS = 25;
+const COMPLAINT_MS = 10_000;
 /** The first byte of every TLS connection: a handshake record. */
 const TLS_HANDSHAKE = 0x16;
 
@@ -24,43 +27,76 @@ export interface HttpsServerOptions extends Partial<Patience> {
   readonly port: number;
   /** A proxy ends TLS: plain HTTP is taken when the proxy says that the caller used HTTPS. */
   readonly trustProxy: boolean;
+  /** Bounds the connections; those of the defaults unless given. */
+  readonly connections?: Connections;
   readonly log: Log;
 }
 
 /**
  * Listens for HTTPS, and on the same port for plain HTTP only to refuse it with words. Never redirects: by then a key
- * would have been sent in the open. Rejects when the port cannot be had.
+ * would have been sent in the open. A connection beyond the bounds is answered 503. Rejects when the port cannot be had.
  */
 export async function createHttpsServer(options: HttpsServerOptions): Promise<HttpsServer> {
+  const { trustProxy, log, tls } = options;
   const patience = { ...DEFAULT_PATIENCE, ...options };
-  const listeners = createListeners(patience);
+  const connections = options.connections ?? createConnections(DEFAULT_CONNECTION_BOUNDS, { trustProxy });
+  const serving = createListeners({ ...patience, follow: connections.follow });
+  const refusing = createListeners({
+    ...DEFAULT_PATIENCE,
+    ...REFUSING_PATIENCE,
+    ...{ app: answerBusy, tls, trustProxy, follow: () => undefined },
+  });
   const undecided = new Set<Socket>();
-  const front = createTcpServer({ noDelay: true }, (socket) =>
-    decideByFirstByte(socket, { listeners, undecided, firstByteMs: patience.firstByteMs }),
-  );
+  const complain = createComplaint(connections, log);
+  const front = createTcpServer({ noDelay: true }, (socket) => {
+    const verdict = connections.admit(socket);
+    if (verdict !== "serve") complain();
+    if (verdict === "close") return void socket.destroy();
+    const isServed = verdict === "serve";
+    const { firstByteMs } = isServed ? patience : REFUSING_PATIENCE;
+    decideByFirstByte(socket, { listeners: isServed ? serving : refusing, undecided, firstByteMs });
+  });
   await listen(front, options);
-  front.on("error", (error) => options.log.error({ event: "fault", error }, "The HTTPS listener failed."));
+  front.on("error", (error) => log.error({ event: "fault", error }, "The HTTPS listener failed."));
   return {
     port: (front.address() as AddressInfo).port,
     async close(graceMs) {
       const closed = new Promise<void>((resolve) => front.close(() => resolve()));
       for (const socket of undecided) socket.destroy();
-      listeners.endIdle();
+      refusing.endAll();
+      serving.endIdle();
       // A connection without a call ends within a moment, so that the wait is for calls alone.
-      const sweep = setInterval(listeners.endIdle, CLOSE_LOOK_MS);
+      const sweep = setInterval(serving.endIdle, CLOSE_LOOK_MS);
       const outcome = await Promise.race([closed, sleep(graceMs, "late" as const, { ref: false })]);
       clearInterval(sweep);
-      if (outcome === "late") listeners.endAll();
+      if (outcome === "late") serving.endAll();
       await closed;
-      listeners.close();
+      for (const listeners of [serving, refusing]) listeners.close();
     },
   };
 }
 
-function decideByFirstByte(
-  socket: Socket,
-  { listeners, undecided, firstByteMs }: { listeners: Listeners; undecided: Set<Socket>; firstByteMs: number },
-): void {
+/** Writes a line for many refusals: one each would let whoever is refused fill the log. */
+function createComplaint(connections: Connections, log: Log): () => void {
+  let at = Number.NEGATIVE_INFINITY;
+  return () => {
+    if (performance.now() - at < COMPLAINT_MS) return;
+    at = performance.now();
+    log.warn(
+      { event: "connections.full", ...connections.figures() },
+      "A connection was refused: as many are open as may be, in all or of its address.",
+    );
+  };
+}
+
+/** What each side of the door needs to go on with a connection. */
+interface Undecided {
+  readonly listeners: Listeners;
+  readonly undecided: Set<Socket>;
+  readonly firstByteMs: number;
+}
+
+function decideByFirstByte(socket: Socket, { listeners, undecided, firstByteMs }: Undecided): void {
   undecided.add(socket);
   socket.on("error", () => socket.destroy());
   socket.once("close", () => undecided.delete(socket));

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { isIPv6 } from "node:net";
 import type { Request } from "express";
 import type { Db } from "../../db/connect.ts";
 import { fillBucket, returnToBucket, takeFromBuckets } from "../../db/rates.ts";
 import { ApiError } from "./errors.ts";
+import { networkOf } from "./network-of.ts";
 
 /** Ten guesses at once, then one more every six minutes: of one address, wherever they come from. */
 const PER_EMAIL = { perMinute: 10 / 60, burst: 10 };
@@ -57,15 +57,4 @@ export async function beginAttempt(
   if (attempt.kind === "allowed") return attempt;
   const message = "Too many attempts to sign in. Wait a little, then try again.";
   throw new ApiError("rate_limited", message, {}, { "Retry-After": String(attempt.retryAfterSeconds) });
-}
-
-/** One customer of an internet provider has a whole /64 of IPv6 addresses. */
-function networkOf(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (mapped !== undefined || !isIPv6(address)) return mapped ?? address;
-  const [head = "", tail] = (address.split("%")[0] as string).split("::");
-  const left = head === "" ? [] : head.split(":");
-  const right = tail === undefined || tail === "" ? [] : tail.split(":");
-  const zeros = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length);
-  return [...left, ...Array.from({ length: zeros }, () => "0"), ...right].slice(0, 4).join(":");
 }

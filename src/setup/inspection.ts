@@ -1,5 +1,6 @@
 import { stat, statfs } from "node:fs/promises";
 import type { Settings } from "../config.ts";
+import { budgetDescriptors, readDescriptorLimit } from "../descriptors.ts";
 import { findPython } from "./python.ts";
 import { type RunCommand, runCommand } from "./servers/command.ts";
 import { prepareTools } from "./tools.ts";
@@ -33,7 +34,18 @@ export async function inspectMachine(deps: {
     ),
     ...(settings.TREADLE_ISOLATION === "none" ? [isolationOff] : await inspectSandboxing(common)),
     await inspectDataDir(dataDir),
+    await inspectDescriptors(settings),
   ];
+}
+
+/** Of this process: that of a service has what whoever starts it gives it. */
+async function inspectDescriptors(settings: Settings): Promise<MachineCheck> {
+  try {
+    const { ok, message } = budgetDescriptors(settings, await readDescriptorLimit());
+    return { name: "open files", ok, message };
+  } catch (error) {
+    return { name: "open files", ok: false, message: (error as Error).message };
+  }
 }
 
 const isolationOff: MachineCheck = {

@@ -46,9 +46,18 @@ export async function aDataDir(): Promise<{ dataDir: string; remove: () => Promi
  * Starts the service as a user does, in a process of its own, and waits for its `ready.json`. Of the examples it publishes
  * `hello` alone unless told otherwise: another has packages, which are built anew for each data folder.
  */
-export async function startService(options: { dataDir: string; env?: Record<string, string> }): Promise<TestService> {
+export async function startService(options: {
+  dataDir: string;
+  env?: Record<string, string>;
+  /** What `ulimit -n` says where it is started: no process of it gets more. */
+  openFilesMax?: number;
+}): Promise<TestService> {
   const startedAt = performance.now();
-  const child = spawn(process.execPath, [join(ROOT, "bin/treadle"), "start"], {
+  const { openFilesMax } = options;
+  const command = [process.execPath, join(ROOT, "bin/treadle"), "start"];
+  const limited =
+    openFilesMax === undefined ? command : ["prlimit", `--nofile=${openFilesMax}:${openFilesMax}`, ...command];
+  const child = spawn(limited[0] as string, limited.slice(1), {
     cwd: ROOT,
     env: {
       ...process.env,

@@ -61,7 +61,7 @@ async function sendEvents(
   if (following === undefined)
     throw new ApiError(
       "no_capacity",
-      "As many pages follow what happens as this process takes. What is shown stays as it is; ask again in 30 seconds.",
+      "Too many open pages are receiving live updates. This page will not update by itself; retry in 30 seconds.",
       {},
       { "Retry-After": "30" },
     );

@@ -228,6 +228,22 @@ test("events, for as many followers as a process takes, are refused to the next 
   }
 });
 
+test("events, for as many pages of one account as it may have open, are refused to its next and sent to another account", async () => {
+  const log = createLog({ level: "silent", terminal: false });
+  const editorEvents = createEditorEvents({ db: service.db, log, followersOfAccountMax: 1 });
+  const small = await aService({ db: service.db, editorEvents });
+  try {
+    const [{ viewer, owner }, other] = [await aHouse(service), await aHouse(service)];
+    const first = await follow(viewer, undefined, small);
+    expect((await ask(small, "/api/editor/events", {}, owner)).status).toBe(503);
+    const second = await follow(other.viewer, undefined, small);
+    expect([first.status, second.status]).toEqual([200, 200]);
+  } finally {
+    editorEvents.close();
+    await small.close();
+  }
+});
+
 test("events, by HEAD, are answered without a stream", async () => {
   const { viewer } = await aHouse(service);
   const answer = await ask(service, "/api/editor/events", { method: "HEAD" }, viewer);
