@@ -17,7 +17,6 @@ import type {
   SandboxRequest,
   Warmth,
 } from "./sandbox/sandbox.ts";
-import type { Slots } from "./slots.ts";
 import type { Spool } from "./spool.ts";
 import type { Storage } from "./storage/storage.ts";
 import { UnbegunError } from "./unbegun.ts";
@@ -31,7 +30,6 @@ export interface ProgramDeps {
   readonly runtimes: Runtimes;
   readonly storage: Storage;
   readonly spool: Spool;
-  readonly slots: Slots;
   /** What a manifest cannot ask for, and bounds what it can. */
   readonly ceilings: SandboxLimits;
   readonly openSecrets: (sealed: Buffer, executionId: ExecutionId) => Record<string, string>;
@@ -44,8 +42,6 @@ export function createProgramRunner(deps: ProgramDeps) {
   const runsByPath = { cold: 0, lane: 0 };
   const progress = new Map<ExecutionId, Progress>();
   const runProgram = async (work: ExecutionWork, signal: AbortSignal): Promise<PythonOutcome> => {
-    const release = await deps.slots.take(signal);
-    if (release === undefined) return leaveUnrun(deps, work.executionId);
     let begun = false;
     try {
       const request = await prepare(deps, work);
@@ -66,7 +62,6 @@ export function createProgramRunner(deps: ProgramDeps) {
       throw begun ? error : new UnbegunError(error);
     } finally {
       progress.delete(work.executionId);
-      release();
     }
   };
   return {
@@ -81,19 +76,12 @@ export function createProgramRunner(deps: ProgramDeps) {
  * Makes the next execution of a commit a warm one, if this host has not done so already. For a commit that was just
  * published; any other warms up by being executed.
  */
-export function createWarmer(deps: Omit<ProgramDeps, "storage" | "spool" | "slots" | "openSecrets" | "onRun">) {
+export function createWarmer(deps: Omit<ProgramDeps, "storage" | "spool" | "openSecrets" | "onRun">) {
   return async (workflowId: WorkflowId, commitId: CommitId): Promise<Warmth> => {
     const commit = await findCommit(deps.db, workflowId, commitId);
     if (commit === undefined) return { warm: false, reason: `There is no commit ${commitId} of ${workflowId}.` };
     return deps.sandbox.warm(await prepareCode(deps, { ...commit, commitId }));
   };
-}
-
-/** An empty result, so that the upload finds what there is: nothing, and nothing of an attempt before this one. */
-async function leaveUnrun({ spool }: ProgramDeps, executionId: ExecutionId): Promise<PythonOutcome> {
-  await spool.open(executionId);
-  await spool.writeResult(executionId, { outputs: [], logPath: undefined, logBytes: 0 });
-  return { status: "cancelled", message: "Cancelled before it ran.", secondsUsed: 0 };
 }
 
 async function prepare(deps: ProgramDeps, work: ExecutionWork): Promise<SandboxRequest> {

@@ -1,9 +1,12 @@
 import { Context } from "@temporalio/activity";
 import { ApplicationFailure } from "@temporalio/common";
-import { type ClaimOutcome, claimAttempt, type ExecutionWork, endAttempt, renewLease } from "../db/attempts.ts";
+import { type Claimable, type ClaimOutcome, type ExecutionWork, endAttempt, renewLease } from "../db/attempts.ts";
 import type { Db } from "../db/connect.ts";
+import { findExecution } from "../db/executions.ts";
 import type { PythonOutcome, PythonProgress } from "../domain/execution.ts";
-import type { ExecutionId } from "../domain/ids.ts";
+import type { AccountId, ExecutionId } from "../domain/ids.ts";
+import { type Claimed, claimWithSlot } from "./claiming.ts";
+import type { Slots } from "./slots.ts";
 import { hostQueue } from "./task-queues.ts";
 import { UnbegunError } from "./unbegun.ts";
 
@@ -11,10 +14,12 @@ import { UnbegunError } from "./unbegun.ts";
 const LEASE_SECONDS = 20;
 const RENEW_MS = 5_000;
 const HEARTBEAT_MS = 2_000;
-/** How often a call that found the program running in another process looks again. */
-const LOOK_AGAIN_MS = 500;
 /** How often the end of an attempt is told to a database that does not answer. */
 const TELL_AGAIN_MS = 250;
+/** A workflow task stays open while it waits. With so many of an account waiting, further ones do not: others need them. */
+const BRIEFLY_WAITING_MAX = 50;
+/** Shares the turns of executions that are not in the record. */
+const UNKNOWN_ACCOUNT = "" as AccountId;
 /** Attempts that may be lost with their worker before the execution is given up; those whose program never began do not count. */
 const LOST_MAX = 3;
 
@@ -23,11 +28,18 @@ export interface PythonDeps {
   readonly hostId: string;
   /** New with every start of the process: tells its attempts from those of a process that died. */
   readonly processId: string;
+  readonly slots: Slots;
   /** Runs one attempt's program on this host and leaves its outputs in the spool. Rejects only for faults of ours. */
   readonly runProgram: (work: ExecutionWork, signal: AbortSignal) => Promise<PythonOutcome>;
   readonly onFault: (executionId: ExecutionId, error: unknown) => void;
   /** Told of each execution that has no more to run and whose outputs are on this host. */
   readonly onEndedHere?: (executionId: ExecutionId, ended: Extract<PythonProgress, { kind: "ended" }>) => void;
+}
+
+/** Which program is to be run, and for whom. The account is unknown where the workflow began before calls named it. */
+interface Run {
+  readonly executionId: ExecutionId;
+  readonly accountId?: AccountId;
 }
 
 interface Running {
@@ -45,13 +57,18 @@ export type StopReason = "cancelled" | "lease_lost" | "handed_over";
  */
 export function createPython(deps: PythonDeps) {
   const running = new Map<ExecutionId, Running>();
+  /** From then on no program begins here. */
+  const draining = new AbortController();
 
-  function join(executionId: ExecutionId): Running {
+  function join(run: Run): Running {
+    const { executionId } = run;
     const known = running.get(executionId);
     if (known) return known;
     const controller = new AbortController();
     const entry: Running = {
-      ended: runToEnd(deps, executionId, controller.signal).finally(() => running.delete(executionId)),
+      ended: runToEnd(deps, run, { stop: controller.signal, draining: draining.signal }).finally(() =>
+        running.delete(executionId),
+      ),
       abort: (reason) => controller.abort(reason),
     };
     // Whoever joins sees the error; this keeps one that nobody awaits from ending the process.
@@ -66,13 +83,18 @@ export function createPython(deps: PythonDeps) {
     return entry;
   }
 
+  function waitsBehindMany({ executionId, accountId }: Run): boolean {
+    const { slots } = deps;
+    return slots.waiting(accountId) > BRIEFLY_WAITING_MAX && slots.placeOf(executionId) !== undefined;
+  }
+
   return {
     /**
-     * Runs the execution's program, or joins it. With `waitSeconds` it answers `running` when that time is over.
+     * Runs the execution's program, or joins it. With `waitSeconds` it answers `running` when that time is over, or when it waits behind many.
      * User code that fails is a value; an error means a fault of ours, and the call may be repeated.
      */
-    async executePython(input: { executionId: ExecutionId; waitSeconds?: number }): Promise<PythonProgress> {
-      const run = join(input.executionId);
+    async executePython(input: Run & { waitSeconds?: number }): Promise<PythonProgress> {
+      const run = join(input);
       const context = Context.current();
       const cancelled = context.cancellationSignal;
       const onCancel = (): void => {
@@ -82,6 +104,7 @@ export function createPython(deps: PythonDeps) {
       const beating = context.info.isLocal ? undefined : setInterval(() => context.heartbeat(), HEARTBEAT_MS);
       try {
         if (input.waitSeconds === undefined) return await run.ended;
+        if (waitsBehindMany(input)) return { kind: "running" };
         return await Promise.race([run.ended, runningAfter(input.waitSeconds)]);
       } finally {
         clearInterval(beating);
@@ -98,8 +121,9 @@ export function createPython(deps: PythonDeps) {
 
     runningCount: (): number => running.size,
 
-    /** Waits for the programs of this process up to a time, then hands the others over. Resolves when none is left. */
+    /** Hands over what waits, waits for the programs of this process up to a time, then hands those over, too. */
     async drain(graceMs: number): Promise<void> {
+      draining.abort("handed_over" satisfies StopReason);
       const ended = (): Promise<unknown> => Promise.allSettled([...running.values()].map((run) => run.ended));
       await Promise.race([ended(), delay(graceMs)]);
       for (const run of running.values()) run.abort("handed_over");
@@ -129,27 +153,25 @@ async function runningAfter(seconds: number): Promise<PythonProgress> {
   return { kind: "running" };
 }
 
-async function runToEnd(deps: PythonDeps, executionId: ExecutionId, signal: AbortSignal): Promise<PythonProgress> {
+async function runToEnd(
+  deps: PythonDeps,
+  { executionId, accountId }: Run,
+  { stop, draining }: { stop: AbortSignal; draining: AbortSignal },
+): Promise<PythonProgress> {
   const { db, hostId, processId } = deps;
+  const owner = accountId ?? (await findExecution(db, executionId))?.accountId ?? UNKNOWN_ACCOUNT;
+  const ids = { executionId, accountId: owner, hostId, processId };
   for (;;) {
-    const claim = await claimAttempt(db, {
-      executionId,
-      hostId,
-      processId,
-      leaseSeconds: LEASE_SECONDS,
-      lostMax: LOST_MAX,
-    });
-    if (claim.kind === "ended") return toProgress(claim);
-    if (claim.kind === "closed") throw closedFailure(executionId, claim);
-    if (claim.kind === "exhausted") {
-      throw ApplicationFailure.nonRetryable(`${LOST_MAX} workers were lost while they ran ${executionId}.`, "internal");
-    }
-    if (claim.kind === "busy") {
-      if (signal.aborted) throw new Error(`${executionId} runs in another process.`);
-      await delay(LOOK_AGAIN_MS);
+    const waiting = AbortSignal.any([stop, draining]);
+    const claim = await claimWithSlot(deps, { ...ids, leaseSeconds: LEASE_SECONDS, lostMax: LOST_MAX }, waiting);
+    if (claim.kind !== "claimed") {
+      if (claim.kind === "ended") return toProgress(claim);
+      if (claim.kind !== "claimable") throw toFailure(executionId, claim);
+      if (waiting.reason === "cancelled") throw cancelledFailure(executionId);
+      if (waiting.aborted) throw stoppingError();
       continue;
     }
-    const outcome = await runAttempt(deps, claim.work, signal);
+    const outcome = await runAttempt(deps, claim, stop);
     // The usual end, a first attempt that needs no other, is known without asking the database again.
     if (outcome && claim.work.attempt === 1 && (outcome.status !== "failed" || claim.work.attemptsMax === 1)) {
       return toProgress({ outcome, hostId });
@@ -160,7 +182,7 @@ async function runToEnd(deps: PythonDeps, executionId: ExecutionId, signal: Abor
 /** Runs one claimed attempt under a lease that is renewed. Answers its outcome, unless it was not ours any more to record. */
 async function runAttempt(
   deps: PythonDeps,
-  work: ExecutionWork,
+  { work, release }: Claimed,
   signal: AbortSignal,
 ): Promise<PythonOutcome | undefined> {
   const { db, processId } = deps;
@@ -173,9 +195,9 @@ async function runAttempt(
     );
   }, RENEW_MS).unref();
   try {
-    const outcome = await deps.runProgram(work, AbortSignal.any([signal, lease.signal]));
+    const outcome = await deps.runProgram(work, AbortSignal.any([signal, lease.signal])).finally(release);
     if (signal.reason === "handed_over" && outcome.status === "cancelled") {
-      const stopping = new Error("The worker is stopping.");
+      const stopping = stoppingError();
       throw outcome.secondsUsed === 0 ? new UnbegunError(stopping) : stopping;
     }
     return (await tellEnd(db, { executionId, attempt, processId, outcome }, signal)) ? outcome : undefined;
@@ -228,8 +250,22 @@ function toProgress({
   return { kind: "ended", status, secondsUsed, hostQueue: hostQueue(hostId) };
 }
 
-function closedFailure(executionId: ExecutionId, claim: Extract<ClaimOutcome, { kind: "closed" }>): ApplicationFailure {
-  if (claim.cancelled)
-    return ApplicationFailure.nonRetryable(`${executionId} was cancelled before it ran.`, "cancelled");
+/** Why no attempt can be opened any more, in Temporal's words. */
+function toFailure(
+  executionId: ExecutionId,
+  claim: Exclude<Claimable, { kind: "ended" | "claimable" }>,
+): ApplicationFailure {
+  if (claim.kind === "exhausted")
+    return ApplicationFailure.nonRetryable(`${LOST_MAX} workers were lost while they ran ${executionId}.`, "internal");
+  if (claim.kind === "busy") return ApplicationFailure.retryable(`${executionId} runs in another process.`);
+  if (claim.cancelled) return cancelledFailure(executionId);
   return ApplicationFailure.nonRetryable(`${executionId} has ended already: ${claim.state}.`, "internal");
+}
+
+function cancelledFailure(executionId: ExecutionId): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(`${executionId} was cancelled before it ran.`, "cancelled");
+}
+
+function stoppingError(): Error {
+  return new Error("The worker is stopping.");
 }

@@ -1,50 +1,75 @@
-/** Places for programs that run at the same time on this host, given out in the order they were asked for. */
-export interface Slots {
-  /** Resolves with a function that gives the place back; undefined when the signal came first. */
-  take(signal: AbortSignal): Promise<(() => void) | undefined>;
-  /** How many wait for a place. */
-  waiting(): number;
+import type { AccountId } from "../domain/ids.ts";
+import { createFairQueue, type FairBounds } from "./fair-queue.ts";
+
+/** For whom a slot is, and what it is for. */
+export interface SlotUse {
+  readonly accountId: AccountId;
+  /** Names the use for `placeOf`, for example an execution's id. */
+  readonly id: string;
 }
 
-export function createSlots(count: number): Slots {
-  let free = count;
-  const queue: (() => void)[] = [];
+/** Slots for work that runs at the same time on this host, given out by turns between accounts (see `createFairQueue`). */
+export interface Slots {
+  /** Resolves with a function that gives the slot back; undefined when the signal came first. */
+  take(use: SlotUse, signal?: AbortSignal): Promise<(() => void) | undefined>;
+  /** Returns how many wait for a slot: in all, or of one account. */
+  waiting(accountId?: AccountId): number;
+  /** Returns the place in the queue, 1 for the next; undefined for what does not wait here. */
+  placeOf(id: string): number | undefined;
+}
 
-  function giveBack(): void {
-    const next = queue.shift();
-    if (next) next();
-    else free += 1;
+interface Waiter extends SlotUse {
+  readonly begin: () => void;
+}
+
+export function createSlots(bounds: FairBounds): Slots {
+  const queue = createFairQueue<Waiter>(bounds);
+  const waiters = new Map<string, Waiter>();
+
+  function beginNext(): void {
+    for (let waiter = queue.next(); waiter !== undefined; waiter = queue.next()) waiter.begin();
   }
 
-  function place(): () => void {
+  function slotOf(accountId: AccountId): () => void {
     let given = false;
     return () => {
       if (given) return;
       given = true;
-      giveBack();
+      queue.end(accountId);
+      beginNext();
     };
   }
 
   return {
-    async take(signal) {
-      if (signal.aborted) return undefined;
-      if (free > 0) {
-        free -= 1;
-        return place();
-      }
+    async take({ accountId, id }, signal) {
+      if (signal?.aborted) return undefined;
       return new Promise((resolve) => {
-        const turn = (): void => {
-          signal.removeEventListener("abort", leave);
-          resolve(place());
+        const forget = (): void => {
+          signal?.removeEventListener("abort", leave);
+          if (waiters.get(id) === waiter) waiters.delete(id);
+        };
+        const waiter: Waiter = {
+          ...{ accountId, id },
+          begin() {
+            forget();
+            resolve(slotOf(accountId));
+          },
         };
         const leave = (): void => {
-          queue.splice(queue.indexOf(turn), 1);
+          forget();
+          queue.remove(accountId, waiter);
           resolve(undefined);
         };
-        signal.addEventListener("abort", leave, { once: true });
-        queue.push(turn);
+        signal?.addEventListener("abort", leave, { once: true });
+        waiters.set(id, waiter);
+        queue.add(accountId, waiter);
+        beginNext();
       });
     },
-    waiting: () => queue.length,
+    waiting: queue.waiting,
+    placeOf(id) {
+      const waiter = waiters.get(id);
+      return waiter && queue.placeOf(waiter.accountId, waiter);
+    },
   };
 }

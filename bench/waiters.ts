@@ -40,7 +40,7 @@ await chmod(folder, 0o755);
 await writeFile(reportPath, "");
 await chmod(reportPath, 0o666);
 Object.assign(process.env, {
-  TREADLE_WAITING_CALLS_MAX: String(CALLS),
+  TREADLE_WAITING_CALLS_MAX: String(CALLS * 1.25),
   TREADLE_WAIT_MAX_SECONDS: "3600",
   TREADLE_RATE_LIMIT_PER_MINUTE: "0",
   TREADLE_ACCOUNT_RATE_LIMIT_PER_MINUTE: "0",

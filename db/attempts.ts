@@ -36,6 +36,11 @@ export type ClaimOutcome =
   /** The execution has ended, or was cancelled before it began, or is unknown. */
   | { readonly kind: "closed"; readonly state: ExecutionState | "unknown"; readonly cancelled: boolean };
 
+/** What a claim would find now: the attempt it would open, or why it would open none. */
+export type Claimable =
+  | Exclude<ClaimOutcome, { kind: "claimed" }>
+  | { readonly kind: "claimable"; readonly attempt: number };
+
 /**
  * Takes the right to run an execution's program, or says why not. The usual case, a first attempt, is one statement.
  * The unique index on living attempts settles the race of several claimants.
@@ -43,9 +48,21 @@ export type ClaimOutcome =
 export async function claimAttempt(db: Db, claim: Claim): Promise<ClaimOutcome> {
   const first = await openAttempt(db, claim, 1);
   if (first) return { kind: "claimed", work: first };
+  const found = await findClaimable(db, claim);
+  if (found.kind !== "claimable") return found;
+  const next = await openAttempt(db, claim, found.attempt);
+  return next ? { kind: "claimed", work: next } : { kind: "busy" };
+}
+
+/**
+ * Finds what a claim would find, and opens no attempt. Ends attempts whose worker was lost. `cancelled`: somebody wants
+ * no further attempt, also where the record does not say so.
+ */
+export async function findClaimable(db: Db, claim: Claim & { readonly cancelled?: boolean }): Promise<Claimable> {
   await endLostAttempts(db, claim);
-  const state = await findAttemptState(db, claim.executionId);
-  if (state === undefined) return { kind: "closed", state: "unknown", cancelled: false };
+  const found = await findAttemptState(db, claim.executionId);
+  if (found === undefined) return { kind: "closed", state: "unknown", cancelled: false };
+  const state = { ...found, cancelled: found.cancelled || claim.cancelled === true };
   if (state.alive) return { kind: "busy" };
   const { last, tries } = state;
   if (last !== null && (last.status !== "failed" || tries >= state.attemptsMax || state.cancelled)) {
@@ -60,8 +77,7 @@ export async function claimAttempt(db: Db, claim: Claim): Promise<ClaimOutcome> 
     return { kind: "closed", state: state.state, cancelled: state.cancelled };
   }
   if (state.lost >= claim.lostMax) return { kind: "exhausted" };
-  const next = await openAttempt(db, claim, state.attempts + 1);
-  return next ? { kind: "claimed", work: next } : { kind: "busy" };
+  return { kind: "claimable", attempt: state.attempts + 1 };
 }
 
 async function openAttempt(db: Db, claim: Claim, attempt: number): Promise<ExecutionWork | undefined> {

@@ -28,6 +28,7 @@ export const SETTINGS = z.object({
   TREADLE_ISOLATION: z.enum(["sandbox", "none"]).default("sandbox"),
   TREADLE_PYTHON: z.string().min(1).optional(),
   TREADLE_SANDBOX_SLOTS: whole(1, 10_000).optional(),
+  TREADLE_ACCOUNT_SLOTS_MAX: whole(1, 10_000).optional(),
   TREADLE_NETWORK_SLOTS: whole(0, 1_024).optional(),
   TREADLE_NETWORK_DENY: z.string().min(1).optional(),
   TREADLE_NETWORK_NAMESERVERS: z.string().min(1).optional(),

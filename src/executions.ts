@@ -4,10 +4,11 @@ import type { Db } from "../db/connect.ts";
 import { CANCEL_REQUESTED, findStartable } from "../db/executions.ts";
 import type { ExecutionId } from "../domain/ids.ts";
 import type { Executions } from "./http/deps.ts";
+import { mayWait } from "./http/waiting-calls.ts";
 import type { Driver } from "./temporal.ts";
 import type { Notice, Waiters } from "./waiters.ts";
 
-/** After this many programs wait for a place on this host, callers are told to come again. */
+/** With this many programs waiting for a slot of this host no call is accepted; one account may hold most of them, not all. */
 const QUEUE_PER_SLOT = 50;
 const RETRY_AFTER_SECONDS = 5;
 
@@ -31,12 +32,14 @@ export function createExecutions(deps: {
       // The program of this process is stopped at once; one elsewhere by the notification that came with the record.
       deps.python?.stop(executionId, "cancelled");
     },
-    capacity() {
+    capacity(accountId) {
+      const [own, total] = [deps.slots.waiting(accountId), deps.slots.waiting()];
       return {
-        accepting: deps.slots.waiting() < deps.slotCount * QUEUE_PER_SLOT,
+        accepting: mayWait({ own, total, max: deps.slotCount * QUEUE_PER_SLOT }),
         retryAfterSeconds: RETRY_AFTER_SECONDS,
       };
     },
+    placeOf: deps.slots.placeOf,
   };
 }
 

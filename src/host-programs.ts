@@ -126,13 +126,15 @@ export function openPrograms(deps: {
     removeTree,
   });
   const spool = createSpool(machine.paths.spool, removeTree);
-  const slots = createSlots(host.slotCount);
+  const slots = createSlots({
+    count: host.slotCount,
+    perAccountMax: Math.min(settings.TREADLE_ACCOUNT_SLOTS_MAX ?? host.slotCount, host.slotCount),
+  });
   const code = { db, sandbox, checkouts, environments, interpreters, runtimes, ceilings };
   const { progressOf, ...runner } = createProgramRunner({
     ...code,
     storage: deps.storage,
     spool,
-    slots,
     onRun: deps.onRun,
     openSecrets: (sealed, executionId) =>
       JSON.parse(deps.secretBox.open(sealed, executionId).toString("utf8")) as Record<string, string>,
@@ -151,7 +153,7 @@ async function openNetwork({ machine, settings, log }: HostDeps): Promise<Networ
     tun,
     runAs: machine.runAs,
     dir: machine.paths.runtime,
-    slots: Math.max(NETWORK_SLOTS_MIN, settings.TREADLE_NETWORK_SLOTS ?? slotCountOf(settings)),
+    slots: Math.max(NETWORK_SLOTS_MIN, settings.TREADLE_NETWORK_SLOTS ?? slotCountOf(settings) + 1),
     protectedHosts: [...hostsOf(settings), ...splitList(settings.TREADLE_NETWORK_DENY)],
     ...(nameservers.length === 0 ? {} : { nameservers }),
     report: (line) => log.warn({ event: "network" }, line),

@@ -255,7 +255,7 @@ function openMetrics(
     waitingCalls: parts.waiters.count,
     waitingCallsMax: settings.TREADLE_WAITING_CALLS_MAX,
     programsRunning: parts.python.runningCount,
-    programsWaiting: parts.slots.waiting,
+    programsWaiting: () => parts.slots.waiting(),
     programsMax: parts.host.slotCount,
     programsByPath: parts.runsByPath,
     dataDir: machine.dataDir,

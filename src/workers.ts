@@ -11,6 +11,10 @@ const FORCE = "7 seconds";
 /** Compiled at build time: bundling at start would cost seconds and memory each time. */
 const BUNDLE = fileURLToPath(new URL("../workflow-bundle.js", import.meta.url));
 
+/** More than wait on a host when it accepts no more calls, which is 50 a slot; ticks of schedules come on top. */
+const ACTIVITIES_PER_PROGRAM = 100;
+const ACTIVITIES_MIN = 1_000;
+
 let installed = false;
 
 /** Hands Temporal's own log lines to ours and leaves signals to our lifecycle. Once a process. */
@@ -68,9 +72,11 @@ export async function startWorkers(deps: {
       ...common,
       taskQueue: TASK_QUEUE,
       workflowBundle: { codePath: BUNDLE },
-      maxConcurrentWorkflowTaskExecutions: 100,
-      // A joining activity only waits; the slots of the host bound how many programs run.
-      maxConcurrentActivityTaskExecutions: Math.max(200, deps.programsMax * 4),
+      // Several accounts' worth of executions that wait briefly for a slot (`activities/python.ts`).
+      maxConcurrentWorkflowTaskExecutions: 200,
+      // A joining activity only waits; the slots of the host bound how many programs run. With fewer than may wait, one
+      // account's waiting executions would keep another's from being joined after a restart.
+      maxConcurrentActivityTaskExecutions: Math.max(ACTIVITIES_MIN, deps.programsMax * ACTIVITIES_PER_PROGRAM),
       maxConcurrentLocalActivityExecutions: 400,
       maxCachedWorkflows: 500,
       workflowTaskPollerBehavior: { type: "autoscaling", minimum: 1, initial: 2, maximum: 20 },

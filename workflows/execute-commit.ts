@@ -41,7 +41,7 @@ export async function executeCommit(input: ExecutionInput): Promise<ExecutionSum
   const holder = { executionId, ...(input.accountId === undefined ? {} : { accountId: input.accountId }) };
   try {
     await reserve(holder);
-    const run = await runPython(executionId, input);
+    const run = await runPython(holder, input);
     // From here on the program has run: nothing may keep its result from being kept and charged.
     if (run.finished !== true)
       await CancellationScope.nonCancellable(async () => {
@@ -71,7 +71,7 @@ async function reserve(holder: Holder): Promise<void> {
 
 type EndedPython = Extract<PythonProgress, { kind: "ended" }>;
 
-async function runPython(executionId: ExecutionId, input: ExecutionInput): Promise<EndedPython> {
+async function runPython(holder: Holder, input: ExecutionInput): Promise<EndedPython> {
   const brief = proxyLocalActivities<Activities>({
     startToCloseTimeout: "8 seconds",
     retry: { maximumAttempts: 2, initialInterval: "100 milliseconds" },
@@ -86,12 +86,12 @@ async function runPython(executionId: ExecutionId, input: ExecutionInput): Promi
   });
   let progress: PythonProgress;
   try {
-    progress = await brief.executePython({ executionId, waitSeconds: BRIEF_SECONDS });
+    progress = await brief.executePython({ ...holder, waitSeconds: BRIEF_SECONDS });
   } catch (error) {
     if (isDecided(error) || isCancellation(error)) throw error;
     progress = { kind: "running" };
   }
-  if (progress.kind === "running") progress = await joining.executePython({ executionId });
+  if (progress.kind === "running") progress = await joining.executePython(holder);
   if (progress.kind === "running")
     throw ApplicationFailure.nonRetryable("executePython ended without an outcome", "internal");
   return progress;

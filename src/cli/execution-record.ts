@@ -21,6 +21,7 @@ interface RecordDocument {
   readonly startedAt: string | null;
   readonly finishedAt: string | null;
   readonly message: string;
+  readonly slotPosition: number | null;
   readonly cost: { readonly total: number; readonly atMost: number };
   readonly inputs: Readonly<Record<string, unknown>> | null;
   readonly inputFiles: readonly { input: string; position: number; fileName: string; bytes: number }[];
@@ -79,6 +80,7 @@ function toAnswer(document: RecordDocument): Answer {
     `Trigger    ${document.trigger}`,
     `Accepted   ${document.createdAt}`,
     `Began      ${document.startedAt ?? "-"}`,
+    ...(document.slotPosition === null ? [] : [`Waiting    number ${document.slotPosition} for a free slot`]),
     `Ended      ${document.finishedAt ?? "-"}`,
     `Cost       ${cost.total} credits, at most ${cost.atMost}`,
     ...(message === "" ? [] : [`Message    ${message}`]),

@@ -34,7 +34,10 @@ export interface Executions {
   waitForEnd(executionId: ExecutionId, timeoutMs: number, gone?: AbortSignal): Promise<boolean>;
   /** Stops the program; `by` says who asked, for the record. */
   cancel(executionId: ExecutionId, by: string): Promise<void>;
-  capacity(): { readonly accepting: boolean; readonly retryAfterSeconds: number };
+  /** The execution's place among those that wait for a slot of this process, 1 for the next; undefined when it does not. */
+  placeOf(executionId: ExecutionId): number | undefined;
+  /** Whether one more program of the account may wait here. */
+  capacity(accountId: AccountId): { readonly accepting: boolean; readonly retryAfterSeconds: number };
 }
 
 /** Bounds of one request. */

@@ -83,8 +83,8 @@ async function startCall(
   // A repeated call starts nothing and costs nothing: all it takes is room to wait.
   const isRepeated = target.keyedId !== null;
   if (!isRepeated) demandRate(target.rateState, deps.contact);
-  if (!isRepeated) demandCapacity(deps);
-  const leave = wait?.seconds === 0 ? () => undefined : demandPlace(deps, places);
+  if (!isRepeated) demandCapacity(deps, target.accountId);
+  const leave = wait?.seconds === 0 ? () => undefined : demandPlace(deps, places, target.accountId);
   try {
     if (!isRepeated) await demandCreditsOrRecord(deps, target);
     const accepted = await acceptCall(deps, { request, kind, target, timing, takeTurn });

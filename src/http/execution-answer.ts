@@ -26,8 +26,9 @@ export async function answerExecution(
   if (applied !== undefined) response.set("Preference-Applied", applied);
   if (execution.finishedAt === null) {
     response.status(202).set("Retry-After", String(LOOK_AGAIN_SECONDS));
-    // What has been let in runs, or will within milliseconds.
-    const status = execution.queuePosition === null ? "running" : "queued";
+    // What waits neither for its turn nor for a slot runs, or will within milliseconds.
+    const waits = execution.queuePosition !== null || deps.executions.placeOf(execution.id) !== undefined;
+    const status = waits ? "queued" : "running";
     return void response.json({ ...toResult(execution, deps.apiUrl()), status });
   }
   deps.log.info({
@@ -50,6 +51,8 @@ async function toError(deps: AppDeps, execution: ExecutionRecord): Promise<ApiEr
     return insufficientCredits(deps, { needed, available, executionId: execution.id });
   }
   const retry =
-    code === "no_capacity" ? { "Retry-After": String(deps.executions.capacity().retryAfterSeconds) } : undefined;
+    code === "no_capacity"
+      ? { "Retry-After": String(deps.executions.capacity(execution.accountId).retryAfterSeconds) }
+      : undefined;
   return new ApiError(code, failureMessage(execution), { ...toResult(execution, deps.apiUrl()) }, retry);
 }

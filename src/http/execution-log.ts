@@ -26,7 +26,7 @@ export function createLogRoute(
     if (execution.logRemovedAt !== null)
       throw new ApiError("not_found", "The log of this execution is no longer kept.");
     if (request.method === "GET" && request.accepts("text/plain", "text/event-stream") === "text/event-stream") {
-      const leave = demandPlace(deps, places);
+      const leave = demandPlace(deps, places, execution.accountId);
       response.once("close", leave);
       return sendEvents(deps, { request, response, executionId: execution.id, accessId });
     }

@@ -72,7 +72,7 @@ async function* follow(
         yield `event: result\ndata: ${JSON.stringify(envelope(execution, deps.apiUrl()))}\n\n`;
         return;
       }
-      const now = toStatus(execution);
+      const now = toStatus(execution, deps.executions.placeOf(executionId));
       if (now !== status) {
         sentAt = Date.now();
         yield `event: status\ndata: ${(status = now)}\n\n`;
@@ -96,10 +96,11 @@ async function* follow(
   }
 }
 
-/** What has been let in runs, or will within milliseconds. */
-function toStatus({ id, queuePosition }: ExecutionRecord): string {
-  const status = { executionId: id, status: queuePosition === null ? "running" : "queued" };
-  return JSON.stringify(queuePosition === null ? status : { ...status, queuePosition });
+/** What waits neither for its turn nor for a slot runs, or will within milliseconds. */
+function toStatus({ id: executionId, queuePosition }: ExecutionRecord, slotPosition: number | undefined): string {
+  if (queuePosition !== null) return JSON.stringify({ executionId, status: "queued", queuePosition });
+  if (slotPosition !== undefined) return JSON.stringify({ executionId, status: "queued", slotPosition });
+  return JSON.stringify({ executionId, status: "running" });
 }
 
 /** Whole lines that were not sent yet. What is half a line stays where it is. */

@@ -1,6 +1,6 @@
 import { type BucketState, type RateState } from "../../db/rates.ts";
 import { chargeMax, type MicroCredits, microCredits, toCredits } from "../../domain/credits.ts";
-import type { ExecutionId } from "../../domain/ids.ts";
+import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import type { Authenticated } from "./authenticate.ts";
 import type { AppDeps } from "./deps.ts";
@@ -8,19 +8,19 @@ import { ApiError } from "./errors.ts";
 import { rateLimited } from "./rates.ts";
 import type { WaitingCalls } from "./waiting-calls.ts";
 
-/** 503 when this host has more programs waiting than it will get to soon. */
-export function demandCapacity(deps: Pick<AppDeps, "executions">): void {
-  const { accepting, retryAfterSeconds } = deps.executions.capacity();
+/** 503 when this host has more programs of the account waiting than it will get to soon. */
+export function demandCapacity(deps: Pick<AppDeps, "executions">, accountId: AccountId): void {
+  const { accepting, retryAfterSeconds } = deps.executions.capacity(accountId);
   if (!accepting) throw noCapacity("No more executions can be taken just now.", retryAfterSeconds);
 }
 
-/** A place among the calls that wait, and how to give it back; 503 when there is none. */
-export function demandPlace(deps: Pick<AppDeps, "executions">, places: WaitingCalls): () => void {
-  const leave = places.enter();
+/** A place among the calls that wait, and how to give it back; 503 when there is none for this account. */
+export function demandPlace(deps: Pick<AppDeps, "executions">, places: WaitingCalls, accountId: AccountId): () => void {
+  const leave = places.enter(accountId);
   if (leave !== undefined) return leave;
   throw noCapacity(
     "No more calls can wait here just now (with Prefer: respond-async none has to).",
-    deps.executions.capacity().retryAfterSeconds,
+    deps.executions.capacity(accountId).retryAfterSeconds,
   );
 }
 

@@ -29,7 +29,7 @@ export async function startExecution(
     });
   } catch (error) {
     deps.log.error({ event: "execution.fault", executionId, error }, "An execution could not be started.");
-    const { retryAfterSeconds } = deps.executions.capacity();
+    const { retryAfterSeconds } = deps.executions.capacity(target.accountId);
     const headers = { "Retry-After": String(retryAfterSeconds) };
     const closed = await closeUnstarted(deps, executionId).catch((failure: unknown) => {
       deps.log.error(

@@ -7,8 +7,6 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { MockActivityEnvironment } from "@temporalio/testing";
 import { DefaultLogger } from "@temporalio/worker";
 import { createOutputs } from "../../activities/outputs.ts";
-import { createProgramRunner } from "../../activities/program.ts";
-import { createSlots } from "../../activities/slots.ts";
 import { createSpool, type Spool } from "../../activities/spool.ts";
 import { createDiskStorage } from "../../activities/storage/disk.ts";
 import type { Storage } from "../../activities/storage/storage.ts";
@@ -224,28 +222,4 @@ test("uploadOutputs, of a program that wrote nothing, records an upload without 
   expect(await upload(executionId)).toEqual({ kind: "uploaded" });
   expect(await findRows(executionId)).toEqual([]);
   expect(await findLog(executionId)).toEqual({ log_key: null, log_bytes: 0, uploaded: true });
-});
-
-test("uploadOutputs, of one cancelled while it waited for its turn, records an upload without files, not those of an earlier attempt", async () => {
-  const { executionId } = await aSpooledExecution();
-  const slots = createSlots(1);
-  await slots.take(new AbortController().signal);
-  const unused = (): never => {
-    throw new Error("A program that never had its turn must not be prepared.");
-  };
-  const { runProgram } = createProgramRunner({
-    db,
-    slots,
-    spool,
-    storage,
-    sandbox: { run: unused },
-    checkouts: { ensure: unused },
-    environments: { ensure: unused },
-    ceilings: {} as Parameters<typeof createProgramRunner>[0]["ceilings"],
-    openSecrets: unused,
-  } as unknown as Parameters<typeof createProgramRunner>[0]);
-  const work = { executionId } as Parameters<typeof runProgram>[0];
-  expect(await runProgram(work, AbortSignal.abort("cancelled"))).toMatchObject({ status: "cancelled", secondsUsed: 0 });
-  expect(await upload(executionId)).toEqual({ kind: "uploaded" });
-  expect(await findRows(executionId)).toEqual([]);
 });

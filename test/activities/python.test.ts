@@ -2,14 +2,20 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { ActivityCancellationDetails } from "@temporalio/common";
 import { MockActivityEnvironment } from "@temporalio/testing";
-import { createPython, type PythonDeps } from "../../activities/python.ts";
+import type { PythonDeps } from "../../activities/python.ts";
 import { UnbegunError } from "../../activities/unbegun.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { requestCancel } from "../../db/executions.ts";
-import type { PythonOutcome } from "../../domain/execution.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
-import { anAccount, anExecution, aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import {
+  aProgram,
+  createProcess,
+  hasStarted,
+  anOpenExecution as openExecution,
+  success,
+  tick,
+} from "./python-process.ts";
 
 let database: TestDatabase;
 let db: Db;
@@ -23,63 +29,16 @@ afterAll(async () => {
   await database?.drop();
 });
 
-const success: PythonOutcome = { status: "success", message: "", secondsUsed: 0.5 };
-
-async function anOpenExecution(attemptsMax = 1): Promise<ExecutionId> {
-  const accountId = await anAccount(db, { microCredits: 1_000_000n });
-  return anExecution(db, { workflow: await aWorkflow(db, { accountId }), attemptsMax });
-}
-
-/** A process of host `host1` whose programs are a plain function, counted. */
-function aProcess(runProgram: PythonDeps["runProgram"], processId = "proc_a") {
-  const started: number[] = [];
-  const faults: unknown[] = [];
-  const python = createPython({
-    db,
-    hostId: "host1",
-    processId,
-    runProgram: (work, signal) => {
-      started.push(work.attempt);
-      return runProgram(work, signal);
-    },
-    onFault: (_id, error) => faults.push(error),
-  });
-  const execute = (executionId: ExecutionId, waitSeconds?: number) =>
-    new MockActivityEnvironment().run(python.executePython, {
-      executionId,
-      ...(waitSeconds === undefined ? {} : { waitSeconds }),
-    });
-  return { python, execute, started, faults };
-}
-
-/** A program that ends when it is told to, or when it is stopped. */
-function aProgram(): { runProgram: PythonDeps["runProgram"]; end: (outcome: PythonOutcome) => void } {
-  let end: (outcome: PythonOutcome) => void = () => undefined;
-  const ended = new Promise<PythonOutcome>((resolve) => {
-    end = resolve;
-  });
-  const runProgram: PythonDeps["runProgram"] = (_work, signal) =>
-    Promise.race([
-      ended,
-      new Promise<PythonOutcome>((resolve) =>
-        signal.addEventListener("abort", () => resolve({ status: "cancelled", message: "stopped", secondsUsed: 0.1 })),
-      ),
-    ]);
-  return { runProgram, end: (outcome) => end(outcome) };
-}
-
-async function hasStarted({ started }: Pick<ReturnType<typeof aProcess>, "started">): Promise<void> {
-  while (started.length === 0) await tick(5);
-}
-
-const tick = (ms = 50): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const anOpenExecution = (attemptsMax?: number): Promise<ExecutionId> => openExecution(db, attemptsMax);
+const aProcess = (runProgram: PythonDeps["runProgram"], processId?: string) =>
+  createProcess(db, runProgram, { ...(processId && { processId }) });
 
 test("executePython, whose program ends while the database cannot be told, tells it later and runs the program once", async () => {
   const executionId = await anOpenExecution();
   const program = aProgram();
   const process = aProcess(program.runProgram);
   const ended = process.execute(executionId);
-  await tick();
+  await hasStarted(process);
   await queryRows(db, "alter table attempts rename to attempts_away");
   program.end(success);
   await tick(700);

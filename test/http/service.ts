@@ -100,6 +100,7 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     },
     waitForEnd: (executionId, timeoutMs, gone) => waitForEnd(db, executionId, timeoutMs, gone),
     cancel: async (executionId, by) => void cancelled.push({ executionId, by }),
+    placeOf: () => undefined,
     capacity: () => ({ accepting: true, retryAfterSeconds: 7 }),
     ...options.executions,
   };

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
-import type { ExecutionId } from "../../domain/ids.ts";
+import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import { createWaitingCalls } from "../../src/http/waiting-calls.ts";
 import { anInput, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { aService, execute, findLeftovers, sendForm, succeed, type TestService } from "./service.ts";
+
+const ONE = "acct_one" as AccountId;
 
 let service: TestService;
 /** Aborted signals of waits: the callers that left. */
@@ -101,9 +103,23 @@ test.each([
 
 test("createWaitingCalls, when a place is given back twice, counts it once", () => {
   const places = createWaitingCalls(2);
-  const [leave] = [places.enter(), places.enter()];
-  expect(places.enter()).toBeUndefined();
+  const [leave] = [places.enter(ONE), places.enter(ONE)];
+  expect(places.enter(ONE)).toBeUndefined();
   leave?.();
   leave?.();
-  expect([places.enter(), places.enter()]).toEqual([expect.any(Function), undefined]);
+  expect([places.enter(ONE), places.enter(ONE)]).toEqual([expect.any(Function), undefined]);
+});
+
+test("createWaitingCalls, when one account takes what it can, keeps places for others, however many such accounts", () => {
+  const max = 1_000;
+  const places = createWaitingCalls(max);
+  const takeAll = (accountId: AccountId): number => {
+    let taken = 0;
+    while (taken <= max && places.enter(accountId)) taken += 1;
+    return taken;
+  };
+  expect(takeAll(ONE)).toBe(800);
+  expect(takeAll("acct_two" as AccountId)).toBe(160);
+  expect(takeAll("acct_three" as AccountId)).toBe(32);
+  expect(places.enter("acct_four" as AccountId)).toBeDefined();
 });

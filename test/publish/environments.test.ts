@@ -8,7 +8,6 @@ import { createProgramRunner, createWarmer } from "../../activities/program.ts";
 import { prepareRunnerFolder } from "../../activities/sandbox/runner-folder.ts";
 import { createRuntimes } from "../../activities/sandbox/runtimes.ts";
 import { createSandbox, type SandboxSettings } from "../../activities/sandbox/sandbox.ts";
-import { createSlots } from "../../activities/slots.ts";
 import { createSpool } from "../../activities/spool.ts";
 import type { ExecutionWork } from "../../db/attempts.ts";
 import { findCommit } from "../../db/commits.ts";
@@ -69,7 +68,6 @@ async function aHost() {
   const { runProgram } = createProgramRunner({
     ...code,
     spool,
-    slots: createSlots(4),
     storage: {} as never,
     openSecrets: () => ({}),
   });

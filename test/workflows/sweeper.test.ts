@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "@temporalio/client";
 import { Worker } from "@temporalio/worker";
 import { type Activities, createActivities } from "../../activities/index.ts";
+import { createSlots } from "../../activities/slots.ts";
 import { createSpool, type Spool } from "../../activities/spool.ts";
 import { createDiskStorage } from "../../activities/storage/disk.ts";
 import type { Storage } from "../../activities/storage/storage.ts";
@@ -58,6 +59,7 @@ beforeAll(async () => {
     processId: "proc_a",
     storage,
     spool,
+    slots: createSlots({ count: 4 }),
     runProgram: async ({ executionId }) => {
       started.push(executionId);
       await spool.open(executionId);

@@ -16,7 +16,10 @@ import { authorizeEditor } from "./authorize.ts";
 /** What is shown in the place of a secret, however long it is. */
 const SECRET = "•••";
 
-type RecordDeps = Pick<AppDeps, "db" | "apiUrl" | "secretBox" | "liveProgress" | "temporalUiUrl" | "temporalNamespace">;
+type RecordDeps = Pick<
+  AppDeps,
+  "db" | "apiUrl" | "secretBox" | "executions" | "liveProgress" | "temporalUiUrl" | "temporalNamespace"
+>;
 
 /** The record of one execution in full. Secrets are named, and never shown. */
 export function createExecutionRecordRoute(deps: RecordDeps): RequestHandler {
@@ -77,6 +80,7 @@ function toContent(deps: RecordDeps, record: ExecutionRecord, details: Execution
     })),
     ...{ limits: { timeoutSeconds, cpu, attemptsMax }, logBytes },
     queuePosition: record.queuePosition,
+    slotPosition: deps.executions.placeOf(id) ?? null,
     progress: finishedAt === null ? (deps.liveProgress?.(id) ?? null) : null,
     temporalUrl: toTemporalUrl(deps, id),
     ...{ cancelRequestedAt, cancelRequestedBy: record.cancelRequestedBy },

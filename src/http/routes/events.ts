@@ -15,7 +15,7 @@ export const EVENTS: Content = {
       event: {
         type: "string",
         description:
-          "`status`: `{executionId, status, queuePosition}`. None, or `message`: a line, `{time, stream, text}`. `progress`: `{fraction, message}`. `result`, the last: the result of the execution.",
+          "`status`: `{executionId, status, queuePosition, slotPosition}`. None, or `message`: a line, `{time, stream, text}`. `progress`: `{fraction, message}`. `result`, the last: the result of the execution.",
       },
       data: { type: "string", contentMediaType: "application/json" },
       retry: { type: "integer" },

@@ -92,13 +92,13 @@ function Head({ execution }: { execution: Execution }) {
 
 /** What can be said while it goes on: where in the queue it is, or how far its program says it is. */
 function Going({ execution, followed }: { execution: Execution; followed: Followed }) {
-  const { queuePosition, cancelRequestedAt } = execution;
+  const { cancelRequestedAt } = execution;
   const progress = followed.progress ?? execution.progress;
   const words =
     cancelRequestedAt !== null
       ? "It is being cancelled."
       : execution.status === "queued"
-        ? queueWords(queuePosition)
+        ? queueWords(execution)
         : progress?.message;
   return (
     // Not a status of its own: a program that tells every step would be all that a screen reader says.
@@ -120,7 +120,9 @@ function Going({ execution, followed }: { execution: Execution; followed: Follow
   );
 }
 
-function queueWords(position: number | null): string {
+function queueWords({ queuePosition: position, slotPosition }: Execution): string {
+  if (slotPosition === 1) return "It is the next to run when a slot is free.";
+  if (slotPosition !== null) return `It waits for a free slot. ${slotPosition - 1} others run before it.`;
   if (position === null) return "It waits to be started.";
   if (position === 1) return "It is the next to run: this workflow runs only so many at a time.";
   return `${position - 1} others of this workflow run before it.`;

@@ -45,6 +45,7 @@ export interface Execution extends Omit<ExecutionLine, "cost"> {
   /** What one like it usually costs, in credits. */
   readonly estimate: { readonly credits: number; readonly basedOn: number } | null;
   readonly queuePosition: number | null;
+  readonly slotPosition: number | null;
   readonly progress: Progress | null;
   readonly cost: { readonly compute: number; readonly total: number } | null;
   readonly temporalUrl: string | null;

@@ -54,7 +54,13 @@ export function useFollowed(executionId: string): Followed {
   return { log, ...followed };
 }
 
-function readStatus(data: string): Pick<Execution, "status" | "queuePosition"> {
-  const { status, queuePosition = null } = JSON.parse(data) as Pick<Execution, "status"> & { queuePosition?: number };
-  return { status, queuePosition };
+type Going = Pick<Execution, "status" | "queuePosition" | "slotPosition">;
+
+function readStatus(data: string): Going {
+  const {
+    status,
+    queuePosition = null,
+    slotPosition = null,
+  } = JSON.parse(data) as Partial<Going> & Pick<Going, "status">;
+  return { status, queuePosition, slotPosition };
 }

@@ -77,6 +77,10 @@ const RECORD: JsonSchema = describeFields({
   limits: describeFields({ timeoutSeconds: SECONDS, cpu: { type: "number" }, attemptsMax: COUNT }),
   logBytes: COUNT,
   queuePosition: { ...orNull(COUNT), description: "1: the next to begin. Null: it waits for no others." },
+  slotPosition: {
+    ...orNull(COUNT),
+    description: "1: the next to get a free slot of the process that answers. Null: it waits for no slot there.",
+  },
   progress: {
     ...orNull(describeFields({ fraction: { type: "number" }, message: TEXT })),
     description: "What the program says, where it runs in the process that answers.",
@@ -98,7 +102,7 @@ const RECORD_EXAMPLE = {
   inputs: { region: "EU", password: "•••" },
   inputFiles: [{ input: "orders", position: 0, fileName: "orders.csv", bytes: 1042, contentType: "text/csv" }],
   ...{ outputs: {}, files: [], attempts: [], limits: { timeoutSeconds: 300, cpu: 1, attemptsMax: 1 } },
-  ...{ logBytes: 812, queuePosition: null, progress: null, temporalUrl: null },
+  ...{ logBytes: 812, queuePosition: null, slotPosition: null, progress: null, temporalUrl: null },
   ...{ cancelRequestedAt: null, cancelRequestedBy: null, filesRemovedAt: null, logRemovedAt: null },
   estimate: { credits: 0.0134, basedOn: 42 },
 };
