@@ -1,5 +1,6 @@
 import pino from "pino";
 import pretty from "pino-pretty";
+import { showOn } from "./shown-text.ts";
 
 export type Log = pino.Logger;
 
@@ -16,5 +17,8 @@ export function createLog(options: { level: string; terminal: boolean }): Log {
     serializers: { error: pino.stdSerializers.errWithCause },
   };
   if (!options.terminal) return pino(settings);
-  return pino(settings, pretty({ colorize: true, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss", sync: true }));
+  // Errors quote what tenants have sent; a terminal must not obey it.
+  const destination = showOn(process.stdout).stream;
+  const look = { colorize: true, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss", sync: true };
+  return pino(settings, pretty({ ...look, destination }));
 }

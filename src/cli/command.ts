@@ -25,7 +25,8 @@ export function addCommand(parent: Command, usage: string, description: string):
     .command(usage)
     .description(description)
     .option("--json", "answer with one JSON document on standard output")
-    .option("--data-dir <folder>", "the data folder of the service to use");
+    .option("--data-dir <folder>", "the data folder of the service to use")
+    .option("--raw", "write control sequences of programs to a terminal as they are");
 }
 
 /** A group such as `credits`; alone it prints its help as wrong usage. */

@@ -1,4 +1,5 @@
 import type { Writable } from "node:stream";
+import { showOn } from "../shown-text.ts";
 
 /** Where a command reads its surroundings and writes its answer: all it knows of the process it runs in. */
 export interface CliIo {
@@ -7,6 +8,22 @@ export interface CliIo {
   readonly stderr: Writable;
   /** Relative paths start here. */
   readonly cwd: string;
+}
+
+/**
+ * Returns surroundings in which what is written to a terminal is shown and not obeyed: nearly every text of a service was
+ * chosen by a tenant. `raw`: as it is. Call `finish` after the last write.
+ */
+export function showIo(io: CliIo, { raw }: { raw: boolean }): { readonly io: CliIo; finish(): void } {
+  if (raw) return { io, finish: () => undefined };
+  const [out, err] = [showOn(io.stdout), showOn(io.stderr)];
+  return {
+    io: { ...io, stdout: out.stream, stderr: err.stream },
+    finish() {
+      out.finish();
+      err.finish();
+    },
+  };
 }
 
 /** What a command came to: one document for programs (`--json`), lines for people. */

@@ -7,7 +7,7 @@ import { addCommitCommands } from "./commits.ts";
 import { addDoctorCommand, type Check } from "./doctor.ts";
 import { addDraftCommands } from "./drafts.ts";
 import { addExecutionCommands } from "./executions.ts";
-import type { Answer, CliIo } from "./io.ts";
+import { type Answer, type CliIo, showIo } from "./io.ts";
 import { addMemberCommands } from "./members.ts";
 import { addPublishCommand } from "./publish.ts";
 import { addRateCommands } from "./rates.ts";
@@ -46,12 +46,13 @@ export async function runCli(argv: readonly string[], io: CliIo, parts: CliParts
     (perform) =>
     async (...parameters) => {
       const command = parameters.at(-1) as Command;
-      const options = command.optsWithGlobals<{ json?: boolean; dataDir?: string }>();
+      const options = command.optsWithGlobals<{ json?: boolean; dataDir?: string; raw?: boolean }>();
+      const shown = showIo(io, { raw: options.raw === true });
       const context: Context = {
-        io,
+        io: shown.io,
         json: options.json === true,
         dataDir: options.dataDir,
-        say: (line) => void io.stderr.write(`${line}\n`),
+        say: (line) => void shown.io.stderr.write(`${line}\n`),
         client: async () => {
           const { createClient } = await import("./client.ts"); // a start has nobody to ask
           client ??= createClient(await findService(io, options.dataDir));
@@ -62,6 +63,7 @@ export async function runCli(argv: readonly string[], io: CliIo, parts: CliParts
         (answer) => writeAnswer(context, answer),
         (error: unknown) => writeRefusal(context, error),
       );
+      shown.finish();
     };
   try {
     await createProgram(io, act, parts, (code) => (exitCode = code)).parseAsync([...argv], { from: "user" });
@@ -79,6 +81,7 @@ function createProgram(io: CliIo, act: Act, parts: CliParts, exitWith: (code: nu
     .description("Publishes and runs Python workflows.")
     .option("--json", "answer with one JSON document on standard output")
     .option("--data-dir <folder>", "the data folder of the service to use")
+    .option("--raw", "write control sequences of programs to a terminal as they are")
     .exitOverride()
     .showHelpAfterError('("--help" shows how to use it)')
     .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) });
