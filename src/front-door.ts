@@ -46,6 +46,7 @@ export async function openFrontDoor(deps: {
     storage: deps.storage,
     executions: deps.executions,
     editor: deps.editor,
+    threads: deps.editor.abilities.threads,
     secretBox: deps.secretBox,
     prices: pricesOf(settings),
     apiUrl: () => `${url}/api`,

@@ -3,6 +3,7 @@ import { access } from "node:fs/promises";
 import { Registry } from "prom-client";
 import { openStorage } from "../activities/storage/open.ts";
 import type { Storage } from "../activities/storage/storage.ts";
+import { createThreads } from "../activities/threads/threads.ts";
 import { connect, type DatabaseAddress, type Db } from "../db/connect.ts";
 import { migrate } from "../db/migrate.ts";
 import { microCredits, parseCredits } from "../domain/credits.ts";
@@ -48,6 +49,8 @@ import { installTemporalRuntime } from "./workers.ts";
 /** The embedded server takes 60 connections: enough for two processes and for looking in. */
 const POOL_MAX = 20;
 const CALLS_GRACE_MS = 3_000;
+/** For the work of requests that callers choose the cost of: enough that one account leaves one to the others. */
+const THREADS_MAX = 2;
 
 export interface StartInput {
   readonly env: Environment;
@@ -219,7 +222,8 @@ async function openForCallers(
 function openPublishing(parts: Foundation & ExecutionParts & { log: Log }) {
   const { db, secretBox, environments, interpreters, log } = parts;
   const networkAvailable = parts.networkProblem() === undefined;
-  const abilities = { db, secretBox, interpreters, networkAvailable, log };
+  const threads = createThreads({ threadsMax: THREADS_MAX });
+  const abilities = { db, secretBox, interpreters, networkAvailable, threads, log };
   return {
     abilities,
     publish: createPublisher({ ...abilities, environments, onPublished: warmInBackground(parts) }),

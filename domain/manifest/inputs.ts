@@ -1,4 +1,5 @@
 import type { InputProblem } from "../errors.ts";
+import { type CheckBudget, createCheckBudget } from "./check-budget.ts";
 import { describeKind, isJsonObject, type JsonValue, quote } from "./json-values.ts";
 import type { Input, InputKind, Manifest } from "./manifest.ts";
 import { suggest } from "./nearest.ts";
@@ -27,12 +28,13 @@ const UNKNOWN_REPORTED_MAX = 20;
 /**
  * Reads what a caller sent: a JSON object, flat or nested (see `flattenBody`), and the files of a multipart request, by
  * input. Applies defaults, converts nothing, and reports every problem at once. `null` and `undefined` mean not given.
- * An `undefined` body is an empty one.
+ * An `undefined` body is an empty one. All values share one budget: see `checkValue`.
  */
 export function parseInputs(
   manifest: Declarations,
   body: unknown,
   files: Readonly<Record<string, readonly UploadedFile[]>> = {},
+  budget: CheckBudget = createCheckBudget(),
 ): InputsResult {
   const values = body === undefined ? {} : flattenBody(manifest, body);
   if (!isJsonObject(values)) {
@@ -41,13 +43,13 @@ export function parseInputs(
       problems: [{ input: "", message: `The inputs must be a JSON object, not ${describeKind(body)}.` }],
     };
   }
-  const problems = findUndeclared(manifest, [...Object.keys(values), ...Object.keys(files)]);
+  const problems = findUndeclared(manifest, [...Object.keys(values), ...Object.keys(files)], budget);
   const inputs: [string, JsonValue][] = [];
   const secrets: [string, string][] = [];
   for (const input of manifest.inputs) {
     const value = Object.hasOwn(values, input.name) ? values[input.name] : undefined;
     const uploads = Object.hasOwn(files, input.name) ? (files[input.name] ?? []) : [];
-    const given = readGiven(input, value, uploads);
+    const given = readGiven(input, value, uploads, budget);
     if (given.kind === "problems") problems.push(...given.messages.map((message) => ({ input: input.name, message })));
     else if (given.kind === "none") inputs.push([input.name, null]);
     else if (given.kind === "value" && input.kind === "secret") secrets.push([input.name, given.value as string]);
@@ -112,12 +114,12 @@ function parseJson(text: string): { readonly ok: true; readonly value: JsonValue
   }
 }
 
-function findUndeclared(manifest: Declarations, given: readonly string[]): InputProblem[] {
+function findUndeclared(manifest: Declarations, given: readonly string[], budget: CheckBudget): InputProblem[] {
   const declared = new Set(manifest.inputs.map((input) => input.name));
   const unknown = [...new Set(given)].filter((name) => !declared.has(name));
   const problems = unknown.slice(0, UNKNOWN_REPORTED_MAX).map((name) => ({
     input: name.slice(0, 100),
-    message: `There is no input ${quote(name)}.${suggest(name, declared) || listNames(declared)}`,
+    message: `There is no input ${quote(name)}.${suggest(name, declared, budget) || listNames(declared)}`,
   }));
   const more = unknown.length - problems.length;
   return more > 0 ? [...problems, { input: "", message: `${more} more inputs are not declared.` }] : problems;
@@ -129,7 +131,7 @@ function listNames(names: ReadonlySet<string>): string {
   return ` The workflow's inputs are ${shown}${names.size > UNKNOWN_REPORTED_MAX ? ", …" : ""}.`;
 }
 
-function readGiven(input: Input, value: unknown, uploads: readonly UploadedFile[]): Given {
+function readGiven(input: Input, value: unknown, uploads: readonly UploadedFile[], budget: CheckBudget): Given {
   const isGiven = value !== undefined && value !== null;
   if (isFileInput(input)) {
     if (isGiven) {
@@ -151,7 +153,7 @@ function readGiven(input: Input, value: unknown, uploads: readonly UploadedFile[
     const fallback = input.kind === "secret" ? null : input.default;
     return fallback === null ? { kind: "none" } : { kind: "value", value: fallback };
   }
-  return decide(checkValue(input, value), { kind: "value", value: value as JsonValue });
+  return decide(checkValue(input, value, budget), { kind: "value", value: value as JsonValue });
 }
 
 /** What was given when nothing is wrong with it; otherwise the problems. */

@@ -1,3 +1,4 @@
+import { findComponents } from "./components.ts";
 import type { Automaton } from "./pattern-automaton.ts";
 
 /** Larger loops are not searched: comparing pairs costs their square, and our own matching is linear in any case. */
@@ -19,31 +20,14 @@ const SAMPLES = [
  * engine (a browser's, a client's) then needs time exponential in the length of a text that does not match.
  */
 export function isExponential(automaton: Automaton): boolean {
-  const reach = automaton.follow.map((_, position) => findReachable(automaton, position));
-  const inLoop = (from: number, to: number): boolean =>
-    (reach[from]?.has(to) ?? false) && (reach[to]?.has(from) ?? false);
-  if (automaton.doubled.some(([from, to]) => inLoop(from, to))) return true;
+  const { follow } = automaton;
+  const components = findComponents(follow.keys(), (position) => follow[position] ?? []);
+  if (automaton.doubled.some(([from, to]) => components.get(from) === components.get(to))) return true;
 
+  const loops = new Map<number, number[]>();
+  for (const [position, component] of components) loops.set(component, [...(loops.get(component) ?? []), position]);
   const overlaps = compareAtoms(automaton.atoms);
-  const seen = new Set<number>();
-  for (let position = 0; position < automaton.follow.length; position += 1) {
-    if (seen.has(position) || !inLoop(position, position)) continue;
-    const loop = [...(reach[position] as Set<number>)].filter((other) => inLoop(position, other));
-    for (const member of loop) seen.add(member);
-    if (loop.length <= LOOP_MAX && hasTwoWays(automaton, new Set(loop), overlaps)) return true;
-  }
-  return false;
-}
-
-function findReachable(automaton: Automaton, from: number): Set<number> {
-  const reached = new Set<number>();
-  const open = [...(automaton.follow[from] ?? [])];
-  for (let position = open.pop(); position !== undefined; position = open.pop()) {
-    if (reached.has(position)) continue;
-    reached.add(position);
-    open.push(...(automaton.follow[position] ?? []));
-  }
-  return reached;
+  return [...loops.values()].some((loop) => loop.length <= LOOP_MAX && hasTwoWays(automaton, new Set(loop), overlaps));
 }
 
 function compareAtoms(atoms: readonly string[]): (one: number, other: number) => boolean {
@@ -53,52 +37,39 @@ function compareAtoms(atoms: readonly string[]): (one: number, other: number) =>
     const expression = new RegExp(`^${atom}$`, "u");
     accepted.set(atom, new Set(SAMPLES.filter((sample) => expression.test(sample))));
   }
+  const known = new Map<string, boolean>();
   return (one, other) => {
     const left = atoms[one] as string;
     const right = atoms[other] as string;
     if (left === right) return true;
-    const set = accepted.get(right) as Set<string>;
-    return [...(accepted.get(left) as Set<string>)].some((sample) => set.has(sample));
+    const pair = `${left}\0${right}`;
+    const others = accepted.get(right) as Set<string>;
+    const answer = known.get(pair) ?? [...(accepted.get(left) as Set<string>)].some((sample) => others.has(sample));
+    known.set(pair, answer);
+    return answer;
   };
 }
 
-/** Whether two readers that start at one position, and read the same text, can part and meet at that position again. */
+/**
+ * Whether two readers that start at one position, and read the same text, can part and meet at that position again: then a pair of
+ * different positions is in one component with a pair of equal ones.
+ */
 function hasTwoWays(
   automaton: Automaton,
   loop: ReadonlySet<number>,
   overlaps: (one: number, other: number) => boolean,
 ): boolean {
   const size = automaton.atoms.length;
-  const next = new Map<number, number[]>();
+  const follow = new Map([...loop].map((one) => [one, (automaton.follow[one] ?? []).filter((to) => loop.has(to))]));
+  const isEqual = (pair: number): boolean => Math.floor(pair / size) === pair % size;
   const steps = (pair: number): number[] => {
-    const known = next.get(pair);
-    if (known) return known;
-    const found: number[] = [];
-    for (const one of automaton.follow[Math.floor(pair / size)] ?? []) {
-      if (!loop.has(one)) continue;
-      for (const other of automaton.follow[pair % size] ?? []) {
-        if (loop.has(other) && overlaps(one, other)) found.push(one * size + other);
-      }
-    }
-    next.set(pair, found);
-    return found;
+    const others = follow.get(pair % size) ?? [];
+    return (follow.get(Math.floor(pair / size)) ?? []).flatMap((one) =>
+      others.filter((other) => overlaps(one, other)).map((other) => one * size + other),
+    );
   };
-  for (const start of loop) {
-    const diagonal = start * size + start;
-    const parted = [...walkPairs([diagonal], steps)].filter((pair) => Math.floor(pair / size) !== pair % size);
-    if (parted.length > 0 && walkPairs(parted, steps).has(diagonal)) return true;
-  }
-  return false;
-}
-
-/** Every pair that can be reached in one step or more. */
-function walkPairs(from: readonly number[], steps: (pair: number) => number[]): Set<number> {
-  const reached = new Set<number>();
-  const open = from.flatMap(steps);
-  for (let pair = open.pop(); pair !== undefined; pair = open.pop()) {
-    if (reached.has(pair)) continue;
-    reached.add(pair);
-    open.push(...steps(pair));
-  }
-  return reached;
+  const equals = [...loop].map((position) => position * size + position);
+  const components = findComponents(equals, steps);
+  const meeting = new Set(equals.map((pair) => components.get(pair)));
+  return [...components].some(([pair, component]) => !isEqual(pair) && meeting.has(component));
 }

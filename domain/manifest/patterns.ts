@@ -1,3 +1,4 @@
+import { type CheckBudget, createCheckBudget } from "./check-budget.ts";
 import { countCharacters } from "./json-values.ts";
 import { isExponential } from "./pattern-ambiguity.ts";
 import { type Automaton, buildAutomaton } from "./pattern-automaton.ts";
@@ -5,7 +6,7 @@ import { parsePattern } from "./pattern-syntax.ts";
 
 const PATTERN_CHARACTERS_MAX = 1_000;
 
-/** Longest value that is compared with a pattern: at 5,000 steps a character this is some tenths of a second at worst. */
+/** Longest value that is compared with a pattern: at 5,000 steps a character this takes a tenth of a second at worst. */
 export const PATTERN_VALUE_CHARACTERS_MAX = 10_000;
 
 export type PatternCheck = { readonly ok: true } | { readonly ok: false; readonly message: string };
@@ -43,30 +44,51 @@ export function checkPattern(source: string): PatternCheck {
   return { ok: true };
 }
 
+/** Steps that each position and edge of a new automaton takes. */
+const BUILT_STEPS = 50;
+/** Steps that a regular expression for one character takes, to make and to ask. */
+const ATOM_MADE_STEPS = 300;
+const ATOM_ASKED_STEPS = 30;
+/** Characters whose answers are kept while one value is compared. */
+const CHARACTERS_KNOWN_MAX = 1_000;
+
 /**
  * Whether the whole value matches a pattern that `checkPattern` has accepted. Time grows with the length of the value
- * and never with its content: all readings are followed at once, nothing is tried twice. Throws RangeError on a
- * pattern that was never checked, which would be a bug of ours.
+ * and never with its content: all readings are followed at once, nothing is tried twice. Counts its steps in `budget`;
+ * undefined when there are not enough left. Throws RangeError on a pattern that was never checked, which would be a bug of ours.
  */
-export function matchesPattern(source: string, value: string): boolean {
-  const automaton = findAutomaton(source);
+export function matchesPattern(source: string, value: string, budget = createCheckBudget()): boolean | undefined {
+  const automaton = findAutomaton(source, budget);
+  const { follow, last } = automaton;
   if (value === "") return automaton.acceptsEmpty;
-  const accepts = compileAtoms(automaton.atoms);
-  let reachable: Iterable<number> = automaton.first;
+  const accepts = compileAtoms(automaton.atoms, budget);
+  const reached = new Uint32Array(follow.length);
+  let reachable: readonly number[] = automaton.first;
   let active: number[] = [];
+  let turn = 0;
   for (const character of value) {
+    turn += 1;
     const matching = accepts(character);
-    active = [];
-    for (const position of reachable) if (matching[position]) active.push(position);
+    active = reachable.filter((position) => matching[position] === 1);
     if (active.length === 0) return false;
-    const next = new Set<number>();
-    for (const position of active) for (const target of automaton.follow[position] ?? []) next.add(target);
+    const next: number[] = [];
+    for (const position of active) {
+      const targets = follow[position] as readonly number[];
+      budget.steps -= targets.length;
+      for (const target of targets) {
+        if (reached[target] === turn) continue;
+        reached[target] = turn;
+        next.push(target);
+      }
+    }
+    budget.steps -= reachable.length;
+    if (budget.steps < 0) return undefined;
     reachable = next;
   }
-  return active.some((position) => automaton.last.has(position));
+  return active.some((position) => last.has(position));
 }
 
-function findAutomaton(source: string): Automaton {
+function findAutomaton(source: string, budget: CheckBudget): Automaton {
   const known = automata.get(source);
   if (known) return known;
   const syntax = parsePattern(source);
@@ -74,20 +96,25 @@ function findAutomaton(source: string): Automaton {
   if (!automaton) throw new RangeError("A pattern must pass checkPattern before values are compared with it.");
   if (automata.size >= CACHE_MAX) automata.clear();
   automata.set(source, automaton);
+  budget.steps -= BUILT_STEPS * automaton.follow.reduce((sum, targets) => sum + 1 + targets.length, 0);
   return automaton;
 }
 
-/** For each character which positions accept it. Every single-character test is left to the engine, which knows \p{…} and classes. */
-function compileAtoms(atoms: readonly string[]): (character: string) => readonly boolean[] {
-  const distinct = new Map<string, RegExp>();
-  for (const atom of atoms) if (!distinct.has(atom)) distinct.set(atom, new RegExp(`^${atom}$`, "u"));
-  const known = new Map<string, readonly boolean[]>();
+/** For each character which positions accept it (1). Every single-character test is left to the engine, which knows \p{…} and classes. */
+function compileAtoms(atoms: readonly string[], budget: CheckBudget): (character: string) => Uint8Array {
+  const distinct = [...new Set(atoms)];
+  const places = new Map(distinct.map((atom, place) => [atom, place]));
+  const placeOf = Uint16Array.from(atoms, (atom) => places.get(atom) as number);
+  budget.steps -= distinct.length * ATOM_MADE_STEPS;
+  const expressions = distinct.map((atom) => new RegExp(`^${atom}$`, "u"));
+  const known = new Map<string, Uint8Array>();
   return (character) => {
     const answer = known.get(character);
     if (answer) return answer;
-    const verdicts = new Map([...distinct].map(([atom, expression]) => [atom, expression.test(character)]));
-    const matching = atoms.map((atom) => verdicts.get(atom) as boolean);
-    if (known.size < 1_000) known.set(character, matching);
+    budget.steps -= distinct.length * ATOM_ASKED_STEPS + atoms.length;
+    const verdicts = expressions.map((expression) => (expression.test(character) ? 1 : 0));
+    const matching = Uint8Array.from(placeOf, (place) => verdicts[place] as number);
+    if (known.size < CHARACTERS_KNOWN_MAX) known.set(character, matching);
     return matching;
   };
 }

@@ -1,4 +1,5 @@
 import { parseDate, parseDateTime } from "./calendar-dates.ts";
+import { type CheckBudget, createCheckBudget } from "./check-budget.ts";
 import { countCharacters, describeKind, findJsonProblem, isStorable, quote } from "./json-values.ts";
 import type {
   DateInput,
@@ -14,6 +15,8 @@ import { suggest } from "./nearest.ts";
 import { matchesPattern, PATTERN_VALUE_CHARACTERS_MAX } from "./patterns.ts";
 
 const OPTIONS_SHOWN = 10;
+/** Wrong entries of one list that are named; the others are counted. */
+const ENTRIES_REPORTED_MAX = 20;
 
 /** An input whose value is JSON: every kind but the files. */
 export type ValueInput = Exclude<Input, { readonly kind: "file" | "file_list" }>;
@@ -25,23 +28,26 @@ export function isFileInput(input: Input): input is Exclude<Input, ValueInput> {
 
 /**
  * Everything that is wrong with a value that was given (not null) for an input: its type, then its constraints.
- * Nothing is converted. Messages follow the input's name, and never repeat a secret.
+ * Nothing is converted. Messages follow the input's name, and never repeat a secret. What it costs is counted in `budget`; a
+ * value that there is not enough left for is a problem, too.
  */
-export function checkValue(input: ValueInput, value: unknown): string[] {
+export function checkValue(input: ValueInput, value: unknown, budget: CheckBudget = createCheckBudget()): string[] {
   switch (input.kind) {
     case "string":
     case "text":
     case "secret":
-      return typeof value === "string" ? checkText(input, value) : [`must be a string, not ${describeKind(value)}.`];
+      return typeof value === "string"
+        ? checkText(input, value, budget)
+        : [`must be a string, not ${describeKind(value)}.`];
     case "number":
     case "integer":
       return checkNumber(input, value);
     case "boolean":
       return typeof value === "boolean" ? [] : [`must be true or false, not ${describeKind(value)}.`];
     case "select":
-      return checkOption(input, value);
+      return checkOption(input, value, budget);
     case "multi_select":
-      return checkOptions(input, value);
+      return checkOptions(input, value, budget);
     case "date":
     case "datetime":
       return checkTime(input, value);
@@ -52,7 +58,7 @@ export function checkValue(input: ValueInput, value: unknown): string[] {
   }
 }
 
-function checkText(input: StringInput | TextInput | SecretInput, value: string): string[] {
+function checkText(input: StringInput | TextInput | SecretInput, value: string, budget: CheckBudget): string[] {
   if (!isStorable(value)) return ["holds a NUL character or half of a surrogate pair, which cannot be stored."];
   const problems: string[] = [];
   const characters = countCharacters(value);
@@ -61,8 +67,13 @@ function checkText(input: StringInput | TextInput | SecretInput, value: string):
   if (characters > input.charactersMax)
     problems.push(`must have at most ${input.charactersMax} characters, not ${characters}.`);
   if (input.kind === "text" || input.pattern === null) return problems;
-  const comparable = characters <= PATTERN_VALUE_CHARACTERS_MAX;
-  if (comparable && !matchesPattern(input.pattern, value)) problems.push(`must match the pattern ${input.pattern}`);
+  if (characters > PATTERN_VALUE_CHARACTERS_MAX) return problems;
+  const matches = matchesPattern(input.pattern, value, budget);
+  if (matches === undefined)
+    problems.push(
+      "takes too long to compare with its pattern, together with the values before it. Send shorter values, or simplify the patterns in config.yaml.",
+    );
+  else if (!matches) problems.push(`must match the pattern ${input.pattern}`);
   return problems;
 }
 
@@ -95,30 +106,33 @@ function isOnStep(value: number, base: number, step: number): boolean {
   return Math.abs(steps - Math.round(steps)) <= 1e-9 * Math.max(1, Math.abs(steps));
 }
 
-function checkOption(input: SelectInput, value: unknown): string[] {
+function checkOption(input: SelectInput, value: unknown, budget: CheckBudget): string[] {
   if (typeof value !== "string") return [`must be one of its options, a string, not ${describeKind(value)}.`];
-  return input.options.includes(value) ? [] : [explainOption(input.options, value)];
+  return input.options.includes(value) ? [] : [explainOption(input.options, value, budget)];
 }
 
-function checkOptions(input: MultiSelectInput, value: unknown): string[] {
+function checkOptions(input: MultiSelectInput, value: unknown, budget: CheckBudget): string[] {
   if (!Array.isArray(value)) return [`must be a list of its options, not ${describeKind(value)}.`];
   if (value.length > input.options.length)
     return [`must have at most ${input.options.length} entries, one for each option.`];
   const problems: string[] = [];
+  const options = new Set(input.options);
   const seen = new Set<string>();
+  let more = 0;
   for (const chosen of value as unknown[]) {
-    if (typeof chosen !== "string") problems.push(`must be a list of strings; it holds ${describeKind(chosen)}.`);
-    else if (!input.options.includes(chosen)) problems.push(explainOption(input.options, chosen));
+    if (typeof chosen === "string" && options.has(chosen) && !seen.has(chosen)) seen.add(chosen);
+    else if (problems.length === ENTRIES_REPORTED_MAX) more += 1;
+    else if (typeof chosen !== "string") problems.push(`must be a list of strings; it holds ${describeKind(chosen)}.`);
     else if (seen.has(chosen)) problems.push(`holds ${quote(chosen)} more than once.`);
-    else seen.add(chosen);
+    else problems.push(explainOption(input.options, chosen, budget));
   }
-  return problems;
+  return more === 0 ? problems : [...problems, `holds ${more} more entries that are wrong.`];
 }
 
-function explainOption(options: readonly string[], value: string): string {
+function explainOption(options: readonly string[], value: string, budget: CheckBudget): string {
   const shown = options.slice(0, OPTIONS_SHOWN).map(quote).join(", ");
   const rest = options.length > OPTIONS_SHOWN ? ` and ${options.length - OPTIONS_SHOWN} more` : "";
-  return `${quote(value)} is not one of the options.${suggest(value, options)} They are ${shown}${rest}.`;
+  return `${quote(value)} is not one of the options.${suggest(value, options, budget)} They are ${shown}${rest}.`;
 }
 
 /** A number that grows with time for a text of a `date` or `datetime`, or undefined. */

@@ -55,6 +55,8 @@ export async function acceptCall(deps: AppDeps, call: Call): Promise<Accepted> {
       uploads,
       limits: deps.limits,
       keep: keepFor(deps, target, true),
+      threads: deps.threads,
+      accountId: target.accountId,
     });
     timing.mark("receive");
     const accepted = await recordOnce(deps, { executionId, target, received, recording, takeTurn });

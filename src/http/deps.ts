@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import type { RequestHandler, Router } from "express";
 import type { Storage } from "../../activities/storage/storage.ts";
+import type { Threads } from "../../activities/threads/threads.ts";
 import type { Db } from "../../db/connect.ts";
 import type { Prices } from "../../domain/credits.ts";
 import type { Trigger } from "../../domain/execution.ts";
@@ -67,6 +68,8 @@ export interface AppDeps {
   readonly storage: Storage;
   readonly executions: Executions;
   readonly editor: EditorParts;
+  /** For what takes long and whose cost a caller chooses. */
+  readonly threads: Threads;
   readonly secretBox: SecretBox;
   readonly prices: Prices;
   /** `https://host:port/api`: what file addresses begin with. Asked late, because the port may be chosen late. */

@@ -1,3 +1,4 @@
+import { ThreadsBusyError } from "../../activities/threads/threads.ts";
 import { ERROR_TEXT, type ErrorCode } from "../../domain/errors.ts";
 
 /** The HTTP status of each code. A new code does not compile before it has one. */
@@ -71,6 +72,13 @@ export function toApiError(error: unknown): ApiError | undefined {
     return new ApiError(
       "invalid_request",
       "The address holds a percent sign that encodes nothing. Encode each part of the path as UTF-8.",
+    );
+  if (error instanceof ThreadsBusyError)
+    return new ApiError(
+      "no_capacity",
+      `Too many requests that take long wait already. Nothing was changed; try again in ${error.retryAfterSeconds} seconds.`,
+      {},
+      { "Retry-After": String(error.retryAfterSeconds) },
     );
   const { status, type, code } = (error ?? {}) as HttpFault;
   if (typeof code === "string" && NOT_STORABLE.has(code))

@@ -1,4 +1,5 @@
 import type { Target } from "../../db/commits.ts";
+import type { Db } from "../../db/connect.ts";
 import {
   type AgreedRates,
   accountBucket,
@@ -7,6 +8,7 @@ import {
   type Rate,
   type RateState,
   type RateUse,
+  takeFromBuckets,
   toBucketState,
 } from "../../db/rates.ts";
 import type { WorkflowId } from "../../domain/ids.ts";
@@ -56,6 +58,27 @@ export function chooseRates(
     key: key && { bucket: keyBucket(target.workflowId), rate: key },
     account: account && { bucket: accountBucket(target.accountId), rate: account },
   };
+}
+
+/**
+ * Takes one call of `validate` from its limits: those of executions, counted apart, so that neither uses up the other. 429 when
+ * one of them lets nothing through.
+ */
+export async function demandValidateRate(db: Db, { key, account }: RateUse): Promise<void> {
+  const uses = [key, account]
+    .filter((use) => use !== null)
+    .map(({ bucket, rate }) => ({ bucket: `validate ${bucket}`, rate }));
+  const seconds = Math.ceil(await takeFromBuckets(db, uses));
+  if (seconds === 0) return;
+  const limits = uses
+    .map(({ rate }) => `${rate.perMinute} a minute, ${rate.burst} at once`)
+    .join("; and of the account ");
+  throw new ApiError(
+    "rate_limited",
+    `There were more calls than validate takes of this workflow: ${limits}. Send it again in ${seconds} seconds.`,
+    {},
+    { "Retry-After": String(seconds) },
+  );
 }
 
 /** The limits as they stood when the caller was authenticated. */

@@ -1,10 +1,13 @@
 import type { Request } from "express";
+import type { Threads } from "../../activities/threads/threads.ts";
 import type { InputProblem } from "../../domain/errors.ts";
 import type { StoredFile } from "../../domain/execution.ts";
-import { parseInputs, parseJsonPart, parseTextPart } from "../../domain/manifest/inputs.ts";
+import type { AccountId } from "../../domain/ids.ts";
+import { parseJsonPart, parseTextPart } from "../../domain/manifest/inputs.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { formatSize } from "../../domain/manifest/sizes.ts";
 import type { UploadedFile } from "../../domain/manifest/uploads.ts";
+import { checkInputs } from "./check-inputs.ts";
 import type { HttpLimits } from "./deps.ts";
 import { ApiError } from "./errors.ts";
 import { readForm } from "./form.ts";
@@ -21,6 +24,17 @@ export interface ReceivedInputs {
   readonly inputs: Readonly<Record<string, unknown>>;
   readonly secrets: Readonly<Record<string, string>>;
   readonly files: readonly StoredFile[];
+}
+
+interface Receiving {
+  readonly kind: BodyKind;
+  readonly manifest: Manifest;
+  readonly uploads: Uploads;
+  readonly limits: HttpLimits;
+  readonly keep?: Keep | undefined;
+  readonly threads: Threads;
+  /** Whose turn it is on a thread. */
+  readonly accountId: AccountId;
 }
 
 /** Which of the two kinds of body a request has; any other is 415. */
@@ -49,15 +63,13 @@ export function demandBodyKind(request: Request): BodyKind {
  * Reads the body and checks it against the manifest. Every problem at once (400); files are in storage by then. With `keep`, files
  * of earlier executions may be named in the place of files; they come before new ones of the same input.
  */
-export async function receiveInputs(
-  request: Request,
-  options: { kind: BodyKind; manifest: Manifest; uploads: Uploads; limits: HttpLimits; keep?: Keep | undefined },
-): Promise<ReceivedInputs> {
-  const { manifest, uploads, limits, keep } = options;
+export async function receiveInputs(request: Request, options: Receiving): Promise<ReceivedInputs> {
+  const { manifest, uploads, limits, keep, threads, accountId } = options;
   const sent = await readSent(request, options);
   const kept = await findKeptInputs(keep, { manifest, body: sent.body, filesMax: limits.filesMax });
   const files = kept.files.length === 0 ? sent.files : withSafeNames([...kept.files, ...sent.files]);
-  const parsed = parseInputs(manifest, kept.values, groupFiles(files, sent.strayFiles));
+  const given = { manifest, values: kept.values, files: groupFiles(files, sent.strayFiles) };
+  const parsed = await checkInputs(threads, accountId, given);
   // An input whose part has a problem of its own would be called missing as well.
   const known = [...sent.problems, ...kept.problems];
   const named = new Set(known.map((problem) => problem.input));
@@ -88,10 +100,7 @@ interface Sent extends Pick<Form, "files" | "strayFiles" | "problems"> {
   readonly body: unknown;
 }
 
-async function readSent(
-  request: Request,
-  options: { kind: BodyKind; manifest: Manifest; uploads: Uploads; limits: HttpLimits; keep?: Keep | undefined },
-): Promise<Sent> {
+async function readSent(request: Request, options: Receiving): Promise<Sent> {
   const { manifest, limits, keep } = options;
   if (options.kind === "json") {
     const body = await readJsonObject(request, limits.jsonBytesMax);

@@ -8,6 +8,7 @@ import { authenticate } from "./authenticate.ts";
 import { toEstimate } from "./cost-estimate.ts";
 import type { AppDeps } from "./deps.ts";
 import { keepFor } from "./kept-files.ts";
+import { demandValidateRate } from "./rates.ts";
 import { demandBodyKind, receiveInputs } from "./receive-inputs.ts";
 import type { Uploads } from "./uploads.ts";
 
@@ -20,10 +21,12 @@ const NEXT_RUNS = 10;
 export function createValidateRoute(deps: AppDeps): RequestHandler {
   return async (request, response) => {
     const target = await authenticate(deps, request, { right: "read", idempotencyKey: null });
-    const { manifest, workflowId } = target;
+    const { manifest, workflowId, accountId } = target;
+    await demandValidateRate(deps.db, target.rates);
     const kind = demandBodyKind(request);
     const keep = keepFor(deps, target, false);
-    await receiveInputs(request, { kind, manifest, uploads: createSink(), limits: deps.limits, keep });
+    const { limits, threads } = deps;
+    await receiveInputs(request, { kind, manifest, uploads: createSink(), limits, keep, threads, accountId });
     const estimate = toEstimate(await findCostEstimate(deps.db, workflowId));
     const { schedule } = manifest.triggers;
     const nextRuns = findNextRuns(schedule, new Date(), NEXT_RUNS);

@@ -1,18 +1,26 @@
 import type { Interpreters } from "../../activities/environments/interpreters.ts";
 import { minorVersionOf, type Python } from "../../activities/environments/lock.ts";
 import { fitsVersion } from "../../activities/environments/python-versions.ts";
-import { type PythonDemand, type Requirements, readRequirements } from "../../activities/environments/requirements.ts";
+import {
+  type PythonDemand,
+  type Requirements,
+  type RequirementsReading,
+  readRequirements,
+} from "../../activities/environments/requirements.ts";
+import { OverBudgetError, type Threads, toTask } from "../../activities/threads/threads.ts";
 import type { FileProblem } from "../../domain/errors.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { parseManifest } from "../../domain/manifest/parse.ts";
-import { checkFolder, MANIFEST_FILE, problemOf } from "./folder.ts";
-import type { CommitFile } from "./git-objects.ts";
+import { checkFolder, type FolderCheck, MANIFEST_FILE, problemOf } from "./folder.ts";
+import { type CommitFile, toBuffer } from "./git-objects.ts";
 
 /** What this installation can do for a workflow; a manifest that asks for more is refused at publish. */
 export interface Abilities {
   /** The Pythons that executions can run with. */
   readonly interpreters: Pick<Interpreters, "find" | "list">;
   readonly networkAvailable: boolean;
+  /** For what takes long of a large folder. */
+  readonly threads: Threads;
 }
 
 export type Candidate =
@@ -26,19 +34,30 @@ export type Candidate =
     }
   | { readonly ok: false; readonly problems: readonly FileProblem[] };
 
-/** Judges a folder that wants to be a commit, without running or storing anything. All problems of all its files at once. */
-export async function checkCandidate(files: readonly CommitFile[], abilities: Abilities): Promise<Candidate> {
-  const { problems, warnings } = checkFolder(files);
-  const parsed = await parseManifestOf(files, abilities);
-  const manifest = parsed?.ok === true ? parsed.manifest : undefined;
-  const reading = readRequirements(files, manifest?.entrypoint);
-  if (parsed?.ok === false) problems.push(...parsed.problems);
-  if (manifest !== undefined) problems.push(...checkEntrypoint(files, manifest));
-  if (!reading.ok) problems.push(...reading.problems);
-  const python = manifest && (await abilities.interpreters.find(manifest.python));
-  if (reading.ok && python !== undefined)
-    problems.push(...(await checkDemands(reading.pythons, python, abilities.interpreters)));
-  if (problems.length > 0 || manifest === undefined || python === undefined || !reading.ok)
+/** Larger folders are read beside the event loop. Of a smaller one without patterns reading takes some milliseconds. */
+const INLINE_BYTES_MAX = 16_384;
+/** Far above what an honest folder takes: that is tenths of a second. */
+const TIMEOUT_MS = 10_000;
+
+/**
+ * Checks a folder that wants to be a commit, without running or storing anything. Returns all problems of all its files at once.
+ * `owner` is whose folder it is: owners take turns on the threads.
+ */
+export async function checkCandidate(
+  files: readonly CommitFile[],
+  abilities: Abilities,
+  owner: string,
+): Promise<Candidate> {
+  const { interpreters, networkAvailable } = abilities;
+  const config = files.find(({ path }) => path === MANIFEST_FILE)?.content.toString("utf8") ?? "";
+  // The machine's Pythons are only looked for when the manifest could ask for one.
+  const pythons = /python/i.test(config) ? await interpreters.list() : undefined;
+  const asked = { files, networkAvailable, pythonVersions: pythons?.map(minorVersionOf) };
+  const { problems, warnings, manifest, reading } = await read(abilities.threads, owner, asked, /pattern/.test(config));
+  const python = manifest && (await interpreters.find(manifest.python));
+  if (reading?.ok === true && python !== undefined)
+    problems.push(...(await checkDemands(reading.pythons, python, interpreters)));
+  if (problems.length > 0 || manifest === undefined || python === undefined || reading?.ok !== true)
     return { ok: false, problems };
   return {
     ok: true,
@@ -49,14 +68,48 @@ export async function checkCandidate(files: readonly CommitFile[], abilities: Ab
   };
 }
 
-/** The machine's Pythons are only looked for when the manifest could ask for one. */
-async function parseManifestOf(files: readonly CommitFile[], { interpreters, networkAvailable }: Abilities) {
-  const file = files.find(({ path }) => path === MANIFEST_FILE);
-  if (file === undefined) return undefined;
-  const text = file.content.toString("utf8");
-  const pythons = /python/i.test(text) ? await interpreters.list() : undefined;
-  return parseManifest(text, { networkAvailable, pythonVersions: pythons?.map(minorVersionOf) });
+interface Folder {
+  readonly files: readonly CommitFile[];
+  readonly networkAvailable: boolean;
+  readonly pythonVersions: readonly string[] | undefined;
 }
+
+interface FolderReading extends FolderCheck {
+  readonly manifest: Manifest | undefined;
+  readonly reading: RequirementsReading | undefined;
+}
+
+async function read(threads: Threads, owner: string, folder: Folder, hasPatterns: boolean): Promise<FolderReading> {
+  const bytes = folder.files.reduce((sum, { path, content }) => sum + path.length + content.length, 0);
+  if (bytes <= INLINE_BYTES_MAX && !hasPatterns) return readFolder(folder);
+  try {
+    return await threads.run(READ, folder, { owner, timeoutMs: TIMEOUT_MS });
+  } catch (error) {
+    if (!(error instanceof OverBudgetError)) throw error;
+    const problem = problemOf(
+      MANIFEST_FILE,
+      `Checking the folder takes more ${error.what} than it may. Simplify the patterns of ${MANIFEST_FILE}, and shorten it, requirements.txt, pyproject.toml and the Python files beside it.`,
+    );
+    return { problems: [problem], warnings: [], manifest: undefined, reading: undefined };
+  }
+}
+
+/** What can be said of a folder by its content alone. Runs on the thread that it is called on. */
+export function readFolder({ files: copies, ...options }: Folder): FolderReading {
+  // A copy of a buffer between threads is none any more.
+  const files = copies.map((file) => ({ ...file, content: toBuffer(file.content) }));
+  const { problems, warnings } = checkFolder(files);
+  const config = files.find(({ path }) => path === MANIFEST_FILE);
+  const parsed = config && parseManifest(config.content.toString("utf8"), options);
+  const manifest = parsed?.ok === true ? parsed.manifest : undefined;
+  const reading = readRequirements(files, manifest?.entrypoint);
+  if (parsed?.ok === false) problems.push(...parsed.problems);
+  if (manifest !== undefined) problems.push(...checkEntrypoint(files, manifest));
+  if (!reading.ok) problems.push(...reading.problems);
+  return { problems, warnings, manifest, reading };
+}
+
+const READ = toTask(import.meta.url, readFolder);
 
 function checkEntrypoint(files: readonly CommitFile[], { entrypoint }: Manifest): FileProblem[] {
   if (files.some(({ path }) => path === entrypoint)) return [];

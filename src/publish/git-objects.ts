@@ -14,6 +14,11 @@ export interface CommitFile {
   readonly executable: boolean;
 }
 
+/** The content of a file as a buffer again, after it was copied between threads. */
+export function toBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
+}
+
 export interface TreeEntry {
   readonly name: string;
   readonly kind: "file" | "folder";

@@ -1,7 +1,7 @@
 import type { CommitAuthor } from "../../db/commits.ts";
 import { findDraftCommit, keepDraftCommit } from "../../db/draft-commits.ts";
 import type { FileProblem } from "../../domain/errors.ts";
-import type { CommitId, WorkflowId } from "../../domain/ids.ts";
+import type { AccountId, CommitId, WorkflowId } from "../../domain/ids.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { checkCandidate } from "./candidate.ts";
 import { type CommitFile, createCommit, createTree } from "./git-objects.ts";
@@ -9,6 +9,7 @@ import { buildEnvironment, type PublisherDeps } from "./publish.ts";
 
 export interface DraftToKeep {
   readonly workflowId: WorkflowId;
+  readonly accountId: AccountId;
   /** The head, on which the draft would become a commit. */
   readonly parentId: CommitId | null;
   readonly files: readonly CommitFile[];
@@ -27,8 +28,8 @@ export type KeepDraft = (draft: DraftToKeep) => Promise<KeptDraft>;
  * else's call, schedule or history ever comes to. The same files of the same person are kept once.
  */
 export function createDraftKeeper(deps: PublisherDeps): KeepDraft {
-  return async ({ workflowId, parentId, files, author }) => {
-    const candidate = await checkCandidate(files, deps);
+  return async ({ workflowId, accountId, parentId, files, author }) => {
+    const candidate = await checkCandidate(files, deps, accountId);
     if (!candidate.ok) return { kind: "invalid", problems: candidate.problems, buildLog: "" };
     const { manifest } = candidate;
     const { treeId, objects } = createTree(files);

@@ -2,13 +2,13 @@ import { findCommit } from "../../db/commits.ts";
 import type { Db } from "../../db/connect.ts";
 import { findWorkflow } from "../../db/workflows.ts";
 import type { FileProblem } from "../../domain/errors.ts";
-import type { CommitId, WorkflowId } from "../../domain/ids.ts";
+import type { AccountId, CommitId, WorkflowId } from "../../domain/ids.ts";
 import { findInputChanges, type InputChange } from "../../domain/manifest/changes.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { findScheduleChange, type ScheduleChange } from "../../domain/schedules/changes.ts";
 import { type Abilities, checkCandidate } from "./candidate.ts";
 import { createCommitReader } from "./commit-files.ts";
-import { type FileDifference, findFileDifferences } from "./difference.ts";
+import { compareFolders, type FileDifference } from "./difference.ts";
 import type { CommitFile } from "./git-objects.ts";
 import { describeTimetable, findNextRuns, type NextRun } from "./next-runs.ts";
 
@@ -38,6 +38,7 @@ export type Preview =
 
 export type PreviewPublish = (request: {
   workflowId: WorkflowId | null;
+  accountId: AccountId;
   files: readonly CommitFile[];
 }) => Promise<Preview>;
 
@@ -46,15 +47,15 @@ export function createPreview(deps: Abilities & { readonly db: Db; readonly now?
   const { db, now = () => new Date() } = deps;
   const readCommitFiles = createCommitReader(db);
 
-  return async function preview({ workflowId, files }) {
+  return async function preview({ workflowId, accountId, files }) {
     const workflow = workflowId === null ? undefined : await findWorkflow(db, workflowId);
     if (workflow === undefined && workflowId !== null) return { kind: "unknown_workflow" };
     const before: CommitFile[] = [];
     const head = workflow?.head ?? null;
     const old = workflow === undefined || head === null ? undefined : await findCommit(db, workflow.id, head);
     if (old !== undefined) for await (const file of readCommitFiles(old.workflowId, old.id)) before.push(file);
-    const differences = { head, files: findFileDifferences(before, files) };
-    const candidate = await checkCandidate(files, deps);
+    const differences = { head, files: await compareFolders(deps.threads, accountId, [before, files]) };
+    const candidate = await checkCandidate(files, deps, accountId);
     if (!candidate.ok) return { kind: "invalid", ...differences, problems: candidate.problems };
     const { manifest, warnings } = candidate;
     const { schedule } = manifest.triggers;

@@ -88,7 +88,7 @@ export function createPublisher(deps: PublisherDeps): Publish {
   const { db, log } = deps;
 
   return async function publish(request) {
-    const candidate = await checkCandidate(request.files, deps);
+    const candidate = await checkCandidate(request.files, deps, request.accountId);
     if (!candidate.ok) return { kind: "invalid", problems: candidate.problems, buildLog: "" };
     const { manifest, warnings } = candidate;
 

@@ -13,6 +13,7 @@ import { anEndedExecution, aService, type TestService, type TestServiceOptions }
 import { anAccount, anInput, aSession, aWorkflow, TEST_SECRET_BOX, type TestWorkflow } from "../support/builders.ts";
 import { A_PYTHON, onlyInterpreter } from "../support/python.ts";
 import { aScheduledWorkflow, someTicks } from "../support/schedules.ts";
+import { TEST_THREADS } from "../support/threads.ts";
 import { aRequest, FILE_NAME, type Target } from "./requests.ts";
 import { type Address, exchange } from "./wire.ts";
 
@@ -88,7 +89,7 @@ export async function aTarget(options: TestServiceOptions = {}): Promise<Hostile
 /** The operator's routes; publishing builds no environments. */
 function anOperatorRouter(db: Db): Router {
   const environments = fakeEnvironments();
-  const abilities = { interpreters: onlyInterpreter(A_PYTHON), networkAvailable: false };
+  const abilities = { interpreters: onlyInterpreter(A_PYTHON), networkAvailable: false, threads: TEST_THREADS };
   return createOperatorRouter({
     db,
     secretBox: TEST_SECRET_BOX,

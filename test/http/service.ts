@@ -21,6 +21,7 @@ import { createWaiters } from "../../src/waiters.ts";
 import { anExecution, TEST_SECRET_BOX, type TestWorkflow } from "../support/builders.ts";
 import { type Answer, aCertificate, aForm, type Call, createCaller, type Part } from "../support/https.ts";
 import { aDatabase } from "../support/postgres.ts";
+import { TEST_THREADS } from "../support/threads.ts";
 import { someEditorParts } from "./editor/parts.ts";
 
 export type Start = Parameters<Executions["start"]>[0];
@@ -130,6 +131,7 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     rateLimits: { perMinute: 0, burst: 1, accountPerMinute: 0 },
     processId: "proc_test",
     editor: (options.editorParts ?? someEditorParts)(db),
+    threads: TEST_THREADS,
     contact: undefined,
     trustProxy: false,
     readiness: async () => ({ ready: true, checks: {} }),

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Schedule } from "../../domain/manifest/manifest.ts";
 import { anInput, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { type Answer, aForm, type Part } from "../support/https.ts";
+import { watchLoop } from "../support/loop-watch.ts";
 import { aService, expectRefused, findLeftovers, NOTHING, type TestService } from "./service.ts";
 
 let service: TestService;
@@ -102,4 +103,42 @@ test("validate, a form with a file, judges it and keeps nothing of it", async ()
 test("validate, with a key that is not the workflow's, is refused", async () => {
   const [workflow, other] = [await aWorkflow(service.db), await aWorkflow(service.db)];
   expect((await validate(workflow, {}, other.apiKey)).status).toBe(401);
+});
+
+test("validate, of many long values against patterns that cost much, is refused by name and leaves the event loop free", async () => {
+  const pattern = "a*".repeat(98);
+  const inputs = Array.from({ length: 95 }, (_, at) =>
+    anInput("string", `code${at}`, { pattern, charactersMax: 10_000 }),
+  );
+  const workflow = await aWorkflow(service.db, { inputs });
+  const watch = watchLoop();
+  const answer = await validate(workflow, Object.fromEntries(inputs.map(({ name }) => [name, "a".repeat(9_700)])));
+  expect(watch.stop()).toBeLessThan(300);
+  expect(answer.status).toBe(400);
+  expect(answer.json()["message"]).toMatch(/code\d+ takes too long to compare with its pattern/);
+});
+
+test("validate, sent more often than executions may start, is refused, and execute still has its own limit", async () => {
+  const limited = await aService({ rateLimits: { perMinute: 6, burst: 2, accountPerMinute: 600 } });
+  try {
+    const workflow = await aWorkflow(limited.db, { inputs: [REGION] });
+    const call = (route: string) =>
+      limited.call(`/api/workflows/${workflow.workflowId}/${route}`, {
+        method: "POST",
+        headers: { "x-api-key": workflow.apiKey, "content-type": "application/json" },
+        body: JSON.stringify({ region: "EU" }),
+      });
+    const answers = [await call("validate"), await call("validate"), await call("validate")];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+    expect(answers[2]?.json()).toEqual({
+      error: "Rate limit exceeded",
+      message: expect.stringMatching(
+        /^There were more calls than validate takes of this workflow: 6 a minute, 2 at once/,
+      ),
+    });
+    expect(Number(answers[2]?.headers["retry-after"])).toBeGreaterThan(0);
+    expect((await call("execute")).status).toBe(200);
+  } finally {
+    await limited.close();
+  }
 });

@@ -14,6 +14,7 @@ import { aService, type TestService, type TestServiceOptions } from "../http/ser
 import { anAccount, TEST_SECRET_BOX } from "../support/builders.ts";
 import { A_PYTHON, onlyInterpreter } from "../support/python.ts";
 import { someTicks } from "../support/schedules.ts";
+import { TEST_THREADS } from "../support/threads.ts";
 
 export interface CliResult {
   readonly code: number;
@@ -61,7 +62,7 @@ export async function aCliService(options: TestServiceOptions = {}): Promise<Cli
   const routes = Router();
   const service = await aService({ ...options, routers: [routes] });
   const { db } = service;
-  const abilities = { interpreters: onlyInterpreter(A_PYTHON), networkAvailable: false };
+  const abilities = { interpreters: onlyInterpreter(A_PYTHON), networkAvailable: false, threads: TEST_THREADS };
   const fake = fakeEnvironments();
   const environments: typeof fake = {
     ...fake,

@@ -24,6 +24,7 @@ import { SILENT } from "../http/operator/operator-service.ts";
 import { LANES, LIMITS, RUNNER_SOURCE } from "../runner/harness.ts";
 import { anAccount, TEST_SECRET_BOX } from "../support/builders.ts";
 import { aDatabase } from "../support/postgres.ts";
+import { TEST_THREADS } from "../support/threads.ts";
 import { findTwoPythons } from "../support/two-pythons.ts";
 
 const HOUR_MS = 3_600_000;
@@ -71,7 +72,7 @@ async function aHost() {
     storage: {} as never,
     openSecrets: () => ({}),
   });
-  const abilities = { interpreters, networkAvailable: false };
+  const abilities = { interpreters, networkAvailable: false, threads: TEST_THREADS };
   const publish = createPublisher({ db, secretBox: TEST_SECRET_BOX, environments, log: SILENT, ...abilities });
   const accountId = await anAccount(db);
   const toFiles = (files: Record<string, string>) =>
@@ -91,7 +92,7 @@ async function aHost() {
     checkouts,
     warm: createWarmer(code),
     preview: (files: Record<string, string>) =>
-      createPreview({ db, ...abilities })({ workflowId: null, files: toFiles(files) }),
+      createPreview({ db, ...abilities })({ workflowId: null, accountId, files: toFiles(files) }),
     publish: (files: Record<string, string>) =>
       publish({ workflowId: null, accountId, name: "x", message: "", files: toFiles(files) }),
     /** What `main` of a commit returned, and which path it took. */

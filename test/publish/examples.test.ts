@@ -10,9 +10,10 @@ import { readLocalFolder } from "../../src/publish/local-folder.ts";
 import { findNextRuns } from "../../src/publish/next-runs.ts";
 import { createOrders, sumPaidCents, toCsv } from "../support/orders.ts";
 import { A_PYTHON, onlyInterpreter } from "../support/python.ts";
+import { TEST_THREADS } from "../support/threads.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../examples/", import.meta.url));
-const ABILITIES = { interpreters: onlyInterpreter(A_PYTHON), networkAvailable: false };
+const ABILITIES = { interpreters: onlyInterpreter(A_PYTHON), networkAvailable: false, threads: TEST_THREADS };
 
 const dirs: string[] = [];
 afterAll(() => {
@@ -45,7 +46,7 @@ test.each(["hello", "sales-report", "merge-files", "nightly"])(
   async (example) => {
     const folder = await readLocalFolder(join(EXAMPLES, example));
     if (!folder.ok) throw new Error(JSON.stringify(folder.problems));
-    const candidate = await checkCandidate(folder.files, ABILITIES);
+    const candidate = await checkCandidate(folder.files, ABILITIES, "acct_test");
     expect(candidate).toMatchObject({
       ok: true,
       warnings: [],
@@ -56,7 +57,7 @@ test.each(["hello", "sales-report", "merge-files", "nightly"])(
 
 test("the example nightly, by its schedule, runs at 6:30 in Berlin on weekdays", async () => {
   const folder = await readLocalFolder(join(EXAMPLES, "nightly"));
-  const candidate = folder.ok ? await checkCandidate(folder.files, ABILITIES) : undefined;
+  const candidate = folder.ok ? await checkCandidate(folder.files, ABILITIES, "acct_test") : undefined;
   if (candidate?.ok !== true) throw new Error("The example is not valid.");
   const runs = findNextRuns(candidate.manifest.triggers.schedule, new Date("2026-10-23T12:00:00Z"), 2);
   expect(runs).toEqual([

@@ -10,6 +10,7 @@ import { anAccount, TEST_SECRET_BOX } from "../support/builders.ts";
 import { waitForLockWait } from "../support/lock-waits.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 import { A_PYTHON, onlyInterpreter } from "../support/python.ts";
+import { TEST_THREADS } from "../support/threads.ts";
 
 let database: TestDatabase;
 let db: Db;
@@ -22,7 +23,7 @@ beforeAll(async () => {
   accountId = await anAccount(db, { credits: "100" });
   publish = createPublisher({
     ...{ db, secretBox: TEST_SECRET_BOX, environments: fakeEnvironments(), log: SILENT },
-    ...{ interpreters: onlyInterpreter(A_PYTHON), networkAvailable: false },
+    ...{ interpreters: onlyInterpreter(A_PYTHON), networkAvailable: false, threads: TEST_THREADS },
   });
 });
 

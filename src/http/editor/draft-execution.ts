@@ -21,7 +21,8 @@ export async function chooseDraft(
   if (target === undefined) throw unknownWorkflow();
   const { files } = await readWorkingCopy(deps.db, { userId, workflowId, head });
   const author = { userId, email: access.caller.email };
-  const kept = await deps.editor.keepDraft({ workflowId, parentId: head, files, author });
+  const { accountId, available, keyedId } = target;
+  const kept = await deps.editor.keepDraft({ workflowId, accountId, parentId: head, files, author });
   if (kept.kind === "unknown_workflow") throw unknownWorkflow();
   if (kept.kind === "invalid") {
     const { problems, buildLog } = kept;
@@ -30,7 +31,6 @@ export async function chooseDraft(
       ...(buildLog === "" ? {} : { buildLog }),
     });
   }
-  const { accountId, available, keyedId } = target;
   const { commitId, manifest } = kept;
   const rates = chooseRates(deps.rateLimits, { ...target, workflowId });
   const { accessId } = access.caller;

@@ -46,7 +46,7 @@ export function createDraftChangeRoute(deps: Deps): RequestHandler {
       version: saved.version,
       updatedAt: saved.updatedAt,
       changed: await isChanged(deps.db, access.workflow.id, saved),
-      problems: await findProblems(deps, saved),
+      problems: await findProblems(deps, access, saved),
     });
   };
 }
@@ -106,7 +106,11 @@ export function createPreviewRoute({ db, editor }: Deps): RequestHandler {
   return async (request, response) => {
     const access = await authorizeWorkflowEditor(db, request, "read");
     const { files } = await readWorkingCopy(db, targetOf(access));
-    const preview = await editor.preview({ workflowId: access.workflow.id, files });
+    const preview = await editor.preview({
+      workflowId: access.workflow.id,
+      accountId: access.workflow.accountId,
+      files,
+    });
     if (preview.kind === "unknown_workflow")
       throw new ApiError("workflow_not_found", "The workflow was deleted meanwhile.");
     const good = preview.kind === "previewed" ? preview : undefined;
@@ -144,13 +148,17 @@ async function toDraftDocument(deps: Deps, access: Access, copy: WorkingCopy) {
     version: copy.version,
     files: copy.files.map(toFileDocument),
     conflicts: await listDraftConflicts(deps.db, targetOf(access)),
-    problems: await findProblems(deps, copy),
+    problems: await findProblems(deps, access, copy),
   };
 }
 
 /** What publishing would refuse about the files; whether packages exist is not known yet. */
-async function findProblems({ editor }: Deps, { files }: Pick<WorkingCopy, "files">): Promise<readonly FileProblem[]> {
-  const candidate = await checkCandidate(files, editor.abilities);
+async function findProblems(
+  { editor }: Deps,
+  { workflow }: Access,
+  { files }: Pick<WorkingCopy, "files">,
+): Promise<readonly FileProblem[]> {
+  const candidate = await checkCandidate(files, editor.abilities, workflow.accountId);
   return candidate.ok ? [] : candidate.problems;
 }
 

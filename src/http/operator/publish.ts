@@ -31,8 +31,9 @@ export function createPublishRoutes(deps: { db: Db; publish: Publish; preview: P
     const account = workflow === undefined ? await getAccount(db, caller, query.account) : undefined;
     const files = await readFiles(request);
     const workflowId = workflow?.id ?? null;
+    const accountId = account?.id ?? (workflow as NonNullable<typeof workflow>).accountId;
     if (query.dryRun === "true") {
-      const { kind: _preview, ...previewed } = check(await preview({ workflowId, files }));
+      const { kind: _preview, ...previewed } = check(await preview({ workflowId, accountId, files }));
       sendDocument(response, { workflowId, ...previewed });
       return;
     }
@@ -44,7 +45,7 @@ export function createPublishRoutes(deps: { db: Db; publish: Publish; preview: P
     } = check(
       await publish({
         workflowId,
-        accountId: account?.id ?? (workflow as NonNullable<typeof workflow>).accountId,
+        accountId,
         name: query.name,
         files,
         message: query.message,

@@ -119,6 +119,7 @@ export const WORKFLOW_ROUTES = {
       "workflow_not_found",
       "payload_too_large",
       "unsupported_media_type",
+      "rate_limited",
       "no_capacity",
     ],
   },

@@ -10,6 +10,8 @@ import {
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { parseManifest } from "../../../domain/manifest/parse.ts";
 import type { UploadedFile } from "../../../domain/manifest/uploads.ts";
+import { anInput } from "../../support/builders.ts";
+import { readProcessorMs } from "../../support/processor.ts";
 
 function aManifest(inputs: string): Manifest {
   const result = parseManifest(
@@ -305,4 +307,18 @@ test("parseJsonPart, for JSON and for other text, is the value, or says that it 
   expect(parseJsonPart(' "EU" ')).toEqual({ ok: true, value: "EU" });
   expect(parseJsonPart("42")).toEqual({ ok: true, value: 42 });
   expect(parseJsonPart("EU")).toEqual({ ok: false, message: expect.stringContaining("is not JSON") });
+});
+
+test("parseInputs, with thousands of wrong options, names some of them in bounded time", () => {
+  const options = Array.from({ length: 1_000 }, (_, at) => `${"o".repeat(90)}${at}`);
+  const inputs = Array.from({ length: 10 }, (_, at) => anInput("multi_select", `choice${at}`, { options }));
+  const wrong = Array.from({ length: 1_000 }, (_, at) => `${"x".repeat(90)}${at}`);
+  const since = readProcessorMs();
+  const result = parseInputs({ inputs }, Object.fromEntries(inputs.map(({ name }) => [name, wrong])));
+  expect(readProcessorMs() - since).toBeLessThan(10_000);
+  expect(result.ok ? [] : result.problems).toHaveLength(210);
+  expect(result.ok ? [] : result.problems[20]).toEqual({
+    input: "choice0",
+    message: "holds 980 more entries that are wrong.",
+  });
 });

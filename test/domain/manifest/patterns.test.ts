@@ -1,5 +1,6 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
+import { createCheckBudget } from "../../../domain/manifest/check-budget.ts";
 import { checkPattern, matchesPattern } from "../../../domain/manifest/patterns.ts";
 import { readProcessorMs } from "../../support/processor.ts";
 
@@ -117,4 +118,21 @@ test("checkPattern, whatever text comes, answers without throwing and within the
     ),
     { numRuns: 500 },
   );
+});
+
+test("matchesPattern, when values need more steps than the budget has, says so in bounded time", () => {
+  const source = "a*".repeat(98);
+  expect(checkPattern(source)).toEqual({ ok: true });
+  const budget = createCheckBudget();
+  const since = readProcessorMs();
+  const results = Array.from({ length: 95 }, () => matchesPattern(source, "a".repeat(9_700), budget));
+  expect(results[0]).toBe(true);
+  expect(results.at(-1)).toBeUndefined();
+  expect(readProcessorMs() - since).toBeLessThan(10_000);
+});
+
+test("checkPattern, of 150 large and ambiguous patterns, refuses each in milliseconds", () => {
+  const since = readProcessorMs();
+  for (let count = 0; count < 150; count += 1) expect(checkPattern("(a{0,900}b?)*").ok).toBe(false);
+  expect(readProcessorMs() - since).toBeLessThan(10_000);
 });

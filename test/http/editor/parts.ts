@@ -6,6 +6,7 @@ import { createPreview } from "../../../src/publish/preview.ts";
 import { createPublisher, type PublisherDeps } from "../../../src/publish/publish.ts";
 import { TEST_SECRET_BOX } from "../../support/builders.ts";
 import { A_PYTHON, onlyInterpreter } from "../../support/python.ts";
+import { TEST_THREADS } from "../../support/threads.ts";
 import { fakeEnvironments, SILENT } from "../operator/operator-service.ts";
 
 /** What the editor's routes publish with: environments that exist at once, unless given. */
@@ -18,7 +19,7 @@ export function someEditorParts(
     readonly quickBuildMs?: number;
   } = {},
 ): EditorParts {
-  const abilities = { interpreters: onlyInterpreter(A_PYTHON), networkAvailable: false };
+  const abilities = { interpreters: onlyInterpreter(A_PYTHON), networkAvailable: false, threads: TEST_THREADS };
   const environments = given.environments ?? fakeEnvironments();
   const publishing = { db, secretBox: TEST_SECRET_BOX, environments, log: SILENT, ...abilities };
   return {

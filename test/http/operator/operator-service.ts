@@ -16,6 +16,7 @@ import { type Answer, aCertificate, type Call, createCaller } from "../../suppor
 import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
 import { A_PYTHON, onlyInterpreter } from "../../support/python.ts";
 import { someTicks } from "../../support/schedules.ts";
+import { TEST_THREADS } from "../../support/threads.ts";
 
 export const SILENT = createLog({ level: "silent", terminal: false });
 
@@ -66,7 +67,11 @@ export async function anOperatorService(
 ): Promise<OperatorService> {
   const database = await aDatabase();
   const { db } = database;
-  const abilities = { interpreters: onlyInterpreter(A_PYTHON), networkAvailable: options.networkAvailable ?? false };
+  const abilities = {
+    interpreters: onlyInterpreter(A_PYTHON),
+    networkAvailable: options.networkAvailable ?? false,
+    threads: TEST_THREADS,
+  };
   const publish = createPublisher({
     db,
     secretBox: TEST_SECRET_BOX,
