@@ -114,7 +114,7 @@ function addPrograms(sources: MetricSources): void {
   const programs = { name: "treadle_programs_total", help: "Programs run on this host: in a lane, or started cold" };
   addCounter(registry, { ...programs, label: "path" }, sources.programsByPath);
   gauge("treadle_lanes", "Interpreters kept warm on this host", () => lanes().lanes);
-  gauge("treadle_lanes_bytes", "Memory (PSS) of lanes that waited when last measured", () => lanes().bytes);
+  gauge("treadle_lanes_bytes", "Memory of the lanes that wait for work", () => lanes().bytes);
   const evictions = { name: "treadle_lane_evictions_total", help: "Lanes closed for want of room, memory or work" };
   addCounter(registry, { ...evictions, label: undefined }, () => ({ evicted: lanes().evicted }));
 }

@@ -25,6 +25,8 @@ export interface Cgroup {
   attach(pid: number): Promise<void>;
   /** Whether the process is under every one of the limits. */
   holds(pid: number): boolean;
+  /** Memory of all in it that the kernel cannot simply drop: without pages of files, with those in memory only. */
+  measureBytes(): number;
   /** How many processes the kernel killed because the memory was used up. */
   countOomKills(): number;
   /** Ends every process in it; those may still be dying when it returns. */
@@ -50,6 +52,12 @@ export function createCgroup(folders: CgroupFolders, name: string): Cgroup {
       for (const path of paths) await writeFile(join(path, "cgroup.procs"), String(pid), { flag: "r+" });
     },
     holds: (pid) => paths.every((path) => listPids(path).includes(String(pid))),
+    measureBytes() {
+      const [used, cached] = folders.version === 2 ? ["memory.current", "file"] : ["memory.usage_in_bytes", "cache"];
+      const stat = readFileSync(join(memoryPath, "memory.stat"), "latin1");
+      const find = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, "m").exec(stat)?.[1] ?? 0);
+      return Number(readFileSync(join(memoryPath, used), "latin1")) - find(cached) + find("shmem");
+    },
     countOomKills() {
       const text = readFileSync(
         join(memoryPath, folders.version === 2 ? "memory.events" : "memory.oom_control"),

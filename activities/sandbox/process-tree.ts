@@ -14,6 +14,8 @@ const DEATH_POLL_MS = 2;
 const NAP_MS = 0.05;
 const NAP = new Int32Array(new SharedArrayBuffer(4));
 const KIB = 1024;
+/** USER_HZ, which is 100 on every Linux. */
+const MS_PER_TICK = 10;
 const PF_EXITING = 0x4;
 
 /** The process, or undefined when it is gone, a zombie included: nothing of a zombie runs any more. */
@@ -95,6 +97,11 @@ export function listTree(root: number): number[] {
   return found;
 }
 
+/** Processor time of the processes and of those of their children that have ended, in steps of 10 ms. */
+export function measureProcessorMs(pids: readonly number[]): number {
+  return pids.reduce((total, pid) => total + (readStat(pid)?.ticks ?? 0) * MS_PER_TICK, 0);
+}
+
 /** Anonymous and shared memory of the processes; pages of files are the machine's, not theirs. */
 export function measureMemoryBytes(pids: readonly number[]): number {
   return pids.reduce((total, pid) => total + residentBytes(pid), 0);
@@ -112,12 +119,22 @@ function scanForChildren(parent: number): number[] {
   return pids.map(Number).filter((pid) => readStat(pid)?.parent === parent);
 }
 
+interface ProcessStat {
+  readonly state: string;
+  readonly parent: number;
+  readonly flags: number;
+  readonly startTime: string;
+  /** Of processor time: its own, and that of children it has waited for. */
+  readonly ticks: number;
+}
+
 /** The command name in `stat` is in parentheses and may hold anything, so fields are counted from the last one. */
-function readStat(pid: number): { state: string; parent: number; flags: number; startTime: string } | undefined {
+function readStat(pid: number): ProcessStat | undefined {
   const text = readProc(`/proc/${pid}/stat`);
   if (text === "") return undefined;
   const [state = "", parent = "", ...rest] = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  return { state, parent: Number(parent), flags: Number(rest[4]), startTime: rest[17] ?? "" };
+  const ticks = rest.slice(9, 13).reduce((sum, each) => sum + Number(each), 0);
+  return { state, parent: Number(parent), flags: Number(rest[4]), startTime: rest[17] ?? "", ticks };
 }
 
 function readProc(path: string): string {

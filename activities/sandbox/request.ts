@@ -54,12 +54,14 @@ export interface LaneSettings {
   /** Existing, on the file system of the spool, passable for the sandbox's user; each lane has a folder in it. */
   readonly dir: string;
   readonly lanesMax: number;
-  /** Proportional set size of all lanes that wait; the least recently used ones go first. */
+  /** Memory of all lanes that serve no execution; those used least recently go first. One that holds more by itself is not kept. */
   readonly idleBytesMax: number;
   /** A lane that had nothing to do for this long is closed. */
   readonly idleMs: number;
-  /** How often memory and idle time are looked at; every 30 s unless given. */
+  /** How often memory, idle time and what packages do meanwhile are looked at; every second unless given. */
   readonly lookEveryMs?: number;
+  /** How long lanes of one code may take to start at once; after that they may for a tenth of the time. A minute unless given. */
+  readonly startBurstSeconds?: number;
 }
 
 /** The runtime is that of requests that name no other. */
@@ -163,7 +165,7 @@ export interface SandboxWatch {
 /** The lanes of this host. */
 export interface LaneFigures {
   readonly lanes: number;
-  /** Memory (PSS) of those that waited for work when it was last measured, half a minute ago at most. */
+  /** Memory of those that wait for work, as it was measured in the last second. */
   readonly bytes: number;
   /** Closed so far to make room for others, to save memory, or because nobody used them. */
   readonly evicted: number;

@@ -107,7 +107,12 @@ function foldersOf({ commitDir, environmentDir }: LaneRequest): string[] {
   return environmentDir === null ? [commitDir] : [commitDir, environmentDir];
 }
 
-const unwatched = { onChange: () => undefined, onFailure: () => undefined, onServed: () => undefined };
+const unwatched = {
+  onChange: () => undefined,
+  onGrowth: () => undefined,
+  onFailure: () => undefined,
+  onServed: () => undefined,
+};
 
 /** Whether an execution in a lane is as confined as one on the cold path. Answers what was possible. */
 async function testLane(deps: Omit<LanesDeps, "selfTest">): Promise<string[]> {

@@ -138,7 +138,7 @@ function follow(course: Course, event: ControlEvent, startTimer: NodeJS.Timeout 
       course.hasBegun ||= course.processes.length > 0;
       if (course.startedAtMs !== undefined || course.processes.length === 0) return;
       clearTimeout(startTimer);
-      startClocks(course);
+      startClocks(course, performance.now());
       return;
     case "mode":
       course.mode ??= event.mode;
@@ -172,9 +172,10 @@ function letGo(course: Course, pipes: readonly number[] | undefined): void {
     stream.on("error", () => undefined);
     course.streams.push(stream);
   }
+  const askedAtMs = performance.now();
   launched.sendRequest(around.toRequestLine(opened !== undefined));
   // Packages are in a lane's interpreter already, and could keep it from ever saying that it has started.
-  if (launched.isReady) startClocks(course);
+  if (launched.isReady) startClocks(course, askedAtMs);
 }
 
 function listKnown(launched: Launched): KnownProcess[] {
@@ -182,10 +183,10 @@ function listKnown(launched: Launched): KnownProcess[] {
 }
 
 /** From here on code of packages and of the user can run: time is measured, billed and limited. */
-function startClocks(course: Course): void {
+function startClocks(course: Course, startedAtMs: number): void {
   const { launched, around, processes } = course;
   const { limits } = around.request;
-  course.startedAtMs = performance.now();
+  course.startedAtMs = startedAtMs;
   around.watch.onStarted?.();
   const stalls = (course.stalls = watchStalls());
   let timer = setTimeout(

@@ -19,7 +19,13 @@ console.log(JSON.stringify({ result, selfTest }));
  * (who may not be able to read the checkout) and be killed without taking the tests along. Answers the program's path.
  */
 export function buildService(folder: string): string {
-  for (const room of ["domain", "domain/manifest", "activities/sandbox", "activities/sandbox/lanes"]) {
+  for (const room of [
+    "domain",
+    "domain/manifest",
+    "activities/sandbox",
+    "activities/sandbox/lanes",
+    "activities/trees",
+  ]) {
     for (const name of readdirSync(join(PROJECT, room)).filter((file) => file.endsWith(".ts"))) {
       const { code } = transformFileSync(join(PROJECT, room, name), {
         jsc: { target: "es2022", parser: { syntax: "typescript" } },

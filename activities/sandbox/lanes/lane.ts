@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as pause } from "node:timers/promises";
 import type { RemoveTree } from "../../trees/remove-tree.ts";
@@ -8,15 +8,20 @@ import type { CgroupFolders } from "../cgroup-folders.ts";
 import type { PlacedInputs, User } from "../input-files.ts";
 import { hasFileInputs } from "../launch.ts";
 import type { Launched } from "../launched.ts";
+import { measureProcessorMs } from "../process-tree.ts";
 import type { LaneRequest, SandboxSettings } from "../request.ts";
 import { clearFork, type Fork, launchFork, makeForkFolders, openFork } from "./fork.ts";
 import { checkConfinement, readNetworkMarks, stopZygote, UnfitError } from "./guard.ts";
+import { measureLane } from "./lane-meter.ts";
 import { startZygote, type Zygote } from "./zygote.ts";
 
 /** Importing the packages; PyTorch takes some ten seconds on a slow disk. */
 const WARM_TIMEOUT_MS = 60_000;
-/** Where no cgroup bounds the memory. What can be taken between two looks, the limits of its processes bound. */
-const MEASURE_EVERY_MS = 50;
+/** While packages are imported. What can be taken between two looks, the limits of its processes bound. */
+const MEASURE_EVERY_MS = 20;
+/** Nobody pays for it: a fork takes 10 ms as a rule, and nothing while it waits. */
+const FORK_PROCESSOR_MS_MAX = 1_000;
+const WAITING_PROCESSOR_MS_MAX = 200;
 const FORK_TIMEOUT_MS = 10_000;
 /** Address space layout and hash seed are those of the zygote, so it is renewed now and then. */
 const FORKS_MAX = 500;
@@ -32,8 +37,10 @@ export interface Lane {
   claim(): boolean;
   /** Gives the claimed fork to an execution, whose release makes the next one. */
   launch(request: { readonly environmentDir: string | null }, inputs: PlacedInputs): Promise<Launched>;
-  /** Bytes that would be free without it: proportional set size of its processes. */
-  measureBytes(): number;
+  /** Memory that would be free without it, when it was last measured. */
+  readonly bytes: number;
+  /** Measures it while it waits, and closes it when packages work in it then. */
+  look(): void;
   /** Never rejects; what could not be ended or removed is reported. */
   close(): Promise<void>;
 }
@@ -46,6 +53,8 @@ export interface LaneDeps {
   readonly remove: RemoveTree;
   /** Called when the state has changed. */
   readonly onChange: () => void;
+  /** Called with the bytes it holds while it is started; an answer is the reason why it must end. */
+  readonly onGrowth: (bytes: number) => Error | undefined;
   /** Called when it could not make its next fork, or could not be cleared away. */
   readonly onFailure: (error: unknown) => void;
   /** Called with how long the code of an execution took. */
@@ -72,10 +81,16 @@ export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<L
   };
   try {
     zygote = await startZygote(deps.settings, request, { laneDir, cgroup });
-    await expectWarm(zygote, cgroup === undefined ? request.limits.memoryBytes : undefined);
+    const measure = cgroup?.measureBytes ?? zygote.measureMemoryBytes;
+    await expectWarm(zygote, measure, (bytes) => {
+      if (cgroup !== undefined || bytes <= request.limits.memoryBytes) return deps.onGrowth(bytes);
+      return new UnfitError("Importing the packages takes more memory than an execution may have.");
+    });
     const pid = zygote.findPid();
     const makeFork = createForkMaker({ zygote, pid, laneDir, hasFiles: hasFileInputs(request), user: deps.user });
     const fork = await makeFork();
+    const excess = deps.onGrowth(measureLane(pid, cgroup).bytes);
+    if (excess !== undefined) throw excess;
     return followLane({ deps, zygote, pid, cgroup, makeFork, end, clear }, fork);
   } catch (error) {
     await tryEach([end, clear], deps.onFailure);
@@ -88,18 +103,18 @@ async function tryEach(steps: readonly (() => Promise<void>)[], onFailure: (erro
   for (const step of steps) await step().catch(onFailure);
 }
 
-async function expectWarm(zygote: Zygote, memoryBytesMax: number | undefined): Promise<void> {
-  let isTooLarge = false;
-  const measure = () => {
-    if (isTooLarge || zygote.measureMemoryBytes() <= (memoryBytesMax ?? 0)) return;
-    isTooLarge = true;
-    void zygote.end().catch(() => undefined); // Whoever started it ends it once more, and hears of it.
+async function expectWarm(zygote: Zygote, measure: () => number, findExcess: (bytes: number) => Error | undefined) {
+  let excess: Error | undefined;
+  const look = () => {
+    if (excess !== undefined) return;
+    excess = findExcess(measure());
+    if (excess !== undefined) void zygote.end().catch(() => undefined); // Whoever started it ends it once more, and hears of it.
   };
-  const measuring = memoryBytesMax === undefined ? undefined : setInterval(measure, MEASURE_EVERY_MS);
+  const measuring = setInterval(look, MEASURE_EVERY_MS);
   const event = await zygote
     .next(WARM_TIMEOUT_MS)
     .catch((error: unknown) => {
-      if (isTooLarge) throw new UnfitError("Importing the packages takes more memory than an execution may have.");
+      if (excess !== undefined) throw excess;
       throw new Error(`${error instanceof Error ? error.message : ""} ${zygote.said()}`.trim(), { cause: error });
     })
     .finally(() => clearInterval(measuring));
@@ -122,6 +137,7 @@ function createForkMaker(parts: {
   let number = 0;
   return async () => {
     if (readNetworkMarks(pid) !== unusedNetwork) throw new UsedUpError("An execution has used the lane's network.");
+    const processorMs = measureProcessorMs([pid]);
     const folders = makeForkFolders(parts.laneDir, ++number, parts.hasFiles, parts.user);
     zygote.fork(number);
     process.kill(pid, "SIGCONT");
@@ -129,6 +145,8 @@ function createForkMaker(parts: {
     if (event.type !== "forked") throw new Error(`A lane could not fork. ${zygote.said()}`);
     const processes = await stopZygote(pid);
     checkConfinement(processes, pid);
+    if (measureProcessorMs([pid, processes.first, processes.user]) - processorMs > FORK_PROCESSOR_MS_MAX)
+      throw new UnfitError("A package works for more than a second when the interpreter is forked.");
     return await openFork(processes, event.descriptors, folders);
   };
 }
@@ -149,6 +167,7 @@ function followLane({ deps, zygote, pid, cgroup, makeFork, end, clear }: LanePar
   let fork = first;
   let forks = 1;
   let state: LaneState = "ready";
+  let use = measureLane(pid, cgroup);
   let ready: Promise<void> = Promise.resolve();
   let closing: Promise<void> | undefined;
   /** Whoever has the execution of a lane that died counts its kills and takes its outputs. */
@@ -171,6 +190,7 @@ function followLane({ deps, zygote, pid, cgroup, makeFork, end, clear }: LanePar
     change("forking");
     try {
       fork = await makeFork();
+      use = measureLane(pid, cgroup);
       change("ready");
     } catch (error) {
       if (!(error instanceof UsedUpError)) deps.onFailure(error);
@@ -182,7 +202,17 @@ function followLane({ deps, zygote, pid, cgroup, makeFork, end, clear }: LanePar
   return {
     state: () => state,
     whenReady: () => ready,
-    measureBytes: () => [pid, fork.processes.first, fork.processes.user].reduce((sum, each) => sum + readPss(each), 0),
+    get bytes() {
+      return use.bytes;
+    },
+    look() {
+      if (state !== "ready") return;
+      const { bytes, processorMs } = measureLane(pid, cgroup);
+      use = { ...use, bytes };
+      if (processorMs - use.processorMs <= WAITING_PROCESSOR_MS_MAX) return;
+      deps.onFailure(new UnfitError("A package works while no execution is asked for."));
+      void close();
+    },
     close,
     claim() {
       if (state !== "ready") return false;
@@ -249,14 +279,4 @@ async function launchClaimed(
       await listener.served(atMs - launchedAt, outputsDir !== undefined && code !== null && !hasOomKills);
     },
   };
-}
-
-/** Proportional set size; shared pages of a fork count once. */
-function readPss(pid: number): number {
-  try {
-    const text = readFileSync(`/proc/${pid}/smaps_rollup`, "latin1");
-    return Number(/^Pss:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) * 1024;
-  } catch {
-    return 0;
-  }
 }

@@ -5,8 +5,10 @@ import type { RemoveTree } from "../../trees/remove-tree.ts";
 import type { CgroupFolders } from "../cgroup-folders.ts";
 import type { User } from "../input-files.ts";
 import type { LaneFigures, LaneRequest, LaneSettings, SandboxSettings, Warmth } from "../request.ts";
+import { type Group, type Groups, isRefused, isResting, noteStart, pruneClosed, rest, takeGroup } from "./group.ts";
 import { UnfitError } from "./guard.ts";
 import { type Lane, startLane } from "./lane.ts";
+import { createRoom, FullError, type Room } from "./room.ts";
 
 /** Lanes of one commit: as many executions as the machine can do at once, and two whose forks are being made. */
 const LANES_PER_COMMIT_MAX = availableParallelism() + 2;
@@ -15,9 +17,11 @@ const PATIENCE_MS = 40;
 /** Where they are short, a lane is free again soon, and a cold start would only make all of them slower. */
 const SHORT_MS = 200;
 const PATIENCE_WITH_SHORT_MS = 1_000;
-const LOOK_EVERY_MS = 30_000;
-/** Codes that are remembered, so that not every execution of unfit code tries again. */
-const GROUPS_MAX = 1_000;
+const LOOK_EVERY_MS = 1_000;
+/** PyTorch takes ten seconds to be imported on a slow disk, and a code has up to four lanes on two cores. */
+const START_BURST_SECONDS = 60;
+/** Before it is tried again where there was no room. */
+const FULL_REST_MS = 1_000;
 /** After a lane failed by a fault of ours, executions of that code start cold for this long. */
 const RETRY_AFTER_MS = 60_000;
 
@@ -31,19 +35,6 @@ export interface Lanes {
   listRequests(): LaneRequest[];
   figures(): LaneFigures;
   close(): Promise<void>;
-}
-
-/** What has been counted so far, and what was measured last. */
-type Counted = { -readonly [Name in "bytes" | "evicted"]: LaneFigures[Name] };
-
-interface Group {
-  readonly request: LaneRequest;
-  readonly lanes: Set<Lane>;
-  starting: number;
-  usedAt: number;
-  /** How long an execution takes as a rule, without the making of the next fork: an exponential mean. */
-  usualMs: number;
-  refusal: { readonly reason: string; readonly until: number } | undefined;
 }
 
 export interface LanesDeps {
@@ -62,37 +53,21 @@ export interface LanesDeps {
  */
 export function createLanes(deps: LanesDeps): Lanes {
   const { bounds } = deps;
-  const groups = new Map<string, Group>();
+  const groups: Groups = new Map();
   const changes = createSignal();
-  const counted: Counted = { bytes: 0, evicted: 0 };
-  const starter = createStarter(deps, groups, changes.give, counted);
-  void removeLeft(readdirSync(bounds.dir), deps).catch(starter.report);
-  const look = setInterval(
-    () => void closeIdle(groups, bounds, counted).catch(starter.report),
-    bounds.lookEveryMs ?? LOOK_EVERY_MS,
-  ).unref();
-  let closed = false;
-
-  const groupOf = (request: LaneRequest): Group => {
-    const key = toKey(request);
-    const group = groups.get(key) ?? {
-      request,
-      lanes: new Set(),
-      starting: 0,
-      usedAt: 0,
-      usualMs: 0,
-      refusal: undefined,
-    };
-    groups.delete(key); // Reinserted, so that the map is in the order of use.
-    groups.set(key, group);
-    group.usedAt = Date.now();
-    forgetOldest(groups);
-    return group;
+  const room = createRoom(groups, bounds);
+  const onChange = () => {
+    room.trim();
+    changes.give();
   };
+  const starter = createStarter(deps, room, onChange);
+  void removeLeft(readdirSync(bounds.dir), deps).catch(starter.report);
+  const look = setInterval(() => room.look(), bounds.lookEveryMs ?? LOOK_EVERY_MS).unref();
+  let closed = false;
   return {
     async claim(request) {
       if (closed || request.network === true) return undefined;
-      const group = groupOf(request);
+      const group = takeGroup(groups, request);
       if (isRefused(group)) return undefined;
       const deadline = Date.now() + (group.usualMs < SHORT_MS ? PATIENCE_WITH_SHORT_MS : PATIENCE_MS);
       for (;;) {
@@ -100,7 +75,7 @@ export function createLanes(deps: LanesDeps): Lanes {
         if (ready !== undefined) return ready;
         const isFull = group.lanes.size + group.starting >= LANES_PER_COMMIT_MAX;
         const isForking = [...group.lanes].some((lane) => lane.state() === "forking");
-        if (!isFull && !isForking && group.starting === 0) void starter.start(request, group);
+        if (!isFull && !isForking && group.starting === 0 && !isResting(group)) void starter.start(group);
         const left = deadline - Date.now();
         if (left <= 0 || group.lanes.size === 0 || !(isForking || isFull || group.usualMs < SHORT_MS)) return undefined;
         await changes.wait(left);
@@ -109,19 +84,16 @@ export function createLanes(deps: LanesDeps): Lanes {
     async warm(request) {
       if (closed) return { warm: false, reason: "The sandbox is closed." };
       if (request.network === true) return { warm: false, reason: "Code with a network starts cold." };
-      const group = groupOf(request);
+      const group = takeGroup(groups, request);
       if (group.refusal !== undefined && isRefused(group)) return { warm: false, reason: group.refusal.reason };
-      return pruneClosed(group).length > 0 ? { warm: true } : starter.start(request, group);
+      return pruneClosed(group).length > 0 ? { warm: true } : starter.start(group);
     },
     problem: starter.problem,
     listRequests: () =>
       [...groups.values()]
         .filter((group) => pruneClosed(group).length + group.starting > 0)
         .map(({ request }) => request),
-    figures: () => ({
-      ...counted,
-      lanes: [...groups.values()].reduce((sum, group) => sum + pruneClosed(group).length, 0),
-    }),
+    figures: room.figures,
     async close() {
       closed = true;
       clearInterval(look);
@@ -137,7 +109,7 @@ async function removeLeft(names: readonly string[], { bounds, remove }: LanesDep
 }
 
 /** Starts lanes one by one as they are asked for, and remembers why one could not be. */
-function createStarter(deps: LanesDeps, groups: Map<string, Group>, onChange: () => void, counted: Counted) {
+function createStarter(deps: LanesDeps, room: Room, onChange: () => void) {
   let stopped = false;
   let problem: string | undefined;
   let tested: Promise<string[]> | undefined;
@@ -158,10 +130,10 @@ function createStarter(deps: LanesDeps, groups: Map<string, Group>, onChange: ()
     return tested;
   }
 
-  async function start(request: LaneRequest, group: Group): Promise<Warmth> {
-    group.starting += 1;
+  async function startFor(group: Group): Promise<void> {
+    const { request } = group;
+    const growth = await room.makeFor(group);
     try {
-      await makeRoom(groups, group, deps.bounds.lanesMax, counted);
       const problems = await testOnce();
       if (problems.length > 0) throw new Error(`A lane is not confined: ${problems.join("; ")}.`);
       const lane = await startLane(
@@ -170,20 +142,35 @@ function createStarter(deps: LanesDeps, groups: Map<string, Group>, onChange: ()
           settings: { ...deps.settings, ...request.runtime },
           lanesDir: deps.bounds.dir,
           onChange,
+          onGrowth: growth.note,
           onFailure: refuse(group),
           onServed: noteDuration(group),
         },
         request,
       );
       problem = undefined;
+      group.usualBytes = lane.bytes;
       if (stopped) await lane.close();
       else group.lanes.add(lane);
+    } finally {
+      growth.end();
+    }
+  }
+
+  async function start(group: Group): Promise<Warmth> {
+    if (isResting(group)) return { warm: false, reason: "Its lanes took long to start, and rest for now." };
+    group.starting += 1;
+    const startedAt = Date.now();
+    try {
+      await startFor(group);
       return { warm: true };
     } catch (error) {
-      if (!(error instanceof FullError)) refuse(group)(error);
+      if (error instanceof FullError) rest(group, FULL_REST_MS);
+      else refuse(group)(error);
       return { warm: false, reason: toReason(error) };
     } finally {
       group.starting -= 1;
+      noteStart(group, startedAt, deps.bounds.startBurstSeconds ?? START_BURST_SECONDS);
       onChange();
     }
   }
@@ -224,64 +211,4 @@ function createSignal() {
       });
     },
   };
-}
-
-/** Every lane there may be is in use. */
-class FullError extends Error {}
-
-/** What is the same here may share a lane. Folders are named after their content. */
-function toKey({ commitDir, environmentDir, runtime, entrypoint, kinds, limits }: LaneRequest): string {
-  const files = Object.values(kinds).some((kind) => kind === "file" || kind === "file_list");
-  return JSON.stringify([commitDir, environmentDir, runtime?.interpreter.path, entrypoint, files, limits]);
-}
-
-function isRefused({ refusal }: Group): boolean {
-  return refusal !== undefined && refusal.until > Date.now();
-}
-
-function pruneClosed(group: Group): Lane[] {
-  for (const lane of group.lanes) if (lane.state() === "closed") group.lanes.delete(lane);
-  return [...group.lanes];
-}
-
-/** Closes waiting lanes of the least recently used code until there is room for one more. */
-async function makeRoom(groups: Map<string, Group>, wanted: Group, lanesMax: number, counted: Counted): Promise<void> {
-  const count = () => [...groups.values()].reduce((sum, group) => sum + pruneClosed(group).length + group.starting, 0);
-  for (const group of groups.values()) {
-    if (count() <= lanesMax) return;
-    if (group === wanted) continue;
-    for (const lane of group.lanes) if (lane.state() === "ready") await evict(lane, counted);
-  }
-  if (count() > lanesMax) throw new FullError(`All ${lanesMax} lanes of this host are in use.`);
-}
-
-async function evict(lane: Lane, counted: Counted): Promise<void> {
-  counted.evicted += 1;
-  await lane.close();
-}
-
-async function closeIdle(groups: Map<string, Group>, bounds: LaneSettings, counted: Counted): Promise<void> {
-  let bytes = 0;
-  let kept = 0;
-  for (const [key, group] of [...groups].reverse()) {
-    const idle = Date.now() - group.usedAt > bounds.idleMs;
-    for (const lane of pruneClosed(group)) {
-      if (lane.state() !== "ready") continue;
-      const own = lane.measureBytes();
-      bytes += own;
-      if (idle || bytes > bounds.idleBytesMax) await evict(lane, counted);
-      else kept += own;
-    }
-    // Whose lane is being started is not forgotten: nobody would know of that lane.
-    if (idle && group.lanes.size + group.starting === 0 && group.refusal === undefined) groups.delete(key);
-  }
-  counted.bytes = kept;
-}
-
-/** Codes without a lane are kept only for what is known against them. */
-function forgetOldest(groups: Map<string, Group>): void {
-  if (groups.size <= GROUPS_MAX) return;
-  for (const [key, group] of groups) {
-    if (group.lanes.size === 0 && group.starting === 0) return void groups.delete(key);
-  }
 }

@@ -10,6 +10,7 @@ const PROJECT = fileURLToPath(new URL("../../..", import.meta.url));
 /** What the attacks are made of; the checkout itself may be in a place where that user cannot look. */
 const NEEDED = [
   "activities/sandbox",
+  "activities/trees",
   "domain",
   "runner",
   "test/runner/harness.ts",

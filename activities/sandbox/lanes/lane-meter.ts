@@ -1,0 +1,22 @@
+import type { Cgroup } from "../cgroup.ts";
+import { listTree, measureMemoryBytes, measureProcessorMs } from "../process-tree.ts";
+
+/** What a lane has of the machine. */
+export interface LaneUse {
+  /** Memory that would be free without it. */
+  readonly bytes: number;
+  /** Processor time that its living processes have taken so far, to 10 ms. */
+  readonly processorMs: number;
+}
+
+/** Measures a lane from outside, given its zygote. */
+export function measureLane(zygote: number, cgroup: Pick<Cgroup, "measureBytes"> | undefined): LaneUse {
+  const pids = listTree(zygote);
+  return { bytes: cgroup?.measureBytes() ?? estimateBytes(zygote, pids), processorMs: measureProcessorMs(pids) };
+}
+
+/** A fork shares pages with the zygote: what counts is what it holds beyond that. */
+function estimateBytes(zygote: number, pids: readonly number[]): number {
+  const own = measureMemoryBytes([zygote]);
+  return pids.reduce((sum, pid) => sum + Math.max(0, measureMemoryBytes([pid]) - own), own);
+}
