@@ -28,6 +28,7 @@ REQUEST_FD = 4
 REHEARSALS = 20
 REHEARSAL = compile("def main(count=1):\n    return {'count': count + 1}\n", "<rehearsal>", "exec")
 LOWEST_MOVED = 64
+HIDDEN = b"size=4k,nr_inodes=2,mode=000"
 
 """Keeps the interpreter's lock during calls: the clone must not find another thread in the middle of something."""
 libc = ctypes.PyDLL(None, use_errno=True)
@@ -150,17 +151,18 @@ class Lane:
         work = request["workDir"]
         for folder, mode in ((work, "700"), ("/tmp", "1777"), ("/dev/shm", "1777")):
             mount(b"tmpfs", folder.encode(), b"tmpfs", MS_NOSUID | MS_NODEV, (options % mode).encode())
-        own = "%s/%d-" % (request["laneDir"], number)
-        for name in ("outputs", "inputs"):
+        for name, folder in (("outputs", request["laneDir"]), ("inputs", request["inputsDir"])):
             posix.mkdir(work + "/" + name, 0o755)
             if name == "inputs" and not request["hasFiles"]:
                 continue
-            source, target = (own + name).encode(), (work + "/" + name).encode()
+            source, target = ("%s/%d" % (folder, number)).encode(), (work + "/" + name).encode()
             mount(source, target, None, MS_BIND)
             if name == "inputs":
                 mount(None, target, None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)
-        # What other executions of the lane have, and had, lies below it.
-        mount(b"tmpfs", request["laneDir"].encode(), b"tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY, b"size=4k,nr_inodes=2,mode=000")
+        # What other executions of the lane have, and had, lies below these.
+        mount(b"tmpfs", request["laneDir"].encode(), b"tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY, HIDDEN)
+        if request["hasFiles"]:
+            mount(b"tmpfs", request["inputsDir"].encode(), b"tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY, HIDDEN)
         mount(b"proc", b"/proc", b"proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
         for path, mode, content in self.left:
             lay_again(path, mode, content)

@@ -75,6 +75,9 @@ export const SETTINGS = z.object({
 
 export type Settings = z.infer<typeof SETTINGS>;
 
+/** Output files that an execution may make. */
+export const OUTPUT_FILES_MAX = 1_000;
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A setting that cannot be used. The message names all of them, what is wrong with each, and nothing of their values. */

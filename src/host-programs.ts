@@ -14,7 +14,7 @@ import type { Storage } from "../activities/storage/storage.ts";
 import { createTrash } from "../activities/trees/trash.ts";
 import type { Db } from "../db/connect.ts";
 import { DEFAULT_BOUNDS } from "../domain/manifest/bounds.ts";
-import type { Settings } from "./config.ts";
+import { OUTPUT_FILES_MAX, type Settings } from "./config.ts";
 import { slotCountOf } from "./descriptors.ts";
 import type { SecretBox } from "./keys/secret-box.ts";
 import type { Log } from "./log.ts";
@@ -63,6 +63,7 @@ export async function openHost(deps: HostDeps) {
     runAs: machine.runAs,
     limits,
     lanes: lanesOf(settings, machine.paths.lanes),
+    disks: machine.runDisks.problem === undefined ? machine.runDisks : undefined,
     network,
     removeTree: trash.discard,
   });
@@ -196,7 +197,7 @@ function ceilingsOf(settings: Settings): SandboxLimits {
     fileBytesMax: settings.TREADLE_OUTPUT_BYTES_MAX,
     scratchBytes: 256 * 1024 * 1024,
     outputBytesMax: settings.TREADLE_OUTPUT_BYTES_MAX,
-    outputFilesMax: 1_000,
+    outputFilesMax: OUTPUT_FILES_MAX,
     logBytesMax: settings.TREADLE_LOG_BYTES_MAX,
   };
 }

@@ -25,6 +25,8 @@ export function createReadiness(deps: {
   isolationProblems: readonly string[];
   /** Why executions of warm code start cold all the same. They run, so this keeps nobody from being ready. */
   laneProblem: () => string | undefined;
+  /** Why outputs are measured, and not counted by the kernel. Executions run, so this keeps nobody from being ready. */
+  runDisksProblem: string | undefined;
   /** Why executions that ask for a network are refused; the others run. */
   networkProblem: () => string | undefined;
   /** Whether the process may have as many files open as it needs for its connections. */
@@ -45,6 +47,7 @@ export function createReadiness(deps: {
       checks: {
         ...checks,
         lanes: laneCheck(deps.laneProblem()),
+        outputs: outputsCheck(deps.runDisksProblem),
         network: networkCheck(deps.networkProblem()),
         connections: { ok: deps.descriptors.ok, message: deps.descriptors.message },
       },
@@ -76,6 +79,16 @@ async function check(success: string, probe: PromiseLike<unknown>): Promise<Chec
 function laneCheck(problem: string | undefined): Check {
   if (problem === undefined) return { ok: true, message: "Executions of warm code are served by lanes." };
   return { ok: false, message: `Every execution starts cold: ${problem}` };
+}
+
+/** Both are as they may be; what is weaker is told all the same. */
+export function outputsCheck(problem: string | undefined): Check {
+  if (problem === undefined)
+    return { ok: true, message: "Each program writes to a disk of its own: the kernel bounds all that it writes." };
+  return {
+    ok: true,
+    message: `What programs write is measured ten times a second, and bounded by nothing else: ${problem}.`,
+  };
 }
 
 function networkCheck(problem: string | undefined): Check {

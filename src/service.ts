@@ -114,16 +114,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
 
   const executions = createExecutions({ db, driver, waiters, python, slots, slotCount });
   const networkProblem = () => findNetworkProblem(deps, host.network);
-  const readiness = createReadiness({
-    db,
-    storage,
-    driver,
-    isolation: settings.TREADLE_ISOLATION,
-    isolationProblems: host.isolationProblems,
-    laneProblem: sandbox.laneProblem,
-    networkProblem,
-    descriptors: deps.descriptors,
-  });
+  const readiness = openReadiness(deps, driver, networkProblem);
   // Programs are run elsewhere, or by somebody else's code: nothing to warm here.
   const warm = settings.TREADLE_ROLE === "api" || deps.runProgram !== undefined ? undefined : programs.warm;
   return {
@@ -145,6 +136,17 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
     liveProgress: programs.progressOf,
     networkProblem,
   };
+}
+
+function openReadiness(deps: ServiceDeps, driver: Driver, networkProblem: () => string | undefined) {
+  const { db, storage, settings, host, machine, descriptors } = deps;
+  return createReadiness({
+    ...{ db, storage, driver, networkProblem, descriptors },
+    isolation: settings.TREADLE_ISOLATION,
+    isolationProblems: host.isolationProblems,
+    laneProblem: host.sandbox.laneProblem,
+    runDisksProblem: machine.runDisks.problem,
+  });
 }
 
 const now = (): Date => new Date();

@@ -8,6 +8,7 @@ export const INSIDE = {
   environment: "/env",
   runner: "/runner",
   lane: "/lane",
+  laneInputs: "/lane-inputs",
   scratch: ["/app", "/tmp", "/dev/shm"],
 } as const;
 
@@ -26,6 +27,13 @@ export const DEVICES: readonly string[] = ["--dev", "/dev", "--tmpfs", "/dev/pts
 export interface Mount {
   readonly from: string;
   readonly to: string;
+}
+
+/** What forks of a lane have on the host, each in a folder by its number. */
+export interface LaneFolders {
+  readonly outputs: string;
+  /** Undefined where the commit declares no input files. */
+  readonly inputs: string | undefined;
 }
 
 /** What every sandbox of a commit sees, read-only. */
@@ -76,10 +84,10 @@ export function toBubblewrapArguments(folders: SandboxFolders): string[] {
 }
 
 /**
- * The same for a lane: its zygote may make namespaces (the seccomp filter says which), and `/lane` holds a folder for each
- * fork, which mounts its own scratch over what is here and hides `/lane`.
+ * The same for a lane: its zygote may make namespaces (the seccomp filter says which), and `/lane` holds a folder for the outputs of
+ * each fork, which mounts its own scratch over what is here and hides `/lane`.
  */
-export function toLaneArguments(folders: CommonFolders & { readonly laneDir: string }): string[] {
+export function toLaneArguments(folders: CommonFolders & LaneFolders): string[] {
   return [
     ...toNamespaces(false),
     "--as-pid-1",
@@ -87,7 +95,8 @@ export function toLaneArguments(folders: CommonFolders & { readonly laneDir: str
     ...["--proc", "/proc"],
     ...DEVICES,
     ...toScratch(LANE_SCRATCH_BYTES),
-    ...["--bind", folders.laneDir, INSIDE.lane],
+    ...["--bind", folders.outputs, INSIDE.lane],
+    ...(folders.inputs === undefined ? [] : readOnly(folders.inputs, INSIDE.laneInputs)),
     ...toLocks(),
   ];
 }

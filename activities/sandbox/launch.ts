@@ -17,6 +17,7 @@ export function launchInBubblewrap(
   settings: SandboxSettings,
   request: SandboxRequest,
   inputs: PlacedInputs,
+  outputsDir: string,
   slot?: NetworkSlot,
 ): Launched {
   const { child, cgroup } = parked;
@@ -28,7 +29,7 @@ export function launchInBubblewrap(
       commitDir: request.commitDir,
       environmentDir: request.environmentDir,
       cpu: request.limits.cpu,
-      outputsDir: join(request.spoolDir, "outputs"),
+      outputsDir,
       inputs: inputs.mounts,
       hasFileInputs: hasFileInputs(request),
       scratchBytes: request.limits.scratchBytes,
@@ -42,7 +43,7 @@ export function launchInBubblewrap(
     path: "cold",
     exitOf: "sandbox",
     isReady: false,
-    outputsDir: join(request.spoolDir, "outputs"),
+    outputsDir,
     async release() {
       slot?.release(); // Its connections are ended by the death of what had them, and that came before.
       await cgroup?.remove();

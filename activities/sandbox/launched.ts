@@ -31,6 +31,8 @@ export interface Launched {
   readonly isReady: boolean;
   /** Where outputs grow, on the host. */
   readonly outputsDir: string;
+  /** Set when nothing else is written to the file system of `outputsDir`. */
+  readonly hasOwnDisk?: boolean;
   /** Paths as the runner sees them. */
   readonly paths: { readonly workDir: string; readonly commitDir: string; readonly environmentDir: string | null };
   /** The root of the sandbox's file system as the host reaches it, given the pid of a process inside. */
@@ -47,10 +49,10 @@ export interface Launched {
   /** Resolves when nothing of it runs any more. Throws when it could not be ended. */
   waitForDeath(known: readonly KnownProcess[]): Promise<void>;
   /**
-   * Gives back what it was made of, once all of it is dead; its outputs are in `outputsDir` from then on. Undefined when
-   * something went wrong that is not the user's.
+   * Gives back what it was made of, once all of it is dead and its outputs were taken out of `outputsDir`; what is left there goes.
+   * `isWell` is false when something went wrong that is not the user's.
    */
-  release(outputsDir: string | undefined): Promise<void>;
+  release(isWell: boolean): Promise<void>;
 }
 
 /** What supervision needs of a sandbox that is a child of ours. `killRest` ends what the death of the outermost process does not. */

@@ -3,6 +3,7 @@ import type { JsonValue } from "../../domain/manifest/json-values.ts";
 import type { InputKind } from "../../domain/manifest/manifest.ts";
 import type { RemoveTree } from "../trees/remove-tree.ts";
 import type { Network } from "./network/network.ts";
+import type { RunDisks } from "./run-disks.ts";
 
 /** What one execution may use. As a setting of the service: what one execution may ask for. */
 /** RLIMIT_DATA counts address space that was never touched too; what is touched, the watchdog counts. */
@@ -51,7 +52,7 @@ export interface Runtime {
 
 /** How many lanes a host keeps, and for how long. Without these settings every execution starts cold. */
 export interface LaneSettings {
-  /** Existing, on the file system of the spool, passable for the sandbox's user; each lane has a folder in it. */
+  /** Existing, on the file system of spool and storage, passable for the sandbox's user; each lane has a folder in it. */
   readonly dir: string;
   readonly lanesMax: number;
   /** Memory of all lanes that serve no execution; those used least recently go first. One that holds more by itself is not kept. */
@@ -74,6 +75,8 @@ export interface SandboxSettings extends Runtime {
   readonly lanes?: LaneSettings | undefined;
   /** How what executions leave is removed; `removeTree` unless given. */
   readonly removeTree?: RemoveTree | undefined;
+  /** What programs write their outputs to, so that the kernel bounds them; without, the folder of the spool, where they are measured. */
+  readonly disks?: RunDisks | undefined;
   /** For executions that ask for one. Without it they are refused. */
   readonly network?: Pick<Network, "take"> | undefined;
 }

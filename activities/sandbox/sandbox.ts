@@ -1,12 +1,12 @@
-import { chownSync, mkdirSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join, posix } from "node:path";
 import { type RemoveTree, removeTree } from "../trees/remove-tree.ts";
-import { createCgroup, sweepCgroups } from "./cgroup.ts";
+import { sweepCgroups } from "./cgroup.ts";
 import { type CgroupFolders, findCgroupFolders } from "./cgroup-folders.ts";
+import { createColdLauncher, type Launch } from "./cold-launch.ts";
 import { type PlacedInputs, placeInputs, type User } from "./input-files.ts";
 import { startLane } from "./lanes/lane.ts";
 import { createLanes, type Lanes, type LanesDeps } from "./lanes/lanes.ts";
-import { launchInBubblewrap, launchUnprotected } from "./launch.ts";
 import type { Launched } from "./launched.ts";
 import { createLogRecorder } from "./log.ts";
 import { addOutputs, CANCELLED, decideOutcome } from "./outcome.ts";
@@ -22,14 +22,15 @@ import {
   type SandboxWatch,
   toDataBytes,
 } from "./request.ts";
+import { createRunDiskPool } from "./run-disks.ts";
 import { testIsolation } from "./self-test.ts";
 import { NotStartedError, supervise } from "./supervision.ts";
+import { takeOutputs } from "./taken-outputs.ts";
 
 export type * from "./request.ts";
 
 /** The wall clock ends an execution; this only catches what the wall clock somehow would not. */
 const CPU_SLACK_SECONDS = 60;
-let unprotectedBefore = 0;
 
 /**
  * A place to run user code in. With isolation `bubblewrap` every execution gets a sandbox of its own, without a network unless it asks for one,
@@ -42,33 +43,10 @@ export function createSandbox(settings: SandboxSettings): Sandbox {
   const parking = createParking(settings, cgroups);
   const remove = settings.removeTree ?? removeTree;
   const lanes = openLanes(settings, { cgroups, user, remove });
-  const launchWithNetwork = async (request: SandboxRequest, inputs: PlacedInputs, signal?: AbortSignal) => {
-    if (settings.network === undefined) throw new Error("This host cannot give executions a network.");
-    const slot = await settings.network.take(signal);
-    try {
-      const used = runtimeOf(settings, request);
-      return launchInBubblewrap(await parking.start(used, slot.enter), used, request, inputs, slot);
-    } catch (error) {
-      slot.release();
-      throw error;
-    }
-  };
-  const launch: Launcher["launch"] = async (request, inputs, signal) => {
+  const launchCold = createColdLauncher({ settings, parking, cgroups, user });
+  const launch: Launch = async (request, inputs, signal) => {
     const lane = await lanes?.claim(request);
     return lane === undefined ? launchCold(request, inputs, signal) : lane.launch(request, inputs);
-  };
-  const launchCold: Launcher["launchCold"] = async (request, inputs, signal) => {
-    makeFolder(join(request.spoolDir, "outputs"), user);
-    if (settings.isolation === "bubblewrap" && request.network === true)
-      return launchWithNetwork(request, inputs, signal);
-    const used = runtimeOf(settings, request);
-    if (settings.isolation === "bubblewrap") {
-      const parked = await (request.runtime === undefined ? parking.take() : parking.start(used));
-      return launchInBubblewrap(parked, used, request, inputs);
-    }
-    makeFolder(join(request.spoolDir, "work"), user);
-    const cgroup = cgroups && createCgroup(cgroups, `treadle-${process.pid}-u${++unprotectedBefore}`);
-    return launchUnprotected(used, request, inputs, { user, cgroup });
   };
   const running = new Set<SandboxRequest>();
   const isIsolated = settings.isolation === "bubblewrap";
@@ -99,7 +77,8 @@ function openLanes(
 ): Lanes | undefined {
   if (settings.lanes === undefined || settings.isolation === "none") return undefined;
   const { lanes: bounds } = settings;
-  const deps = { settings, bounds, ...parts };
+  const disks = settings.disks && createRunDiskPool(settings.disks.lanes, settings.disks.renew);
+  const deps = { settings, bounds, disks, ...parts };
   return createLanes({ ...deps, selfTest: () => testLane(deps) });
 }
 
@@ -118,7 +97,10 @@ const unwatched = {
 async function testLane(deps: Omit<LanesDeps, "selfTest">): Promise<string[]> {
   const { settings, bounds, user, remove } = deps;
   const runInLane = async (request: SandboxRequest) => {
-    const lane = await startLane({ ...deps, lanesDir: bounds.dir, ...unwatched }, request);
+    const lane = await startLane(
+      { ...deps, lanesDir: bounds.dir, disk: await deps.disks?.take(), ...unwatched },
+      request,
+    );
     const launch = (given: SandboxRequest, inputs: PlacedInputs) => lane.launch(given, inputs);
     try {
       return await runExecution({ user, isIsolated: true, launch, launchCold: launch, remove }, request, {});
@@ -127,11 +109,6 @@ async function testLane(deps: Omit<LanesDeps, "selfTest">): Promise<string[]> {
     }
   };
   return testIsolation(settings, runInLane, bounds.dir);
-}
-
-/** The settings with the interpreter of one request, and the runner compiled for it. */
-function runtimeOf(settings: SandboxSettings, { runtime }: Pick<SandboxRequest, "runtime">): SandboxSettings {
-  return runtime === undefined ? settings : { ...settings, ...runtime };
 }
 
 function chooseUser({ runAs }: SandboxSettings): User {
@@ -149,9 +126,8 @@ interface Launcher {
   readonly user: User;
   readonly remove: RemoveTree;
   readonly isIsolated: boolean;
-  /** Rejects when `signal` aborts while it waits for something that others have. */
-  launch(request: SandboxRequest, inputs: PlacedInputs, signal?: AbortSignal): Promise<Launched>;
-  launchCold(request: SandboxRequest, inputs: PlacedInputs, signal?: AbortSignal): Promise<Launched>;
+  readonly launch: Launch;
+  readonly launchCold: Launch;
 }
 
 async function runExecution(
@@ -190,13 +166,17 @@ async function runExecution(
     let place = launched;
     const { facts, named } = await follow(place, 0).catch(async (error: unknown) => {
       if (!(error instanceof NotStartedError) || place.path === "cold") throw error;
-      await place.release(undefined); // Its lane had died while it waited; the cold path is always there.
+      await place.release(false); // Its lane had died while it waited; the cold path is always there.
       place = launched = await launchCold(request, inputs, watch.signal);
       return follow(place, error.secondsUsed);
     });
+    const collected = await takeOutputs(
+      await collectOutputs(place.outputsDir, limits, named),
+      place.outputsDir,
+      outputsDir,
+    );
     launched = undefined;
-    await place.release(outputsDir);
-    const collected = await collectOutputs(outputsDir, limits, named);
+    await place.release(true);
     for (const note of collected.notes) log.note(note);
     const outcome = addOutputs(decideOutcome(facts, limits), collected, request);
     if (outcome.status === "failed" && lacksDisk(outputsDir, collected.outputs))
@@ -205,7 +185,7 @@ async function runExecution(
   } finally {
     await clearAway([
       () => log.close(),
-      () => launched?.release(undefined),
+      () => launched?.release(false),
       () => request.files.length > 0 && remove(inputsDir),
       () => !isIsolated && remove(join(spoolDir, "work")),
     ]);
@@ -235,12 +215,6 @@ function checkRequest(request: SandboxRequest, ceilings: SandboxLimits): void {
     if (!(asked > 0 && asked <= ceiling))
       throw new RangeError(`The limit ${name} must be above 0 and at most ${ceiling}, and is ${asked}.`);
   }
-}
-
-/** Synchronous, as a few microseconds of work must not wait for the thread pool. */
-function makeFolder(path: string, user: User): void {
-  mkdirSync(path, { mode: 0o700 });
-  chownSync(path, user.uid, user.gid);
 }
 
 /** One line of JSON, as `runner/protocol.md` describes it. */

@@ -202,6 +202,8 @@ function startClocks(course: Course, startedAtMs: number): void {
   if (runner === undefined || top === undefined) return;
   const tree = {
     outputsDir: launched.outputsDir,
+    hasOwnDisk: launched.hasOwnDisk === true,
+    spoolDir: around.request.spoolDir,
     rootPid: top.pid,
     rootDir: launched.rootDirOf?.(runner.pid),
     scratchDirs: INSIDE.scratch,

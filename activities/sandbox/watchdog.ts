@@ -15,6 +15,10 @@ export type Excess = "memory" | "output_bytes" | "output_files" | "scratch_files
 
 export interface WatchedTree {
   readonly outputsDir: string;
+  /** Nothing else is written to the file system of `outputsDir`: what is used of it, this execution has written. */
+  readonly hasOwnDisk: boolean;
+  /** On the disk that is shared with the service. */
+  readonly spoolDir: string;
   /** The process above all others of the execution, as the host sees it. */
   readonly rootPid: number;
   /** The root of the sandbox's file system, for its scratch folders; undefined without one. */
@@ -27,13 +31,14 @@ export interface WatchedTree {
 
 /** Looks at what no kernel limit bounds until stopped, and calls `onExcess` once. */
 export function startWatchdog(tree: WatchedTree, onExcess: (excess: Excess) => void): () => void {
+  const usedBefore = tree.hasOwnDisk ? readUsedBytes(tree.outputsDir) : 0;
   let looks = 0;
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
 
   const look = async () => {
     const thorough = ++looks % THOROUGH_EVERY === 0;
-    const excess = await findExcess(tree, thorough);
+    const excess = await findExcess(tree, thorough, usedBefore);
     if (stopped) return;
     if (excess !== undefined) return onExcess(excess);
     timer = setTimeout(next, LOOK_EVERY_MS);
@@ -47,21 +52,30 @@ export function startWatchdog(tree: WatchedTree, onExcess: (excess: Excess) => v
   };
 }
 
-async function findExcess(tree: WatchedTree, thorough: boolean): Promise<Excess | undefined> {
+async function findExcess(tree: WatchedTree, thorough: boolean, usedBefore: number): Promise<Excess | undefined> {
   const seen = await measureOutputs(tree.outputsDir, tree.limits);
   if (seen.files > tree.limits.outputFilesMax) return "output_files";
   if (seen.bytes > tree.limits.outputBytesMax) return "output_bytes";
-  const { bavail, bsize } = await statfs(tree.outputsDir);
+  if (tree.hasOwnDisk && readUsedBytes(tree.outputsDir) - usedBefore > tree.limits.outputBytesMax)
+    return "output_bytes";
+  const { bavail, bsize } = await statfs(tree.spoolDir);
   if (seen.bytes > FREE_DISK_BYTES_MIN / 4 && bavail * bsize < FREE_DISK_BYTES_MIN) return "disk";
   if (!thorough) return undefined;
 
   const pids = listTree(tree.rootPid);
-  if (seen.bytes + measureHidden(pids, tree.outputsDir) > tree.limits.outputBytesMax) return "output_bytes";
+  if (!tree.hasOwnDisk && seen.bytes + measureHidden(pids, tree.outputsDir) > tree.limits.outputBytesMax)
+    return "output_bytes";
   const scratch = measureScratch(tree);
   if (scratch.files > SCRATCH_FILES_MAX) return "scratch_files";
   if (tree.memoryBytesMax !== undefined && measureMemoryBytes(pids) + scratch.bytes > tree.memoryBytesMax)
     return "memory";
   return undefined;
+}
+
+/** All that is written to a file system, with a name or without, also what waits in memory to be written. */
+function readUsedBytes(dir: string): number {
+  const { blocks, bfree, bsize } = statfsSync(dir);
+  return (blocks - bfree) * bsize;
 }
 
 /** Bytes of files on the outputs' disk that have no name any more and live on in somebody's descriptors. */

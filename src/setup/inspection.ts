@@ -1,7 +1,9 @@
 import { stat, statfs } from "node:fs/promises";
 import type { Settings } from "../config.ts";
 import { budgetDescriptors, readDescriptorLimit } from "../descriptors.ts";
+import { outputsCheck } from "../readiness.ts";
 import { findPython } from "./python.ts";
+import { findRunDiskProblem } from "./run-disks.ts";
 import { type RunCommand, runCommand } from "./servers/command.ts";
 import { prepareTools } from "./tools.ts";
 import { findServiceUser } from "./user.ts";
@@ -33,6 +35,7 @@ export async function inspectMachine(deps: {
       (error: Error) => ({ name: "python", ok: false, message: error.message }),
     ),
     ...(settings.TREADLE_ISOLATION === "none" ? [isolationOff] : await inspectSandboxing(common)),
+    ...(settings.TREADLE_ISOLATION === "none" ? [] : [await inspectRunDisks()]),
     await inspectDataDir(dataDir),
     await inspectDescriptors(settings),
   ];
@@ -67,6 +70,11 @@ async function inspectSandboxing(common: Parameters<typeof prepareTools>[0]): Pr
       message: refusal ?? `a sandbox can be made${common.runAs === undefined ? "" : ` by user ${common.runAs.uid}`}`,
     },
   ];
+}
+
+/** Which rung of the ladder a service started by this user would stand on. */
+async function inspectRunDisks(): Promise<MachineCheck> {
+  return { name: "outputs", ...outputsCheck(await findRunDiskProblem()) };
 }
 
 async function inspectDataDir(dataDir: string): Promise<MachineCheck> {

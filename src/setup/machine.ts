@@ -10,6 +10,7 @@ import { type DataPaths, handOver, layOutDataDir } from "./data-folders.ts";
 import { claimInstance } from "./instance-lock.ts";
 import { type NetworkTools, prepareNetworkTools } from "./network-tools.ts";
 import { findPython } from "./python.ts";
+import { type PreparedRunDisks, prepareRunDisks, runDisksSizeOf } from "./run-disks.ts";
 import type { RunAs } from "./servers/child.ts";
 import { type RunCommand, runCommand } from "./servers/command.ts";
 import { findCacheDir } from "./servers/temporal-cache.ts";
@@ -41,6 +42,8 @@ export interface Machine {
   /** Why sandboxes cannot be made here, each with what to do; empty when they can, or are not wanted. */
   readonly problems: readonly string[];
   readonly certificate: Certificate;
+  /** What programs write their outputs to. */
+  readonly runDisks: PreparedRunDisks;
   /** Where packages come from: variables and configuration files of the user that started us. May hold credentials. */
   readonly packageSettings: Readonly<Record<string, string>>;
   /** Gives the data folder up for the next service. */
@@ -69,11 +72,17 @@ export async function prepareMachine(deps: {
 
   const wanted = resolve(settings.TREADLE_DATA_DIR);
   const dataDir = await prepareDataDir({ wanted, traveller: user, owner, report });
-  const release = await claimInstance(dataDir);
+  const giveUp = await claimInstance(dataDir);
+  let preparing: Promise<PreparedRunDisks> | undefined;
+  const release = async () => {
+    await (await preparing)?.close();
+    await giveUp();
+  };
   try {
     const paths = await layOutDataDir(dataDir, owner);
+    preparing = prepareRunDisks({ dataDir, owner, size: runDisksSizeOf(settings), run });
     const { temporal, ...found } = await findParts({ env, settings, paths, user, becomes, report, run });
-    const machine = { ...found, env, dataDir, paths, release };
+    const machine = { ...found, runDisks: await preparing, env, dataDir, paths, release };
     if (becomes === undefined) {
       if (user !== undefined) report(explainRoot(user, checkout));
       return {

@@ -1,13 +1,16 @@
-import { chownSync, linkSync, mkdirSync, renameSync } from "node:fs";
+import { chownSync, existsSync, linkSync, mkdirSync } from "node:fs";
 import { copyFile } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { dirname, join, relative } from "node:path";
 import type { RemoveTree } from "../../trees/remove-tree.ts";
-import { INSIDE } from "../bubblewrap.ts";
+import { INSIDE, type LaneFolders } from "../bubblewrap.ts";
 import type { Cgroup } from "../cgroup.ts";
 import type { PlacedInputs, User } from "../input-files.ts";
+import { hasFileInputs } from "../launch.ts";
 import { DEATH_TIMEOUT_MS, type Exit, endProcess, type Launched } from "../launched.ts";
 import { isRunning, waitForNamespaceEnd } from "../process-tree.ts";
+import type { LaneRequest } from "../request.ts";
+import type { RunDisk } from "../run-disks.ts";
 import { openEnds } from "../streams.ts";
 import type { ForkProcesses } from "./guard.ts";
 import type { ForkDescriptors } from "./zygote.ts";
@@ -32,18 +35,28 @@ interface ForkStreams {
   readonly verdict: Socket;
 }
 
-/** What a fork mounts of the lane's folder: `outputs`, which only the sandbox's user may enter, and `inputs` where there are any. */
+/** What a fork mounts of the lane's folders: `outputs`, which only the sandbox's user may enter, and `inputs` where there are any. */
 export interface ForkFolders {
   readonly outputs: string;
   readonly inputs: string | undefined;
 }
 
+/** The folders of a lane. Inputs stay on the disk of the storage, from where they are linked; outputs go to the lane's own disk, if it has one. */
+export function makeLaneFolders(laneDir: string, request: LaneRequest, disk: RunDisk | undefined): LaneFolders {
+  const [outputs, inputs] = [disk?.dir ?? join(laneDir, "outputs"), join(laneDir, "inputs")];
+  mkdirSync(laneDir, { mode: 0o711 });
+  if (disk === undefined) mkdirSync(outputs, { mode: 0o711 });
+  if (!hasFileInputs(request)) return { outputs, inputs: undefined };
+  mkdirSync(inputs, { mode: 0o711 });
+  return { outputs, inputs };
+}
+
 /** New folders for the fork `number`. `runner/_treadle_fork.py` knows their names. */
-export function makeForkFolders(laneDir: string, number: number, hasFiles: boolean, user: User): ForkFolders {
-  const outputs = join(laneDir, `${number}-outputs`);
+export function makeForkFolders(lane: LaneFolders, number: number, user: User): ForkFolders {
+  const outputs = join(lane.outputs, String(number));
   mkdirSync(outputs, { mode: 0o700 });
   chownSync(outputs, user.uid, user.gid);
-  const inputs = hasFiles ? join(laneDir, `${number}-inputs`) : undefined;
+  const inputs = lane.inputs && join(lane.inputs, String(number));
   if (inputs !== undefined) mkdirSync(inputs, { mode: 0o755 });
   return { outputs, inputs };
 }
@@ -125,15 +138,13 @@ async function placeInput(from: string, to: string): Promise<void> {
   }
 }
 
-/** Moves the outputs to where the cold path has them, and removes the inputs. Every process of the fork must be dead. */
+/** Removes what is left of its outputs, and its inputs. Every process of the fork must be dead. */
 export async function clearFork(
   { folders, streams }: Fork,
-  outputsDir: string | undefined,
-  remove: RemoveTree,
+  { outputs, inputs }: { readonly outputs: RemoveTree; readonly inputs: RemoveTree },
 ): Promise<void> {
-  if (outputsDir === undefined) await remove(folders.outputs);
-  else renameSync(folders.outputs, outputsDir);
-  if (folders.inputs !== undefined) await remove(folders.inputs);
+  if (existsSync(folders.outputs)) await outputs(folders.outputs); // Most are moved as they are.
+  if (folders.inputs !== undefined) await inputs(folders.inputs);
   for (const stream of Object.values(streams) as Socket[]) stream.destroy();
 }
 

@@ -1,16 +1,16 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as pause } from "node:timers/promises";
-import type { RemoveTree } from "../../trees/remove-tree.ts";
+import { type RemoveTree, removeTree } from "../../trees/remove-tree.ts";
+import type { LaneFolders } from "../bubblewrap.ts";
 import { createCgroup } from "../cgroup.ts";
 import type { CgroupFolders } from "../cgroup-folders.ts";
 import type { PlacedInputs, User } from "../input-files.ts";
-import { hasFileInputs } from "../launch.ts";
 import type { Launched } from "../launched.ts";
 import { measureProcessorMs } from "../process-tree.ts";
 import type { LaneRequest, SandboxSettings } from "../request.ts";
-import { clearFork, type Fork, launchFork, makeForkFolders, openFork } from "./fork.ts";
+import type { RunDisk } from "../run-disks.ts";
+import { clearFork, type Fork, launchFork, makeForkFolders, makeLaneFolders, openFork } from "./fork.ts";
 import { checkConfinement, readNetworkMarks, stopZygote, UnfitError } from "./guard.ts";
 import { measureLane } from "./lane-meter.ts";
 import { startZygote, type Zygote } from "./zygote.ts";
@@ -51,6 +51,8 @@ export interface LaneDeps {
   readonly user: User;
   readonly lanesDir: string;
   readonly remove: RemoveTree;
+  /** What its executions write to, where they have disks of their own. The lane gives it back. */
+  readonly disk?: RunDisk | undefined;
   /** Called when the state has changed. */
   readonly onChange: () => void;
   /** Called with the bytes it holds while it is started; an answer is the reason why it must end. */
@@ -71,23 +73,25 @@ export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<L
   const name = `treadle-${process.pid}-l${++lanesBefore}`;
   // Not of the name alone: what a killed process of the same id left may still be there.
   const laneDir = join(deps.lanesDir, `${name}.${randomBytes(6).toString("hex")}`);
-  mkdirSync(laneDir, { mode: 0o711 });
-  const cgroup = deps.cgroups && createCgroup(deps.cgroups, name);
+  let cgroup: ReturnType<typeof createCgroup> | undefined;
   let zygote: Zygote | undefined;
   const end = async () => zygote?.end();
   const clear = async () => {
     await cgroup?.remove();
     await deps.remove(laneDir);
+    await deps.disk?.giveBack();
   };
   try {
-    zygote = await startZygote(deps.settings, request, { laneDir, cgroup });
+    const folders = makeLaneFolders(laneDir, request, deps.disk);
+    cgroup = deps.cgroups && createCgroup(deps.cgroups, name);
+    zygote = await startZygote(deps.settings, request, { folders, cgroup });
     const measure = cgroup?.measureBytes ?? zygote.measureMemoryBytes;
     await expectWarm(zygote, measure, (bytes) => {
       if (cgroup !== undefined || bytes <= request.limits.memoryBytes) return deps.onGrowth(bytes);
       return new UnfitError("Importing the packages takes more memory than an execution may have.");
     });
     const pid = zygote.findPid();
-    const makeFork = createForkMaker({ zygote, pid, laneDir, hasFiles: hasFileInputs(request), user: deps.user });
+    const makeFork = createForkMaker({ zygote, pid, folders, user: deps.user });
     const fork = await makeFork();
     const excess = deps.onGrowth(measureLane(pid, cgroup).bytes);
     if (excess !== undefined) throw excess;
@@ -128,8 +132,7 @@ async function expectWarm(zygote: Zygote, measure: () => number, findExcess: (by
 function createForkMaker(parts: {
   readonly zygote: Zygote;
   readonly pid: number;
-  readonly laneDir: string;
-  readonly hasFiles: boolean;
+  readonly folders: LaneFolders;
   readonly user: User;
 }): () => Promise<Fork> {
   const { zygote, pid } = parts;
@@ -138,7 +141,7 @@ function createForkMaker(parts: {
   return async () => {
     if (readNetworkMarks(pid) !== unusedNetwork) throw new UsedUpError("An execution has used the lane's network.");
     const processorMs = measureProcessorMs([pid]);
-    const folders = makeForkFolders(parts.laneDir, ++number, parts.hasFiles, parts.user);
+    const folders = makeForkFolders(parts.folders, ++number, parts.user);
     zygote.fork(number);
     process.kill(pid, "SIGCONT");
     const event = await zygote.next(FORK_TIMEOUT_MS);
@@ -222,7 +225,7 @@ function followLane({ deps, zygote, pid, cgroup, makeFork, end, clear }: LanePar
     },
     launch: ({ environmentDir }, inputs) =>
       launchClaimed(
-        { fork, cgroup, environmentDir, inputs, remove: deps.remove },
+        { fork, cgroup, environmentDir, inputs, remove: deps.remove, hasOwnDisk: deps.disk !== undefined },
         {
           letGo: () => letGo(),
           lost: () => void close(), // Its fork may have inputs that nobody would take away.
@@ -252,6 +255,7 @@ async function launchClaimed(
     readonly environmentDir: string | null;
     readonly inputs: PlacedInputs;
     readonly remove: RemoveTree;
+    readonly hasOwnDisk: boolean;
   },
   listener: Listener,
 ): Promise<Launched> {
@@ -266,17 +270,19 @@ async function launchClaimed(
   const launched = await launchFork(fork, given.inputs, given).catch(loseIt);
   return {
     ...launched,
-    async release(outputsDir) {
+    hasOwnDisk: given.hasOwnDisk,
+    async release(isWell) {
       const { code, atMs } = await launched.waitForExit();
       let hasOomKills = false;
       try {
         hasOomKills = (cgroup?.countOomKills() ?? 0) > oomKillsBefore;
-        await clearFork(fork, outputsDir, given.remove);
+        // A disk is made anew when it cannot be cleared: what is tried again later would meet the next lane's files.
+        await clearFork(fork, { outputs: given.hasOwnDisk ? removeTree : given.remove, inputs: given.remove });
       } catch (error) {
         loseIt(error);
       }
       listener.letGo();
-      await listener.served(atMs - launchedAt, outputsDir !== undefined && code !== null && !hasOomKills);
+      await listener.served(atMs - launchedAt, isWell && code !== null && !hasOomKills);
     },
   };
 }

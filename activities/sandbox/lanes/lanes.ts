@@ -5,6 +5,7 @@ import type { RemoveTree } from "../../trees/remove-tree.ts";
 import type { CgroupFolders } from "../cgroup-folders.ts";
 import type { User } from "../input-files.ts";
 import type { LaneFigures, LaneRequest, LaneSettings, SandboxSettings, Warmth } from "../request.ts";
+import type { RunDisk, RunDiskPool } from "../run-disks.ts";
 import { type Group, type Groups, isRefused, isResting, noteStart, pruneClosed, rest, takeGroup } from "./group.ts";
 import { UnfitError } from "./guard.ts";
 import { type Lane, startLane } from "./lane.ts";
@@ -43,6 +44,7 @@ export interface LanesDeps {
   readonly cgroups: CgroupFolders | undefined;
   readonly user: User;
   readonly remove: RemoveTree;
+  readonly disks: RunDiskPool | undefined;
   /** Tried once, before the first lane takes work. Answers what user code could do in a lane that it must not. */
   readonly selfTest: () => Promise<string[]>;
 }
@@ -136,9 +138,11 @@ function createStarter(deps: LanesDeps, room: Room, onChange: () => void) {
     try {
       const problems = await testOnce();
       if (problems.length > 0) throw new Error(`A lane is not confined: ${problems.join("; ")}.`);
+      const disk = takeDisk(deps);
       const lane = await startLane(
         {
           ...deps,
+          disk,
           settings: { ...deps.settings, ...request.runtime },
           lanesDir: deps.bounds.dir,
           onChange,
@@ -180,6 +184,13 @@ function createStarter(deps: LanesDeps, room: Room, onChange: () => void) {
     report: (error: unknown) => void (problem = toReason(error)),
     stop: () => void (stopped = true),
   };
+}
+
+/** Undefined where executions have no disks of their own. */
+function takeDisk({ disks }: Pick<LanesDeps, "disks">): RunDisk | undefined {
+  const disk = disks?.tryTake();
+  if (disks !== undefined && disk === undefined) throw new FullError("All disks of lanes are in use.");
+  return disk;
 }
 
 function toReason(error: unknown): string {

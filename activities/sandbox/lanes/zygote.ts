@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
-import { INSIDE, toLaneArguments } from "../bubblewrap.ts";
+import { INSIDE, type LaneFolders, toLaneArguments } from "../bubblewrap.ts";
 import type { Cgroup } from "../cgroup.ts";
 import { hasFileInputs } from "../launch.ts";
 import { endProcess } from "../launched.ts";
@@ -59,7 +59,7 @@ export interface Zygote {
 export async function startZygote(
   settings: SandboxSettings,
   request: LaneRequest,
-  { laneDir, cgroup }: { readonly laneDir: string; readonly cgroup: Cgroup | undefined },
+  { folders, cgroup }: { readonly folders: LaneFolders; readonly cgroup: Cgroup | undefined },
 ): Promise<Zygote> {
   const child = spawnBubblewrap(settings);
   const failure = new Promise<Error>((resolve) => child.once("error", resolve));
@@ -82,7 +82,7 @@ export async function startZygote(
     commitDir: request.commitDir,
     environmentDir: request.environmentDir,
     cpu: request.limits.cpu,
-    laneDir,
+    ...folders,
   });
   const memfd = cgroup !== undefined;
   writeFilter(stdio[FILTER_FD], buildSeccompFilter(architectureOf(process.arch), { memfd, forks: true }));
@@ -123,6 +123,7 @@ function toRequestLine(request: LaneRequest, hasCgroup: boolean): string {
     entrypoint: request.entrypoint,
     workDir: INSIDE.work,
     laneDir: INSIDE.lane,
+    inputsDir: INSIDE.laneInputs,
     scratchDirs: INSIDE.scratch,
     scratchBytes: limits.scratchBytes,
     scratchInodes: SCRATCH_INODES,

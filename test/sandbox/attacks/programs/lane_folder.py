@@ -4,8 +4,8 @@ from siege import INPUTS, attempt, finish, os
 
 attempt("list /lane", lambda: os.listdir("/lane"))
 for number in range(1, 8):
-    for name in ("outputs", "inputs"):
-        attempt(f"list /lane/{number}-{name}", lambda: os.listdir(f"/lane/{number}-{name}"))
-        attempt(f"write /lane/{number}-{name}", lambda: open(f"/lane/{number}-{name}/mark", "w").close())
+    for folder in ("/lane", "/lane-inputs"):
+        attempt(f"list {folder}/{number}", lambda: os.listdir(f"{folder}/{number}"))
+        attempt(f"write {folder}/{number}", lambda: open(f"{folder}/{number}/mark", "w").close())
 attempt("descriptors of the lane", lambda: os.listdir("/proc/self/root/lane"))
 finish()

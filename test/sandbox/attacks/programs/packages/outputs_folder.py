@@ -13,7 +13,7 @@ def tick(*_):
         try:
             folders.setdefault(number, None)
             if folders[number] is None:
-                folders[number] = os.open(f"/lane/{number}-outputs", os.O_RDONLY)
+                folders[number] = os.open(f"/lane/{number}", os.O_RDONLY)
         except OSError:
             pass
     for folder in filter(None, folders.values()):

@@ -1,0 +1,89 @@
+import { chownSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { createCgroup } from "./cgroup.ts";
+import type { CgroupFolders } from "./cgroup-folders.ts";
+import type { PlacedInputs, User } from "./input-files.ts";
+import { launchInBubblewrap, launchUnprotected } from "./launch.ts";
+import type { Launched } from "./launched.ts";
+import type { Parking } from "./parking.ts";
+import type { SandboxRequest, SandboxSettings } from "./request.ts";
+import { createRunDiskPool, type RunDisk } from "./run-disks.ts";
+
+/** Rejects when `signal` aborts while it waits for something that others have. */
+export type Launch = (request: SandboxRequest, inputs: PlacedInputs, signal?: AbortSignal) => Promise<Launched>;
+
+let unprotectedBefore = 0;
+
+/** Launches executions that have an interpreter of their own, each on a disk of its own where there are some. */
+export function createColdLauncher(deps: {
+  readonly settings: SandboxSettings;
+  readonly parking: Parking;
+  readonly cgroups: CgroupFolders | undefined;
+  readonly user: User;
+}): Launch {
+  const { settings, parking, cgroups, user } = deps;
+  const disks = settings.disks && createRunDiskPool(settings.disks.cold, settings.disks.renew);
+
+  async function launchWithNetwork(
+    request: SandboxRequest,
+    inputs: PlacedInputs,
+    outputsDir: string,
+    signal?: AbortSignal,
+  ): Promise<Launched> {
+    if (settings.network === undefined) throw new Error("This host cannot give executions a network.");
+    const slot = await settings.network.take(signal);
+    try {
+      const used = runtimeOf(settings, request);
+      return launchInBubblewrap(await parking.start(used, slot.enter), used, request, inputs, outputsDir, slot);
+    } catch (error) {
+      slot.release();
+      throw error;
+    }
+  }
+
+  return async (request, inputs, signal) =>
+    onDisk(await disks?.take(signal), request, async (outputsDir) => {
+      makeFolder(outputsDir, user);
+      const isIsolated = settings.isolation === "bubblewrap";
+      if (isIsolated && request.network === true) return launchWithNetwork(request, inputs, outputsDir, signal);
+      const used = runtimeOf(settings, request);
+      if (isIsolated) {
+        const parked = await (request.runtime === undefined ? parking.take() : parking.start(used));
+        return launchInBubblewrap(parked, used, request, inputs, outputsDir);
+      }
+      makeFolder(join(request.spoolDir, "work"), user);
+      const cgroup = cgroups && createCgroup(cgroups, `treadle-${process.pid}-u${++unprotectedBefore}`);
+      return launchUnprotected(used, request, inputs, { user, cgroup });
+    });
+}
+
+/** Launches with outputs on that disk, which its release gives back; in the spool without one. */
+async function onDisk(
+  disk: RunDisk | undefined,
+  { spoolDir }: SandboxRequest,
+  launch: (outputsDir: string) => Promise<Launched>,
+): Promise<Launched> {
+  if (disk === undefined) return launch(join(spoolDir, "outputs"));
+  try {
+    const launched = await launch(join(disk.dir, "outputs"));
+    return {
+      ...launched,
+      hasOwnDisk: true,
+      release: (isWell) => launched.release(isWell).finally(() => void disk.giveBack()),
+    };
+  } catch (error) {
+    void disk.giveBack();
+    throw error;
+  }
+}
+
+/** The settings with the interpreter of one request, and the runner compiled for it. */
+function runtimeOf(settings: SandboxSettings, { runtime }: Pick<SandboxRequest, "runtime">): SandboxSettings {
+  return runtime === undefined ? settings : { ...settings, ...runtime };
+}
+
+/** Synchronous, as a few microseconds of work must not wait for the thread pool. */
+function makeFolder(path: string, user: User): void {
+  mkdirSync(path, { mode: 0o700 });
+  chownSync(path, user.uid, user.gid);
+}

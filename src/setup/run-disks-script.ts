@@ -1,0 +1,53 @@
+/**
+ * The program that keeps the disks, as root, for as long as the service lives. It works in its own folder by relative names only: the
+ * folders above belong to the service's user, who could put a link in their place. Standard input is the line to the service:
+ * `renew N` makes a disk anew, and its end, however it comes about, takes all of them away.
+ *
+ * No journal: what is on a disk is of one execution, and nobody needs it after a crash. `discard` gives the blocks of deleted
+ * files back to the data folder's own disk. `nodiscard` is about the making only, where the file is empty anyway.
+ */
+export const KEEPER_SCRIPT = `
+trap '' INT TERM HUP
+cd "$1" || exit 1
+count=$2 bytes=$3 inodes=$4 owner=$5
+make() {
+  truncate -s "$bytes" "$1.img" && chmod 600 "$1.img" &&
+  mkfs.ext4 -q -F -b 4096 -m 0 -N "$inodes" -O ^has_journal,^resize_inode -E lazy_itable_init=1,nodiscard "$1.img" &&
+  mkdir -p "$1" &&
+  mount -t ext4 -o loop,nosuid,nodev,noatime,discard,errors=remount-ro "$1.img" "$1" &&
+  rmdir "$1/lost+found" && chown "$owner" "$1" && chmod 711 "$1"
+}
+drop() {
+  umount -l "$1" 2>/dev/null
+  rm -f "$1.img"
+}
+drop_all() {
+  n=0
+  while [ "$n" -lt "$count" ]; do drop "$n"; rmdir "$n" 2>/dev/null; n=$((n + 1)); done
+  rm -f problems
+  here=$(pwd)
+  cd .. && rmdir "$here"
+}
+: > problems
+n=0
+while [ "$n" -lt "$count" ]; do
+  { make "$n" 2>&1 || echo "disk $n could not be made"; } >> problems &
+  n=$((n + 1))
+  [ $((n % 4)) -eq 0 ] && wait
+done
+wait
+if grep -q 'could not be made' problems; then
+  reason=$(grep -v 'could not be made' problems | head -n 1)
+  drop_all
+  echo "$reason"
+  exit 1
+fi
+echo ready
+while read -r verb n; do
+  case $n in '' | *[!0-9]*) continue ;; esac
+  [ "$verb" = renew ] && [ "$n" -lt "$count" ] || continue
+  drop "$n"
+  if make "$n" > problems 2>&1; then echo "renewed $n"; else echo "failed $n"; fi
+done
+drop_all
+`;

@@ -1,0 +1,9 @@
+// Makes disks in a data folder, as a service does, and waits to be killed.
+import { prepareRunDisks } from "../../src/setup/run-disks.ts";
+import { runCommand } from "../../src/setup/servers/command.ts";
+
+const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+const size = { cold: 2, lanes: 1, outputBytesMax: 16 * 1024 * 1024, outputFilesMax: 50 };
+const { problem } = await prepareRunDisks({ dataDir: process.argv[2] ?? "", owner, size, run: runCommand });
+console.log(problem ?? "ready");
+setInterval(() => undefined, 60_000);
