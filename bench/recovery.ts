@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Connection } from "@temporalio/client";
+import { request } from "undici";
 import { listTree } from "../activities/sandbox/process-tree.ts";
 import { toFigure } from "./figures.ts";
 import type { BenchService, Published } from "./service.ts";
@@ -31,13 +32,13 @@ export async function measureRecovery(
   for (let round = 0; round < rounds; round++) {
     await sleep(SETTLE_MS);
     await service.call(workflow, { seconds: 0 });
-    const { pid, address } = await findTemporal(service.ready.pid);
+    const pid = await findTemporal(service.ready.pid);
     const call = service.call(workflow, { seconds }).then((answer) => ({ answer, at: performance.now() }));
     await sleep(seconds * 1000 - KILL_BEFORE_END_MS);
     process.kill(pid, "SIGKILL");
     const killedAt = performance.now();
     while (await isRunning(pid)) await sleep(1);
-    const backAt = await waitForTemporal(address);
+    const backAt = await waitForTemporal(service);
     const { answer, at } = await call;
     statuses.add(answer.status);
     late.push(Math.max(0, at - backAt));
@@ -52,16 +53,15 @@ export async function measureRecovery(
   };
 }
 
-async function waitForTemporal(address: string): Promise<number> {
+async function waitForTemporal({ ready, agent, dataDir }: BenchService): Promise<number> {
+  const token = (await readFile(join(dataDir, "keys/operator-token"), "utf8")).trim();
+  const headers = { authorization: `Bearer ${token}` };
   for (;;) {
-    try {
-      const connection = await Connection.connect({ address, connectTimeout: 1_000 });
-      await connection.workflowService.describeNamespace({ namespace: "default" });
-      await connection.close();
-      return performance.now();
-    } catch {
-      await sleep(ASK_EVERY_MS);
-    }
+    const url = `${ready.temporalUiUrl}/api/v1/namespaces/default`;
+    const { statusCode, body } = await request(url, { dispatcher: agent, headers });
+    await body.dump();
+    if (statusCode === 200) return performance.now();
+    await sleep(ASK_EVERY_MS);
   }
 }
 
@@ -69,12 +69,11 @@ async function isRunning(pid: number): Promise<boolean> {
   return (await readdir(`/proc/${pid}/task`).catch(() => [])).length > 0;
 }
 
-/** The server below the service, and where it listens, as its command line says. */
-async function findTemporal(root: number): Promise<{ pid: number; address: string }> {
+/** The server below the service. */
+async function findTemporal(root: number): Promise<number> {
   for (const pid of listTree(root)) {
-    const words = (await readFile(`/proc/${pid}/cmdline`, "latin1").catch(() => "")).split("\0");
-    const port = words[words.indexOf("--port") + 1];
-    if (words[0]?.includes("temporal") === true && port !== undefined) return { pid, address: `127.0.0.1:${port}` };
+    const [program = ""] = (await readFile(`/proc/${pid}/cmdline`, "latin1").catch(() => "")).split("\0");
+    if (/\/temporal[^/]*$/.test(program)) return pid;
   }
   throw new Error("The service has no Temporal below it.");
 }

@@ -9,7 +9,6 @@ import { type Disk, openDisk } from "./disk.ts";
 import { type Evidence, gatherEvidence, readUnderWay } from "./evidence.ts";
 import { injectFault } from "./faults/inject.ts";
 import { planFaults } from "./faults/plan.ts";
-import { sortVictims } from "./faults/victims.ts";
 import { findLeftovers, lookBefore } from "./leftovers.ts";
 import { runCanceller } from "./load/canceller.ts";
 import { findCapabilities } from "./load/capabilities.ts";
@@ -72,7 +71,7 @@ export async function runChaos(options: {
     const committedAt = await runUnderFire(options, { service, disk, record, deps });
     await settleDown({ service, disk, say: options.say }, committedAt);
     const evidence = await gatherEvidence(disk.dataDir, join(folder, "record.ndjson"), (declared) =>
-      readTimetables(sortVictims(service.tree()).temporal[0], declared),
+      readTimetables(disk.dataDir, declared),
     );
     const left = await service.stop({ last: true });
     const findings = [

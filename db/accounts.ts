@@ -29,6 +29,12 @@ export async function getAccountName(db: Db, id: AccountId): Promise<string> {
   return row.name;
 }
 
+/** Whether this is the account that the installation made for its owner. */
+export async function isFirstAccount(db: Db, id: AccountId): Promise<boolean> {
+  const [row] = await queryRows<{ id: AccountId }>(db, `select id from accounts order by created_at, id limit 1`, {});
+  return row?.id === id;
+}
+
 /** All accounts, oldest first: the first is the one the installation made for its owner. */
 export async function listAccounts(db: Db): Promise<Account[]> {
   return queryRows<Account>(db, `select id, name from accounts order by created_at, id`);

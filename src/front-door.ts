@@ -13,6 +13,8 @@ import { createHttpsServer } from "./http/server.ts";
 import type { SecretBox } from "./keys/secret-box.ts";
 import type { Log } from "./log.ts";
 import { pricesOf } from "./service.ts";
+import type { Temporal } from "./setup/servers/temporal.ts";
+import { PAGES_PATH } from "./setup/servers/temporal-door.ts";
 
 const WEB_FOLDER = fileURLToPath(new URL("../web/", import.meta.url));
 
@@ -26,8 +28,7 @@ export async function openFrontDoor(deps: {
   editor: EditorParts;
   secretBox: SecretBox;
   processId: string;
-  temporalUiUrl: string | null;
-  temporalNamespace: string;
+  temporal: Pick<Temporal, "namespace" | "uiUrl" | "pages">;
   tls: { certPem: string; keyPem: string; caFile: string; selfSigned: boolean };
   readiness: () => Promise<Readiness>;
   liveLog: NonNullable<AppDeps["liveLog"]>;
@@ -38,8 +39,8 @@ export async function openFrontDoor(deps: {
   editorEvents: AppDeps["editorEvents"];
   openAccess: AppDeps["openAccess"];
   log: Log;
-}): Promise<{ url: string; apiUrl: string; close(graceMs: number): Promise<void> }> {
-  const { settings } = deps;
+}): Promise<{ url: string; apiUrl: string; temporalUiUrl: string | null; close(graceMs: number): Promise<void> }> {
+  const { settings, temporal } = deps;
   let url = settings.TREADLE_PUBLIC_URL ?? "";
   const app = createApp({
     db: deps.db,
@@ -60,8 +61,7 @@ export async function openFrontDoor(deps: {
     rateLimits: rateLimitsOf(settings),
     processId: deps.processId,
     contact: settings.TREADLE_CONTACT,
-    temporalUiUrl: deps.temporalUiUrl,
-    temporalNamespace: deps.temporalNamespace,
+    ...{ temporalUiUrl: temporal.uiUrl ?? null, temporalPages: temporal.pages, temporalNamespace: temporal.namespace },
     trustProxy: settings.TREADLE_TRUST_PROXY,
     strictTransport: !deps.tls.selfSigned,
     ...(deps.tls.selfSigned && !settings.TREADLE_TRUST_PROXY
@@ -85,7 +85,8 @@ export async function openFrontDoor(deps: {
   });
   if (url === "") url = `https://${urlHost(settings.TREADLE_HOST)}:${server.port}`;
   url = url.replace(/\/+$/, "");
-  return { url, apiUrl: `${url}/api`, close: (graceMs) => server.close(graceMs) };
+  const temporalUiUrl = temporal.pages === undefined ? (temporal.uiUrl ?? null) : `${url}${PAGES_PATH}`;
+  return { url, apiUrl: `${url}/api`, temporalUiUrl, close: (graceMs) => server.close(graceMs) };
 }
 
 /** What a person types for the address we listen on. */

@@ -177,8 +177,6 @@ async function openForCallers(
       ...{ publish, preview, keepDraft, abilities, environments, examplesDir },
       quickBuildMs: QUICK_BUILD_MS,
     },
-    temporalUiUrl: parts.temporal.uiUrl ?? null,
-    temporalNamespace: parts.temporal.namespace,
     tls: machine.certificate,
     liveLog: async (executionId, start = 0) => {
       const path = parts.spool.logPathOf(executionId);
@@ -209,7 +207,7 @@ async function openForCallers(
     url: door.url,
     apiUrl: door.apiUrl,
     caFile: machine.certificate.caFile,
-    temporalUiUrl: parts.temporal.uiUrl ?? null,
+    temporalUiUrl: door.temporalUiUrl,
     signIn: installation.signIn,
     workflows: examples.workflows,
     pid: process.pid,

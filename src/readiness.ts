@@ -1,5 +1,7 @@
 import type { Storage } from "../activities/storage/storage.ts";
 import type { Db } from "../db/connect.ts";
+import type { Temporal } from "./setup/servers/temporal.ts";
+import { describePorts } from "./setup/servers/temporal-enclosure.ts";
 import type { Driver } from "./temporal.ts";
 
 const CHECK_MS = 1_000;
@@ -29,6 +31,8 @@ export function createReadiness(deps: {
   runDisksProblem: string | undefined;
   /** Why executions that ask for a network are refused; the others run. */
   networkProblem: () => string | undefined;
+  /** Our own Temporal: who reaches its ports. It runs all the same, so this keeps nobody from being ready. */
+  temporal: Pick<Temporal, "pages" | "openPortsProblem">;
   /** Whether the process may have as many files open as it needs for its connections. */
   descriptors: Check;
 }): () => Promise<Readiness> {
@@ -50,6 +54,7 @@ export function createReadiness(deps: {
         outputs: outputsCheck(deps.runDisksProblem),
         network: networkCheck(deps.networkProblem()),
         connections: { ok: deps.descriptors.ok, message: deps.descriptors.message },
+        ...portsChecks(deps.temporal),
       },
     };
   }
@@ -95,6 +100,12 @@ function networkCheck(problem: string | undefined): Check {
   if (problem === undefined)
     return { ok: true, message: "Executions that ask for it reach the public internet, and nothing else." };
   return { ok: false, message: `Workflows with limits.network are refused: ${problem}` };
+}
+
+/** None for a cluster of somebody else's. */
+function portsChecks({ pages, openPortsProblem }: Pick<Temporal, "pages" | "openPortsProblem">): Record<string, Check> {
+  if (pages === undefined) return {};
+  return { temporalPorts: describePorts(openPortsProblem) };
 }
 
 function isolationCheck(isolation: "sandbox" | "none", problems: readonly string[]): Check {

@@ -24,6 +24,8 @@ import { retentionOf, startRetention, toFigures } from "./retention.ts";
 import { createKeeper, type Keeper } from "./schedules/keeper.ts";
 import { createTemporalSchedules } from "./schedules/temporal-schedules.ts";
 import type { Machine } from "./setup/machine.ts";
+import type { Temporal } from "./setup/servers/temporal.ts";
+import type { TemporalEntry } from "./setup/servers/temporal-door.ts";
 import { createSweeper, type SweeperDeps } from "./sweeper.ts";
 import { createDriver, type Driver } from "./temporal.ts";
 import { createWaiters, type Notice } from "./waiters.ts";
@@ -37,7 +39,7 @@ export interface ServiceDeps {
   readonly machine: Machine;
   readonly db: Db;
   readonly databaseAddress: DatabaseAddress;
-  readonly temporal: { readonly address: string; readonly namespace: string };
+  readonly temporal: TemporalEntry & Pick<Temporal, "namespace" | "pages" | "openPortsProblem">;
   readonly storage: Storage;
   readonly secretBox: SecretBox;
   readonly hostId: string;
@@ -139,9 +141,9 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
 }
 
 function openReadiness(deps: ServiceDeps, driver: Driver, networkProblem: () => string | undefined) {
-  const { db, storage, settings, host, machine, descriptors } = deps;
+  const { db, storage, settings, host, machine, descriptors, temporal } = deps;
   return createReadiness({
-    ...{ db, storage, driver, networkProblem, descriptors },
+    ...{ db, storage, driver, networkProblem, descriptors, temporal },
     isolation: settings.TREADLE_ISOLATION,
     isolationProblems: host.isolationProblems,
     laneProblem: host.sandbox.laneProblem,
@@ -154,8 +156,8 @@ const now = (): Date => new Date();
 /** The connection, and what comes over it: starts of executions and the ticks of schedules. */
 async function openTemporal(deps: ServiceDeps, keeper: Keeper, defer: Defer) {
   const { db, processId, onTick, log } = deps;
-  const { address, namespace } = deps.temporal;
-  const connection = await connectTemporal(address);
+  const { namespace } = deps.temporal;
+  const connection = await connectTemporal(deps.temporal);
   defer(() => connection.close());
   const driver = createDriver(connection, namespace);
   const ticks = openTicks(deps, driver);

@@ -3,6 +3,7 @@ import { DefaultLogger, NativeConnection, Runtime, Worker } from "@temporalio/wo
 import type { Activities } from "../activities/index.ts";
 import { hostQueue, TASK_QUEUE } from "../activities/task-queues.ts";
 import type { Log } from "./log.ts";
+import { type TemporalEntry, toConnection } from "./setup/servers/temporal-door.ts";
 import { withLightThreads } from "./workflow-threads.ts";
 
 /** Long enough for a caller's program to end by itself, short enough for a stop within 10 seconds. */
@@ -38,8 +39,8 @@ export function installTemporalRuntime(log: Log, metricsAddress?: string): void 
 }
 
 /** The one connection of a process. Uncompressed: gzip only costs CPU on the way to a server of this machine. */
-export async function connectTemporal(address: string): Promise<NativeConnection> {
-  return NativeConnection.connect({ address, grpcCompression: { codec: "none" } });
+export async function connectTemporal(entry: TemporalEntry): Promise<NativeConnection> {
+  return NativeConnection.connect({ ...toConnection(entry), grpcCompression: { codec: "none" } });
 }
 
 export interface Workers {

@@ -1,6 +1,7 @@
 import express, { type Express, type RequestHandler } from "express";
 import helmet from "helmet";
 import type { Log } from "../log.ts";
+import { PAGES_PATH } from "../setup/servers/temporal-door.ts";
 import { answerErrors, answerUnknownPath, requestIdOf } from "./answers.ts";
 import type { AppDeps } from "./deps.ts";
 import { ApiError } from "./errors.ts";
@@ -8,6 +9,7 @@ import { createHandlers } from "./handlers.ts";
 import { createRequestId } from "./request-id.ts";
 import { mountRoutes } from "./routes/mounting.ts";
 import { refuseForeignOrigin } from "./same-origin.ts";
+import { createTemporalPages } from "./temporal/pages.ts";
 import { createAssetsRoute } from "./web/assets.ts";
 import { createPageRoute } from "./web/pages.ts";
 
@@ -25,6 +27,8 @@ export function createApp(deps: AppDeps): Express {
   app.use(secureHeaders(deps));
   app.use(demandHost);
   app.use(mountRoutes("outside", handlers));
+  if (deps.temporalPages !== undefined)
+    app.use(PAGES_PATH, createTemporalPages({ ...deps, target: deps.temporalPages }));
 
   const api = express.Router();
   api.use(keepOutOfCaches, refuseForeignOrigin);

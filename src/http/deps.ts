@@ -10,6 +10,7 @@ import type { EditorEvents } from "../editor-events/editor-events.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
 import type { Log } from "../log.ts";
 import type { OpenAccess } from "../open-access.ts";
+import type { PagesTarget } from "../setup/servers/temporal-door.ts";
 import type { EditorParts } from "./editor/parts.ts";
 import type { RateLimits } from "./rates.ts";
 
@@ -82,8 +83,10 @@ export interface AppDeps {
   readonly processId: string;
   /** Whom to ask for credits; named in the answers. */
   readonly contact: string | undefined;
-  /** Where people look into Temporal; null where that is not ours to say. */
+  /** Where people look into a Temporal that is not ours; null where nobody has said it. */
   readonly temporalUiUrl?: string | null;
+  /** How the pages of our own are requested, which are shown below `/temporal/`. */
+  readonly temporalPages?: PagesTarget | undefined;
   /** Temporal's namespace that our executions are in. */
   readonly temporalNamespace?: string;
   readonly trustProxy: boolean;

@@ -13,6 +13,7 @@ import { ApiError } from "./errors.ts";
 import { readJsonObject } from "./json-body.ts";
 import { clearSessionCookie, readSessionToken, startSession } from "./session-cookie.ts";
 import { beginAttempt, type SignInThrottle } from "./sign-in-throttle.ts";
+import { findPagesUrl, type LinkDeps } from "./temporal/link.ts";
 
 /** A session that nobody has used for so long is over. */
 export const IDLE_SECONDS = 7 * 86_400;
@@ -24,7 +25,7 @@ export const SignIn = z.object({
   password: z.string().max(PASSWORD_CHARACTERS_MAX),
 });
 
-export type SessionDeps = Pick<AppDeps, "db" | "contact" | "temporalUiUrl">;
+export type SessionDeps = Pick<AppDeps, "db" | "contact"> & LinkDeps;
 
 /** Sign in. The database keeps the hash of the cookie's token alone. */
 export function createSignInRoute(deps: SessionDeps, throttle: SignInThrottle): RequestHandler {
@@ -72,7 +73,8 @@ export async function findSignedIn(db: Db, request: Request): ReturnType<typeof 
 }
 
 /** What the editor needs to know of who is signed in, and of the service. */
-export async function toSessionDocument({ db, contact, temporalUiUrl }: SessionDeps, user: User) {
+export async function toSessionDocument(deps: SessionDeps, user: User) {
+  const { db, contact } = deps;
   const { id: userId, email, accountId, role } = user;
   const accountName = await getAccountName(db, accountId);
   return {
@@ -81,7 +83,7 @@ export async function toSessionDocument({ db, contact, temporalUiUrl }: SessionD
     accountName,
     userId,
     role,
-    temporalUiUrl: temporalUiUrl ?? null,
+    temporalUiUrl: findPagesUrl(deps, role),
     contact: contact ?? null,
   };
 }

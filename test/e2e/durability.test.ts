@@ -71,10 +71,12 @@ interface HistoryEvent {
 async function readHistory(
   executionId: string,
 ): Promise<{ info: Record<string, unknown>; events: HistoryEvent[]; text: string }> {
+  const token = (await readFile(join(dataDir.dataDir, "keys/operator-token"), "utf8")).trim();
+  const read = async (url: string) => (await service.call(url, { headers: { authorization: `Bearer ${token}` } })).text;
   const base = `${service.ready.temporalUiUrl}/api/v1/namespaces/treadle/workflows/${executionId}`;
   for (;;) {
-    const described = (await (await fetch(base)).json()) as { workflowExecutionInfo: Record<string, unknown> };
-    const text = await (await fetch(`${base}/history`)).text();
+    const described = JSON.parse(await read(base)) as { workflowExecutionInfo: Record<string, unknown> };
+    const text = await read(`${base}/history`);
     const { events } = (JSON.parse(text) as { history: { events: HistoryEvent[] } }).history;
     if (events.at(-1)?.eventType.includes("WORKFLOW_EXECUTION_COMPLETED")) {
       return { info: described.workflowExecutionInfo, events, text: text + JSON.stringify(described) };

@@ -2,8 +2,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "@jest/globals";
 import pg from "pg";
-import { sortVictims } from "../../chaos/faults/victims.ts";
-import { listTree, type Process, waitForDeath } from "../../chaos/processes.ts";
+import { listTree, waitForDeath } from "../../chaos/processes.ts";
 import { readTimetables, type Timetable } from "../../chaos/timetables.ts";
 import { aFolder, type CommandAnswer, treadle } from "../support/command-line.ts";
 import { aDataDir, startService, type TestService } from "../support/service.ts";
@@ -89,10 +88,9 @@ export async function aScheduledService() {
     },
     /** What its Temporal has to fire, once that is what is declared. */
     async readTimetables(declared: readonly string[]): Promise<Timetable[]> {
-      const findTemporal = (): Process | undefined => sortVictims(listTree(service.child.pid as number)).temporal[0];
       const wanted = declared.toSorted().join();
       for (const deadline = Date.now() + PATIENCE_MS; ; ) {
-        const timetables = await readTimetables(findTemporal(), declared);
+        const timetables = await readTimetables(dataDir, declared);
         if (timetables.map(({ workflowId }) => workflowId).join() === wanted || Date.now() > deadline)
           return timetables;
       }

@@ -3,9 +3,13 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime } from "@temporalio/worker";
+import { bundleWorkflowCode, DefaultLogger, type NativeConnection, Runtime } from "@temporalio/worker";
+import { findPython } from "../../src/setup/python.ts";
+import { runCommand } from "../../src/setup/servers/command.ts";
 import { startTemporal } from "../../src/setup/servers/temporal.ts";
 import { findCacheDir } from "../../src/setup/servers/temporal-cache.ts";
+import type { PagesTarget } from "../../src/setup/servers/temporal-door.ts";
+import { connectTemporal } from "../../src/workers.ts";
 import { keepText } from "./kept-text.ts";
 
 const CHECKOUT = fileURLToPath(new URL("../../", import.meta.url));
@@ -18,7 +22,8 @@ Runtime.install({ logger: new DefaultLogger("ERROR"), shutdownSignals: [] });
 export interface TestTemporal {
   readonly connection: NativeConnection;
   readonly namespace: string;
-  readonly address: string;
+  /** How its web interface is requested. */
+  readonly pages: PagesTarget | undefined;
   readonly workflowBundle: { code: string };
   stop(): Promise<void>;
 }
@@ -26,19 +31,28 @@ export interface TestTemporal {
 /** A real Temporal server of this test file's own, found the way the service finds its own, and the workflows bundled from source. */
 export async function aTemporal(): Promise<TestTemporal> {
   const dataDir = await mkdtemp(join(tmpdir(), "treadle-temporal-"));
+  const how = {
+    env: process.env,
+    isRoot: process.getuid?.() === 0,
+    mayInstall: false,
+    runAs: undefined,
+    run: runCommand,
+  };
+  const python = await findPython({ ...how, report: () => undefined });
   const server = await startTemporal({
     env: process.env,
     dataDir,
     cacheDir: findCacheDir(process.env),
+    python: python.path,
     report: () => undefined,
     log: () => undefined,
   });
-  const connection = await NativeConnection.connect({ address: server.address, grpcCompression: { codec: "none" } });
+  const connection = await connectTemporal(server);
   const workflowBundle = { code: await keepText("workflow-bundle", await hashSources(), bundleWorkflows) };
   return {
     connection,
     namespace: server.namespace,
-    address: server.address,
+    pages: server.pages,
     workflowBundle,
     async stop() {
       await connection.close();

@@ -6,25 +6,25 @@ import { type ExecutionRecord, findExecution } from "../../../db/executions.ts";
 import { toCredits } from "../../../domain/credits.ts";
 import { type ExecutionId, isExecutionId } from "../../../domain/ids.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
+import type { Role } from "../../../domain/members.ts";
 import type { SecretBox } from "../../keys/secret-box.ts";
 import { toEstimate } from "../cost-estimate.ts";
 import type { AppDeps } from "../deps.ts";
 import { explainState, fileUrl, refusedAmounts } from "../envelope.ts";
 import { ApiError } from "../errors.ts";
+import { findPagesUrl, type LinkDeps } from "../temporal/link.ts";
 import { authorizeEditor } from "./authorize.ts";
 
 /** What is shown in the place of a secret, however long it is. */
 const SECRET = "•••";
 
-type RecordDeps = Pick<
-  AppDeps,
-  "db" | "apiUrl" | "secretBox" | "executions" | "liveProgress" | "temporalUiUrl" | "temporalNamespace"
->;
+type RecordDeps = Pick<AppDeps, "db" | "apiUrl" | "secretBox" | "executions" | "liveProgress" | "temporalNamespace"> &
+  LinkDeps;
 
 /** The record of one execution in full. Secrets are named, and never shown. */
 export function createExecutionRecordRoute(deps: RecordDeps): RequestHandler {
   return async (request, response) => {
-    const { accountId } = await authorizeEditor(deps.db, request, "read");
+    const { accountId, role } = await authorizeEditor(deps.db, request, "read");
     const { executionId } = request.params;
     if (typeof executionId !== "string" || !isExecutionId(executionId)) throw unknownExecution();
     const details = await findExecutionDetails(deps.db, { accountId, executionId });
@@ -34,7 +34,7 @@ export function createExecutionRecordRoute(deps: RecordDeps): RequestHandler {
       findCostEstimate(deps.db, record.workflowId),
       findCommit(deps.db, record.workflowId, record.commitId),
     ]);
-    const content = toContent(deps, record, details);
+    const content = toContent({ ...deps, role }, record, details);
     const inputs = inOrder(content.inputs, commit?.manifest as Manifest | undefined);
     response.json({ ...toSummary(record, details), ...content, inputs, estimate: toEstimate(cost).estimate ?? null });
   };
@@ -63,7 +63,7 @@ function toSummary(record: ExecutionRecord, { workflowName, draft }: ExecutionDe
   };
 }
 
-function toContent(deps: RecordDeps, record: ExecutionRecord, details: ExecutionDetails) {
+function toContent(deps: RecordDeps & { role: Role }, record: ExecutionRecord, details: ExecutionDetails) {
   const { id, finishedAt, filesRemovedAt } = record;
   const { timeoutSeconds, cpu, attemptsMax, logBytes, cancelRequestedAt } = details;
   return {
@@ -107,9 +107,11 @@ function toTime(text: string): string {
 }
 
 /** Where Temporal's own pages show it: its Workflow Id is the execution's id. */
-function toTemporalUrl({ temporalUiUrl, temporalNamespace }: RecordDeps, id: ExecutionId): string | null {
-  if (temporalUiUrl == null || temporalNamespace === undefined) return null;
-  return `${temporalUiUrl.replace(/\/+$/, "")}/namespaces/${encodeURIComponent(temporalNamespace)}/workflows/${id}`;
+function toTemporalUrl(deps: RecordDeps & { role: Role }, id: ExecutionId): string | null {
+  const { temporalNamespace } = deps;
+  const pagesUrl = findPagesUrl(deps, deps.role);
+  if (pagesUrl === null || temporalNamespace === undefined) return null;
+  return `${pagesUrl.replace(/\/+$/, "")}/namespaces/${encodeURIComponent(temporalNamespace)}/workflows/${id}`;
 }
 
 function unknownExecution(): ApiError {

@@ -5,10 +5,9 @@ import { acceptInvitation, findInvitation, type OpenInvitation } from "../../../
 import { createUserId } from "../../ids.ts";
 import { hashPassword } from "../../keys/password.ts";
 import { hashToken } from "../../keys/tokens.ts";
-import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { startSession } from "../session-cookie.ts";
-import { toSessionDocument } from "../sessions.ts";
+import { type SessionDeps, toSessionDocument } from "../sessions.ts";
 import { beginAttempt, type SignInThrottle } from "../sign-in-throttle.ts";
 import { readBody, refuseField } from "./body.ts";
 import { judgePassword, NewPassword } from "./password.ts";
@@ -27,10 +26,7 @@ export function createLookRoute({ db }: { db: Db }, throttle: SignInThrottle): R
 }
 
 /** Accepts an invitation: makes a user with the password given, and signs them in. */
-export function createJoinRoute(
-  deps: Pick<AppDeps, "db" | "contact" | "temporalUiUrl">,
-  throttle: SignInThrottle,
-): RequestHandler {
+export function createJoinRoute(deps: SessionDeps, throttle: SignInThrottle): RequestHandler {
   const { db } = deps;
   return async (request, response) => {
     const { token, password } = await readBody(request, Join);

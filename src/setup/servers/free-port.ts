@@ -14,18 +14,3 @@ export async function freePort(host: string): Promise<number> {
   await once(server, "close");
   return port;
 }
-
-/** Whether this port can be listened on right now. */
-export async function isPortFree(host: string, port: number): Promise<boolean> {
-  const server = createServer();
-  try {
-    server.listen(port, host);
-    await once(server, "listening");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EADDRINUSE") return false;
-    throw error;
-  }
-  server.close();
-  await once(server, "close");
-  return true;
-}

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "@temporalio/client";
+import { type TemporalEntry, toConnection } from "./temporal-door.ts";
 
 /** Keyword attributes by which the Temporal UI, and we, find executions. */
 export const SEARCH_ATTRIBUTES = ["TreadleWorkflow", "TreadleCommit", "TreadleTrigger", "TreadleAccount"] as const;
@@ -13,11 +14,11 @@ const ALREADY_EXISTS = 6; // of gRPC
 const SECONDS_PER_DAY = 86_400;
 
 /**
- * Waits until the Temporal at `address` answers for `namespace`, then makes that namespace ours: closed executions stay
+ * Waits until the Temporal behind `entry` answers for `namespace`, then makes that namespace ours: closed executions stay
  * 30 days, and the search attributes exist also in data that an earlier version made. Rejects on abort.
  */
 export async function prepareNamespace(options: {
-  address: string;
+  entry: TemporalEntry;
   namespace: string;
   signal: AbortSignal;
 }): Promise<void> {
@@ -44,11 +45,11 @@ export function loadTemporalClient(): Promise<typeof import("@temporalio/client"
 }
 
 async function connectWhenReady({
-  address,
+  entry,
   namespace,
   signal,
 }: {
-  address: string;
+  entry: TemporalEntry;
   namespace: string;
   signal: AbortSignal;
 }): Promise<Connection> {
@@ -56,7 +57,7 @@ async function connectWhenReady({
   for (;;) {
     let connection: Connection | undefined;
     try {
-      connection = await Connection.connect({ address, connectTimeout: CONNECT_TIMEOUT_MS });
+      connection = await Connection.connect({ ...toConnection(entry), connectTimeout: CONNECT_TIMEOUT_MS });
       await connection.withDeadline(
         Date.now() + CONNECT_TIMEOUT_MS,
         () => connection?.workflowService.describeNamespace({ namespace }) ?? Promise.reject(),

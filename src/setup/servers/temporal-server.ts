@@ -2,10 +2,12 @@ import { renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { type Child, type RunAs, superviseChild } from "./child.ts";
 import { toDiskFullError } from "./disk-full.ts";
+import { PAGES_PATH, watchDoor } from "./temporal-door.ts";
+import { type Enclosure, enclose } from "./temporal-enclosure.ts";
 import { prepareNamespace, SEARCH_ATTRIBUTES } from "./temporal-namespace.ts";
 import type { TemporalBinary } from "./temporal-version.ts";
 
-/** No TLS and no authorisation: nobody but this machine may see it. */
+/** No TLS and no authorisation: nobody but this machine may see it, and on Linux nobody but the service. */
 export const TEMPORAL_HOST = "127.0.0.1";
 export const TEMPORAL_STOP_GRACE_MS = 4_000;
 
@@ -22,7 +24,9 @@ const SQLITE_PRAGMAS = [
   ...["cache_size=-65536", "wal_autocheckpoint=8000"],
 ];
 
-const DYNAMIC_CONFIG: Readonly<Record<string, string | number | boolean>> = {
+const DYNAMIC_CONFIG: Readonly<Record<string, string | number | boolean | readonly string[]>> = {
+  // The HTTP API takes commands from any web page that a browser of this machine has open. It cannot be left out, only refuse every host name.
+  "frontend.httpAllowedHosts": [],
   // Regular activities come with the answer to the workflow task instead of through the queue.
   "system.enableActivityEagerExecution": true,
   // One node: forwarding between partitions only costs.
@@ -57,6 +61,7 @@ export function serverArguments(options: { databaseFile: string; namespace: stri
     ...["server", "start-dev"],
     ...["--ip", TEMPORAL_HOST, "--port", String(options.ports.grpc)],
     ...["--ui-ip", TEMPORAL_HOST, "--ui-port", String(options.ports.ui)],
+    ...["--ui-public-path", PAGES_PATH],
     ...["--db-filename", options.databaseFile, "--namespace", options.namespace],
     ...["--log-format", "json", "--log-level", "warn", "--color", "never"],
     ...SQLITE_PRAGMAS.flatMap((pragma) => ["--sqlite-pragma", pragma]),
@@ -80,6 +85,8 @@ export async function launchTemporal(options: {
   pidFile: string;
   namespace: string;
   ports: TemporalPorts;
+  /** Undefined where there can be none: the ports are the host's then. */
+  enclosure: Enclosure | undefined;
   runAs: RunAs | undefined;
   signal: AbortSignal;
   onLaunched?: (() => void) | undefined;
@@ -91,19 +98,25 @@ export async function launchTemporal(options: {
   const announced = new Promise<void>((resolve) => {
     announce = resolve;
   });
-  const child = superviseChild({
-    name: "Temporal",
+  const server = {
     command: options.binary.path,
     args: serverArguments(options),
-    cwd: dirname(options.databaseFile),
     // A home of its own: the user's configuration of the CLI must not change the server.
     env: { HOME: dirname(options.databaseFile), TEMPORAL_VERSION_CHECK_DISABLED: "1" },
+  };
+  const { enclosure } = options;
+  const entry = enclosure?.entry ?? { address: `${TEMPORAL_HOST}:${options.ports.grpc}` };
+  const child = superviseChild({
+    name: "Temporal",
+    ...(enclosure === undefined ? server : enclose(server, enclosure, options.ports)),
+    cwd: dirname(options.databaseFile),
     runAs: options.runAs,
     onLine: (_stream, line) => {
       options.log(line);
       if (READY_LINE.test(line)) announce();
     },
   });
+  const onGone = () => void child.stop({ graceMs: TEMPORAL_STOP_GRACE_MS });
   writeFileSync(`${options.pidFile}.new`, `${child.pid}\n`);
   renameSync(`${options.pidFile}.new`, options.pidFile);
   options.onLaunched?.();
@@ -112,8 +125,10 @@ export async function launchTemporal(options: {
   const ended = child.exited.then(() => over.abort());
   try {
     await Promise.race([announced, aborted(signal)]);
-    await prepareNamespace({ address: `${TEMPORAL_HOST}:${options.ports.grpc}`, namespace: options.namespace, signal });
+    await prepareNamespace({ entry, namespace: options.namespace, signal });
     await options.onServing?.(signal);
+    // Without its door the server is of no use, and would be left as it is: it ends, and is started again with another.
+    if (enclosure !== undefined) await watchDoor(enclosure.entry, { signal, onGone });
     signal.throwIfAborted();
     if (child.end() === undefined) return child;
     throw new Error("ended");

@@ -3,13 +3,16 @@ import { join } from "node:path";
 import type { RunAs } from "./child.ts";
 import { type RunCommand, runCommand } from "./command.ts";
 import { toDiskFullError } from "./disk-full.ts";
-import { freePort, isPortFree } from "./free-port.ts";
+import { type DoorCertificates, makeDoorCertificates } from "./door-certificates.ts";
+import { freePort } from "./free-port.ts";
 import { claimLock } from "./lock.ts";
 import { endLeftover } from "./process-identity.ts";
 import { makeOwnFolder, OUTSIDE_FOLDER, placeFolder } from "./reachability.ts";
 import { type ServerFailure, superviseServer } from "./restart.ts";
 import { resolveTemporalBinary } from "./temporal-binary.ts";
 import { findCached } from "./temporal-cache.ts";
+import { type PagesTarget, type TemporalEntry, toPages } from "./temporal-door.ts";
+import { type Enclosure, findEnclosureProblem } from "./temporal-enclosure.ts";
 import { dropUnusedIndexes } from "./temporal-indexes.ts";
 import { bringIntoReach } from "./temporal-reach.ts";
 import type { Fetch } from "./temporal-release.ts";
@@ -17,15 +20,20 @@ import { launchTemporal, TEMPORAL_HOST, TEMPORAL_STOP_GRACE_MS, type TemporalPor
 import { TEMPORAL_VERSION, type TemporalBinary } from "./temporal-version.ts";
 
 const NAMESPACE = "treadle";
+/** The development server's own choice. Nothing else is in its network. */
+const PORTS_INSIDE: TemporalPorts = { grpc: 7233, ui: 8233 };
 const PORT_ATTEMPTS_MAX = 4;
 const LEFTOVER_PATIENCE_MS = 5_000;
 const PORT_TAKEN = /address already in use|can't set .*port|can't bind|failed to (listen|bind)|failed to start ui/i;
 
-export interface Temporal {
-  /** host:port of the gRPC endpoint. */
-  readonly address: string;
+export interface Temporal extends TemporalEntry {
   readonly namespace: string;
+  /** Of one that is not ours, and says it. */
   readonly uiUrl?: string;
+  /** How the service requests the embedded server's web interface, which it shows at `PAGES_PATH`. */
+  readonly pages?: PagesTarget;
+  /** Why every program of this machine reaches the embedded server's ports; undefined when the service alone does. */
+  readonly openPortsProblem?: string | undefined;
   /** Which rung of the ladder it is, for people. */
   readonly source: string;
   /** The pid of the embedded server; undefined when it is not ours, or is being restarted. */
@@ -44,10 +52,11 @@ export interface TemporalOptions {
   readonly runAs?: RunAs | undefined;
   /** One that has been found already and can be executed by `runAs`. */
   readonly binary?: TemporalBinary | undefined;
-  /** An interpreter that `runAs` can execute, for what has to be done to the server's file. Without one it stays as it is. */
+  /**
+   * An interpreter that `runAs` can execute, for what has to be done to the server's file and to its ports. Without one both
+   * stay as they are.
+   */
   readonly python?: string | undefined;
-  /** Ports that must be these; others are chosen free. */
-  readonly ports?: { readonly grpc?: number | undefined; readonly ui?: number | undefined };
   /** Called when the server's program runs, and nothing is left but to wait for it; not for one that is not ours. */
   readonly onLaunched?: (() => void) | undefined;
   readonly report: (line: string) => void;
@@ -63,7 +72,8 @@ export interface TemporalOptions {
 /**
  * A Temporal with our namespace: that of `TEMPORAL_ADDRESS` (nothing is started or changed then; `TEMPORAL_NAMESPACE`
  * and `TEMPORAL_UI_URL` go with it), else a development server with its web interface as our child on
- * `<data dir>/temporal`, on loopback only, restarted at the same address after a crash, never outliving us.
+ * `<data dir>/temporal`, restarted at the same address after a crash, never outliving us. On Linux its ports are in a network of
+ * its own, and its address asks for a certificate made at this start; where that cannot be had they are on loopback.
  */
 export async function startTemporal(options: TemporalOptions): Promise<Temporal> {
   const { TEMPORAL_ADDRESS: address, TEMPORAL_UI_URL: uiUrl } = options.env;
@@ -109,8 +119,12 @@ async function startEmbedded(
   options: TemporalOptions,
   { folder, namespace, releaseLock }: { folder: string; namespace: string; releaseLock: () => Promise<void> },
 ): Promise<Temporal> {
-  const { runAs, report, log, onLaunched, python, run = runCommand } = options;
-  const binary = options.binary ?? (await findBinary(options, folder));
+  const { runAs, report, log, onLaunched, python, signal, run = runCommand } = options;
+  const [binary, openPortsProblem] = await Promise.all([
+    options.binary ?? findBinary(options, folder),
+    findEnclosureProblem({ python, runAs, run, signal }),
+  ]);
+  const certificates = openPortsProblem === undefined ? makeDoorCertificates(Date.now()) : undefined;
   const pidFile = join(folder, "temporal.pid");
   const data = join(folder, "data");
   await makeOwnFolder(data, runAs);
@@ -122,14 +136,14 @@ async function startEmbedded(
     if (python !== undefined) await dropUnusedIndexes({ databaseFile, python, runAs, run, signal, log });
   };
 
-  let ports = await choosePorts(options);
+  let place = await choosePlace(options, certificates);
   let attemptsLeft = PORT_ATTEMPTS_MAX;
   const server = await superviseServer({
     name: "Temporal",
     start: async (signal) => {
       for (;;) {
         try {
-          const server = { binary, databaseFile, pidFile, namespace, ports, runAs };
+          const server = { binary, databaseFile, pidFile, namespace, ...place, runAs };
           const child = await launchTemporal({ ...server, signal, onLaunched, onServing, log });
           attemptsLeft = 1; // from now on the address is known to others and must stay
           return child;
@@ -137,17 +151,19 @@ async function startEmbedded(
           attemptsLeft -= 1;
           if (attemptsLeft <= 0 || !PORT_TAKEN.test((error as Error).message)) throw error;
           report("A port chosen for Temporal was taken in the meantime; choosing another.");
-          ports = await choosePorts(options);
+          place = await choosePlace(options, certificates);
         }
       }
     },
     stopGraceMs: TEMPORAL_STOP_GRACE_MS,
     report,
   });
+  const { ports, enclosure } = place;
   return {
-    address: `${TEMPORAL_HOST}:${ports.grpc}`,
+    ...(enclosure?.entry ?? { address: `${TEMPORAL_HOST}:${ports.grpc}` }),
+    pages: enclosure === undefined ? { host: TEMPORAL_HOST, port: ports.ui } : toPages(enclosure.entry),
+    openPortsProblem,
     namespace,
-    uiUrl: `http://${TEMPORAL_HOST}:${ports.ui}`,
     source: binary.source,
     pid: server.pid,
     exited: server.exited,
@@ -185,15 +201,15 @@ async function chooseCacheDir(cacheDir: string, folder: string): Promise<string>
   }
 }
 
-async function choosePorts({ ports, choosePort = freePort }: TemporalOptions): Promise<TemporalPorts> {
-  for (const port of [ports?.grpc, ports?.ui]) {
-    if (port !== undefined && !(await isPortFree(TEMPORAL_HOST, port))) {
-      throw new Error(
-        `Port ${port} of ${TEMPORAL_HOST}, chosen for Temporal, is taken. End the program that listens on it, or choose another port.`,
-      );
-    }
-  }
-  return { grpc: ports?.grpc ?? (await choosePort(TEMPORAL_HOST)), ui: ports?.ui ?? (await choosePort(TEMPORAL_HOST)) };
+/** Where the server listens: ports of the host that are free, or one of those and the usual ports behind it. */
+async function choosePlace(
+  { python, choosePort = freePort }: TemporalOptions,
+  certificates: DoorCertificates | undefined,
+): Promise<{ ports: TemporalPorts; enclosure: Enclosure | undefined }> {
+  const port = await choosePort(TEMPORAL_HOST);
+  if (python !== undefined && certificates !== undefined)
+    return { ports: PORTS_INSIDE, enclosure: { python, entry: { address: `${TEMPORAL_HOST}:${port}`, certificates } } };
+  return { ports: { grpc: port, ui: await choosePort(TEMPORAL_HOST) }, enclosure: undefined };
 }
 
 async function clearLeftover(pidFile: string, data: string, report: (line: string) => void): Promise<void> {

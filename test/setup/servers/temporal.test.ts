@@ -10,6 +10,7 @@ import { freePort } from "../../../src/setup/servers/free-port.ts";
 import { startTemporal, type Temporal, type TemporalOptions } from "../../../src/setup/servers/temporal.ts";
 import { resolveTemporalBinary } from "../../../src/setup/servers/temporal-binary.ts";
 import { findCacheDir } from "../../../src/setup/servers/temporal-cache.ts";
+import { type TemporalEntry, toConnection } from "../../../src/setup/servers/temporal-door.ts";
 import { noNetwork } from "./releases.ts";
 import { aFolder, afterwards, aProgram, aRunner, IS_ROOT, RUN_AS, STOP_MS_MAX, until } from "./surroundings.ts";
 
@@ -36,9 +37,11 @@ async function aTemporal(
   return { temporal, dataDir, reports };
 }
 
+type Reached = TemporalEntry & Pick<Temporal, "namespace">;
+
 /** Ids of the executions a query finds. */
-async function list(temporal: Temporal, query: string) {
-  const connection = await Connection.connect({ address: temporal.address, connectTimeout: "5s" });
+async function list(temporal: Reached, query: string) {
+  const connection = await Connection.connect({ ...toConnection(temporal), connectTimeout: "5s" });
   try {
     const { namespace } = temporal;
     const { executions } = await connection.workflowService.listWorkflowExecutions({ namespace, query });
@@ -49,8 +52,8 @@ async function list(temporal: Temporal, query: string) {
 }
 
 /** What the server at this address says of its namespace. */
-async function describe(temporal: Temporal) {
-  const connection = await Connection.connect({ address: temporal.address, connectTimeout: "5s" });
+async function describe(temporal: Reached) {
+  const connection = await Connection.connect({ ...toConnection(temporal), connectTimeout: "5s" });
   try {
     const { namespace } = temporal;
     const { config, namespaceInfo } = await connection.workflowService.describeNamespace({ namespace });
@@ -74,7 +77,8 @@ test(
     expect(temporal).toMatchObject({ namespace: "treadle", address: expect.stringMatching(/^127\.0\.0\.1:\d+$/) });
     const before = await describe(temporal);
     expect(before).toMatchObject({ retentionDays: 30, attributes: ATTRIBUTES });
-    const page = await fetch(temporal.uiUrl ?? "");
+    const { port } = temporal.pages ?? {};
+    const page = await fetch(`http://127.0.0.1:${port}/temporal/`);
     expect([page.status, page.headers.get("content-type")]).toEqual([200, expect.stringContaining("text/html")]);
     const [user] = (await runCommand("ps", ["-o", "uid=", "-p", String(temporal.pid())], { env: {} })).stdout
       .trim()
@@ -154,7 +158,7 @@ test(
     });
     afterwards(() => child.stop({ graceMs: 5_000 }));
     await until("the bare server is up", () => lines.some((line) => line.startsWith("Temporal Server:")), 30_000);
-    expect(await describe({ ...temporal, address: `127.0.0.1:${port}` })).toMatchObject({
+    expect(await describe({ namespace: "treadle", address: `127.0.0.1:${port}` })).toMatchObject({
       retentionDays: 1,
       attributes: [],
     });
@@ -213,25 +217,9 @@ test(
     const taken = (squatter.address() as { port: number }).port;
     const ports = [await freePort("127.0.0.1"), taken];
     const { temporal } = await aTemporal({ choosePort: async (host) => ports.shift() ?? freePort(host) });
-    expect(temporal.uiUrl).not.toContain(String(taken));
-    expect((await fetch(temporal.uiUrl ?? "")).status).toBe(200);
+    expect(temporal.pages?.port).not.toBe(taken);
+    expect((await fetch(`http://127.0.0.1:${temporal.pages?.port}/temporal/`)).status).toBe(200);
     await temporal.stop();
-  },
-  BUILD_MS,
-);
-
-test(
-  "startTemporal, when a port that must be used is taken, names it and leaves nothing behind",
-  async () => {
-    const squatter = createServer().listen(0, "127.0.0.1");
-    afterwards(() => squatter.close());
-    await until("listening", () => squatter.listening);
-    const { port } = squatter.address() as { port: number };
-    const dataDir = join(aFolder(), "data");
-    await expect(aTemporal({ dataDir, ports: { ui: port } })).rejects.toThrow(
-      `Port ${port} of 127.0.0.1, chosen for Temporal, is taken.`,
-    );
-    expect(existsSync(join(dataDir, "temporal", "treadle.lock"))).toBe(false);
   },
   BUILD_MS,
 );

@@ -21,7 +21,9 @@ export function SignInPage() {
     mutationFn: () => callApi<Session>("/api/session", { method: "POST", body: { email, password } }),
     onSuccess: (session) => {
       noteSignedIn(session);
-      return navigate({ href: ownAddress(from), replace: true });
+      const address = ownAddress(from);
+      // Temporal's pages are the service's, and none of the editor's.
+      return isOutside(address) ? window.location.replace(address) : navigate({ href: address, replace: true });
     },
   });
   const submit = (event: FormEvent): void => {
@@ -66,6 +68,10 @@ export function SignInPage() {
       </form>
     </SignInCard>
   );
+}
+
+function isOutside(address: string): boolean {
+  return /^\/temporal(?:[/?]|$)/.test(address);
 }
 
 /** Only an address of our own: a link to the sign-in must not lead on to somebody else's page. */
