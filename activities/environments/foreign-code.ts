@@ -34,7 +34,7 @@ export async function startForeignCode(program: Program, runAs: User | undefined
   const failure = new Promise<Error>((resolve) => child.on("error", resolve));
   try {
     if (child.pid === undefined) throw await failure;
-    writeFilter(child.stdio[FILTER_FD], buildSeccompFilter(architecture, { memfd: cgroup !== undefined }));
+    writeFilter(child.stdio[FILTER_FD], buildSeccompFilter(architecture, { countsMemory: cgroup !== undefined }));
     await limit(child, child.pid, cgroup);
   } catch (error) {
     child.kill("SIGKILL");

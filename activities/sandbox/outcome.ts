@@ -52,6 +52,11 @@ function explainStop(reason: StopReason, limits: SandboxLimits): Verdict {
       return { status: "cancelled", message: CANCELLED };
     case "memory":
       return { status: "out_of_memory", message: outOfMemory(limits) };
+    case "machine_memory":
+      return {
+        status: "out_of_memory",
+        message: "The machine has no memory left, and of all executions this one held the most.",
+      };
     case "output_bytes":
       return {
         status: "failed",

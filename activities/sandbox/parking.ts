@@ -147,7 +147,10 @@ async function startParked(
   }
   await cgroup?.attach(child.pid);
   const stages = child.stdio as readonly (Readable | Writable | null | undefined)[];
-  writeFilter(stages[FILTER_FD], buildSeccompFilter(architectureOf(process.arch), { memfd: cgroup !== undefined }));
+  writeFilter(
+    stages[FILTER_FD],
+    buildSeccompFilter(architectureOf(process.arch), { countsMemory: cgroup !== undefined }),
+  );
   if (network === "empty") writeArguments(stages[STAGE_ARGUMENTS_FD], NETWORK_STAGE);
   keepAlive(child, false);
   return {

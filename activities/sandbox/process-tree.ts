@@ -102,7 +102,7 @@ export function measureProcessorMs(pids: readonly number[]): number {
   return pids.reduce((total, pid) => total + (readStat(pid)?.ticks ?? 0) * MS_PER_TICK, 0);
 }
 
-/** Anonymous and shared memory of the processes; pages of files are the machine's, not theirs. */
+/** Anonymous and shared memory of the processes, and their page tables; pages of files are the machine's, not theirs. */
 export function measureMemoryBytes(pids: readonly number[]): number {
   return pids.reduce((total, pid) => total + residentBytes(pid), 0);
 }
@@ -110,7 +110,7 @@ export function measureMemoryBytes(pids: readonly number[]): number {
 function residentBytes(pid: number): number {
   const status = readProc(`/proc/${pid}/status`);
   const kib = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(status)?.[1] ?? 0);
-  return (kib("RssAnon") + kib("RssShmem")) * KIB;
+  return (kib("RssAnon") + kib("RssShmem") + kib("VmPTE")) * KIB;
 }
 
 /** For kernels without `/proc/…/children`. */

@@ -4,8 +4,11 @@ export const SECCOMP_ARCHITECTURES = ["x64", "arm64"] as const;
 export type SeccompArchitecture = (typeof SECCOMP_ARCHITECTURES)[number];
 
 export interface SeccompOptions {
-  /** memfd memory is counted by a memory cgroup and by nothing else, so without one the call is closed. */
-  readonly memfd: boolean;
+  /**
+   * Whether a memory cgroup counts memory that the kernel keeps for a program. Without one memfd is closed, sockets keep the
+   * size that they have, and so do pipes.
+   */
+  readonly countsMemory: boolean;
   /** What a zygote needs to make the namespaces of a fork, each call with exactly the flags it uses; `buildForkFilter` takes it back. */
   readonly forks?: boolean;
 }
@@ -34,6 +37,9 @@ const TERMINAL_INJECTION = [0x5412, 0x541c, 0x5423]; // TIOCSTI, TIOCLINUX, TIOC
 const PR_SET_MM = 35;
 /** A lease stops whoever opens the file next, for up to 45 s; F_NOTIFY is what inotify grew out of. */
 const FILE_WATCHES = [1024, 1026]; // F_SETLEASE, F_NOTIFY
+const F_SETPIPE_SZ = 1031;
+const SOL_SOCKET = 1;
+const BUFFER_SIZES = [7, 8, 32, 33]; // SO_SNDBUF, SO_RCVBUF, SO_SNDBUFFORCE, SO_RCVBUFFORCE
 const AF_UNIX = 1;
 const AF_INET = 2;
 const AF_INET6 = 10;
@@ -128,11 +134,15 @@ export function buildSeccompFilter(architecture: SeccompArchitecture, options: S
   if (options.forks === true) onCall("mount", [loadArgument(3), ...whenOneOf(FORK_MOUNT_FLAGS, [allow]), fail(EPERM)]);
   for (const name of REFUSED) onCall(name, [fail(EPERM)]);
   for (const name of ABSENT) onCall(name, [fail(ENOSYS)]);
-  if (!options.memfd) onCall("memfd_create", [fail(ENOSYS)]);
+  if (!options.countsMemory) {
+    onCall("memfd_create", [fail(ENOSYS)]);
+    onCall("setsockopt", bufferRules());
+  }
   const asFork = options.forks === true ? [loadArgument(0), ...whenOneOf([FORK_FLAGS], [allow])] : [];
   onCall("clone", [...asFork, ...namespaceRules()]);
   onCall("personality", [loadArgument(0), ...whenOneOf([0, 0xffffffff], [allow]), fail(EPERM)]);
-  onCall("fcntl", [loadArgument(1), ...whenOneOf(FILE_WATCHES, [fail(EPERM)]), allow]);
+  const refusedFileCommands = options.countsMemory ? FILE_WATCHES : [...FILE_WATCHES, F_SETPIPE_SZ];
+  onCall("fcntl", [loadArgument(1), ...whenOneOf(refusedFileCommands, [fail(EPERM)]), allow]);
   onCall("ioctl", [loadArgument(1), ...whenOneOf(TERMINAL_INJECTION, [fail(EPERM)]), allow]);
   onCall("prctl", [loadArgument(0), ...whenOneOf([PR_SET_MM], [fail(EPERM)]), allow]);
   onCall("socketpair", [loadArgument(0), ...whenOneOf([AF_UNIX], [allow]), fail(EAFNOSUPPORT)]);
@@ -160,6 +170,12 @@ export function buildForkFilter(architecture: SeccompArchitecture): Buffer {
 
 function namespaceRules(): Instruction[] {
   return [loadArgument(0), skipUnlessAnyBit(CLONE_NAMESPACE_BITS, 1), fail(EPERM), allow];
+}
+
+/** Answers that it was done: libraries ask for larger buffers to be faster, and do not look whether they got them. */
+function bufferRules(): Instruction[] {
+  const onSocket = [loadArgument(2), ...whenOneOf(BUFFER_SIZES, [fail(0)]), allow];
+  return [loadArgument(1), skipUnlessEqual(SOL_SOCKET, onSocket.length), ...onSocket, allow];
 }
 
 /** AF_VSOCK is not confined by network namespaces, and AF_ALG, AF_PACKET and their like are attack surface only. */

@@ -30,6 +30,7 @@ export const SYSCALL_NUMBERS = {
   inotify_init: [253, null],
   inotify_init1: [294, 26],
   fcntl: [72, 25],
+  setsockopt: [54, 208],
   // contexts that the whole machine shares
   io_setup: [206, 0],
   io_destroy: [207, 1],

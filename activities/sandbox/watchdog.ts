@@ -1,7 +1,8 @@
 import { readdirSync, statfsSync, statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
+import { createMemoryMeter, type MemoryMeter } from "./memory-meter.ts";
 import { measureOutputs, type OutputLimits } from "./outputs.ts";
-import { listTree, measureMemoryBytes } from "./process-tree.ts";
+import { listTree } from "./process-tree.ts";
 
 /** Between two looks; what a program can do in that time is what these limits can be exceeded by. */
 const LOOK_EVERY_MS = 100;
@@ -11,7 +12,7 @@ const SCRATCH_FILES_MAX = 100_000;
 /** The service's own database lives on the spool's disk as likely as not. */
 const FREE_DISK_BYTES_MIN = 256 * 1024 * 1024;
 
-export type Excess = "memory" | "output_bytes" | "output_files" | "scratch_files" | "disk";
+export type Excess = "memory" | "machine_memory" | "output_bytes" | "output_files" | "scratch_files" | "disk";
 
 export interface WatchedTree {
   readonly outputsDir: string;
@@ -33,12 +34,15 @@ export interface WatchedTree {
 export function startWatchdog(tree: WatchedTree, onExcess: (excess: Excess) => void): () => void {
   const usedBefore = tree.hasOwnDisk ? readUsedBytes(tree.outputsDir) : 0;
   let looks = 0;
+  const { rootPid, rootDir, memoryBytesMax: bytesMax } = tree;
+  const hasOwnNetwork = rootDir !== undefined;
+  const memory = bytesMax === undefined ? undefined : createMemoryMeter({ rootPid, hasOwnNetwork, bytesMax });
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
 
   const look = async () => {
     const thorough = ++looks % THOROUGH_EVERY === 0;
-    const excess = await findExcess(tree, thorough, usedBefore);
+    const excess = await findExcess(tree, { thorough, usedBefore, memory });
     if (stopped) return;
     if (excess !== undefined) return onExcess(excess);
     timer = setTimeout(next, LOOK_EVERY_MS);
@@ -49,10 +53,14 @@ export function startWatchdog(tree: WatchedTree, onExcess: (excess: Excess) => v
   return () => {
     stopped = true;
     clearTimeout(timer);
+    memory?.stop();
   };
 }
 
-async function findExcess(tree: WatchedTree, thorough: boolean, usedBefore: number): Promise<Excess | undefined> {
+async function findExcess(
+  tree: WatchedTree,
+  { thorough, usedBefore, memory }: { thorough: boolean; usedBefore: number; memory: MemoryMeter | undefined },
+): Promise<Excess | undefined> {
   const seen = await measureOutputs(tree.outputsDir, tree.limits);
   if (seen.files > tree.limits.outputFilesMax) return "output_files";
   if (seen.bytes > tree.limits.outputBytesMax) return "output_bytes";
@@ -67,9 +75,7 @@ async function findExcess(tree: WatchedTree, thorough: boolean, usedBefore: numb
     return "output_bytes";
   const scratch = measureScratch(tree);
   if (scratch.files > SCRATCH_FILES_MAX) return "scratch_files";
-  if (tree.memoryBytesMax !== undefined && measureMemoryBytes(pids) + scratch.bytes > tree.memoryBytesMax)
-    return "memory";
-  return undefined;
+  return memory?.findExcess(pids, scratch.bytes);
 }
 
 /** All that is written to a file system, with a name or without, also what waits in memory to be written. */

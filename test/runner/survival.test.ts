@@ -157,6 +157,60 @@ test("memory, of an ordinary user's service without cgroups, is watched from out
   });
 });
 
+/** Unix sockets hold 208 KB each in either direction; nothing of it is memory of a process. */
+const FILL_SOCKETS = `
+import os, socket, time
+for _ in range(7):
+    if os.fork() == 0: break
+kept = []
+for _ in range(110):
+    for end in socket.socketpair():
+        end.setblocking(False)
+        kept.append(end)
+        try:
+            while True: end.send(b"x" * 65536)
+        except BlockingIOError: pass
+time.sleep(8)
+`;
+/** Each page in a region of its own needs a page of the page table: 4 processes of 80 MB. */
+const FILL_PAGE_TABLES = `
+import ctypes, os, time
+for _ in range(3):
+    if os.fork() == 0: break
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+file = os.open("/usr/bin/env", os.O_RDONLY)
+for region in range(20000):
+    address = libc.mmap(ctypes.c_void_p((1 << 44) + (region << 21)), 4096, 1, 0x12, file, 0)
+    ctypes.string_at(address, 1)
+time.sleep(8)
+`;
+
+test.each([
+  ["sockets", FILL_SOCKETS],
+  ["page tables", FILL_PAGE_TABLES],
+])("memory, taken as %s of an ordinary user's service without cgroups, ends the execution", async (_name, code) => {
+  const { lines } = startService(code, isRoot ? UNPRIVILEGED : undefined);
+  const printed: string[] = [];
+  for await (const line of lines) printed.push(line);
+  expect(JSON.parse(printed.at(-1) ?? "").result.outcome).toMatchObject({
+    status: "out_of_memory",
+    message: "The code needed more memory than limits.memory (256 MB).",
+  });
+});
+
+test("sockets, asked for larger buffers in an ordinary user's service without cgroups, keep those they have", async () => {
+  const code = `
+import socket
+one = socket.socketpair()[0]
+before = one.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+print("same", one.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == before)
+`;
+  const { lines } = startService(code, isRoot ? UNPRIVILEGED : undefined);
+  expect(JSON.parse((await lines.next()).value ?? "")).toMatchObject({ text: "same True" });
+});
+
 test("scratch files, of an ordinary user's service without cgroups, count as memory and are counted", async () => {
   const user = isRoot ? UNPRIVILEGED : undefined;
   const fill =

@@ -84,8 +84,8 @@ export async function startZygote(
     cpu: request.limits.cpu,
     ...folders,
   });
-  const memfd = cgroup !== undefined;
-  writeFilter(stdio[FILTER_FD], buildSeccompFilter(architectureOf(process.arch), { memfd, forks: true }));
+  const countsMemory = cgroup !== undefined;
+  writeFilter(stdio[FILTER_FD], buildSeccompFilter(architectureOf(process.arch), { countsMemory, forks: true }));
   const argumentsPipe = stdio[ARGUMENTS_FD] as Writable;
   argumentsPipe.on("error", () => undefined);
   argumentsPipe.end(args.map((argument) => `${argument}\0`).join(""));

@@ -11,6 +11,7 @@ const ALLOW = "allow";
 const results = new Map([
   [0x7fff0000, ALLOW],
   [0x80000000, "kill"],
+  [0x00050000, "nothing done"],
   [0x00050001, "EPERM"],
   [0x00050026, "ENOSYS"],
   [0x00050061, "EAFNOSUPPORT"],
@@ -58,6 +59,7 @@ const NUMBERS = {
     bpf: 321,
     uring: 425,
     fcntl: 72,
+    setsockopt: 54,
     io_setup: 206,
   },
   arm64: {
@@ -75,6 +77,7 @@ const NUMBERS = {
     bpf: 280,
     uring: 425,
     fcntl: 25,
+    setsockopt: 208,
     io_setup: 0,
   },
 };
@@ -82,7 +85,7 @@ const NUMBERS = {
 test.each(SECCOMP_ARCHITECTURES)(
   "filter, on %s, decides every call as planned",
   (architecture: SeccompArchitecture) => {
-    const filter = buildSeccompFilter(architecture, { memfd: true });
+    const filter = buildSeccompFilter(architecture, { countsMemory: true });
     const ask = (name: keyof (typeof NUMBERS)["x64"], ...values: number[]) =>
       evaluate(filter, { architecture: AUDIT[architecture], number: NUMBERS[architecture][name], arguments: values });
     expect(ask("read")).toBe(ALLOW);
@@ -131,15 +134,20 @@ test.each(SECCOMP_ARCHITECTURES)(
 );
 
 test("filter, for another architecture's call or a call nobody knows yet, closes it", () => {
-  const filter = buildSeccompFilter("x64", { memfd: true });
+  const filter = buildSeccompFilter("x64", { countsMemory: true });
   expect(evaluate(filter, { architecture: 0x40000003, number: 0 })).toBe("kill");
   expect(evaluate(filter, { architecture: AUDIT.x64, number: 0x40000000 + 1 })).toBe("ENOSYS");
   expect(evaluate(filter, { architecture: AUDIT.x64, number: 451 })).toBe("ENOSYS");
   expect(evaluate(filter, { architecture: AUDIT.x64, number: 450 })).toBe("EPERM");
 });
 
-test("filter, where no cgroup counts memory, closes memfd_create", () => {
-  const filter = buildSeccompFilter("x64", { memfd: false });
+test("filter, where no cgroup counts memory, closes memfd_create and leaves sockets and pipes the size that they have", () => {
+  const filter = buildSeccompFilter("x64", { countsMemory: false });
+  const ask = (number: number, ...given: number[]) =>
+    evaluate(filter, { architecture: AUDIT.x64, number, arguments: given });
+  const { setsockopt, fcntl } = NUMBERS.x64;
+  expect([7, 8, 32, 33].map((option) => ask(setsockopt, 3, 1, option))).toEqual(Array(4).fill("nothing done"));
+  expect([ask(setsockopt, 3, 1, 9), ask(setsockopt, 3, 6, 7), ask(fcntl, 3, 1031)]).toEqual([ALLOW, ALLOW, "EPERM"]);
   expect(evaluate(filter, { architecture: AUDIT.x64, number: NUMBERS.x64.memfd })).toBe("ENOSYS");
 });
 
@@ -162,9 +170,9 @@ test.each(SECCOMP_ARCHITECTURES)(
       2 ** 32 + 0x20000,
       1024,
     ];
-    for (const memfd of [true, false]) {
-      const plain = buildSeccompFilter(architecture, { memfd });
-      const zygote = buildSeccompFilter(architecture, { memfd, forks: true });
+    for (const countsMemory of [true, false]) {
+      const plain = buildSeccompFilter(architecture, { countsMemory });
+      const zygote = buildSeccompFilter(architecture, { countsMemory, forks: true });
       const fork = buildForkFilter(architecture);
       const apart: string[] = [];
       for (const arch of [AUDIT[architecture], 0x40000003]) {

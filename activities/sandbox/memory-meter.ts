@@ -1,0 +1,75 @@
+import { readFileSync } from "node:fs";
+import { measureMemoryBytes } from "./process-tree.ts";
+
+const KIB = 1024;
+/** Of the machine's memory, what is left to everybody else before the largest sandbox is ended. */
+const RESERVE_SHARE = 0.03;
+const RESERVE_BYTES_MIN = 128 * 1024 * KIB;
+/** Ending one that holds less would help nobody. */
+const VICTIM_BYTES_MIN = 64 * 1024 * KIB;
+/** `net.core.wmem_default` of every Linux since 2.6, where it cannot be read. */
+const SOCKET_BYTES = 212_992;
+
+/** What each sandbox of this process without a memory cgroup held when it was last looked at, in bytes. */
+const held = new Map<number, number>();
+
+/** Watches what a sandbox without a memory cgroup holds, as far as it shows from outside. */
+export interface MemoryMeter {
+  /** Returns why the sandbox has to be ended: it holds more than it may, or the most on a machine that has no memory left. */
+  findExcess(pids: readonly number[], scratchBytes: number): "memory" | "machine_memory" | undefined;
+  stop(): void;
+}
+
+export interface MeteredTree {
+  /** The process above all others of it, as the host sees it. */
+  readonly rootPid: number;
+  /** Whether its network is its own: then every socket there is one of its. */
+  readonly hasOwnNetwork: boolean;
+  /** Bounds what its processes hold, and once more what its sockets may hold. */
+  readonly bytesMax: number;
+}
+
+/** Starts to measure a sandbox. `isFull` answers whether the machine has no memory left. */
+export function createMemoryMeter(
+  { rootPid, hasOwnNetwork, bytesMax }: MeteredTree,
+  isFull: () => boolean = isMachineFull,
+): MemoryMeter {
+  return {
+    findExcess(pids, scratchBytes) {
+      const bytes = measureMemoryBytes(pids) + scratchBytes;
+      const socketBytes = hasOwnNetwork ? measureSockets(rootPid) : 0;
+      held.set(rootPid, bytes + socketBytes);
+      if (bytes > bytesMax || socketBytes > bytesMax) return "memory";
+      return isLargest(rootPid) && isFull() ? "machine_memory" : undefined;
+    },
+    stop: () => void held.delete(rootPid),
+  };
+}
+
+function isLargest(rootPid: number): boolean {
+  const own = held.get(rootPid) ?? 0;
+  return own >= VICTIM_BYTES_MIN && [...held].every(([pid, bytes]) => bytes < own || (bytes === own && pid <= rootPid));
+}
+
+function isMachineFull(): boolean {
+  const text = readOrNothing("/proc/meminfo");
+  const find = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? Number.NaN) * KIB;
+  return find("MemAvailable") < Math.max(RESERVE_BYTES_MIN, find("MemTotal") * RESERVE_SHARE);
+}
+
+/**
+ * The most that the sockets of a network namespace may hold, those in flight between processes included: what they do
+ * hold is not told for each.
+ */
+function measureSockets(pid: number): number {
+  const sockets = Number(/^sockets: used (\d+)/.exec(readOrNothing(`/proc/${pid}/net/sockstat`))?.[1] ?? 0);
+  return sockets * (Number(readOrNothing("/proc/sys/net/core/wmem_default")) || SOCKET_BYTES);
+}
+
+function readOrNothing(path: string): string {
+  try {
+    return readFileSync(path, "latin1");
+  } catch {
+    return ""; // The process ended meanwhile.
+  }
+}
