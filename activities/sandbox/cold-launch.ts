@@ -22,7 +22,7 @@ export function createColdLauncher(deps: {
   readonly user: User;
 }): Launch {
   const { settings, parking, cgroups, user } = deps;
-  const disks = settings.disks && createRunDiskPool(settings.disks.cold, settings.disks.renew);
+  const disks = settings.disks && createRunDiskPool(settings.disks.cold, settings.disks);
 
   async function launchWithNetwork(
     request: SandboxRequest,

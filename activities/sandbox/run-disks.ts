@@ -14,11 +14,15 @@ export interface RunDisks {
   readonly lanes: readonly string[];
   /** Makes the disk anew, empty. Rejects when that is not possible. */
   renew(dir: string): Promise<void>;
+  /** Gives the room of deleted files back to the data folder's disk, where it is much, some time later. */
+  trim(dir: string): void;
 }
 
 /** A disk that nobody else has. */
 export interface RunDisk {
   readonly dir: string;
+  /** To be called when an execution's files are gone: their room is free for all. */
+  trim(): void;
   /** Removes all that is on it, and leaves it to the next. Never rejects. */
   giveBack(): Promise<void>;
 }
@@ -37,7 +41,10 @@ const RETRY_AFTER_MS = 10_000;
  * Gives out disks, one to each that asks. One that was given back is cleared first; one that cannot be cleared, whatever it holds,
  * is made anew.
  */
-export function createRunDiskPool(dirs: readonly string[], renew: RunDisks["renew"]): RunDiskPool {
+export function createRunDiskPool(
+  dirs: readonly string[],
+  { renew, trim }: Pick<RunDisks, "renew" | "trim">,
+): RunDiskPool {
   const free = [...dirs];
   const waiting: ((dir: string) => void)[] = [];
   const offer = (dir: string) => {
@@ -48,6 +55,7 @@ export function createRunDiskPool(dirs: readonly string[], renew: RunDisks["rene
   const restore = async (dir: string): Promise<void> => {
     try {
       await clear(dir).catch(() => renew(dir));
+      trim(dir);
       offer(dir);
     } catch {
       setTimeout(() => void restore(dir), RETRY_AFTER_MS).unref();
@@ -55,7 +63,7 @@ export function createRunDiskPool(dirs: readonly string[], renew: RunDisks["rene
   };
   const toDisk = (dir: string): RunDisk => {
     let restoring: Promise<void> | undefined;
-    return { dir, giveBack: () => (restoring ??= restore(dir)) };
+    return { dir, trim: () => trim(dir), giveBack: () => (restoring ??= restore(dir)) };
   };
   const tryTake = () => {
     const dir = free.shift();

@@ -77,7 +77,7 @@ function openLanes(
 ): Lanes | undefined {
   if (settings.lanes === undefined || settings.isolation === "none") return undefined;
   const { lanes: bounds } = settings;
-  const disks = settings.disks && createRunDiskPool(settings.disks.lanes, settings.disks.renew);
+  const disks = settings.disks && createRunDiskPool(settings.disks.lanes, settings.disks);
   const deps = { settings, bounds, disks, ...parts };
   return createLanes({ ...deps, selfTest: () => testLane(deps) });
 }

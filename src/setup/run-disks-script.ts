@@ -3,8 +3,9 @@
  * folders above belong to the service's user, who could put a link in their place. Standard input is the line to the service:
  * `renew N` makes a disk anew, and its end, however it comes about, takes all of them away.
  *
- * No journal: what is on a disk is of one execution, and nobody needs it after a crash. `discard` gives the blocks of deleted
- * files back to the data folder's own disk. `nodiscard` is about the making only, where the file is empty anyway.
+ * No journal: what is on a disk is of one execution, and nobody needs it after a crash. Blocks of deleted files are given back to
+ * the data folder's own disk by `trim N`. The mount option `discard` would do so with each file, and makes the removal of a folder wait
+ * 2 to 10 ms. No tables are written ahead either (`noinit_itable`).
  */
 export const KEEPER_SCRIPT = `
 trap '' INT TERM HUP
@@ -14,7 +15,7 @@ make() {
   truncate -s "$bytes" "$1.img" && chmod 600 "$1.img" &&
   mkfs.ext4 -q -F -b 4096 -m 0 -N "$inodes" -O ^has_journal,^resize_inode -E lazy_itable_init=1,nodiscard "$1.img" &&
   mkdir -p "$1" &&
-  mount -t ext4 -o loop,nosuid,nodev,noatime,discard,errors=remount-ro "$1.img" "$1" &&
+  mount -t ext4 -o loop,nosuid,nodev,noatime,noinit_itable,noauto_da_alloc,errors=remount-ro "$1.img" "$1" &&
   rmdir "$1/lost+found" && chown "$owner" "$1" && chmod 711 "$1"
 }
 drop() {
@@ -45,7 +46,9 @@ fi
 echo ready
 while read -r verb n; do
   case $n in '' | *[!0-9]*) continue ;; esac
-  [ "$verb" = renew ] && [ "$n" -lt "$count" ] || continue
+  [ "$n" -lt "$count" ] || continue
+  if [ "$verb" = trim ]; then fstrim "$n" 2>/dev/null; continue; fi
+  [ "$verb" = renew ] || continue
   drop "$n"
   if make "$n" > problems 2>&1; then echo "renewed $n"; else echo "failed $n"; fi
 done

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { statSync } from "node:fs";
 import { lstat, mkdir, readdir, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -20,7 +21,9 @@ const INODES_SPARE = 512;
 const CLOSE_TIMEOUT_MS = 5_000;
 const RENEW_TIMEOUT_MS = 30_000;
 const UMOUNT_TIMEOUT_MS = 10_000;
-const PROGRAMS = ["mkfs.ext4", "mount", "umount", "truncate"];
+/** What deleted files may keep of the data folder's disk, on each disk. */
+const KEPT_BYTES_MAX = 16 * MIB;
+const PROGRAMS = ["mkfs.ext4", "mount", "umount", "truncate", "fstrim"];
 
 export interface RunDisksSize {
   /** How many executions may begin cold at a time. */
@@ -143,6 +146,11 @@ async function startKeeper(
       keeper.stdin?.write(`renew ${number}\n`);
       const answer = await answers.next((line) => line.endsWith(` ${number}`), RENEW_TIMEOUT_MS);
       if (answer !== `renewed ${number}`) throw new Error(`The disk ${dir} could not be made anew.`);
+    },
+    trim(dir) {
+      const image = statSync(`${dir}.img`, { throwIfNoEntry: false });
+      if (image !== undefined && image.blocks * 512 > KEPT_BYTES_MAX)
+        keeper.stdin?.write(`trim ${dirs.indexOf(dir)}\n`);
     },
     async close() {
       keeper.stdin?.end();

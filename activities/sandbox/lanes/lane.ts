@@ -231,6 +231,7 @@ function followLane({ deps, zygote, pid, cgroup, makeFork, end, clear }: LanePar
           lost: () => void close(), // Its fork may have inputs that nobody would take away.
           served(ms, endedByItself) {
             deps.onServed(ms);
+            deps.disk?.trim();
             if (!endedByItself) return close();
             ready = pause().then(makeNext).catch(deps.onFailure); // After whoever waits for this execution has it.
           },
