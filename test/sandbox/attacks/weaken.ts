@@ -7,12 +7,12 @@ import { type Bench, LANES, LIMITS, makeFolder, openBench } from "../../runner/h
 
 const PROJECT = fileURLToPath(new URL("../../..", import.meta.url));
 /** What a weakened copy of the sandbox is made of. */
-const COPIED = ["activities/sandbox", "runner", "test/runner/harness.ts", "package.json"];
+const COPIED = ["activities/sandbox", "activities/trees", "runner", "test/runner/harness.ts", "package.json"];
 
 /** What gives cgroups and lanes their numbers. */
 const COUNTERS = [
   ["parking.ts", "let parkedBefore"],
-  ["sandbox.ts", "let unprotectedBefore"],
+  ["cold-launch.ts", "let unprotectedBefore"],
   ["lanes/lane.ts", "let lanesBefore"],
 ] as const;
 let copies = 0;
