@@ -1,8 +1,9 @@
 import type { ExecutionWork } from "../db/attempts.ts";
 import { findCommit, findEnvironmentLock } from "../db/commits.ts";
 import type { Db } from "../db/connect.ts";
+import { findWorkflow } from "../db/workflows.ts";
 import type { PythonOutcome, StoredFile } from "../domain/execution.ts";
-import type { CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
+import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
 import type { Manifest } from "../domain/manifest/manifest.ts";
 import type { Checkouts } from "./commits/checkout.ts";
 import type { Environments, Recipe } from "./environments/builder.ts";
@@ -78,9 +79,13 @@ export function createProgramRunner(deps: ProgramDeps) {
  */
 export function createWarmer(deps: Omit<ProgramDeps, "storage" | "spool" | "openSecrets" | "onRun">) {
   return async (workflowId: WorkflowId, commitId: CommitId): Promise<Warmth> => {
-    const commit = await findCommit(deps.db, workflowId, commitId);
-    if (commit === undefined) return { warm: false, reason: `There is no commit ${commitId} of ${workflowId}.` };
-    return deps.sandbox.warm(await prepareCode(deps, { ...commit, commitId }));
+    const [commit, workflow] = await Promise.all([
+      findCommit(deps.db, workflowId, commitId),
+      findWorkflow(deps.db, workflowId),
+    ]);
+    if (commit === undefined || workflow === undefined)
+      return { warm: false, reason: `There is no commit ${commitId} of ${workflowId}.` };
+    return deps.sandbox.warm(await prepareCode(deps, { ...commit, commitId, accountId: workflow.accountId }));
   };
 }
 
@@ -102,17 +107,18 @@ async function prepare(deps: ProgramDeps, work: ExecutionWork): Promise<SandboxR
 /** Code, interpreter, environment and limits of a commit on this host. */
 async function prepareCode(
   deps: Pick<ProgramDeps, "db" | "checkouts" | "environments" | "interpreters" | "runtimes" | "ceilings">,
-  work: Pick<ExecutionWork, "workflowId" | "commitId" | "environmentKey" | "manifest">,
+  work: Pick<ExecutionWork, "accountId" | "workflowId" | "commitId" | "environmentKey" | "manifest">,
 ): Promise<LaneRequest> {
   const manifest = work.manifest as Manifest;
   const python = await deps.interpreters.find(manifest.python);
   if (python === undefined) throw new Error(`This host has no Python ${manifest.python}, which the commit asks for.`);
   const [commitDir, environmentDir, runtime] = await Promise.all([
     deps.checkouts.ensure(work.workflowId, work.commitId),
-    ensureEnvironment(deps, work.environmentKey, { python, build: manifest.build }),
+    ensureEnvironment(deps, work.environmentKey, { python, build: manifest.build, accountId: work.accountId }),
     deps.runtimes.prepare(python),
   ]);
   return {
+    accountId: work.accountId,
     commitDir,
     environmentDir,
     runtime,
@@ -132,7 +138,7 @@ async function prepareCode(
 async function ensureEnvironment(
   deps: Pick<ProgramDeps, "db" | "environments">,
   key: string | null,
-  recipe: Recipe,
+  recipe: Recipe & { readonly accountId: AccountId },
 ): Promise<string | null> {
   if (key === null) return null;
   const lock = await findEnvironmentLock(deps.db, key);

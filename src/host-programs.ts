@@ -105,6 +105,7 @@ export function openPrograms(deps: {
   machine: Machine;
   secretBox: SecretBox;
   onRun: (path: "cold" | "lane", secondsUsed: number) => void;
+  runProgram?: unknown;
   log: Log;
 }) {
   const { host, machine, settings, db } = deps;
@@ -127,10 +128,9 @@ export function openPrograms(deps: {
     removeTree,
   });
   const spool = createSpool(machine.paths.spool, removeTree);
-  const slots = createSlots({
-    count: host.slotCount,
-    perAccountMax: Math.min(settings.TREADLE_ACCOUNT_SLOTS_MAX ?? host.slotCount, host.slotCount),
-  });
+  // What stands in for programs is not bound to what the host can run.
+  const count = deps.runProgram === undefined ? host.slotCount : Number.POSITIVE_INFINITY;
+  const slots = createSlots({ count, perAccountMax: Math.min(settings.TREADLE_ACCOUNT_SLOTS_MAX ?? count, count) });
   const code = { db, sandbox, checkouts, environments, interpreters, runtimes, ceilings };
   const { progressOf, ...runner } = createProgramRunner({
     ...code,

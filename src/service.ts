@@ -1,7 +1,6 @@
 import { createActivities } from "../activities/index.ts";
 import type { PythonDeps } from "../activities/python.ts";
 import type { Network } from "../activities/sandbox/network/network.ts";
-import { createSlots } from "../activities/slots.ts";
 import type { Storage } from "../activities/storage/storage.ts";
 import { createTicks, type DecidedTick, type Ticks } from "../activities/ticks.ts";
 import { createListener, type DatabaseAddress, type Db } from "../db/connect.ts";
@@ -101,10 +100,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
     recordTick: ticks.recordTick,
     hostId,
     processId,
-    storage,
-    spool,
-    // What stands in for programs is not bound to what the host can run.
-    slots: deps.runProgram === undefined ? slots : createSlots({ count: Number.POSITIVE_INFINITY }),
+    ...{ storage, spool, slots },
     runProgram: deps.runProgram ?? programs.runProgram,
     onEnded: waiters.resolve,
     onFault: (executionId, error) =>

@@ -1,6 +1,8 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { FileProblem } from "../../domain/errors.ts";
+import type { AccountId } from "../../domain/ids.ts";
+import { createSlots, type Slots } from "../slots.ts";
 import type { RemoveTree } from "../trees/remove-tree.ts";
 import { buildEnvironment } from "./build.ts";
 import { type BuildLimits, EnvironmentError } from "./build-steps.ts";
@@ -8,14 +10,19 @@ import { type EnvironmentKey, keyOf, type Python, type Recipe, writeLock } from 
 import { type Requirements, toRequirementsText } from "./requirements.ts";
 import { toProblem } from "./resolver-words.ts";
 import { type PruneOptions, publishFolder, touchFolder } from "./sealed-folder.ts";
+import { createSharedTurn, type SharedTurn } from "./shared-turn.ts";
 import { createWorkshop } from "./workshop.ts";
 
 export { EnvironmentError } from "./build-steps.ts";
 export type { EnvironmentKey, Python, Recipe } from "./lock.ts";
 
 const LIMITS: BuildLimits = { timeoutMs: 10 * 60_000, bytesMax: 4 * 1024 ** 3, entriesMax: 300_000 };
-/** More builds than this would take the machine from the executions that run on it. */
+/** More builds than this would take the machine from the executions that run on it; one more for accounts without one. */
 const BUILDS_AT_ONCE_MAX = 2;
+/** Resolving downloads little and runs no code of packages. */
+const RESOLUTIONS_AT_ONCE_MAX = 4;
+/** Shares the turns of builds that are for no account. */
+const NO_ACCOUNT = "" as AccountId;
 const KEY = /^[0-9a-f]{64}$/;
 
 export interface EnvironmentsSettings {
@@ -41,6 +48,8 @@ export type LockResult =
 
 /** The recipe: the settings' Python and wheels only, unless it says otherwise. */
 interface BuildOptions extends Partial<Recipe> {
+  /** Whose turn it is: builds go by turns between accounts. */
+  readonly accountId?: AccountId;
   /** Told what the build says, line by line. */
   readonly report?: ((line: string) => void) | undefined;
 }
@@ -66,6 +75,7 @@ export interface Environments {
 interface Running {
   readonly path: Promise<string>;
   readonly reports: Set<(line: string) => void>;
+  readonly turn: SharedTurn;
 }
 
 /** Python environments of one machine, in one folder; any number of processes may share it. */
@@ -73,19 +83,20 @@ export function createEnvironments(settings: EnvironmentsSettings): Environments
   const { dir } = settings;
   const workshop = createWorkshop({ ...settings, limits: { ...LIMITS, ...settings.limits } });
   const running = new Map<EnvironmentKey, Running>();
-  const takeTurn = createTurns(BUILDS_AT_ONCE_MAX);
+  const builds = createSlots({ count: BUILDS_AT_ONCE_MAX });
+  const lock = createResolver(workshop, settings, builds);
   const logPathOf = (key: EnvironmentKey): string => join(dir, `${key}.log`);
 
   async function build(
     key: EnvironmentKey,
     lock: string,
     recipe: Recipe,
-    report: (line: string) => void,
+    { turn, report }: { turn: SharedTurn; report: (line: string) => void },
   ): Promise<string> {
     const path = join(dir, key);
     if (!KEY.test(key) || keyOf(recipe.python, lock, recipe.build) !== key) throw wrongInterpreter(recipe.python);
     await workshop.withLease(key, path, (work) =>
-      takeTurn(async () => {
+      inTurn(builds, { id: key, turn, report }, async () => {
         const startedAtMs = Date.now();
         const session = await workshop.openSession(work, lock, { ...recipe, report });
         try {
@@ -105,16 +116,13 @@ export function createEnvironments(settings: EnvironmentsSettings): Environments
   }
 
   return {
-    async lock(requirements, options = {}) {
-      const recipe = toRecipe(settings, options);
-      const act = () => resolve(workshop, requirements, recipe, options.report);
-      return recipe.build === "source" ? takeTurn(act) : act(); // which may build, too
-    },
+    lock,
 
     async ensure(key, lock, options = {}) {
       if (KEY.test(key) && (await touchFolder(join(dir, key)))) return join(dir, key);
       const entry = running.get(key) ?? start(key, lock, toRecipe(settings, options));
       if (options.report !== undefined) entry.reports.add(options.report);
+      entry.turn.join(options.accountId ?? NO_ACCOUNT);
       return entry.path;
     },
 
@@ -134,9 +142,47 @@ export function createEnvironments(settings: EnvironmentsSettings): Environments
     const tell = (line: string): void => {
       for (const report of reports) report(line);
     };
-    const entry = { reports, path: build(key, lock, recipe, tell).finally(() => running.delete(key)) };
+    const turn = createSharedTurn(builds, key);
+    const path = build(key, lock, recipe, { turn, report: tell }).finally(() => running.delete(key));
+    const entry = { reports, turn, path };
     running.set(key, entry);
     return entry;
+  }
+}
+
+/** Resolves requirements in turns of their own; those whose packages may be built to learn about them, in turns of builds. */
+function createResolver(
+  workshop: ReturnType<typeof createWorkshop>,
+  settings: EnvironmentsSettings,
+  builds: Slots,
+): Environments["lock"] {
+  const resolutions = createSlots({ count: RESOLUTIONS_AT_ONCE_MAX });
+  let asked = 0;
+  return (requirements, options = {}) => {
+    const recipe = toRecipe(settings, options);
+    const slots = recipe.build === "source" ? builds : resolutions;
+    const id = `lock ${(asked += 1)}`;
+    const turn = createSharedTurn(slots, id);
+    turn.join(options.accountId ?? NO_ACCOUNT);
+    const act = () => resolve(workshop, requirements, recipe, options.report);
+    return inTurn(slots, { id, turn, report: options.report }, act);
+  };
+}
+
+/** Does `act` when its turn has come, and says so when it has to wait. */
+async function inTurn<Result>(
+  slots: Slots,
+  { id, turn, report }: { id: string; turn: SharedTurn; report: BuildOptions["report"] },
+  act: () => Promise<Result>,
+): Promise<Result> {
+  const taking = turn.take();
+  const place = slots.placeOf(id);
+  if (place !== undefined) report?.(`Waiting for other builds: number ${place} in the queue.`);
+  const end = await taking;
+  try {
+    return await act();
+  } finally {
+    end();
   }
 }
 
@@ -170,21 +216,4 @@ function wrongInterpreter(python: Python): EnvironmentError {
     `This commit's packages were locked for another Python than ${python.version} on ${python.platform}. Publish the workflow again.`,
     "",
   );
-}
-
-/** Lets at most `most` acts run at once; the others wait in line. */
-function createTurns(most: number) {
-  let free = most;
-  const waiting: (() => void)[] = [];
-  return async <Result>(act: () => Promise<Result>): Promise<Result> => {
-    if (free === 0) await new Promise<void>((resolve) => waiting.push(resolve));
-    else free -= 1;
-    try {
-      return await act();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) free += 1;
-      else next();
-    }
-  };
 }

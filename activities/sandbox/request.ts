@@ -1,4 +1,5 @@
 import type { PythonOutcome } from "../../domain/execution.ts";
+import type { AccountId } from "../../domain/ids.ts";
 import type { JsonValue } from "../../domain/manifest/json-values.ts";
 import type { InputKind } from "../../domain/manifest/manifest.ts";
 import type { RemoveTree } from "../trees/remove-tree.ts";
@@ -90,6 +91,8 @@ export interface InputFiles {
 
 export interface SandboxRequest {
   readonly executionId: string;
+  /** Lanes are shared out between accounts. Requests without one count as one account. */
+  readonly accountId?: AccountId;
   /** Folder with the commit's files; read-only for the sandbox. */
   readonly commitDir: string;
   /** Folder like a virtual environment, with `lib/pythonX.Y/site-packages`. */
@@ -123,7 +126,7 @@ export interface CollectedOutput {
 /** What decides which lane may serve an execution: its code and its limits, none of its inputs. */
 export type LaneRequest = Pick<
   SandboxRequest,
-  "commitDir" | "environmentDir" | "runtime" | "entrypoint" | "kinds" | "limits" | "network"
+  "accountId" | "commitDir" | "environmentDir" | "runtime" | "entrypoint" | "kinds" | "limits" | "network"
 >;
 
 export type Warmth = { readonly warm: true } | { readonly warm: false; readonly reason: string };

@@ -35,7 +35,7 @@ export function createDraftKeeper(deps: PublisherDeps): KeepDraft {
     const { treeId, objects } = createTree(files);
     const known = await findDraftCommit(deps.db, { workflowId, treeId, userId: author.userId });
     if (known !== undefined) return { kind: "kept", commitId: known, manifest };
-    const built = await buildEnvironment(deps, candidate, undefined);
+    const built = await buildEnvironment(deps, candidate, { accountId });
     if (!built.ok) return { kind: "invalid", problems: built.problems, buildLog: built.log };
     // The author's name makes it another commit than one that is published, or somebody else's, in the same second.
     const message = `Draft of ${author.userId}`;

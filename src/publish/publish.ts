@@ -59,8 +59,8 @@ export type Publication =
   | { readonly kind: "head_moved"; readonly head: CommitId | null }
   | { readonly kind: "unknown_workflow" };
 
-/** What an environment is made with, and who is told how far it is. */
-type BuildOptions = Recipe & { readonly report: (line: string) => void };
+/** What an environment is made with, for which account, and who is told how far it is. */
+type BuildOptions = Recipe & { readonly accountId: AccountId; readonly report: (line: string) => void };
 
 export interface PublisherDeps extends Abilities {
   readonly db: Db;
@@ -110,7 +110,7 @@ export function createPublisher(deps: PublisherDeps): Publish {
     const head = workflow?.head ?? null;
     if (request.expectedHead !== undefined && request.expectedHead !== head) return { kind: "head_moved", head };
 
-    const built = await buildEnvironment(deps, candidate, request.report);
+    const built = await buildEnvironment(deps, candidate, request);
     if (!built.ok) return { kind: "invalid", problems: built.problems, buildLog: built.log };
 
     const outcome = await store(deps, request, workflow, { treeId, objects, manifest, environment: built.environment });
@@ -138,7 +138,7 @@ type Built =
 export async function buildEnvironment(
   { environments }: PublisherDeps,
   { manifest, python, requirements }: Extract<Candidate, { ok: true }>,
-  tell: PublishRequest["report"],
+  { accountId, report: tell }: Pick<PublishRequest, "accountId" | "report">,
 ): Promise<Built> {
   if (requirements === null) return { ok: true, environment: null, log: "" };
   let log = "";
@@ -146,7 +146,7 @@ export async function buildEnvironment(
     tell?.(line);
     if (log.length < LOG_CHARACTERS_MAX) log += `${line}\n`;
   };
-  const options = { python, build: manifest.build, report };
+  const options = { python, build: manifest.build, accountId, report };
   try {
     const locked = await environments.lock(requirements, options);
     if (!locked.ok) return locked;
