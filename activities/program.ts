@@ -6,6 +6,7 @@ import type { PythonOutcome, StoredFile } from "../domain/execution.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
 import type { Manifest } from "../domain/manifest/manifest.ts";
 import type { Checkouts } from "./commits/checkout.ts";
+import type { DiskShare } from "./disk-room.ts";
 import type { Environments, Recipe } from "./environments/builder.ts";
 import type { Interpreters } from "./environments/interpreters.ts";
 import type { Runtimes } from "./sandbox/runtimes.ts";
@@ -31,6 +32,8 @@ export interface ProgramDeps {
   readonly runtimes: Runtimes;
   readonly storage: Storage;
   readonly spool: Spool;
+  /** The part of the spool's disk that an execution was promised; nothing watches the disk without it. */
+  readonly diskShareOf?: ((executionId: ExecutionId) => DiskShare | undefined) | undefined;
   /** What a manifest cannot ask for, and bounds what it can. */
   readonly ceilings: SandboxLimits;
   readonly openSecrets: (sealed: Buffer, executionId: ExecutionId) => Record<string, string>;
@@ -48,6 +51,7 @@ export function createProgramRunner(deps: ProgramDeps) {
       const request = await prepare(deps, work);
       const result = await deps.sandbox.run(request, {
         signal,
+        disk: deps.diskShareOf?.(work.executionId),
         onStarted: () => (begun = true),
         onProgress: (now) => progress.set(work.executionId, now),
       });
@@ -77,7 +81,7 @@ export function createProgramRunner(deps: ProgramDeps) {
  * Makes the next execution of a commit a warm one, if this host has not done so already. For a commit that was just
  * published; any other warms up by being executed.
  */
-export function createWarmer(deps: Omit<ProgramDeps, "storage" | "spool" | "openSecrets" | "onRun">) {
+export function createWarmer(deps: Omit<ProgramDeps, "storage" | "spool" | "diskShareOf" | "openSecrets" | "onRun">) {
   return async (workflowId: WorkflowId, commitId: CommitId): Promise<Warmth> => {
     const [commit, workflow] = await Promise.all([
       findCommit(deps.db, workflowId, commitId),
@@ -87,6 +91,11 @@ export function createWarmer(deps: Omit<ProgramDeps, "storage" | "spool" | "open
       return { warm: false, reason: `There is no commit ${commitId} of ${workflowId}.` };
     return deps.sandbox.warm(await prepareCode(deps, { ...commit, commitId, accountId: workflow.accountId }));
   };
+}
+
+/** The most that one execution may write to the disk of the spool, in bytes. */
+export function worstCaseBytes({ outputBytesMax, logBytesMax }: SandboxLimits): number {
+  return outputBytesMax + logBytesMax;
 }
 
 async function prepare(deps: ProgramDeps, work: ExecutionWork): Promise<SandboxRequest> {

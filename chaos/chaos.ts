@@ -100,6 +100,8 @@ function settingsOf(temporaryDir: string): Record<string, string> {
     TREADLE_INITIAL_CREDITS: "1000000",
     TREADLE_CREDITS_PER_CPU_SECOND: String(PRICES.perCpuSecond / MICRO),
     TREADLE_CREDITS_PER_EXECUTION: String(PRICES.perExecution / MICRO),
+    // A program begins when its worst case fits the disk, and the disk of a run is small.
+    TREADLE_OUTPUT_BYTES_MAX: String(64 * 1024 ** 2),
     TREADLE_RATE_LIMIT_PER_MINUTE: "100000",
     TREADLE_RATE_LIMIT_BURST: "1000",
     TREADLE_ACCOUNT_RATE_LIMIT_PER_MINUTE: "100000",

@@ -11,6 +11,8 @@ import type { Notice, Waiters } from "./waiters.ts";
 /** With this many programs waiting for a slot of this host no call is accepted; one account may hold most of them, not all. */
 const QUEUE_PER_SLOT = 50;
 const RETRY_AFTER_SECONDS = 5;
+/** A full disk is not emptied within seconds. */
+const DISK_RETRY_AFTER_SECONDS = 30;
 
 /** Executions as the HTTP room sees them: start, wait, cancel, and whether this host has room for another program. */
 export function createExecutions(deps: {
@@ -21,6 +23,8 @@ export function createExecutions(deps: {
   python: Pick<PythonControl, "stop"> | undefined;
   slots: Slots;
   slotCount: number;
+  /** Why not even one program could begin for want of disk; undefined when one could. */
+  diskProblem: () => string | undefined;
 }): Executions {
   return {
     async start(input) {
@@ -33,6 +37,8 @@ export function createExecutions(deps: {
       deps.python?.stop(executionId, "cancelled");
     },
     capacity(accountId) {
+      const reason = deps.diskProblem();
+      if (reason !== undefined) return { accepting: false, reason, retryAfterSeconds: DISK_RETRY_AFTER_SECONDS };
       const [own, total] = [deps.slots.waiting(accountId), deps.slots.waiting()];
       return {
         accepting: mayWait({ own, total, max: deps.slotCount * QUEUE_PER_SLOT }),

@@ -1,8 +1,9 @@
 import { fileURLToPath } from "node:url";
 import { createCheckouts } from "../activities/commits/checkout.ts";
+import { createDiskRoom, withDiskRoom } from "../activities/disk-room.ts";
 import { createEnvironments } from "../activities/environments/builder.ts";
 import { createInterpreters } from "../activities/environments/interpreters.ts";
-import { createProgramRunner, createWarmer } from "../activities/program.ts";
+import { createProgramRunner, createWarmer, worstCaseBytes } from "../activities/program.ts";
 import { createNetwork, type Network } from "../activities/sandbox/network/network.ts";
 import { prepareRunnerFolder } from "../activities/sandbox/runner-folder.ts";
 import { createRuntimes } from "../activities/sandbox/runtimes.ts";
@@ -128,20 +129,27 @@ export function openPrograms(deps: {
     removeTree,
   });
   const spool = createSpool(machine.paths.spool, removeTree);
-  // What stands in for programs is not bound to what the host can run.
-  const count = deps.runProgram === undefined ? host.slotCount : Number.POSITIVE_INFINITY;
-  const slots = createSlots({ count, perAccountMax: Math.min(settings.TREADLE_ACCOUNT_SLOTS_MAX ?? count, count) });
+  // What stands in for programs is not bound to what the host can run, and writes nothing.
+  const [count, bytes] =
+    deps.runProgram === undefined ? [host.slotCount, worstCaseBytes(ceilings)] : [Number.POSITIVE_INFINITY, 0];
+  const perAccountMax = Math.min(settings.TREADLE_ACCOUNT_SLOTS_MAX ?? count, count);
+  const room = createDiskRoom(machine.paths.spool);
+  const slots = withDiskRoom(createSlots({ count, perAccountMax }), room, bytes);
   const code = { db, sandbox, checkouts, environments, interpreters, runtimes, ceilings };
   const { progressOf, ...runner } = createProgramRunner({
     ...code,
     storage: deps.storage,
     spool,
+    diskShareOf: slots.shareOf,
     onRun: deps.onRun,
     openSecrets: (sealed, executionId) =>
       JSON.parse(deps.secretBox.open(sealed, executionId).toString("utf8")) as Record<string, string>,
   });
   const warm = createWarmer(code);
-  return { ...runner, environments, checkouts, spool, slots, progressOf, warm };
+  // A process that only answers callers runs nothing on its own disk.
+  const isRunner = settings.TREADLE_ROLE !== "api";
+  const diskProblem = (): string | undefined => (isRunner ? room.problem(bytes) : undefined);
+  return { ...runner, environments, checkouts, spool, slots, progressOf, warm, diskProblem };
 }
 
 /** The way out for executions that ask for one. It never fails a start: what is missing is its `problem`. */

@@ -74,7 +74,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
   const { settings, db, storage, log, hostId, processId, host } = deps;
   const { slotCount, sandbox } = host;
   const programs = openPrograms(deps);
-  const { environments, spool, slots } = programs;
+  const { environments, spool, slots, diskProblem } = programs;
   defer(startPruning({ db, sandbox, environments, checkouts: programs.checkouts, log }).close);
 
   let stopProgram: (executionId: ExecutionId) => boolean = () => false;
@@ -110,7 +110,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
 
   const workersEnded = await openWorkers(deps, { connection, activities, python }, defer);
 
-  const executions = createExecutions({ db, driver, waiters, python, slots, slotCount });
+  const executions = createExecutions({ db, driver, waiters, python, slots, slotCount, diskProblem });
   const networkProblem = () => findNetworkProblem(deps, host.network);
   const readiness = openReadiness(deps, driver, networkProblem);
   // Programs are run elsewhere, or by somebody else's code: nothing to warm here.

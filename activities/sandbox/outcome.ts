@@ -1,7 +1,7 @@
 import { constants } from "node:os";
 import type { PythonOutcome } from "../../domain/execution.ts";
 import type { ReportedEnd } from "./control.ts";
-import { type CollectedOutputs, toStem } from "./outputs.ts";
+import { type CollectedOutputs, DEPTH_MAX, PATH_BYTES_MAX, toStem } from "./outputs.ts";
 import type { SandboxLimits, SandboxRequest } from "./request.ts";
 import type { Excess } from "./watchdog.ts";
 
@@ -67,6 +67,13 @@ function explainStop(reason: StopReason, limits: SandboxLimits): Verdict {
         status: "failed",
         message: `More than the ${limits.outputFilesMax} output files that are allowed were made.`,
       };
+    case "output_depth":
+      return { status: "failed", message: `The folder outputs/ is more than ${DEPTH_MAX} folders deep.` };
+    case "output_path":
+      return {
+        status: "failed",
+        message: `The path of a file or folder in outputs/ is longer than ${PATH_BYTES_MAX} bytes.`,
+      };
     case "scratch_files":
       return { status: "failed", message: "Too many files were made in the working folder, /tmp or /dev/shm." };
     case "disk":
@@ -89,10 +96,7 @@ export function addOutputs(
 ): PythonOutcome {
   if (outcome.status !== "success") return outcome;
   const fail = (message: string): PythonOutcome => ({ ...outcome, status: "failed", message });
-  if (collected.exceeded !== undefined) {
-    const reason = collected.exceeded === "bytes" ? "output_bytes" : "output_files";
-    return { ...outcome, ...explainStop(reason, request.limits) };
-  }
+  if (collected.exceeded !== undefined) return { ...outcome, ...explainStop(collected.exceeded, request.limits) };
   const names = new Set(collected.outputs.flatMap(({ name, fileName }) => [name, toStem(fileName)]));
   const missing = (request.declaredOutputs ?? []).filter((name) => !names.has(name));
   if (missing.length === 0) return outcome;

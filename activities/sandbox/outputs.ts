@@ -1,12 +1,17 @@
-import { chmodSync, lstatSync, opendirSync, type Stats, statfsSync } from "node:fs";
+import { chmodSync, type Dir, lstatSync, opendirSync, type Stats, statfsSync } from "node:fs";
 import { lstat, opendir } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as pause } from "node:timers/promises";
+import { openFolder } from "../trees/open-folder.ts";
 import type { CollectedOutput } from "./request.ts";
 
-const DEPTH_MAX = 16;
-const PATH_BYTES_MAX = 1024;
+/** Folders below `outputs/`, one in the other, and bytes of a path below it: a host's own path must stay within PATH_MAX (4,096). */
+export const DEPTH_MAX = 16;
+export const PATH_BYTES_MAX = 1024;
 const NOTES_MAX = 20;
+const SLASH = Buffer.from("/");
+/** What a path gives that somebody else has just changed, or keeps to himself. */
+const VANISHED = ["ENOENT", "EACCES", "ENOTDIR", "ELOOP"];
 /** Between two pauses for the event loop: about a millisecond. */
 const ENTRIES_AT_ONCE = 64;
 /** With less than this, nobody's files can be written. */
@@ -24,8 +29,11 @@ export interface CollectedOutputs {
   /** For the log: what was left out, and why. */
   readonly notes: readonly string[];
   /** Set when a limit was met: what came after it is left out. */
-  readonly exceeded: "bytes" | "files" | undefined;
+  readonly exceeded: OutputExcess | undefined;
 }
+
+/** Too much in `outputs/`: bytes, files, folders in folders, or too long a path. */
+export type OutputExcess = "output_bytes" | "output_files" | "output_depth" | "output_path";
 
 interface FoundFile {
   readonly fileName: string;
@@ -58,6 +66,8 @@ export async function collectOutputs(
         if (++looked % ENTRIES_AT_ONCE === 0) await pause();
         const name = decodeName(entry.name as unknown as Buffer);
         if (name === undefined) skipped.push("a file whose name is not UTF-8");
+        else if (Buffer.byteLength(prefix + name) > PATH_BYTES_MAX)
+          exceeded = "output_path"; // Nothing touches it: the host's path may be too long.
         else await take(join(path, name), prefix + name, depth);
       }
     } finally {
@@ -67,14 +77,14 @@ export async function collectOutputs(
   const take = async (path: string, fileName: string, depth: number): Promise<void> => {
     const stats = lstatSync(path);
     if (stats.isDirectory()) {
-      if (depth >= DEPTH_MAX) skipped.push(`${fileName}: more than ${DEPTH_MAX} folders deep`);
+      if (depth >= DEPTH_MAX) exceeded = "output_depth";
       else await visit(path, `${fileName}/`, depth + 1);
       return;
     }
-    const reason = refuse(stats, fileName);
+    const reason = refuse(stats);
     if (reason !== undefined) return void skipped.push(`${fileName}: ${reason}`);
-    if (found.length >= limits.outputFilesMax) exceeded = "files";
-    else if (bytes + stats.size > limits.outputBytesMax) exceeded = "bytes";
+    if (found.length >= limits.outputFilesMax) exceeded = "output_files";
+    else if (bytes + stats.size > limits.outputBytesMax) exceeded = "output_bytes";
     if (exceeded !== undefined) return;
     // Whatever mode the program left, the host must be able to read it, and a set-uid bit has no use.
     chmodSync(path, 0o600);
@@ -87,11 +97,10 @@ export async function collectOutputs(
   return { outputs: nameOutputs(found, named), notes: toNotes(skipped), exceeded };
 }
 
-function refuse(stats: Stats, fileName: string): string | undefined {
+function refuse(stats: Stats): string | undefined {
   if (stats.isSymbolicLink()) return "a symbolic link";
   if (!stats.isFile()) return "not a plain file";
   if (stats.nlink !== 1) return "a hard link";
-  if (Buffer.byteLength(fileName) > PATH_BYTES_MAX) return "its path is too long";
   return undefined;
 }
 
@@ -140,29 +149,60 @@ export function lacksDisk(folder: string, outputs: readonly Pick<CollectedOutput
   return bavail * bsize < FREE_BYTES_MIN && own < OWN_BYTES_MAX;
 }
 
+/** What a folder holds by now. */
+export interface MeasuredOutputs {
+  /** Allocated, those of folders included. */
+  readonly bytes: number;
+  readonly files: number;
+  /** Set where it holds more entries than are worth counting, folders too deep, or paths too long. */
+  readonly excess: OutputExcess | undefined;
+}
+
 /**
- * How much the folder holds by now. For a folder somebody is writing to, so it looks at no more than twice the allowed
- * files, and takes what vanished meanwhile for gone.
+ * Measures a folder that a program is writing to. What vanishes meanwhile counts as gone. Stops at the first excess, so
+ * that nothing is left uncounted: a run with an excess is to be ended.
  */
-export async function measureOutputs(folder: string, limits: OutputLimits): Promise<{ bytes: number; files: number }> {
+export async function measureOutputs(folder: string, limits: OutputLimits): Promise<MeasuredOutputs> {
   const entriesMax = limits.outputFilesMax * 2 + 100;
-  let bytes = 0;
+  const own = await lstat(folder).catch(ignoreVanished);
+  let bytes = own === undefined ? 0 : own.blocks * 512;
   let files = 0;
   let entries = 0;
-  const visit = async (path: string, depth: number): Promise<void> => {
-    if (depth > DEPTH_MAX) return;
-    try {
-      for await (const entry of await opendir(path)) {
-        if (++entries > entriesMax) return;
-        const stats = await lstat(join(path, entry.name));
-        if (stats.isDirectory()) await visit(join(path, entry.name), depth + 1);
-        else files += 1;
-        bytes += Math.max(stats.size, stats.blocks * 512);
-      }
-    } catch (error) {
-      if (!["ENOENT", "EACCES", "ENOTDIR", "ELOOP"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  let excess: OutputExcess | undefined;
+  const visit = async (path: Buffer, prefixBytes: number, depth: number): Promise<void> => {
+    const listed = await openListing(path).catch(ignoreVanished);
+    if (listed === undefined) return;
+    for await (const entry of listed) {
+      const name = entry.name as unknown as Buffer;
+      if (++entries > entriesMax) excess = "output_files";
+      else if (prefixBytes + name.length > PATH_BYTES_MAX) excess = "output_path";
+      if (excess !== undefined) return;
+      const below = Buffer.concat([path, SLASH, name]);
+      const stats = await lstat(below).catch(ignoreVanished);
+      if (stats === undefined) continue;
+      bytes += Math.max(stats.isDirectory() ? 0 : stats.size, stats.blocks * 512);
+      if (!stats.isDirectory()) files += 1;
+      else if (depth >= DEPTH_MAX) excess = "output_depth";
+      else await visit(below, prefixBytes + name.length + 1, depth + 1);
+      if (excess !== undefined) return;
     }
   };
-  await visit(folder, 0);
-  return { bytes, files: entries > entriesMax ? entries : files };
+  await visit(Buffer.from(folder), 0, 0);
+  return { bytes, files, excess };
+}
+
+/** The entries of a folder, also of one that its owner has closed to hide what is in it. */
+async function openListing(path: Buffer): Promise<Dir> {
+  const options = { encoding: "buffer" as BufferEncoding };
+  try {
+    return await opendir(path as unknown as string, options);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EACCES") throw error;
+    await (await openFolder(path)).close();
+    return opendir(path as unknown as string, options);
+  }
+}
+
+function ignoreVanished(error: NodeJS.ErrnoException): undefined {
+  if (!VANISHED.includes(error.code ?? "")) throw error;
 }

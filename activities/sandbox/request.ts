@@ -2,6 +2,7 @@ import type { PythonOutcome } from "../../domain/execution.ts";
 import type { AccountId } from "../../domain/ids.ts";
 import type { JsonValue } from "../../domain/manifest/json-values.ts";
 import type { InputKind } from "../../domain/manifest/manifest.ts";
+import type { DiskShare } from "../disk-room.ts";
 import type { RemoveTree } from "../trees/remove-tree.ts";
 import type { Network } from "./network/network.ts";
 import type { RunDisks } from "./run-disks.ts";
@@ -160,6 +161,8 @@ export interface Progress {
 }
 
 export interface SandboxWatch {
+  /** Its part of the disk that outputs are on: ends the execution when the disk fills up and it holds most. */
+  readonly disk?: DiskShare | undefined;
   /** Ends the execution as `cancelled`. */
   readonly signal?: AbortSignal | undefined;
   /** The clock has started: code of packages or of the user is about to run. Called again when a lane had died and the execution is launched anew. */

@@ -8,7 +8,7 @@ import { type PlacedInputs, placeInputs, type User } from "./input-files.ts";
 import { startLane } from "./lanes/lane.ts";
 import { createLanes, type Lanes, type LanesDeps } from "./lanes/lanes.ts";
 import type { Launched } from "./launched.ts";
-import { createLogRecorder } from "./log.ts";
+import { createLogRecorder, type LogRecorder } from "./log.ts";
 import { addOutputs, CANCELLED, decideOutcome } from "./outcome.ts";
 import { collectOutputs, lacksDisk } from "./outputs.ts";
 import { createParking } from "./parking.ts";
@@ -24,7 +24,7 @@ import {
 } from "./request.ts";
 import { createRunDiskPool } from "./run-disks.ts";
 import { testIsolation } from "./self-test.ts";
-import { NotStartedError, supervise } from "./supervision.ts";
+import { NotStartedError, type Supervised, supervise } from "./supervision.ts";
 import { takeOutputs } from "./taken-outputs.ts";
 
 export type * from "./request.ts";
@@ -170,26 +170,44 @@ async function runExecution(
       place = launched = await launchCold(request, inputs, watch.signal);
       return follow(place, error.secondsUsed);
     });
-    const collected = await takeOutputs(
-      await collectOutputs(place.outputsDir, limits, named),
-      place.outputsDir,
-      outputsDir,
-    );
     launched = undefined;
-    await place.release(true);
-    for (const note of collected.notes) log.note(note);
-    const outcome = addOutputs(decideOutcome(facts, limits), collected, request);
-    if (outcome.status === "failed" && lacksDisk(outputsDir, collected.outputs))
-      throw new Error("The disk that outputs are written to is full: a failure is not the program's for certain.");
-    return { outcome, path: place.path, outputs: collected.outputs, ...(await log.close()) };
+    return { path: place.path, ...(await conclude({ facts, named }, place, { request, outputsDir, log, remove })) };
   } finally {
     await clearAway([
-      () => log.close(),
+      () => log.close().catch(() => undefined), // A failure has been told where the log is needed.
       () => launched?.release(false),
       () => request.files.length > 0 && remove(inputsDir),
       () => !isIsolated && remove(join(spoolDir, "work")),
     ]);
   }
+}
+
+/** How an execution ended whose processes are all dead, with its outputs and its log. */
+async function conclude(
+  { facts, named }: Supervised,
+  place: Launched,
+  around: { request: SandboxRequest; outputsDir: string; log: LogRecorder; remove: RemoveTree },
+): Promise<Omit<SandboxResult, "path">> {
+  const { request, outputsDir, log, remove } = around;
+  const outcome = decideOutcome(facts, request.limits);
+  if (facts.stopped === "disk") {
+    // First of all: without room nobody can record how this execution ended.
+    await place.release(true);
+    await remove(outputsDir);
+    return { outcome, outputs: [], ...(await log.close().catch(() => ({ logBytes: 0, logTruncated: true }))) };
+  }
+  const collected = await collectOutputs(place.outputsDir, request.limits, named)
+    .then((found) => takeOutputs(found, place.outputsDir, outputsDir))
+    .catch(async (error: unknown) => {
+      await place.release(false);
+      throw error;
+    });
+  await place.release(true);
+  for (const note of collected.notes) log.note(note);
+  const complete = addOutputs(outcome, collected, request);
+  if (complete.status === "failed" && lacksDisk(outputsDir, collected.outputs))
+    throw new Error("The disk that outputs are written to is full: a failure is not the program's for certain.");
+  return { outcome: complete, outputs: collected.outputs, ...(await log.close()) };
 }
 
 /** Takes each step, whatever became of those before it; a failure is told when all have been taken. */

@@ -203,11 +203,11 @@ function startClocks(course: Course, startedAtMs: number): void {
   const tree = {
     outputsDir: launched.outputsDir,
     hasOwnDisk: launched.hasOwnDisk === true,
-    spoolDir: around.request.spoolDir,
     rootPid: top.pid,
     rootDir: launched.rootDirOf?.(runner.pid),
     scratchDirs: INSIDE.scratch,
     limits,
+    disk: around.watch.disk,
     memoryBytesMax: launched.cgroup === undefined ? limits.memoryBytes : undefined,
   };
   course.releases.push(startWatchdog(tree, (excess) => stop(course, excess)));

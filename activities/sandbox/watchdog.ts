@@ -1,7 +1,8 @@
-import { readdirSync, statfsSync, statSync } from "node:fs";
-import { statfs } from "node:fs/promises";
+import { statfsSync } from "node:fs";
+import type { DiskShare } from "../disk-room.ts";
+import { type HiddenFiles, measureHidden } from "./hidden-files.ts";
 import { createMemoryMeter, type MemoryMeter } from "./memory-meter.ts";
-import { measureOutputs, type OutputLimits } from "./outputs.ts";
+import { measureOutputs, type OutputExcess, type OutputLimits } from "./outputs.ts";
 import { listTree } from "./process-tree.ts";
 
 /** Between two looks; what a program can do in that time is what these limits can be exceeded by. */
@@ -9,17 +10,13 @@ const LOOK_EVERY_MS = 100;
 /** Files that were deleted while open, and memory where no cgroup counts it, are looked at every other time. */
 const THOROUGH_EVERY = 2;
 const SCRATCH_FILES_MAX = 100_000;
-/** The service's own database lives on the spool's disk as likely as not. */
-const FREE_DISK_BYTES_MIN = 256 * 1024 * 1024;
 
-export type Excess = "memory" | "machine_memory" | "output_bytes" | "output_files" | "scratch_files" | "disk";
+export type Excess = OutputExcess | "memory" | "machine_memory" | "scratch_files" | "disk";
 
 export interface WatchedTree {
   readonly outputsDir: string;
   /** Nothing else is written to the file system of `outputsDir`: what is used of it, this execution has written. */
   readonly hasOwnDisk: boolean;
-  /** On the disk that is shared with the service. */
-  readonly spoolDir: string;
   /** The process above all others of the execution, as the host sees it. */
   readonly rootPid: number;
   /** The root of the sandbox's file system, for its scratch folders; undefined without one. */
@@ -28,6 +25,8 @@ export interface WatchedTree {
   readonly limits: OutputLimits;
   /** Undefined when a cgroup limits the memory. */
   readonly memoryBytesMax: number | undefined;
+  /** Its part of the disk that outputs are on; without it nobody looks whether that is full. */
+  readonly disk?: DiskShare | undefined;
 }
 
 /** Looks at what no kernel limit bounds until stopped, and calls `onExcess` once. */
@@ -39,10 +38,12 @@ export function startWatchdog(tree: WatchedTree, onExcess: (excess: Excess) => v
   const memory = bytesMax === undefined ? undefined : createMemoryMeter({ rootPid, hasOwnNetwork, bytesMax });
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
+  /** As the last thorough look found them. */
+  const hidden: Known = { bytes: 0, mayHide: false };
 
   const look = async () => {
     const thorough = ++looks % THOROUGH_EVERY === 0;
-    const excess = await findExcess(tree, { thorough, usedBefore, memory });
+    const excess = await findExcess(tree, { thorough, usedBefore, hidden, memory });
     if (stopped) return;
     if (excess !== undefined) return onExcess(excess);
     timer = setTimeout(next, LOOK_EVERY_MS);
@@ -57,22 +58,32 @@ export function startWatchdog(tree: WatchedTree, onExcess: (excess: Excess) => v
   };
 }
 
+type Known = { -readonly [Name in keyof HiddenFiles]: HiddenFiles[Name] };
+
+interface Look {
+  readonly thorough: boolean;
+  readonly usedBefore: number;
+  readonly hidden: Known;
+  readonly memory: MemoryMeter | undefined;
+}
+
 async function findExcess(
   tree: WatchedTree,
-  { thorough, usedBefore, memory }: { thorough: boolean; usedBefore: number; memory: MemoryMeter | undefined },
+  { thorough, usedBefore, hidden, memory }: Look,
 ): Promise<Excess | undefined> {
+  const { outputBytesMax, outputFilesMax } = tree.limits;
   const seen = await measureOutputs(tree.outputsDir, tree.limits);
-  if (seen.files > tree.limits.outputFilesMax) return "output_files";
-  if (seen.bytes > tree.limits.outputBytesMax) return "output_bytes";
-  if (tree.hasOwnDisk && readUsedBytes(tree.outputsDir) - usedBefore > tree.limits.outputBytesMax)
-    return "output_bytes";
-  const { bavail, bsize } = await statfs(tree.spoolDir);
-  if (seen.bytes > FREE_DISK_BYTES_MIN / 4 && bavail * bsize < FREE_DISK_BYTES_MIN) return "disk";
+  if (seen.excess !== undefined) return seen.excess;
+  if (seen.files > outputFilesMax) return "output_files";
+  const pids = thorough ? listTree(tree.rootPid) : [];
+  // What is used of a disk of its own is all that the program holds, with a name or without.
+  if (tree.hasOwnDisk) hidden.bytes = Math.max(0, readUsedBytes(tree.outputsDir) - usedBefore - seen.bytes);
+  else if (thorough) Object.assign(hidden, await measureHidden(pids, tree.outputsDir));
+  const bytes = seen.bytes + hidden.bytes;
+  if (bytes > outputBytesMax) return "output_bytes";
+  if (tree.disk?.note({ bytes, mayHide: hidden.mayHide }) === true) return "disk";
   if (!thorough) return undefined;
 
-  const pids = listTree(tree.rootPid);
-  if (!tree.hasOwnDisk && seen.bytes + measureHidden(pids, tree.outputsDir) > tree.limits.outputBytesMax)
-    return "output_bytes";
   const scratch = measureScratch(tree);
   if (scratch.files > SCRATCH_FILES_MAX) return "scratch_files";
   return memory?.findExcess(pids, scratch.bytes);
@@ -82,19 +93,6 @@ async function findExcess(
 function readUsedBytes(dir: string): number {
   const { blocks, bfree, bsize } = statfsSync(dir);
   return (blocks - bfree) * bsize;
-}
-
-/** Bytes of files on the outputs' disk that have no name any more and live on in somebody's descriptors. */
-function measureHidden(pids: readonly number[], outputsDir: string): number {
-  const device = statSync(outputsDir).dev;
-  const counted = new Map<number, number>();
-  for (const pid of pids) {
-    for (const descriptor of readdirOrNothing(`/proc/${pid}/fd`)) {
-      const stats = statOrNothing(`/proc/${pid}/fd/${descriptor}`);
-      if (stats?.isFile() && stats.nlink === 0 && stats.dev === device) counted.set(stats.ino, stats.blocks * 512);
-    }
-  }
-  return [...counted.values()].reduce((total, bytes) => total + bytes, 0);
 }
 
 /** What the scratch folders hold. tmpfs bounds their bytes, but not how many empty files are made. */
@@ -111,25 +109,9 @@ function measureScratch({ rootDir, scratchDirs }: WatchedTree): { bytes: number;
   return { bytes, files };
 }
 
-function readdirOrNothing(path: string): string[] {
-  try {
-    return readdirSync(path);
-  } catch {
-    return [];
-  }
-}
-
 function statfsOrNothing(path: string) {
   try {
     return statfsSync(path);
-  } catch {
-    return undefined;
-  }
-}
-
-function statOrNothing(path: string) {
-  try {
-    return statSync(path);
   } catch {
     return undefined;
   }

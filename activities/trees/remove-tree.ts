@@ -1,11 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { constants, opendirSync, rmdirSync, unlinkSync } from "node:fs";
-import { chmod, open, opendir, rename, rmdir, unlink } from "node:fs/promises";
+import { opendirSync, rmdirSync, unlinkSync } from "node:fs";
+import { opendir, rename, rmdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
+import { openFolder } from "./open-folder.ts";
 
-/** A descriptor that names a folder and needs no right to read it: `O_PATH` of Linux, which Node has no constant for. */
-const O_PATH = 0o10000000;
-const FOLDER_ITSELF = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 /** What most removals find. More is left to the thread pool. */
 const ENTRIES_AT_ONCE_MAX = 8;
 /** What may happen to a path between two looks at it. */
@@ -145,24 +143,6 @@ async function* listNames(folder: string): AsyncGenerator<Buffer> {
   for await (const entry of await opendir(folder, { encoding: "buffer" as BufferEncoding })) yield toName(entry);
 }
 
-/** Opens the folder itself, not what a link in its place leads to, and takes the right to read and write it. */
-async function openFolder(path: string | Buffer): Promise<{ base: string; close: () => Promise<void> }> {
-  if (process.platform !== "linux") {
-    await chmod(path, 0o700).catch(ignoreForeign);
-    return { base: path.toString(), close: async () => undefined };
-  }
-  const folder = await open(path as string, FOLDER_ITSELF);
-  const base = `/proc/self/fd/${folder.fd}`;
-  const close = () => folder.close();
-  try {
-    await chmod(base, 0o700).catch(ignoreForeign);
-    return { base, close };
-  } catch (error) {
-    await close();
-    throw error;
-  }
-}
-
 function inside(folder: string, name: Buffer): Buffer {
   return Buffer.concat([Buffer.from(join(folder, "/")), name]);
 }
@@ -173,9 +153,4 @@ function toName(entry: { readonly name: string }): Buffer {
 
 function ignoreMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== GONE) throw error;
-}
-
-/** Somebody else's folder: what may be done with it, its mode says. */
-function ignoreForeign(error: NodeJS.ErrnoException): void {
-  if (error.code !== "EPERM") throw error;
 }

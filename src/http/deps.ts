@@ -38,8 +38,12 @@ export interface Executions {
   cancel(executionId: ExecutionId, by: string): Promise<void>;
   /** The execution's place among those that wait for a slot of this process, 1 for the next; undefined when it does not. */
   placeOf(executionId: ExecutionId): number | undefined;
-  /** Whether one more program of the account may wait here. */
-  capacity(accountId: AccountId): { readonly accepting: boolean; readonly retryAfterSeconds: number };
+  /** Whether one more program of the account may wait here; `reason` says why not where it is not the number of those that wait. */
+  capacity(accountId: AccountId): {
+    readonly accepting: boolean;
+    readonly reason?: string;
+    readonly retryAfterSeconds: number;
+  };
 }
 
 /** Bounds of one request. */

@@ -8,10 +8,10 @@ import { ApiError } from "./errors.ts";
 import { rateLimited } from "./rates.ts";
 import type { WaitingCalls } from "./waiting-calls.ts";
 
-/** 503 when this host has more programs of the account waiting than it will get to soon. */
+/** 503 when this host has more programs of the account waiting than it will get to soon, or no room for the outputs of one. */
 export function demandCapacity(deps: Pick<AppDeps, "executions">, accountId: AccountId): void {
-  const { accepting, retryAfterSeconds } = deps.executions.capacity(accountId);
-  if (!accepting) throw noCapacity("No more executions can be taken just now.", retryAfterSeconds);
+  const { accepting, reason, retryAfterSeconds } = deps.executions.capacity(accountId);
+  if (!accepting) throw noCapacity(reason ?? "No more executions can be taken just now.", retryAfterSeconds);
 }
 
 /** A place among the calls that wait, and how to give it back; 503 when there is none for this account. */

@@ -8,11 +8,14 @@ import { aService, execute, expectRefused, type TestService, type TestServiceOpt
 
 let service: TestService;
 let accepting = true;
+let reason: string | undefined;
 
 beforeAll(async () => {
   service = await aService({
     contact: "sales@example.test",
-    executions: { capacity: () => ({ accepting, retryAfterSeconds: 7 }) } as TestServiceOptions["executions"] & object,
+    executions: {
+      capacity: () => ({ accepting, ...(reason === undefined ? {} : { reason }), retryAfterSeconds: 7 }),
+    } as TestServiceOptions["executions"] & object,
   });
 });
 
@@ -20,6 +23,7 @@ afterAll(() => service?.close());
 
 afterEach(async () => {
   accepting = true;
+  reason = undefined;
   service.started.length = 0;
   await queryRows(service.db, "truncate executions, attempts, execution_files, reservations");
 });
@@ -244,6 +248,15 @@ test("execute, when there is no room, answers 503 with Retry-After before the bo
   await expectRefused(service, answer, 503, {
     error: "Service busy",
     message: expect.stringContaining("try again in 7 seconds"),
+  });
+});
+
+test("execute, when the disk has no room for the outputs of one execution, answers 503 and says so", async () => {
+  [accepting, reason] = [false, "The disk has room for 0 MB of outputs."];
+  const answer = await execute(service, await aWorkflow(service.db));
+  await expectRefused(service, answer, 503, {
+    error: "Service busy",
+    message: "The disk has room for 0 MB of outputs. Nothing was started or charged; try again in 7 seconds.",
   });
 });
 

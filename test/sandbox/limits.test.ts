@@ -78,6 +78,63 @@ test.each<[name: string, program: Program, status: string, message: string | Reg
     "failed",
     "More than the 4 output files that are allowed were made.",
   ],
+  [
+    "folders in folders of outputs, at their end",
+    { code: "import os\nos.makedirs('outputs/' + '/'.join('d' * 17))" },
+    "failed",
+    "The folder outputs/ is more than 16 folders deep.",
+  ],
+  [
+    "folders in folders of outputs, while it fills them",
+    {
+      code: `import os, time
+os.makedirs('outputs/' + '/'.join('d' * 20))
+while True: open('outputs/' + '/'.join('d' * 20) + '/f', 'ab').write(b'x' * 65536); time.sleep(0.01)`,
+    },
+    "failed",
+    "The folder outputs/ is more than 16 folders deep.",
+  ],
+  [
+    "the length of a path in outputs, at its end",
+    { code: "import os\nos.makedirs('outputs/' + '/'.join(['d' * 250] * 5))" },
+    "failed",
+    "The path of a file or folder in outputs/ is longer than 1024 bytes.",
+  ],
+  [
+    "the length of a path in outputs, longer than any the host can name",
+    { code: "import os\nos.chdir('outputs')\nfor i in range(40): os.mkdir('d' * 250); os.chdir('d' * 250)" },
+    "failed",
+    "The path of a file or folder in outputs/ is longer than 1024 bytes.",
+  ],
+  [
+    "bytes of outputs, in a folder whose name is no text",
+    {
+      code: `import os, time
+os.mkdir(b'outputs/\\xff\\xfe')
+while True: open(b'outputs/\\xff\\xfe/f', 'ab').write(b'x' * 65536); time.sleep(0.01)`,
+      limits: { outputBytesMax: 4 * MIB },
+    },
+    "failed",
+    "The outputs grew beyond the 4 MB they may have.",
+  ],
+  [
+    "bytes of outputs, of a file without a name or a descriptor",
+    {
+      code: `import ctypes, os, time
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+for i in range(4):
+    f = os.open('outputs/f', os.O_CREAT | os.O_RDWR)
+    os.write(f, b'x' * (3 << 20))
+    libc.mmap(None, ctypes.c_size_t(3 << 20), 1, 1, f, ctypes.c_long(0))
+    os.close(f)
+    os.unlink('outputs/f')
+while True: time.sleep(1)`,
+      limits: { outputBytesMax: 8 * MIB },
+    },
+    "failed",
+    "The outputs grew beyond the 8 MB they may have.",
+  ],
 ])("limit, %s, exceeded cold and in a lane, ends it in its own words", async (_name, program, status, message) => {
   for (const ran of await runBothWays(program)) {
     const words = typeof message === "string" ? message : expect.stringMatching(message);
