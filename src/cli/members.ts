@@ -33,7 +33,7 @@ interface Options {
 const MEMBERS = "/api/editor/members";
 const INVITATIONS = "/api/editor/invitations";
 
-/** `members list|set-role|remove` and `invitations create|list|revoke`. */
+/** `members list|set-role|sign-in-link|remove` and `invitations create|list|revoke`. */
 export function addMemberCommands(program: Command, act: Act): void {
   addPeople(program, act);
   addInvitations(program, act);
@@ -63,6 +63,22 @@ function addPeople(program: Command, act: Act): void {
         const { userId } = choose(await client.get<PeopleDocument>(MEMBERS, { query }), member);
         const document = await client.post<MemberDocument>(`${MEMBERS}/${userId}`, { query, json: { role } });
         return { document, lines: [`${document.email} is ${document.role} now`] };
+      }),
+    );
+
+  ofAccount(addCommand(members, "sign-in-link", "make a link for somebody who is kept out by others' guesses"))
+    .argument("<member>", "the email address, or the user's id")
+    .action(
+      act<Options>(async (context, [member = ""], options) => {
+        const client = await context.client();
+        const query = toQuery(options);
+        const { userId } = choose(await client.get<PeopleDocument>(MEMBERS, { query }), member);
+        const document = await client.post<{ email: string; url: string; expiresAt: string }>(
+          `${MEMBERS}/${userId}/sign-in-link`,
+          { query, json: {} },
+        );
+        const lines = [document.url, `For ${document.email}, with the password, until ${document.expiresAt}.`];
+        return { document, lines };
       }),
     );
 

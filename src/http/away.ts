@@ -1,5 +1,6 @@
 import { findStorageFault } from "../../activities/storage/storage.ts";
 import { isPoolExhausted, isUnavailable } from "../../db/connect.ts";
+import { PasswordQueueFullError } from "../keys/password.ts";
 import { ApiError } from "./errors.ts";
 
 /** Node's own: no descriptor, no process or no memory is left for now. */
@@ -37,6 +38,7 @@ function findReason(error: unknown): string | undefined {
   if (storage === "away") return "The storage of files does not answer just now.";
   if (isPoolExhausted(error)) return "The service has more to do than it gets to just now.";
   if (isUnavailable(error)) return "The database of the service does not answer just now.";
+  if (error instanceof PasswordQueueFullError) return "Too many people are signing in just now.";
   return EXHAUSTED.has(String((error as NodeJS.ErrnoException | undefined)?.code))
     ? "The service has no open files, processes or memory left just now."
     : undefined;

@@ -11,6 +11,7 @@ import { hashToken } from "../keys/tokens.ts";
 import type { AppDeps } from "./deps.ts";
 import { ApiError } from "./errors.ts";
 import { readJsonObject } from "./json-body.ts";
+import { findKnown, rememberBrowser } from "./known-browser.ts";
 import { clearSessionCookie, readSessionToken, startSession } from "./session-cookie.ts";
 import { beginAttempt, type SignInThrottle } from "./sign-in-throttle.ts";
 import { findPagesUrl, type LinkDeps } from "./temporal/link.ts";
@@ -18,30 +19,36 @@ import { findPagesUrl, type LinkDeps } from "./temporal/link.ts";
 /** A session that nobody has used for so long is over. */
 export const IDLE_SECONDS = 7 * 86_400;
 const BODY_BYTES_MAX = 10_000;
+const CODE_CHARACTERS_MAX = 200;
 
 /** What signs somebody in. */
 export const SignIn = z.object({
   email: z.string().max(EMAIL_CHARACTERS_MAX).refine(isStorable, "holds a character that cannot be stored."),
   password: z.string().max(PASSWORD_CHARACTERS_MAX),
+  /** Of a link that the operator made for somebody whose address strangers guess at. */
+  code: z.string().max(CODE_CHARACTERS_MAX).optional(),
 });
 
 export type SessionDeps = Pick<AppDeps, "db" | "contact"> & LinkDeps;
+export type SignInDeps = SessionDeps & Pick<AppDeps, "secretBox">;
 
 /** Sign in. The database keeps the hash of the cookie's token alone. */
-export function createSignInRoute(deps: SessionDeps, throttle: SignInThrottle): RequestHandler {
-  const { db } = deps;
+export function createSignInRoute(deps: SignInDeps, throttle: SignInThrottle): RequestHandler {
+  const { db, secretBox } = deps;
   return async (request, response) => {
-    const { email, password } = await readSignIn(request);
+    const { email, password, code } = await readSignIn(request);
+    const known = findKnown(secretBox, request, { email, code });
     // Counted before the password is checked: parallel guesses are guesses too.
-    const attempt = await beginAttempt(throttle, request, email);
+    const attempt = await beginAttempt(throttle, request, email, known);
     const user = await findUserByEmail(db, email);
-    const { valid, outdated } = await verifyPassword(password, user?.passwordHash);
+    const { valid, outdated } = await verifyPassword(password, user?.passwordHash, { isKnown: known !== undefined });
     if (user === undefined || !valid) throw wrongPassword();
     await attempt.succeed();
     const { id: userId, passwordHash: previousHash } = user;
     const passwordHash = outdated ? await hashPassword(password) : previousHash;
     if (outdated) await renewPasswordHash(db, { userId, previousHash, passwordHash });
     if (!(await startSession(db, { request, response }, { userId, passwordHash }))) throw wrongPassword();
+    rememberBrowser(secretBox, response, user.email);
     response.json(await toSessionDocument(deps, user));
   };
 }

@@ -7,7 +7,7 @@ import type { SignInThrottle } from "../sign-in-throttle.ts";
 import { createAccountRoute, createLedgerRoute, createSpendRoute } from "./account.ts";
 import { createInvitationRevocationRoute, createInvitationRoute } from "./invitations.ts";
 import { createJoinRoute, createLookRoute } from "./join.ts";
-import { createMembersRoute, createRemovalRoute, createRoleRoute } from "./members.ts";
+import { createMembersRoute, createRemovalRoute, createRoleRoute, createSignInLinkRoute } from "./members.ts";
 import { createPasswordRoute } from "./password.ts";
 import { createSessionEndRoute, createSessionsRoute, createSignOutElsewhereRoute } from "./sessions.ts";
 import { createTokenRevocationRoute, createTokenRoute, createTokensRoute } from "./tokens.ts";
@@ -27,6 +27,7 @@ export function createAccountHandlers(
     listMembers: createMembersRoute(deps),
     changeRole: createRoleRoute(deps),
     removeMember: createRemovalRoute(deps),
+    linkSignIn: createSignInLinkRoute(deps),
     invite: createInvitationRoute(deps),
     revokeInvitation: createInvitationRevocationRoute(deps),
     lookAtInvitation: createLookRoute(deps, throttle),

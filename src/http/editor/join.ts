@@ -6,8 +6,9 @@ import { createUserId } from "../../ids.ts";
 import { hashPassword } from "../../keys/password.ts";
 import { hashToken } from "../../keys/tokens.ts";
 import { ApiError } from "../errors.ts";
+import { rememberBrowser } from "../known-browser.ts";
 import { startSession } from "../session-cookie.ts";
-import { type SessionDeps, toSessionDocument } from "../sessions.ts";
+import { type SignInDeps, toSessionDocument } from "../sessions.ts";
 import { beginAttempt, type SignInThrottle } from "../sign-in-throttle.ts";
 import { readBody, refuseField } from "./body.ts";
 import { judgePassword, NewPassword } from "./password.ts";
@@ -26,7 +27,7 @@ export function createLookRoute({ db }: { db: Db }, throttle: SignInThrottle): R
 }
 
 /** Accepts an invitation: makes a user with the password given, and signs them in. */
-export function createJoinRoute(deps: SessionDeps, throttle: SignInThrottle): RequestHandler {
+export function createJoinRoute(deps: SignInDeps, throttle: SignInThrottle): RequestHandler {
   const { db } = deps;
   return async (request, response) => {
     const { token, password } = await readBody(request, Join);
@@ -43,6 +44,7 @@ export function createJoinRoute(deps: SessionDeps, throttle: SignInThrottle): Re
     if (accepted.kind === "unknown") throw unknownInvitation();
     const { user } = accepted;
     await startSession(db, { request, response }, { userId: user.id, passwordHash });
+    rememberBrowser(deps.secretBox, response, user.email);
     response.json(await toSessionDocument(deps, user));
   };
 }

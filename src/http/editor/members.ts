@@ -4,7 +4,9 @@ import type { Db } from "../../../db/connect.ts";
 import { listInvitations } from "../../../db/invitations.ts";
 import { changeRole, findMember, listMembers, type Refused, removeMember } from "../../../db/members.ts";
 import { ROLES } from "../../../domain/members.ts";
+import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
+import { createSignInCode } from "../known-browser.ts";
 import { demandRight, readBearerToken } from "../person.ts";
 import { clearSessionCookie, startSession } from "../session-cookie.ts";
 import { authorizeEditor } from "./authorize.ts";
@@ -47,6 +49,22 @@ export function createRemovalRoute({ db }: { db: Db }): RequestHandler {
     if (removed.kind !== "removed") throw refuse(removed);
     if (by === userId) clearSessionCookie(response);
     response.json({ userId, removed: true });
+  };
+}
+
+/** Makes a link with which a member signs in although strangers guess at their address. It needs their password all the same. */
+export function createSignInLinkRoute({
+  db,
+  secretBox,
+  apiUrl,
+}: Pick<AppDeps, "db" | "secretBox" | "apiUrl">): RequestHandler {
+  return async (request, response) => {
+    const { accountId } = await authorizeEditor(db, request, "own");
+    const member = await findMember(db, { accountId, userId: String(request.params["userId"]) });
+    if (member === undefined) throw refuse({ kind: "unknown" });
+    const { code, expiresAt } = createSignInCode(secretBox, member.email);
+    const url = `${apiUrl().replace(/\/api$/, "")}/sign-in#${code}`;
+    response.status(201).json({ email: member.email, url, expiresAt });
   };
 }
 

@@ -37,9 +37,10 @@ export function createPasswordRoute({ db }: { db: Db }, throttle: SignInThrottle
     if (sessionId === null)
       throw new ApiError("forbidden", "An access token cannot change the password. Sign in with a browser.");
     const { currentPassword, newPassword } = await readBody(request, PasswordChange);
-    const attempt = await beginAttempt(throttle, request, email);
+    // By the session: strangers who guess at the address keep nobody who is signed in from this.
+    const attempt = await beginAttempt(throttle, request, email, `session ${sessionId}`);
     const previousHash = (await findUserByEmail(db, email))?.passwordHash;
-    const { valid } = await verifyPassword(currentPassword, previousHash);
+    const { valid } = await verifyPassword(currentPassword, previousHash, { isKnown: true });
     if (!valid || previousHash === undefined) throw refuseField("currentPassword", "is wrong");
     await attempt.succeed();
     const problem =

@@ -41,6 +41,7 @@ export const ACCESS: Readonly<Record<RouteName, Access>> = {
   listMembers: "read",
   changeRole: "own",
   removeMember: "own",
+  linkSignIn: "own",
   invite: "own",
   revokeInvitation: "own",
   lookAtInvitation: "everybody",

@@ -15,10 +15,12 @@ export function SignInPage() {
   const navigate = useNavigate();
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
+  // Of a link that the operator made; browsers send what stands behind the # to nobody.
+  const [link] = useState(() => (location.hash.length > 1 ? { code: location.hash.slice(1) } : {}));
   const first = useRef<HTMLInputElement>(null);
   useEffect(() => first.current?.focus(), []);
   const signIn = useMutation({
-    mutationFn: () => callApi<Session>("/api/session", { method: "POST", body: { email, password } }),
+    mutationFn: () => callApi<Session>("/api/session", { method: "POST", body: { email, password, ...link } }),
     onSuccess: (session) => {
       noteSignedIn(session);
       const address = ownAddress(from);

@@ -101,6 +101,27 @@ export const MEMBER_ROUTES = {
     },
     errors: ["unauthorized", "not_found", "conflict", "no_capacity"],
   },
+  linkSignIn: {
+    method: "post",
+    path: "/api/editor/members/{userId}/sign-in-link",
+    tag: "Account",
+    summary: "Make a link with which a member can sign in although others guess at their password",
+    description:
+      "For owners and the operator. Whoever has it needs the member's password all the same, and is counted apart from strangers for an hour.",
+    credentials: IN_PERSON,
+    parameters: [USER_ID, ACCOUNT],
+    answers: {
+      201: {
+        description: "The link. Its code is behind the `#`, which browsers send to nobody.",
+        content: answerWith(describeFields({ email: TEXT, url: { type: "string", format: "uri" }, expiresAt: TIME }), {
+          email: ADA.email,
+          url: "https://localhost:8443/sign-in#1793520000.0000000000000000000000000000000000000000000",
+          expiresAt: "2026-11-02T09:00:00.000Z",
+        }),
+      },
+    },
+    errors: ["unauthorized", "not_found", "no_capacity"],
+  },
   invite: {
     method: "post",
     path: "/api/editor/invitations",
