@@ -70,7 +70,14 @@ export function createCredits({ db, prices, onEnded }: CreditsDeps) {
       const charge =
         used === undefined
           ? { compute: microCredits(0), total: microCredits(0) }
-          : chargeFor({ cpu: billing.cpu, seconds: Math.min(used, billing.secondsMax) }, prices);
+          : chargeFor(
+              {
+                cpu: billing.cpu,
+                seconds: Math.min(used, billing.secondsMax),
+                processorSeconds: Math.min(billing.processorSeconds, billing.cpu * billing.secondsMax),
+              },
+              prices,
+            );
       // A price that rose meanwhile must not charge more than was reserved.
       const total = charge.total < billing.chargeMax ? charge.total : billing.chargeMax;
       const compute = charge.compute < total ? charge.compute : total;

@@ -40,6 +40,8 @@ export interface AttemptRow {
   readonly begun: boolean;
   readonly message: string;
   readonly seconds_used: number;
+  /** 0 where a cgroup kept the program within its share. */
+  readonly processor_seconds: number;
 }
 
 export interface ReservationRow {
@@ -203,7 +205,8 @@ export async function gatherEvidence(
            from executions order by created_at, id`,
       ),
       attempts: await query<AttemptRow>(
-        `select execution_id, attempt, ${ms("started_at")}, ${ms("ended_at")}, status, begun, message, seconds_used::float8
+        `select execution_id, attempt, ${ms("started_at")}, ${ms("ended_at")}, status, begun, message, seconds_used::float8,
+                processor_seconds::float8
            from attempts order by execution_id, attempt`,
       ),
       reservations: await query<ReservationRow>("select execution_id, amount::float8, state from reservations"),

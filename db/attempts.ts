@@ -196,7 +196,8 @@ export async function endAttempt(
   const rows = await queryRows(
     db,
     `update attempts
-        set ended_at = clock_timestamp(), status = :status, begun = :begun, message = :message, seconds_used = :secondsUsed
+        set ended_at = clock_timestamp(), status = :status, begun = :begun, message = :message, seconds_used = :secondsUsed,
+            processor_seconds = :processorSeconds
       where execution_id = :executionId and attempt = :attempt and process_id = :processId and ended_at is null
       returning attempt`,
     {
@@ -207,6 +208,7 @@ export async function endAttempt(
       message: outcome?.message ?? (begun ? "The worker gave it up." : "The program could not begin."),
       begun,
       secondsUsed: outcome?.secondsUsed ?? 0,
+      processorSeconds: outcome?.processorSeconds ?? 0,
     },
   );
   return rows.length === 1;

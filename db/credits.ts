@@ -194,6 +194,8 @@ export interface Billing {
   readonly cpu: number;
   /** The most seconds its program may have used: time-out times attempts. */
   readonly secondsMax: number;
+  /** What its attempts used of the processors, where that was measured. */
+  readonly processorSeconds: number;
   readonly chargeMax: MicroCredits;
   readonly ended: boolean;
 }
@@ -202,7 +204,8 @@ export async function findBilling(db: Db, executionId: ExecutionId): Promise<Bil
   const [row] = await queryRows<Billing>(
     db,
     `select account_id as "accountId", cpu, timeout_seconds * attempts_max as "secondsMax", charge_max as "chargeMax",
-            finished_at is not null as ended
+            finished_at is not null as ended,
+            (select coalesce(sum(processor_seconds), 0) from attempts where execution_id = id) as "processorSeconds"
        from executions where id = :executionId`,
     { executionId },
   );

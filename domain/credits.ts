@@ -40,15 +40,20 @@ export function toCredits(amount: MicroCredits): number {
 }
 
 /**
- * Prices one execution: `compute = cpu × seconds × rate`, rounded half up to a micro-credit, once.
+ * Prices one execution: `compute = cpu × seconds × rate`, rounded half up to a micro-credit, once. Where no cgroup kept the program
+ * within `cpu`, processor time that is more than `cpu × seconds` counts in its place.
  * `cpu` in cores, `seconds` the wall time of the user's code and its packages with millisecond precision.
  */
-export function chargeFor(used: { cpu: number; seconds: number }, prices: Prices): Charge {
-  const milliCpu = BigInt(Math.round(used.cpu * 1000));
-  const milliSeconds = BigInt(Math.round(Math.max(0, used.seconds) * 1000));
-  const exact = milliCpu * milliSeconds * prices.perCpuSecond;
+export function chargeFor(used: { cpu: number; seconds: number; processorSeconds?: number }, prices: Prices): Charge {
+  const agreed = toThousandths(used.cpu) * toThousandths(used.seconds);
+  const measured = toThousandths(used.processorSeconds ?? 0) * 1000n;
+  const exact = (measured > agreed ? measured : agreed) * prices.perCpuSecond;
   const compute = (exact + 500_000n) / 1_000_000n;
   return { compute: compute as MicroCredits, total: (compute + prices.perExecution) as MicroCredits };
+}
+
+function toThousandths(value: number): bigint {
+  return BigInt(Math.round(Math.max(0, value) * 1000));
 }
 
 /** The most an execution can cost: what is reserved before it runs. */

@@ -29,6 +29,8 @@ export interface PythonOutcome {
   readonly message: string;
   /** Wall time of the user's process, millisecond precision: what is billed. */
   readonly secondsUsed: number;
+  /** Processor time, where nothing keeps a program within `limits.cpu`: billed when it is more than that. */
+  readonly processorSeconds?: number;
 }
 
 /**

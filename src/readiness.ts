@@ -1,3 +1,4 @@
+import type { CgroupFolders } from "../activities/sandbox/cgroup-folders.ts";
 import type { Storage } from "../activities/storage/storage.ts";
 import type { Db } from "../db/connect.ts";
 import type { Temporal } from "./setup/servers/temporal.ts";
@@ -29,6 +30,8 @@ export function createReadiness(deps: {
   laneProblem: () => string | undefined;
   /** Why outputs are measured, and not counted by the kernel. Executions run, so this keeps nobody from being ready. */
   runDisksProblem: string | undefined;
+  /** Where limits are the kernel's to hold; undefined where they are measured. Executions run all the same. */
+  cgroups: CgroupFolders | undefined;
   /** Why executions that ask for a network are refused; the others run. */
   networkProblem: () => string | undefined;
   /** Our own Temporal: who reaches its ports. It runs all the same, so this keeps nobody from being ready. */
@@ -51,6 +54,7 @@ export function createReadiness(deps: {
       checks: {
         ...checks,
         lanes: laneCheck(deps.laneProblem()),
+        limits: limitsCheck(deps.cgroups),
         outputs: outputsCheck(deps.runDisksProblem),
         network: networkCheck(deps.networkProblem()),
         connections: { ok: deps.descriptors.ok, message: deps.descriptors.message },
@@ -94,6 +98,19 @@ export function outputsCheck(problem: string | undefined): Check {
     ok: true,
     message: `What programs write is measured ten times a second, and bounded by nothing else: ${problem}.`,
   };
+}
+
+/** What holds programs to their memory and their share of the processors, and what is weaker without cgroups. */
+export function limitsCheck(cgroups: CgroupFolders | undefined): Check {
+  if (cgroups === undefined)
+    return {
+      ok: true,
+      message:
+        "There are no cgroups: memory is measured five times a second, sockets may hold limits.memory once more, and processor time is billed as used.",
+    };
+  const version = `cgroups version ${cgroups.version}`;
+  if (cgroups.cpu !== undefined) return { ok: true, message: `The kernel bounds memory and processors by ${version}.` };
+  return { ok: true, message: `The kernel bounds memory by ${version}; processor time is billed as used.` };
 }
 
 function networkCheck(problem: string | undefined): Check {

@@ -1,5 +1,6 @@
 import { createActivities } from "../activities/index.ts";
 import type { PythonDeps } from "../activities/python.ts";
+import { findCgroupFolders } from "../activities/sandbox/cgroup-folders.ts";
 import type { Network } from "../activities/sandbox/network/network.ts";
 import type { Storage } from "../activities/storage/storage.ts";
 import { createTicks, type DecidedTick, type Ticks } from "../activities/ticks.ts";
@@ -144,6 +145,7 @@ function openReadiness(deps: ServiceDeps, driver: Driver, networkProblem: () => 
     isolationProblems: host.isolationProblems,
     laneProblem: host.sandbox.laneProblem,
     runDisksProblem: machine.runDisks.problem,
+    cgroups: findCgroupFolders(),
   });
 }
 

@@ -18,6 +18,8 @@ export interface CgroupLimits {
 /** The cgroup of one execution. */
 export interface Cgroup {
   limit(limits: CgroupLimits): void;
+  /** Whether its processes get no more of the processors than their limit, besides their memory. */
+  readonly boundsProcessor: boolean;
   /**
    * Puts a process under the limits, and with it everything it starts from now on. The kernel may take 10 ms over it
    * (it waits for an RCU grace period), so this is not done on the event loop, nor while somebody waits.
@@ -43,6 +45,7 @@ export function createCgroup(folders: CgroupFolders, name: string): Cgroup {
   const memoryPath = join(folders.memory, name);
   const listPids = (path: string) => readFileSync(join(path, "cgroup.procs"), "latin1").split("\n").filter(Boolean);
   return {
+    boundsProcessor: folders.cpu !== undefined,
     limit(limits) {
       for (const [parent, file, value, optional] of toSettings(folders, limits)) {
         if (parent !== undefined) writeSetting(join(parent, name, file), value, optional === true);

@@ -21,6 +21,8 @@ export interface ExecutionFacts {
   readonly mode: "script" | "function" | undefined;
   readonly reported: ReportedEnd | undefined;
   readonly secondsUsed: number;
+  /** Undefined where a cgroup bounds it. */
+  readonly processorSeconds: number | undefined;
 }
 
 type Verdict = Pick<PythonOutcome, "status" | "message">;
@@ -28,7 +30,9 @@ type Verdict = Pick<PythonOutcome, "status" | "message">;
 /** How the execution ended, from what was seen of it; outputs are not looked at here. */
 export function decideOutcome(facts: ExecutionFacts, limits: SandboxLimits): PythonOutcome {
   const { status, message } = decide(facts, limits);
-  return { status, message: message.slice(0, MESSAGE_CHARS_MAX), secondsUsed: facts.secondsUsed };
+  const { secondsUsed, processorSeconds } = facts;
+  const used = processorSeconds === undefined ? { secondsUsed } : { secondsUsed, processorSeconds };
+  return { status, message: message.slice(0, MESSAGE_CHARS_MAX), ...used };
 }
 
 function decide(facts: ExecutionFacts, limits: SandboxLimits): Verdict {
@@ -47,6 +51,11 @@ function explainStop(reason: StopReason, limits: SandboxLimits): Verdict {
       return {
         status: "timed_out",
         message: `The code ran longer than limits.timeout (${limits.timeoutSeconds} s) and was stopped.`,
+      };
+    case "processor":
+      return {
+        status: "timed_out",
+        message: `The code used more processor time than limits.timeout and limits.cpu allow together (${limits.timeoutSeconds * limits.cpu} s).`,
       };
     case "cancelled":
       return { status: "cancelled", message: CANCELLED };

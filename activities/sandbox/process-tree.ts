@@ -97,9 +97,24 @@ export function listTree(root: number): number[] {
   return found;
 }
 
-/** Processor time of the processes and of those of their children that have ended, in steps of 10 ms. */
+/** Processor time of one process, in steps of 10 ms. */
+export interface ProcessorTime {
+  readonly ownMs: number;
+  /** Of those of its children that have ended and that it has waited for, and theirs. */
+  readonly childrenMs: number;
+}
+
+/** Returns what a process has used so far; undefined when it is gone. */
+export function readProcessorTime(pid: number): ProcessorTime | undefined {
+  return readStat(pid);
+}
+
+/** Processor time of the processes and of those of their children that have ended. */
 export function measureProcessorMs(pids: readonly number[]): number {
-  return pids.reduce((total, pid) => total + (readStat(pid)?.ticks ?? 0) * MS_PER_TICK, 0);
+  return pids.reduce((total, pid) => {
+    const { ownMs = 0, childrenMs = 0 } = readProcessorTime(pid) ?? {};
+    return total + ownMs + childrenMs;
+  }, 0);
 }
 
 /** Anonymous and shared memory of the processes, and their page tables; pages of files are the machine's, not theirs. */
@@ -119,13 +134,11 @@ function scanForChildren(parent: number): number[] {
   return pids.map(Number).filter((pid) => readStat(pid)?.parent === parent);
 }
 
-interface ProcessStat {
+interface ProcessStat extends ProcessorTime {
   readonly state: string;
   readonly parent: number;
   readonly flags: number;
   readonly startTime: string;
-  /** Of processor time: its own, and that of children it has waited for. */
-  readonly ticks: number;
 }
 
 /** The command name in `stat` is in parentheses and may hold anything, so fields are counted from the last one. */
@@ -133,8 +146,9 @@ function readStat(pid: number): ProcessStat | undefined {
   const text = readProc(`/proc/${pid}/stat`);
   if (text === "") return undefined;
   const [state = "", parent = "", ...rest] = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  const ticks = rest.slice(9, 13).reduce((sum, each) => sum + Number(each), 0);
-  return { state, parent: Number(parent), flags: Number(rest[4]), startTime: rest[17] ?? "", ticks };
+  const toMs = (from: number) => (Number(rest[from]) + Number(rest[from + 1])) * MS_PER_TICK;
+  const times = { ownMs: toMs(9), childrenMs: toMs(11) };
+  return { state, parent: Number(parent), flags: Number(rest[4]), startTime: rest[17] ?? "", ...times };
 }
 
 function readProc(path: string): string {

@@ -4,7 +4,8 @@ import { type ControlEvent, createControlReader, type ReportedEnd } from "./cont
 import type { Exit, Launched } from "./launched.ts";
 import type { LogRecorder } from "./log.ts";
 import type { ExecutionFacts, StopReason } from "./outcome.ts";
-import { findProcess, type KnownProcess } from "./process-tree.ts";
+import { findProcess, type KnownProcess, listTree } from "./process-tree.ts";
+import { createProcessorMeter, type ProcessorMeter } from "./processor-meter.ts";
 import type { SandboxRequest, SandboxWatch } from "./request.ts";
 import { type StallWatch, watchStalls } from "./stalls.ts";
 import { openPipes, waitForEnds } from "./streams.ts";
@@ -65,6 +66,7 @@ interface Course {
   /** Whether the runner has said that it is about to run the user's code. */
   hasBegun: boolean;
   stalls: StallWatch | undefined;
+  processor: ProcessorMeter | undefined;
 }
 
 /**
@@ -88,6 +90,7 @@ export async function supervise(launched: Launched, around: Surroundings): Promi
       reported: undefined,
       startedAtMs: undefined,
       hasBegun: false,
+      processor: undefined,
       stalls: undefined,
     },
   };
@@ -200,6 +203,7 @@ function startClocks(course: Course, startedAtMs: number): void {
   const runner = processes.at(-1);
   const top = processes.at(-2) ?? runner;
   if (runner === undefined || top === undefined) return;
+  if (launched.cgroup?.boundsProcessor !== true) course.processor = createProcessorMeter(listTree(top.pid));
   const tree = {
     outputsDir: launched.outputsDir,
     hasOwnDisk: launched.hasOwnDisk === true,
@@ -209,6 +213,7 @@ function startClocks(course: Course, startedAtMs: number): void {
     limits,
     disk: around.watch.disk,
     memoryBytesMax: launched.cgroup === undefined ? limits.memoryBytes : undefined,
+    processor: course.processor && { meter: course.processor, msMax: limits.timeoutSeconds * limits.cpu * 1000 },
   };
   course.releases.push(startWatchdog(tree, (excess) => stop(course, excess)));
 }
@@ -254,7 +259,8 @@ function toFacts(course: Course, exit: Exit): ExecutionFacts {
   }
   if (launched.exitOf === "sandbox" && exit.code === null && stopped === undefined && oomKills === 0)
     throw new Error("The sandbox of an execution was ended from outside.");
-  return { stopped, exitCode: exit.code, exitSignal: exit.signal, oomKills, mode, reported, secondsUsed };
+  const seen = { stopped, exitCode: exit.code, exitSignal: exit.signal, oomKills, mode, reported };
+  return { ...seen, secondsUsed, processorSeconds: course.processor && course.processor.usedMs() / 1000 };
 }
 
 /** To the millisecond. The limit is what was reserved and agreed to; that ending the process takes a moment longer is ours. */

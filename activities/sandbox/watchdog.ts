@@ -4,6 +4,7 @@ import { type HiddenFiles, measureHidden } from "./hidden-files.ts";
 import { createMemoryMeter, type MemoryMeter } from "./memory-meter.ts";
 import { measureOutputs, type OutputExcess, type OutputLimits } from "./outputs.ts";
 import { listTree } from "./process-tree.ts";
+import type { ProcessorMeter } from "./processor-meter.ts";
 
 /** Between two looks; what a program can do in that time is what these limits can be exceeded by. */
 const LOOK_EVERY_MS = 100;
@@ -11,7 +12,7 @@ const LOOK_EVERY_MS = 100;
 const THOROUGH_EVERY = 2;
 const SCRATCH_FILES_MAX = 100_000;
 
-export type Excess = OutputExcess | "memory" | "machine_memory" | "scratch_files" | "disk";
+export type Excess = OutputExcess | "memory" | "machine_memory" | "processor" | "scratch_files" | "disk";
 
 export interface WatchedTree {
   readonly outputsDir: string;
@@ -25,6 +26,8 @@ export interface WatchedTree {
   readonly limits: OutputLimits;
   /** Undefined when a cgroup limits the memory. */
   readonly memoryBytesMax: number | undefined;
+  /** Undefined when a cgroup limits the processor time. */
+  readonly processor: { readonly meter: ProcessorMeter; readonly msMax: number } | undefined;
   /** Its part of the disk that outputs are on; without it nobody looks whether that is full. */
   readonly disk?: DiskShare | undefined;
 }
@@ -84,6 +87,7 @@ async function findExcess(
   if (tree.disk?.note({ bytes, mayHide: hidden.mayHide }) === true) return "disk";
   if (!thorough) return undefined;
 
+  if (tree.processor !== undefined && tree.processor.meter.look(pids) > tree.processor.msMax) return "processor";
   const scratch = measureScratch(tree);
   if (scratch.files > SCRATCH_FILES_MAX) return "scratch_files";
   return memory?.findExcess(pids, scratch.bytes);

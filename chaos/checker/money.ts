@@ -1,4 +1,4 @@
-import type { ExecutionRow } from "../evidence.ts";
+import type { AttemptRow, ExecutionRow } from "../evidence.ts";
 import type { Case, Finding } from "./case.ts";
 import { groupBy } from "./groups.ts";
 
@@ -34,7 +34,7 @@ function checkCharge(given: Case, row: ExecutionRow): Finding[] {
     find("charge", `was charged ${charged}, and had reserved ${reservation.amount}`);
   if (row.finished_at !== null && reservation === undefined) find("held", "has ended without its reservation");
   if (reservation?.state === "settled") {
-    const [compute, total] = priceOf(row);
+    const [compute, total] = priceOf(row, given.attemptsOf.get(row.id) ?? []);
     if (row.charge_compute !== compute || row.charge_total !== total)
       find(
         "price",
@@ -49,9 +49,15 @@ function checkCharge(given: Case, row: ExecutionRow): Finding[] {
 }
 
 /** Compute, and the whole, of what was used; rounded half up to a micro-credit. */
-function priceOf({ state, seconds_used, cpu }: ExecutionRow): [compute: number, total: number] {
+function priceOf(
+  { state, seconds_used, cpu, timeout_seconds, attempts_max }: ExecutionRow,
+  attempts: readonly AttemptRow[],
+): [compute: number, total: number] {
   if (state === "cancelled" && seconds_used === 0) return [0, 0];
-  const exact = Math.round(cpu * 1000) * Math.round(seconds_used * 1000) * PRICES.perCpuSecond;
+  const processor = attempts.reduce((sum, { processor_seconds }) => sum + processor_seconds, 0);
+  const processorMs = Math.round(Math.min(processor, cpu * timeout_seconds * attempts_max) * 1000);
+  const cpuMs = Math.max(Math.round(cpu * 1000) * Math.round(seconds_used * 1000), processorMs * 1000);
+  const exact = cpuMs * PRICES.perCpuSecond;
   const compute = Math.floor((exact + 500_000) / 1_000_000);
   return [compute, compute + PRICES.perExecution];
 }

@@ -1,7 +1,8 @@
 import { stat, statfs } from "node:fs/promises";
+import { findCgroupFolders } from "../../activities/sandbox/cgroup-folders.ts";
 import type { Settings } from "../config.ts";
 import { budgetDescriptors, readDescriptorLimit } from "../descriptors.ts";
-import { outputsCheck } from "../readiness.ts";
+import { limitsCheck, outputsCheck } from "../readiness.ts";
 import { findPython } from "./python.ts";
 import { findRunDiskProblem } from "./run-disks.ts";
 import { type RunCommand, runCommand } from "./servers/command.ts";
@@ -35,6 +36,7 @@ export async function inspectMachine(deps: {
       (error: Error) => ({ name: "python", ok: false, message: error.message }),
     ),
     ...(settings.TREADLE_ISOLATION === "none" ? [isolationOff] : await inspectSandboxing(common)),
+    { name: "limits", ...limitsCheck(findCgroupFolders()) },
     ...(settings.TREADLE_ISOLATION === "none" ? [] : [await inspectRunDisks()]),
     await inspectDataDir(dataDir),
     await inspectDescriptors(settings),

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { MockActivityEnvironment } from "@temporalio/testing";
 import { DefaultLogger } from "@temporalio/worker";
 import { createCredits } from "../../activities/credits.ts";
+import { claimAttempt, endAttempt } from "../../db/attempts.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { findBalance, grant } from "../../db/credits.ts";
 import { findExecution } from "../../db/executions.ts";
@@ -152,6 +153,31 @@ test("settleCredits, called twice, charges once, exact to the micro-credit, and 
   expect(await findCharge(executionId)).toEqual({ state: "success", compute: 833n, total: 1_833n });
   expect(await findMoney(accountId)).toEqual({ balance: GRANTED - 1_833n, reserved: 0n, settled: [-1_833n] });
   expect(told).toEqual([executionId, executionId]);
+});
+
+/** An attempt that ended, where no cgroup kept its program within its share of the processors. */
+async function endMeasured(executionId: ExecutionId, secondsUsed: number, processorSeconds: number): Promise<void> {
+  const claim = { executionId, hostId: "here", processId: "this", leaseSeconds: 60, lostMax: 3 };
+  await claimAttempt(db, claim);
+  const outcome = { status: "success", message: "", secondsUsed, processorSeconds } as const;
+  await endAttempt(db, { ...claim, attempt: 1, outcome });
+}
+
+test("settleCredits, of a program that used more of the processors than agreed, charges what it used", async () => {
+  const { executionId, reserve, settle } = await anAcceptedExecution({ cpu: 0.1 });
+  await reserve();
+  await endMeasured(executionId, 5, 4.41);
+  await settle({ status: "success", secondsUsed: 5 });
+  expect(await findCharge(executionId)).toEqual({ state: "success", compute: 44_100n, total: 45_100n });
+});
+
+test("settleCredits, of a program that used more of the processors than was reserved, charges what was", async () => {
+  const { accountId, executionId, reserve, settle } = await anAcceptedExecution();
+  await reserve();
+  await endMeasured(executionId, 290, 500);
+  await settle({ status: "success", secondsUsed: 290 });
+  expect(await findCharge(executionId)).toEqual({ state: "success", compute: CHARGE_MAX - 1_000n, total: CHARGE_MAX });
+  expect(await findMoney(accountId)).toEqual({ balance: GRANTED - CHARGE_MAX, reserved: 0n, settled: [-CHARGE_MAX] });
 });
 
 test("settleCredits, repeated with another bill, keeps the first", async () => {

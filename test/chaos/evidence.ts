@@ -138,7 +138,15 @@ export function anExecution(id: string, token: string, given: Partial<ExecutionR
 
 export function anAttempt({ id }: Row, attempt: number, given: Partial<AttemptRow>): Changeable<AttemptRow> {
   return {
-    ...{ execution_id: id, attempt, status: "success", begun: true, message: "", seconds_used: 0 },
+    ...{
+      execution_id: id,
+      attempt,
+      status: "success",
+      begun: true,
+      message: "",
+      seconds_used: 0,
+      processor_seconds: 0,
+    },
     ...{ started_at: 2_000 * attempt, ended_at: 2_000 * attempt + 1_900 },
     ...given,
   };

@@ -13,6 +13,11 @@ test("chargeFor, a fraction of a micro-credit, rounds half up once", () => {
   expect(chargeFor({ cpu: 0.5, seconds: 0.999 }, odd).compute).toBe(0n);
 });
 
+test("chargeFor, more processor time than the seconds have of the agreed cores, counts that in their place", () => {
+  expect(chargeFor({ cpu: 0.1, seconds: 5, processorSeconds: 4.4 }, prices).compute).toBe(44_000n);
+  expect(chargeFor({ cpu: 1, seconds: 5, processorSeconds: 4.4 }, prices).compute).toBe(50_000n);
+});
+
 test("chargeMax, any run within its limits, is never below chargeFor", () => {
   const max = chargeMax({ cpu: 2, timeoutSeconds: 300 }, prices);
   expect(chargeFor({ cpu: 2, seconds: 300 }, prices).total).toBe(max);

@@ -24,13 +24,17 @@ afterAll(async () => {
 });
 
 /** A small service of its own: a Node process that runs one program in a sandbox, told by `request`, and prints its result. */
-function startService(code: string, user: { uid: number; gid: number } | undefined, isolation = "bubblewrap") {
+function startService(
+  code: string,
+  user: { uid: number; gid: number } | undefined,
+  limits: Partial<typeof LIMITS> = {},
+) {
   const folder = join(bench.root, `service-${children.length}`);
   const commitDir = writeFolder(join(folder, "commit"), { "main.py": code });
   mkdirSync(join(folder, "spool"));
   // Whoever runs the service owns its spool.
   chmodSync(join(folder, "spool"), 0o777);
-  const settings = { ...bench.settings, isolation, runAs: user === undefined && isRoot ? UNPRIVILEGED : undefined };
+  const settings = { ...bench.settings, runAs: user === undefined && isRoot ? UNPRIVILEGED : undefined };
   const request = {
     executionId: "ex_1",
     commitDir,
@@ -41,7 +45,7 @@ function startService(code: string, user: { uid: number; gid: number } | undefin
     kinds: {},
     files: [],
     declaredOutputs: null,
-    limits: LIMITS,
+    limits: { ...LIMITS, ...limits },
   };
   const child = spawn(process.execPath, [service, JSON.stringify({ settings, request })], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -155,6 +159,20 @@ test("memory, of an ordinary user's service without cgroups, is watched from out
     status: "out_of_memory",
     message: "The code needed more memory than limits.memory (256 MB).",
   });
+});
+
+test("processor time, of an ordinary user's service without cgroups, is measured and ends at what was agreed", async () => {
+  const code = "import os\nos.fork()\nwhile True: pass\n";
+  const { lines } = startService(code, isRoot ? UNPRIVILEGED : undefined, { cpu: 0.05 });
+  const printed: string[] = [];
+  for await (const line of lines) printed.push(line);
+  const { outcome } = JSON.parse(printed.at(-1) ?? "").result;
+  expect(outcome).toMatchObject({
+    status: "timed_out",
+    message: "The code used more processor time than limits.timeout and limits.cpu allow together (1 s).",
+  });
+  expect(outcome.processorSeconds).toBeGreaterThanOrEqual(1);
+  expect(outcome.secondsUsed).toBeLessThan(LIMITS.timeoutSeconds);
 });
 
 /** Unix sockets hold 208 KB each in either direction; nothing of it is memory of a process. */

@@ -189,7 +189,10 @@ test("inspectMachine, on this machine, finds Node.js, Python and a working sandb
   const dataDir = aFolder();
   const checks = await inspectMachine({ env, settings: loadSettings(env), dataDir });
   expect(checks.map(({ name, ok }) => ({ name, ok }))).toEqual(
-    ["node", "python", "bubblewrap", "isolation", "outputs", "data", "open files"].map((name) => ({ name, ok: true })),
+    ["node", "python", "bubblewrap", "isolation", "limits", "outputs", "data", "open files"].map((name) => ({
+      name,
+      ok: true,
+    })),
   );
   const wrong = { ...env, TREADLE_PYTHON: "/nowhere/python3", TREADLE_ISOLATION: "none" };
   const [, python] = await inspectMachine({ env: wrong, settings: loadSettings(wrong), dataDir });

@@ -104,6 +104,7 @@ export async function launchFork(
     exitOf: "sandbox",
     isReady: true,
     cgroup: around.cgroup && {
+      boundsProcessor: around.cgroup.boundsProcessor,
       countOomKills: () => (around.cgroup?.countOomKills() ?? 0) - oomKillsBefore,
       holds: () => true, // The whole lane is in it.
     },
