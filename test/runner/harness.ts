@@ -65,6 +65,7 @@ export interface Program {
   }[];
   readonly outputs?: readonly string[];
   readonly limits?: Partial<SandboxLimits>;
+  readonly accountId?: SandboxRequest["accountId"];
   readonly signal?: AbortSignal;
   readonly onLine?: (line: LogLine) => void;
 }
@@ -207,6 +208,7 @@ function toRequest(
   );
   return {
     executionId: "ex_0123456789abcdef",
+    ...(program.accountId === undefined ? {} : { accountId: program.accountId }),
     commitDir,
     environmentDir: program.environmentDir ?? null,
     entrypoint: program.entrypoint ?? "main.py",

@@ -3,6 +3,7 @@ import type { LaneFigures, LaneSettings } from "../request.ts";
 import { type Group, type Groups, isForgettable, pruneClosed } from "./group.ts";
 import { UnfitError } from "./guard.ts";
 import type { Lane } from "./lane.ts";
+import { chooseToGo, type Holding } from "./shares.ts";
 
 /** Lanes may be no more, or hold no more, and none of them can go. */
 export class FullError extends Error {}
@@ -18,7 +19,7 @@ export interface Growth {
 export interface Room {
   /** Closes lanes until there is room for one more of this code. Throws FullError where none can go, UnfitError where it is too large for all. */
   makeFor(group: Group): Promise<Growth>;
-  /** Closes waiting lanes, the least recently used first, while they hold more than they may. */
+  /** Closes waiting lanes while they hold more than they may: of the account that holds the most, the least recently used. */
   trim(): void;
   /** Measures the lanes that wait, and closes those that nobody has used for long. */
   look(): void;
@@ -26,24 +27,28 @@ export interface Room {
 }
 
 export function createRoom(groups: Groups, bounds: LaneSettings): Room {
-  const growing = new Set<{ bytes: number }>();
+  const growing = new Set<Growing>();
   let evicted = 0;
+  let isTrimming = false;
 
-  const listLanes = () => [...groups.values()].flatMap(pruneClosed);
-  const listWaiting = () => listLanes().filter((lane) => lane.state() === "ready");
-  const count = () => [...groups.values()].reduce((sum, group) => sum + pruneClosed(group).length + group.starting, 0);
-  /** The memory of a lane that serves an execution is that execution's. */
-  const heldBytes = () =>
-    [...listLanes().filter((lane) => lane.state() !== "busy"), ...growing].reduce((sum, { bytes }) => sum + bytes, 0);
+  const heldBytes = () => sumOf(listBytes(groups, growing));
   const evict = (lane: Lane) => {
     if (lane.state() !== "closed") evicted += 1;
     return lane.close();
   };
   const isTooLarge = (bytes: number) => bytes > bounds.idleBytesMax;
-  const trim = () => {
+  /** `wanting`: whom room is made for. Accounts that hold less lose nothing. */
+  const trim = (wanting?: Wanting) => {
+    if (isTrimming) return; // Closing a lane is a change, after which others trim.
+    isTrimming = true;
     // One that is too large by itself would otherwise be the last to go.
-    for (const lane of listWaiting()) if (isTooLarge(lane.bytes)) void evict(lane);
-    for (const lane of listWaiting()) if (isTooLarge(heldBytes())) void evict(lane);
+    for (const { lane } of listWaiting(groups)) if (isTooLarge(lane.bytes)) void evict(lane);
+    while (isTooLarge(heldBytes())) {
+      const first = chooseToGo(listBytes(groups, growing), listWaiting(groups), wanting);
+      if (first === undefined) break;
+      void evict(first.lane);
+    }
+    isTrimming = false;
   };
   const refuse = (bytes: number): Error | undefined => {
     const max = formatBytes(bounds.idleBytesMax);
@@ -53,26 +58,26 @@ export function createRoom(groups: Groups, bounds: LaneSettings): Room {
   };
 
   const makePlace = async (group: Group) => {
-    for (const other of groups.values()) {
-      if (count() <= bounds.lanesMax) return;
-      if (other === group) continue;
-      for (const lane of other.lanes) if (lane.state() === "ready") await evict(lane);
+    while (sumOf(listNumbers(groups)) > bounds.lanesMax) {
+      const others = listWaiting(groups).filter((waiting) => waiting.group !== group);
+      const first = chooseToGo(listNumbers(groups), others, toWanting(group));
+      if (first === undefined) throw new FullError(`All ${bounds.lanesMax} lanes of this host are in use.`);
+      await evict(first.lane);
     }
-    if (count() > bounds.lanesMax) throw new FullError(`All ${bounds.lanesMax} lanes of this host are in use.`);
   };
 
   return {
     async makeFor(group) {
       await makePlace(group);
-      const own = { bytes: group.usualBytes };
+      const own = { ...toWanting(group), bytes: group.usualBytes };
       growing.add(own);
-      trim();
+      trim(own);
       const refusal = refuse(own.bytes);
       if (refusal === undefined)
         return {
           note(bytes) {
             own.bytes = Math.max(bytes, group.usualBytes);
-            trim();
+            trim(own);
             const refusal = refuse(own.bytes);
             if (refusal !== undefined) own.bytes = 0; // It is ended now, and need not end others.
             return refusal;
@@ -82,18 +87,61 @@ export function createRoom(groups: Groups, bounds: LaneSettings): Room {
       growing.delete(own);
       throw refusal;
     },
-    trim,
+    trim: () => trim(),
     look() {
-      for (const lane of listWaiting()) lane.look();
+      for (const { lane } of listWaiting(groups)) lane.look();
       for (const lane of dropIdle(groups, bounds.idleMs)) void evict(lane);
       trim();
     },
     figures: () => ({
-      lanes: listLanes().length,
-      bytes: listWaiting().reduce((sum, { bytes }) => sum + bytes, 0),
+      lanes: listLanes(groups).length,
+      bytes: listWaiting(groups).reduce((sum, { lane }) => sum + lane.bytes, 0),
       evicted,
     }),
   };
+}
+
+type Wanting = Pick<Holding, "accountId">;
+
+/** A lane that is being started. */
+interface Growing extends Wanting {
+  bytes: number;
+}
+
+function toWanting({ request }: Group): Wanting {
+  return { accountId: request.accountId };
+}
+
+/** The least recently used first. */
+function listLanes(groups: Groups) {
+  return [...groups.values()].flatMap((group) =>
+    pruneClosed(group).map((lane) => ({ ...toWanting(group), group, lane })),
+  );
+}
+
+function listWaiting(groups: Groups): ReturnType<typeof listLanes> {
+  return listLanes(groups).filter(({ lane }) => lane.state() === "ready");
+}
+
+function listBytes(groups: Groups, growing: ReadonlySet<Growing>): Holding[] {
+  // The memory of a lane that serves an execution is that execution's.
+  const lanes = listLanes(groups).filter(({ lane }) => lane.state() !== "busy");
+  return [
+    ...lanes.map(({ accountId, lane }) => ({ accountId, amount: lane.bytes })),
+    ...[...growing].map(({ accountId, bytes }) => ({ accountId, amount: bytes })),
+  ];
+}
+
+/** How many lanes there are or are being started. */
+function listNumbers(groups: Groups): Holding[] {
+  return [...groups.values()].map((group) => ({
+    ...toWanting(group),
+    amount: pruneClosed(group).length + group.starting,
+  }));
+}
+
+function sumOf(holdings: readonly Holding[]): number {
+  return holdings.reduce((sum, { amount }) => sum + amount, 0);
 }
 
 /** Forgets codes that nobody has used for long; answers those of their lanes that wait. */
