@@ -93,9 +93,9 @@ export async function changeDraft(
           and exists (select from saved)
      ), written as (
        insert into draft_files (user_id, workflow_id, path, blob_id, content, executable)
-       select :userId, :workflowId, f.path, f.blob_id, f.content, f.executable
-         from unnest(cast(:paths as text[]), cast(:blobIds as text[]), cast(:contents as bytea[]), cast(:executables as boolean[]))
-           as f (path, blob_id, content, executable)
+       select :userId, :workflowId, f.path, f.blob_id, substring(cast(:contents as bytea) from f.at for f.bytes), f.executable
+         from unnest(cast(:paths as text[]), cast(:blobIds as text[]), cast(:places as int[]), cast(:sizes as int[]),
+                     cast(:executables as boolean[])) as f (path, blob_id, at, bytes, executable)
         where exists (select from saved)
        on conflict (user_id, workflow_id, path) do update
          set blob_id = excluded.blob_id, content = excluded.content, executable = excluded.executable
@@ -110,11 +110,27 @@ export async function changeDraft(
       removed: [...removed],
       paths: put.map((entry) => entry.path),
       blobIds: put.map((entry) => entry.blobId),
-      contents: put.map((entry) => entry.content),
+      ...joinContents(put),
       executables: put.map((entry) => entry.executable),
     },
   );
   return row;
+}
+
+/**
+ * All contents as one, with the place (from 1) and size of each; both null for those that are stored already. An array of 20 MB would
+ * be written out as a text of hexadecimal digits, for which the event loop would stand still.
+ */
+function joinContents(put: readonly NewDraftEntry[]) {
+  let end = 1;
+  const places = put.map(({ content }) => {
+    if (content === null) return null;
+    const place = end;
+    end += content.length;
+    return place;
+  });
+  const sizes = put.map(({ content }) => content?.length ?? null);
+  return { contents: Buffer.concat(put.flatMap(({ content }) => content ?? [])), places, sizes };
 }
 
 /** Forgets a draft; true when there was one. */

@@ -6,7 +6,12 @@ parentPort.on("message", ({ module, name, input }) => {
   import(module)
     .then((functions) => functions[name](input))
     .then(
-      (output) => parentPort.postMessage({ ok: true, output }),
+      (output) => parentPort.postMessage({ ok: true, output }, findOwnBuffer(output)),
       (error) => parentPort.postMessage({ ok: false, error }),
     );
 });
+
+/** Bytes that fill their memory are handed over instead of copied. */
+function findOwnBuffer(output) {
+  return output instanceof Uint8Array && output.byteLength === output.buffer.byteLength ? [output.buffer] : [];
+}

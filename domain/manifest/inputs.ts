@@ -43,7 +43,7 @@ export function parseInputs(
       problems: [{ input: "", message: `The inputs must be a JSON object, not ${describeKind(body)}.` }],
     };
   }
-  const problems = findUndeclared(manifest, [...Object.keys(values), ...Object.keys(files)], budget);
+  const problems = findUndeclared(manifest, namesOf(values, files), budget);
   const inputs: [string, JsonValue][] = [];
   const secrets: [string, string][] = [];
   for (const input of manifest.inputs) {
@@ -65,7 +65,7 @@ export function parseInputs(
  * workflow declares an input of that name. Any other body unchanged.
  */
 export function flattenBody(manifest: Declarations, body: unknown): unknown {
-  if (!isJsonObject(body) || Object.keys(body).length !== 1 || !Object.hasOwn(body, "inputs")) return body;
+  if (!isJsonObject(body) || !Object.hasOwn(body, "inputs") || Object.keys(body).length !== 1) return body;
   const nested = body["inputs"];
   return isJsonObject(nested) && !manifest.inputs.some((input) => input.name === "inputs") ? nested : body;
 }
@@ -114,9 +114,15 @@ function parseJson(text: string): { readonly ok: true; readonly value: JsonValue
   }
 }
 
+/** The names of everything that was given, each once. There may be a hundred thousand. */
+function namesOf(values: Readonly<Record<string, unknown>>, files: Readonly<Record<string, unknown>>): string[] {
+  const names = Object.keys(values);
+  return names.concat(Object.keys(files).filter((name) => !Object.hasOwn(values, name)));
+}
+
 function findUndeclared(manifest: Declarations, given: readonly string[], budget: CheckBudget): InputProblem[] {
   const declared = new Set(manifest.inputs.map((input) => input.name));
-  const unknown = [...new Set(given)].filter((name) => !declared.has(name));
+  const unknown = given.filter((name) => !declared.has(name));
   const problems = unknown.slice(0, UNKNOWN_REPORTED_MAX).map((name) => ({
     input: name.slice(0, 100),
     message: `There is no input ${quote(name)}.${suggest(name, declared, budget) || listNames(declared)}`,

@@ -56,9 +56,16 @@ export function findJsonProblem(value: unknown, depth = 1): string | undefined {
   if (typeof value === "number") return Number.isFinite(value) ? undefined : "holds a number that is not finite";
   if (typeof value !== "object") return `holds ${describeKind(value)}, which is not JSON`;
   if (depth > JSON_DEPTH_MAX) return `is nested deeper than ${JSON_DEPTH_MAX} levels`;
-  const parts = Array.isArray(value) ? value : Object.entries(value).flat();
-  for (const part of parts) {
-    const problem = findJsonProblem(part, depth + 1);
+  if (Array.isArray(value)) {
+    for (const part of value as unknown[]) {
+      const problem = findJsonProblem(part, depth + 1);
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
+  }
+  for (const key of Object.keys(value)) {
+    const problem =
+      findJsonProblem(key, depth + 1) ?? findJsonProblem((value as Record<string, unknown>)[key], depth + 1);
     if (problem !== undefined) return problem;
   }
   return undefined;

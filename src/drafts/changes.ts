@@ -3,7 +3,7 @@ import type { FileProblem } from "../../domain/errors.ts";
 import { findPathProblem, PATH_BYTES_MAX } from "../../domain/file-path.ts";
 import { isStorable } from "../../domain/manifest/json-values.ts";
 import { FILES_MAX, FOLDER_BYTES_MAX, findFolderProblems, problemOf } from "../publish/folder.ts";
-import { type CommitFile, createGitObject } from "../publish/git-objects.ts";
+import { type CommitFile, createGitObject, toBuffer } from "../publish/git-objects.ts";
 
 /** A file of a draft, and the blob that git would make of it. */
 export interface DraftFile extends CommitFile {
@@ -44,7 +44,24 @@ export const FileChange = z.union([
   z.strictObject({ path: FilePath, delete: z.literal(true) }),
   z.strictObject({ path: FilePath, renameTo: FilePath }),
 ]);
-export type FileChange = z.infer<typeof FileChange>;
+/** A change whose content is there as bytes, with the blob that git would make of it. */
+export type ReadChange =
+  | {
+      readonly path: string;
+      readonly content: Uint8Array;
+      readonly blobId: string;
+      readonly executable?: boolean | undefined;
+    }
+  | { readonly path: string; readonly delete: true }
+  | { readonly path: string; readonly renameTo: string };
+
+/** Decodes the content of a change. */
+export function readChange(change: z.infer<typeof FileChange>): ReadChange {
+  if ("delete" in change || "renameTo" in change) return change;
+  const { path, executable } = change;
+  const content = "text" in change ? Buffer.from(change.text) : Buffer.from(change.base64, "base64");
+  return { path, content, blobId: createGitObject("blob", content).id, executable };
+}
 
 /** As many as a folder has files: a whole folder may be dropped in at once. */
 export const CHANGES_MAX = FILES_MAX;
@@ -64,7 +81,7 @@ export function toDraftFile({ path, content, executable }: CommitFile): DraftFil
  * The files after some changes, one after the other, sorted by path; or everything that is wrong with them. Deleting what is not
  * there is nothing wrong. A folder is what its files' paths say.
  */
-export function applyChanges(files: readonly DraftFile[], changes: readonly FileChange[]): Changed {
+export function applyChanges(files: readonly DraftFile[], changes: readonly ReadChange[]): Changed {
   const current = new Map(files.map((file) => [file.path, file]));
   const problems: FileProblem[] = [];
   for (const change of changes) {
@@ -83,16 +100,16 @@ export function sortFiles<File extends { readonly path: string }>(files: readonl
   return files.toSorted((one, other) => Buffer.compare(Buffer.from(one.path), Buffer.from(other.path)));
 }
 
-function applyChange(current: Map<string, DraftFile>, change: FileChange): FileProblem | undefined {
+function applyChange(current: Map<string, DraftFile>, change: ReadChange): FileProblem | undefined {
   const { path } = change;
   if ("delete" in change) {
     for (const known of listPaths(current, path)) current.delete(known);
     return undefined;
   }
   if ("renameTo" in change) return rename(current, path, change.renameTo);
-  const content = "text" in change ? Buffer.from(change.text) : Buffer.from(change.base64, "base64");
+  const { blobId } = change;
   const executable = change.executable ?? current.get(path)?.executable ?? false;
-  current.set(path, toDraftFile({ path, content, executable }));
+  current.set(path, { path, content: toBuffer(change.content), executable, blobId });
   return undefined;
 }
 

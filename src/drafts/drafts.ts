@@ -7,7 +7,7 @@ import type { FileProblem } from "../../domain/errors.ts";
 import type { CommitId, WorkflowId } from "../../domain/ids.ts";
 import { createCommitReader, walkTree } from "../publish/commit-files.ts";
 import { findFolderProblems } from "../publish/folder.ts";
-import { applyChanges, type DraftFile, type FileChange, isSame, mergeFiles, toDraftFile } from "./changes.ts";
+import { applyChanges, type DraftFile, isSame, mergeFiles, type ReadChange, toDraftFile } from "./changes.ts";
 
 /** What a user has of a workflow: a draft, or (version 0) the files of the head. */
 export interface WorkingCopy {
@@ -72,7 +72,7 @@ export async function isChanged(
 /** Changes a draft whose version the caller has seen; version 0 makes it from the files of the head. All changes or none. */
 export async function saveDraft(
   db: Db,
-  target: Target & { readonly version: number; readonly changes: readonly FileChange[] },
+  target: Target & { readonly version: number; readonly changes: readonly ReadChange[] },
 ): Promise<SaveOutcome> {
   const copy = await readWorkingCopy(db, target);
   if (copy.version !== target.version) return { kind: "version_moved", version: copy.version };

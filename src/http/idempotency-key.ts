@@ -70,9 +70,12 @@ export function demandSameInputs(
 
 /** JSON with the keys of every object in order, so that equal values are equal texts. */
 function toCanonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_name, part: unknown) =>
-    isJsonObject(part) ? Object.fromEntries(Object.entries(part).sort(byName)) : part,
-  );
+  return JSON.stringify(value, (_name, part: unknown) => {
+    if (!isJsonObject(part)) return part;
+    const names = Object.keys(part);
+    const isSorted = names.every((name, at) => at === 0 || (names[at - 1] as string) < name);
+    return isSorted ? part : Object.fromEntries(names.sort().map((name) => [name, part[name]]));
+  });
 }
 
 function byName([one]: readonly [string, ...unknown[]], [other]: readonly [string, ...unknown[]]): number {

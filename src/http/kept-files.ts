@@ -83,11 +83,12 @@ function splitReferences(manifest: Manifest, body: unknown) {
   const flat = flattenBody(manifest, body);
   const problems: InputProblem[] = [];
   const named: NamedFile[] = [];
-  const rest = new Map(isJsonObject(flat) ? Object.entries(flat) : []);
+  const given = isJsonObject(flat) ? flat : {};
+  const referring = new Set<string>();
   for (const input of manifest.inputs) {
-    const value = rest.get(input.name);
+    const value = Object.hasOwn(given, input.name) ? given[input.name] : undefined;
     if (!isFileInput(input) || !isReferring(value)) continue;
-    rest.delete(input.name);
+    referring.add(input.name);
     for (const element of Array.isArray(value) ? (value as unknown[]) : [value]) {
       const parsed = Reference.safeParse(element);
       if (parsed.success) {
@@ -96,8 +97,9 @@ function splitReferences(manifest: Manifest, body: unknown) {
       } else problems.push({ input: input.name, message: `must name a file of an earlier execution as ${EXAMPLE}.` });
     }
   }
-  const isUntouched = named.length === 0 && problems.length === 0;
-  return { values: isUntouched ? body : Object.fromEntries(rest), named, problems };
+  if (referring.size === 0) return { values: body, named, problems };
+  const rest = Object.entries(given).filter(([name]) => !referring.has(name));
+  return { values: Object.fromEntries(rest), named, problems };
 }
 
 /** Whether a value is meant to name files; what else stands in the place of a file is answered as always. */

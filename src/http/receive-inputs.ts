@@ -12,8 +12,9 @@ import type { HttpLimits } from "./deps.ts";
 import { ApiError } from "./errors.ts";
 import { readForm } from "./form.ts";
 import { type Form, withSafeNames } from "./form-parts.ts";
-import { readJsonObject } from "./json-body.ts";
+import { LARGE_BYTES, readJsonObject } from "./json-body.ts";
 import { copyKeptFiles, findKeptInputs, type Keep } from "./kept-files.ts";
+import { giveTurn } from "./turns.ts";
 import type { Uploads } from "./uploads.ts";
 
 const NAMED_PROBLEMS_MAX = 5;
@@ -70,6 +71,8 @@ export async function receiveInputs(request: Request, options: Receiving): Promi
   const files = kept.files.length === 0 ? sent.files : withSafeNames([...kept.files, ...sent.files]);
   const given = { manifest, values: kept.values, files: groupFiles(files, sent.strayFiles) };
   const parsed = await checkInputs(threads, accountId, given);
+  // Checking a megabyte takes as long as parsing it, and so does writing it down.
+  if (!(Number(request.get("content-length")) <= LARGE_BYTES)) await giveTurn();
   // An input whose part has a problem of its own would be called missing as well.
   const known = [...sent.problems, ...kept.problems];
   const named = new Set(known.map((problem) => problem.input));

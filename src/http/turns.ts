@@ -1,3 +1,5 @@
+import { setImmediate } from "node:timers/promises";
+
 /** Does what concerns one thing one after the other, in the order asked; different things at the same time. */
 export type TakeTurn = <Result>(thing: string, act: () => Promise<Result>) => Promise<Result>;
 
@@ -19,4 +21,13 @@ export function createTurns(): TakeTurn {
       if (last.get(thing) === over) last.delete(thing);
     }
   };
+}
+
+/**
+ * Lets everybody else have a turn of the event loop between two long pieces of work. One `setImmediate` comes before what has
+ * arrived meanwhile, the next one after it.
+ */
+export async function giveTurn(): Promise<void> {
+  await setImmediate();
+  await setImmediate();
 }

@@ -10,6 +10,7 @@ import {
   type NewDraftEntry,
 } from "../../db/drafts.ts";
 import type { CommitId } from "../../domain/ids.ts";
+import { readChange } from "../../src/drafts/changes.ts";
 import { saveDraft } from "../../src/drafts/drafts.ts";
 import { createTree } from "../../src/publish/git-objects.ts";
 import { aCommit, aManifest, aMember, aWorkflow } from "../support/builders.ts";
@@ -143,10 +144,7 @@ test("saveDraft, of a workflow with a large file, stores what is new and no copy
   await queryRows(database.db, "update commits set tree_id = :treeId where id = :head", { treeId, head });
   const saved = await saveDraft(database.db, {
     ...{ ...key, head, version: 0 },
-    changes: [
-      { path: "new.txt", text: "new" },
-      { path: "large.bin", renameTo: "renamed.bin" },
-    ],
+    changes: [readChange({ path: "new.txt", text: "new" }), { path: "large.bin", renameTo: "renamed.bin" }],
   });
   expect(saved).toMatchObject({ kind: "saved", version: 1 });
   const rows = await queryRows<{ path: string; stored: number | null }>(

@@ -20,9 +20,14 @@ export async function readBody<Schema extends z.ZodType>(
   schema: Schema,
   bytesMax = BYTES_MAX,
 ): Promise<z.infer<Schema>> {
+  demandJson(request);
+  return parseRequest(schema, await readJsonObject(request, bytesMax));
+}
+
+/** 415 for a body that is not JSON. */
+export function demandJson(request: Request): void {
   if (request.is("application/json") === false)
     throw new ApiError("unsupported_media_type", "Send JSON: application/json.");
-  return parseRequest(schema, await readJsonObject(request, bytesMax));
 }
 
 /** A refusal that belongs to one field of the body or the query. */

@@ -13,7 +13,7 @@ import { CommitIdText, readBody } from "./body.ts";
 import { commitFiles } from "./building.ts";
 import { toCommitDocument } from "./commit-document.ts";
 import { targetOf, versionMoved } from "./drafts.ts";
-import { toFileDocument } from "./file-document.ts";
+import { sendFiles } from "./file-answers.ts";
 import { authorizeWorkflowEditor } from "./workflow-access.ts";
 
 /** Commits of one answer. */
@@ -82,16 +82,13 @@ export function createCommitsRoute({ db }: Pick<AppDeps, "db">): RequestHandler 
 }
 
 /** `GET …/commits/:commitId`: one commit with its manifest and files. */
-export function createCommitShowRoute({ db }: Pick<AppDeps, "db">): RequestHandler {
+export function createCommitShowRoute({ db, threads }: Pick<AppDeps, "db" | "threads">): RequestHandler {
   return async (request, response) => {
     const { workflow } = await authorizeWorkflowEditor(db, request, "read");
     const commit = await getCommit(db, workflow.id, request.params.commitId);
     const files = await readCommit(db, workflow.id, commit.id);
-    response.json({
-      ...toCommitDocument(commit),
-      manifest: commit.manifest,
-      files: files.map(toFileDocument),
-    });
+    const document = { ...toCommitDocument(commit), manifest: commit.manifest };
+    await sendFiles({ threads, owner: workflow.accountId, response }, { document, files });
   };
 }
 

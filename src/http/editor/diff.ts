@@ -1,5 +1,6 @@
 import type { RequestHandler } from "express";
 import { z } from "zod";
+import { toTask } from "../../../activities/threads/threads.ts";
 import { findCommit, findObjects } from "../../../db/commits.ts";
 import type { Db } from "../../../db/connect.ts";
 import type { CommitId, WorkflowId } from "../../../domain/ids.ts";
@@ -7,11 +8,13 @@ import { type DraftFile, isSame } from "../../drafts/changes.ts";
 import { readWorkingCopy } from "../../drafts/drafts.ts";
 import { walkTree } from "../../publish/commit-files.ts";
 import { isBinary } from "../../publish/difference.ts";
+import { toBuffer } from "../../publish/git-objects.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { parseRequest } from "../operator/body.ts";
 import { CommitIdText } from "./body.ts";
 import { targetOf } from "./drafts.ts";
+import { sendLarge, writeJson } from "./file-answers.ts";
 import { toText } from "./file-document.ts";
 import { authorizeWorkflowEditor } from "./workflow-access.ts";
 
@@ -28,7 +31,7 @@ type Entry = Pick<DraftFile, "blobId" | "executable"> & { readonly content?: Buf
 type Side = ReadonlyMap<string, Entry>;
 
 /** `GET …/diff?from=&to=`: the files that two commits, or a commit and the caller's draft, do not have in common. */
-export function createDiffRoute({ db }: Pick<AppDeps, "db">): RequestHandler {
+export function createDiffRoute({ db, threads }: Pick<AppDeps, "db" | "threads">): RequestHandler {
   return async (request, response) => {
     const access = await authorizeWorkflowEditor(db, request, "read");
     const { from, to } = parseRequest(Query, request.query);
@@ -41,13 +44,15 @@ export function createDiffRoute({ db }: Pick<AppDeps, "db">): RequestHandler {
     const paths = [...new Set([...before.keys(), ...after.keys()])]
       .filter((path) => !isSame(before.get(path), after.get(path)))
       .sort();
-    const files = [];
+    const files: FilePair[] = [];
     for (let at = 0; at < paths.length; at += BLOBS_PER_FETCH) {
       const some = paths.slice(at, at + BLOBS_PER_FETCH);
       const contents = await readContents(db, workflowId, [before, after], some);
-      for (const path of some) files.push(toDifference(path, before.get(path), after.get(path), contents));
+      for (const path of some) files.push(toPair(path, before.get(path), after.get(path), contents));
     }
-    response.json({ files });
+    const bytes = files.reduce((sum, pair) => sum + (pair.before?.length ?? 0) + (pair.after?.length ?? 0), 0);
+    const writing = { task: WRITE, input: { files }, bytes, write: writeDifferences };
+    await sendLarge({ threads, owner: access.workflow.accountId, response }, writing);
   };
 }
 
@@ -75,18 +80,41 @@ async function readContents(
   return contents;
 }
 
-/** `before` and `after` are texts; null where there is none, or it is not to be shown (`binary`, or too long). */
-function toDifference(
+interface FilePair {
+  readonly path: string;
+  readonly status: "added" | "removed" | "changed";
+  readonly before: Uint8Array | undefined;
+  readonly after: Uint8Array | undefined;
+}
+
+function toPair(
   path: string,
   was: Entry | undefined,
   is: Entry | undefined,
   contents: ReadonlyMap<string, Buffer>,
-) {
-  const before = was && contents.get(was.blobId);
-  const after = is && contents.get(is.blobId);
+): FilePair {
   return {
     path,
     status: was === undefined ? "added" : is === undefined ? "removed" : "changed",
+    before: was && contents.get(was.blobId),
+    after: is && contents.get(is.blobId),
+  };
+}
+
+/** Writes on the thread that it is called on. */
+export function writeDifferences({ files }: { files: readonly FilePair[] }): Uint8Array {
+  return writeJson({ files: files.map(toDifference) });
+}
+
+const WRITE = toTask(import.meta.url, writeDifferences);
+
+/** `before` and `after` are texts; null where there is none, or it is not to be shown (`binary`, or too long). */
+function toDifference({ path, status, ...sides }: FilePair) {
+  const before = sides.before && toBuffer(sides.before);
+  const after = sides.after && toBuffer(sides.after);
+  return {
+    path,
+    status,
     before: before === undefined ? null : toText(before),
     after: after === undefined ? null : toText(after),
     binary: [before, after].some((content) => content !== undefined && isBinary(content)),

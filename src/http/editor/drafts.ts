@@ -3,7 +3,7 @@ import { z } from "zod";
 import { listDraftConflicts, settleDraftConflict } from "../../../db/draft-conflicts.ts";
 import { deleteDraft } from "../../../db/drafts.ts";
 import type { FileProblem } from "../../../domain/errors.ts";
-import { CHANGES_BYTES_MAX, CHANGES_MAX, FileChange, FilePath } from "../../drafts/changes.ts";
+import { FilePath } from "../../drafts/changes.ts";
 import {
   isChanged,
   readWorkingCopy,
@@ -18,13 +18,13 @@ import { contentDisposition } from "../content-disposition.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { CommitIdText, readBody } from "./body.ts";
-import { toFileDocument } from "./file-document.ts";
+import { receiveChanges } from "./draft-changes.ts";
+import { sendBytes, sendFiles } from "./file-answers.ts";
 import { type Access, authorizeWorkflowEditor, demandUser } from "./workflow-access.ts";
 
-type Deps = Pick<AppDeps, "db" | "editor">;
+type Deps = Pick<AppDeps, "db" | "editor" | "threads">;
 
 const Version = z.int().min(0);
-export const DraftChanges = z.strictObject({ version: Version, changes: z.array(FileChange).min(1).max(CHANGES_MAX) });
 export const DraftVersion = z.strictObject({ version: Version });
 export const SettledFile = z.strictObject({ path: FilePath, commitId: CommitIdText });
 
@@ -32,7 +32,10 @@ export const SettledFile = z.strictObject({ path: FilePath, commitId: CommitIdTe
 export function createDraftRoute(deps: Deps): RequestHandler {
   return async (request, response) => {
     const access = await authorizeWorkflowEditor(deps.db, request, "read");
-    response.json(await toDraftDocument(deps, access, await readWorkingCopy(deps.db, targetOf(access))));
+    const copy = await readWorkingCopy(deps.db, targetOf(access));
+    const document = await toDraftDocument(deps, access, copy);
+    const { threads } = deps;
+    await sendFiles({ threads, owner: access.workflow.accountId, response }, { document, files: copy.files });
   };
 }
 
@@ -40,7 +43,7 @@ export function createDraftRoute(deps: Deps): RequestHandler {
 export function createDraftChangeRoute(deps: Deps): RequestHandler {
   return async (request, response) => {
     const access = await authorizeWorkflowEditor(deps.db, request, "write");
-    const { version, changes } = await readBody(request, DraftChanges, CHANGES_BYTES_MAX);
+    const { version, changes } = await receiveChanges(deps.threads, access.workflow.accountId, request);
     const saved = demandSaved(await saveDraft(deps.db, { ...targetOf(access), version, changes }));
     response.json({
       version: saved.version,
@@ -67,7 +70,10 @@ export function createRebaseRoute(deps: Deps): RequestHandler {
     const { conflicts = [], ...outcome } = await rebaseDraft(deps.db, { ...targetOf(access), version });
     demandSaved(outcome);
     const copy = await readWorkingCopy(deps.db, targetOf(access));
-    response.json({ draft: await toDraftDocument(deps, access, copy), conflicts });
+    const document = { draft: await toDraftDocument(deps, access, copy), conflicts };
+    const { threads } = deps;
+    const answer = { document, part: "draft", files: copy.files };
+    await sendFiles({ threads, owner: access.workflow.accountId, response }, answer);
   };
 }
 
@@ -97,7 +103,7 @@ export function createDraftFileRoute({ db }: Deps): RequestHandler {
       "Content-Type": "application/octet-stream",
       "Content-Disposition": contentDisposition("attachment", file.path.split("/").at(-1) ?? ""),
     });
-    response.end(file.content);
+    await sendBytes(response, file.content);
   };
 }
 
@@ -146,7 +152,7 @@ async function toDraftDocument(deps: Deps, access: Access, copy: WorkingCopy) {
     changed: copy.version > 0 && (await isChanged(deps.db, workflow.id, copy)),
     updatedAt: copy.updatedAt,
     version: copy.version,
-    files: copy.files.map(toFileDocument),
+    files: [],
     conflicts: await listDraftConflicts(deps.db, targetOf(access)),
     problems: await findProblems(deps, access, copy),
   };

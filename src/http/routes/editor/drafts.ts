@@ -1,4 +1,5 @@
-import { DraftChanges, DraftVersion, SettledFile } from "../../editor/drafts.ts";
+import { DraftChanges } from "../../editor/draft-changes.ts";
+import { DraftVersion, SettledFile } from "../../editor/drafts.ts";
 import { WORKFLOW_ID } from "../parameters.ts";
 import type { Routes } from "../route.ts";
 import { refer } from "../schemas.ts";
