@@ -92,10 +92,13 @@ function toSettings(folders: CgroupFolders, limits: CgroupLimits): Setting[] {
     return [[memory, "memory.max", bytes], [memory, "memory.swap.max", "0", true], processes, quota];
   }
   const swap: Setting = [memory, "memory.memsw.limit_in_bytes", bytes, true];
+  // Version 1 counts these buffers apart from all other memory, and would leave them without a bound.
+  const connections: Setting = [memory, "memory.kmem.tcp.limit_in_bytes", bytes, true];
   const period: Setting = [cpu, "cpu.cfs_period_us", String(CPU_PERIOD_US)];
   return [
     [memory, "memory.limit_in_bytes", bytes],
     swap,
+    connections,
     processes,
     period,
     [cpu, "cpu.cfs_quota_us", String(quotaUs)],

@@ -58,12 +58,25 @@ function isMachineFull(): boolean {
 }
 
 /**
- * The most that the sockets of a network namespace may hold, those in flight between processes included: what they do
- * hold is not told for each.
+ * What the sockets of a network namespace may hold, those in flight between processes included: of others than TCP's nothing
+ * more is told than how many there are. Those of TCP grow by themselves, and say what they hold.
  */
 function measureSockets(pid: number): number {
-  const sockets = Number(/^sockets: used (\d+)/.exec(readOrNothing(`/proc/${pid}/net/sockstat`))?.[1] ?? 0);
-  return sockets * (Number(readOrNothing("/proc/sys/net/core/wmem_default")) || SOCKET_BYTES);
+  const text = readOrNothing(`/proc/${pid}/net/sockstat`);
+  const find = (pattern: RegExp) => Number(pattern.exec(text)?.[1] ?? 0);
+  const each = Number(readOrNothing("/proc/sys/net/core/wmem_default")) || SOCKET_BYTES;
+  const queued = find(/^TCP: inuse (\d+)/m) > 0 ? measureQueues(pid) : 0;
+  return find(/^sockets: used (\d+)/m) * each + queued;
+}
+
+/** Bytes that TCP has taken and not delivered yet, in both directions. */
+function measureQueues(pid: number): number {
+  const text = ["tcp", "tcp6"].map((name) => readOrNothing(`/proc/${pid}/net/${name}`)).join("");
+  const queues = text.matchAll(/^ *\d+: \S+ \S+ \S+ ([0-9A-F]+):([0-9A-F]+) /gm);
+  return [...queues].reduce(
+    (sum, [, sent = "", received = ""]) => sum + parseInt(sent, 16) + parseInt(received, 16),
+    0,
+  );
 }
 
 function readOrNothing(path: string): string {

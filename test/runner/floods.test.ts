@@ -89,6 +89,28 @@ test("open files, without end, end at the limit", async () => {
   expect(ran.stdout).toBe("Too many open files True");
 });
 
+test("memory, taken as TCP buffers, is bounded like other memory", async () => {
+  const ran = await bench.run({
+    code: `
+import socket, time
+server = socket.create_server(("127.0.0.1", 0))
+kept, queued = [], 0
+for _ in range(110):
+    ends = [socket.create_connection(server.getsockname()), server.accept()[0]]
+    for end in ends:
+        end.setblocking(False)
+        kept.append(end)
+        try:
+            while True: queued += end.send(b"x" * 65536)
+        except BlockingIOError: pass
+print(queued >> 20)
+time.sleep(2)
+`,
+    limits: { memoryBytes: 64 * MIB },
+  });
+  if (ran.outcome.status !== "out_of_memory") expect(Number(ran.stdout)).toBeLessThan(200);
+});
+
 test("outputs, growing over their limit, end the execution while it runs", async () => {
   const ran = await bench.run({
     code: "import time\nfor i in range(1000):\n    open('outputs/%d' % (i % 40), 'ab').write(b'x' * (1 << 20)); time.sleep(0.003)\ntime.sleep(15)",

@@ -190,6 +190,21 @@ for _ in range(110):
         except BlockingIOError: pass
 time.sleep(8)
 `;
+/** Buffers of TCP grow while they are used: to 7 MB for each of these. */
+const FILL_CONNECTIONS = `
+import socket, time
+server = socket.create_server(("127.0.0.1", 0))
+kept = []
+for _ in range(110):
+    ends = [socket.create_connection(server.getsockname()), server.accept()[0]]
+    for end in ends:
+        end.setblocking(False)
+        kept.append(end)
+        try:
+            while True: end.send(b"x" * 65536)
+        except BlockingIOError: pass
+time.sleep(8)
+`;
 /** Each page in a region of its own needs a page of the page table: 4 processes of 80 MB. */
 const FILL_PAGE_TABLES = `
 import ctypes, os, time
@@ -207,6 +222,7 @@ time.sleep(8)
 test.each([
   ["sockets", FILL_SOCKETS],
   ["page tables", FILL_PAGE_TABLES],
+  ["TCP buffers", FILL_CONNECTIONS],
 ])("memory, taken as %s of an ordinary user's service without cgroups, ends the execution", async (_name, code) => {
   const { lines } = startService(code, isRoot ? UNPRIVILEGED : undefined);
   const printed: string[] = [];
