@@ -46,6 +46,7 @@ export function createProgramRunner(deps: ProgramDeps) {
   const runsByPath = { cold: 0, lane: 0 };
   const progress = new Map<ExecutionId, Progress>();
   const runProgram = async (work: ExecutionWork, signal: AbortSignal): Promise<PythonOutcome> => {
+    if (deps.spool.hasFilledDisk(work.executionId)) return failForDisk(deps.spool, work.executionId);
     let begun = false;
     try {
       const request = await prepare(deps, work);
@@ -96,6 +97,13 @@ export function createWarmer(deps: Omit<ProgramDeps, "storage" | "spool" | "disk
 /** The most that one execution may write to the disk of the spool, in bytes. */
 export function worstCaseBytes({ outputBytesMax, logBytesMax }: SandboxLimits): number {
   return outputBytesMax + logBytesMax;
+}
+
+/** Run again, it would fill the disk again. What it used is not known, and so it is not charged. */
+async function failForDisk(spool: Spool, executionId: ExecutionId): Promise<PythonOutcome> {
+  await spool.open(executionId);
+  await spool.writeResult(executionId, { outputs: [], logPath: undefined, logBytes: 0 });
+  return { status: "failed", message: "The outputs filled the disk of the machine.", secondsUsed: 0 };
 }
 
 async function prepare(deps: ProgramDeps, work: ExecutionWork): Promise<SandboxRequest> {

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, rmdirSync, unlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmdirSync, unlinkSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type ExecutionId, isExecutionId } from "../domain/ids.ts";
@@ -26,12 +26,16 @@ export interface SpooledResult {
  */
 export type Spool = ReturnType<typeof createSpool>;
 
+export const RESULT_FILE = "result.json";
+/** In the folder of an execution whose outputs filled the disk, and whose end nobody could record. */
+export const FILLED_DISK_FILE = "filled-disk";
+
 /** The sandbox's user passes through, and nobody lists it. */
 const FOLDER_MODE = 0o711;
 
 export function createSpool(dir: string, remove: RemoveTree = removeTree) {
   const folderOf = (executionId: ExecutionId): string => join(dir, executionId);
-  const resultOf = (executionId: ExecutionId): string => join(folderOf(executionId), "result.json");
+  const resultOf = (executionId: ExecutionId): string => join(folderOf(executionId), RESULT_FILE);
   return {
     logPathOf: (executionId: ExecutionId): string => join(folderOf(executionId), "log.ndjson"),
 
@@ -43,6 +47,9 @@ export function createSpool(dir: string, remove: RemoveTree = removeTree) {
       mkdirSync(folder, { mode: FOLDER_MODE }); // Throws when the old one is still there: an attempt must not find its files.
       return folder;
     },
+
+    /** Returns whether an attempt before this one filled the disk until the service went down with it. */
+    hasFilledDisk: (executionId: ExecutionId): boolean => existsSync(join(folderOf(executionId), FILLED_DISK_FILE)),
 
     /** Written whole or not at all: its presence means the attempt's outputs are complete. */
     async writeResult(executionId: ExecutionId, result: SpooledResult): Promise<void> {

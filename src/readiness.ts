@@ -1,12 +1,15 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { CgroupFolders } from "../activities/sandbox/cgroup-folders.ts";
 import type { Storage } from "../activities/storage/storage.ts";
 import type { Db } from "../db/connect.ts";
+import { describeLargest } from "./setup/folder-sizes.ts";
 import type { Temporal } from "./setup/servers/temporal.ts";
 import { describePorts } from "./setup/servers/temporal-enclosure.ts";
 import type { Driver } from "./temporal.ts";
 
 const CHECK_MS = 1_000;
 const CACHE_MS = 2_000;
+const LARGEST_FOR_MS = 60_000;
 
 export interface Check {
   readonly ok: boolean;
@@ -36,9 +39,13 @@ export function createReadiness(deps: {
   networkProblem: () => string | undefined;
   /** Our own Temporal: who reaches its ports. It runs all the same, so this keeps nobody from being ready. */
   temporal: Pick<Temporal, "pages" | "openPortsProblem">;
+  /** Why no execution begins for want of disk. Results are given all the same, so this keeps nobody from being ready. */
+  diskProblem: () => string | undefined;
+  dataDir: string;
   /** Whether the process may have as many files open as it needs for its connections. */
   descriptors: Check;
 }): () => Promise<Readiness> {
+  const disk = createDiskCheck(deps);
   let cached: { at: number; readiness: Promise<Readiness> } | undefined;
 
   async function look(): Promise<Readiness> {
@@ -57,6 +64,7 @@ export function createReadiness(deps: {
         limits: limitsCheck(deps.cgroups),
         outputs: outputsCheck(deps.runDisksProblem),
         network: networkCheck(deps.networkProblem()),
+        disk: await disk(),
         connections: { ok: deps.descriptors.ok, message: deps.descriptors.message },
         ...portsChecks(deps.temporal),
       },
@@ -83,6 +91,19 @@ async function check(success: string, probe: PromiseLike<unknown>): Promise<Chec
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Says what is large in the data folder only where somebody has to look, and seldom: it takes a walk through all of it. */
+function createDiskCheck({ diskProblem, dataDir }: { diskProblem: () => string | undefined; dataDir: string }) {
+  let largest: { readonly at: number; readonly text: Promise<string> } | undefined;
+  return async (): Promise<Check> => {
+    const problem = diskProblem();
+    if (problem === undefined) return { ok: true, message: "There is room for outputs." };
+    if (largest === undefined || Date.now() - largest.at > LARGEST_FOR_MS)
+      largest = { at: Date.now(), text: describeLargest(dataDir) };
+    const text = await Promise.race([largest.text, sleep(CHECK_MS, "being counted", { ref: false })]);
+    return { ok: false, message: `No execution begins: ${problem} Largest in the data folder: ${text}.` };
+  };
 }
 
 function laneCheck(problem: string | undefined): Check {

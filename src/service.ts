@@ -23,6 +23,7 @@ import { createReadiness } from "./readiness.ts";
 import { retentionOf, startRetention, toFigures } from "./retention.ts";
 import { createKeeper, type Keeper } from "./schedules/keeper.ts";
 import { createTemporalSchedules } from "./schedules/temporal-schedules.ts";
+import { keepBallast } from "./setup/ballast.ts";
 import type { Machine } from "./setup/machine.ts";
 import type { Temporal } from "./setup/servers/temporal.ts";
 import type { TemporalEntry } from "./setup/servers/temporal-door.ts";
@@ -113,7 +114,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
 
   const executions = createExecutions({ db, driver, waiters, python, slots, slotCount, diskProblem });
   const networkProblem = () => findNetworkProblem(deps, host.network);
-  const readiness = openReadiness(deps, driver, networkProblem);
+  const readiness = openReadiness(deps, driver, { networkProblem, diskProblem });
   // Programs are run elsewhere, or by somebody else's code: nothing to warm here.
   const warm = settings.TREADLE_ROLE === "api" || deps.runProgram !== undefined ? undefined : programs.warm;
   return {
@@ -137,10 +138,14 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
   };
 }
 
-function openReadiness(deps: ServiceDeps, driver: Driver, networkProblem: () => string | undefined) {
+function openReadiness(
+  deps: ServiceDeps,
+  driver: Driver,
+  problems: Record<"networkProblem" | "diskProblem", () => string | undefined>,
+) {
   const { db, storage, settings, host, machine, descriptors, temporal } = deps;
   return createReadiness({
-    ...{ db, storage, driver, networkProblem, descriptors, temporal },
+    ...{ db, storage, driver, ...problems, dataDir: machine.dataDir, descriptors, temporal },
     isolation: settings.TREADLE_ISOLATION,
     isolationProblems: host.isolationProblems,
     laneProblem: host.sandbox.laneProblem,
@@ -184,7 +189,7 @@ function openTicks(deps: ServiceDeps, driver: Driver): Ticks {
 
 /** What lets waiting executions in, what repairs, and what forgets. Answers what tells how much was forgotten. */
 function openHousekeeping(
-  deps: Pick<ServiceDeps, "settings" | "storage"> & SweeperDeps & { admissions: Admissions },
+  deps: Pick<ServiceDeps, "settings" | "storage" | "machine"> & SweeperDeps & { admissions: Admissions },
   defer: Defer,
 ): () => Readonly<Record<string, number>> {
   const { db, storage, processId, log, admissions } = deps;
@@ -196,9 +201,22 @@ function openHousekeeping(
   defer(() => uploads.close());
   const days = startCountingDays({ db, log });
   defer(() => days.close());
+  defer(openBallast(deps));
   const retention = startRetention({ db, storage, retention: retentionOf(deps.settings), log });
   defer(() => retention.close());
   return () => toFigures(retention.removed());
+}
+
+/** Answers what stops looking after it. */
+function openBallast({ machine, log }: Pick<ServiceDeps, "machine" | "log">): () => void {
+  const ballast = keepBallast({
+    dataDir: machine.dataDir,
+    onChange: (state, freeBytes) =>
+      state === "made"
+        ? log.info({ event: "disk.ballast", state, freeBytes }, "Some space is kept for when the disk is full.")
+        : log.error({ event: "disk.ballast", state, freeBytes }, "The disk is full. Space kept for that was given up."),
+  });
+  return ballast.close;
 }
 
 type Worked = Pick<Parameters<typeof startWorkers>[0], "connection" | "activities"> & {

@@ -2,6 +2,8 @@ import { budgetDescriptors, readDescriptorLimit } from "./descriptors.ts";
 import { type Defer, outliveRejections, stopRequested, withReleases } from "./lifecycle.ts";
 import { createLog, type Log } from "./log.ts";
 import type { Ground, StartInput } from "./opening.ts";
+import { describeLargest } from "./setup/folder-sizes.ts";
+import { DiskFullError } from "./setup/servers/disk-full.ts";
 import { startPostgres } from "./setup/servers/postgres.ts";
 import { startTemporal } from "./setup/servers/temporal.ts";
 
@@ -67,10 +69,16 @@ async function openGround(input: StartInput, log: Log, defer: Defer): Promise<Om
   ]);
   for (const server of [postgres, temporal]) if (server.status === "fulfilled") defer(() => server.value.stop());
   if (host.status === "fulfilled") defer(() => host.value.close());
-  if (postgres.status === "rejected") throw postgres.reason;
-  if (temporal.status === "rejected") throw temporal.reason;
+  if (postgres.status === "rejected") throw await nameLargest(postgres.reason, machine.dataDir);
+  if (temporal.status === "rejected") throw await nameLargest(temporal.reason, machine.dataDir);
   if (host.status === "rejected") throw host.reason;
   return { postgres: postgres.value, temporal: temporal.value, host: host.value };
+}
+
+/** On a full disk, says what fills it. */
+async function nameLargest(error: unknown, dataDir: string): Promise<unknown> {
+  if (!(error instanceof DiskFullError)) return error;
+  return new Error(`${error.message} Largest in ${dataDir}: ${await describeLargest(dataDir)}.`, { cause: error });
 }
 
 /** `launched` resolves when there is nothing to do for it but wait, or when it has failed. */

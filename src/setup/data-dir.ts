@@ -16,6 +16,8 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { giveUpBallast } from "./ballast.ts";
+import { FREE_BYTES_MIN } from "./full-disk.ts";
 import type { RunAs } from "./servers/child.ts";
 import { toDiskFullError } from "./servers/disk-full.ts";
 import { canReach, OUTSIDE_FOLDER } from "./servers/reachability.ts";
@@ -26,7 +28,6 @@ export const VERSION_FILE = "data-version";
 /** In a folder that a backup is being restored to; it names the backup. Gone when everything is there. */
 export const RESTORE_FILE = "restore-unfinished";
 
-const FREE_BYTES_MIN = 200 * 1024 * 1024;
 const PROBE_BYTES = 64 * 1024;
 /** What a start leaves that was interrupted before it made anything. */
 const UNFINISHED = /^(instance\.lock|\.probe-|data-version\.tmp$)/;
@@ -49,8 +50,8 @@ export interface DataDirOptions {
 /**
  * The data folder, ready to be written, as a path without links. It is `wanted`; but where a folder above keeps the
  * unprivileged user out (a checkout in a 0700 home) and there are no data yet, it is made under `/var/lib/treadle` and
- * `wanted` becomes a link to it. Refuses data of a newer version, of another user, or of another program, and a disk
- * that is nearly full, each with what to do; nothing is changed then.
+ * `wanted` becomes a link to it. Refuses data of a newer version, of another user, or of another program, and new data on a
+ * disk that is nearly full, each with what to do; nothing is changed then.
  */
 export async function prepareDataDir(options: DataDirOptions): Promise<string> {
   try {
@@ -182,9 +183,12 @@ async function placeOutside(options: DataDirOptions): Promise<string> {
   }
 }
 
+/** Data that are there are served on a full disk, too: it is cleared as soon as they are ours alone (see `clearFullDisk`). */
 async function checkFreeSpace(dir: string, freeBytes: (folder: string) => Promise<number>): Promise<void> {
   const free = await freeBytes(dir);
   if (free >= FREE_BYTES_MIN) return;
+  giveUpBallast(dir); // What comes next is written.
+  if ((await readFile(join(dir, VERSION_FILE), "utf8").catch(ignoreMissing)) !== undefined) return;
   const megabytes = (bytes: number) => `${Math.floor(bytes / 1024 / 1024)} MB`;
   throw new Error(
     `The disk that holds ${dir} has ${megabytes(free)} left; Treadle starts with ${megabytes(FREE_BYTES_MIN)} or more. Free space on it, or choose a data folder on another disk (TREADLE_DATA_DIR). Nothing was changed.`,

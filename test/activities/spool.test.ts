@@ -2,7 +2,8 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import { createSpool, type Spool, type SpooledResult } from "../../activities/spool.ts";
+import { createProgramRunner } from "../../activities/program.ts";
+import { createSpool, FILLED_DISK_FILE, type Spool, type SpooledResult } from "../../activities/spool.ts";
 import { createExecutionId } from "../../src/ids.ts";
 
 let dir: string;
@@ -68,4 +69,21 @@ test("list, of a spool with foreign folders in it, answers executions only", asy
   await spool.open(id);
   await mkdir(join(dir, "lost+found"));
   expect(await spool.list()).toEqual([id]);
+});
+
+test("runProgram, of an execution that filled the disk until the service went down, fails it without running it again", async () => {
+  const executionId = createExecutionId();
+  await writeFile(join(await spool.open(executionId), FILLED_DISK_FILE), "");
+  const run = () => Promise.reject(new Error("It was run again."));
+  const { runProgram } = createProgramRunner({ spool, sandbox: { run } } as unknown as Parameters<
+    typeof createProgramRunner
+  >[0]);
+  const work = { executionId } as Parameters<typeof runProgram>[0];
+  expect(await runProgram(work, new AbortController().signal)).toEqual({
+    status: "failed",
+    message: "The outputs filled the disk of the machine.",
+    secondsUsed: 0,
+  });
+  expect(await spool.readResult(executionId)).toEqual(RESULT);
+  expect(spool.hasFilledDisk(executionId)).toBe(false);
 });

@@ -1,6 +1,7 @@
 import {
   chmodSync,
   chownSync,
+  existsSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -141,11 +142,18 @@ test("prepareDataDir, on data of another user, says whose they are", async () =>
   );
 });
 
-test("prepareDataDir, with less than 200 MB free, refuses with both figures", async () => {
+test("prepareDataDir, for new data with less than 200 MB free, refuses with both figures", async () => {
   const wanted = join(aFolder(), "data");
   await expect(prepare(wanted, { freeBytes: async () => 150 * 1024 * 1024 })).rejects.toThrow(
     "has 150 MB left; Treadle starts with 200 MB or more",
   );
+});
+
+test("prepareDataDir, of data that are there, on a disk with less than 200 MB free, gives up the ballast and goes on", async () => {
+  const dir = await aDataDir();
+  writeFileSync(join(dir, "ballast"), "x");
+  expect(await prepare(dir, { freeBytes: async () => 1024 * 1024 })).toBe(dir);
+  expect(existsSync(join(dir, "ballast"))).toBe(false);
 });
 
 test("prepareDataDir, when writing meets a full disk, says so", async () => {
