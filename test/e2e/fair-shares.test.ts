@@ -1,0 +1,103 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { aFolder, treadle } from "../support/command-line.ts";
+import { type Answer, aDataDir, startService, type TestService } from "../support/service.ts";
+
+/** Few, so that a queue forms at once. */
+const ENV = { TREADLE_SANDBOX_SLOTS: "1", TREADLE_EXAMPLES: "none", TREADLE_RATE_LIMIT_PER_MINUTE: "0" };
+const SLEEPERS = 40;
+const SLEEP_SECONDS = 5;
+
+let service: TestService;
+let dataDir: Awaited<ReturnType<typeof aDataDir>>;
+
+interface Workflow {
+  readonly workflowId: string;
+  readonly apiKey: string;
+}
+
+beforeAll(async () => {
+  dataDir = await aDataDir();
+  service = await startService({ dataDir: dataDir.dataDir, env: ENV });
+}, 600_000);
+
+afterAll(async () => {
+  await service?.stop();
+  await dataDir?.remove();
+});
+
+async function publish(account: string): Promise<Workflow> {
+  await treadle(dataDir.dataDir, ["accounts", "create", account, "--credits", "1000", "--json"]);
+  const files = {
+    "config.yaml": "inputs:\n  seconds: { type: number }\ntriggers:\n  api: { enabled: true }\n",
+    "main.py": "import time\ndef main(seconds):\n    time.sleep(seconds)\n    return {'slept': seconds}\n",
+  };
+  const published = await treadle(dataDir.dataDir, ["publish", await aFolder(files), "--account", account, "--json"]);
+  expect([published.code, published.stderr]).toEqual([0, expect.any(String)]);
+  return published.json() as unknown as Workflow;
+}
+
+function execute({ workflowId, apiKey }: Workflow, seconds: number, prefer?: string): Promise<Answer> {
+  return service.call(`/workflows/${workflowId}/execute`, {
+    method: "POST",
+    headers: { "x-api-key": apiKey, "content-type": "application/json", ...(prefer === undefined ? {} : { prefer }) },
+    body: JSON.stringify({ seconds }),
+  });
+}
+
+/** Begins as many at once, and answers their ids. */
+async function begin(workflow: Workflow, count: number, seconds: number): Promise<string[]> {
+  const answers = await Promise.all(Array.from({ length: count }, () => execute(workflow, seconds, "respond-async")));
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 202));
+  return answers.map(({ body }) => String(body.executionId));
+}
+
+async function lookAt({ apiKey }: Workflow, executionId: string): Promise<string> {
+  const { body } = await service.call(`/run-logs/${executionId}`, { headers: { "x-api-key": apiKey } });
+  return String(body.status);
+}
+
+async function countOf(workflow: Workflow, ids: readonly string[], status: string): Promise<number> {
+  const found = await Promise.all(ids.map((id) => lookAt(workflow, id)));
+  return found.filter((each) => each === status).length;
+}
+
+/** What the operator sees of an execution. */
+async function slotPositionOf(executionId: string, account: string): Promise<unknown> {
+  const shown = await treadle(dataDir.dataDir, ["executions", "record", executionId, "--account", account, "--json"]);
+  return (shown.json() as { slotPosition: unknown }).slotPosition;
+}
+
+test("a stranger's short run ends within one turn of 40 sleepers, which are queued and show their place", async () => {
+  const [busy, stranger] = [await publish("busy"), await publish("stranger")];
+  await execute(stranger, 0);
+  const ids = await begin(busy, SLEEPERS, SLEEP_SECONDS);
+  while ((await countOf(busy, ids, "running")) === 0) await sleep(50);
+  const startedAt = performance.now();
+  expect((await execute(stranger, 0)).status).toBe(200);
+  expect((performance.now() - startedAt) / 1000).toBeLessThan(SLEEP_SECONDS);
+  expect(await countOf(busy, ids, "running")).toBe(1);
+  expect(await countOf(busy, ids, "queued")).toBeGreaterThan(SLEEPERS / 2);
+  const waiting = [];
+  for (const id of ids) if ((await lookAt(busy, id)) === "queued") waiting.push(id);
+  expect(await slotPositionOf(waiting.at(-1) as string, "busy")).toEqual(expect.any(Number));
+  for (const id of ids)
+    await service.call(`/run-logs/${id}/cancel`, { method: "POST", headers: { "x-api-key": busy.apiKey } });
+  while ((await countOf(busy, ids, "running")) + (await countOf(busy, ids, "queued")) > 0) await sleep(100);
+  expect(await countOf(busy, ids, "cancelled")).toBeGreaterThan(SLEEPERS / 2);
+}, 600_000);
+
+test("30 queued runs, whose service is killed five times, all succeed", async () => {
+  const workflow = await publish("queued");
+  const ids = await begin(workflow, 30, 1);
+  for (let kill = 0; kill < 5; kill += 1) {
+    while ((await countOf(workflow, ids, "running")) === 0 && (await countOf(workflow, ids, "queued")) > 0)
+      await sleep(20);
+    expect(await countOf(workflow, ids, "queued")).toBeGreaterThan(0);
+    await service.stop("SIGKILL");
+    service = await startService({ dataDir: dataDir.dataDir, env: ENV });
+  }
+  while ((await countOf(workflow, ids, "success")) + (await countOf(workflow, ids, "failed")) < ids.length)
+    await sleep(200);
+  expect(await countOf(workflow, ids, "success")).toBe(ids.length);
+}, 900_000);
