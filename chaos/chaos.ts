@@ -9,6 +9,7 @@ import { type Disk, openDisk } from "./disk.ts";
 import { type Evidence, gatherEvidence, readUnderWay } from "./evidence.ts";
 import { injectFault } from "./faults/inject.ts";
 import { planFaults } from "./faults/plan.ts";
+import { type HostileWorkflow, publishAttacks, runHostile } from "./hostile/load.ts";
 import { findLeftovers, lookBefore } from "./leftovers.ts";
 import { runCanceller } from "./load/canceller.ts";
 import { findCapabilities } from "./load/capabilities.ts";
@@ -70,9 +71,10 @@ export async function runChaos(options: {
     options.say(`The service is up; ${JSON.stringify(deps.capabilities)}. Data and record are in ${folder}.`);
     const committedAt = await runUnderFire(options, { service, disk, record, deps });
     await settleDown({ service, disk, say: options.say }, committedAt);
-    const evidence = await gatherEvidence(disk.dataDir, join(folder, "record.ndjson"), (declared) =>
-      readTimetables(disk.dataDir, declared),
-    );
+    const evidence = await gatherEvidence(disk.dataDir, join(folder, "record.ndjson"), {
+      hostile: deps.hostile.map(({ published }) => published.workflowId),
+      readTimetables: (declared) => readTimetables(disk.dataDir, declared),
+    });
     const left = await service.stop({ last: true });
     const findings = [
       ...checkEvidence(evidence),
@@ -109,7 +111,7 @@ function settingsOf(temporaryDir: string): Record<string, string> {
 }
 
 async function openLoad(
-  { seed, schedules, kills }: ChaosOptions,
+  { seed, schedules, kills, hostile }: ChaosOptions,
   { service, record, folder }: { service: Service; record: ClientRecord; folder: string },
 ): Promise<Load> {
   const workflows: Record<string, Published> = {};
@@ -125,12 +127,18 @@ async function openLoad(
   const deps = { record, agent, apiUrl, workflows, capabilities, operatorToken, folder: join(folder, "clock"), forget };
   const plan = planSchedules(seed, { count: schedules, changes: Math.ceil(kills * CHANGES_PER_KILL) });
   for (const { name } of plan.workflows) workflows[name] = await createClock(deps, name);
-  return { ...deps, schedules: createScheduleDriver(createCommitter(deps, { seed, workflows: plan.workflows }), plan) };
+  return {
+    ...deps,
+    schedules: createScheduleDriver(createCommitter(deps, { seed, workflows: plan.workflows }), plan),
+    hostile: hostile ? await publishAttacks(service, join(folder, "hostile")) : [],
+  };
 }
 
 type Load = LoadDeps & {
   readonly operatorToken: string;
   readonly schedules: ReturnType<typeof createScheduleDriver>;
+  /** What a hostile tenant has published; empty unless one was asked for. */
+  readonly hostile: readonly HostileWorkflow[];
 };
 
 interface Scene {
@@ -185,6 +193,9 @@ async function runUnderFire(
     commit(),
     runClients(deps, { calls: planCalls(chaos.seed), clients: chaos.clients, progress, isOver }),
     runCanceller(deps, { random: createRandom(chaos.seed, "cancels"), progress, isOver }),
+    ...(deps.hostile.length === 0
+      ? []
+      : [runHostile(deps, { random: createRandom(chaos.seed, "hostile"), workflows: deps.hostile, isOver })]),
   ]);
   return committedAt ?? Date.now();
 }

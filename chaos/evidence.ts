@@ -108,6 +108,8 @@ export interface StoredObject {
 /** All the checker knows: what clients wrote down, what PostgreSQL says, what Temporal is to fire, what is in storage. */
 export interface Evidence {
   readonly lines: readonly Line[];
+  /** Workflows of the hostile tenant. */
+  readonly hostile: readonly string[];
   readonly executions: readonly ExecutionRow[];
   readonly attempts: readonly AttemptRow[];
   readonly reservations: readonly ReservationRow[];
@@ -182,11 +184,14 @@ export async function ageUploads(dataDir: string, ms: number): Promise<void> {
   }
 }
 
-/** Looks at everything. `timetables` are what Temporal has to fire. */
+/** Looks at everything. `hostile` are the hostile tenant's workflows, timetables what Temporal has to fire. */
 export async function gatherEvidence(
   dataDir: string,
   recordPath: string,
-  readTimetables: (declared: readonly string[]) => Promise<Timetable[]>,
+  {
+    hostile,
+    readTimetables,
+  }: { hostile: readonly string[]; readTimetables: (declared: readonly string[]) => Promise<Timetable[]> },
 ): Promise<Evidence> {
   const client = await openDatabase(dataDir);
   const query = async <Row>(sql: string): Promise<Row[]> => (await client.query(sql)).rows as Row[];
@@ -195,6 +200,7 @@ export async function gatherEvidence(
     const declared = schedules.flatMap((row) => (row.until === null ? [row.workflow_id] : []));
     return {
       lines: readRecord(recordPath),
+      hostile,
       schedules,
       ticks: await query<TickRow>(TICKS),
       timetables: await readTimetables(declared),

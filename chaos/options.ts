@@ -10,6 +10,8 @@ export interface ChaosOptions {
   readonly clients: number;
   /** Workflows that the clock starts. */
   readonly schedules: number;
+  /** Whether a hostile tenant does its worst beside the honest ones. */
+  readonly hostile: boolean;
   /** The load ends after this time at the latest; undefined: when it is done. */
   readonly secondsMax: number | undefined;
   /** Keeps record, log and evidence of a run without findings, too. */
@@ -17,7 +19,7 @@ export interface ChaosOptions {
 }
 
 export const USAGE = `npm run chaos -- [--executions N] [--kills K] [--seed S] [--seconds MAX] [--clients C]
-                     [--schedules W] [--keep]
+                     [--schedules W] [--hostile] [--keep]
 
   --executions  executions to be accepted (200; the long form: 2000)
   --kills       SIGKILLs; pauses, full disks, refusals and restarts come in proportion (20; the long form: 60)
@@ -25,6 +27,7 @@ export const USAGE = `npm run chaos -- [--executions N] [--kills K] [--seed S] [
   --seconds     ends the load after this time, however far it is
   --clients     clients that call at the same time (10)
   --schedules   workflows that the clock starts (${SCHEDULES_MAX}, which is the most)
+  --hostile     a tenant of another account attacks the machine meanwhile
   --keep        keeps record, log and evidence of a run in which all was well`;
 
 /** Reads the command line. Throws a RangeError that says what is wrong. */
@@ -38,6 +41,7 @@ export function parseOptions(argv: readonly string[]): ChaosOptions {
       seconds: { type: "string" },
       clients: { type: "string", default: "10" },
       schedules: { type: "string", default: String(SCHEDULES_MAX) },
+      hostile: { type: "boolean", default: false },
       keep: { type: "boolean", default: false },
     },
   });
@@ -49,14 +53,15 @@ export function parseOptions(argv: readonly string[]): ChaosOptions {
     clients: toCount("clients", values.clients, 1),
     schedules: toCount("schedules", values.schedules, 0, SCHEDULES_MAX),
     secondsMax: values.seconds === undefined ? undefined : toCount("seconds", values.seconds, 1),
+    hostile: values.hostile,
     keep: values.keep,
   };
 }
 
 /** The command that does the same again. */
-export function toCommand({ executions, kills, seed, clients, schedules }: ChaosOptions): string {
+export function toCommand({ executions, kills, seed, clients, schedules, hostile }: ChaosOptions): string {
   const load = `--executions ${executions} --kills ${kills} --seed ${seed} --clients ${clients}`;
-  return `npm run chaos -- ${load} --schedules ${schedules}`;
+  return `npm run chaos -- ${load} --schedules ${schedules}${hostile ? " --hostile" : ""}`;
 }
 
 function toCount(name: string, text: string, min: number, max = 100_000): number {

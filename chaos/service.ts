@@ -36,7 +36,9 @@ export interface Service {
   /** Resolves when it is up and takes calls. */
   ready(): Promise<void>;
   isReady(): boolean;
-  publish(folder: string): Promise<Published>;
+  /** Publishes a folder as a new workflow, of the first account unless another is named. */
+  publish(folder: string, account?: string): Promise<Published>;
+  createAccount(name: string, credits: number): Promise<void>;
   operatorToken(): Promise<string>;
   /** SIGTERM; answers what is left of it when its time is over. It is started again, unless it is the last stop. */
   stop(options: { last: boolean }): Promise<Process[]>;
@@ -62,6 +64,8 @@ export async function keepService(options: {
     (trusting ??= new Agent({ connect: { ca: await readFile(join(dataDir, "tls/ca.pem"), "utf8") } }));
   const start = (isFirst: boolean) => startProcess({ dataDir, url, env, log, agent, isFirst });
   const runs = keepRunning({ start, record: options.record });
+  const command = async (args: readonly string[]): Promise<string> =>
+    (await promisify(execFile)(process.execPath, [PROGRAM, ...args], { env })).stdout;
   const { tree, isReady } = runs;
 
   return {
@@ -73,10 +77,12 @@ export async function keepService(options: {
         await sleep(LOOK_MS / 10);
       }
     },
-    async publish(folder) {
-      const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM, "publish", folder, "--json"], { env });
-      return JSON.parse(stdout) as Published;
+    async publish(folder, account) {
+      const to = account === undefined ? [] : ["--account", account];
+      return JSON.parse(await command(["publish", folder, ...to, "--json"])) as Published;
     },
+    createAccount: async (name, credits) =>
+      void (await command(["accounts", "create", name, "--credits", String(credits), "--json"])),
     operatorToken: async () => (await readFile(join(dataDir, "keys/operator-token"), "utf8")).trim(),
     async stop({ last }) {
       const before = tree();

@@ -23,6 +23,8 @@ export function checkEnds(given: Case): Finding[] {
 function checkEnd(given: Case, row: ExecutionRow): Finding[] {
   const find = (rule: string, text: string): Finding[] => [{ rule, subject: row.id, text }];
   if (row.finished_at === null || !ENDS.includes(row.state)) return find("open", `is still ${row.state}`);
+  // Any end will do for a hostile program, as long as it is the program's own doing.
+  if (given.evidence.hostile.includes(row.workflow_id)) return row.failure === null ? [] : checkFailure(given, row);
   const request = findRequest(given, row);
   if (request === undefined) return find("unasked", "was asked for by nobody");
   if (row.failure !== null) return checkFailure(given, row);

@@ -223,3 +223,33 @@ test("checkEvidence, of a service that ended long after any fault, finds that no
 });
 
 test.each(PLANTED)("checkEvidence, with %s, finds it", (...planted) => expectFound(planted));
+
+/** The killed-for-memory execution of somebody who sent no request: what a hostile tenant's looks like. */
+function makeHostile(draft: Draft): Draft["executions"][number] {
+  const row = rowOf(draft, "executions", "ex_pack");
+  Object.assign(row, { workflow_id: "wf_hostile", token: null });
+  draft.hostile.push("wf_hostile");
+  const isOf = (line: Draft["lines"][number]): boolean => "token" in line && line.token === "t-2";
+  const numbers = draft.lines.flatMap((line) => (isOf(line) && "request" in line ? [line.request] : []));
+  draft.lines = draft.lines.filter((line) => !("request" in line) || !numbers.includes(line.request));
+  return row;
+}
+
+test("checkEvidence, of a hostile tenant's run that nobody recorded, allows it, whatever its end", () => {
+  const draft = soundEvidence();
+  makeHostile(draft).state = "out_of_memory";
+  attemptOf(draft, "ex_pack").status = "out_of_memory";
+  expect(checkEvidence(draft)).toEqual([]);
+});
+
+test("checkEvidence, of a hostile tenant's run that is charged too little, finds it all the same", () => {
+  const draft = soundEvidence();
+  makeHostile(draft).charge_total -= 1;
+  expect(checkEvidence(draft).map(({ rule }) => rule)).toEqual(expect.arrayContaining(["charge"]));
+});
+
+test("checkEvidence, of a hostile tenant's run that has not ended, finds it all the same", () => {
+  const draft = soundEvidence();
+  Object.assign(makeHostile(draft), { state: "running", finished_at: null });
+  expect(checkEvidence(draft).map(({ rule }) => rule)).toEqual(expect.arrayContaining(["open"]));
+});

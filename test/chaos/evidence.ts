@@ -15,6 +15,7 @@ export const hash = (content: Buffer | string): string => createHash("sha256").u
 export function soundEvidence(): Draft {
   const draft: Draft = {
     lines: [],
+    hostile: [],
     executions: [],
     attempts: [],
     reservations: [],

@@ -10,7 +10,16 @@ test(
   async () => {
     const said: string[] = [];
     const { evidence, findings, seconds, folder } = await runChaos({
-      chaos: { executions: 80, kills: 10, seed: "short", clients: 8, schedules: 5, secondsMax: undefined, keep: false },
+      chaos: {
+        executions: 80,
+        kills: 10,
+        seed: "short",
+        clients: 8,
+        schedules: 5,
+        secondsMax: undefined,
+        hostile: false,
+        keep: false,
+      },
       env: process.env,
       say: (line) => void said.push(line),
     });
