@@ -24,6 +24,7 @@ export const TIERS = [
   "activities",
   "runner",
   "sandbox",
+  "neighbours",
   "setup",
   "publish",
   "http",

@@ -8,7 +8,8 @@ import { relative, sep } from "node:path";
 const LONGEST_FIRST = [
   ["e2e", "browser"],
   ["chaos", "sandbox"],
-  ["setup", "hostile"],
+  ["neighbours", "hostile"],
+  ["setup"],
   ["activities", "workflows"],
 ];
 
