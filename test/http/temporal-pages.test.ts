@@ -76,15 +76,24 @@ test("Temporal's pages show the first account's owners everything, other owners 
   expect((await ask(service, `/temporal/namespaces/treadle/workflows/${executionId}`, {}, second.owner)).status).toBe(
     200,
   );
+  const only = (id: string, more = ""): string =>
+    `${LIST}?query=${encodeURIComponent(`WorkflowId="${id}"${more}`)}&pageSize=1`;
+  const one = await ask(service, only(executionId), {}, second.owner);
+  expect([one.status, one.text()]).toEqual([200, expect.stringContaining(executionId)]);
+  const others = ["?execution.workflowId=x", "?execution.workflow_id=x", "?namespace=default"].map(
+    (more) => own + more,
+  );
+  const widened = [
+    only(executionId, ' or WorkflowId != ""'),
+    `${only(executionId)}&query=x`,
+    `${only(executionId)}&a=1`,
+  ];
+  for (const path of [...others, ...widened])
+    expect([path, (await ask(service, path, {}, second.owner)).status]).toEqual([path, 404]);
   const third = await aHouse(service);
-  for (const path of [
-    LIST,
-    `${LIST}?query=x`,
-    "/temporal/api/v1/namespaces",
-    "/temporal/api/v1/namespaces/treadle/schedules",
-  ])
-    expect((await ask(service, path, {}, third.owner)).status).toBe(403);
-  expect((await ask(service, own, {}, third.owner)).status).toBe(403);
+  for (const path of [LIST, `${LIST}?query=x`, only(executionId), "/temporal/api/v1/namespaces/treadle/schedules"])
+    expect((await ask(service, path, {}, third.owner)).status).toBe(404);
+  expect((await ask(service, own, {}, third.owner)).status).toBe(404);
 });
 
 test("Temporal's pages change nothing for an owner, whatever they send; the operator's token may", async () => {

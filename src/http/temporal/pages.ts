@@ -106,10 +106,10 @@ async function hand(
     response.set("Content-Security-Policy", temporalPolicy(page, hosts, PAGES_PATH)).removeHeader("Content-Length");
     return void response.end(page);
   } else if (path === SETTINGS && answer.statusCode === 200 && request.method === "GET") {
-    // Its buttons would all be refused.
+    // Its buttons would all be refused, and so would news of another host.
     const settings = JSON.parse(await readText(answer)) as object;
     response.removeHeader("Content-Length");
-    return void response.end(JSON.stringify({ ...settings, DisableWriteActions: true }));
+    return void response.end(JSON.stringify({ ...settings, DisableWriteActions: true, DisableNewsFetch: true }));
   }
   await pipeline(answer, response);
 }
