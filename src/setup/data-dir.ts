@@ -16,8 +16,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { giveUpBallast } from "./ballast.ts";
-import { FREE_BYTES_MIN } from "./full-disk.ts";
+import { clearFullDisk, FREE_BYTES_MIN } from "./full-disk.ts";
 import type { RunAs } from "./servers/child.ts";
 import { toDiskFullError } from "./servers/disk-full.ts";
 import { canReach, OUTSIDE_FOLDER } from "./servers/reachability.ts";
@@ -56,7 +55,7 @@ export interface DataDirOptions {
 export async function prepareDataDir(options: DataDirOptions): Promise<string> {
   try {
     const dir = await findPlace(options);
-    await checkFreeSpace(dir, options.freeBytes ?? readFreeBytes);
+    await checkFreeSpace(dir, options);
     await probeWriting(dir);
     return dir;
   } catch (error) {
@@ -183,12 +182,17 @@ async function placeOutside(options: DataDirOptions): Promise<string> {
   }
 }
 
-/** Data that are there are served on a full disk, too: it is cleared as soon as they are ours alone (see `clearFullDisk`). */
-async function checkFreeSpace(dir: string, freeBytes: (folder: string) => Promise<number>): Promise<void> {
+/** Data that are there are served on a full disk, too: it is cleared first. */
+async function checkFreeSpace(
+  dir: string,
+  { freeBytes = readFreeBytes, report }: Pick<DataDirOptions, "freeBytes" | "report">,
+): Promise<void> {
   const free = await freeBytes(dir);
   if (free >= FREE_BYTES_MIN) return;
-  giveUpBallast(dir); // What comes next is written.
-  if ((await readFile(join(dir, VERSION_FILE), "utf8").catch(ignoreMissing)) !== undefined) return;
+  if ((await readFile(join(dir, VERSION_FILE), "utf8").catch(ignoreMissing)) !== undefined) {
+    await clearFullDisk({ dataDir: dir, report, readFree: () => freeBytes(dir) });
+    return;
+  }
   const megabytes = (bytes: number) => `${Math.floor(bytes / 1024 / 1024)} MB`;
   throw new Error(
     `The disk that holds ${dir} has ${megabytes(free)} left; Treadle starts with ${megabytes(FREE_BYTES_MIN)} or more. Free space on it, or choose a data folder on another disk (TREADLE_DATA_DIR). Nothing was changed.`,

@@ -1,10 +1,11 @@
-import { readdirSync, statfsSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FILLED_DISK_FILE, RESULT_FILE } from "../../activities/spool.ts";
 import { type RemoveTree, removeTree } from "../../activities/trees/remove-tree.ts";
 import { isExecutionId } from "../../domain/ids.ts";
 import { giveUpBallast } from "./ballast.ts";
 import { describeLargest } from "./folder-sizes.ts";
+import { isServed } from "./instance-lock.ts";
 
 const MIB = 1024 * 1024;
 /** PostgreSQL and Temporal need some to start with, and executions need more: see `createDiskRoom`. */
@@ -16,28 +17,29 @@ export interface FullDiskDeps {
   readonly dataDir: string;
   readonly report: (line: string) => void;
   readonly remove?: RemoveTree;
-  readonly readFree?: () => number;
+  readonly readFree: () => Promise<number>;
 }
 
 /**
  * On a disk with less than 200 MB free, clears what nobody needs from the data folder of a service that is not running:
  * ballast, trash, folders of lanes, and outputs of executions that never came to a result. Such an execution with many
  * outputs is not run again, to fill the disk again: it is marked as failed for that. Reports what is large where it is
- * still not enough. Never rejects. To be called with the data folder locked.
+ * still not enough. Never rejects for what it cannot remove. A lock could not be written, so each removal looks first
+ * whether another service has the data folder meanwhile.
  */
-export async function clearFullDisk({ dataDir, report, ...given }: FullDiskDeps): Promise<void> {
-  const remove = given.remove ?? removeTree;
-  const readFree = given.readFree ?? (() => readFreeBytes(dataDir));
-  const before = readFree();
+export async function clearFullDisk({ dataDir, report, readFree, remove = removeTree }: FullDiskDeps): Promise<void> {
+  const before = await readFree();
   if (before >= FREE_BYTES_MIN) return;
   giveUpBallast(dataDir);
-  const discard = (path: string): Promise<void> =>
-    remove(path).catch((error: unknown) => report(`${path} could not be removed: ${String(error)}`));
+  const discard = async (path: string): Promise<void> => {
+    if (await isServed(dataDir)) return;
+    await remove(path).catch((error: unknown) => report(`${path} could not be removed: ${String(error)}`));
+  };
   for (const folder of ["trash", "lanes"])
     for (const name of listNames(join(dataDir, folder))) await discard(join(dataDir, folder, name));
   for (const id of listNames(join(dataDir, "spool")).filter(isExecutionId))
     await clearUnfinished(join(dataDir, "spool", id), { discard, readFree, report });
-  const after = readFree();
+  const after = await readFree();
   report(
     `The disk of ${dataDir} had ${toMegabytes(before)} left. What executions had left behind was removed: ${toMegabytes(after)} are free now.`,
   );
@@ -50,12 +52,12 @@ export async function clearFullDisk({ dataDir, report, ...given }: FullDiskDeps)
 /** Keeps the folder of the execution, which its user owns, and what there is to upload: a result is complete. */
 async function clearUnfinished(
   folder: string,
-  deps: { discard: RemoveTree; readFree: () => number; report: (line: string) => void },
+  deps: { discard: RemoveTree; readFree: () => Promise<number>; report: (line: string) => void },
 ): Promise<void> {
   if (statSync(join(folder, RESULT_FILE), { throwIfNoEntry: false }) !== undefined) return;
-  const before = deps.readFree();
+  const before = await deps.readFree();
   for (const name of listNames(folder)) if (name !== FILLED_DISK_FILE) await deps.discard(join(folder, name));
-  if (deps.readFree() - before < LARGE_BYTES) return;
+  if ((await deps.readFree()) - before < LARGE_BYTES) return;
   try {
     writeFileSync(join(folder, FILLED_DISK_FILE), "");
   } catch (error) {
@@ -69,11 +71,6 @@ function listNames(folder: string): string[] {
   } catch {
     return []; // Not made yet.
   }
-}
-
-function readFreeBytes(dir: string): number {
-  const { bavail, bsize } = statfsSync(dir);
-  return bavail * bsize;
 }
 
 function toMegabytes(bytes: number): string {

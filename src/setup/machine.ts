@@ -7,7 +7,6 @@ import { type Certificate, ensureCertificate, readGivenCertificate } from "./cer
 import { delegateCgroups } from "./cgroups.ts";
 import { prepareDataDir } from "./data-dir.ts";
 import { type DataPaths, handOver, layOutDataDir } from "./data-folders.ts";
-import { clearFullDisk } from "./full-disk.ts";
 import { claimInstance } from "./instance-lock.ts";
 import { type NetworkTools, prepareNetworkTools } from "./network-tools.ts";
 import { findPython } from "./python.ts";
@@ -80,7 +79,6 @@ export async function prepareMachine(deps: {
     await giveUp();
   };
   try {
-    await clearFullDisk({ dataDir, report });
     const paths = await layOutDataDir(dataDir, owner);
     preparing = prepareRunDisks({ dataDir, owner, size: runDisksSizeOf(settings), run });
     const { temporal, ...found } = await findParts({ env, settings, paths, user, becomes, report, run });

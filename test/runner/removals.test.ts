@@ -69,6 +69,18 @@ test("a lane, whose package makes a folder longer than any path and then spoils 
     expect((await commit.run()).outcome.status).toBe("success");
   }));
 
+test("a package that writes to the folder of a lane's outputs, when the interpreter is forked, starts cold and leaves nothing", () =>
+  withBench(openWarmBench(), async (bench) => {
+    const planted = "import os\nos.register_at_fork(before=lambda: open('/lane/1/planted', 'w').close())\n";
+    const environmentDir = bench.environment({ "planting.py": planted });
+    const commit = bench.commit({ code: "import planting\ndef main():\n    return 1\n", environmentDir });
+    const reason = "A package writes to the folder that outputs of its executions come to.";
+    expect(await commit.warm()).toEqual({ warm: false, reason });
+    const ran = await commit.run();
+    expect([ran.path, ran.outcome.status, Object.keys(ran.names)]).toEqual(["cold", "success", ["result"]]);
+    await waitForNames(join(bench.root, "lanes"), 0);
+  }));
+
 test("a sandbox, none of whose clean-ups succeeds, runs one execution after the other all the same", () =>
   withBench(
     openWarmBench({ removeTree: () => Promise.reject(new Error("Nothing can be removed today.")) }),

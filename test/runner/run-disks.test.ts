@@ -100,7 +100,10 @@ try:
         os.mkdir("outputs/%d" % n); n += 1
 except OSError as error: print(error.strerror, n < 2_000)
 `;
-  for (const ran of await runBothWays({ code })) expect(ran.stdout).toBe("No space left on device True");
+  // On a machine without time the watchdog may come to look before the kernel has refused anything.
+  const ends = /^No space left on device True$|^More than the \d+ output files that are allowed were made\.$/;
+  for (const { stdout, outcome } of await runBothWays({ code }))
+    expect([stdout, outcome.message]).toContainEqual(expect.stringMatching(ends));
   await expectEmptyDisks();
 });
 

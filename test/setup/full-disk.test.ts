@@ -6,6 +6,7 @@ import { createExecutionId } from "../../src/ids.ts";
 import { giveUpBallast, keepBallast } from "../../src/setup/ballast.ts";
 import { describeLargest } from "../../src/setup/folder-sizes.ts";
 import { clearFullDisk } from "../../src/setup/full-disk.ts";
+import { claimInstance } from "../../src/setup/instance-lock.ts";
 import { makeDeep } from "../support/trees.ts";
 import { aFolder } from "./servers/surroundings.ts";
 
@@ -24,7 +25,7 @@ async function aDataFolder() {
   makeDeep(join(dataDir, "lanes/treadle-1-l1"), 10, "d".repeat(250));
   mkdirSync(join(dataDir, "trash/old"));
   writeFileSync(join(dataDir, "ballast"), "x");
-  const readFree = () => (existsSync(join(dataDir, "spool", large, "outputs/large")) ? 1 * MIB : 500 * MIB);
+  const readFree = async () => (existsSync(join(dataDir, "spool", large, "outputs/large")) ? 1 * MIB : 500 * MIB);
   return { dataDir, spool, large, small, done, readFree };
 }
 
@@ -47,9 +48,18 @@ test("clearFullDisk, on a full disk, clears what nobody needs, keeps results, an
 
 test("clearFullDisk, on a disk with room, changes nothing", async () => {
   const { dataDir, small } = await aDataFolder();
-  await clearFullDisk({ dataDir, readFree: () => 300 * MIB, report: () => expect(true).toBe(false) });
+  await clearFullDisk({ dataDir, readFree: async () => 300 * MIB, report: () => expect(true).toBe(false) });
   expect(existsSync(join(dataDir, "spool", small, "outputs/small"))).toBe(true);
   expect(existsSync(join(dataDir, "ballast"))).toBe(true);
+});
+
+test("clearFullDisk, of data that another service has, removes nothing of them", async () => {
+  const { dataDir, large, readFree } = await aDataFolder();
+  const release = await claimInstance(dataDir);
+  await clearFullDisk({ dataDir, readFree, report: () => undefined });
+  expect(existsSync(join(dataDir, "spool", large, "outputs/large"))).toBe(true);
+  expect(readdirSync(join(dataDir, "lanes"))).toHaveLength(1);
+  await release();
 });
 
 test("clearFullDisk, where that is not enough and something cannot be removed, says what is large and goes on", async () => {
@@ -57,7 +67,7 @@ test("clearFullDisk, where that is not enough and something cannot be removed, s
   writeFileSync(join(dataDir, "storage/object"), Buffer.alloc(3 * MIB, "x"));
   const lines: string[] = [];
   const remove = () => Promise.reject(new Error("It is stuck."));
-  await clearFullDisk({ dataDir, readFree: () => 1 * MIB, remove, report: (line) => lines.push(line) });
+  await clearFullDisk({ dataDir, readFree: async () => 1 * MIB, remove, report: (line) => lines.push(line) });
   expect(lines.filter((line) => line.includes("could not be removed: Error: It is stuck."))).not.toEqual([]);
   expect(lines.at(-1)).toMatch(/Largest in .*: storage 3 MB/);
 });

@@ -1,4 +1,4 @@
-import { chownSync, existsSync, linkSync, mkdirSync } from "node:fs";
+import { chownSync, existsSync, linkSync, mkdirSync, opendirSync } from "node:fs";
 import { copyFile } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { dirname, join, relative } from "node:path";
@@ -59,6 +59,24 @@ export function makeForkFolders(lane: LaneFolders, number: number, user: User): 
   const inputs = lane.inputs && join(lane.inputs, String(number));
   if (inputs !== undefined) mkdirSync(inputs, { mode: 0o755 });
   return { outputs, inputs };
+}
+
+/** Whether the folders hold anything that is not expected there. Code of packages could write to them before a fork has its request. */
+export function holdsStrangers({ outputs, inputs }: LaneFolders, expected: readonly string[]): boolean {
+  return [outputs, inputs].some((folder) => folder !== undefined && hasOthers(folder, expected));
+}
+
+/** Without reading more than one name too many: there may be a million. */
+function hasOthers(folder: string, expected: readonly string[]): boolean {
+  const entries = opendirSync(folder);
+  try {
+    for (let entry = entries.readSync(); entry !== null; entry = entries.readSync()) {
+      if (!expected.includes(entry.name)) return true;
+    }
+    return false;
+  } finally {
+    entries.closeSync();
+  }
 }
 
 /**

@@ -10,7 +10,15 @@ import type { Launched } from "../launched.ts";
 import { measureProcessorMs } from "../process-tree.ts";
 import type { LaneRequest, SandboxSettings } from "../request.ts";
 import type { RunDisk } from "../run-disks.ts";
-import { clearFork, type Fork, launchFork, makeForkFolders, makeLaneFolders, openFork } from "./fork.ts";
+import {
+  clearFork,
+  type Fork,
+  holdsStrangers,
+  launchFork,
+  makeForkFolders,
+  makeLaneFolders,
+  openFork,
+} from "./fork.ts";
 import { checkConfinement, readNetworkMarks, stopZygote, UnfitError } from "./guard.ts";
 import { measureLane } from "./lane-meter.ts";
 import { startZygote, type Zygote } from "./zygote.ts";
@@ -87,6 +95,7 @@ export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<L
     zygote = await startZygote(deps.settings, request, { folders, cgroup });
     const measure = cgroup?.measureBytes ?? zygote.measureMemoryBytes;
     await expectWarm(zygote, measure, (bytes) => {
+      if (holdsStrangers(folders, [])) return keepsFiles();
       if (cgroup !== undefined || bytes <= request.limits.memoryBytes) return deps.onGrowth(bytes);
       return new UnfitError("Importing the packages takes more memory than an execution may have.");
     });
@@ -105,6 +114,10 @@ export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<L
 /** Takes each step, in order, also when one before it failed. Never rejects. */
 async function tryEach(steps: readonly (() => Promise<void>)[], onFailure: (error: unknown) => void): Promise<void> {
   for (const step of steps) await step().catch(onFailure);
+}
+
+function keepsFiles(): UnfitError {
+  return new UnfitError("A package writes to the folder that outputs of its executions come to.");
 }
 
 async function expectWarm(zygote: Zygote, measure: () => number, findExcess: (bytes: number) => Error | undefined) {
@@ -148,6 +161,7 @@ function createForkMaker(parts: {
     if (event.type !== "forked") throw new Error(`A lane could not fork. ${zygote.said()}`);
     const processes = await stopZygote(pid);
     checkConfinement(processes, pid);
+    if (holdsStrangers(parts.folders, [String(number)]) || holdsStrangers(folders, [])) throw keepsFiles();
     if (measureProcessorMs([pid, processes.first, processes.user]) - processorMs > FORK_PROCESSOR_MS_MAX)
       throw new UnfitError("A package works for more than a second when the interpreter is forked.");
     return await openFork(processes, event.descriptors, folders);

@@ -39,6 +39,12 @@ export async function claimLock(path: string): Promise<LockClaim> {
   }
 }
 
+/** Returns whether a living process holds the lock at `path`. Writes nothing. */
+export async function isLockHeld(path: string): Promise<boolean> {
+  const owner = await readOwner(path);
+  return owner !== undefined && (await isOwnerAlive(owner));
+}
+
 /** Takes the lock at `path`, waiting as long as another living process holds it. `onWait` is told once whom we wait for. */
 export async function waitForLock(
   path: string,
