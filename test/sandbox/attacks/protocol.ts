@@ -237,7 +237,7 @@ export const PROTOCOL_ATTACKS: readonly Attack[] = [
     ways: BOTH,
     wage: async ({ run, scene }) => {
       const name = scene.newName();
-      const { ran, loot } = await run("closed_streams", { inputs: { name, seconds: 0.5 } });
+      const { ran, loot } = await run("closed_streams", { inputs: { name, seconds: 15 } });
       const alive = findByName(name).map((pid) => `process ${pid}`);
       endByName(name);
       return [...loot, ...alive, ...(ran.outcome.status === "timed_out" ? ["it had to be stopped"] : [])];
