@@ -2,7 +2,6 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, request } from "undici";
-import type { ReadyFile } from "../src/ready-file.ts";
 
 /** Lists of Temporal's may be behind what was changed by some seconds. */
 const LISTED_MAX_MS = 60_000;
@@ -41,6 +40,12 @@ export async function readTimetables(dataDir: string, declared: readonly string[
   }
 }
 
+/** Of the file by which a service says that it is up. */
+interface Ready {
+  readonly temporalUiUrl: string;
+  readonly caFile: string;
+}
+
 type Read = <T>(path: string) => Promise<T>;
 
 interface Described {
@@ -55,7 +60,7 @@ interface Listed {
 
 /** What Temporal's pages ask for schedules with, below their path. */
 async function openPages(dataDir: string): Promise<{ read: Read; close: () => Promise<void> }> {
-  const { temporalUiUrl, caFile } = JSON.parse(await readFile(join(dataDir, "ready.json"), "utf8")) as ReadyFile;
+  const { temporalUiUrl, caFile } = JSON.parse(await readFile(join(dataDir, "ready.json"), "utf8")) as Ready;
   const token = (await readFile(join(dataDir, "keys/operator-token"), "utf8")).trim();
   const agent = new Agent({ connect: { ca: await readFile(caFile, "utf8") } });
   const read: Read = async (path) => {

@@ -92,6 +92,7 @@ const USES: Readonly<Record<string, Use>> = {
 
   listMembers: () => ["members", "list"],
   changeRole: ({ guest }) => ["members", "set-role", guest, "viewer"],
+  linkSignIn: ({ guest }) => ["members", "sign-in-link", guest],
   removeMember: ({ guest }) => ["members", "remove", guest],
   invite: () => ["invitations", "create", "invited@example.test"],
   revokeInvitation: ({ answers }) => ["invitations", "revoke", String(answers["invite"]?.["invitationId"])],
