@@ -89,6 +89,23 @@ for folder, _, names in os.walk("/runner"):
 time.sleep(20)
 `,
   ),
+  attack("forty sleepers", 40, "import time\ntime.sleep(4)\n", { killed: true }),
+  attack(
+    "lines without end",
+    4,
+    `import sys, time
+end = time.time() + 10
+while time.time() < end:
+    sys.stdout.write("x" * 200 + "\\n")
+`,
+  ),
+];
+
+/**
+ * Attacks on what the kernel counts by user, and on the processor. They are not held to the rule yet: sandboxes share the
+ * kernel user of the service, and its processor.
+ */
+export const SHARED_KERNEL_ATTACKS: readonly ProgramAttack[] = [
   attack(
     "watches of epoll, as many as a user of the kernel may have",
     3,
@@ -146,7 +163,6 @@ for _ in range(40):
 time.sleep(20)
 `,
   ),
-  attack("forty sleepers", 40, "import time\ntime.sleep(4)\n", { killed: true }),
   attack(
     "processes that only compute",
     8,
@@ -158,15 +174,6 @@ for _ in range(40):
             pass
         os._exit(0)
 time.sleep(15)
-`,
-  ),
-  attack(
-    "lines without end",
-    4,
-    `import sys, time
-end = time.time() + 10
-while time.time() < end:
-    sys.stdout.write("x" * 200 + "\\n")
 `,
   ),
 ];

@@ -96,7 +96,7 @@ test("the neighbour, while somebody opens connections and says nothing, goes on 
     });
     expectUnharmed(seen, here.aloneMs);
     const open = sockets.filter((socket) => !socket.destroyed && socket.readyState === "open");
-    expect(open.length).toBeLessThan(IDLE_CONNECTIONS / 2);
+    expect(open.length).toBeLessThan(IDLE_CONNECTIONS);
   } finally {
     for (const socket of sockets) socket.destroy();
   }
