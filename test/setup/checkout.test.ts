@@ -206,6 +206,7 @@ async function aTestedCheckout(tiers: Record<string, Told>, { end = 0, none = fa
   const checkout = aCheckout();
   checkout.write("src/start.ts", "");
   await checkout.prepare({ development: true });
+  checkout.write("test/support/typescript-threads.mjs", "");
   checkout.write("jest.config.js", `export const TIERS = ${JSON.stringify(Object.keys(tiers))};`);
   writeFileSync(join(checkout.path, "dist/package.json"), '{"type":"module"}');
   mkdirSync(join(checkout.path, "dist/src/setup"));
