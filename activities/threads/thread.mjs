@@ -1,6 +1,10 @@
 // What a thread of `threads.ts` runs: functions of ours, each named by its module and its name in it. Plain JavaScript, so that a
 // thread can start from the sources, too; there the test runner gives it a loader for TypeScript.
+import { setPriority } from "node:os";
 import { parentPort } from "node:worker_threads";
+
+// Of this thread alone. Without it a call that costs a second of it holds up all others where there is no processor to spare.
+setPriority(10);
 
 parentPort.on("message", ({ module, name, input }) => {
   import(module)

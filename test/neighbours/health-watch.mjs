@@ -10,7 +10,7 @@ import { Agent, get as getSecure } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 
-const EVERY_MS = 50;
+const EVERY_MS = 20;
 const [url, caFile] = process.argv.slice(2);
 const agent = new Agent({ ca: readFileSync(caFile), keepAlive: true, maxSockets: 1 });
 let open = { name: "service", startedAt: performance.now() };

@@ -9,11 +9,14 @@ import { type Neighbourhood, openNeighbourhood } from "./neighbourhood.ts";
 const HELLOS = 8;
 const PATTERNS = 95;
 const IDLE_CONNECTIONS = 1_500;
+const CONNECTIONS_MAX = 1_000;
+/** Half of them are served for one address, and a tenth more may wait for the words that refuse it. */
+const OF_ADDRESS_MAX = 600;
 
 let here: Neighbourhood;
 
 beforeAll(async () => {
-  here = await openNeighbourhood();
+  here = await openNeighbourhood({ TREADLE_CONNECTIONS_MAX: String(CONNECTIONS_MAX) });
 }, 600_000);
 
 afterAll(() => here?.close());
@@ -88,7 +91,7 @@ test("the neighbour, while somebody opens connections and says nothing, goes on 
     const seen = await here.watch(HELLOS, async () => {
       for (let number = 0; number < IDLE_CONNECTIONS; number++) {
         const socket = connect({ port: Number(port), host: "127.0.0.1", localAddress: "127.0.0.9" });
-        socket.on("error", () => undefined);
+        socket.on("error", () => undefined).resume(); // Unread, its end would not be noticed.
         sockets.push(socket);
         if (number % 100 === 99) await sleep(20);
       }
@@ -96,7 +99,7 @@ test("the neighbour, while somebody opens connections and says nothing, goes on 
     });
     expectUnharmed(seen, here.aloneMs);
     const open = sockets.filter((socket) => !socket.destroyed && socket.readyState === "open");
-    expect(open.length).toBeLessThan(IDLE_CONNECTIONS);
+    expect(open.length).toBeLessThanOrEqual(OF_ADDRESS_MAX);
   } finally {
     for (const socket of sockets) socket.destroy();
   }
