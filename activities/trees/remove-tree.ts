@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { opendirSync, rmdirSync, unlinkSync } from "node:fs";
 import { opendir, rename, rmdir, unlink } from "node:fs/promises";
-import { join } from "node:path";
 import { openFolder } from "./open-folder.ts";
 
 /** What most removals find. More is left to the thread pool. */
@@ -17,7 +16,7 @@ export type RemoveTree = (path: string) => Promise<void>;
  * Nothing there is fine. Follows no link inside the tree, also while others change it; `path` itself must lie in a folder
  * that only the service can write. Removes as much as it can before it rejects. Blocks the event loop for a few entries at most.
  */
-export async function removeTree(path: string): Promise<void> {
+export async function removeTree(path: string | Buffer): Promise<void> {
   if (isRemovedAtOnce(path)) return;
   const top = await openFolder(path).catch(ignoreMissing);
   if (top === undefined) return;
@@ -35,7 +34,7 @@ export async function removeTree(path: string): Promise<void> {
 }
 
 /** Whether a file, or a folder of a few files, is gone. Anything else is for the thorough way, errors included. */
-function isRemovedAtOnce(path: string): boolean {
+function isRemovedAtOnce(path: string | Buffer): boolean {
   try {
     rmdirSync(path);
     return true;
@@ -53,7 +52,7 @@ function isRemovedAtOnce(path: string): boolean {
   }
 }
 
-function isFewFilesRemoved(path: string): boolean {
+function isFewFilesRemoved(path: string | Buffer): boolean {
   const names: Buffer[] = [];
   const entries = opendirSync(path, { encoding: "buffer" as BufferEncoding });
   try {
@@ -143,8 +142,8 @@ async function* listNames(folder: string): AsyncGenerator<Buffer> {
   for await (const entry of await opendir(folder, { encoding: "buffer" as BufferEncoding })) yield toName(entry);
 }
 
-function inside(folder: string, name: Buffer): Buffer {
-  return Buffer.concat([Buffer.from(join(folder, "/")), name]);
+function inside(folder: string | Buffer, name: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(folder), Buffer.from("/"), name]);
 }
 
 function toName(entry: { readonly name: string }): Buffer {

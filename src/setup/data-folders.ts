@@ -1,7 +1,11 @@
 import { chmod, lchown, lstat, mkdir, readdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { removeTree } from "../../activities/trees/remove-tree.ts";
 import { DATA_VERSION, VERSION_FILE } from "./data-dir.ts";
 import type { RunAs } from "./servers/child.ts";
+
+/** Twice what a path of a commit or an output may have: what lies deeper, a killed program left, and nobody wants it. */
+const PATH_LENGTH_MAX = 2_048;
 
 /**
  * What is in a data folder. All of it belongs to the service's user. A mode with others' `x` lets the unprivileged user
@@ -61,11 +65,22 @@ export async function layOutDataDir(dir: string, owner: RunAs): Promise<DataPath
   return { ...paths, runner: join(paths.runtime, "runner") };
 }
 
-/** Gives a folder and all that is in it to the service's user. Links are handed over themselves, never what they point to. */
-export async function handOver(path: string, owner: RunAs): Promise<void> {
+/**
+ * Gives a folder and all that is in it to the service's user. Links are handed over themselves, never what they point to.
+ * What lies deeper than any path of ours is removed: no path reaches its end.
+ */
+export async function handOver(
+  path: string | Buffer,
+  owner: RunAs,
+  lengthMax = path.length + PATH_LENGTH_MAX,
+): Promise<void> {
+  if (path.length > lengthMax) return removeTree(path);
   await lchown(path, owner.uid, owner.gid);
   if (!(await lstat(path)).isDirectory()) return;
-  for (const name of await readdir(path)) await handOver(join(path, name), owner);
+  for (const name of await readdir(path, { encoding: "buffer" })) {
+    const inside = Buffer.concat([Buffer.from(path), Buffer.from("/"), name]); // Names that a program chose may be no text.
+    await handOver(inside, owner, lengthMax);
+  }
 }
 
 async function handOverTop(folder: string, owner: RunAs): Promise<void> {

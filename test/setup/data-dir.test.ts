@@ -17,6 +17,7 @@ import { expect, test } from "@jest/globals";
 import { DATA_VERSION, type DataDirOptions, prepareDataDir } from "../../src/setup/data-dir.ts";
 import { handOver, layOutDataDir } from "../../src/setup/data-folders.ts";
 import { canReach } from "../../src/setup/servers/reachability.ts";
+import { makeDeep } from "../support/trees.ts";
 import { aFolder, IS_ROOT, RUN_AS } from "./servers/surroundings.ts";
 
 const US = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
@@ -213,4 +214,18 @@ test("handOver, on a link, changes the link and not what it points to", async ()
   await handOver(join(folder, "given"), RUN_AS);
   expect(statSync(join(folder, "target")).uid).toBe(0);
   expect(lstatSync(join(folder, "given/link")).uid).toBe(RUN_AS.uid);
+});
+
+test("handOver, of what a killed program left, takes names that are no text, and removes what is deeper than any path of ours", async () => {
+  if (!IS_ROOT || RUN_AS === undefined) return expect(RUN_AS).toBeUndefined();
+  const folder = aFolder();
+  const noText = Buffer.concat([Buffer.from(`${folder}/`), Buffer.from([0xff, 0xfe])]);
+  writeFileSync(noText, "");
+  const name = "d".repeat(50);
+  let deepest = makeDeep(join(folder, "deep"), 1_000, name);
+  await handOver(folder, RUN_AS);
+  expect(lstatSync(noText).uid).toBe(RUN_AS.uid);
+  while (existsSync(join(deepest, name))) deepest = join(deepest, name);
+  expect(deepest.length).toBeLessThan(4_096);
+  expect(statSync(deepest).uid).toBe(RUN_AS.uid);
 });
