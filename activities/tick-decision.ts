@@ -2,6 +2,7 @@ import { acceptExecution, type Conditions, type NewExecution, WAITING_MAX } from
 import type { Db } from "../db/connect.ts";
 import { releaseAll } from "../db/credits.ts";
 import { requestCancel } from "../db/executions.ts";
+import { isStorageFull } from "../db/kept-bytes.ts";
 import { recordRefusedExecution } from "../db/refused-executions.ts";
 import { listScheduledUnderWay, type TickTarget } from "../db/ticks.ts";
 import { chargeMax, microCredits, type Prices } from "../domain/credits.ts";
@@ -16,6 +17,8 @@ const CANCELLED_BY = "schedule";
 
 export interface DecisionDeps {
   readonly prices: Prices;
+  /** How many bytes an account may keep with which nothing else was agreed; 0: any number. */
+  readonly keptBytesMax: number;
   /** The process that accepts, for the record. */
   readonly processId: string;
   readonly createExecutionId: () => ExecutionId;
@@ -50,6 +53,8 @@ export async function decideTick(
       executionId: execution.id,
     };
   }
+  if (isStorageFull((target as TickTarget).kept, deps.keptBytesMax))
+    return ended("refused_storage", "The account kept as many bytes as it may.");
   const refusal = await makeRoom(tx, { workflowId, overlap, backfilled });
   if (refusal !== undefined) return ended("skipped_overlap", refusal);
   const { concurrency } = manifest as Manifest;

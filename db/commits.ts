@@ -1,6 +1,7 @@
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
 import { type Db, queryRows } from "./connect.ts";
 import { type GitObject, holdObjects } from "./git-objects.ts";
+import { KEPT_BYTES, type KeptBytes } from "./kept-bytes.ts";
 import type { AgreedRates } from "./rates.ts";
 
 export interface CommitAuthor {
@@ -182,6 +183,7 @@ export async function findCommit(db: Db, workflowId: WorkflowId, id: CommitId): 
 export interface Target {
   readonly accountId: AccountId;
   readonly available: bigint;
+  readonly kept: KeptBytes;
   /** Whether the key given is a living key of this workflow. */
   readonly keyValid: boolean;
   /** Null when the workflow has no commit yet. */
@@ -207,7 +209,7 @@ export async function findTarget(
 ): Promise<Target | undefined> {
   const [row] = await queryRows<Target>(
     db,
-    `select w.account_id as "accountId", a.balance - a.reserved as available,
+    `select w.account_id as "accountId", a.balance - a.reserved as available, ${KEPT_BYTES} as kept,
             exists (select 1 from api_keys k where k.hash = :keyHash and k.workflow_id = w.id
                        and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())) as "keyValid",
             w.head as "commitId", c.manifest,

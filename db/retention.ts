@@ -87,7 +87,7 @@ export async function removeExecutions(db: Db, input: { days: number; limit: num
   const [row] = await queryRows<{ removed: number }>(
     db,
     `with due as (
-       select e.id, e.log_key, e.uploaded_at is null as look, e.files_removed_at, e.log_removed_at
+       select e.id, e.account_id, e.log_key, e.log_bytes, e.uploaded_at is null as look, e.files_removed_at, e.log_removed_at
          from executions e
         where e.finished_at is not null and e.idempotency_key is null and ${isDue("days")}
           and e.finished_at < (select until from execution_days_counted)
@@ -104,6 +104,16 @@ export async function removeExecutions(db: Db, input: { days: number; limit: num
                       as keys
                  from due) g
         where g.look or cardinality(g.keys) > 0
+     ), freed as (
+       insert into kept_changes (account_id, bytes)
+       select k.account_id, -sum(k.bytes)
+         from (select due.account_id,
+                      case when due.log_removed_at is null and due.log_key is not null then due.log_bytes else 0 end
+                      + case when due.files_removed_at is null then (
+                          select coalesce(sum(f.bytes), 0) from execution_files f where f.execution_id = due.id
+                        ) else 0 end as bytes
+                 from due) k
+        group by k.account_id having sum(k.bytes) > 0
      ), attempted as (
        delete from attempts where execution_id = any(array(select id from due))
      ), stored as (

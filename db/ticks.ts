@@ -2,6 +2,7 @@ import type { MicroCredits } from "../domain/credits.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
 import type { TickOutcome, TickSource } from "../domain/schedules/ticks.ts";
 import { type Db, queryRows } from "./connect.ts";
+import { KEPT_BYTES, type KeptBytes } from "./kept-bytes.ts";
 
 /** What became of one time a schedule was due. */
 export interface Tick {
@@ -174,6 +175,7 @@ export async function removeTicks(db: Db, input: { days: number; limit: number }
 export interface TickTarget {
   readonly accountId: AccountId;
   readonly available: MicroCredits;
+  readonly kept: KeptBytes;
   /** Null when the workflow has no commit. */
   readonly commitId: CommitId | null;
   readonly manifest: unknown;
@@ -184,7 +186,7 @@ export interface TickTarget {
 export async function findTickTarget(db: Db, workflowId: WorkflowId): Promise<TickTarget | undefined> {
   const [row] = await queryRows<TickTarget>(
     db,
-    `select w.account_id as "accountId", a.balance - a.reserved as available, w.head as "commitId", c.manifest,
+    `select w.account_id as "accountId", a.balance - a.reserved as available, ${KEPT_BYTES} as kept, w.head as "commitId", c.manifest,
             w.name as "workflowName"
        from workflows w
        join accounts a on a.id = w.account_id

@@ -18,6 +18,7 @@ export const ERROR_TEXT = {
   range_not_satisfiable: "Range not satisfiable",
   rate_limited: "Rate limit exceeded",
   too_many_executions: "Too many executions",
+  storage_full: "Storage full",
   execution_failed: "Execution failed",
   no_capacity: "Service busy",
   internal: "Internal server error",

@@ -50,6 +50,7 @@ export const SETTINGS = z.object({
   TREADLE_RATE_LIMIT_PER_MINUTE: whole(0, 1_000_000).default(120),
   TREADLE_RATE_LIMIT_BURST: whole(1, 1_000_000).default(40),
   TREADLE_ACCOUNT_RATE_LIMIT_PER_MINUTE: whole(0, 1_000_000).default(600),
+  TREADLE_ACCOUNT_STORAGE_BYTES_MAX: whole(0, Number.MAX_SAFE_INTEGER).default(50_000_000_000),
   TREADLE_IDEMPOTENCY_DAYS: days.default(30),
   TREADLE_FILE_DAYS: days.default(30),
   TREADLE_LOG_DAYS: days.default(30),

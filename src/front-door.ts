@@ -58,7 +58,7 @@ export async function openFrontDoor(deps: {
     },
     waitMaxSeconds: settings.TREADLE_WAIT_MAX_SECONDS,
     waitingCallsMax: settings.TREADLE_WAITING_CALLS_MAX,
-    rateLimits: rateLimitsOf(settings),
+    ...{ rateLimits: rateLimitsOf(settings), keptBytesMax: settings.TREADLE_ACCOUNT_STORAGE_BYTES_MAX },
     processId: deps.processId,
     contact: settings.TREADLE_CONTACT,
     ...{ temporalUiUrl: temporal.uiUrl ?? null, temporalPages: temporal.pages, temporalNamespace: temporal.namespace },

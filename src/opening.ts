@@ -165,7 +165,7 @@ async function openForCallers(
   const tickDays = retentionOf(settings).executionDays;
   const operator = {
     ...{ db, secretBox, publish, preview, environments, ticks, tickDays },
-    rateLimits: rateLimitsOf(settings),
+    ...{ rateLimits: rateLimitsOf(settings), keptBytesMax: settings.TREADLE_ACCOUNT_STORAGE_BYTES_MAX },
   };
   const connections = createConnections(parts.descriptors, { trustProxy: settings.TREADLE_TRUST_PROXY });
   countConnections(parts.registry, connections);

@@ -15,6 +15,7 @@ import { startCountingDays } from "./execution-days.ts";
 import { cancelNotice, createExecutions, startFromRecord } from "./executions.ts";
 import { type Host, openPrograms } from "./host-programs.ts";
 import { createExecutionId } from "./ids.ts";
+import { startAddingUpKept } from "./kept-bytes.ts";
 import type { SecretBox } from "./keys/secret-box.ts";
 import type { Defer } from "./lifecycle.ts";
 import type { Log } from "./log.ts";
@@ -176,6 +177,7 @@ function openTicks(deps: ServiceDeps, driver: Driver): Ticks {
   return createTicks({
     db,
     prices: pricesOf(settings),
+    keptBytesMax: settings.TREADLE_ACCOUNT_STORAGE_BYTES_MAX,
     processId,
     createExecutionId,
     now,
@@ -202,6 +204,8 @@ function openHousekeeping(
   const days = startCountingDays({ db, log });
   defer(() => days.close());
   defer(openBallast(deps));
+  const kept = startAddingUpKept({ db, log });
+  defer(() => kept.close());
   const retention = startRetention({ db, storage, retention: retentionOf(deps.settings), log });
   defer(() => retention.close());
   return () => toFigures(retention.removed());

@@ -7,6 +7,7 @@ export const TICK_OUTCOMES = [
   "missed",
   "refused_credits",
   "refused_concurrency",
+  "refused_storage",
   "paused",
   "no_commit",
 ] as const;

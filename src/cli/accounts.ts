@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { formatSize } from "../../domain/manifest/sizes.ts";
 import { type Act, addCommand, addGroup, parseAmount } from "./command.ts";
 import { type Answer, toTable } from "./io.ts";
 import { addLedgerCommands } from "./ledger.ts";
@@ -19,6 +20,11 @@ interface EntryOptions {
   readonly reason?: string;
 }
 
+interface ShownAccount extends AccountDocument {
+  readonly contact: string | null;
+  readonly storage: { readonly bytes: number; readonly bytesMax: number | null };
+}
+
 /** `accounts list|show|create` and `credits show|ledger|spend|grant|adjust`. */
 export function addAccountCommands(program: Command, act: Act): void {
   const accounts = addGroup(program, "accounts", "who owns workflows and credits");
@@ -36,12 +42,13 @@ export function addAccountCommands(program: Command, act: Act): void {
     .action(
       act<{ account?: string }>(async (context, _args, { account }) => {
         const client = await context.client();
-        const document = await client.get<AccountDocument & { contact: string | null }>("/api/editor/account", {
-          query: { account },
-        });
+        const document = await client.get<ShownAccount>("/api/editor/account", { query: { account } });
         const { lines } = toBalanceAnswer(document);
-        const contact = document.contact === null ? [] : [`Ask ${document.contact} for credits`];
-        return { document, lines: [`${document.name} (${document.accountId})`, ...lines, ...contact] };
+        const { bytes, bytesMax } = document.storage;
+        const allowed = bytesMax === null ? "" : ` of ${formatSize(bytesMax)}`;
+        const more = [`Storage: ${formatSize(bytes)}${allowed} used`];
+        if (document.contact !== null) more.push(`Ask ${document.contact} for credits`);
+        return { document, lines: [`${document.name} (${document.accountId})`, ...lines, ...more] };
       }),
     );
 

@@ -18,6 +18,7 @@ import { addScheduleCommands } from "./schedules.ts";
 import { findService } from "./service.ts";
 import { addSessionCommands } from "./sessions.ts";
 import { addStartCommand, type StartOptions } from "./start.ts";
+import { addStorageCommands } from "./storage.ts";
 import { addTokenCommands } from "./tokens.ts";
 import { addWorkflowCommands } from "./workflows.ts";
 
@@ -96,6 +97,7 @@ function createProgram(io: CliIo, act: Act, parts: CliParts, exitWith: (code: nu
   addTokenCommands(program, act);
   addSessionCommands(program, act);
   addRateCommands(program, act);
+  addStorageCommands(program, act);
   addExecutionCommands(program, act);
   addScheduleCommands(program, act);
   addBackupCommand(program, act, parts.backup);

@@ -7,6 +7,7 @@ export const OUTCOME_WORDS: Readonly<Record<TickOutcome, string>> = {
   missed: "missed",
   refused_credits: "no credits",
   refused_concurrency: "no room",
+  refused_storage: "no storage",
   paused: "paused",
   no_commit: "no commit",
 };

@@ -25,6 +25,7 @@ export interface Authenticated {
   readonly accessId: string | undefined;
   /** Micro-credits that are not reserved. Advice: the reservation decides. */
   readonly available: bigint;
+  readonly kept: Target["kept"];
   readonly idempotencyKey: string | null;
   /** The execution that the idempotency key belongs to. */
   readonly keyedId: ExecutionId | null;
@@ -53,9 +54,9 @@ export async function authenticate(
       "The API trigger of this workflow is not enabled. Set triggers.api.enabled to true in its config.yaml and commit.",
     );
   }
-  const { accountId, available, keyedId } = target;
+  const { accountId, available, kept, keyedId } = target;
   const trigger: Trigger = person === undefined ? "api" : "form";
-  const called = { workflowId, commitId, manifest, accountId, available, trigger, accessId: person?.accessId };
+  const called = { workflowId, commitId, manifest, accountId, available, kept, trigger, accessId: person?.accessId };
   const rates = chooseRates(deps.rateLimits, { ...target, workflowId });
   return { ...called, idempotencyKey, keyedId, rates, rateState: toRateState(rates, target) };
 }

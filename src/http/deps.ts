@@ -84,6 +84,8 @@ export interface AppDeps {
   /** Calls that may wait in this process at the same time. */
   readonly waitingCallsMax: number;
   readonly rateLimits: RateLimits;
+  /** How many bytes an account may keep with which nothing else was agreed; 0: any number. */
+  readonly keptBytesMax: number;
   readonly processId: string;
   /** Whom to ask for credits; named in the answers. */
   readonly contact: string | undefined;

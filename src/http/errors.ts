@@ -20,6 +20,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   execution_failed: 500,
   internal: 500,
   no_capacity: 503,
+  storage_full: 507,
 };
 
 /** What a caller is told went wrong. `message` is for a person and says what to do; `extra` are further fields of the answer. */

@@ -12,7 +12,7 @@ import { chooseWait, parsePrefer, type Wait } from "./prefer.ts";
 import { toRateHeaders } from "./rates.ts";
 import { demandBodyKind } from "./receive-inputs.ts";
 import { demandCreditsOrRecord } from "./refused-run.ts";
-import { demandCapacity, demandPlace, demandRate } from "./room.ts";
+import { demandCapacity, demandPlace, demandRate, demandStorage } from "./room.ts";
 import { startAgain, startExecution } from "./starting.ts";
 import { startTiming, type Timing } from "./timing.ts";
 import { createTurns, type TakeTurn } from "./turns.ts";
@@ -86,6 +86,7 @@ async function startCall(
   if (!isRepeated) demandCapacity(deps, target.accountId);
   const leave = wait?.seconds === 0 ? () => undefined : demandPlace(deps, places, target.accountId);
   try {
+    if (!isRepeated) demandStorage(deps, target);
     if (!isRepeated) await demandCreditsOrRecord(deps, target);
     const accepted = await acceptCall(deps, { request, kind, target, timing, takeTurn });
     const { executionId } = accepted;

@@ -1,7 +1,9 @@
+import { getKeptBytes, keptBytesMax } from "../../db/kept-bytes.ts";
 import { type BucketState, type RateState } from "../../db/rates.ts";
 import { chargeMax, type MicroCredits, microCredits, toCredits } from "../../domain/credits.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
+import { formatSize } from "../../domain/manifest/sizes.ts";
 import type { Authenticated } from "./authenticate.ts";
 import type { AppDeps } from "./deps.ts";
 import { ApiError } from "./errors.ts";
@@ -48,6 +50,28 @@ export function costAtMost({ prices }: Pick<AppDeps, "prices">, { limits, retry 
 export function demandCredits(deps: AppDeps, { manifest, available }: Authenticated): void {
   const needed = costAtMost(deps, manifest);
   if (available < needed) throw insufficientCredits(deps, { needed, available: microCredits(available) });
+}
+
+/** 507 when the account keeps as many bytes as it may. What is under way may end meanwhile, so the bound may be exceeded by that. */
+export function demandStorage(
+  deps: Pick<AppDeps, "keptBytesMax"> & Partial<Pick<AppDeps, "contact">>,
+  { kept }: Pick<Authenticated, "kept">,
+): void {
+  const allowed = keptBytesMax(kept, deps.keptBytesMax);
+  if (allowed === undefined || kept.bytes < allowed) return;
+  throw new ApiError(
+    "storage_full",
+    `The account keeps ${formatSize(kept.bytes)} of files, logs, commits and drafts, and may keep ${formatSize(allowed)}. Nothing was started or committed. Wait until old files are removed, or ask ${deps.contact ?? "the operator"} for more.`,
+    { kept: kept.bytes, allowed },
+  );
+}
+
+/** The same for an account that nothing was read of yet. */
+export async function demandStorageOf(
+  deps: Pick<AppDeps, "db" | "keptBytesMax"> & Partial<Pick<AppDeps, "contact">>,
+  accountId: AccountId,
+): Promise<void> {
+  demandStorage(deps, { kept: await getKeptBytes(deps.db, accountId) });
 }
 
 export function insufficientCredits(

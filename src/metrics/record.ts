@@ -2,6 +2,7 @@ import { Counter, Gauge, type Registry } from "prom-client";
 import type { Db } from "../../db/connect.ts";
 import { findMoneyFaults } from "../../db/credits/audit.ts";
 import { findOpenFigures } from "../../db/figures.ts";
+import { findKeptFaults, sumKeptBytes } from "../../db/kept-bytes.ts";
 import { findRepairCounts, REPAIRS } from "../../db/repairs.ts";
 import { countScheduleChanges } from "../../db/schedule-changes.ts";
 
@@ -12,7 +13,7 @@ const AUDIT_EVERY_MS = 600_000;
 const AUDIT_REST_FACTOR = 1_000;
 /** Where the tables are small, whoever asks first is told already. */
 const AUDIT_PATIENCE_MS = 500;
-const FAULT_KINDS = ["balance", "reserved", "reservation", "settlement", "days"] as const;
+const FAULT_KINDS = ["balance", "reserved", "reservation", "settlement", "days", "kept"] as const;
 
 /**
  * Figures of the whole installation, read from the database when somebody asks: every process tells the same. While the
@@ -23,17 +24,24 @@ export function createRecordFigures({ db, registry }: { db: Db; registry: Regist
   const showRepairs = createRepairCounter(registry);
   const showChanges = createChangeGauges(registry);
   const audit = createAudit(db, registry);
+  const kept = new Gauge({
+    name: "treadle_kept_bytes",
+    help: "Files and logs of executions that all accounts keep",
+    registers: [registry],
+  });
   let shownAt = Number.NEGATIVE_INFINITY;
 
   async function show(): Promise<void> {
-    const [open, repairs, changes] = await Promise.allSettled([
+    const [open, repairs, changes, bytes] = await Promise.allSettled([
       withinTime(findOpenFigures(db), DATABASE_MS_MAX),
       withinTime(findRepairCounts(db), DATABASE_MS_MAX),
       withinTime(countScheduleChanges(db), DATABASE_MS_MAX),
+      withinTime(sumKeptBytes(db), DATABASE_MS_MAX),
     ]);
     showOpen(open.status === "fulfilled" ? open.value : undefined);
     if (repairs.status === "fulfilled") showRepairs(repairs.value);
     if (changes.status === "fulfilled") showChanges(changes.value);
+    if (bytes.status === "fulfilled") kept.set(bytes.value);
     if (open.status === "fulfilled") await withinTime(audit(), AUDIT_PATIENCE_MS).catch(() => undefined);
   }
 
@@ -121,7 +129,8 @@ function createAudit(db: Db, registry: Registry): () => Promise<void> {
   async function look(): Promise<void> {
     const since = performance.now();
     nextAt = since + AUDIT_EVERY_MS;
-    const faults = await findMoneyFaults(db);
+    const faults: { readonly accountId: string; readonly what: string }[] = await findMoneyFaults(db);
+    faults.push(...(await findKeptFaults(db)).map(({ accountId }) => ({ accountId, what: "kept" })));
     nextAt = performance.now() + Math.max(AUDIT_EVERY_MS, (performance.now() - since) * AUDIT_REST_FACTOR);
     for (const what of FAULT_KINDS) {
       const accounts = faults.filter((fault) => fault.what.split(" ")[0] === what).map((fault) => fault.accountId);

@@ -4,6 +4,7 @@ import type { Db } from "../../db/connect.ts";
 import { queryRows } from "../../db/connect.ts";
 import { reserve } from "../../db/credits.ts";
 import { findExecution } from "../../db/executions.ts";
+import { putKeptBytesMax } from "../../db/kept-bytes.ts";
 import { keepWatch } from "../../db/schedule-watch.ts";
 import { findTick, listTicks } from "../../db/ticks.ts";
 import { microCredits } from "../../domain/credits.ts";
@@ -89,7 +90,7 @@ test("tick, whose execution could not be started, has its record and is started 
   const room = aTickRoom(db, NINE);
   const broken = createTicks({
     ...{ db, prices: { perCpuSecond: microCredits(1n), perExecution: microCredits(0n) }, processId: "proc_test" },
-    ...{ createExecutionId, now: () => NINE, onTick: () => undefined },
+    ...{ keptBytesMax: 0, createExecutionId, now: () => NINE, onTick: () => undefined },
     startExecution: async () => Promise.reject(new Error("away")),
   });
   await expect(broken.fire({ workflowId, firedAt: NINE }, "clock")).rejects.toThrow("away");
@@ -141,6 +142,24 @@ test("tick, while the account cannot pay it, is refused, with an execution that 
     chargeTotal: 0n,
   });
   expect(room.started).toEqual([]);
+});
+
+test("tick, while the account keeps as much as it may, is refused without an execution, and begins when there is room", async () => {
+  const accountId = await anAccount(db);
+  const { workflowId } = await aScheduledWorkflow(db, { since: SINCE, accountId });
+  // Besides the 40 of the commit.
+  await queryRows(db, "insert into kept_changes (account_id, bytes) values (:accountId, 1000)", { accountId });
+  await putKeptBytesMax(db, accountId, 1_040);
+  const fired = await aTickRoom(db, NINE).fire({ workflowId, firedAt: NINE }, "clock");
+  expect(fired).toMatchObject({
+    ...{ outcome: "refused_storage", executionId: null, admitted: false },
+    reason: "The account kept as many bytes as it may.",
+  });
+  expect(await findTick(db, workflowId, NINE)).toMatchObject({ outcome: "refused_storage", executionId: null });
+  await putKeptBytesMax(db, accountId, 1_041);
+  const ten = secondsAfter(NINE, 3_600);
+  const next = await aTickRoom(db, ten).fire({ workflowId, firedAt: ten }, "clock");
+  expect(next).toMatchObject({ outcome: "started" });
 });
 
 test("tick, whose credits are gone when its execution begins, becomes a refused one", async () => {

@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import nodePath from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { findGrave } from "../support/accessibility.ts";
@@ -94,6 +96,41 @@ test("a viewer, invited by a link, sees everything and changes nothing, and is t
   await page.getByRole("alert").filter({ hasText: "wrong" }).waitFor();
   await viewer.leave();
   await owner.leave();
+});
+
+/** What the account keeps, and may keep, by the operator. */
+async function putStorage(bytesMax: number | null): Promise<{ bytes: number }> {
+  const token = (await readFile(nodePath.join(editor.dataDir, "keys/operator-token"), "utf8")).trim();
+  const answer = await editor.service.call("/operator/storage", {
+    method: "PUT",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: JSON.stringify({ account: editor.account, bytesMax }),
+  });
+  if (answer.status !== 200) throw new Error(answer.text);
+  return answer.body as unknown as { bytes: number };
+}
+
+test("the account page shows what is kept of what may be kept; when that is all, it says so, and so does the form of a run", async () => {
+  const { page, leave } = await editor.enter("/account");
+  const storage = page.getByRole("region", { name: "Storage" });
+  await storage.getByText(/^[\d.]+ kB of 50 GB used$/).waitFor();
+  expect(await storage.getByRole("progressbar").getAttribute("aria-valuenow")).toBe("0");
+  expect(await storage.getByRole("status").count()).toBe(0);
+  const { bytes } = await putStorage(null);
+  await putStorage(bytes);
+  await page.reload();
+  await storage.getByRole("status").filter({ hasText: "no run begins and nothing can be committed" }).waitFor();
+  expect(await storage.getByRole("progressbar").getAttribute("aria-valuenow")).toBe("100");
+  expect(await findGrave(page)).toEqual([]);
+  await page.goto(`/workflows/${editor.examples["hello"]?.workflowId}`);
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.getByRole("alert").filter({ hasText: "Nothing was started or committed." }).waitFor();
+  await putStorage(0);
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.waitForURL(/\/executions\//);
+  await page.goto("/account");
+  await storage.getByText("No limit").waitFor();
+  await leave();
 });
 
 test.each([

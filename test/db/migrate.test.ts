@@ -3,6 +3,8 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { connect, type Db, queryRows } from "../../db/connect.ts";
 import { findMoneyFaults } from "../../db/credits/audit.ts";
 import { reserve, settle } from "../../db/credits.ts";
+import { insertOutputs } from "../../db/executions.ts";
+import { findKeptFaults, getKeptBytes } from "../../db/kept-bytes.ts";
 import { listMigrations, migrate, migrateTo } from "../../db/migrate.ts";
 import { microCredits } from "../../domain/credits.ts";
 import { anExecution, aWorkflow } from "../support/builders.ts";
@@ -69,4 +71,38 @@ test("migrate, of a record from which executions were removed before they were c
   await migrate(db);
   expect(await findMoneyFaults(db)).toEqual([]);
   expect(await queryRows(db, "select amount from uncounted_charges")).toEqual([{ amount: 11_000n }]);
+});
+
+test("migrate, of a record from before what accounts keep was counted, counts all of it", async () => {
+  await emptyTheDatabase();
+  await migrateTo(
+    db,
+    listMigrations().filter((name) => !name.startsWith("0023")),
+  );
+  const workflow = await aWorkflow(db);
+  const file = { name: "f", fileName: "f.bin", contentType: "text/plain", sha256: "0".repeat(64) };
+  for (const [files_removed_at, log_removed_at] of [
+    [null, null],
+    [new Date(), null],
+    [null, new Date()],
+  ]) {
+    const executionId = await anExecution(db, { workflow, files: [{ ...file, storageKey: "k", bytes: 1_000 }] });
+    await insertOutputs(db, {
+      executionId,
+      files: [1, 2].map((bytes) => ({
+        ...file,
+        name: `out${bytes}`,
+        fileName: `${bytes}.bin`,
+        storageKey: `${bytes}`,
+        bytes,
+      })),
+      ...{ logKey: "log", logBytes: 10 },
+    });
+    await db("executions").where({ id: executionId }).update({ files_removed_at, log_removed_at });
+  }
+  await migrate(db);
+  // Of the three executions two have their files and two their log; the workflow's commit is its own id.
+  const bytes = 2 * 1_003 + 2 * 10 + 40;
+  expect(await getKeptBytes(db, workflow.accountId)).toEqual({ bytes, agreedMax: null });
+  expect(await findKeptFaults(db)).toEqual([]);
 });

@@ -99,6 +99,7 @@ function anOperatorRouter(db: Db): Router {
     ticks: someTicks(db),
     tickDays: 365,
     rateLimits: { perMinute: 120, burst: 40, accountPerMinute: 600 },
+    keptBytesMax: 0,
   });
 }
 

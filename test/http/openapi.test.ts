@@ -73,7 +73,9 @@ test("OpenAPI document, of execute, names its headers, its bodies, the wait for 
   expect(parameters.map(({ name }) => name)).toEqual(["workflowId", "Idempotency-Key", "Prefer"]);
   expect(Object.keys(requestBody?.content ?? {})).toEqual(["application/json", "multipart/form-data"]);
   expect(security).toEqual([{ apiKey: [] }, { session: [] }, { accessToken: [] }]);
-  expect(Object.keys(responses).map(Number)).toEqual([200, 202, 400, 401, 402, 403, 404, 409, 413, 415, 429, 500, 503]);
+  expect(Object.keys(responses).map(Number)).toEqual([
+    200, 202, 400, 401, 402, 403, 404, 409, 413, 415, 429, 500, 503, 507,
+  ]);
   expect(Object.keys(responses["200"]?.content ?? {})).toEqual(["application/json", "text/event-stream"]);
   const headersOf = (status: string): string[] => Object.keys(responses[status]?.headers ?? {});
   const always = ["X-Request-Id", "X-Execution-Id", "Location"];

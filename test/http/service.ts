@@ -129,6 +129,7 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     waitingCallsMax: 5_000,
     // Tests of other things are not to be counted.
     rateLimits: { perMinute: 0, burst: 1, accountPerMinute: 0 },
+    keptBytesMax: 0,
     processId: "proc_test",
     editor: (options.editorParts ?? someEditorParts)(db),
     threads: TEST_THREADS,

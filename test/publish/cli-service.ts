@@ -88,6 +88,7 @@ export async function aCliService(options: TestServiceOptions = {}): Promise<Cli
       ticks: someTicks(db),
       tickDays: 365,
       rateLimits: { perMinute: 120, burst: 40, accountPerMinute: 600 },
+      keptBytesMax: 0,
     }),
   );
   await anAccount(db, { name: "main", credits: "100" });

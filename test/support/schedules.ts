@@ -60,6 +60,7 @@ export function aTickRoom(db: Db, now: Date) {
   const told: DecidedTick[] = [];
   const ticks = createTicks({
     db,
+    keptBytesMax: 0,
     prices: { perCpuSecond: microCredits(1_000n), perExecution: microCredits(0n) },
     processId: "proc_test",
     createExecutionId,
@@ -74,6 +75,7 @@ export function aTickRoom(db: Db, now: Date) {
 export function someTicks(db: Db): Ticks {
   return createTicks({
     db,
+    keptBytesMax: 0,
     prices: { perCpuSecond: microCredits(1_000n), perExecution: microCredits(0n) },
     processId: "proc_test",
     createExecutionId,

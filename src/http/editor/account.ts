@@ -3,6 +3,7 @@ import { z } from "zod";
 import { getAccountName } from "../../../db/accounts.ts";
 import { type DaySpend, type LedgerEntry, listLedger, listSpend } from "../../../db/credits/spend.ts";
 import { findBalance } from "../../../db/credits.ts";
+import { getKeptBytes, keptBytesMax } from "../../../db/kept-bytes.ts";
 import { type MicroCredits, toCredits } from "../../../domain/credits.ts";
 import type { AppDeps } from "../deps.ts";
 import { parseRequest } from "../operator/body.ts";
@@ -21,14 +22,20 @@ const Page = z.object({
 });
 const Days = z.object({ days: z.coerce.number().int().min(1).max(SPEND_DAYS_MAX).default(30) });
 
-/** The account and its credits. */
-export function createAccountRoute({ db, contact }: Pick<AppDeps, "db" | "contact">): RequestHandler {
+/** The account, its credits and what it keeps in storage. */
+export function createAccountRoute(deps: Pick<AppDeps, "db" | "contact" | "keptBytesMax">): RequestHandler {
+  const { db, contact } = deps;
   return async (request, response) => {
     const { accountId } = await authorizeEditor(db, request, "read");
-    const [name, found] = await Promise.all([getAccountName(db, accountId), findBalance(db, accountId)]);
+    const [name, found, kept] = await Promise.all([
+      getAccountName(db, accountId),
+      findBalance(db, accountId),
+      getKeptBytes(db, accountId),
+    ]);
     if (found === undefined) throw new Error(`${accountId} has no balance.`);
     const [balance, reserved, available] = [found.balance, found.reserved, found.available].map(toCredits);
-    response.json({ accountId, name, balance, reserved, available, contact: contact ?? null });
+    const storage = { bytes: kept.bytes, bytesMax: keptBytesMax(kept, deps.keptBytesMax) ?? null };
+    response.json({ accountId, name, balance, reserved, available, storage, contact: contact ?? null });
   };
 }
 

@@ -6,7 +6,10 @@ import type { CommitFile } from "../../publish/git-objects.ts";
 import type { Publication } from "../../publish/publish.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
+import { demandStorageOf } from "../room.ts";
 import type { Access } from "./workflow-access.ts";
+
+export type CommittingDeps = Pick<AppDeps, "db" | "editor" | "log" | "keptBytesMax" | "contact">;
 
 /** What is to become a commit, and on what. */
 export interface Committed {
@@ -17,14 +20,16 @@ export interface Committed {
   readonly afterwards?: (commitId: CommitId) => Promise<void>;
 }
 
-/** Commits files as whoever calls: 201 with the commit when that is quick, else 202 with the build, which goes on by itself. */
+/** Commits files as whoever calls, unless the storage of the account is full: 201 with the commit when that is quick, else 202 with the build, which goes on by itself. */
 export async function commitFiles(
-  { db, editor, log }: Pick<AppDeps, "db" | "editor" | "log">,
+  deps: CommittingDeps,
   { caller, workflow }: Access,
   { files, message, expectedHead, afterwards }: Committed,
   response: Response,
 ): Promise<void> {
+  const { db, editor, log } = deps;
   const { userId, email } = caller;
+  await demandStorageOf(deps, workflow.accountId);
   const { buildId, ended } = await beginBuild(
     { db, publish: editor.publish, log },
     {

@@ -10,7 +10,7 @@ import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { parseRequest, StorableText } from "../operator/body.ts";
 import { CommitIdText, readBody } from "./body.ts";
-import { commitFiles } from "./building.ts";
+import { type CommittingDeps, commitFiles } from "./building.ts";
 import { toCommitDocument } from "./commit-document.ts";
 import { targetOf, versionMoved } from "./drafts.ts";
 import { sendFiles } from "./file-answers.ts";
@@ -34,7 +34,7 @@ const Page = z.object({
 });
 
 /** `POST …/commits`: the caller's draft becomes the latest commit, when that is still the one the caller knows. */
-export function createCommitRoute(deps: Pick<AppDeps, "db" | "editor" | "log">): RequestHandler {
+export function createCommitRoute(deps: CommittingDeps): RequestHandler {
   const { db } = deps;
   return async (request, response) => {
     const access = await authorizeWorkflowEditor(db, request, "write");
@@ -56,7 +56,7 @@ export function createCommitRoute(deps: Pick<AppDeps, "db" | "editor" | "log">):
 }
 
 /** `POST …/commits/:commitId/restore`: the files of an earlier commit become the latest one. */
-export function createRestoreRoute(deps: Pick<AppDeps, "db" | "editor" | "log">): RequestHandler {
+export function createRestoreRoute(deps: CommittingDeps): RequestHandler {
   const { db } = deps;
   return async (request, response) => {
     const access = await authorizeWorkflowEditor(db, request, "write");

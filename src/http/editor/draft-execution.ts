@@ -6,11 +6,12 @@ import type { Authenticated } from "../authenticate.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { chooseRates, toRateState } from "../rates.ts";
+import { demandStorage } from "../room.ts";
 import { authorizeWorkflowEditor, demandUser } from "./workflow-access.ts";
 
 /** The caller's draft as what is to be executed: kept as a commit of no history, its environment made. */
 export async function chooseDraft(
-  deps: Pick<AppDeps, "db" | "editor" | "rateLimits">,
+  deps: Pick<AppDeps, "db" | "editor" | "rateLimits" | "keptBytesMax" | "contact">,
   request: Request,
   { idempotencyKey }: { idempotencyKey: string | null },
 ): Promise<Authenticated> {
@@ -19,22 +20,25 @@ export async function chooseDraft(
   const { id: workflowId, head } = access.workflow;
   const target = await findTarget(deps.db, workflowId, hashApiKey(""), idempotencyKey);
   if (target === undefined) throw unknownWorkflow();
+  // The draft is kept as a commit, too.
+  if (target.keyedId === null) demandStorage(deps, target);
   const { files } = await readWorkingCopy(deps.db, { userId, workflowId, head });
   const author = { userId, email: access.caller.email };
   const { accountId, available, keyedId } = target;
-  const kept = await deps.editor.keepDraft({ workflowId, accountId, parentId: head, files, author });
-  if (kept.kind === "unknown_workflow") throw unknownWorkflow();
-  if (kept.kind === "invalid") {
-    const { problems, buildLog } = kept;
+  const keptDraft = await deps.editor.keepDraft({ workflowId, accountId, parentId: head, files, author });
+  if (keptDraft.kind === "unknown_workflow") throw unknownWorkflow();
+  if (keptDraft.kind === "invalid") {
+    const { problems, buildLog } = keptDraft;
     throw new ApiError("invalid_request", "The draft cannot be executed as it is.", {
       details: problems,
       ...(buildLog === "" ? {} : { buildLog }),
     });
   }
-  const { commitId, manifest } = kept;
+  const { commitId, manifest } = keptDraft;
   const rates = chooseRates(deps.rateLimits, { ...target, workflowId });
   const { accessId } = access.caller;
-  const called = { workflowId, commitId, manifest, accountId, available, trigger: "form" as const, accessId };
+  const money = { accountId, available, kept: target.kept };
+  const called = { workflowId, commitId, manifest, ...money, trigger: "form" as const, accessId };
   return { ...called, idempotencyKey, keyedId, rates, rateState: toRateState(rates, target) };
 }
 

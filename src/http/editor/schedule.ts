@@ -3,10 +3,9 @@ import { z } from "zod";
 import { editTrigger } from "../../../domain/manifest/trigger-edit.ts";
 import { readCommit } from "../../drafts/drafts.ts";
 import { MANIFEST_FILE } from "../../publish/folder.ts";
-import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { CommitIdText, readBody } from "./body.ts";
-import { commitFiles, headMoved } from "./building.ts";
+import { type CommittingDeps, commitFiles, headMoved } from "./building.ts";
 import { authorizeWorkflowEditor } from "./workflow-access.ts";
 
 export const ScheduleSwitch = z.strictObject({
@@ -16,7 +15,7 @@ export const ScheduleSwitch = z.strictObject({
 });
 
 /** `POST …/schedule`: pauses the schedule, or lets it go on, by a commit that changes one word of config.yaml; or shows that change. */
-export function createScheduleSwitchRoute(deps: Pick<AppDeps, "db" | "editor" | "log">): RequestHandler {
+export function createScheduleSwitchRoute(deps: CommittingDeps): RequestHandler {
   const { db } = deps;
   return async (request, response) => {
     const access = await authorizeWorkflowEditor(db, request, "write");

@@ -12,6 +12,7 @@ import { toEstimate } from "../cost-estimate.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { parseRequest, StorableText } from "../operator/body.ts";
+import { demandStorageOf } from "../room.ts";
 import { authorizeEditor } from "./authorize.ts";
 import { readBody } from "./body.ts";
 import { toCommitDocument } from "./commit-document.ts";
@@ -37,11 +38,14 @@ export function createWorkflowsRoute({ db }: Pick<AppDeps, "db">): RequestHandle
 }
 
 /** `POST /editor/workflows`: a workflow without a commit; the files of a template are the draft of whoever makes it. */
-export function createNewWorkflowRoute(deps: Pick<AppDeps, "db" | "editor" | "secretBox">): RequestHandler {
+export function createNewWorkflowRoute(
+  deps: Pick<AppDeps, "db" | "editor" | "secretBox" | "keptBytesMax" | "contact">,
+): RequestHandler {
   const { db, secretBox } = deps;
   return async (request, response) => {
     const { userId, accountId } = await authorizeEditor(db, request, "write");
     const { name, templateId } = await readBody(request, NewWorkflow);
+    await demandStorageOf(deps, accountId);
     const template = templateId === undefined ? undefined : await getTemplate(deps.editor.examplesDir, templateId);
     if (template !== undefined && userId === null)
       throw new ApiError("forbidden", "A template becomes somebody's draft, and the operator's token is nobody's.");

@@ -15,6 +15,7 @@ const AGAIN = "then send the same again: it goes on where it stopped, and nothin
 const WHAT_TO_DO: Readonly<Record<TickOutcome | "no_schedule", string>> = {
   refused_credits: `Give the account credits, ${AGAIN}`,
   refused_concurrency: `Wait until executions of the workflow have ended, ${AGAIN}`,
+  refused_storage: `Raise what the account may keep, or remove old executions, ${AGAIN}`,
   skipped_overlap: `Wait until executions of earlier ticks have ended, ${AGAIN}`,
   no_commit: `Publish a commit that can run, ${AGAIN}`,
   no_schedule: `Publish a commit with a schedule, ${AGAIN}`,

@@ -7,6 +7,7 @@ import type { CommitFile } from "../../publish/git-objects.ts";
 import type { PreviewPublish } from "../../publish/preview.ts";
 import { MESSAGE_CHARACTERS_MAX, type Publish } from "../../publish/publish.ts";
 import { ApiError } from "../errors.ts";
+import { demandStorageOf } from "../room.ts";
 import { parseRequest, StorableText, sendDocument } from "./body.ts";
 import { callerOf, getAccount, getWorkflow } from "./caller.ts";
 
@@ -20,7 +21,12 @@ const Query = z.strictObject({
 });
 
 /** `POST /publish?workflow=…`: the body is a tar of the folder. With `dryRun=true` nothing is stored. */
-export function createPublishRoutes(deps: { db: Db; publish: Publish; preview: PreviewPublish }): Router {
+export function createPublishRoutes(deps: {
+  db: Db;
+  publish: Publish;
+  preview: PreviewPublish;
+  keptBytesMax: number;
+}): Router {
   const { db, publish, preview } = deps;
   const router = Router();
 
@@ -37,6 +43,7 @@ export function createPublishRoutes(deps: { db: Db; publish: Publish; preview: P
       sendDocument(response, { workflowId, ...previewed });
       return;
     }
+    await demandStorageOf(deps, accountId);
     const {
       kind: _published,
       apiKey,

@@ -13,6 +13,7 @@ import { createExecutionRoutes } from "./executions.ts";
 import { createPublishRoutes } from "./publish.ts";
 import { createRateRoutes } from "./rates.ts";
 import { createScheduleRoutes } from "./schedules.ts";
+import { createStorageRoutes } from "./storage.ts";
 import { createWorkflowRoutes } from "./workflows.ts";
 
 const JSON_BYTES_MAX = 65_536;
@@ -28,6 +29,8 @@ export interface OperatorDeps {
   readonly tickDays: number | null;
   /** Of accounts with whom nothing else was agreed. */
   readonly rateLimits: RateLimits;
+  /** Bytes that they may keep; 0: any number. */
+  readonly keptBytesMax: number;
 }
 
 /** What the command line calls: everything under `/operator`, for holders of a personal access token only. */
@@ -42,6 +45,7 @@ export function createOperatorRouter(deps: OperatorDeps): Router {
     createRateRoutes(deps),
     createExecutionRoutes(deps),
     createScheduleRoutes(deps),
+    createStorageRoutes(deps),
   );
   operator.use(() => {
     throw new ApiError("not_found", "There is no such operator route. Is the command line newer than the service?");

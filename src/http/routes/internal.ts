@@ -26,6 +26,8 @@ export const INTERNAL_ROUTES: readonly InternalRoutes[] = [
       "POST /credits/adjustments",
       "GET /rates",
       "PUT /rates",
+      "GET /storage",
+      "PUT /storage",
       "GET /executions",
       "GET /executions/{executionId}",
       "GET /schedules",

@@ -77,6 +77,7 @@ export const WORKFLOW_ROUTES = {
     errors: [
       "unauthorized",
       "insufficient_credits",
+      "storage_full",
       "api_trigger_disabled",
       "workflow_not_found",
       "conflict",

@@ -58,6 +58,8 @@ test("account, with credits held, shows what it has, what is held and what is le
   expect(await get(house, "account")).toEqual({
     ...{ accountId, name: `account ${accountId}`, contact: "ops@example.test" },
     ...{ balance: 1000, reserved: 3.001, available: 996.999 },
+    // The commit of the workflow.
+    storage: { bytes: 40, bytesMax: null },
   });
   const session = await ask(service, "/api/session", {}, house.viewer);
   expect(session.json()).toMatchObject({ contact: "ops@example.test", temporalUiUrl: "http://localhost:8233" });

@@ -88,6 +88,7 @@ export async function anOperatorService(
     ticks: someTicks(db),
     tickDays: 365,
     rateLimits: { perMinute: 120, burst: 40, accountPerMinute: 600 },
+    keptBytesMax: 0,
   });
   const app = express().use("/api", router).use(answerErrors(SILENT));
   const tls = await aCertificate();

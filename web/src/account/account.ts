@@ -10,6 +10,8 @@ export interface Account {
   readonly balance: number;
   readonly reserved: number;
   readonly available: number;
+  /** Bytes that it keeps, and may keep; null: no bound. */
+  readonly storage: { readonly bytes: number; readonly bytesMax: number | null };
   readonly contact: string | null;
 }
 

@@ -7,6 +7,7 @@ import { Time } from "../app/time.tsx";
 import { accountQuery, type LedgerLine, ledgerQuery } from "./account.ts";
 import classes from "./credits-tab.module.css";
 import { SpendSection } from "./spend-section.tsx";
+import { StorageSection } from "./storage-section.tsx";
 import tables from "./table.module.css";
 
 /** What there is of credits, what they went to, and every movement. */
@@ -14,7 +15,7 @@ export function CreditsTab() {
   const account = useQuery(accountQuery);
   if (account.isPending) return <LoadingRows label="The account is loading" />;
   if (account.isError) return <ErrorState error={account.error} onRetry={() => void account.refetch()} />;
-  const { balance, reserved, available, contact } = account.data;
+  const { balance, reserved, available, storage, contact } = account.data;
   return (
     <div className={classes.sections}>
       <section aria-label="Credits">
@@ -29,6 +30,7 @@ export function CreditsTab() {
           </Text>
         )}
       </section>
+      <StorageSection storage={storage} contact={contact} />
       <SpendSection />
       <Ledger />
     </div>

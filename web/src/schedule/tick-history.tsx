@@ -14,6 +14,7 @@ const OUTCOMES: Readonly<Record<Tick["outcome"], { label: string; tone: string }
   missed: { label: "Missed", tone: "warning" },
   refused_credits: { label: "Refused: credits", tone: "failure" },
   refused_concurrency: { label: "Refused: too many", tone: "failure" },
+  refused_storage: { label: "Refused: storage", tone: "failure" },
   paused: { label: "Paused", tone: "idle" },
   no_commit: { label: "No commit", tone: "idle" },
 };

@@ -13,7 +13,7 @@ export const ACCOUNT_ROUTES = {
     method: "get",
     path: "/api/editor/account",
     tag: "Account",
-    summary: "The account and its credits",
+    summary: "The account, its credits and what it keeps in storage",
     credentials: IN_PERSON,
     parameters: [ACCOUNT],
     answers: {
@@ -26,11 +26,20 @@ export const ACCOUNT_ROUTES = {
             balance: CREDITS,
             reserved: CREDITS,
             available: CREDITS,
+            storage: {
+              ...describeFields({
+                bytes: { type: "integer", minimum: 0 },
+                bytesMax: { ...orNull({ type: "integer", minimum: 1 }), description: "Null: no bound." },
+              }),
+              description:
+                "What the account keeps, and may keep, in bytes: files and logs of executions, contents of commits and drafts.",
+            },
             contact: { ...NULLABLE_TEXT, description: "Whom to ask for credits." },
           }),
           {
             ...{ accountId: "acct_06d1k7q2m8v3r5t9w0x4y6z8a1", name: "main", contact: null },
             ...{ balance: 998.5, reserved: 3.001, available: 995.499 },
+            storage: { bytes: 1_200_000_000, bytesMax: 50_000_000_000 },
           },
         ),
       },

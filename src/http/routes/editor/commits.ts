@@ -35,6 +35,7 @@ export const COMMITTING = [
   "conflict",
   "payload_too_large",
   "unsupported_media_type",
+  "storage_full",
   "no_capacity",
 ] as const;
 

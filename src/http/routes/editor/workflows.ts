@@ -98,7 +98,7 @@ export const EDITOR_WORKFLOW_ROUTES = {
     parameters: [ACCOUNT],
     body: bodyOf(NewWorkflow, { name: "Sales report", templateId: "sales-report" }),
     answers: { 201: answer("Made.", describeFields({ workflowId: TEXT }), { workflowId: A_WORKFLOW }) },
-    errors: ["unauthorized", "not_found", "payload_too_large", "unsupported_media_type", "no_capacity"],
+    errors: ["unauthorized", "not_found", "payload_too_large", "unsupported_media_type", "storage_full", "no_capacity"],
   },
   showEditorWorkflow: {
     method: "get",
