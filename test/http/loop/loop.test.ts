@@ -196,6 +196,7 @@ const BOUNDED: readonly RouteName[] = [
   "changeRole",
   "removeMember",
   "invite",
+  "linkSignIn",
   "revokeInvitation",
   "lookAtInvitation",
   "join",
