@@ -26,6 +26,10 @@ class ContractError(Exception):
     """The user's code and its manifest disagree, or an output cannot be saved; the message is for its author."""
 
 
+NICE = 10
+"""An eighth or so of what a process has that does not give way, as the shares of a cgroup are."""
+
+
 def parse_json(text):
     """Importing json costs more than the rest of the runner, because of re; the C scanner alone does not."""
     try:
@@ -99,16 +103,22 @@ def flush_each_line():
     sys.stdout.reconfigure(line_buffering=True)
 
 
+def give_way():
+    """Offers this process first when memory runs out, and leaves a busy processor to the service where no cgroup sees to it."""
+    posix.setpriority(posix.PRIO_PROCESS, 0, NICE)
+    for name, value in (("oom_score_adj", b"1000"), ("autogroup", b"%d" % NICE)):
+        try:
+            with open("/proc/self/" + name, "wb") as file:
+                file.write(value)
+        except OSError:
+            pass  # There is no /proc outside of a sandbox on some systems, and not every kernel groups by session.
+
+
 def apply_limits(limits):
-    """Sets the process limits, and offers this process first when memory runs out: neither the sandbox's nor the host's others."""
+    """Sets the process limits, and lets the service and the machine's other programs go first."""
     import resource
 
-    try:
-        with open("/proc/self/oom_score_adj", "wb") as file:
-            file.write(b"1000")
-    except OSError:
-        pass  # There is no /proc outside of a sandbox on some systems.
-
+    give_way()
     for name, value in limits.items():
         limit = getattr(resource, "RLIMIT_" + name, None)
         if limit is None:

@@ -25,7 +25,7 @@ export async function removeTree(path: string | Buffer): Promise<void> {
     for (;;) {
       const { found, done, fault } = await flatten();
       if (found === 0) break;
-      if (done === 0) throw fault ?? new Error(`${path} is being written to and cannot be removed.`);
+      if (done === 0) throw fault ?? new Error(`${path.toString()} is being written to and cannot be removed.`);
     }
   } finally {
     await top.close();

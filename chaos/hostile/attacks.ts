@@ -99,12 +99,64 @@ while time.time() < end:
     sys.stdout.write("x" * 200 + "\\n")
 `,
   ),
+  attack(
+    "processes that only compute",
+    8,
+    `import os, time
+end = time.time() + 15
+for _ in range(40):
+    if os.fork() == 0:
+        while time.time() < end:
+            pass
+        os._exit(0)
+time.sleep(15)
+`,
+  ),
+  attack(
+    "work for the kernel that comes to nothing",
+    4,
+    `import os, threading, time
+
+def flush():
+    with open("outputs/flushed", "wb") as file:
+        file.write(os.urandom(1 << 20))
+        os.fsync(file.fileno())
+    os.sync()
+
+def make_names():
+    for number in range(40):
+        os.close(os.open(f"outputs/{number}", os.O_CREAT))
+    for number in range(40):
+        os.unlink(f"outputs/{number}")
+
+def start_thread():
+    thread = threading.Thread(target=os.getpid)
+    thread.start()
+    thread.join()
+
+def throw_out_pages():
+    for folder in ("/usr/lib", "/runner"):
+        for name in os.listdir(folder):
+            if os.path.isfile(os.path.join(folder, name)):
+                with open(os.path.join(folder, name), "rb") as file:
+                    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+def ask_for_nothing():
+    for number in range(1000):
+        os.path.exists(f"/usr/lib/{time.time()}")
+
+end = time.time() + 12
+for work in (flush, make_names, start_thread, throw_out_pages, ask_for_nothing):
+    if os.fork() == 0:
+        while time.time() < end:
+            work()
+        os._exit(0)
+time.sleep(12)
+`,
+  ),
 ];
 
-/**
- * Attacks on what the kernel counts by user, and on the processor. They are not held to the rule yet: sandboxes share the
- * kernel user of the service, and its processor.
- */
+/** Attacks on what the kernel counts by user. They are not held to the rule yet: sandboxes share the kernel user of the service. */
 export const SHARED_KERNEL_ATTACKS: readonly ProgramAttack[] = [
   attack(
     "watches of epoll, as many as a user of the kernel may have",
@@ -161,19 +213,6 @@ for _ in range(40):
         time.sleep(20)
         os._exit(0)
 time.sleep(20)
-`,
-  ),
-  attack(
-    "processes that only compute",
-    8,
-    `import os, time
-end = time.time() + 15
-for _ in range(40):
-    if os.fork() == 0:
-        while time.time() < end:
-            pass
-        os._exit(0)
-time.sleep(15)
 `,
   ),
 ];

@@ -183,6 +183,7 @@ interface LaneParts {
 function followLane({ deps, zygote, pid, cgroup, makeFork, end, clear }: LaneParts, first: Fork): Lane {
   let fork = first;
   let forks = 1;
+  let hasEnded = false;
   let state: LaneState = "ready";
   let use = measureLane(pid, cgroup);
   let ready: Promise<void> = Promise.resolve();
@@ -210,11 +211,15 @@ function followLane({ deps, zygote, pid, cgroup, makeFork, end, clear }: LanePar
       use = measureLane(pid, cgroup);
       change("ready");
     } catch (error) {
-      if (!(error instanceof UsedUpError)) deps.onFailure(error);
+      // A zygote that was killed says nothing of its packages: the next lane may live.
+      if (!(error instanceof UsedUpError || hasEnded)) deps.onFailure(error);
       await close();
     }
   };
-  void zygote.ended.then(close);
+  void zygote.ended.then(() => {
+    hasEnded = true;
+    return close();
+  });
 
   return {
     state: () => state,
