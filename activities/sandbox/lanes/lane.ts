@@ -216,10 +216,7 @@ function followLane({ deps, zygote, pid, cgroup, makeFork, end, clear }: LanePar
       await close();
     }
   };
-  void zygote.ended.then(() => {
-    hasEnded = true;
-    return close();
-  });
+  void zygote.ended.then(() => (hasEnded = true)).then(close);
 
   return {
     state: () => state,
