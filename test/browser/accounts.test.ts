@@ -111,7 +111,8 @@ async function putStorage(bytesMax: number | null): Promise<{ bytes: number }> {
 }
 
 test("the account page shows what is kept of what may be kept; when that is all, it says so, and so does the form of a run", async () => {
-  const { page, leave } = await editor.enter("/account");
+  const { page, expectProblems, leave } = await editor.enter("/account");
+  expectProblems(/status of 507/);
   const storage = page.getByRole("region", { name: "Storage" });
   await storage.getByText(/^[\d.]+ kB of 50 GB used$/).waitFor();
   expect(await storage.getByRole("progressbar").getAttribute("aria-valuenow")).toBe("0");
