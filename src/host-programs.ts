@@ -56,6 +56,12 @@ export async function openHost(deps: HostDeps) {
       log.warn({ event: "fault", path, error }, "A folder could not be removed; it is tried again."),
   });
   void trash.empty();
+  const { users } = machine.sandboxUsers;
+  // What a killed service left may still belong to the users of its sandboxes.
+  const removeTree = async (path: string) => {
+    await users?.takeBack(path);
+    await trash.discard(path);
+  };
   const sandbox = createSandbox({
     isolation: settings.TREADLE_ISOLATION === "none" ? "none" : "bubblewrap",
     bwrapPath: machine.bwrapPath,
@@ -63,10 +69,11 @@ export async function openHost(deps: HostDeps) {
     runnerDir: machine.paths.runner,
     runAs: machine.runAs,
     limits,
+    users,
     lanes: lanesOf(settings, machine.paths.lanes),
     disks: machine.runDisks.problem === undefined ? machine.runDisks : undefined,
     network,
-    removeTree: trash.discard,
+    removeTree,
   });
   const close = async (): Promise<void> => {
     await sandbox.close();
@@ -86,7 +93,7 @@ export async function openHost(deps: HostDeps) {
     runtimes,
     ceilings: limits,
     slotCount,
-    removeTree: trash.discard,
+    removeTree,
     close,
   };
 }
@@ -160,6 +167,7 @@ async function openNetwork({ machine, settings, log }: HostDeps): Promise<Networ
   const network = await createNetwork({
     programs: { ...programs, python3: machine.python.path }, // One that the unprivileged user can start.
     tun,
+    within: machine.sandboxUsers.users?.enterAsOwner,
     runAs: machine.runAs,
     dir: machine.paths.runtime,
     slots: Math.max(NETWORK_SLOTS_MIN, settings.TREADLE_NETWORK_SLOTS ?? slotCountOf(settings) + 1),

@@ -3,6 +3,7 @@ import type { CgroupFolders } from "../activities/sandbox/cgroup-folders.ts";
 import type { Storage } from "../activities/storage/storage.ts";
 import type { Db } from "../db/connect.ts";
 import { describeLargest } from "./setup/folder-sizes.ts";
+import type { SandboxUsers } from "./setup/sandbox-users.ts";
 import type { Temporal } from "./setup/servers/temporal.ts";
 import { describePorts } from "./setup/servers/temporal-enclosure.ts";
 import type { Driver } from "./temporal.ts";
@@ -31,6 +32,8 @@ export function createReadiness(deps: {
   isolationProblems: readonly string[];
   /** Why executions of warm code start cold all the same. They run, so this keeps nobody from being ready. */
   laneProblem: () => string | undefined;
+  /** Whose kernel users sandboxes are, and why none can be started now; executions run whoever they are. */
+  sandboxUsers: SandboxUsers;
   /** Why outputs are measured, and not counted by the kernel. Executions run, so this keeps nobody from being ready. */
   runDisksProblem: string | undefined;
   /** Where limits are the kernel's to hold; undefined where they are measured. Executions run all the same. */
@@ -60,6 +63,7 @@ export function createReadiness(deps: {
       ready,
       checks: {
         ...checks,
+        users: usersCheck(deps.sandboxUsers),
         lanes: laneCheck(deps.laneProblem()),
         limits: limitsCheck(deps.cgroups),
         outputs: outputsCheck(deps.runDisksProblem),
@@ -104,6 +108,15 @@ function createDiskCheck({ diskProblem, dataDir }: { diskProblem: () => string |
     const text = await Promise.race([largest.text, sleep(CHECK_MS, "being counted", { ref: false })]);
     return { ok: false, message: `No execution begins: ${problem} Largest in the data folder: ${text}.` };
   };
+}
+
+function usersCheck({ users, message }: SandboxUsers): Check {
+  const problem = users?.problem();
+  return problem === undefined ? { ok: true, message: toSentence(message) } : { ok: false, message: problem };
+}
+
+function toSentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}`;
 }
 
 function laneCheck(problem: string | undefined): Check {

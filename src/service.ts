@@ -150,6 +150,7 @@ function openReadiness(
     isolation: settings.TREADLE_ISOLATION,
     isolationProblems: host.isolationProblems,
     laneProblem: host.sandbox.laneProblem,
+    sandboxUsers: machine.sandboxUsers,
     runDisksProblem: machine.runDisks.problem,
     cgroups: findCgroupFolders(),
   });

@@ -5,7 +5,8 @@ import type { CgroupFolders } from "./cgroup-folders.ts";
 import type { PlacedInputs, User } from "./input-files.ts";
 import { launchInBubblewrap, launchUnprotected } from "./launch.ts";
 import type { Launched } from "./launched.ts";
-import type { Parking } from "./parking.ts";
+import type { NetworkSlot } from "./network/network.ts";
+import { discard, type Parked, type Parking } from "./parking.ts";
 import type { SandboxRequest, SandboxSettings } from "./request.ts";
 import { createRunDiskPool, type RunDisk } from "./run-disks.ts";
 
@@ -34,7 +35,7 @@ export function createColdLauncher(deps: {
     const slot = await settings.network.take(signal);
     try {
       const used = runtimeOf(settings, request);
-      return launchInBubblewrap(await parking.start(used, slot.enter), used, request, inputs, outputsDir, slot);
+      return await launchParked(await parking.start(used, slot), used, { request, inputs, outputsDir, slot });
     } catch (error) {
       slot.release();
       throw error;
@@ -43,18 +44,42 @@ export function createColdLauncher(deps: {
 
   return async (request, inputs, signal) =>
     onDisk(await disks?.take(signal), request, async (outputsDir) => {
-      makeFolder(outputsDir, user);
       const isIsolated = settings.isolation === "bubblewrap";
       if (isIsolated && request.network === true) return launchWithNetwork(request, inputs, outputsDir, signal);
       const used = runtimeOf(settings, request);
       if (isIsolated) {
         const parked = await (request.runtime === undefined ? parking.take() : parking.start(used));
-        return launchInBubblewrap(parked, used, request, inputs, outputsDir);
+        return launchParked(parked, used, { request, inputs, outputsDir });
       }
+      makeFolder(outputsDir, user);
       makeFolder(join(request.spoolDir, "work"), user);
       const cgroup = cgroups && createCgroup(cgroups, `treadle-${process.pid}-u${++unprotectedBefore}`);
       return launchUnprotected(used, request, inputs, { user, cgroup });
     });
+}
+
+/** Gives a parked bubblewrap's user what is its own, and lets it go on. */
+async function launchParked(
+  parked: Parked,
+  settings: SandboxSettings,
+  around: {
+    readonly request: SandboxRequest;
+    readonly inputs: PlacedInputs;
+    readonly outputsDir: string;
+    readonly slot?: NetworkSlot;
+  },
+): Promise<Launched> {
+  const { request, inputs, outputsDir, slot } = around;
+  const { reach } = parked.user;
+  try {
+    mkdirSync(outputsDir, { mode: 0o700 });
+    await reach.own(outputsDir);
+    if (request.files.length > 0) await reach.admit(join(request.spoolDir, "inputs"));
+  } catch (error) {
+    await discard(parked);
+    throw error;
+  }
+  return launchInBubblewrap(parked, settings, request, inputs, outputsDir, slot);
 }
 
 /** Launches with outputs on that disk, which its release gives back; in the spool without one. */

@@ -1,5 +1,6 @@
-import { readdirSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { open } from "node:fs/promises";
+import type { Reach } from "./users/reach.ts";
 
 /** Some 2,500 mappings; an interpreter with large libraries has 1,000. */
 const MAPS_BYTES_MAX = 256 * 1024;
@@ -13,17 +14,19 @@ export interface HiddenFiles {
 }
 
 /** Measures files on the disk of `outputsDir` that have no name any more and live on in descriptors or mappings of processes. */
-export async function measureHidden(pids: readonly number[], outputsDir: string): Promise<HiddenFiles> {
+export async function measureHidden(
+  pids: readonly number[],
+  outputsDir: string,
+  reach: Pick<Reach, "statDescriptors">,
+): Promise<HiddenFiles> {
   const device = statSync(outputsDir).dev;
   const bytesOf = new Map<number, number>();
   let mayHide = false;
-  for (const pid of pids) {
-    const descriptors = orUndefined(() => readdirSync(`/proc/${pid}/fd`));
+  for (const descriptors of await reach.statDescriptors(pids)) {
     mayHide ||= descriptors === undefined;
-    for (const descriptor of descriptors ?? []) {
-      const stats = orUndefined(() => statSync(`/proc/${pid}/fd/${descriptor}`));
-      mayHide ||= stats?.isSocket() === true;
-      if (stats?.isFile() && stats.nlink === 0 && stats.dev === device) bytesOf.set(stats.ino, stats.blocks * 512);
+    for (const { kind, links, device: of, inode, blocks } of descriptors ?? []) {
+      mayHide ||= kind === "socket";
+      if (kind === "file" && links === 0 && of === device) bytesOf.set(inode, blocks * 512);
     }
   }
   const mapped = new Map<number, Map<string, number>>();
@@ -64,12 +67,4 @@ async function readMaps(pid: number): Promise<string | undefined> {
 function toDevice(major: string, minor: string): number {
   const [high, low] = [Number.parseInt(major, 16), Number.parseInt(minor, 16)];
   return (low & 0xff) + (high << 8) + (low & ~0xff) * 4096;
-}
-
-function orUndefined<Result>(look: () => Result): Result | undefined {
-  try {
-    return look();
-  } catch {
-    return undefined;
-  }
 }

@@ -9,6 +9,9 @@ export interface User {
   readonly gid: number;
 }
 
+/** For `placeInputs`: whoever the sandbox will be, by the bits of others; its folder is then passed by that user alone. */
+export const ANYBODY: User = { uid: -1, gid: -1 };
+
 export interface PlacedInputs {
   /** Host file → path below the working folder. */
   readonly mounts: readonly Mount[];
@@ -92,7 +95,7 @@ async function makeReadable(path: string, target: string, user: User): Promise<s
     if (linked) return target;
   }
   await copyFile(path, target);
-  await chmod(target, 0o400);
-  await chown(target, user.uid, user.gid);
+  await chmod(target, user === ANYBODY ? 0o444 : 0o400);
+  if (user !== ANYBODY) await chown(target, user.uid, user.gid);
   return target;
 }

@@ -10,6 +10,7 @@ import { CONTROL_FD, INTERPRETER_FLAGS, type Parked } from "./parking.ts";
 import { listChildren } from "./process-tree.ts";
 import type { SandboxRequest, SandboxSettings } from "./request.ts";
 import { RUNNER_PROGRAM } from "./runner-folder.ts";
+import { createDirectReach } from "./users/reach.ts";
 
 /** Lets a parked bubblewrap go on: it makes the sandbox of this execution and starts the interpreter with the runner. */
 export function launchInBubblewrap(
@@ -20,7 +21,7 @@ export function launchInBubblewrap(
   outputsDir: string,
   slot?: NetworkSlot,
 ): Launched {
-  const { child, cgroup } = parked;
+  const { child, cgroup, user } = parked;
   cgroup?.limit(request.limits);
   parked.setOut(
     toBubblewrapArguments({
@@ -43,10 +44,13 @@ export function launchInBubblewrap(
     path: "cold",
     exitOf: "sandbox",
     isReady: false,
+    reach: user.reach,
     outputsDir,
     async release() {
       slot?.release(); // Its connections are ended by the death of what had them, and that came before.
       await cgroup?.remove();
+      await user.reach.takeBack(outputsDir);
+      user.release();
     },
     cgroup,
     paths: {
@@ -98,6 +102,7 @@ export async function launchUnprotected(
     path: "cold",
     exitOf: "program",
     isReady: false,
+    reach: createDirectReach(user),
     outputsDir: join(request.spoolDir, "outputs"),
     release: async () => cgroup?.remove(),
     cgroup,

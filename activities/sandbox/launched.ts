@@ -2,6 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import type { Duplex, Readable } from "node:stream";
 import type { Cgroup } from "./cgroup.ts";
 import { isRunning, type KnownProcess, waitForDeath } from "./process-tree.ts";
+import type { Reach } from "./users/reach.ts";
 
 export const DEATH_TIMEOUT_MS = 10_000;
 
@@ -29,6 +30,8 @@ export interface Launched {
   hangUp(): void;
   /** The runner waits for its request: no event will announce it. */
   readonly isReady: boolean;
+  /** What may be done with its processes and files from outside. */
+  readonly reach: Reach;
   /** Where outputs grow, on the host. */
   readonly outputsDir: string;
   /** Set when nothing else is written to the file system of `outputsDir`. */

@@ -163,7 +163,7 @@ export interface MeasuredOutputs {
  * that nothing is left uncounted: a run with an excess is to be ended.
  */
 export async function measureOutputs(folder: string, limits: OutputLimits): Promise<MeasuredOutputs> {
-  const entriesMax = limits.outputFilesMax * 2 + 100;
+  const { entriesMax } = toMeasureBounds(limits);
   const own = await lstat(folder).catch(ignoreVanished);
   let bytes = own === undefined ? 0 : own.blocks * 512;
   let files = 0;
@@ -189,6 +189,11 @@ export async function measureOutputs(folder: string, limits: OutputLimits): Prom
   };
   await visit(Buffer.from(folder), 0, 0);
   return { bytes, files, excess };
+}
+
+/** Returns how much is looked at when outputs are measured: entries, folders in folders, and bytes of a path. */
+export function toMeasureBounds({ outputFilesMax }: OutputLimits) {
+  return { entriesMax: outputFilesMax * 2 + 100, depthMax: DEPTH_MAX, pathBytesMax: PATH_BYTES_MAX };
 }
 
 /** The entries of a folder, also of one that its owner has closed to hide what is in it. */

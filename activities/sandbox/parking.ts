@@ -5,15 +5,18 @@ import type { Readable, Writable } from "node:stream";
 import { INSIDE } from "./bubblewrap.ts";
 import { type Cgroup, createCgroup } from "./cgroup.ts";
 import type { CgroupFolders } from "./cgroup-folders.ts";
+import type { NetworkSlot } from "./network/network.ts";
 import type { Runtime, SandboxSettings } from "./request.ts";
 import { RUNNER_PROGRAM } from "./runner-folder.ts";
 import { architectureOf, buildSeccompFilter } from "./seccomp.ts";
+import { behindGate, openGate, type SandboxUser } from "./users/sandbox-user.ts";
 
 export const CONTROL_FD = 3;
 const ARGUMENTS_FD = 4;
 const FILTER_FD = 5;
 /** The first bubblewrap's arguments come by descriptor too, so that it starts nothing before it is in its cgroup. */
 const STAGE_ARGUMENTS_FD = 6;
+const GATE_FD = 7;
 /** No user site, no environment variables, no `site`, no bytecode files: the runner does what is needed of it. */
 export const INTERPRETER_FLAGS = ["-I", "-S", "-B"];
 /** Two, so that the next execution need not wait for the spare of the one before. */
@@ -46,6 +49,7 @@ const DISCARD_TIMEOUT_MS = 2_000;
 export interface Parked {
   readonly child: ChildProcess;
   readonly cgroup: Cgroup | undefined;
+  readonly user: SandboxUser;
   /** Whether it is in an empty network namespace of its own already, so that its sandbox must not make one. */
   readonly hasNetworkNamespace: boolean;
   /** Hands over the arguments; from here on it is an execution like any other. */
@@ -54,8 +58,8 @@ export interface Parked {
 
 export interface Parking {
   take(): Promise<Parked>;
-  /** One that nobody kept ready: for another interpreter, or in a network of its own, where `enter` takes it. */
-  start(runtime: Runtime, enter?: readonly string[]): Promise<Parked>;
+  /** One that nobody kept ready: for another interpreter, or in a network of its own. */
+  start(runtime: Runtime, slot?: NetworkSlot): Promise<Parked>;
   /** Ends the spares. Nothing can be taken any more. */
   close(): Promise<void>;
 }
@@ -65,12 +69,16 @@ export interface Parking {
  * sandbox is as fresh as ever; what is saved is the start of a process and the move into a cgroup (5 to 15 ms).
  * They neither keep the event loop alive nor outlive it: without us their arguments end, and they exit.
  */
-export function createParking(settings: SandboxSettings, cgroups: CgroupFolders | undefined): Parking {
+export function createParking(
+  settings: SandboxSettings,
+  { cgroups, takeUser }: { readonly cgroups: CgroupFolders | undefined; readonly takeUser: () => SandboxUser },
+): Parking {
   const spares: Promise<Parked>[] = [];
   let refill: NodeJS.Timeout | undefined;
   let closed = false;
   const staged = canStage(settings);
-  const park = async () => startParked(settings, cgroups, (await staged) ? "empty" : "later");
+  const park = async () =>
+    startParked(settings, { cgroups, user: takeUser(), network: (await staged) ? "empty" : "later" });
 
   const fill = () => {
     while (!closed && spares.length < SPARES) {
@@ -92,9 +100,9 @@ export function createParking(settings: SandboxSettings, cgroups: CgroupFolders 
       keepAlive(parked.child, true);
       return parked;
     },
-    async start(runtime, enter) {
-      const network = enter === undefined ? ((await staged) ? "empty" : "later") : { enter };
-      const parked = await startParked({ ...settings, ...runtime }, cgroups, network);
+    async start(runtime, slot) {
+      const network = slot ?? ((await staged) ? "empty" : "later");
+      const parked = await startParked({ ...settings, ...runtime }, { cgroups, user: takeUser(), network });
       keepAlive(parked.child, true);
       return parked;
     },
@@ -112,7 +120,7 @@ export function createParking(settings: SandboxSettings, cgroups: CgroupFolders 
  * Ends a parked process that will not be used after all. Its descriptors are closed rather than its processes killed:
  * with no arguments to read it has nothing to run and exits, also when it was only just being made.
  */
-export async function discard({ child, cgroup }: Parked): Promise<void> {
+export async function discard({ child, cgroup, user }: Parked): Promise<void> {
   if (isAlive(child)) {
     keepAlive(child, true);
     const exit = once(child, "exit");
@@ -122,6 +130,7 @@ export async function discard({ child, cgroup }: Parked): Promise<void> {
     clearTimeout(timer);
   }
   await cgroup?.remove();
+  user.release();
 }
 
 function isAlive(child: ChildProcess): boolean {
@@ -131,22 +140,25 @@ function isAlive(child: ChildProcess): boolean {
 let parkedBefore = 0;
 
 /** Its network namespace: one that is there already, an empty one made now, or one that the sandbox makes itself. */
-type ParkedNetwork = { readonly enter: readonly string[] } | "empty" | "later";
+type ParkedNetwork = NetworkSlot | "empty" | "later";
 
 async function startParked(
   settings: SandboxSettings,
-  cgroups: CgroupFolders | undefined,
-  network: ParkedNetwork,
+  around: { readonly cgroups: CgroupFolders | undefined; readonly user: SandboxUser; readonly network: ParkedNetwork },
 ): Promise<Parked> {
+  const { cgroups, user, network } = around;
+  const before = await user.enter(typeof network === "object" ? network : undefined);
   const cgroup = cgroups && createCgroup(cgroups, `treadle-${process.pid}-${++parkedBefore}`);
-  const child = start(settings, network);
+  const child = start(settings, { before, needsGate: user.needsGate, isStaged: network === "empty" });
   const failure = new Promise<Error>((resolve) => child.once("error", resolve));
   if (child.pid === undefined) {
     await cgroup?.remove();
+    user.release();
     throw new Error(`${settings.bwrapPath} could not be started.`, { cause: await failure });
   }
   await cgroup?.attach(child.pid);
   const stages = child.stdio as readonly (Readable | Writable | null | undefined)[];
+  if (user.needsGate) openGate(stages[GATE_FD]);
   writeFilter(
     stages[FILTER_FD],
     buildSeccompFilter(architectureOf(process.arch), { countsMemory: cgroup !== undefined }),
@@ -156,12 +168,17 @@ async function startParked(
   return {
     child,
     cgroup,
+    user,
     hasNetworkNamespace: network !== "later",
     setOut: (args) => writeArguments(stages[ARGUMENTS_FD], args),
   };
 }
 
-function start(settings: SandboxSettings, network: ParkedNetwork): ChildProcess {
+function start(
+  settings: SandboxSettings,
+  how: { readonly before: readonly string[]; readonly needsGate: boolean; readonly isStaged: boolean },
+): ChildProcess {
+  const { before, needsGate, isStaged } = how;
   const program = [
     settings.interpreter.path,
     ...INTERPRETER_FLAGS,
@@ -169,11 +186,11 @@ function start(settings: SandboxSettings, network: ParkedNetwork): ChildProcess 
     String(CONTROL_FD),
   ];
   const command = ["--args", String(ARGUMENTS_FD), "--seccomp", String(FILTER_FD), "--", ...program];
-  const staged = network === "empty";
-  const before = typeof network === "object" ? network.enter : [];
-  const stage = staged ? [settings.bwrapPath, "--args", String(STAGE_ARGUMENTS_FD), "--"] : [];
-  const [path, ...args] = [...before, ...stage, settings.bwrapPath, ...command] as [string, ...string[]];
-  const stdio = ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe", staged ? "pipe" : "ignore"] as const;
+  const stage = isStaged ? [settings.bwrapPath, "--args", String(STAGE_ARGUMENTS_FD), "--"] : [];
+  const line = [...before, ...stage, settings.bwrapPath, ...command];
+  const [path = "", ...args] = needsGate ? behindGate(GATE_FD, line) : line;
+  const wants = (isWanted: boolean) => (isWanted ? "pipe" : "ignore");
+  const stdio = ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe", wants(isStaged), wants(needsGate)] as const;
   return spawn(path, args, { stdio: [...stdio], env: {}, cwd: "/", ...settings.runAs });
 }
 

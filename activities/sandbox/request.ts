@@ -11,6 +11,9 @@ import type { RunDisks } from "./run-disks.ts";
 /** RLIMIT_DATA counts address space that was never touched too; what is touched, the watchdog counts. */
 const DATA_SLACK_BYTES = 128 * 1024 * 1024;
 
+/** Signals that wait, and timers. Those of all sandboxes together count against the service's user, who has 10,000 and more. */
+export const SIGNALS_MAX = 256;
+
 export interface SandboxLimits {
   /** Wall time of the user's code and of its packages', from the moment when they can first run. */
   readonly timeoutSeconds: number;

@@ -4,7 +4,7 @@ import { type RemoveTree, removeTree } from "../trees/remove-tree.ts";
 import { sweepCgroups } from "./cgroup.ts";
 import { type CgroupFolders, findCgroupFolders } from "./cgroup-folders.ts";
 import { createColdLauncher, type Launch } from "./cold-launch.ts";
-import { type PlacedInputs, placeInputs, type User } from "./input-files.ts";
+import { ANYBODY, type PlacedInputs, placeInputs, type User } from "./input-files.ts";
 import { startLane } from "./lanes/lane.ts";
 import { createLanes, type Lanes, type LanesDeps } from "./lanes/lanes.ts";
 import type { Launched } from "./launched.ts";
@@ -20,29 +20,40 @@ import {
   type SandboxResult,
   type SandboxSettings,
   type SandboxWatch,
+  SIGNALS_MAX,
   toDataBytes,
 } from "./request.ts";
 import { createRunDiskPool } from "./run-disks.ts";
 import { testIsolation } from "./self-test.ts";
 import { NotStartedError, type Supervised, supervise } from "./supervision.ts";
 import { takeOutputs } from "./taken-outputs.ts";
+import type { KernelUsers } from "./users/kernel-users.ts";
+import { createSharedUser, type SandboxUser } from "./users/sandbox-user.ts";
 
 export type * from "./request.ts";
+
+export interface SandboxDeps extends SandboxSettings {
+  /** Kernel users of which each sandbox has one to itself. Without them all share the service's, or `runAs`. */
+  readonly users?: KernelUsers | undefined;
+}
 
 /** The wall clock ends an execution; this only catches what the wall clock somehow would not. */
 const CPU_SLACK_SECONDS = 60;
 
 /**
  * A place to run user code in. With isolation `bubblewrap` every execution gets a sandbox of its own, without a network unless it asks for one,
- * under the kernel user of `runAs` (or ours); throws when that would be root.
+ * under a kernel user of its own where there are `users`, else under `runAs` (or us); throws when that would be root.
  */
-export function createSandbox(settings: SandboxSettings): Sandbox {
+export function createSandbox(settings: SandboxDeps): Sandbox {
   const user = chooseUser(settings);
   const cgroups = findCgroupFolders();
   if (cgroups !== undefined) sweepCgroups(cgroups);
-  const parking = createParking(settings, cgroups);
+  const reader = settings.users === undefined ? user : ANYBODY;
+  const shared = createSharedUser(user);
+  const takeUser = (): SandboxUser => settings.users?.take() ?? shared;
+  const parking = createParking(settings, { cgroups, takeUser });
   const remove = settings.removeTree ?? removeTree;
-  const lanes = openLanes(settings, { cgroups, user, remove });
+  const lanes = openLanes(settings, { cgroups, user: reader, takeUser, remove });
   const launchCold = createColdLauncher({ settings, parking, cgroups, user });
   const launch: Launch = async (request, inputs, signal) => {
     const lane = await lanes?.claim(request);
@@ -53,7 +64,7 @@ export function createSandbox(settings: SandboxSettings): Sandbox {
   const run = (request: SandboxRequest, watch: SandboxWatch = {}) => {
     checkRequest(request, settings.limits);
     running.add(request);
-    const result = runExecution({ user, isIsolated, launch, launchCold, remove }, request, watch);
+    const result = runExecution({ user: reader, isIsolated, launch, launchCold, remove }, request, watch);
     return result.finally(() => running.delete(request));
   };
   return {
@@ -65,7 +76,7 @@ export function createSandbox(settings: SandboxSettings): Sandbox {
     // Not through a lane: one would be started for the probe in the background, and find its folder gone.
     selfTest: () =>
       testIsolation(settings, (request) =>
-        runExecution({ user, isIsolated, launch: launchCold, launchCold, remove }, request, {}),
+        runExecution({ user: reader, isIsolated, launch: launchCold, launchCold, remove }, request, {}),
       ),
     close: async () => void (await Promise.all([parking.close(), lanes?.close()])),
   };
@@ -73,7 +84,7 @@ export function createSandbox(settings: SandboxSettings): Sandbox {
 
 function openLanes(
   settings: SandboxSettings,
-  parts: { cgroups: CgroupFolders | undefined; user: User; remove: RemoveTree },
+  parts: { cgroups: CgroupFolders | undefined; user: User; takeUser: () => SandboxUser; remove: RemoveTree },
 ): Lanes | undefined {
   if (settings.lanes === undefined || settings.isolation === "none") return undefined;
   const { lanes: bounds } = settings;
@@ -94,7 +105,7 @@ const unwatched = {
 };
 
 /** Whether an execution in a lane is as confined as one on the cold path. Answers what was possible. */
-async function testLane(deps: Omit<LanesDeps, "selfTest">): Promise<string[]> {
+async function testLane(deps: Omit<LanesDeps, "selfTest"> & { readonly user: User }): Promise<string[]> {
   const { settings, bounds, user, remove } = deps;
   const runInLane = async (request: SandboxRequest) => {
     const lane = await startLane(
@@ -123,6 +134,7 @@ function chooseUser({ runAs }: SandboxSettings): User {
 }
 
 interface Launcher {
+  /** Who must be able to read the inputs. */
   readonly user: User;
   readonly remove: RemoveTree;
   readonly isIsolated: boolean;
@@ -138,7 +150,7 @@ async function runExecution(
   const { spoolDir, limits } = request;
   const outputsDir = join(spoolDir, "outputs");
   const inputsDir = join(spoolDir, "inputs");
-  if (request.files.length > 0) mkdirSync(inputsDir, { mode: 0o711 });
+  if (request.files.length > 0) mkdirSync(inputsDir, { mode: user === ANYBODY ? 0o710 : 0o711 });
   const log = createLogRecorder(join(spoolDir, "log.ndjson"), limits.logBytesMax, watch.onLine);
   let launched: Launched | undefined;
   try {
@@ -170,6 +182,7 @@ async function runExecution(
       place = launched = await launchCold(request, inputs, watch.signal);
       return follow(place, error.secondsUsed);
     });
+    await place.reach.takeBack(place.outputsDir);
     launched = undefined;
     return { path: place.path, ...(await conclude({ facts, named }, place, { request, outputsDir, log, remove })) };
   } finally {
@@ -259,6 +272,7 @@ function toRunnerRequest(
       NOFILE: limits.openFiles,
       FSIZE: limits.fileBytesMax,
       CORE: 0,
+      SIGPENDING: SIGNALS_MAX,
       CPU: Math.ceil(limits.timeoutSeconds * Math.max(1, limits.cpu)) + CPU_SLACK_SECONDS,
       ...(cgroup === undefined ? { DATA: toDataBytes(limits) } : {}),
     },

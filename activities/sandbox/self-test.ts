@@ -81,8 +81,13 @@ export async function testIsolation(
       mkdirSync(path);
       chmodSync(path, 0o755);
     }
-    writeFileSync(join(paths.commitDir, "main.py"), PROBE, { mode: 0o644 });
-    writeFileSync(paths.secret, "secret", { mode: 0o644 });
+    for (const [path, content] of [
+      [join(paths.commitDir, "main.py"), PROBE],
+      [paths.secret, "secret"],
+    ] as const) {
+      writeFileSync(path, content);
+      chmodSync(path, 0o644); // whatever our umask is
+    }
     const tcp = await listen(servers, { host: "127.0.0.1", port: 0 });
     await listen(servers, { path: `\0${name}` });
     const { outcome, outputs } = await run({

@@ -2,29 +2,25 @@ import { closeSync, constants, fstatSync, openSync } from "node:fs";
 import { Socket } from "node:net";
 import type { Readable } from "node:stream";
 
-/**
- * The read ends of pipes that a process of ours made for us; undefined where `/proc` does not give them to us.
- * A pipe can be opened again by name (`/dev/stdout`), which the sockets that Node makes for a child cannot.
- */
-export function openPipes(pid: number, descriptors: readonly number[]): Readable[] | undefined {
-  try {
-    return openEnds(pid, descriptors, "read");
-  } catch {
-    return undefined;
-  }
+/** A path below `/proc` that leads to an end of a pipe of another process. */
+export interface EndPath {
+  readonly path: string;
+  readonly end: "read" | "write";
 }
 
-/** Ends of pipes of another process, each opened anew for us. Throws when one of them is no pipe, or not to be had. */
-export function openEnds(pid: number, descriptors: readonly number[], end: "read" | "write"): Socket[] {
+/** Opens ends of pipes anew for us. Throws when one of them is no pipe, or not to be had. */
+export function openEnds(ends: readonly EndPath[]): Socket[] {
   const opened: number[] = [];
-  const mode = end === "read" ? constants.O_RDONLY : constants.O_WRONLY;
   try {
-    for (const descriptor of descriptors) {
-      const fd = openSync(`/proc/${pid}/fd/${descriptor}`, mode | constants.O_NONBLOCK);
+    for (const { path, end } of ends) {
+      const fd = openSync(path, (end === "read" ? constants.O_RDONLY : constants.O_WRONLY) | constants.O_NONBLOCK);
       opened.push(fd);
-      if (!fstatSync(fd).isFIFO()) throw new Error(`Descriptor ${descriptor} of process ${pid} is no pipe.`);
+      if (!fstatSync(fd).isFIFO()) throw new Error(`${path} is no pipe.`);
     }
-    return opened.map((fd) => new Socket({ fd, readable: end === "read", writable: end === "write" }));
+    return ends.map(({ end }, index) => {
+      const fd = opened[index] as number;
+      return new Socket({ fd, readable: end === "read", writable: end === "write" });
+    });
   } catch (error) {
     for (const fd of opened) closeSync(fd);
     throw error;

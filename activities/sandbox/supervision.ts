@@ -8,7 +8,7 @@ import { findProcess, type KnownProcess, listTree } from "./process-tree.ts";
 import { createProcessorMeter, type ProcessorMeter } from "./processor-meter.ts";
 import type { SandboxRequest, SandboxWatch } from "./request.ts";
 import { type StallWatch, watchStalls } from "./stalls.ts";
-import { openPipes, waitForEnds } from "./streams.ts";
+import { waitForEnds } from "./streams.ts";
 import { startWatchdog } from "./watchdog.ts";
 
 /** From the start of a cold sandbox to the first code of a package or the user: 20 ms as a rule; on a machine that does nothing else, 10. */
@@ -159,7 +159,7 @@ function follow(course: Course, event: ControlEvent, startTimer: NodeJS.Timeout 
 
 /** The runner is up and nothing of the user's has run: learn its processes, take its streams, and give it the request. */
 function letGo(course: Course, pipes: readonly number[] | undefined): void {
-  const { launched, around } = course;
+  const { launched } = course;
   if (!launched.isReady) course.processes = listKnown(launched);
   const runner = course.processes.at(-1);
   if (runner === undefined || course.stopped !== undefined) return;
@@ -168,7 +168,18 @@ function letGo(course: Course, pipes: readonly number[] | undefined): void {
     launched.hangUp();
     return;
   }
-  const opened = pipes && openPipes(runner.pid, pipes);
+  if (pipes === undefined) return giveRequest(course, undefined);
+  const ends = pipes.map((descriptor) => ({ pid: runner.pid, descriptor, end: "read" as const }));
+  const give = (opened: Readable[] | undefined) => {
+    if (course.stopped === undefined) giveRequest(course, opened);
+  };
+  // Where they are not to be had, the streams that the runner was started with stay.
+  launched.reach.openEnds(ends).then(give, () => give(undefined));
+}
+
+/** `opened` are its stdout and stderr, where they are not those it was started with. */
+function giveRequest(course: Course, opened: readonly Readable[] | undefined): void {
+  const { launched, around } = course;
   for (const [index, name] of (["stdout", "stderr"] as const).entries()) {
     const stream = opened?.[index] ?? launched[name];
     stream.on("data", (chunk: Buffer) => around.log.add(name, chunk));
@@ -206,6 +217,7 @@ function startClocks(course: Course, startedAtMs: number): void {
   if (launched.cgroup?.boundsProcessor !== true) course.processor = createProcessorMeter(listTree(top.pid));
   const tree = {
     outputsDir: launched.outputsDir,
+    reach: launched.reach,
     hasOwnDisk: launched.hasOwnDisk === true,
     rootPid: top.pid,
     rootDir: launched.rootDirOf?.(runner.pid),

@@ -2,9 +2,10 @@ import { statfsSync } from "node:fs";
 import type { DiskShare } from "../disk-room.ts";
 import { type HiddenFiles, measureHidden } from "./hidden-files.ts";
 import { createMemoryMeter, type MemoryMeter } from "./memory-meter.ts";
-import { measureOutputs, type OutputExcess, type OutputLimits } from "./outputs.ts";
+import type { OutputExcess, OutputLimits } from "./outputs.ts";
 import { listTree } from "./process-tree.ts";
 import type { ProcessorMeter } from "./processor-meter.ts";
+import type { Reach } from "./users/reach.ts";
 
 /** Between two looks; what a program can do in that time is what these limits can be exceeded by. */
 const LOOK_EVERY_MS = 100;
@@ -16,6 +17,7 @@ export type Excess = OutputExcess | "memory" | "machine_memory" | "processor" | 
 
 export interface WatchedTree {
   readonly outputsDir: string;
+  readonly reach: Pick<Reach, "measureOutputs" | "statDescriptors">;
   /** Nothing else is written to the file system of `outputsDir`: what is used of it, this execution has written. */
   readonly hasOwnDisk: boolean;
   /** The process above all others of the execution, as the host sees it. */
@@ -75,13 +77,13 @@ async function findExcess(
   { thorough, usedBefore, hidden, memory }: Look,
 ): Promise<Excess | undefined> {
   const { outputBytesMax, outputFilesMax } = tree.limits;
-  const seen = await measureOutputs(tree.outputsDir, tree.limits);
+  const seen = await tree.reach.measureOutputs(tree.outputsDir, tree.limits);
   if (seen.excess !== undefined) return seen.excess;
   if (seen.files > outputFilesMax) return "output_files";
   const pids = thorough ? listTree(tree.rootPid) : [];
   // What is used of a disk of its own is all that the program holds, with a name or without.
   if (tree.hasOwnDisk) hidden.bytes = Math.max(0, readUsedBytes(tree.outputsDir) - usedBefore - seen.bytes);
-  else if (thorough) Object.assign(hidden, await measureHidden(pids, tree.outputsDir));
+  else if (thorough) Object.assign(hidden, await measureHidden(pids, tree.outputsDir, tree.reach));
   const bytes = seen.bytes + hidden.bytes;
   if (bytes > outputBytesMax) return "output_bytes";
   if (tree.disk?.note({ bytes, mayHide: hidden.mayHide }) === true) return "disk";

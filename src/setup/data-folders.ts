@@ -1,8 +1,11 @@
+import { execFile } from "node:child_process";
 import { chmod, lchown, lstat, mkdir, readdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { removeTree } from "../../activities/trees/remove-tree.ts";
 import { DATA_VERSION, VERSION_FILE } from "./data-dir.ts";
 import type { RunAs } from "./servers/child.ts";
+import { SYSTEM_PATH } from "./user.ts";
 
 /** Twice what a path of a commit or an output may have: what lies deeper, a killed program left, and nobody wants it. */
 const PATH_LENGTH_MAX = 2_048;
@@ -33,6 +36,9 @@ const FOLDERS = {
   trash: 0o700,
 } as const;
 
+/** What programs of a killed service have left in these may belong to the users of their sandboxes. */
+const LEFT_BY_PROGRAMS = ["spool", "lanes", "trash"];
+
 /** Made by their servers, which own what is in them: only the folder itself follows the service's user. */
 const SERVER_FOLDERS = ["postgres", "temporal"];
 
@@ -54,6 +60,7 @@ export async function layOutDataDir(dir: string, owner: RunAs): Promise<DataPath
     await chmod(path, mode);
   }
   if (isRoot) {
+    await handOverLeft(dir, owner);
     for (const name of SERVER_FOLDERS) await handOverTop(join(dir, name), owner);
     await handOverFiles(dir, owner);
   }
@@ -81,6 +88,12 @@ export async function handOver(
     const inside = Buffer.concat([Buffer.from(path), Buffer.from("/"), name]); // Names that a program chose may be no text.
     await handOver(inside, owner, lengthMax);
   }
+}
+
+/** By `chown`, which goes from folder to folder by descriptors: a program that is still dying cannot lead it elsewhere by a link. */
+async function handOverLeft(dir: string, { uid, gid }: RunAs): Promise<void> {
+  const paths = LEFT_BY_PROGRAMS.map((name) => join(dir, name));
+  await promisify(execFile)("chown", ["-hR", "--", `${uid}:${gid}`, ...paths], { env: { PATH: SYSTEM_PATH } });
 }
 
 async function handOverTop(folder: string, owner: RunAs): Promise<void> {

@@ -6,17 +6,21 @@ import { isExecutionId } from "../../domain/ids.ts";
 import { giveUpBallast } from "./ballast.ts";
 import { describeLargest } from "./folder-sizes.ts";
 import { isServed } from "./instance-lock.ts";
+import { type RunCommand, runCommand } from "./servers/command.ts";
+import { SYSTEM_PATH } from "./user.ts";
 
 const MIB = 1024 * 1024;
 /** PostgreSQL and Temporal need some to start with, and executions need more: see `createDiskRoom`. */
 export const FREE_BYTES_MIN = 200 * MIB;
 /** An execution that left more than this is what has filled the disk; see `SUSPICION_BYTES_MIN` for one that runs. */
 const LARGE_BYTES = 64 * MIB;
+const REMOVAL_TIMEOUT_MS = 60_000;
 
 export interface FullDiskDeps {
   readonly dataDir: string;
   readonly report: (line: string) => void;
   readonly remove?: RemoveTree;
+  readonly run?: RunCommand;
   readonly readFree: () => Promise<number>;
 }
 
@@ -27,13 +31,16 @@ export interface FullDiskDeps {
  * still not enough. Never rejects for what it cannot remove. A lock could not be written, so each removal looks first
  * whether another service has the data folder meanwhile.
  */
-export async function clearFullDisk({ dataDir, report, readFree, remove = removeTree }: FullDiskDeps): Promise<void> {
+export async function clearFullDisk(deps: FullDiskDeps): Promise<void> {
+  const { dataDir, report, readFree, remove = removeTree, run = runCommand } = deps;
   const before = await readFree();
   if (before >= FREE_BYTES_MIN) return;
   giveUpBallast(dataDir);
   const discard = async (path: string): Promise<void> => {
     if (await isServed(dataDir)) return;
-    await remove(path).catch((error: unknown) => report(`${path} could not be removed: ${String(error)}`));
+    await remove(path)
+      .catch((error: unknown) => removeAsOwner(path, { run, error }))
+      .catch((error: unknown) => report(`${path} could not be removed: ${String(error)}`));
   };
   for (const folder of ["trash", "lanes"])
     for (const name of listNames(join(dataDir, folder))) await discard(join(dataDir, folder, name));
@@ -63,6 +70,13 @@ async function clearUnfinished(
   } catch (error) {
     deps.report(`${folder} could not be marked: ${String(error)}`); // It is run again, and watched.
   }
+}
+
+/** For a tree that sandboxes' users, who are subordinate ids of ours, have a part in. Rejects with `error` where that is not why. */
+async function removeAsOwner(path: string, { run, error }: { run: RunCommand; error: unknown }): Promise<void> {
+  const args = ["--map-root-user", "--map-auto", "--", "rm", "-rf", "--", path];
+  const { code } = await run("unshare", args, { env: { PATH: SYSTEM_PATH }, timeoutMs: REMOVAL_TIMEOUT_MS });
+  if (code !== 0) throw error;
 }
 
 function listNames(folder: string): string[] {

@@ -5,6 +5,8 @@ import { budgetDescriptors, readDescriptorLimit } from "../descriptors.ts";
 import { limitsCheck, outputsCheck } from "../readiness.ts";
 import { findPython } from "./python.ts";
 import { findRunDiskProblem } from "./run-disks.ts";
+import { findSelf } from "./sandbox-ids.ts";
+import { prepareSandboxUsers } from "./sandbox-users.ts";
 import { type RunCommand, runCommand } from "./servers/command.ts";
 import { prepareTools } from "./tools.ts";
 import { findServiceUser } from "./user.ts";
@@ -37,7 +39,7 @@ export async function inspectMachine(deps: {
     ),
     ...(settings.TREADLE_ISOLATION === "none" ? [isolationOff] : await inspectSandboxing(common)),
     { name: "limits", ...limitsCheck(findCgroupFolders()) },
-    ...(settings.TREADLE_ISOLATION === "none" ? [] : [await inspectRunDisks()]),
+    ...(settings.TREADLE_ISOLATION === "none" ? [] : [await inspectUsers(common, dataDir), await inspectRunDisks()]),
     await inspectDataDir(dataDir),
     await inspectDescriptors(settings),
   ];
@@ -72,6 +74,19 @@ async function inspectSandboxing(common: Parameters<typeof prepareTools>[0]): Pr
       message: refusal ?? `a sandbox can be made${common.runAs === undefined ? "" : ` by user ${common.runAs.uid}`}`,
     },
   ];
+}
+
+/** Whose kernel users the sandboxes of a service started by this user would be. */
+async function inspectUsers(common: Parameters<typeof prepareTools>[0], dataDir: string): Promise<MachineCheck> {
+  const [{ found }, python] = await Promise.all([prepareTools(common), findPython(common).catch(() => undefined)]);
+  if (found.bwrap === undefined || python === undefined) return { name: "users", ok: true, message: "not tried" };
+  const owner = common.isRoot ? await findServiceUser(common.run) : findSelf();
+  if (owner === undefined) return { name: "users", ok: true, message: "not tried: there is no unprivileged user yet" };
+  const { users, message } = await prepareSandboxUsers({
+    ...{ ...common, owner, dataDir, passed: [], python: python.path, bwrapPath: found.bwrap.path },
+  });
+  await users?.close();
+  return { name: "users", ok: true, message };
 }
 
 /** Which rung of the ladder a service started by this user would stand on. */

@@ -1,3 +1,4 @@
+import { chmod, stat } from "node:fs/promises";
 import { homedir, hostname } from "node:os";
 import { resolve } from "node:path";
 import type { Python } from "../../activities/environments/lock.ts";
@@ -11,13 +12,15 @@ import { claimInstance } from "./instance-lock.ts";
 import { type NetworkTools, prepareNetworkTools } from "./network-tools.ts";
 import { findPython } from "./python.ts";
 import { type PreparedRunDisks, prepareRunDisks, runDisksSizeOf } from "./run-disks.ts";
+import { findSelf } from "./sandbox-ids.ts";
+import { prepareSandboxUsers, type SandboxUsers } from "./sandbox-users.ts";
 import type { RunAs } from "./servers/child.ts";
 import { type RunCommand, runCommand } from "./servers/command.ts";
 import { findCacheDir } from "./servers/temporal-cache.ts";
 import type { TemporalBinary } from "./servers/temporal-version.ts";
 import { fetchTemporalAhead } from "./temporal-ahead.ts";
 import { prepareTools } from "./tools.ts";
-import { canServe, dropPrivileges, prepareServiceUser, type ServiceUser } from "./user.ts";
+import { canServe, dropPrivileges, PASSABLE_UMASK, prepareServiceUser, type ServiceUser } from "./user.ts";
 import { probeUserNamespaces } from "./user-namespaces.ts";
 import { findUv } from "./uv.ts";
 
@@ -37,6 +40,8 @@ export interface Machine {
   readonly python: Python;
   readonly uv: { readonly path: string } | undefined;
   readonly bwrapPath: string;
+  /** Kernel users of sandboxes, which end with this process. */
+  readonly sandboxUsers: SandboxUsers;
   /** Undefined when no execution is to have a network. */
   readonly network: NetworkTools | undefined;
   /** Why sandboxes cannot be made here, each with what to do; empty when they can, or are not wanted. */
@@ -74,15 +79,20 @@ export async function prepareMachine(deps: {
   const dataDir = await prepareDataDir({ wanted, traveller: user, owner, report });
   const giveUp = await claimInstance(dataDir);
   let preparing: Promise<PreparedRunDisks> | undefined;
+  let sandboxUsers: SandboxUsers | undefined;
   const release = async () => {
+    await sandboxUsers?.users?.close();
     await (await preparing)?.close();
     await giveUp();
   };
   try {
     const paths = await layOutDataDir(dataDir, owner);
+    const parts = { env, settings, paths, user, becomes, report, run };
     preparing = prepareRunDisks({ dataDir, owner, size: runDisksSizeOf(settings), run });
-    const { temporal, ...found } = await findParts({ env, settings, paths, user, becomes, report, run });
-    const machine = { ...found, runDisks: await preparing, env, dataDir, paths, release };
+    const { temporal, ...found } = await findParts(parts);
+    sandboxUsers = await findSandboxUsers({ ...parts, ...found, dataDir, isRoot });
+    const network = await findNetwork({ ...parts, problems: found.problems, sandboxUsers, isRoot });
+    const machine = { ...found, sandboxUsers, network, runDisks: await preparing, env, dataDir, paths, release };
     if (becomes === undefined) {
       if (user !== undefined) report(explainRoot(user, checkout));
       return {
@@ -126,7 +136,7 @@ async function findParts(deps: {
   };
   const parts = [
     findPythonAndUv(),
-    prepareSandboxing(settings, { ...common, becomes }),
+    prepareSandboxing(settings, common),
     prepareCertificate(settings, paths.tls),
     readPackageSettings(env),
     becomes === undefined
@@ -148,12 +158,12 @@ function keyFilesOf({ TREADLE_MASTER_KEY_FILE: file }: Settings): string[] {
   return file === undefined ? [] : [resolve(file)];
 }
 
-/** bubblewrap, whether it works here, and the tools of networks. Problems are reported and handed on: `/readyz` and `doctor` tell them, too. */
+/** bubblewrap, and whether it works here. Problems are reported and handed on: `/readyz` and `doctor` tell them, too. */
 async function prepareSandboxing(
   settings: Settings,
-  common: Parameters<typeof prepareTools>[0] & { becomes: RunAs | undefined },
-): Promise<Pick<Machine, "bwrapPath" | "network" | "problems">> {
-  if (settings.TREADLE_ISOLATION === "none") return { bwrapPath: "bwrap", network: undefined, problems: [] };
+  common: Parameters<typeof prepareTools>[0],
+): Promise<Pick<Machine, "bwrapPath" | "problems">> {
+  if (settings.TREADLE_ISOLATION === "none") return { bwrapPath: "bwrap", problems: [] };
   const { found, problems } = await prepareTools(common);
   const bwrapPath = found.bwrap?.path;
   const refusal =
@@ -162,9 +172,62 @@ async function prepareSandboxing(
       : await probeUserNamespaces({ bwrapPath, runAs: common.runAs, run: common.run });
   const all = refusal === undefined ? problems : [...problems, refusal];
   for (const problem of all) common.report(problem);
-  const isWanted = settings.TREADLE_NETWORK_SLOTS !== 0 && settings.TREADLE_ROLE !== "api" && all.length === 0;
-  const network = isWanted ? await prepareNetworkTools(common) : undefined;
-  return { bwrapPath: bwrapPath ?? "bwrap", network, problems: all };
+  return { bwrapPath: bwrapPath ?? "bwrap", problems: all };
+}
+
+interface Parts {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly settings: Settings;
+  readonly user: ServiceUser | undefined;
+  readonly becomes: ServiceUser | undefined;
+  readonly isRoot: boolean;
+  readonly problems: readonly string[];
+  readonly report: (line: string) => void;
+  readonly run: RunCommand;
+}
+
+/** Kernel users of sandboxes; then others may pass through the data folder to what is theirs, and never list it. */
+async function findSandboxUsers(
+  parts: Parts & {
+    readonly paths: DataPaths;
+    readonly dataDir: string;
+    readonly python: Python;
+    readonly bwrapPath: string;
+  },
+): Promise<SandboxUsers> {
+  const { settings, user, problems, paths, dataDir, isRoot, python } = parts;
+  if (settings.TREADLE_ISOLATION === "none") return { users: undefined, message: "programs run as the service's user" };
+  if (problems.length > 0) return { users: undefined, message: "no sandbox can be made" };
+  const passed = [dataDir, paths.spool, paths.lanes, paths.commits, paths.environments, paths.runtime];
+  const before = (await stat(dataDir)).mode;
+  await chmod(dataDir, 0o711);
+  const found = await prepareSandboxUsers({
+    ...parts,
+    owner: user ?? findSelf(),
+    isRoot,
+    dataDir,
+    passed,
+    python: python.path,
+  });
+  if (found.users === undefined) await chmod(dataDir, before);
+  else if (!isRoot) process.umask(PASSABLE_UMASK);
+  return found;
+}
+
+async function findNetwork(parts: Parts & { readonly sandboxUsers: SandboxUsers }): Promise<NetworkTools | undefined> {
+  const { env, settings, becomes, isRoot, problems, report, run, sandboxUsers } = parts;
+  const isOff = settings.TREADLE_ISOLATION === "none" || settings.TREADLE_NETWORK_SLOTS === 0;
+  if (isOff || settings.TREADLE_ROLE === "api" || problems.length > 0) return undefined;
+  const within = (await sandboxUsers.users?.enterAsOwner()) ?? [];
+  return prepareNetworkTools({
+    env,
+    isRoot,
+    mayInstall: settings.TREADLE_INSTALL !== "never",
+    report,
+    run,
+    becomes,
+    within,
+  });
 }
 
 async function prepareCertificate(settings: Settings, dir: string): Promise<Certificate> {

@@ -30,6 +30,8 @@ export async function prepareNetworkTools(deps: {
   readonly run: RunCommand;
   /** The user that a service started as root becomes. */
   readonly becomes: RunAs | undefined;
+  /** See `NetworkSettings`. */
+  readonly within?: readonly string[];
   readonly install?: typeof installPackage;
 }): Promise<NetworkTools> {
   const path = `${deps.env.PATH ?? ""}:${SYSTEM_PATH}`;
@@ -49,12 +51,13 @@ export async function prepareNetworkTools(deps: {
 /** Only root can make it, so it is made before root is given up. Anybody else opens the host's, or is told what to do. */
 async function prepareDevice(
   found: FoundPrograms,
-  { becomes, report }: { becomes: RunAs | undefined; report: (line: string) => void },
+  deps: { becomes: RunAs | undefined; within?: readonly string[]; report: (line: string) => void },
 ): Promise<TunDevice | undefined> {
+  const { becomes, within, report } = deps;
   const programs = requirePrograms(found);
   if (becomes === undefined || "problem" in programs) return undefined;
   try {
-    return await prepareTunDevice(programs, becomes);
+    return await prepareTunDevice(programs, becomes, within);
   } catch (error) {
     report(error instanceof Error ? error.message : String(error));
     return undefined;

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { userInfo } from "node:os";
 
 /**
  * Above what distributions, systemd and its containers give out, below 2^31: nobody's, by systemd's list of user ids
@@ -39,6 +40,16 @@ export interface IdFiles {
   /** `/proc/self/uid_map` and `/proc/self/gid_map`: the ids that exist here. */
   readonly uidMap: string;
   readonly gidMap: string;
+}
+
+/** Returns who we are. A user without an entry in the system's list, as in many containers, has its id for a name. */
+export function findSelf(): { readonly name: string; readonly uid: number; readonly gid: number } {
+  const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
+  try {
+    return { name: userInfo().username, uid, gid };
+  } catch {
+    return { name: String(uid), uid, gid };
+  }
 }
 
 /** Reads the files that `chooseSandboxIds` decides by; one that is absent is empty. */

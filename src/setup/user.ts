@@ -107,6 +107,9 @@ export async function canServe(
   return code === 0;
 }
 
+/** What is made is ours alone, but folders may be passed by name: sandboxes, whose users are others, come to theirs that way. */
+export const PASSABLE_UMASK = 0o066;
+
 /** The part of `process` that changes who it is. */
 export type Identity = Pick<NodeJS.Process, "setgroups" | "setgid" | "setuid" | "getuid" | "getgid" | "umask">;
 
@@ -124,7 +127,7 @@ export function dropPrivileges(
   if (identity.getuid?.() !== user.uid || identity.getgid?.() !== user.gid || canReturn(identity)) {
     throw new Error(`Treadle could not give up root for the user ${user.name}. Start it as an ordinary user.`);
   }
-  identity.umask(0o077);
+  identity.umask(PASSABLE_UMASK);
   for (const name of Object.keys(env)) if (/^XDG_\w+_(HOME|DIR)$/.test(name)) delete env[name];
   Object.assign(env, { HOME: home, USER: user.name, LOGNAME: user.name });
 }

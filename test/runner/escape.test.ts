@@ -163,7 +163,7 @@ test("host paths, seen in mount tables, name no customer and hold nothing but wh
   expect(mounts.length).toBeLessThan(25);
 });
 
-test("outputs, as links, pipes, sockets and deep trees, are left out without a hang", async () => {
+test("outputs, as links, pipes and sockets, are left out without a hang", async () => {
   writeFileSync(join(bench.root, "target.txt"), SECRET, { mode: 0o644 });
   const { ran } = await attack(
     bench,
@@ -173,7 +173,6 @@ open(out + "fine.txt", "w").write("fine")
 os.symlink("/etc/passwd", out + "absolute"); os.symlink("../../../target.txt", out + "relative"); os.symlink("/", out + "folder"); os.symlink(out + "fine.txt", out + "own")
 os.mkfifo(out + "fifo"); socket.socket(socket.AF_UNIX).bind(out + "socket")
 open(out + "once", "w").write("1"); os.link(out + "once", out + "twice")
-os.makedirs(out + "d/" * 40); open(out + "d/" * 40 + "deep", "w").close()
 os.mkdir(out + "locked"); open(out + "locked/in.txt", "w").write("in"); os.chmod(out + "locked/in.txt", 0); os.chmod(out + "locked", 0)
 os.chmod(out + "fine.txt", 0o4777)
 `,
@@ -181,11 +180,10 @@ os.chmod(out + "fine.txt", 0o4777)
   expect(ran.texts).toEqual({ fine: "fine", "locked/in.txt": "in", tried: "{}" });
   const notes = ran.log
     .filter(({ stream }) => stream === "system")
-    .map(({ text }) => text.replace(/^Left out of the outputs: (d\/)*/, ""));
+    .map(({ text }) => text.replace(/^Left out of the outputs: /, ""));
   expect(notes.toSorted()).toEqual(
     [
       "absolute: a symbolic link.",
-      "d: more than 16 folders deep.",
       "fifo: not a plain file.",
       "folder: a symbolic link.",
       "once: a hard link.",

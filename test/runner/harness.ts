@@ -19,19 +19,23 @@ import {
   type LaneSettings,
   type LogLine,
   type Progress,
+  type SandboxDeps,
   type SandboxLimits,
   type SandboxRequest,
   type SandboxResult,
-  type SandboxSettings,
   type Warmth,
 } from "../../activities/sandbox/sandbox.ts";
+import { type KernelUsers, openKernelUsers } from "../../activities/sandbox/users/kernel-users.ts";
 import { removeTree } from "../../activities/trees/remove-tree.ts";
 import type { JsonValue } from "../../domain/manifest/json-values.ts";
 import type { InputKind } from "../../domain/manifest/manifest.ts";
+import { chooseSandboxIds, findSelf, readIdFiles } from "../../src/setup/sandbox-ids.ts";
 
 const MIB = 1024 * 1024;
 /** Nobody's user id: what the tests' sandboxes run as when the tests run as root. */
 export const UNPRIVILEGED = { uid: 64321, gid: 64321 };
+/** Whose rights a service of the tests has. */
+export const SERVICE_USER = process.getuid?.() === 0 ? UNPRIVILEGED : findSelf();
 export const RUNNER_SOURCE = fileURLToPath(new URL("../../runner", import.meta.url));
 
 /** What numerical libraries are told of the cores they may use. */
@@ -91,7 +95,7 @@ export interface Commit {
 
 export interface Bench {
   readonly root: string;
-  readonly settings: SandboxSettings;
+  readonly settings: SandboxDeps;
   run(program: Program): Promise<Ran>;
   /** `program` gives the files, and what else decides about a lane; its inputs are given to each run. */
   commit(program: Program): Commit;
@@ -125,15 +129,37 @@ export const LANES = { lanesMax: 8, idleBytesMax: 1024 * MIB, idleMs: 600_000 };
 
 /** A bench whose executions are served by lanes. */
 export function openWarmBench(
-  change: Partial<SandboxSettings> = {},
+  change: Partial<SandboxDeps> = {},
   bounds: Partial<LaneSettings> = {},
   runnerSource = RUNNER_SOURCE,
 ): Promise<Bench> {
   return openBench({ ...change, lanes: { dir: "", ...LANES, ...bounds } }, runnerSource);
 }
 
+/**
+ * Kernel users for sandboxes: as root gives them, and no other process of the tests has them; else the subordinate ids of who
+ * runs the tests, and undefined without.
+ */
+export async function openUsers(runAs = SERVICE_USER): Promise<KernelUsers | undefined> {
+  const isRoot = process.getuid?.() === 0;
+  const [first, count] = [0x7000_0000 + (process.pid % 4_000) * 65_536, 65_536];
+  const own = { ...findSelf(), isRoot, dataDir: tmpdir() };
+  const ids = isRoot ? { firstId: first, firstGroupId: first, count } : chooseSandboxIds(await readIdFiles(), own);
+  if (ids === undefined) return undefined;
+  const giveMap = async (pid: number) => {
+    for (const [kind, self, firstId] of [
+      ["uid", runAs.uid, ids.firstId],
+      ["gid", runAs.gid, ids.firstGroupId],
+    ] as const)
+      if (isRoot) writeFileSync(`/proc/${pid}/${kind}_map`, `0 ${self} 1\n1 ${firstId} ${ids.count}\n`);
+      else execFileSync(`new${kind}map`, [pid, 0, self, 1, 1, firstId, ids.count].map(String));
+  };
+  const settings = { python: findInterpreter().path, nsenter: "/usr/bin/nsenter", giveMap };
+  return openKernelUsers({ ...ids, ...settings, runAs: isRoot ? runAs : undefined });
+}
+
 /** A sandbox with everything it needs, in a temporary folder of its own. `close` removes it all. */
-export async function openBench(change: Partial<SandboxSettings> = {}, runnerSource = RUNNER_SOURCE): Promise<Bench> {
+export async function openBench(change: Partial<SandboxDeps> = {}, runnerSource = RUNNER_SOURCE): Promise<Bench> {
   const root = makeFolder("bench");
   const interpreter = findInterpreter();
   const runnerDir = join(root, "runner");
@@ -143,7 +169,9 @@ export async function openBench(change: Partial<SandboxSettings> = {}, runnerSou
     interpreterPath: interpreter.path,
   });
   mkdirSync(join(root, "lanes"), { mode: 0o711 });
-  const settings: SandboxSettings = {
+  const users = "users" in change ? change.users : await openUsers(change.runAs);
+  const settings: SandboxDeps = {
+    users,
     isolation: "bubblewrap",
     bwrapPath: "/usr/bin/bwrap",
     interpreter,
@@ -190,6 +218,7 @@ export async function openBench(change: Partial<SandboxSettings> = {}, runnerSou
     selfTest: () => sandbox.selfTest(),
     async close() {
       await sandbox.close();
+      await users?.close();
       await removeTree(root);
     },
   };

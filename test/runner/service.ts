@@ -5,12 +5,27 @@ import { transformFileSync } from "@swc/core";
 
 const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
 const MAIN = `
+import { writeFileSync } from "node:fs";
 import { createSandbox } from "./activities/sandbox/sandbox.js";
-const { settings, request } = JSON.parse(process.argv[2]);
-const sandbox = createSandbox(settings);
+import { openKernelUsers } from "./activities/sandbox/users/kernel-users.js";
+const { settings, request, users: given, becomes } = JSON.parse(process.argv[2]);
+const giveMap = async (pid) => {
+  const owner = becomes ?? settings.runAs;
+  for (const name of ["uid", "gid"])
+    writeFileSync(\`/proc/\${pid}/\${name}_map\`, \`0 \${owner[name]} 1\\n1 \${given.firstId} \${given.count}\\n\`);
+};
+const users = given && (await openKernelUsers({ ...given, runAs: becomes ?? settings.runAs, giveMap }));
+if (becomes) {
+  process.setgroups([becomes.gid]);
+  process.setgid(becomes.gid);
+  process.setuid(becomes.uid);
+  process.umask(0o066);
+}
+const sandbox = createSandbox({ ...settings, users });
 const result = await sandbox.run(request, { onLine: (line) => console.log(JSON.stringify(line)) });
 const selfTest = await sandbox.selfTest();
 await sandbox.close();
+await users?.close();
 console.log(JSON.stringify({ result, selfTest }));
 `;
 
@@ -24,6 +39,7 @@ export function buildService(folder: string): string {
     "domain/manifest",
     "activities/sandbox",
     "activities/sandbox/lanes",
+    "activities/sandbox/users",
     "activities/trees",
   ]) {
     for (const name of readdirSync(join(PROJECT, room)).filter((file) => file.endsWith(".ts"))) {

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   chownSync,
@@ -14,6 +15,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "@jest/globals";
+import { removeTree } from "../../activities/trees/remove-tree.ts";
 import { DATA_VERSION, type DataDirOptions, prepareDataDir } from "../../src/setup/data-dir.ts";
 import { handOver, layOutDataDir } from "../../src/setup/data-folders.ts";
 import { canReach } from "../../src/setup/servers/reachability.ts";
@@ -203,6 +205,18 @@ test("layOutDataDir, when the service becomes another user than last time, hands
 
   await layOutDataDir(dir, US);
   expect(owners()).toEqual([0, 0, 0, uid, 0, 0]);
+});
+
+test("layOutDataDir, as root, takes over what programs of a killed service left, of any user and depth", async () => {
+  if (!IS_ROOT || RUN_AS === undefined) return expect(RUN_AS).toBeUndefined();
+  const dir = await aDataDir();
+  await layOutDataDir(dir, RUN_AS);
+  const left = join(dir, "lanes/treadle-1-l1.0");
+  makeDeep(left, 40, "d".repeat(250));
+  execFileSync("chown", ["-hR", `${0x7000_0000}:${0x7000_0000}`, left]);
+  await layOutDataDir(dir, RUN_AS);
+  expect(execFileSync("find", [dir, "-uid", String(0x7000_0000)], { encoding: "utf8" })).toBe("");
+  await removeTree(left); // rmSync of the others cannot.
 });
 
 test("handOver, on a link, changes the link and not what it points to", async () => {

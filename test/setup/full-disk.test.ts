@@ -2,11 +2,13 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "@jest/globals";
 import { createSpool } from "../../activities/spool.ts";
+import { removeTree } from "../../activities/trees/remove-tree.ts";
 import { createExecutionId } from "../../src/ids.ts";
 import { giveUpBallast, keepBallast } from "../../src/setup/ballast.ts";
 import { describeLargest } from "../../src/setup/folder-sizes.ts";
 import { clearFullDisk } from "../../src/setup/full-disk.ts";
 import { claimInstance } from "../../src/setup/instance-lock.ts";
+import type { RunCommand } from "../../src/setup/servers/command.ts";
 import { makeDeep } from "../support/trees.ts";
 import { aFolder } from "./servers/surroundings.ts";
 
@@ -67,9 +69,26 @@ test("clearFullDisk, where that is not enough and something cannot be removed, s
   writeFileSync(join(dataDir, "storage/object"), Buffer.alloc(3 * MIB, "x"));
   const lines: string[] = [];
   const remove = () => Promise.reject(new Error("It is stuck."));
-  await clearFullDisk({ dataDir, readFree: async () => 1 * MIB, remove, report: (line) => lines.push(line) });
+  const run: RunCommand = async () => ({ code: 1, stdout: "", tail: [] });
+  await clearFullDisk({ dataDir, readFree: async () => 1 * MIB, remove, run, report: (line) => lines.push(line) });
   expect(lines.filter((line) => line.includes("could not be removed: Error: It is stuck."))).not.toEqual([]);
   expect(lines.at(-1)).toMatch(/Largest in .*: storage 3 MB/);
+});
+
+test("clearFullDisk, of trees that belong to users of sandboxes, removes them as those users' owner", async () => {
+  const { dataDir, readFree } = await aDataFolder();
+  const lines: string[] = [];
+  const asked: string[] = [];
+  const run: RunCommand = async (command, args) => {
+    asked.push([command, ...args.slice(0, -1)].join(" "));
+    await removeTree(args.at(-1) ?? "");
+    return { code: 0, stdout: "", tail: [] };
+  };
+  const remove = () => Promise.reject(new Error("EACCES"));
+  await clearFullDisk({ dataDir, readFree, remove, run, report: (line) => lines.push(line) });
+  expect(new Set(asked)).toEqual(new Set(["unshare --map-root-user --map-auto -- rm -rf --"]));
+  expect(readdirSync(join(dataDir, "lanes"))).toEqual([]);
+  expect(lines).toEqual([expect.stringContaining("500 MB are free now.")]);
 });
 
 test("describeLargest, of a folder that is not there, says that it does not know", async () => {

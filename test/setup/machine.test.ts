@@ -41,6 +41,7 @@ interface Prepared {
   readonly uv: { path: string };
   readonly temporal?: { path: string; version: string };
   readonly problems: string[];
+  readonly sandboxUsers: { readonly message: string };
   readonly env: Record<string, string>;
   readonly caFile: string;
   readonly keyReadable: boolean;
@@ -104,7 +105,10 @@ test("prepareMachine, as root in a checkout that everybody may read, becomes the
   expect(machine.runAs).toBeUndefined();
   expect(machine.env).toMatchObject({ HOME: machine.paths.runtime, USER: user.name });
   expect(machine.temporal).toMatchObject({ path: join(tools, "temporal"), version: "1.8.2" });
-  expect(statSync(machine.dataDir).mode & 0o777).toBe(0o700);
+  expect(statSync(machine.dataDir).mode & 0o777).toBe(0o711);
+  expect(machine.sandboxUsers.message).toMatch(
+    /^each sandbox is a kernel user of its own \(ids \d+–\d+, given by root\)$/,
+  );
   for (const name of ["keys", "tls", "tls/key.pem", "storage", "runtime", "data-version"]) {
     expect({ name, uid: lstatSync(join(machine.dataDir, name)).uid }).toEqual({ name, uid: user.uid });
   }
@@ -163,6 +167,7 @@ test("prepareMachine, as an ordinary user, does everything as that user and asks
   });
   expect(machine.runAs).toBeUndefined();
   expect(statSync(machine.dataDir).mode & 0o777).toBe(0o700);
+  expect(machine.sandboxUsers.message).toMatch(/share the service's kernel user.*usermod --add-subuids/);
 });
 
 test("prepareMachine, when the Python asked for does not do, says so and leaves the data folder to the next start", async () => {
@@ -189,7 +194,7 @@ test("inspectMachine, on this machine, finds Node.js, Python and a working sandb
   const dataDir = aFolder();
   const checks = await inspectMachine({ env, settings: loadSettings(env), dataDir });
   expect(checks.map(({ name, ok }) => ({ name, ok }))).toEqual(
-    ["node", "python", "bubblewrap", "isolation", "limits", "outputs", "data", "open files"].map((name) => ({
+    ["node", "python", "bubblewrap", "isolation", "limits", "users", "outputs", "data", "open files"].map((name) => ({
       name,
       ok: true,
     })),

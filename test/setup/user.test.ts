@@ -133,7 +133,7 @@ test("dropPrivileges, as root, gives up groups, group and user in this order, an
   const { identity, acts } = anIdentity();
   const env = { HOME: "/home/owner", XDG_CACHE_HOME: "/home/owner/.cache", PATH: "/usr/bin" };
   dropPrivileges(USER, { identity, env, home: "/data/runtime" });
-  expect(acts).toEqual(["groups 991", "gid", "uid", "umask 77"]);
+  expect(acts).toEqual(["groups 991", "gid", "uid", "umask 66"]);
   expect(env).toEqual({ HOME: "/data/runtime", USER: "treadle", LOGNAME: "treadle", PATH: "/usr/bin" });
 });
 

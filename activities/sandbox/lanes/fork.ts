@@ -1,17 +1,17 @@
-import { chownSync, existsSync, linkSync, mkdirSync, opendirSync } from "node:fs";
+import { chmodSync, existsSync, linkSync, mkdirSync, opendirSync, readdirSync } from "node:fs";
 import { copyFile } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { dirname, join, relative } from "node:path";
 import type { RemoveTree } from "../../trees/remove-tree.ts";
 import { INSIDE, type LaneFolders } from "../bubblewrap.ts";
 import type { Cgroup } from "../cgroup.ts";
-import type { PlacedInputs, User } from "../input-files.ts";
+import type { PlacedInputs } from "../input-files.ts";
 import { hasFileInputs } from "../launch.ts";
 import { DEATH_TIMEOUT_MS, type Exit, endProcess, type Launched } from "../launched.ts";
 import { isRunning, waitForNamespaceEnd } from "../process-tree.ts";
 import type { LaneRequest } from "../request.ts";
 import type { RunDisk } from "../run-disks.ts";
-import { openEnds } from "../streams.ts";
+import type { PipeEnd, Reach } from "../users/reach.ts";
 import type { ForkProcesses } from "./guard.ts";
 import type { ForkDescriptors } from "./zygote.ts";
 
@@ -52,18 +52,27 @@ export function makeLaneFolders(laneDir: string, request: LaneRequest, disk: Run
 }
 
 /** New folders for the fork `number`. `runner/_treadle_fork.py` knows their names. */
-export function makeForkFolders(lane: LaneFolders, number: number, user: User): ForkFolders {
+export async function makeForkFolders(
+  lane: LaneFolders,
+  number: number,
+  reach: Pick<Reach, "own">,
+): Promise<ForkFolders> {
   const outputs = join(lane.outputs, String(number));
   mkdirSync(outputs, { mode: 0o700 });
-  chownSync(outputs, user.uid, user.gid);
+  await reach.own(outputs);
   const inputs = lane.inputs && join(lane.inputs, String(number));
-  if (inputs !== undefined) mkdirSync(inputs, { mode: 0o755 });
+  if (inputs !== undefined) makeListable(inputs);
   return { outputs, inputs };
 }
 
 /** Whether the folders hold anything that is not expected there. Code of packages could write to them before a fork has its request. */
 export function holdsStrangers({ outputs, inputs }: LaneFolders, expected: readonly string[]): boolean {
   return [outputs, inputs].some((folder) => folder !== undefined && hasOthers(folder, expected));
+}
+
+/** Whether there is nothing yet in the folders of a fork. */
+export async function areEmpty({ outputs, inputs }: ForkFolders, reach: Pick<Reach, "isEmpty">): Promise<boolean> {
+  return (await reach.isEmpty(outputs)) && (inputs === undefined || (await reach.isEmpty(inputs)));
 }
 
 /** Without reading more than one name too many: there may be a million. */
@@ -86,12 +95,14 @@ function hasOthers(folder: string, expected: readonly string[]): boolean {
 export async function openFork(
   processes: ForkProcesses,
   descriptors: ForkDescriptors,
-  folders: ForkFolders,
+  { folders, reach }: { readonly folders: ForkFolders; readonly reach: Reach },
 ): Promise<Fork> {
   const { stdout, stderr, control, request, verdict } = descriptors;
-  const [out, err, said, status] = openEnds(processes.user, [stdout, stderr, control, verdict], "read");
-  const [line] = openEnds(processes.user, [request], "write");
-  const [seal] = openEnds(processes.first, [descriptors.seal], "write");
+  const ofUser = (descriptor: number, end: PipeEnd["end"] = "read") => ({ pid: processes.user, descriptor, end });
+  const [out, err, said, status, line, seal] = await reach.openEnds([
+    ...[ofUser(stdout), ofUser(stderr), ofUser(control), ofUser(verdict), ofUser(request, "write")],
+    { pid: processes.first, descriptor: descriptors.seal, end: "write" },
+  ]);
   const streams = { stdout: out, stderr: err, control: said, verdict: status, request: line } as ForkStreams;
   for (const stream of [...Object.values(streams), seal] as Socket[]) stream.on("error", () => undefined); // Its verdict tells.
   const fork = { processes, folders, streams, verdict: readVerdict(streams.verdict) };
@@ -108,6 +119,7 @@ export async function launchFork(
   around: {
     readonly cgroup: Cgroup | undefined;
     readonly environmentDir: string | null;
+    readonly reach: Reach;
   },
 ): Promise<Omit<Launched, "release">> {
   const { processes, folders, streams } = fork;
@@ -131,6 +143,7 @@ export async function launchFork(
     control: streams.control,
     sendRequest: (line) => void streams.request.end(line),
     hangUp: () => streams.request.destroy(),
+    reach: around.reach,
     outputsDir: folders.outputs,
     paths: {
       workDir: INSIDE.work,
@@ -147,9 +160,15 @@ export async function launchFork(
   };
 }
 
+/** A folder of ours that the sandbox's user can list, whatever our umask is. */
+function makeListable(folder: string): void {
+  mkdirSync(folder, { recursive: true });
+  chmodSync(folder, 0o755);
+}
+
 /** A hard link where the file system allows it. The fork sees the folder read-only. */
 async function placeInput(from: string, to: string): Promise<void> {
-  mkdirSync(dirname(to), { recursive: true, mode: 0o755 });
+  makeListable(dirname(to));
   try {
     linkSync(from, to);
   } catch {
@@ -157,11 +176,18 @@ async function placeInput(from: string, to: string): Promise<void> {
   }
 }
 
+/** Makes the outputs of all forks of a lane ours. Every process of the lane must be dead. */
+export async function takeBackForks({ outputs }: LaneFolders, reach: Pick<Reach, "takeBack">): Promise<void> {
+  if (!existsSync(outputs)) return; // What failed to be cleared is tried again, and may have gone in part.
+  for (const name of readdirSync(outputs)) await reach.takeBack(join(outputs, name));
+}
+
 /** Removes what is left of its outputs, and its inputs. Every process of the fork must be dead. */
 export async function clearFork(
   { folders, streams }: Fork,
-  { outputs, inputs }: { readonly outputs: RemoveTree; readonly inputs: RemoveTree },
+  { outputs, inputs, reach }: { readonly outputs: RemoveTree; readonly inputs: RemoveTree; readonly reach: Reach },
 ): Promise<void> {
+  await reach.takeBack(folders.outputs);
   if (existsSync(folders.outputs)) await outputs(folders.outputs); // Most are moved as they are.
   if (folders.inputs !== undefined) await inputs(folders.inputs);
   for (const stream of Object.values(streams) as Socket[]) stream.destroy();

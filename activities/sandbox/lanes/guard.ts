@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { INSIDE } from "../bubblewrap.ts";
 import { listChildren, runsCode } from "../process-tree.ts";
+import type { Reach } from "../users/reach.ts";
 
 /**
  * What the host knows of a lane's processes by looking at them itself. The zygote imports packages, which can change
@@ -46,7 +47,7 @@ function listLiving(parent: number): number[] {
  * unless nothing it holds could carry them over: no thread, process, descriptor or memory that others share. Memory of a
  * fork that the zygote does not hold ends with the fork, so that only the zygote's is looked at. Answers its one fork.
  */
-export async function stopZygote(zygote: number): Promise<ForkProcesses> {
+export async function stopZygote(zygote: number, reach: Pick<Reach, "listDescriptors">): Promise<ForkProcesses> {
   process.kill(zygote, "SIGSTOP");
   const startedAt = performance.now();
   while (readState(zygote) !== "T") {
@@ -55,10 +56,12 @@ export async function stopZygote(zygote: number): Promise<ForkProcesses> {
   }
   if (readdirSync(`/proc/${zygote}/task`).length !== 1) throw new UnfitError("A package starts threads.");
   const fork = findFork(zygote);
-  const descriptors = readdirSync(`/proc/${zygote}/fd`).sort((a, b) => Number(a) - Number(b));
+  const forks = [fork.first, fork.user];
+  const [own = {}, ...ofForks] = await reach.listDescriptors([zygote, ...forks]);
+  const descriptors = Object.keys(own).sort((a, b) => Number(a) - Number(b));
   if (descriptors.join() !== ZYGOTE_DESCRIPTORS) throw new UnfitError("A package keeps files, pipes or sockets open.");
   if (sharesMemory(zygote)) throw new UnfitError("A package keeps memory that is shared between processes.");
-  await expectOwnDescriptors([fork.first, fork.user]);
+  await expectOwnDescriptors(ofForks, () => reach.listDescriptors(forks));
   checkWorkingFolders(zygote, fork);
   return fork;
 }
@@ -93,20 +96,25 @@ function sharesMemory(pid: number): boolean {
  * A fork has pipes of its own and nothing else: a file or a socket would be one that the zygote has made. The line by which
  * it told us of itself is closed a moment after.
  */
-async function expectOwnDescriptors(pids: readonly number[]): Promise<void> {
+async function expectOwnDescriptors(
+  first: readonly Descriptors[],
+  lookAgain: () => Promise<readonly Descriptors[]>,
+): Promise<void> {
   const startedAt = performance.now();
-  while (!pids.every(holdsPipesOnly)) {
+  for (let seen = first; !seen.every(arePipesOnly); seen = await lookAgain()) {
     if (performance.now() - startedAt > CLOSE_TIMEOUT_MS)
       throw new UnfitError("A package passes files or sockets on to executions.");
     await sleep(1);
   }
 }
 
-function holdsPipesOnly(pid: number): boolean {
-  return readdirSync(`/proc/${pid}/fd`).every((descriptor) => {
-    const target = readLinkOrNothing(`/proc/${pid}/fd/${descriptor}`);
-    return target === "" || target === "/dev/null" || target.startsWith("pipe:");
-  });
+type Descriptors = Readonly<Record<string, string>>;
+
+/** A process without any is gone, or was not to be looked at. */
+function arePipesOnly(descriptors: Descriptors): boolean {
+  const targets = Object.values(descriptors);
+  const isOwn = (target: string) => target === "" || target === "/dev/null" || target.startsWith("pipe:");
+  return targets.length > 0 && targets.every(isOwn);
 }
 
 /** A working folder may lie below a mount, and so be a place that no path leads to. */
@@ -171,15 +179,6 @@ function readMounts(pid: number): Map<string, boolean> {
 
 function hasReadOnly(options: string): boolean {
   return options === "ro" || options.startsWith("ro,");
-}
-
-/** Nothing: it was closed meanwhile. */
-function readLinkOrNothing(path: string): string {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return "";
-  }
 }
 
 function readOrNothing(path: string): string {

@@ -5,12 +5,15 @@ import { type RemoveTree, removeTree } from "../../trees/remove-tree.ts";
 import type { LaneFolders } from "../bubblewrap.ts";
 import { createCgroup } from "../cgroup.ts";
 import type { CgroupFolders } from "../cgroup-folders.ts";
-import type { PlacedInputs, User } from "../input-files.ts";
+import type { PlacedInputs } from "../input-files.ts";
 import type { Launched } from "../launched.ts";
 import { measureProcessorMs } from "../process-tree.ts";
 import type { LaneRequest, SandboxSettings } from "../request.ts";
 import type { RunDisk } from "../run-disks.ts";
+import type { Reach } from "../users/reach.ts";
+import type { SandboxUser } from "../users/sandbox-user.ts";
 import {
+  areEmpty,
   clearFork,
   type Fork,
   holdsStrangers,
@@ -18,6 +21,7 @@ import {
   makeForkFolders,
   makeLaneFolders,
   openFork,
+  takeBackForks,
 } from "./fork.ts";
 import { checkConfinement, readNetworkMarks, stopZygote, UnfitError } from "./guard.ts";
 import { measureLane } from "./lane-meter.ts";
@@ -56,7 +60,7 @@ export interface Lane {
 export interface LaneDeps {
   readonly settings: SandboxSettings;
   readonly cgroups: CgroupFolders | undefined;
-  readonly user: User;
+  readonly takeUser: () => SandboxUser;
   readonly lanesDir: string;
   readonly remove: RemoveTree;
   /** What its executions write to, where they have disks of their own. The lane gives it back. */
@@ -82,29 +86,37 @@ export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<L
   // Not of the name alone: what a killed process of the same id left may still be there.
   const laneDir = join(deps.lanesDir, `${name}.${randomBytes(6).toString("hex")}`);
   let cgroup: ReturnType<typeof createCgroup> | undefined;
+  const user = deps.takeUser();
+  const { reach } = user;
+  let folders: LaneFolders | undefined;
   let zygote: Zygote | undefined;
   const end = async () => zygote?.end();
   const clear = async () => {
     await cgroup?.remove();
-    await deps.remove(laneDir);
-    await deps.disk?.giveBack();
+    try {
+      if (folders !== undefined) await takeBackForks(folders, reach);
+      user.release();
+      await deps.remove(laneDir);
+    } finally {
+      await deps.disk?.giveBack();
+    }
   };
   try {
-    const folders = makeLaneFolders(laneDir, request, deps.disk);
+    const made = (folders = makeLaneFolders(laneDir, request, deps.disk));
     cgroup = deps.cgroups && createCgroup(deps.cgroups, name);
-    zygote = await startZygote(deps.settings, request, { folders, cgroup });
+    zygote = await startZygote(deps.settings, request, { folders: made, cgroup, user });
     const measure = cgroup?.measureBytes ?? zygote.measureMemoryBytes;
     await expectWarm(zygote, measure, (bytes) => {
-      if (holdsStrangers(folders, [])) return keepsFiles();
+      if (holdsStrangers(made, [])) return keepsFiles();
       if (cgroup !== undefined || bytes <= request.limits.memoryBytes) return deps.onGrowth(bytes);
       return new UnfitError("Importing the packages takes more memory than an execution may have.");
     });
     const pid = zygote.findPid();
-    const makeFork = createForkMaker({ zygote, pid, folders, user: deps.user });
+    const makeFork = createForkMaker({ zygote, pid, folders: made, reach });
     const fork = await makeFork();
     const excess = deps.onGrowth(measureLane(pid, cgroup).bytes);
     if (excess !== undefined) throw excess;
-    return followLane({ deps, zygote, pid, cgroup, makeFork, end, clear }, fork);
+    return followLane({ deps, reach, zygote, pid, cgroup, makeFork, end, clear }, fork);
   } catch (error) {
     await tryEach([end, clear], deps.onFailure);
     throw error;
@@ -146,30 +158,31 @@ function createForkMaker(parts: {
   readonly zygote: Zygote;
   readonly pid: number;
   readonly folders: LaneFolders;
-  readonly user: User;
+  readonly reach: Reach;
 }): () => Promise<Fork> {
-  const { zygote, pid } = parts;
+  const { zygote, pid, reach } = parts;
   const unusedNetwork = readNetworkMarks(pid);
   let number = 0;
   return async () => {
     if (readNetworkMarks(pid) !== unusedNetwork) throw new UsedUpError("An execution has used the lane's network.");
     const processorMs = measureProcessorMs([pid]);
-    const folders = makeForkFolders(parts.folders, ++number, parts.user);
+    const folders = await makeForkFolders(parts.folders, ++number, reach);
     zygote.fork(number);
     process.kill(pid, "SIGCONT");
     const event = await zygote.next(FORK_TIMEOUT_MS);
     if (event.type !== "forked") throw new Error(`A lane could not fork. ${zygote.said()}`);
-    const processes = await stopZygote(pid);
+    const processes = await stopZygote(pid, reach);
     checkConfinement(processes, pid);
-    if (holdsStrangers(parts.folders, [String(number)]) || holdsStrangers(folders, [])) throw keepsFiles();
+    if (holdsStrangers(parts.folders, [String(number)]) || !(await areEmpty(folders, reach))) throw keepsFiles();
     if (measureProcessorMs([pid, processes.first, processes.user]) - processorMs > FORK_PROCESSOR_MS_MAX)
       throw new UnfitError("A package works for more than a second when the interpreter is forked.");
-    return await openFork(processes, event.descriptors, folders);
+    return await openFork(processes, event.descriptors, { folders, reach });
   };
 }
 
 interface LaneParts {
   readonly deps: LaneDeps;
+  readonly reach: Reach;
   readonly zygote: Zygote;
   readonly pid: number;
   readonly cgroup: ReturnType<typeof createCgroup> | undefined;
@@ -180,7 +193,7 @@ interface LaneParts {
   readonly clear: () => Promise<void>;
 }
 
-function followLane({ deps, zygote, pid, cgroup, makeFork, end, clear }: LaneParts, first: Fork): Lane {
+function followLane({ deps, reach, zygote, pid, cgroup, makeFork, end, clear }: LaneParts, first: Fork): Lane {
   let fork = first;
   let forks = 1;
   let hasEnded = false;
@@ -241,7 +254,7 @@ function followLane({ deps, zygote, pid, cgroup, makeFork, end, clear }: LanePar
     },
     launch: ({ environmentDir }, inputs) =>
       launchClaimed(
-        { fork, cgroup, environmentDir, inputs, remove: deps.remove, hasOwnDisk: deps.disk !== undefined },
+        { fork, cgroup, environmentDir, inputs, remove: deps.remove, reach, hasOwnDisk: deps.disk !== undefined },
         {
           letGo: () => letGo(),
           lost: () => void close(), // Its fork may have inputs that nobody would take away.
@@ -273,6 +286,7 @@ async function launchClaimed(
     readonly inputs: PlacedInputs;
     readonly remove: RemoveTree;
     readonly hasOwnDisk: boolean;
+    readonly reach: Reach;
   },
   listener: Listener,
 ): Promise<Launched> {
@@ -294,7 +308,11 @@ async function launchClaimed(
       try {
         hasOomKills = (cgroup?.countOomKills() ?? 0) > oomKillsBefore;
         // A disk is made anew when it cannot be cleared: what is tried again later would meet the next lane's files.
-        await clearFork(fork, { outputs: given.hasOwnDisk ? removeTree : given.remove, inputs: given.remove });
+        await clearFork(fork, {
+          outputs: given.hasOwnDisk ? removeTree : given.remove,
+          inputs: given.remove,
+          reach: given.reach,
+        });
       } catch (error) {
         loseIt(error);
       }

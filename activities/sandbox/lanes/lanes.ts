@@ -3,9 +3,9 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import type { RemoveTree } from "../../trees/remove-tree.ts";
 import type { CgroupFolders } from "../cgroup-folders.ts";
-import type { User } from "../input-files.ts";
 import type { LaneFigures, LaneRequest, LaneSettings, SandboxSettings, Warmth } from "../request.ts";
 import type { RunDisk, RunDiskPool } from "../run-disks.ts";
+import type { SandboxUser } from "../users/sandbox-user.ts";
 import { type Group, type Groups, isRefused, isResting, noteStart, pruneClosed, rest, takeGroup } from "./group.ts";
 import { UnfitError } from "./guard.ts";
 import { type Lane, startLane } from "./lane.ts";
@@ -42,7 +42,7 @@ export interface LanesDeps {
   readonly settings: SandboxSettings;
   readonly bounds: LaneSettings;
   readonly cgroups: CgroupFolders | undefined;
-  readonly user: User;
+  readonly takeUser: () => SandboxUser;
   readonly remove: RemoveTree;
   readonly disks: RunDiskPool | undefined;
   /** Tried once, before the first lane takes work. Answers what user code could do in a lane that it must not. */

@@ -7,12 +7,14 @@ import { hasFileInputs } from "../launch.ts";
 import { endProcess } from "../launched.ts";
 import { CONTROL_FD, INTERPRETER_FLAGS, writeFilter } from "../parking.ts";
 import { findProcess, listChildren, listTree, measureMemoryBytes, waitForDeath } from "../process-tree.ts";
-import { type LaneRequest, type SandboxSettings, toDataBytes } from "../request.ts";
+import { type LaneRequest, type SandboxSettings, SIGNALS_MAX, toDataBytes } from "../request.ts";
 import { ZYGOTE_PROGRAM } from "../runner-folder.ts";
 import { architectureOf, buildForkFilter, buildSeccompFilter } from "../seccomp.ts";
+import { behindGate, openGate, type SandboxUser } from "../users/sandbox-user.ts";
 
 const ARGUMENTS_FD = 4;
 const FILTER_FD = 5;
+const GATE_FD = 6;
 const LINE_BYTES_MAX = 4_096;
 const SAID_MAX = 2_000;
 const DEATH_TIMEOUT_MS = 5_000;
@@ -59,14 +61,16 @@ export interface Zygote {
 export async function startZygote(
   settings: SandboxSettings,
   request: LaneRequest,
-  { folders, cgroup }: { readonly folders: LaneFolders; readonly cgroup: Cgroup | undefined },
+  around: { readonly folders: LaneFolders; readonly cgroup: Cgroup | undefined; readonly user: SandboxUser },
 ): Promise<Zygote> {
-  const child = spawnBubblewrap(settings);
+  const { folders, cgroup, user } = around;
+  const child = spawnBubblewrap(settings, { before: await user.enter(), needsGate: user.needsGate });
   const failure = new Promise<Error>((resolve) => child.once("error", resolve));
   if (child.pid === undefined) throw new Error(`${settings.bwrapPath} could not be started.`, { cause: await failure });
   cgroup?.limit(request.limits);
   await cgroup?.attach(child.pid);
   const stdio = child.stdio as readonly (Socket | null | undefined)[];
+  if (user.needsGate) openGate(stdio[GATE_FD]);
   const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   const [events, control] = [createEventQueue(ended), stdio[CONTROL_FD] as Socket];
   let said = "";
@@ -107,11 +111,16 @@ export async function startZygote(
   };
 }
 
-function spawnBubblewrap({ bwrapPath, interpreter, runAs }: SandboxSettings): ChildProcess {
+function spawnBubblewrap(
+  { bwrapPath, interpreter, runAs }: SandboxSettings,
+  { before, needsGate }: { readonly before: readonly string[]; readonly needsGate: boolean },
+): ChildProcess {
   const program = [interpreter.path, ...INTERPRETER_FLAGS, `${INSIDE.runner}/${ZYGOTE_PROGRAM}`, String(CONTROL_FD)];
   const command = ["--args", String(ARGUMENTS_FD), "--seccomp", String(FILTER_FD), "--", ...program];
-  const stdio = ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe"] as const;
-  return spawn(bwrapPath, command, { stdio: [...stdio], env: {}, cwd: "/", ...runAs });
+  const line = [...before, bwrapPath, ...command];
+  const [path = "", ...args] = needsGate ? behindGate(GATE_FD, line) : line;
+  const stdio = ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe", needsGate ? "pipe" : "ignore"] as const;
+  return spawn(path, args, { stdio: [...stdio], env: {}, cwd: "/", ...runAs });
 }
 
 /** One line of JSON, as `runner/protocol.md` describes it. */
@@ -135,6 +144,7 @@ function toRequestLine(request: LaneRequest, hasCgroup: boolean): string {
       NOFILE: Math.max(limits.openFiles, OPEN_FILES_MIN),
       FSIZE: limits.fileBytesMax,
       CORE: 0,
+      SIGPENDING: SIGNALS_MAX,
       ...(hasCgroup ? {} : { DATA: toDataBytes(limits) }),
     },
   };

@@ -27,6 +27,8 @@ export interface GenerationSettings {
   readonly slots: number;
   /** Prepared before; otherwise one is prepared for this generation alone. */
   readonly tun: TunDevice | undefined;
+  /** See `NetworkSettings`. */
+  readonly within: (() => Promise<readonly string[]>) | undefined;
   readonly protectedHosts: readonly string[];
   readonly resolveName: ResolveName | undefined;
   readonly refreshMs: number;
@@ -39,14 +41,18 @@ export async function openGeneration(settings: GenerationSettings): Promise<Gene
   const here: Launcher = { runAs, prefix: [] };
   const readOwn = createOwnRangesReader({ protectedHosts, resolveName });
   const facts = { ...settings.facts, own: await readOwn() };
-  const own = settings.tun === undefined ? await prepareTunDevice(programs, runAs) : undefined;
+  const within = (await settings.within?.()) ?? [];
+  const own = settings.tun === undefined ? await prepareTunDevice(programs, runAs, within) : undefined;
   let router: Router | undefined;
   const closeAll = async () => {
     await router?.close();
     await own?.close();
   };
   try {
-    router = await openRouter(programs, { runAs, prefix: (settings.tun ?? own)?.enter ?? [] }, facts);
+    const toDevice = (settings.tun ?? own)?.enter ?? [];
+    // A device of our own is in a namespace that was made within already.
+    const prefix = toDevice.length > 0 ? toDevice : within;
+    router = await openRouter(programs, { runAs, prefix }, facts);
     const slots = await fillAndTest(router, settings.slots, facts, { python: programs.python3, launcher: here });
     await router.attachUplink();
     return watch({ router, slots, own: facts.own, readOwn, refreshMs: settings.refreshMs, closeAll });

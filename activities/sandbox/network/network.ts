@@ -24,6 +24,8 @@ export interface NetworkSettings {
   readonly slots: number;
   /** From `prepareTunDevice`, for a service that was root and is no more. */
   readonly tun?: TunDevice | undefined;
+  /** Returns what enters the user namespace of the sandboxes' users, where they have some: only what was made in it may take them in. */
+  readonly within?: (() => Promise<readonly string[]>) | undefined;
   /** `DENIED_RANGES` unless given. Tests in which documentation addresses play the internet leave those out. */
   readonly deniedRanges?: readonly string[];
   /** Names, addresses and ranges of our own servers, and public addresses that lead to this host from outside. */
@@ -41,6 +43,8 @@ export interface NetworkSettings {
 export interface NetworkSlot {
   /** Put before bubblewrap: enters the slot's user and network namespace. To be started by the unprivileged user. */
   readonly enter: readonly string[];
+  /** The network namespace alone: what those enter who come from a user namespace above the router's. */
+  readonly namespace: string;
   /** A file to show as `/etc/resolv.conf`. */
   readonly resolvConf: string;
   /** False once the network that it belongs to has ended: whoever keeps a slot ready must then take another. */
@@ -72,10 +76,10 @@ export async function createNetwork(settings: NetworkSettings): Promise<Network>
   const resolvConf = join(settings.dir, "resolv.conf");
   await writeResolvConf(resolvConf, settings.nameservers ?? [UPLINK.nameserver]);
 
-  const { runAs, slots, tun, protectedHosts = [], resolveName, refreshSeconds = REFRESH_SECONDS } = settings;
+  const { runAs, slots, tun, within, protectedHosts = [], resolveName, refreshSeconds = REFRESH_SECONDS } = settings;
   const refreshMs = 1_000 * refreshSeconds;
   const keeper = await keepGeneration(
-    () => openGeneration({ programs, runAs, slots, tun, protectedHosts, resolveName, refreshMs, facts }),
+    () => openGeneration({ programs, runAs, slots, tun, within, protectedHosts, resolveName, refreshMs, facts }),
     settings.report,
   );
   return {
@@ -85,6 +89,7 @@ export async function createNetwork(settings: NetworkSettings): Promise<Network>
       const slot = await slots.take(signal);
       return {
         enter: router.enter(slot),
+        namespace: router.namespaceOf(slot),
         resolvConf,
         get isUsable() {
           return keeper.isCurrent(generation);

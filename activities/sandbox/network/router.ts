@@ -27,6 +27,8 @@ export interface Router {
   readonly ended: Promise<string>;
   /** Put before a command, by the unprivileged user: runs it in the slot of this number. */
   enter(slot: number): string[];
+  /** The slot's network namespace, as the host reaches it. */
+  namespaceOf(slot: number): string;
   /** Of several, each step is one program for all, or one for each at the same time. */
   makeSlots(slots: readonly number[]): Promise<void>;
   /** Cuts the slot off at once. What lives in it keeps a namespace without a link. */
@@ -102,6 +104,7 @@ function build({ programs, launcher, here, inside, holder, folder, facts }: Part
   return {
     ended,
     enter: (slot) => enterNamespace(planSlot(slot).namespace),
+    namespaceOf: (slot) => `${folder}/${planSlot(slot).namespace}`,
     async makeSlots(slots) {
       const plans = slots.map(planSlot);
       await batch(inside, plans.flatMap(toSlotCommands));

@@ -17,9 +17,14 @@ export interface TunDevice {
 /**
  * The device that slirp4netns needs. Where the user may open the host's, nothing is done. Where only root may, and we
  * are root, the user gets a device of its own in a mount namespace that nothing else is in; the host's is left as it is.
- * To be called while still root by a service that then becomes that user. Otherwise rejects, saying what to do.
+ * To be called while still root by a service that then becomes that user. Otherwise rejects, saying what to do. `within` is
+ * put before what makes these namespaces, and enters the user namespace that they are made in.
  */
-export async function prepareTunDevice(programs: NetworkPrograms, runAs: User | undefined): Promise<TunDevice> {
+export async function prepareTunDevice(
+  programs: NetworkPrograms,
+  runAs: User | undefined,
+  within: readonly string[] = [],
+): Promise<TunDevice> {
   const stats = await stat(PATH).catch(() => undefined);
   if (stats === undefined) {
     throw new Error(
@@ -29,7 +34,7 @@ export async function prepareTunDevice(programs: NetworkPrograms, runAs: User | 
   const isRoot = process.getuid?.() === 0;
   if (mayOpen(stats, runAs ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 }))
     return { enter: [], close: async () => undefined };
-  if (isRoot && runAs !== undefined) return makeOwnDevice(programs, runAs);
+  if (isRoot && runAs !== undefined) return makeOwnDevice(programs, runAs, within);
   throw new Error(
     `${PATH} may only be opened by root. Open it to everybody, as most systems have it: chmod 666 ${PATH} (to keep that: a udev rule KERNEL=="tun", MODE="0666"). Or start Treadle as root.`,
   );
@@ -44,7 +49,7 @@ function mayOpen(stats: { mode: number; uid: number; gid: number }, { uid, gid }
  * First a mount namespace of root's, for the device is only honoured in a file system that root has mounted; then one of
  * the user's that is a copy of it, which the user can enter again when we are root no more.
  */
-async function makeOwnDevice(programs: NetworkPrograms, runAs: User): Promise<TunDevice> {
+async function makeOwnDevice(programs: NetworkPrograms, runAs: User, above: readonly string[]): Promise<TunDevice> {
   const { unshare, nsenter, mount, mknod, cat } = programs;
   const root: Launcher = { runAs: undefined, prefix: [] };
   const first = await startHolder(root, [unshare, "--mount", "--propagation", "private", cat]);
@@ -56,6 +61,7 @@ async function makeOwnDevice(programs: NetworkPrograms, runAs: User): Promise<Tu
     const become = ["--setgid", String(runAs.gid), "--setuid", String(runAs.uid)];
     const second = await startHolder(root, [
       ...[nsenter, `--mount=/proc/${first.pid}/ns/mnt`, ...become, "--"],
+      ...above,
       ...[unshare, "--user", "--map-root-user", "--mount", "--propagation", "private", cat],
     ]);
     const ns = `/proc/${second.pid}/ns`;

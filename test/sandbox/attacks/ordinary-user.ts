@@ -13,6 +13,7 @@ const NEEDED = [
   "activities/trees",
   "domain",
   "runner",
+  "src/setup/sandbox-ids.ts",
   "test/runner/harness.ts",
   "test/sandbox/lane-runs.ts",
   "test/sandbox/attacks",

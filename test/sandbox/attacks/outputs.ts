@@ -53,7 +53,7 @@ export const OUTPUT_ATTACKS: readonly Attack[] = [
     containment: "none is an output, and nobody waits for the pipe",
     ways: BOTH,
     wage: async ({ run, scene }) => {
-      const { ran } = await run("output_oddities");
+      const { ran } = await run("output_oddities", { finishes: false }); // It may be ended for its folders.
       const deep = ran.outputs
         .filter(({ fileName }) => fileName.split("/").length > 20)
         .map(({ fileName }) => fileName);

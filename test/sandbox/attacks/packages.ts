@@ -36,7 +36,7 @@ const betray =
 
 const DESCRIPTORS_UNSEEN: readonly Patch[] = [
   { file: GUARD, from: "if (descriptors.join() !== ZYGOTE_DESCRIPTORS)", to: "if (descriptors.length === 0)" },
-  { file: GUARD, from: "  await expectOwnDescriptors([fork.first, fork.user]);\n", to: "" },
+  { file: GUARD, from: "  await expectOwnDescriptors(ofForks, () => reach.listDescriptors(forks));\n", to: "" },
 ];
 const UNCONFINED: readonly Patch[] = [
   { file: GUARD, from: "if (problems.length > 0)", to: "if (problems.length > 100)" },

@@ -2,12 +2,19 @@
 import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { SandboxLimits, SandboxSettings } from "../../../activities/sandbox/sandbox.ts";
+import type { SandboxDeps, SandboxLimits } from "../../../activities/sandbox/sandbox.ts";
 import { type Bench, LANES, LIMITS, makeFolder, openBench } from "../../runner/harness.ts";
 
 const PROJECT = fileURLToPath(new URL("../../..", import.meta.url));
 /** What a weakened copy of the sandbox is made of. */
-const COPIED = ["activities/sandbox", "activities/trees", "runner", "test/runner/harness.ts", "package.json"];
+const COPIED = [
+  "activities/sandbox",
+  "activities/trees",
+  "runner",
+  "test/runner/harness.ts",
+  "src/setup/sandbox-ids.ts",
+  "package.json",
+];
 
 /** What gives cgroups and lanes their numbers. */
 const COUNTERS = [
@@ -86,10 +93,13 @@ const CEILINGS: SandboxLimits = {
 
 /** A bench whose sandbox lacks what the weakenings take away; with lanes where they are asked for. */
 export async function openWeakened(weakenings: readonly Weakening[], withLanes: boolean): Promise<Bench> {
-  const change: { -readonly [Key in keyof SandboxSettings]?: SandboxSettings[Key] } = { limits: CEILINGS };
+  const change: { -readonly [Key in keyof SandboxDeps]?: SandboxDeps[Key] } = { limits: CEILINGS };
   if (process.getuid?.() === 0) change.runAs = SIEGE_USER;
   if (weakenings.some(({ isolation }) => isolation === "none")) change.isolation = "none";
   const wrappers = makeFolder("weakened");
+  // What is left without a defence shows only where sandboxes are not other users than their surroundings, too.
+  if (weakenings.some(({ isolation, bubblewrap, sources }) => isolation ?? bubblewrap ?? sources))
+    change.users = undefined;
   const edits = weakenings.flatMap(({ bubblewrap }) => bubblewrap ?? []);
   if (edits.length > 0) change.bwrapPath = writeWrapper(join(wrappers, "bwrap"), mergeEdits(edits));
   const patches = weakenings.flatMap(({ sources }) => sources ?? []);

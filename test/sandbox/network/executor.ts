@@ -2,6 +2,7 @@ import { chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Network } from "../../../activities/sandbox/network/network.ts";
 import { createSandbox, type SandboxLimits } from "../../../activities/sandbox/sandbox.ts";
+import type { KernelUsers } from "../../../activities/sandbox/users/kernel-users.ts";
 
 const MIB = 1024 * 1024;
 const LIMITS: SandboxLimits = {
@@ -27,8 +28,15 @@ interface Program {
 /** Runs code as the service does: through the sandbox, with or without a network. Answers its outcome and its JSON result. */
 export function createExecutor(
   place: ExecutorPlace,
-  network: Network,
-  runAs: { uid: number; gid: number } | undefined,
+  {
+    network,
+    runAs,
+    users,
+  }: {
+    readonly network: Network;
+    readonly runAs: { uid: number; gid: number } | undefined;
+    readonly users: KernelUsers | undefined;
+  },
 ) {
   const sandbox = createSandbox({
     isolation: "bubblewrap",
@@ -38,6 +46,7 @@ export function createExecutor(
     runAs,
     limits: LIMITS,
     network,
+    users,
   });
   let count = 0;
   return async ({ code, network: hasNetwork, cancelAfterMs }: Program) => {

@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 import { createNetwork, type NetworkSettings, type NetworkSlot } from "../../../activities/sandbox/network/network.ts";
 import { requirePrograms } from "../../../activities/sandbox/network/programs.ts";
 import { prepareTunDevice } from "../../../activities/sandbox/network/tun-device.ts";
+import { openUsers } from "../../runner/harness.ts";
 import { createExecutor, type ExecutorPlace } from "./executor.ts";
 
 export interface ServiceOrder {
@@ -28,7 +29,10 @@ const { how, user, settings, names, executor } = JSON.parse(process.argv[2] ?? "
 const answers = new Map(Object.entries(names ?? {}));
 
 const programs = requirePrograms(settings.programs);
-const tun = how === "drops" && !("problem" in programs) ? await prepareTunDevice(programs, user) : undefined;
+// As the service does it: before it is root no more, and for sandboxes only.
+const users = executor === undefined || how === "ordinary" ? undefined : await openUsers(user);
+const within = await users?.enterAsOwner();
+const tun = how === "drops" && !("problem" in programs) ? await prepareTunDevice(programs, user, within) : undefined;
 if (how !== "stays" && user !== undefined) {
   process.setgroups?.([user.gid]);
   process.setgid?.(user.gid);
@@ -38,6 +42,7 @@ const startedAt = performance.now();
 const network = await createNetwork({
   ...settings,
   tun,
+  within: users?.enterAsOwner,
   runAs: how === "stays" ? user : undefined,
   async resolveName(name) {
     const addresses = answers.get(name);
@@ -46,7 +51,7 @@ const network = await createNetwork({
   },
   report: (line) => console.error(line),
 });
-const execute = executor && createExecutor(executor, network, how === "stays" ? user : undefined);
+const execute = executor && createExecutor(executor, { network, runAs: how === "stays" ? user : undefined, users });
 say({ id: 0, startMs: performance.now() - startedAt, problem: network.problem ?? null });
 
 const slots: NetworkSlot[] = [];

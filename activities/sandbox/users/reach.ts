@@ -1,0 +1,159 @@
+import { chownSync, lstatSync, opendirSync, readdirSync, readlinkSync, statSync } from "node:fs";
+import type { Socket } from "node:net";
+import type { User } from "../input-files.ts";
+import { type MeasuredOutputs, measureOutputs, type OutputLimits, toMeasureBounds } from "../outputs.ts";
+import { type EndPath, openEnds } from "../streams.ts";
+
+/** An end of a pipe that another process has, to be opened anew by us. */
+export interface PipeEnd {
+  readonly pid: number;
+  readonly descriptor: number;
+  readonly end: EndPath["end"];
+}
+
+/** What an open descriptor leads to. */
+export interface DescriptorStats {
+  readonly kind: "file" | "socket" | "other";
+  /** Names that it has. */
+  readonly links: number;
+  readonly device: number;
+  readonly inode: number;
+  /** Of 512 bytes. */
+  readonly blocks: number;
+}
+
+/** What the service does with processes and files of a sandbox, whose kernel user may be another one than its own. */
+export interface Reach {
+  /** Opens ends of pipes for us. Rejects when one of them is no pipe, or not to be had. */
+  openEnds(ends: readonly PipeEnd[]): Promise<Socket[]>;
+  /** Lists of each process what its descriptors lead to, by descriptor; nothing of one that is gone. */
+  listDescriptors(pids: readonly number[]): Promise<Readonly<Record<string, string>>[]>;
+  /** Looks of each process at what its descriptors lead to; undefined where that is not to be had. */
+  statDescriptors(pids: readonly number[]): Promise<(readonly DescriptorStats[] | undefined)[]>;
+  /** Measures a folder that a program is writing to; see `measureOutputs`. */
+  measureOutputs(folder: string, limits: OutputLimits): Promise<MeasuredOutputs>;
+  /** Whether there is nothing in a folder. */
+  isEmpty(folder: string): Promise<boolean>;
+  /** Gives a file or folder to the sandbox's user. */
+  own(path: string): Promise<void>;
+  /** Lets the sandbox's user, and nobody else, pass through a folder of ours. */
+  admit(folder: string): Promise<void>;
+  /** Makes what `own` gave ours again, with all that is in it. Nobody must be changing it. */
+  takeBack(path: string): Promise<void>;
+}
+
+/** For a sandbox of our own kernel user, and for root. */
+export function createDirectReach(user: User): Reach {
+  return {
+    openEnds: async (ends) =>
+      openEnds(ends.map(({ pid, descriptor, end }) => ({ path: `/proc/${pid}/fd/${descriptor}`, end }))),
+    listDescriptors: async (pids) =>
+      pids.map((pid) =>
+        Object.fromEntries(
+          readdirOrNothing(`/proc/${pid}/fd`).map((name) => [name, readLinkOrNothing(`/proc/${pid}/fd/${name}`)]),
+        ),
+      ),
+    measureOutputs,
+    isEmpty: async (folder) => isEmptyHere(folder),
+    statDescriptors: async (pids) => pids.map(statDescriptors),
+    own: async (path) => chownSync(path, user.uid, user.gid),
+    admit: async () => undefined,
+    takeBack: async () => undefined,
+  };
+}
+
+/** What the keeper of this process id has said. */
+export interface Told {
+  readonly value: unknown;
+  readonly pid: number;
+}
+
+type Ask = (operation: string, request: Readonly<Record<string, unknown>>) => Promise<Told>;
+
+/** By the keeper, for the user `id` of its namespace, who is `uid` for the host. `handOver` makes what is root's the service's. */
+export function createKeeperReach(
+  ask: Ask,
+  { id, uid: hostUid }: { readonly id: number; readonly uid: number },
+  handOver: (path: string) => void,
+): Reach {
+  const own = async (path: string, uid: number) => {
+    handOver(path);
+    await ask("own", { paths: [path], uid, gid: id });
+  };
+  return {
+    async openEnds(ends) {
+      const wanted = ends.map(({ pid, descriptor, end }) => [pid, descriptor, end === "write"]);
+      const { value, pid } = await ask("open", { ends: wanted });
+      const descriptors = value as number[];
+      try {
+        return openEnds(ends.map(({ end }, index) => ({ path: `/proc/${pid}/fd/${descriptors[index]}`, end })));
+      } finally {
+        // Nobody waits for it: a keeper that has ended has closed them, too.
+        ask("close", { descriptors, pid }).catch(() => undefined);
+      }
+    },
+    listDescriptors: async (pids) => (await ask("descriptors", { pids })).value as Record<string, string>[],
+    async statDescriptors(pids) {
+      const { value } = await ask("stat", { pids });
+      return (value as (DescriptorStats[] | null)[]).map((each) => each ?? undefined);
+    },
+    async measureOutputs(path, limits) {
+      const { value } = await ask("measure", { path, ...toMeasureBounds(limits) });
+      return value as MeasuredOutputs;
+    },
+    isEmpty: async (path) => (await ask("is_empty", { path })).value === true,
+    own: (path) => own(path, id),
+    admit: (path) => own(path, -1),
+    async takeBack(path) {
+      // The top is taken last, so one that is not the sandbox's has been taken, or was never given.
+      if (lstatSync(path, { throwIfNoEntry: false })?.uid === hostUid) await ask("take", { path });
+    },
+  };
+}
+
+function isEmptyHere(folder: string): boolean {
+  const entries = opendirSync(folder);
+  try {
+    return entries.readSync() === null;
+  } finally {
+    entries.closeSync();
+  }
+}
+
+function statDescriptors(pid: number): DescriptorStats[] | undefined {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).flatMap((name) => {
+      const stats = statOrNothing(`/proc/${pid}/fd/${name}`);
+      if (stats === undefined) return [];
+      const kind = stats.isFile() ? "file" : stats.isSocket() ? "socket" : "other";
+      return [{ kind, links: stats.nlink, device: stats.dev, inode: stats.ino, blocks: stats.blocks }] as const;
+    });
+  } catch {
+    return undefined; // It ended meanwhile, or hides them.
+  }
+}
+
+function statOrNothing(path: string) {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined; // It was closed meanwhile.
+  }
+}
+
+function readdirOrNothing(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return []; // It ended meanwhile.
+  }
+}
+
+/** Nothing: it was closed meanwhile. */
+function readLinkOrNothing(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return "";
+  }
+}
