@@ -248,6 +248,19 @@ export async function findExecutionAccess(
   return row;
 }
 
+/** Lists the environments that the latest commits of an account's workflows need, each once; those of `except` apart. */
+export async function listEnvironmentsOf(db: Db, accountId: AccountId, except: WorkflowId | null): Promise<string[]> {
+  const rows = await queryRows<{ key: string }>(
+    db,
+    `select distinct c.environment_key as key
+       from workflows w join commits c on c.workflow_id = w.id and c.id = w.head
+      where w.account_id = :accountId and w.deleted_at is null and c.environment_key is not null
+        and (:except::text is null or w.id <> :except)`,
+    { accountId, except },
+  );
+  return rows.map(({ key }) => key);
+}
+
 /** The head of every workflow with the environment it runs in: what must not be cleared away. */
 export async function listHeads(
   db: Db,

@@ -5,7 +5,8 @@ import { listHeads } from "../db/commits.ts";
 import type { Db } from "../db/connect.ts";
 import type { Log } from "./log.ts";
 
-const INTERVAL_MS = 3_600_000;
+/** Environments of many publishes one after the other could fill a disk within an hour. */
+const INTERVAL_MS = 600_000;
 const DAY_MS = 86_400_000;
 /** What is built again within seconds or minutes when it is needed after all. */
 const ENVIRONMENTS = { bytesMax: 20 * 1024 ** 3, unusedForMs: 30 * DAY_MS };
@@ -19,7 +20,7 @@ export interface PruningDeps {
   readonly log: Log;
 }
 
-/** Removes environments and checkouts that nobody has used for long, every hour; see `prune`. */
+/** Removes environments and checkouts that nobody has used for long, every ten minutes; see `prune`. */
 export function startPruning(deps: PruningDeps): { readonly close: () => void } {
   const timer = setInterval(() => {
     prune(deps).catch((error: unknown) =>

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { statfs } from "node:fs/promises";
 import { StringDecoder } from "node:string_decoder";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Confinement, Program } from "./confinement.ts";
@@ -14,11 +15,17 @@ const PAUSE_BY_MEASURING = 4;
 /** Of a build that would like to move the cursor of whoever reads its log. */
 const CONTROLS = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 const DISK_FULL = /no space left on device|disk quota exceeded|ENOSPC|EDQUOT/i;
+const DISK_FULL_MESSAGE =
+  "The disk that holds the Python environments is full. Free space on it and try again; nothing half-made was left behind.";
 
 /** The limits of size are of what a step writes, and of the finished environment. */
 export interface BuildLimits extends FolderLimits {
   /** Of the whole build. */
   readonly timeoutMs: number;
+  /** What a build leaves free on its disk for programs and PostgreSQL: the smaller of the two. */
+  readonly freeBytesMin: number;
+  /** Of the whole disk. */
+  readonly freeShareMin: number;
 }
 
 export type BuildFailure = "refused" | "timed_out" | "too_large" | "disk_full" | "no_installer" | "wrong_interpreter";
@@ -111,7 +118,7 @@ export function createBuildSteps(options: {
     for (const stream of [child.stdout, child.stderr]) if (stream !== null) followLines(stream, read);
     const ended = new Promise<number | null>((resolve, reject) => child.once("error", reject).once("close", resolve));
     const guard = new AbortController();
-    const guarding = guardLimits(limits, deadline, watch.dir, guard.signal).then((broken) => {
+    const guarding = guardLimits(limits, deadline, { workDir, dir: watch.dir }, guard.signal).then((broken) => {
       if (broken !== undefined) stop();
       return broken;
     });
@@ -139,9 +146,7 @@ export function createBuildSteps(options: {
 }
 
 export function diskFull(log: string, cause?: unknown): EnvironmentError {
-  const message =
-    "The disk that holds the Python environments is full. Free space on it and try again; nothing half-made was left behind.";
-  return new EnvironmentError("disk_full", message, log, { cause });
+  return new EnvironmentError("disk_full", DISK_FULL_MESSAGE, log, { cause });
 }
 
 export function isDiskFull(error: unknown): boolean {
@@ -156,11 +161,12 @@ const UNMEASURED: FolderSize = { bytes: 0, entries: Number.POSITIVE_INFINITY };
 async function guardLimits(
   limits: BuildLimits,
   deadline: number,
-  dir: string | undefined,
+  { workDir, dir }: { readonly workDir: string; readonly dir: string | undefined },
   signal: AbortSignal,
 ): Promise<Broken | undefined> {
   let pauseMs = MEASURE_EVERY_MS;
   while (!signal.aborted) {
+    if (await isDiskShort(workDir, limits)) return { kind: "disk_full", message: DISK_FULL_MESSAGE };
     const left = deadline - Date.now();
     if (left <= 0)
       return {
@@ -180,6 +186,11 @@ async function guardLimits(
 interface Broken {
   readonly kind: BuildFailure;
   readonly message: string;
+}
+
+async function isDiskShort(dir: string, { freeBytesMin, freeShareMin }: BuildLimits): Promise<boolean> {
+  const { bavail, blocks, bsize } = await statfs(dir);
+  return bavail * bsize < Math.min(freeBytesMin, blocks * bsize * freeShareMin);
 }
 
 /** What is too much in a folder; undefined when it is within the limits. */

@@ -6,6 +6,7 @@ import { createSlots, type Slots } from "../slots.ts";
 import type { RemoveTree } from "../trees/remove-tree.ts";
 import { buildEnvironment } from "./build.ts";
 import { type BuildLimits, EnvironmentError } from "./build-steps.ts";
+import { measureFolder } from "./folder-size.ts";
 import { type EnvironmentKey, keyOf, type Python, type Recipe, writeLock } from "./lock.ts";
 import { type Requirements, toRequirementsText } from "./requirements.ts";
 import { toProblem } from "./resolver-words.ts";
@@ -16,7 +17,13 @@ import { createWorkshop } from "./workshop.ts";
 export { EnvironmentError } from "./build-steps.ts";
 export type { EnvironmentKey, Python, Recipe } from "./lock.ts";
 
-const LIMITS: BuildLimits = { timeoutMs: 10 * 60_000, bytesMax: 4 * 1024 ** 3, entriesMax: 300_000 };
+const LIMITS: BuildLimits = {
+  timeoutMs: 10 * 60_000,
+  bytesMax: 4 * 1024 ** 3,
+  entriesMax: 300_000,
+  freeBytesMin: 4 * 1024 ** 3,
+  freeShareMin: 0.1,
+};
 /** More builds than this would take the machine from the executions that run on it; one more for accounts without one. */
 const BUILDS_AT_ONCE_MAX = 2;
 /** Resolving downloads little and runs no code of packages. */
@@ -66,6 +73,8 @@ export interface Environments {
    * environment that is seen at `/env`. Never built twice at once on a machine. Throws an `EnvironmentError`.
    */
   ensure(key: EnvironmentKey, lock: string, options?: BuildOptions): Promise<string>;
+  /** Returns the bytes that these environments take on this machine together; what is not there takes none. */
+  measure(keys: readonly EnvironmentKey[]): Promise<number>;
   /** Removes environments that nobody used for long, or least recently when all are too large. Answers their keys. */
   prune(options: PruneOptions): Promise<EnvironmentKey[]>;
   /** What the last build of an environment said on this host. */
@@ -86,6 +95,7 @@ export function createEnvironments(settings: EnvironmentsSettings): Environments
   const builds = createSlots({ count: BUILDS_AT_ONCE_MAX });
   const lock = createResolver(workshop, settings, builds);
   const logPathOf = (key: EnvironmentKey): string => join(dir, `${key}.log`);
+  const sizes = new Map<EnvironmentKey, number>();
 
   async function build(
     key: EnvironmentKey,
@@ -126,8 +136,19 @@ export function createEnvironments(settings: EnvironmentsSettings): Environments
       return entry.path;
     },
 
+    async measure(keys) {
+      let sum = 0;
+      for (const key of keys.filter((each) => KEY.test(each))) {
+        const size = sizes.get(key) ?? (await measureFolder(join(dir, key))).bytes;
+        if (size > 0) sizes.set(key, size); // Nothing changes in it any more.
+        sum += size;
+      }
+      return sum;
+    },
+
     async prune(options) {
       const removed = await workshop.prune(KEY, options);
+      for (const key of removed) sizes.delete(key);
       for (const key of removed) await rm(logPathOf(key), { force: true });
       if (removed.length > 0)
         settings.log.info({ environments: removed }, "Python environments were removed that nobody used.");

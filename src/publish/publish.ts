@@ -2,13 +2,21 @@ import { EnvironmentError } from "../../activities/environments/build-steps.ts";
 import type { Recipe } from "../../activities/environments/lock.ts";
 import { type Requirements, toRequirementsText } from "../../activities/environments/requirements.ts";
 import { findPlace } from "../../activities/environments/resolver-words.ts";
-import { type CommitAuthor, findCommit, type NewCommit, publishCommit, publishUnseenCommit } from "../../db/commits.ts";
+import {
+  type CommitAuthor,
+  findCommit,
+  listEnvironmentsOf,
+  type NewCommit,
+  publishCommit,
+  publishUnseenCommit,
+} from "../../db/commits.ts";
 import type { Db } from "../../db/connect.ts";
 import { lockSchedule } from "../../db/schedules.ts";
 import { createWorkflow, findWorkflow, type Workflow } from "../../db/workflows.ts";
 import type { FileProblem } from "../../domain/errors.ts";
 import type { AccountId, CommitId, WorkflowId } from "../../domain/ids.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
+import { formatSize } from "../../domain/manifest/sizes.ts";
 import { createWorkflowId } from "../ids.ts";
 import { createApiKey, hashApiKey } from "../keys/api-key.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
@@ -21,6 +29,8 @@ export const MESSAGE_CHARACTERS_MAX = 1_000;
 const NAME_CHARACTERS_MAX = 200;
 /** How often a publish without an expected head starts again because another one was quicker. */
 const RACES_MAX = 5;
+/** Of the environments that the latest commits of an account need: five of the largest. */
+const ENVIRONMENT_BYTES_OF_ACCOUNT_MAX = 20 * 1024 ** 3;
 /** The log's own limit, twice: of resolving, and of building. */
 const LOG_CHARACTERS_MAX = 2_000_000;
 
@@ -71,7 +81,10 @@ export interface PublisherDeps extends Abilities {
       options: BuildOptions,
     ): Promise<{ ok: true; lock: string; key: string } | { ok: false; problems: readonly FileProblem[]; log: string }>;
     ensure(key: string, lock: string, options: BuildOptions): Promise<unknown>;
+    measure(keys: readonly string[]): Promise<number>;
   };
+  /** 20 GB unless given. */
+  readonly environmentBytesOfAccountMax?: number;
   /** Told of every new head, once it is one. Not waited for. */
   readonly onPublished?: (workflowId: WorkflowId, commitId: CommitId) => void;
   readonly log: Log;
@@ -136,11 +149,16 @@ type Built =
 
 /** Makes the environment that a candidate needs, and says what making it said. */
 export async function buildEnvironment(
-  { environments }: PublisherDeps,
+  deps: PublisherDeps,
   { manifest, python, requirements }: Extract<Candidate, { ok: true }>,
-  { accountId, report: tell }: Pick<PublishRequest, "accountId" | "report">,
+  {
+    accountId,
+    workflowId = null,
+    report: tell,
+  }: Pick<PublishRequest, "accountId" | "report"> & Partial<PublishRequest>,
 ): Promise<Built> {
   if (requirements === null) return { ok: true, environment: null, log: "" };
+  const { environments } = deps;
   let log = "";
   const report = (line: string): void => {
     tell?.(line);
@@ -151,6 +169,9 @@ export async function buildEnvironment(
     const locked = await environments.lock(requirements, options);
     if (!locked.ok) return locked;
     const { key, lock } = locked;
+    const excess = await findEnvironmentExcess(deps, { accountId, workflowId }, key);
+    if (excess !== undefined)
+      return { ok: false, problems: [{ ...findPlace(excess, requirements), message: excess }], log };
     await environments.ensure(key, lock, options);
     return {
       ok: true,
@@ -163,6 +184,19 @@ export async function buildEnvironment(
     const problem = { ...findPlace(error.message, requirements), message: error.message };
     return { ok: false, problems: [problem], log: log.includes(error.log) ? log : error.log };
   }
+}
+
+/** Why an account may not have one more environment; undefined when it may, or has this one already. */
+async function findEnvironmentExcess(
+  { db, environments, environmentBytesOfAccountMax: bytesMax = ENVIRONMENT_BYTES_OF_ACCOUNT_MAX }: PublisherDeps,
+  { accountId, workflowId }: Pick<PublishRequest, "accountId" | "workflowId">,
+  key: string,
+): Promise<string | undefined> {
+  const keys = await listEnvironmentsOf(db, accountId, workflowId);
+  if (keys.includes(key)) return undefined;
+  const bytes = await environments.measure(keys);
+  if (bytes < bytesMax) return undefined;
+  return `The packages of this account's workflows take ${formatSize(bytes)}; no others are added from ${formatSize(bytesMax)} on. Delete workflows, or let several ask for the same packages: those are kept once.`;
 }
 
 type Content = Pick<NewCommit, "treeId" | "objects" | "environment"> & { readonly manifest: Manifest };

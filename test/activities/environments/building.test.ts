@@ -182,6 +182,14 @@ describe("limits and races", () => {
     expect(readdirSync(join(environments.dir, ".building"))).toEqual([]);
   });
 
+  test("ensure, on a disk with less free than a build must leave, stops and says so", async () => {
+    const { key, lock } = await lockOf(someEnvironments({ env }), "big");
+    const limits = { freeBytesMin: Number.POSITIVE_INFINITY, freeShareMin: 1 };
+    const environments = someEnvironments({ env, limits });
+    expect(await failureOf(environments.ensure(key, lock))).toMatchObject({ kind: "disk_full" });
+    expect(readdirSync(join(environments.dir, ".building"))).toEqual([]);
+  });
+
   test("ensure, an installer that does not end, is stopped at the time limit", async () => {
     const slow = aSlowUv("--target", "300.4711");
     const { key, lock } = await lockOf(someEnvironments({ env }), "hello");

@@ -34,6 +34,7 @@ export function fakeEnvironments(): PublisherDeps["environments"] & {
       return { ok: true, lock: `locked ${text}`, key: `key of ${text}` };
     },
     ensure: async (key) => void built.push(key),
+    measure: async () => 0,
   };
 }
 

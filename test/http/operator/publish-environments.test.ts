@@ -12,6 +12,7 @@ beforeAll(async () => {
     environments: {
       lock: (wanted, options) => current.lock(wanted, options),
       ensure: (key, lock, options) => current.ensure(key, lock, options),
+      measure: (keys) => current.measure(keys),
     },
   });
 });
@@ -89,4 +90,13 @@ test("POST /publish, when the disk is full, answers 500 and stores nothing", asy
   const answer = await publish("any==1\n");
   expect([answer.status, answer.json()["error"]]).toEqual([500, "Internal server error"]);
   expect(await stored()).toEqual([]);
+});
+
+test("POST /publish, when the account's packages take all they may, refuses others, and takes those that it has", async () => {
+  Object.assign(current, fakeEnvironments());
+  expect((await publish("first==1\n")).status).toBe(201);
+  current.measure = async (keys) => keys.length * 20 * 1024 ** 3;
+  const { status, text } = await publish("second==1\n");
+  expect([status, text()]).toEqual([400, expect.stringContaining("no others are added from 20 GiB on")]);
+  expect((await publish("first==1\n")).status).toBe(201);
 });
