@@ -95,7 +95,7 @@ export function createEnvironments(settings: EnvironmentsSettings): Environments
   const builds = createSlots({ count: BUILDS_AT_ONCE_MAX });
   const lock = createResolver(workshop, settings, builds);
   const logPathOf = (key: EnvironmentKey): string => join(dir, `${key}.log`);
-  const sizes = new Map<EnvironmentKey, number>();
+  const sizes = createSizes(dir);
 
   async function build(
     key: EnvironmentKey,
@@ -136,19 +136,11 @@ export function createEnvironments(settings: EnvironmentsSettings): Environments
       return entry.path;
     },
 
-    async measure(keys) {
-      let sum = 0;
-      for (const key of keys.filter((each) => KEY.test(each))) {
-        const size = sizes.get(key) ?? (await measureFolder(join(dir, key))).bytes;
-        if (size > 0) sizes.set(key, size); // Nothing changes in it any more.
-        sum += size;
-      }
-      return sum;
-    },
+    measure: sizes.measure,
 
     async prune(options) {
       const removed = await workshop.prune(KEY, options);
-      for (const key of removed) sizes.delete(key);
+      for (const key of removed) sizes.forget(key);
       for (const key of removed) await rm(logPathOf(key), { force: true });
       if (removed.length > 0)
         settings.log.info({ environments: removed }, "Python environments were removed that nobody used.");
@@ -169,6 +161,23 @@ export function createEnvironments(settings: EnvironmentsSettings): Environments
     running.set(key, entry);
     return entry;
   }
+}
+
+/** Sizes of finished environments, which never change. */
+function createSizes(dir: string) {
+  const known = new Map<EnvironmentKey, number>();
+  return {
+    async measure(keys: readonly EnvironmentKey[]): Promise<number> {
+      let sum = 0;
+      for (const key of keys.filter((each) => KEY.test(each))) {
+        const size = known.get(key) ?? (await measureFolder(join(dir, key))).bytes;
+        if (size > 0) known.set(key, size);
+        sum += size;
+      }
+      return sum;
+    },
+    forget: (key: EnvironmentKey) => known.delete(key),
+  };
 }
 
 /** Resolves requirements in turns of their own; those whose packages may be built to learn about them, in turns of builds. */
