@@ -87,7 +87,7 @@ export async function openHost(deps: HostDeps) {
   const runtimes = createRuntimes(machine.python, runnerSources);
   return {
     network,
-    sandbox,
+    sandbox: isolationProblems.length === 0 ? sandbox : refusePrograms(sandbox, isolationProblems),
     isolationProblems,
     interpreters,
     runtimes,
@@ -102,6 +102,16 @@ export async function openHost(deps: HostDeps) {
 async function findIsolationProblems({ settings, machine }: HostDeps, sandbox: Sandbox): Promise<readonly string[]> {
   if (settings.TREADLE_ISOLATION === "none") return [];
   return machine.problems.length > 0 ? machine.problems : sandbox.selfTest();
+}
+
+/** A sandbox that runs nothing: what it would be confined by is missing, or does not hold. */
+function refusePrograms(sandbox: Sandbox, problems: readonly string[]): Sandbox {
+  const reason = `Programs are not run on this host: ${problems.join(" ")}`;
+  return {
+    ...sandbox,
+    run: () => Promise.reject(new Error(reason)),
+    warm: () => Promise.resolve({ warm: false, reason }),
+  };
 }
 
 /** Everything an attempt needs on this host: what it runs in, its code, its environment, a spool, and a place to run. */
