@@ -123,9 +123,10 @@ def apply_limits(limits):
         limit = getattr(resource, "RLIMIT_" + name, None)
         if limit is None:
             continue
-        hard = resource.getrlimit(limit)[1]
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(limit, (value, value))
+        now = resource.getrlimit(limit)
+        value = value if now[1] == resource.RLIM_INFINITY else min(value, now[1])
+        if now != (value, value):  # Not every kernel lets a program set each of them.
+            resource.setrlimit(limit, (value, value))
 
 
 def lay_out(work, commit):

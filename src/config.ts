@@ -26,6 +26,10 @@ export const SETTINGS = z.object({
   TREADLE_CACHE_DIR: z.string().min(1).optional(),
   TREADLE_INSTALL: z.enum(["auto", "never"]).default("auto"),
   TREADLE_ISOLATION: z.enum(["sandbox", "none"]).default("sandbox"),
+  TREADLE_SANDBOX_RUNTIME: z
+    .string()
+    .regex(/^(bubblewrap|runsc|\/.+)$/, "must be bubblewrap, runsc or the absolute path of a runsc")
+    .default("bubblewrap"),
   TREADLE_PYTHON: z.string().min(1).optional(),
   TREADLE_SANDBOX_SLOTS: whole(1, 10_000).optional(),
   TREADLE_ACCOUNT_SLOTS_MAX: whole(1, 10_000).optional(),
@@ -76,6 +80,13 @@ export const SETTINGS = z.object({
 
 export type Settings = z.infer<typeof SETTINGS>;
 
+/** Settings that contradict each other are refused as well. */
+const CONSISTENT_SETTINGS = SETTINGS.refine(
+  ({ TREADLE_ISOLATION, TREADLE_SANDBOX_RUNTIME }) =>
+    TREADLE_ISOLATION === "sandbox" || TREADLE_SANDBOX_RUNTIME === "bubblewrap",
+  { path: ["TREADLE_SANDBOX_RUNTIME"], message: "needs TREADLE_ISOLATION=sandbox" },
+);
+
 /** Output files that an execution may make. */
 export const OUTPUT_FILES_MAX = 1_000;
 
@@ -89,7 +100,7 @@ export class SettingsError extends Error {
 /** Reads all settings and reports every problem at once, before anything is opened. An empty variable counts as unset. */
 export function loadSettings(env: Environment): Settings {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ""));
-  const parsed = SETTINGS.safeParse(given);
+  const parsed = CONSISTENT_SETTINGS.safeParse(given);
   if (parsed.success) return parsed.data;
   const lines = parsed.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
   throw new SettingsError(`Some settings cannot be used:\n${lines.join("\n")}\ndocs/operating.md explains each.`);

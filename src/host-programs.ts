@@ -66,6 +66,7 @@ export async function openHost(deps: HostDeps) {
     isolation: settings.TREADLE_ISOLATION === "none" ? "none" : "bubblewrap",
     bwrapPath: machine.bwrapPath,
     interpreter: machine.python,
+    gvisor: machine.gvisor,
     runnerDir: machine.paths.runner,
     runAs: machine.runAs,
     limits,

@@ -29,6 +29,8 @@ export function createReadiness(deps: {
   storage: Storage;
   driver: Driver;
   isolation: "sandbox" | "none";
+  /** Whether sandboxes run programs in gVisor. */
+  isInGvisor: boolean;
   isolationProblems: readonly string[];
   /** Why executions of warm code start cold all the same. They run, so this keeps nobody from being ready. */
   laneProblem: () => string | undefined;
@@ -57,7 +59,7 @@ export function createReadiness(deps: {
       check("Temporal answers.", deps.driver.check()),
       check("Storage can be written and read.", deps.storage.check()),
     ]);
-    const checks = { database, temporal, storage, isolation: isolationCheck(deps.isolation, deps.isolationProblems) };
+    const checks = { database, temporal, storage, isolation: isolationCheck(deps) };
     const ready = Object.values(checks).every((each) => each.ok);
     return {
       ready,
@@ -159,10 +161,16 @@ function portsChecks({ pages, openPortsProblem }: Pick<Temporal, "pages" | "open
   return { temporalPorts: describePorts(openPortsProblem) };
 }
 
-function isolationCheck(isolation: "sandbox" | "none", problems: readonly string[]): Check {
+function isolationCheck(deps: {
+  isolation: "sandbox" | "none";
+  isInGvisor: boolean;
+  isolationProblems: readonly string[];
+}): Check {
+  const { isolation, isInGvisor, isolationProblems: problems } = deps;
   if (isolation === "none") {
     return { ok: true, message: "Off (TREADLE_ISOLATION=none): programs have the rights of the service's own user." };
   }
   if (problems.length > 0) return { ok: false, message: `Programs are not run: ${problems.join(" ")}` };
-  return { ok: true, message: "Each execution has a sandbox of its own; it tested itself." };
+  const inside = isInGvisor ? " with gVisor in it" : "";
+  return { ok: true, message: `Each execution has a sandbox of its own${inside}; it tested itself.` };
 }

@@ -148,6 +148,7 @@ function openReadiness(
   return createReadiness({
     ...{ db, storage, driver, ...problems, dataDir: machine.dataDir, descriptors, temporal },
     isolation: settings.TREADLE_ISOLATION,
+    isInGvisor: machine.gvisor !== undefined,
     isolationProblems: host.isolationProblems,
     laneProblem: host.sandbox.laneProblem,
     sandboxUsers: machine.sandboxUsers,
@@ -250,6 +251,8 @@ async function openWorkers(
 function findNetworkProblem({ settings }: ServiceDeps, network: Network | undefined): string | undefined {
   if (settings.TREADLE_ROLE === "api") return undefined;
   if (network !== undefined) return network.problem;
-  const reason = settings.TREADLE_ISOLATION === "none" ? "TREADLE_ISOLATION=none" : "TREADLE_NETWORK_SLOTS=0";
-  return `Executions have no filtered network (${reason}).`;
+  if (settings.TREADLE_ISOLATION === "none") return "Executions have no filtered network (TREADLE_ISOLATION=none).";
+  if (settings.TREADLE_SANDBOX_RUNTIME !== "bubblewrap")
+    return "Executions in gVisor have no network (TREADLE_SANDBOX_RUNTIME).";
+  return "Executions have no filtered network (TREADLE_NETWORK_SLOTS=0).";
 }

@@ -16,7 +16,7 @@ const THREAD_VARIABLES = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_TH
 /** What packages may leave in the scratch folders while they are imported is far less. */
 const LANE_SCRATCH_BYTES = 16 * 1024 * 1024;
 /** Who user code is inside its namespace. Outside it is whoever starts bubblewrap, which must not be root. */
-const INSIDE_ID = "10001";
+export const INSIDE_ID = "10001";
 
 /**
  * The few devices that programs need. No terminals: those of all sandboxes together are counted for the whole machine
@@ -101,7 +101,7 @@ export function toLaneArguments(folders: CommonFolders & LaneFolders): string[] 
   ];
 }
 
-function readOnly(from: string, to: string): string[] {
+export function readOnly(from: string, to: string): string[] {
   return ["--ro-bind", from, to];
 }
 
@@ -116,16 +116,25 @@ function toNamespaces(hasNetworkNamespace: boolean): string[] {
   ];
 }
 
-function toReadOnlyParts({ runnerDir, interpreterPaths, commitDir, environmentDir, cpu }: CommonFolders): string[] {
+function toReadOnlyParts(folders: CommonFolders): string[] {
+  const { environmentDir, cpu } = folders;
   return [
     ...toSetenv(toVariables("/tmp", environmentDir === null ? null : INSIDE.environment, cpu)),
-    ...readOnly("/usr", "/usr"),
-    ...rootLinks(),
-    ...interpreterPaths.flatMap((path) => readOnly(path, path)),
-    ...readOnly(join(runnerDir, "etc"), "/etc"),
-    ...readOnly(runnerDir, INSIDE.runner),
-    ...readOnly(commitDir, INSIDE.commit),
-    ...(environmentDir === null ? [] : readOnly(environmentDir, INSIDE.environment)),
+    ...toReadOnlyFolders(folders, ""),
+  ];
+}
+
+/** What user code may read, mounted below `root`. */
+export function toReadOnlyFolders(folders: CommonFolders, root: string): string[] {
+  const { runnerDir, interpreterPaths, commitDir, environmentDir } = folders;
+  const mount = (from: string, to: string) => readOnly(from, `${root}${to}`);
+  return [
+    ...toSystemFolders(root),
+    ...interpreterPaths.flatMap((path) => mount(path, path)),
+    ...mount(join(runnerDir, "etc"), "/etc"),
+    ...mount(runnerDir, INSIDE.runner),
+    ...mount(commitDir, INSIDE.commit),
+    ...(environmentDir === null ? [] : mount(environmentDir, INSIDE.environment)),
   ];
 }
 
@@ -156,12 +165,18 @@ function toSetenv(variables: Record<string, string>): string[] {
   return Object.entries(variables).flatMap(([name, value]) => ["--setenv", name, value]);
 }
 
-/** `/bin`, `/lib` and so on as the host has them: links into `/usr` nearly everywhere, folders of their own on Alpine. */
-function rootLinks(): string[] {
-  return ["bin", "sbin", "lib", "lib32", "lib64", "libx32"].flatMap((name) => {
+/**
+ * `/usr`, and `/bin`, `/lib` and so on as the host has them: links into `/usr` nearly everywhere, folders of their own on Alpine.
+ * All of it is mounted below `root`.
+ */
+export function toSystemFolders(root: string): string[] {
+  const links = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"].flatMap((name) => {
     const path = `/${name}`;
     const stats = lstatSync(path, { throwIfNoEntry: false });
     if (stats === undefined) return [];
-    return stats.isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path];
+    return stats.isSymbolicLink()
+      ? ["--symlink", readlinkSync(path), `${root}${path}`]
+      : readOnly(path, `${root}${path}`);
   });
+  return [...readOnly("/usr", `${root}/usr`), ...links];
 }

@@ -2,6 +2,7 @@ import { chownSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { createCgroup } from "./cgroup.ts";
 import type { CgroupFolders } from "./cgroup-folders.ts";
+import { launchInGvisor } from "./gvisor/launch.ts";
 import type { PlacedInputs, User } from "./input-files.ts";
 import { launchInBubblewrap, launchUnprotected } from "./launch.ts";
 import type { Launched } from "./launched.ts";
@@ -31,6 +32,7 @@ export function createColdLauncher(deps: {
     outputsDir: string,
     signal?: AbortSignal,
   ): Promise<Launched> {
+    if (settings.gvisor !== undefined) throw new Error("Executions in gVisor have no network.");
     if (settings.network === undefined) throw new Error("This host cannot give executions a network.");
     const slot = await settings.network.take(signal);
     try {
@@ -71,6 +73,7 @@ async function launchParked(
 ): Promise<Launched> {
   const { request, inputs, outputsDir, slot } = around;
   const { reach } = parked.user;
+  const { gvisor } = settings;
   try {
     mkdirSync(outputsDir, { mode: 0o700 });
     await reach.own(outputsDir);
@@ -79,6 +82,7 @@ async function launchParked(
     await discard(parked);
     throw error;
   }
+  if (gvisor !== undefined) return launchInGvisor(parked, { ...settings, gvisor }, request, inputs, outputsDir);
   return launchInBubblewrap(parked, settings, request, inputs, outputsDir, slot);
 }
 

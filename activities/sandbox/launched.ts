@@ -30,6 +30,8 @@ export interface Launched {
   hangUp(): void;
   /** The runner waits for its request: no event will announce it. */
   readonly isReady: boolean;
+  /** Measures the memory of its processes, where neither its cgroup nor their sum tells what the program holds. */
+  readonly measureMemory?: (pids: readonly number[]) => Promise<number>;
   /** What may be done with its processes and files from outside. */
   readonly reach: Reach;
   /** Where outputs grow, on the host. */

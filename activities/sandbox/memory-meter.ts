@@ -15,8 +15,11 @@ const held = new Map<number, number>();
 
 /** Watches what a sandbox without a memory cgroup holds, as far as it shows from outside. */
 export interface MemoryMeter {
-  /** Returns why the sandbox has to be ended: it holds more than it may, or the most on a machine that has no memory left. */
-  findExcess(pids: readonly number[], scratchBytes: number): "memory" | "machine_memory" | undefined;
+  /**
+   * Returns why the sandbox has to be ended: it holds more than it may, or the most on a machine that has no memory left.
+   * Its processes hold `ownBytes`, or what is measured here.
+   */
+  findExcess(pids: readonly number[], scratchBytes: number, ownBytes?: number): "memory" | "machine_memory" | undefined;
   stop(): void;
 }
 
@@ -35,8 +38,8 @@ export function createMemoryMeter(
   isFull: () => boolean = isMachineFull,
 ): MemoryMeter {
   return {
-    findExcess(pids, scratchBytes) {
-      const bytes = measureMemoryBytes(pids) + scratchBytes;
+    findExcess(pids, scratchBytes, ownBytes = measureMemoryBytes(pids)) {
+      const bytes = ownBytes + scratchBytes;
       const socketBytes = hasOwnNetwork ? measureSockets(rootPid) : 0;
       held.set(rootPid, bytes + socketBytes);
       if (bytes > bytesMax || socketBytes > bytesMax) return "memory";

@@ -5,6 +5,7 @@ import type { Readable, Writable } from "node:stream";
 import { INSIDE } from "./bubblewrap.ts";
 import { type Cgroup, createCgroup } from "./cgroup.ts";
 import type { CgroupFolders } from "./cgroup-folders.ts";
+import { BOX_COMMAND } from "./gvisor/box.ts";
 import type { NetworkSlot } from "./network/network.ts";
 import type { Runtime, SandboxSettings } from "./request.ts";
 import { RUNNER_PROGRAM } from "./runner-folder.ts";
@@ -14,6 +15,8 @@ import { behindGate, openGate, type SandboxUser } from "./users/sandbox-user.ts"
 export const CONTROL_FD = 3;
 const ARGUMENTS_FD = 4;
 const FILTER_FD = 5;
+/** gVisor has a filter of its own, and needs to be told what to run. */
+export const BUNDLE_FD = FILTER_FD;
 /** The first bubblewrap's arguments come by descriptor too, so that it starts nothing before it is in its cgroup. */
 const STAGE_ARGUMENTS_FD = 6;
 const GATE_FD = 7;
@@ -52,8 +55,8 @@ export interface Parked {
   readonly user: SandboxUser;
   /** Whether it is in an empty network namespace of its own already, so that its sandbox must not make one. */
   readonly hasNetworkNamespace: boolean;
-  /** Hands over the arguments; from here on it is an execution like any other. */
-  setOut(args: readonly string[]): void;
+  /** Hands over the arguments, and what they expect in `BUNDLE_FD`; from here on it is an execution like any other. */
+  setOut(args: readonly string[], bundle?: string): void;
 }
 
 export interface Parking {
@@ -159,10 +162,10 @@ async function startParked(
   await cgroup?.attach(child.pid);
   const stages = child.stdio as readonly (Readable | Writable | null | undefined)[];
   if (user.needsGate) openGate(stages[GATE_FD]);
-  writeFilter(
-    stages[FILTER_FD],
-    buildSeccompFilter(architectureOf(process.arch), { countsMemory: cgroup !== undefined }),
-  );
+  if (settings.gvisor === undefined) {
+    const filter = buildSeccompFilter(architectureOf(process.arch), { countsMemory: cgroup !== undefined });
+    writeFilter(stages[FILTER_FD], filter);
+  }
   if (network === "empty") writeArguments(stages[STAGE_ARGUMENTS_FD], NETWORK_STAGE);
   keepAlive(child, false);
   return {
@@ -170,7 +173,10 @@ async function startParked(
     cgroup,
     user,
     hasNetworkNamespace: network !== "later",
-    setOut: (args) => writeArguments(stages[ARGUMENTS_FD], args),
+    setOut(args, bundle) {
+      writeArguments(stages[ARGUMENTS_FD], args);
+      if (bundle !== undefined) writeFilter(stages[BUNDLE_FD], Buffer.from(bundle));
+    },
   };
 }
 
@@ -179,19 +185,20 @@ function start(
   how: { readonly before: readonly string[]; readonly needsGate: boolean; readonly isStaged: boolean },
 ): ChildProcess {
   const { before, needsGate, isStaged } = how;
-  const program = [
-    settings.interpreter.path,
-    ...INTERPRETER_FLAGS,
-    `${INSIDE.runner}/${RUNNER_PROGRAM}`,
-    String(CONTROL_FD),
-  ];
-  const command = ["--args", String(ARGUMENTS_FD), "--seccomp", String(FILTER_FD), "--", ...program];
+  const filtered = ["--seccomp", String(FILTER_FD), "--", ...toRunnerCommand(settings)];
+  const inside = settings.gvisor === undefined ? filtered : ["--", ...BOX_COMMAND];
+  const command = ["--args", String(ARGUMENTS_FD), ...inside];
   const stage = isStaged ? [settings.bwrapPath, "--args", String(STAGE_ARGUMENTS_FD), "--"] : [];
   const line = [...before, ...stage, settings.bwrapPath, ...command];
   const [path = "", ...args] = needsGate ? behindGate(GATE_FD, line) : line;
   const wants = (isWanted: boolean) => (isWanted ? "pipe" : "ignore");
   const stdio = ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe", wants(isStaged), wants(needsGate)] as const;
   return spawn(path, args, { stdio: [...stdio], env: {}, cwd: "/", ...settings.runAs });
+}
+
+/** The interpreter with the runner, as it is started inside of a sandbox. */
+export function toRunnerCommand({ interpreter }: Pick<SandboxSettings, "interpreter">): string[] {
+  return [interpreter.path, ...INTERPRETER_FLAGS, `${INSIDE.runner}/${RUNNER_PROGRAM}`, String(CONTROL_FD)];
 }
 
 /** Whether bubblewrap works inside bubblewrap: not under every AppArmor profile (Ubuntu 24.04's own forbids it). */

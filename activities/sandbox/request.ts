@@ -70,6 +70,11 @@ export interface LaneSettings {
   readonly startBurstSeconds?: number;
 }
 
+export interface GvisorSettings {
+  /** Absolute path of the program `runsc`, which the sandbox's user can start. */
+  readonly runscPath: string;
+}
+
 /** The runtime is that of requests that name no other. */
 export interface SandboxSettings extends Runtime {
   readonly isolation: "bubblewrap" | "none";
@@ -82,6 +87,8 @@ export interface SandboxSettings extends Runtime {
   readonly removeTree?: RemoveTree | undefined;
   /** What programs write their outputs to, so that the kernel bounds them; without, the folder of the spool, where they are measured. */
   readonly disks?: RunDisks | undefined;
+  /** Set where every program runs in gVisor, inside of bubblewrap: cold, and without a network. */
+  readonly gvisor?: GvisorSettings | undefined;
   /** For executions that ask for one. Without it they are refused. */
   readonly network?: Pick<Network, "take"> | undefined;
 }

@@ -37,6 +37,7 @@ export interface SandboxDeps extends SandboxSettings {
   readonly users?: KernelUsers | undefined;
 }
 
+const NO_LANES_IN_GVISOR = "gVisor starts a kernel for each program (TREADLE_SANDBOX_RUNTIME).";
 /** The wall clock ends an execution; this only catches what the wall clock somehow would not. */
 const CPU_SLACK_SECONDS = 60;
 
@@ -59,6 +60,7 @@ export function createSandbox(settings: SandboxDeps): Sandbox {
     const lane = await lanes?.claim(request);
     return lane === undefined ? launchCold(request, inputs, signal) : lane.launch(request, inputs);
   };
+  const noLanes = settings.gvisor === undefined ? undefined : NO_LANES_IN_GVISOR;
   const running = new Set<SandboxRequest>();
   const isIsolated = settings.isolation === "bubblewrap";
   const run = (request: SandboxRequest, watch: SandboxWatch = {}) => {
@@ -69,15 +71,20 @@ export function createSandbox(settings: SandboxDeps): Sandbox {
   };
   return {
     run,
-    warm: async (request) => (await lanes?.warm(request)) ?? { warm: false, reason: "Lanes are switched off." },
+    warm: async (request) =>
+      (await lanes?.warm(request)) ?? { warm: false, reason: noLanes ?? "Lanes are switched off." },
     usedFolders: () => new Set([...running, ...(lanes?.listRequests() ?? [])].flatMap(foldersOf)),
-    laneProblem: () => lanes?.problem(),
+    laneProblem: () => noLanes ?? lanes?.problem(),
     laneFigures: () => lanes?.figures() ?? { lanes: 0, bytes: 0, evicted: 0 },
     // Not through a lane: one would be started for the probe in the background, and find its folder gone.
     selfTest: () =>
       testIsolation(settings, (request) =>
         runExecution({ user: reader, isIsolated, launch: launchCold, launchCold, remove }, request, {}),
-      ),
+      ).catch((error: unknown) => {
+        // A `runsc` that does not work here is a setting to be corrected, and no fault of this start.
+        if (settings.gvisor !== undefined && error instanceof NotStartedError) return [error.message];
+        throw error;
+      }),
     close: async () => void (await Promise.all([parking.close(), lanes?.close()])),
   };
 }
@@ -86,7 +93,7 @@ function openLanes(
   settings: SandboxSettings,
   parts: { cgroups: CgroupFolders | undefined; user: User; takeUser: () => SandboxUser; remove: RemoveTree },
 ): Lanes | undefined {
-  if (settings.lanes === undefined || settings.isolation === "none") return undefined;
+  if (settings.lanes === undefined || settings.isolation === "none" || settings.gvisor !== undefined) return undefined;
   const { lanes: bounds } = settings;
   const disks = settings.disks && createRunDiskPool(settings.disks.lanes, settings.disks);
   const deps = { settings, bounds, disks, ...parts };

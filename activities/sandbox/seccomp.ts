@@ -47,7 +47,7 @@ const AF_NETLINK = 16;
 const NETLINK_ROUTE = 0;
 const IP_PROTOCOLS = [0, 6, 17]; // default, TCP, UDP; so no raw sockets, SCTP or MPTCP
 
-const REFUSED: readonly SyscallName[] = [
+export const REFUSED: readonly SyscallName[] = [
   ...([
     "mount",
     "umount2",
@@ -85,7 +85,7 @@ const REFUSED: readonly SyscallName[] = [
  * the namespace: it would tell which files of a shared environment others read. Contexts of `io_setup` are counted for the whole
  * machine (`fs.aio-max-nr`), so that one program could take all of them.
  */
-const ABSENT: readonly SyscallName[] = [
+export const ABSENT: readonly SyscallName[] = [
   ...(["io_uring_setup", "io_uring_enter", "io_uring_register", "clone3"] as const),
   ...(["io_setup", "io_destroy", "io_submit", "io_cancel", "io_getevents", "io_pgetevents"] as const),
   ...(["inotify_init", "inotify_init1"] as const),

@@ -13,7 +13,7 @@ const PROBLEMS_MAX = 100;
 const PROBE = `
 import ctypes, os, socket
 
-def main(secret, port, name):
+def main(secret, port, name, gvisor):
     problems = []
     libc = ctypes.CDLL(None, use_errno=True)
 
@@ -50,6 +50,10 @@ def main(secret, port, name):
     expect("the bound of capabilities", status["CapBnd"].strip(), "0" * 16)
     expect("no_new_privs", status["NoNewPrivs"].strip(), "1")
     expect("the seccomp mode", status["Seccomp"].strip(), "2")
+    if gvisor:
+        said = ctypes.create_string_buffer(4096)
+        if libc.klogctl(3, said, 4096) < 0 or b"gVisor" not in said.value:
+            problems.append("programs run on the kernel of the machine and not in gVisor")
     others = [pid for pid in os.listdir("/proc") if pid.isdigit() and int(pid) not in (1, os.getpid())]
     if others:
         problems.append("other processes can be seen")
@@ -96,8 +100,11 @@ export async function testIsolation(
       environmentDir: null,
       entrypoint: "main.py",
       spoolDir: paths.spoolDir,
-      inputs: { secret: paths.secret, port: (tcp.address() as AddressInfo).port, name },
-      kinds: { secret: "string", port: "integer", name: "string" },
+      inputs: {
+        ...{ secret: paths.secret, port: (tcp.address() as AddressInfo).port, name },
+        gvisor: settings.gvisor !== undefined,
+      },
+      kinds: { secret: "string", port: "integer", name: "string", gvisor: "boolean" },
       files: [],
       declaredOutputs: ["problems"],
       limits: { ...settings.limits, timeoutSeconds: Math.min(TIMEOUT_SECONDS, settings.limits.timeoutSeconds) },

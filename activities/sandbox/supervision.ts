@@ -224,7 +224,9 @@ function startClocks(course: Course, startedAtMs: number): void {
     scratchDirs: INSIDE.scratch,
     limits,
     disk: around.watch.disk,
-    memoryBytesMax: launched.cgroup === undefined ? limits.memoryBytes : undefined,
+    memoryBytesMax:
+      launched.cgroup === undefined || launched.measureMemory !== undefined ? limits.memoryBytes : undefined,
+    measureMemory: launched.measureMemory,
     processor: course.processor && { meter: course.processor, msMax: limits.timeoutSeconds * limits.cpu * 1000 },
   };
   course.releases.push(startWatchdog(tree, (excess) => stop(course, excess)));

@@ -28,6 +28,8 @@ export interface WatchedTree {
   readonly limits: OutputLimits;
   /** Undefined when a cgroup limits the memory. */
   readonly memoryBytesMax: number | undefined;
+  /** How much the processes hold, when that is not the sum of what each holds. */
+  readonly measureMemory: ((pids: readonly number[]) => Promise<number>) | undefined;
   /** Undefined when a cgroup limits the processor time. */
   readonly processor: { readonly meter: ProcessorMeter; readonly msMax: number } | undefined;
   /** Its part of the disk that outputs are on; without it nobody looks whether that is full. */
@@ -92,7 +94,7 @@ async function findExcess(
   if (tree.processor !== undefined && tree.processor.meter.look(pids) > tree.processor.msMax) return "processor";
   const scratch = measureScratch(tree);
   if (scratch.files > SCRATCH_FILES_MAX) return "scratch_files";
-  return memory?.findExcess(pids, scratch.bytes);
+  return memory?.findExcess(pids, scratch.bytes, await tree.measureMemory?.(pids));
 }
 
 /** All that is written to a file system, with a name or without, also what waits in memory to be written. */

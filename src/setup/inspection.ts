@@ -5,6 +5,7 @@ import { budgetDescriptors, readDescriptorLimit } from "../descriptors.ts";
 import { limitsCheck, outputsCheck } from "../readiness.ts";
 import { findPython } from "./python.ts";
 import { findRunDiskProblem } from "./run-disks.ts";
+import { findRuntime } from "./runsc.ts";
 import { findSelf } from "./sandbox-ids.ts";
 import { prepareSandboxUsers } from "./sandbox-users.ts";
 import { type RunCommand, runCommand } from "./servers/command.ts";
@@ -38,6 +39,7 @@ export async function inspectMachine(deps: {
       (error: Error) => ({ name: "python", ok: false, message: error.message }),
     ),
     ...(settings.TREADLE_ISOLATION === "none" ? [isolationOff] : await inspectSandboxing(common)),
+    ...(settings.TREADLE_SANDBOX_RUNTIME === "bubblewrap" ? [] : [await inspectGvisor(settings, common)]),
     { name: "limits", ...limitsCheck(findCgroupFolders()) },
     ...(settings.TREADLE_ISOLATION === "none" ? [] : [await inspectUsers(common, dataDir), await inspectRunDisks()]),
     await inspectDataDir(dataDir),
@@ -74,6 +76,16 @@ async function inspectSandboxing(common: Parameters<typeof prepareTools>[0]): Pr
       message: refusal ?? `a sandbox can be made${common.runAs === undefined ? "" : ` by user ${common.runAs.uid}`}`,
     },
   ];
+}
+
+/** Whether there is a `runsc`. Whether a sandbox of it works is seen when a service starts. */
+async function inspectGvisor(settings: Settings, common: Parameters<typeof prepareTools>[0]): Promise<MachineCheck> {
+  const found = await findRuntime({ settings, ...common });
+  if (found.kind !== "gvisor")
+    return { name: "gvisor", ok: false, message: found.kind === "missing" ? found.problem : "not asked for" };
+  const { version, runscPath } = found;
+  const message = `runsc ${version} (${runscPath}): every program starts cold in gVisor; no lanes, no network`;
+  return { name: "gvisor", ok: true, message };
 }
 
 /** Whose kernel users the sandboxes of a service started by this user would be. */

@@ -3,6 +3,7 @@ import { homedir, hostname } from "node:os";
 import { resolve } from "node:path";
 import type { Python } from "../../activities/environments/lock.ts";
 import { collectPackageSettings } from "../../activities/environments/package-settings.ts";
+import type { GvisorSettings } from "../../activities/sandbox/request.ts";
 import type { Settings } from "../config.ts";
 import { type Certificate, ensureCertificate, readGivenCertificate } from "./certificate.ts";
 import { delegateCgroups } from "./cgroups.ts";
@@ -12,6 +13,7 @@ import { claimInstance } from "./instance-lock.ts";
 import { type NetworkTools, prepareNetworkTools } from "./network-tools.ts";
 import { findPython } from "./python.ts";
 import { type PreparedRunDisks, prepareRunDisks, runDisksSizeOf } from "./run-disks.ts";
+import { findRuntime } from "./runsc.ts";
 import { findSelf } from "./sandbox-ids.ts";
 import { prepareSandboxUsers, type SandboxUsers } from "./sandbox-users.ts";
 import type { RunAs } from "./servers/child.ts";
@@ -40,6 +42,8 @@ export interface Machine {
   readonly python: Python;
   readonly uv: { readonly path: string } | undefined;
   readonly bwrapPath: string;
+  /** Set where programs run in gVisor, inside of bubblewrap. */
+  readonly gvisor: GvisorSettings | undefined;
   /** Kernel users of sandboxes, which end with this process. */
   readonly sandboxUsers: SandboxUsers;
   /** Undefined when no execution is to have a network. */
@@ -162,17 +166,25 @@ function keyFilesOf({ TREADLE_MASTER_KEY_FILE: file }: Settings): string[] {
 async function prepareSandboxing(
   settings: Settings,
   common: Parameters<typeof prepareTools>[0],
-): Promise<Pick<Machine, "bwrapPath" | "problems">> {
-  if (settings.TREADLE_ISOLATION === "none") return { bwrapPath: "bwrap", problems: [] };
-  const { found, problems } = await prepareTools(common);
+): Promise<Pick<Machine, "bwrapPath" | "gvisor" | "problems">> {
+  if (settings.TREADLE_ISOLATION === "none") return { bwrapPath: "bwrap", gvisor: undefined, problems: [] };
+  const [{ found, problems }, runtime] = await Promise.all([
+    prepareTools(common),
+    findRuntime({ settings, ...common }),
+  ]);
   const bwrapPath = found.bwrap?.path;
   const refusal =
     bwrapPath === undefined
       ? undefined
       : await probeUserNamespaces({ bwrapPath, runAs: common.runAs, run: common.run });
-  const all = refusal === undefined ? problems : [...problems, refusal];
+  const all = [
+    ...problems,
+    ...(refusal === undefined ? [] : [refusal]),
+    ...(runtime.kind === "missing" ? [runtime.problem] : []),
+  ];
   for (const problem of all) common.report(problem);
-  return { bwrapPath: bwrapPath ?? "bwrap", problems: all };
+  const gvisor = runtime.kind === "gvisor" ? { runscPath: runtime.runscPath } : undefined;
+  return { bwrapPath: bwrapPath ?? "bwrap", gvisor, problems: all };
 }
 
 interface Parts {
@@ -216,7 +228,10 @@ async function findSandboxUsers(
 
 async function findNetwork(parts: Parts & { readonly sandboxUsers: SandboxUsers }): Promise<NetworkTools | undefined> {
   const { env, settings, becomes, isRoot, problems, report, run, sandboxUsers } = parts;
-  const isOff = settings.TREADLE_ISOLATION === "none" || settings.TREADLE_NETWORK_SLOTS === 0;
+  const isOff =
+    settings.TREADLE_ISOLATION === "none" ||
+    settings.TREADLE_NETWORK_SLOTS === 0 ||
+    settings.TREADLE_SANDBOX_RUNTIME !== "bubblewrap";
   if (isOff || settings.TREADLE_ROLE === "api" || problems.length > 0) return undefined;
   const within = (await sandboxUsers.users?.enterAsOwner()) ?? [];
   return prepareNetworkTools({

@@ -38,6 +38,11 @@ export const UNPRIVILEGED = { uid: 64321, gid: 64321 };
 export const SERVICE_USER = process.getuid?.() === 0 ? UNPRIVILEGED : findSelf();
 export const RUNNER_SOURCE = fileURLToPath(new URL("../../runner", import.meta.url));
 
+/** The long form of the tests of the cold path: `TREADLE_TEST_RUNSC` is the path of a `runsc`, and they run in gVisor. */
+export const IN_GVISOR = process.env["TREADLE_TEST_RUNSC"]
+  ? { runscPath: process.env["TREADLE_TEST_RUNSC"] }
+  : undefined;
+
 /** What numerical libraries are told of the cores they may use. */
 export const THREAD_VARIABLES = ["MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"];
 
@@ -69,6 +74,7 @@ export interface Program {
   }[];
   readonly outputs?: readonly string[];
   readonly limits?: Partial<SandboxLimits>;
+  readonly network?: boolean;
   readonly accountId?: SandboxRequest["accountId"];
   readonly signal?: AbortSignal;
   readonly onLine?: (line: LogLine) => void;
@@ -174,6 +180,7 @@ export async function openBench(change: Partial<SandboxDeps> = {}, runnerSource 
     users,
     isolation: "bubblewrap",
     bwrapPath: "/usr/bin/bwrap",
+    gvisor: change.lanes === undefined ? IN_GVISOR : undefined,
     interpreter,
     runnerDir,
     runAs: process.getuid?.() === 0 ? UNPRIVILEGED : undefined,
@@ -250,6 +257,7 @@ function toRequest(
     },
     files,
     declaredOutputs: program.outputs ?? null,
+    ...(program.network === undefined ? {} : { network: program.network }),
     limits: { ...LIMITS, ...program.limits },
   };
 }

@@ -38,6 +38,7 @@ export function buildService(folder: string): string {
     "domain",
     "domain/manifest",
     "activities/sandbox",
+    "activities/sandbox/gvisor",
     "activities/sandbox/lanes",
     "activities/sandbox/users",
     "activities/trees",

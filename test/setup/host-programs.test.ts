@@ -4,11 +4,12 @@ import { expect, test } from "@jest/globals";
 import { loadSettings } from "../../src/config.ts";
 import { openHost } from "../../src/host-programs.ts";
 import { createLog } from "../../src/log.ts";
+import { createReadiness } from "../../src/readiness.ts";
 import type { Machine } from "../../src/setup/machine.ts";
 import { findInterpreter, LIMITS, UNPRIVILEGED, writeFolder } from "../runner/harness.ts";
-import { aFolder, afterwards, IS_ROOT } from "./servers/surroundings.ts";
+import { aFolder, afterwards, aProgram, IS_ROOT } from "./servers/surroundings.ts";
 
-/** What programs run in on a machine like this one, with what is changed of it. */
+/** What programs run in on a machine like this one, with that `runsc`, or with what else is wrong with it. */
 async function aHost(change: Partial<Machine>) {
   const folder = aFolder();
   const path = (name: string) => {
@@ -21,6 +22,7 @@ async function aHost(change: Partial<Machine>) {
     paths: { runner: join(folder, "runner"), lanes: path("lanes"), trash: path("trash") },
     python: interpreter,
     bwrapPath: "/usr/bin/bwrap",
+    gvisor: undefined,
     problems: [],
     runAs: IS_ROOT ? UNPRIVILEGED : undefined,
     sandboxUsers: { users: undefined, message: "" },
@@ -50,9 +52,48 @@ test("openHost, where sandboxes hold, runs programs", async () => {
   expect((await host.run()).outcome.status).toBe("success");
 });
 
-test("openHost, where what sandboxes are made with is missing, runs no program and says why", async () => {
-  const host = await aHost({ problems: ["There is no bubblewrap."] });
-  const reason = "Programs are not run on this host: There is no bubblewrap.";
+test("openHost, where what a setting asks for is missing, runs no program and says why", async () => {
+  const host = await aHost({ problems: ["There is no runsc."] });
+  const reason = "Programs are not run on this host: There is no runsc.";
   await expect(host.run()).rejects.toThrow(reason);
   expect(await host.sandbox.warm({} as never)).toEqual({ warm: false, reason });
+});
+
+test("openHost, where runsc does not start, runs no program and says what it said", async () => {
+  const runscPath = aProgram(join(aFolder(), "runsc"), "echo no platform >&2; exit 3");
+  const host = await aHost({ gvisor: { runscPath } });
+  expect(host.isolationProblems).toEqual([expect.stringContaining("no platform")]);
+  await expect(host.run()).rejects.toThrow(/^Programs are not run on this host: .*no platform/);
+});
+
+test("readiness, in gVisor, says so; with problems it is not ready and says that nothing is run", async () => {
+  const look = (isolationProblems: readonly string[]) =>
+    createReadiness({
+      db: { raw: () => Promise.resolve() } as never,
+      storage: { check: () => Promise.resolve() } as never,
+      driver: { check: () => Promise.resolve() } as never,
+      ...{ isolation: "sandbox", isInGvisor: true, isolationProblems },
+      laneProblem: () => "gVisor starts a kernel for each program.",
+      sandboxUsers: { users: undefined, message: "shared" },
+      ...{
+        runDisksProblem: undefined,
+        cgroups: undefined,
+        networkProblem: () => "None in gVisor.",
+        diskProblem: () => undefined,
+      },
+      temporal: {},
+      ...{ dataDir: "/nowhere", descriptors: { ok: true, message: "" } },
+    })();
+  const well = await look([]);
+  expect(well.ready).toBe(true);
+  expect(well.checks).toMatchObject({
+    isolation: { ok: true, message: "Each execution has a sandbox of its own with gVisor in it; it tested itself." },
+    lanes: { ok: false, message: "Every execution starts cold: gVisor starts a kernel for each program." },
+    network: { ok: false, message: "Workflows with limits.network are refused: None in gVisor." },
+  });
+  const bad = await look(["no runsc"]);
+  expect(bad).toMatchObject({
+    ready: false,
+    checks: { isolation: { ok: false, message: "Programs are not run: no runsc" } },
+  });
 });
