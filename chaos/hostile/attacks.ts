@@ -7,6 +7,8 @@ export interface ProgramAttack {
   readonly seconds?: number;
   /** Whether the service is killed while the attack goes on, and started again. */
   readonly killed?: boolean;
+  /** Whether only a service contains it whose sandboxes are kernel users of their own. */
+  readonly ownUsers?: boolean;
 }
 
 const CONFIG = "limits: { timeout: 60s }\ntriggers:\n  api: { enabled: true }\n";
@@ -15,7 +17,7 @@ function attack(
   name: string,
   executions: number,
   main: string,
-  more: Pick<ProgramAttack, "killed" | "seconds"> = {},
+  more: Pick<ProgramAttack, "killed" | "ownUsers" | "seconds"> = {},
 ): ProgramAttack {
   return { name, executions, files: { "config.yaml": CONFIG, "main.py": main }, ...more };
 }
@@ -154,65 +156,41 @@ for work in (flush, make_names, start_thread, throw_out_pages, ask_for_nothing):
 time.sleep(12)
 `,
   ),
-];
+  attack(
+    "watches of epoll, descriptors in flight and pages of pipes, as many as a user of the kernel may have",
+    3,
+    `import array, fcntl, os, select, socket, time
 
-/** Attacks on what the kernel counts by user. They are not held to the rule yet: sandboxes share the kernel user of the service. */
-export const SHARED_KERNEL_ATTACKS: readonly ProgramAttack[] = [
-  attack(
-    "watches of epoll, as many as a user of the kernel may have",
-    3,
-    `import os, select, time
-for _ in range(50):
+def watch():
+    events = [os.eventfd(0) for _ in range(240)]
+    while True:
+        kept.append(select.epoll())
+        for event in events:
+            kept[-1].register(event)
+
+def pass_on():
+    files = array.array("i", [0] * 200)
+    while True:
+        pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        kept.append(pair)
+        for _ in range(20):
+            pair[0].sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, files)], socket.MSG_DONTWAIT)
+
+def widen():
+    while True:
+        kept.append(os.pipe())
+        fcntl.fcntl(kept[-1][1], 1031, 1 << 20)
+
+kept = []
+for hoard in [watch] * 30 + [pass_on] * 6 + [widen] * 6:
     if os.fork() == 0:
         try:
-            events = [os.eventfd(0) for _ in range(240)]
-            polls = []
-            while True:
-                polls.append(select.epoll())
-                for event in events:
-                    polls[-1].register(event)
+            hoard()
         except OSError:
             time.sleep(20)
         os._exit(0)
 time.sleep(20)
 `,
-  ),
-  attack(
-    "descriptors in flight, as many as a user of the kernel may have",
-    3,
-    `import array, os, socket, time
-for _ in range(40):
-    if os.fork() == 0:
-        kept = []
-        try:
-            while True:
-                pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-                kept.append(pair)
-                for _ in range(20):
-                    files = array.array("i", [0] * 200)
-                    pair[0].sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, files)], socket.MSG_DONTWAIT)
-        except OSError:
-            time.sleep(20)
-        os._exit(0)
-time.sleep(20)
-`,
-  ),
-  attack(
-    "pipes that take all the pages a user of the kernel may have",
-    3,
-    `import fcntl, os, time
-for _ in range(40):
-    if os.fork() == 0:
-        kept = []
-        try:
-            while True:
-                kept.append(os.pipe())
-                fcntl.fcntl(kept[-1][1], 1031, 1 << 20)
-        except OSError:
-            pass
-        time.sleep(20)
-        os._exit(0)
-time.sleep(20)
-`,
+    { ownUsers: true },
   ),
 ];

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Agent, request } from "undici";
 import type { Random } from "../random.ts";
 import type { Published, Service } from "../service.ts";
-import { PROGRAM_ATTACKS, type ProgramAttack, SHARED_KERNEL_ATTACKS } from "./attacks.ts";
+import { PROGRAM_ATTACKS, type ProgramAttack } from "./attacks.ts";
 
 /** The account of the hostile tenant; the others' runs are the honest ones. */
 const ACCOUNT = "hostile";
@@ -23,7 +23,7 @@ export async function publishAttacks(service: Service, folder: string): Promise<
   await service.createAccount(ACCOUNT, CREDITS);
   await mkdir(folder, { recursive: true });
   const workflows: HostileWorkflow[] = [];
-  for (const attack of [...PROGRAM_ATTACKS, ...SHARED_KERNEL_ATTACKS]) {
+  for (const attack of PROGRAM_ATTACKS) {
     const own = await mkdtemp(join(folder, "attack-"));
     for (const [name, content] of Object.entries(attack.files)) await writeFile(join(own, name), content);
     workflows.push({ attack, published: await service.publish(own, ACCOUNT) });

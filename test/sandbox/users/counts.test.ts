@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { type Bench, jsonOf, openBench, UNPRIVILEGED } from "../../runner/harness.ts";
 
@@ -12,7 +13,42 @@ interface Count {
   readonly untouched: unknown;
 }
 
+/** `fs.epoll.max_user_watches` while these tests run as root: a tenth of what a small machine has. */
+const WATCHES = 100_000;
+const WATCHES_FILE = "/proc/sys/fs/epoll/max_user_watches";
+const watchesBefore = readFileSync(WATCHES_FILE, "latin1");
+
+const isRoot = process.getuid?.() === 0;
+const WATCHES_OF_EPOLL: Count = {
+  name: "watches of epoll",
+  hoard: `
+import os, select, time
+for _ in range(12):
+    if os.fork() == 0:
+        try:
+            events = [os.eventfd(0) for _ in range(120)]
+            polls = []
+            while True:
+                polls.append(select.epoll())
+                for event in events: polls[-1].register(event)
+        except OSError: time.sleep(4)
+        os._exit(0)
+time.sleep(1.5)
+print("has", flush=True)
+time.sleep(2.5)
+`,
+  look: `
+import os, select
+try:
+    select.epoll().register(os.eventfd(0))
+    left = 1
+except OSError: left = 0
+`,
+  untouched: 1,
+};
+
 const COUNTS: readonly Count[] = [
+  ...(isRoot ? [WATCHES_OF_EPOLL] : []), // Nobody else can make them few enough to be taken by one program of a test.
   {
     // `fs.pipe-user-pages-soft`: 16,384 pages unless set otherwise. Whoever is above gets pipes of two pages.
     name: "pages of pipes",
@@ -57,17 +93,18 @@ except OSError: left = 0
   },
 ];
 
-const isRoot = process.getuid?.() === 0;
 let own: Bench;
 let shared: Bench;
 let hasUsers = false;
 
 beforeAll(async () => {
+  if (isRoot) writeFileSync(WATCHES_FILE, String(WATCHES));
   own = await openBench();
   hasUsers = own.settings.users !== undefined;
   if (hasUsers) shared = await openBench({ users: undefined });
 });
 afterAll(async () => {
+  if (isRoot) writeFileSync(WATCHES_FILE, watchesBefore);
   await own?.close();
   await shared?.close();
 });
