@@ -35,7 +35,7 @@ def look():
         got("umask", oct(mask))
     if os.getcwd() != "/app":
         got("working folder", os.getcwd())
-    if os.getpriority(os.PRIO_PROCESS, 0) != 0:
+    if os.getpriority(os.PRIO_PROCESS, 0) != 10:  # what the runner gives every program
         got("priority")
     if any(int(name) > 20 and int(name) != OUTPUTS for name in os.listdir("/proc/self/fd")):
         got("descriptor", os.listdir("/proc/self/fd"))
