@@ -90,10 +90,14 @@ export async function handOver(
   }
 }
 
-/** By `chown`, which goes from folder to folder by descriptors: a program that is still dying cannot lead it elsewhere by a link. */
+/**
+ * By `chown`, which goes from folder to folder by descriptors: a program that is still dying cannot lead it elsewhere by a link.
+ * What it cannot take over, as a file that the program has just deleted, is no reason not to start: its removal says what is left.
+ */
 async function handOverLeft(dir: string, { uid, gid }: RunAs): Promise<void> {
   const paths = LEFT_BY_PROGRAMS.map((name) => join(dir, name));
-  await promisify(execFile)("chown", ["-hR", "--", `${uid}:${gid}`, ...paths], { env: { PATH: SYSTEM_PATH } });
+  const args = ["-fhR", "--", `${uid}:${gid}`, ...paths];
+  await promisify(execFile)("chown", args, { env: { PATH: SYSTEM_PATH } }).catch(() => undefined);
 }
 
 async function handOverTop(folder: string, owner: RunAs): Promise<void> {

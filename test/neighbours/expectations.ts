@@ -3,9 +3,9 @@ import { median, type Seen } from "./neighbourhood.ts";
 
 /** The rule of the tier: a neighbour's hello takes at most so many times as long as alone. */
 const SLOWER_MAX = 5;
-/** `/healthz` answers within this time, or within twice what a server takes that does nothing else, on a machine without time. */
+/** `/healthz` answers within this time, or within three times what a server takes that does nothing else, on a machine without time. */
 const HEALTH_MS_MAX = 100;
-const BUSY_FACTOR = 2;
+const BUSY_FACTOR = 3;
 /** One look in twenty may have met somebody else's turn on the processor; none may have met a service that stood still. */
 const HEALTH_SHARE = 0.95;
 const STANDSTILL_MS = 2_000;

@@ -92,7 +92,7 @@ export const theme = createTheme({
     Alert: { vars: (_: unknown, { color }: AlertProps) => ({ root: alertColours(color) }) },
     Button: { defaultProps: { size: "xs", fw: 500 } satisfies Partial<ButtonProps> },
     ActionIcon: { defaultProps: { variant: "subtle", color: "gray" } satisfies Partial<ActionIconProps> },
-    Loader: { defaultProps: { size: "sm" } satisfies Partial<LoaderProps> },
+    Loader: { defaultProps: { size: "sm", role: "status" } satisfies Partial<LoaderProps> },
     Menu: { defaultProps: { shadow: "md", position: "bottom-end" } satisfies Partial<MenuProps> },
     Modal: {
       defaultProps: {
