@@ -170,7 +170,7 @@ export const KERNEL_ATTACKS: readonly Attack[] = [
     wage: only("more_of_everything"),
     control: {
       without: "limits that are hard",
-      sources: [{ file: "runner/main.py", from: "(limit, (value, value))", to: "(limit, (value, hard))" }],
+      sources: [{ file: "runner/main.py", from: "(limit, (value, value))", to: "(limit, (value, now[1]))" }],
     },
   },
   {
