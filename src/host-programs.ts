@@ -136,6 +136,7 @@ export function openPrograms(deps: {
     bwrapPath: machine.bwrapPath,
     isolation: settings.TREADLE_ISOLATION === "none" ? "none" : "bubblewrap",
     runAs: machine.runAs,
+    users: machine.sandboxUsers.users,
     env: machine.packageSettings,
     log: deps.log,
     removeTree,

@@ -50,11 +50,12 @@ export interface StepResult {
 }
 
 export interface StepWatch {
+  /** Where it writes. */
   readonly dir?: string;
   /** Its words are only in its result. */
   readonly quiet?: boolean;
-  /** It was made by `confineForeignCode`. */
-  readonly isForeign?: boolean;
+  /** Where a program of `confineForeignCode` writes: its own while it runs. */
+  readonly foreignDir?: string;
 }
 
 /** The steps of one build: one clock, one log, one place to work in. */
@@ -63,8 +64,8 @@ export interface BuildSteps {
   /** Adds a line to the log and tells whoever follows the build. */
   say(line: string): void;
   /**
-   * Runs a program to its end. Throws when a limit is reached; a program that fails is a result. What grows in `dir`
-   * is limited.
+   * Runs a program to its end. Throws when a limit is reached; a program that fails is a result. What grows in `dir` or
+   * `foreignDir` is limited.
    */
   run(program: Program, watch?: StepWatch): Promise<StepResult>;
   /** Throws when a folder of this size is too large for an environment. */
@@ -91,7 +92,7 @@ export function createBuildSteps(options: {
   const toPublic = (line: string): string =>
     hideCredentials(line).replaceAll(workDir, ".").replaceAll(CONTROLS, "").slice(0, LINE_CHARACTERS_MAX);
 
-  const start = (program: Program): ForeignCode => {
+  const start = (program: Program, dir: string | undefined): ForeignCode => {
     const child = spawn(program.command, program.args, {
       stdio: ["ignore", "pipe", "pipe"],
       env: program.env,
@@ -99,11 +100,14 @@ export function createBuildSteps(options: {
       detached: confinement.isolation === "none", // a process group of its own, to end it as a whole
       ...confinement.runAs,
     });
-    return { child, release: async () => undefined };
+    const measure = dir === undefined ? undefined : () => measureFolder(dir, limits);
+    return { child, measure, release: async () => undefined };
   };
 
   async function run(program: Program, watch: StepWatch = {}): Promise<StepResult> {
-    const started = await (watch.isForeign === true ? startForeignCode(program, confinement.runAs) : start(program));
+    const started = await (watch.foreignDir === undefined
+      ? start(program, watch.dir)
+      : startForeignCode(program, confinement, watch.foreignDir));
     const { child } = started;
     const stop = (): void => {
       if (confinement.isolation !== "none")
@@ -118,7 +122,7 @@ export function createBuildSteps(options: {
     for (const stream of [child.stdout, child.stderr]) if (stream !== null) followLines(stream, read);
     const ended = new Promise<number | null>((resolve, reject) => child.once("error", reject).once("close", resolve));
     const guard = new AbortController();
-    const guarding = guardLimits(limits, deadline, { workDir, dir: watch.dir }, guard.signal).then((broken) => {
+    const guarding = guardLimits(limits, deadline, { workDir, started }, guard.signal).then((broken) => {
       if (broken !== undefined) stop();
       return broken;
     });
@@ -161,7 +165,7 @@ const UNMEASURED: FolderSize = { bytes: 0, entries: Number.POSITIVE_INFINITY };
 async function guardLimits(
   limits: BuildLimits,
   deadline: number,
-  { workDir, dir }: { readonly workDir: string; readonly dir: string | undefined },
+  { workDir, started }: { readonly workDir: string; readonly started: ForeignCode },
   signal: AbortSignal,
 ): Promise<Broken | undefined> {
   let pauseMs = MEASURE_EVERY_MS;
@@ -174,9 +178,10 @@ async function guardLimits(
         message: `The build took longer than ${limits.timeoutMs / 60_000} minutes and was stopped.`,
       };
     await sleep(Math.min(left, pauseMs), undefined, { signal }).catch(() => {});
-    if (dir === undefined || signal.aborted) continue;
+    if (signal.aborted) continue;
     const startedAtMs = Date.now();
-    const broken = findExcess(limits, await measureFolder(dir, limits).catch(() => UNMEASURED));
+    const size = await started.measure?.(limits).catch(() => UNMEASURED);
+    const broken = size && findExcess(limits, size);
     if (broken !== undefined) return broken;
     pauseMs = Math.max(MEASURE_EVERY_MS, PAUSE_BY_MEASURING * (Date.now() - startedAtMs));
   }

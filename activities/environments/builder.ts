@@ -6,6 +6,7 @@ import { createSlots, type Slots } from "../slots.ts";
 import type { RemoveTree } from "../trees/remove-tree.ts";
 import { buildEnvironment } from "./build.ts";
 import { type BuildLimits, EnvironmentError } from "./build-steps.ts";
+import type { Confinement } from "./confinement.ts";
 import { measureFolder } from "./folder-size.ts";
 import { type EnvironmentKey, keyOf, type Python, type Recipe, writeLock } from "./lock.ts";
 import { type Requirements, toRequirementsText } from "./requirements.ts";
@@ -32,15 +33,12 @@ const RESOLUTIONS_AT_ONCE_MAX = 4;
 const NO_ACCOUNT = "" as AccountId;
 const KEY = /^[0-9a-f]{64}$/;
 
-export interface EnvironmentsSettings {
+export interface EnvironmentsSettings extends Confinement {
   /** Belongs to the service; the unprivileged user must be able to pass through it, and through its parents. */
   readonly dir: string;
   /** Of environments whose recipe names no other. */
   readonly python: Python;
   readonly uv: { readonly path: string } | undefined;
-  readonly bwrapPath: string;
-  readonly isolation: "bubblewrap" | "none";
-  readonly runAs: { readonly uid: number; readonly gid: number } | undefined;
   /** The machine's package settings (see `collectPackageSettings`), and its `PATH`. What else is in it is not used. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: { info(facts: object, message: string): void; warn(facts: object, message: string): void };

@@ -1,5 +1,6 @@
 import { lstatSync, readlinkSync } from "node:fs";
 import { DEVICES } from "../sandbox/bubblewrap.ts";
+import type { KernelUsers } from "../sandbox/users/kernel-users.ts";
 
 export interface User {
   readonly uid: number;
@@ -12,6 +13,8 @@ export interface Confinement {
   readonly bwrapPath: string;
   /** Whom installers run as; required when the service is root. */
   readonly runAs: User | undefined;
+  /** Whom code of packages runs as; as installers, where there are none. */
+  readonly users: Pick<KernelUsers, "take" | "measure"> | undefined;
 }
 
 /** A program to start, with its whole environment. Secrets are in the environment, never in the arguments. */

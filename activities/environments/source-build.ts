@@ -155,10 +155,7 @@ async function callBackend(
       SOURCE_DATE_EPOCH: "315532800",
     },
   };
-  return steps.run(confineForeignCode(place.confinement, program, bindings), {
-    dir: dirname(folders.outDir),
-    isForeign: true,
-  });
+  return steps.run(confineForeignCode(place.confinement, program, bindings), { foreignDir: dirname(folders.outDir) });
 }
 
 async function readNeeds(path: string): Promise<string[] | undefined> {

@@ -4,19 +4,16 @@ import { type RemoveTree, removeTree } from "../trees/remove-tree.ts";
 import type { Session } from "./build.ts";
 import { createWorkFolder, removeLeftovers, type WorkFolder, waitForLease } from "./build-lease.ts";
 import { type BuildLimits, createBuildSteps, diskFull, isDiskFull } from "./build-steps.ts";
-import type { User } from "./confinement.ts";
+import type { Confinement } from "./confinement.ts";
 import { findInstaller } from "./find-installer.ts";
 import { type Installer, makePlace } from "./installer.ts";
 import type { Recipe } from "./lock.ts";
 import type { Variables } from "./package-settings.ts";
 import { type PruneOptions, pruneFolders, touchFolder } from "./sealed-folder.ts";
 
-export interface WorkshopSettings {
+export interface WorkshopSettings extends Confinement {
   readonly dir: string;
   readonly uv: { readonly path: string } | undefined;
-  readonly bwrapPath: string;
-  readonly isolation: "bubblewrap" | "none";
-  readonly runAs: User | undefined;
   readonly env: Variables;
   readonly limits: BuildLimits;
   /** How work folders and old environments are removed; `removeTree` unless given. */
@@ -26,8 +23,8 @@ export interface WorkshopSettings {
 /** Where environments are made, beside where they are kept: on the same file system, so that one is moved in one act. */
 export function createWorkshop(settings: WorkshopSettings) {
   const { dir, limits, removeTree: remove = removeTree } = settings;
-  const { isolation, bwrapPath, runAs } = settings;
-  const confinement = { isolation, bwrapPath, runAs };
+  const { isolation, bwrapPath, runAs, users } = settings;
+  const confinement = { isolation, bwrapPath, runAs, users };
   const buildingDir = join(dir, ".building");
   let prepared: Promise<void> | undefined;
   const installers = new Map<string, Installer>();

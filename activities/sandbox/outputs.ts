@@ -150,6 +150,15 @@ export function lacksDisk(folder: string, outputs: readonly Pick<CollectedOutput
 }
 
 /** What a folder holds by now. */
+/** Where measuring stops. */
+export interface MeasureBounds {
+  /** Files and folders. */
+  readonly entriesMax: number;
+  readonly depthMax: number;
+  /** Of a path below the folder. */
+  readonly pathBytesMax: number;
+}
+
 export interface MeasuredOutputs {
   /** Allocated, those of folders included. */
   readonly bytes: number;
@@ -192,7 +201,7 @@ export async function measureOutputs(folder: string, limits: OutputLimits): Prom
 }
 
 /** Returns how much is looked at when outputs are measured: entries, folders in folders, and bytes of a path. */
-export function toMeasureBounds({ outputFilesMax }: OutputLimits) {
+export function toMeasureBounds({ outputFilesMax }: OutputLimits): MeasureBounds {
   return { entriesMax: outputFilesMax * 2 + 100, depthMax: DEPTH_MAX, pathBytesMax: PATH_BYTES_MAX };
 }
 

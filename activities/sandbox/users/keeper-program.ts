@@ -13,8 +13,8 @@ CLONE_NEWUSER, PR_SET_DUMPABLE, PR_CAPBSET_DROP = 0x10000000, 4, 24
 """CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, SYS_PTRACE."""
 KEPT = sum(1 << each for each in (0, 1, 2, 3, 19))
 ENTRIES_AT_ONCE = 256
-"""The service's own, and whoever has no id here: root, where the service is root."""
-NOT_TAKEN = (0, 65534)
+"""Whoever has no id here: root, where the service is root."""
+NOBODY = 65534
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -123,27 +123,28 @@ def is_empty(request):
         return next(entries, None) is None
 
 
-def take(request):
-    """Gives a tree to the service: the top of it last, so that one that was interrupted shows."""
+def give(request):
+    """Gives a tree to the user "to", 0 being the service: the top of it last, so that one that was interrupted shows."""
+    to = request["to"]
     try:
         top = os.open(request["path"], FOLDER)
     except FileNotFoundError:
         return
     except NotADirectoryError:
-        os.chown(request["path"], 0, 0, follow_symlinks=False)
+        os.chown(request["path"], to, to, follow_symlinks=False)
         return
     here = top
-    levels = [(yield from take_files(here))]
+    levels = [(yield from give_files(here, to))]
     try:
         while True:
             if levels[-1]:
                 below = os.open(levels[-1].pop(), FOLDER, dir_fd=here)
                 os.close(here)
                 here = below
-                levels.append((yield from take_files(here)))
+                levels.append((yield from give_files(here, to)))
                 continue
-            if os.fstat(here).st_uid not in NOT_TAKEN:
-                os.fchown(here, 0, 0)
+            if os.fstat(here).st_uid not in (to, NOBODY):
+                os.fchown(here, to, to)
             levels.pop()
             if not levels:
                 return
@@ -155,8 +156,8 @@ def take(request):
         os.close(here)
 
 
-def take_files(folder):
-    """Takes all but the folders, whose names it answers."""
+def give_files(folder, to):
+    """Gives all but the folders, whose names it answers."""
     folders = []
     with os.scandir(folder) as entries:
         for number, entry in enumerate(entries):
@@ -164,8 +165,8 @@ def take_files(folder):
                 yield
             if entry.is_dir(follow_symlinks=False):
                 folders.append(entry.name)
-            elif entry.stat(follow_symlinks=False).st_uid not in NOT_TAKEN:
-                os.chown(entry.name, 0, 0, dir_fd=folder, follow_symlinks=False)
+            elif entry.stat(follow_symlinks=False).st_uid not in (to, NOBODY):
+                os.chown(entry.name, to, to, dir_fd=folder, follow_symlinks=False)
     return folders
 
 
@@ -221,7 +222,7 @@ def measure(request):
     return seen
 
 
-WORK = {"own": own, "open": open_ends, "close": close_ends, "descriptors": descriptors, "stat": stat_descriptors, "take": take, "measure": measure, "is_empty": is_empty}
+WORK = {"own": own, "open": open_ends, "close": close_ends, "descriptors": descriptors, "stat": stat_descriptors, "give": give, "measure": measure, "is_empty": is_empty}
 
 
 def answer(number, **fields):

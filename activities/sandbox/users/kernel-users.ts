@@ -1,6 +1,7 @@
 import { chownSync, closeSync, existsSync, lstatSync, openSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { User } from "../input-files.ts";
+import type { MeasureBounds, MeasuredOutputs } from "../outputs.ts";
 import { KeeperEndedError, type KeeperProcess, startKeeper } from "./keeper.ts";
 import { createKeeperReach, type Told } from "./reach.ts";
 import type { SandboxUser } from "./sandbox-user.ts";
@@ -19,6 +20,8 @@ export interface KernelUsers {
   enterAsOwner(): Promise<string[]>;
   /** Makes all that is at a path the service's own. Nobody must be changing it. */
   takeBack(path: string): Promise<void>;
+  /** Measures a tree of theirs that may be changing; see `measureOutputs`. */
+  measure(path: string, bounds: MeasureBounds): Promise<MeasuredOutputs>;
   /** Says why no sandbox can be started now; undefined when it can. */
   problem(): string | undefined;
   close(): Promise<void>;
@@ -83,8 +86,9 @@ export async function openKernelUsers(settings: KernelUsersSettings): Promise<Ke
     async takeBack(path) {
       if (!existsSync(path)) return;
       handOver(path);
-      await ask("take", { path });
+      await ask("give", { path, to: 0 });
     },
+    measure: async (path, bounds) => (await ask("measure", { path, ...bounds })).value as MeasuredOutputs,
     problem: keeper.problem,
     async close() {
       await keeper.close();

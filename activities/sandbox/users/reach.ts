@@ -38,7 +38,9 @@ export interface Reach {
   own(path: string): Promise<void>;
   /** Lets the sandbox's user, and nobody else, pass through a folder of ours. */
   admit(folder: string): Promise<void>;
-  /** Makes what `own` gave ours again, with all that is in it. Nobody must be changing it. */
+  /** Gives a tree of ours to the sandbox's user. */
+  give(path: string): Promise<void>;
+  /** Makes what `own` or `give` gave ours again, with all that is in it. Nobody must be changing it. */
   takeBack(path: string): Promise<void>;
 }
 
@@ -58,6 +60,7 @@ export function createDirectReach(user: User): Reach {
     statDescriptors: async (pids) => pids.map(statDescriptors),
     own: async (path) => chownSync(path, user.uid, user.gid),
     admit: async () => undefined,
+    give: async () => undefined,
     takeBack: async () => undefined,
   };
 }
@@ -104,9 +107,13 @@ export function createKeeperReach(
     isEmpty: async (path) => (await ask("is_empty", { path })).value === true,
     own: (path) => own(path, id),
     admit: (path) => own(path, -1),
+    async give(path) {
+      handOver(path);
+      await ask("give", { path, to: id });
+    },
     async takeBack(path) {
       // The top is taken last, so one that is not the sandbox's has been taken, or was never given.
-      if (lstatSync(path, { throwIfNoEntry: false })?.uid === hostUid) await ask("take", { path });
+      if (lstatSync(path, { throwIfNoEntry: false })?.uid === hostUid) await ask("give", { path, to: 0 });
     },
   };
 }

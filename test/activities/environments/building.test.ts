@@ -218,6 +218,7 @@ describe("limits and races", () => {
       bwrapPath: "bwrap",
       isolation: "bubblewrap",
       runAs: RUN_AS,
+      users: undefined,
       env: { PATH: "/nowhere" },
       log: { info: () => {}, warn: () => {} },
     });

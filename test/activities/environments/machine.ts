@@ -98,6 +98,7 @@ export function someEnvironments(
     bwrapPath: "bwrap",
     isolation: "bubblewrap" as const,
     runAs: RUN_AS,
+    users: undefined,
     log,
   };
   return { ...createEnvironments({ ...base, ...changes }), dir, builds };
