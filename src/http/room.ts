@@ -52,12 +52,20 @@ export function demandCredits(deps: AppDeps, { manifest, available }: Authentica
   if (available < needed) throw insufficientCredits(deps, { needed, available: microCredits(available) });
 }
 
-/** 507 when the account keeps as many bytes as it may. What is under way may end meanwhile, so the bound may be exceeded by that. */
+/** A full account can still mend a workflow, pause its schedule or keep its files for a shorter time: all of these are commits. */
+const COMMITS_SHARE = 1.1;
+
+/**
+ * 507 when the account keeps as many bytes as it may, times `share`. What is under way may end meanwhile, so the bound may be
+ * exceeded by that.
+ */
 export function demandStorage(
   deps: Pick<AppDeps, "keptBytesMax"> & Partial<Pick<AppDeps, "contact">>,
   { kept }: Pick<Authenticated, "kept">,
+  share = 1,
 ): void {
-  const allowed = keptBytesMax(kept, deps.keptBytesMax);
+  const agreed = keptBytesMax(kept, deps.keptBytesMax);
+  const allowed = agreed && Math.floor(agreed * share);
   if (allowed === undefined || kept.bytes < allowed) return;
   throw new ApiError(
     "storage_full",
@@ -66,12 +74,12 @@ export function demandStorage(
   );
 }
 
-/** The same for an account that nothing was read of yet. */
-export async function demandStorageOf(
+/** 507 when the account keeps a tenth more than it may: what is committed may take that. */
+export async function demandStorageForCommit(
   deps: Pick<AppDeps, "db" | "keptBytesMax"> & Partial<Pick<AppDeps, "contact">>,
   accountId: AccountId,
 ): Promise<void> {
-  demandStorage(deps, { kept: await getKeptBytes(deps.db, accountId) });
+  demandStorage(deps, { kept: await getKeptBytes(deps.db, accountId) }, COMMITS_SHARE);
 }
 
 export function insufficientCredits(

@@ -65,7 +65,7 @@ test("an account that keeps as much as it may, is refused 507 by key and in pers
   expect((await execute(service, workflow)).status).toBe(200);
 });
 
-test("an account that keeps as much as it may, saves drafts, and neither commits them, runs them nor makes a workflow", async () => {
+test("an account that keeps as much as it may, saves drafts and mends its workflow, runs nothing, and commits a tenth beyond at most", async () => {
   const editor = await anEditor(service);
   const { accountId } = editor;
   const { path } = await editor.create();
@@ -73,16 +73,19 @@ test("an account that keeps as much as it may, saves drafts, and neither commits
   const version = await save(editor, path, [{ path: "main.py", text: PROGRAM.repeat(20) }]);
   const full = (await readStorage(accountId)).bytes;
   expect(full).toBeGreaterThan(PROGRAM.length * 21 + MANIFEST.length);
-  const send = () =>
-    Promise.all([
-      editor.post(`${path}/commits`, { message: "", version, expectedHead: head }),
-      editor.post(`${path}/commits/${head}/restore`, { expectedHead: head }),
-      editor.post(`${path}/draft/execute`, {}),
-      editor.post("workflows", { name: "Another" }),
-    ]);
+  const commitDraft = () => editor.post(`${path}/commits`, { message: "", version, expectedHead: head });
+  // Of which a tenth more is what is kept.
+  const tenth = Math.floor(full / 1.1);
+  await putKeptBytesMax(service.db, accountId, tenth);
+  for (const answer of await Promise.all([
+    commitDraft(),
+    editor.post(`${path}/commits/${head}/restore`, { expectedHead: head }),
+    editor.post("workflows", { name: "Another" }),
+  ]))
+    expect([answer.status, answer.json()]).toMatchObject([507, { kept: full, allowed: Math.floor(tenth * 1.1) }]);
   await putKeptBytesMax(service.db, accountId, full);
-  for (const answer of await send())
-    expect([answer.status, answer.json()]).toMatchObject([507, { kept: full, allowed: full }]);
+  const executed = await editor.post(`${path}/draft/execute`, {});
+  expect([executed.status, executed.json()]).toMatchObject([507, { kept: full, allowed: full }]);
   expect((await readStorage(accountId)).bytes).toBe(full);
   // What somebody has written is not lost: a draft has a bound of its own.
   expect(await save(editor, path, [{ path: "notes.md", text: "12345" }])).toBe(version + 1);
@@ -90,6 +93,8 @@ test("an account that keeps as much as it may, saves drafts, and neither commits
   expect((await editor.delete(`${path}/draft`)).status).toBe(200);
   expect((await readStorage(accountId)).bytes).toBe(full - PROGRAM.length * 20);
   expect((await editor.post("workflows", { name: "Another" })).status).toBe(201);
+  await putKeptBytesMax(service.db, accountId, full - PROGRAM.length * 20);
+  expect(await commit(editor, path, [{ path: "main.py", text: `${PROGRAM}#` }], head)).toMatchObject({ status: 201 });
 });
 
 test("an account with which more was agreed, or no bound, runs beyond that of everybody", async () => {

@@ -6,7 +6,7 @@ import type { CommitFile } from "../../publish/git-objects.ts";
 import type { Publication } from "../../publish/publish.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
-import { demandStorageOf } from "../room.ts";
+import { demandStorageForCommit } from "../room.ts";
 import type { Access } from "./workflow-access.ts";
 
 export type CommittingDeps = Pick<AppDeps, "db" | "editor" | "log" | "keptBytesMax" | "contact">;
@@ -29,7 +29,7 @@ export async function commitFiles(
 ): Promise<void> {
   const { db, editor, log } = deps;
   const { userId, email } = caller;
-  await demandStorageOf(deps, workflow.accountId);
+  await demandStorageForCommit(deps, workflow.accountId);
   const { buildId, ended } = await beginBuild(
     { db, publish: editor.publish, log },
     {

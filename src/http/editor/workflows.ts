@@ -12,7 +12,7 @@ import { toEstimate } from "../cost-estimate.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { parseRequest, StorableText } from "../operator/body.ts";
-import { demandStorageOf } from "../room.ts";
+import { demandStorageForCommit } from "../room.ts";
 import { authorizeEditor } from "./authorize.ts";
 import { readBody } from "./body.ts";
 import { toCommitDocument } from "./commit-document.ts";
@@ -45,7 +45,7 @@ export function createNewWorkflowRoute(
   return async (request, response) => {
     const { userId, accountId } = await authorizeEditor(db, request, "write");
     const { name, templateId } = await readBody(request, NewWorkflow);
-    await demandStorageOf(deps, accountId);
+    await demandStorageForCommit(deps, accountId);
     const template = templateId === undefined ? undefined : await getTemplate(deps.editor.examplesDir, templateId);
     if (template !== undefined && userId === null)
       throw new ApiError("forbidden", "A template becomes somebody's draft, and the operator's token is nobody's.");

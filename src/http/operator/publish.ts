@@ -7,7 +7,7 @@ import type { CommitFile } from "../../publish/git-objects.ts";
 import type { PreviewPublish } from "../../publish/preview.ts";
 import { MESSAGE_CHARACTERS_MAX, type Publish } from "../../publish/publish.ts";
 import { ApiError } from "../errors.ts";
-import { demandStorageOf } from "../room.ts";
+import { demandStorageForCommit } from "../room.ts";
 import { parseRequest, StorableText, sendDocument } from "./body.ts";
 import { callerOf, getAccount, getWorkflow } from "./caller.ts";
 
@@ -43,7 +43,7 @@ export function createPublishRoutes(deps: {
       sendDocument(response, { workflowId, ...previewed });
       return;
     }
-    await demandStorageOf(deps, accountId);
+    await demandStorageForCommit(deps, accountId);
     const {
       kind: _published,
       apiKey,
