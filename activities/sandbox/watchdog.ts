@@ -12,6 +12,8 @@ const LOOK_EVERY_MS = 100;
 /** Files that were deleted while open, and memory where no cgroup counts it, are looked at every other time. */
 const THOROUGH_EVERY = 2;
 const SCRATCH_FILES_MAX = 100_000;
+/** What a file system takes beside the contents, for folders and places of blocks. Contents are counted to the byte at the end. */
+const OVERHEAD_SHARE = 1 / 64;
 
 export type Excess = OutputExcess | "memory" | "machine_memory" | "processor" | "scratch_files" | "disk";
 
@@ -87,7 +89,7 @@ async function findExcess(
   if (tree.hasOwnDisk) hidden.bytes = Math.max(0, readUsedBytes(tree.outputsDir) - usedBefore - seen.bytes);
   else if (thorough) Object.assign(hidden, await measureHidden(pids, tree.outputsDir, tree.reach));
   const bytes = seen.bytes + hidden.bytes;
-  if (bytes > outputBytesMax) return "output_bytes";
+  if (bytes > outputBytesMax * (1 + OVERHEAD_SHARE)) return "output_bytes";
   if (tree.disk?.note({ bytes, mayHide: hidden.mayHide }) === true) return "disk";
   if (!thorough) return undefined;
 

@@ -142,6 +142,12 @@ while True: time.sleep(1)`,
   }
 });
 
+test("limit, bytes of outputs, met to the byte cold and in a lane, is not exceeded by what the file system adds", async () => {
+  const code = "import time\nopen('outputs/f', 'wb').write(b'x' * (4 << 20)); time.sleep(0.5)";
+  for (const ran of await runBothWays({ code, limits: { outputBytesMax: 4 * MIB } }))
+    expect(told(ran)).toEqual({ status: "success", message: "" });
+});
+
 test("limit, bytes of log, exceeded cold and in a lane, cuts the log and says so", async () => {
   const program = { code: "for i in range(5000): print('a line', i)", limits: { logBytesMax: 10_000 } };
   for (const ran of await runBothWays(program)) {
