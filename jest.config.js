@@ -37,6 +37,9 @@ export const TIERS = [
   "chaos",
 ];
 
+/** Tiers in which nothing depends on the time of day's passing: they take what the others leave of the processors. */
+export const PATIENT_TIERS = ["domain", "db", "web", "workflows", "project"];
+
 /**
  * Files that run at a time. Most tests wait rather than compute, so two are good for two cores, where jest by itself
  * would take one; on more cores it is two as well, because the bounds of time in tests were tried in that company.
@@ -52,4 +55,6 @@ export default {
    * of their own, and none a shorter one.
    */
   testTimeout: 240_000,
+  /** Modules of files that have run stay in a worker's memory; a worker that has more than this makes room for a new one. */
+  workerIdleMemoryLimit: "1200MB",
 };

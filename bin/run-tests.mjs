@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { setPriority, tmpdir } from "node:os";
 import { dirname, join, relative, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import nodeVersion from "./node-version.cjs";
@@ -11,6 +11,8 @@ const checkout = dirname(dirname(fileURLToPath(import.meta.url)));
 const AGAIN_FILES_MAX = 3;
 /** What these find may happen once in many runs, and has been found all the same. */
 const NEVER_AGAIN_TIERS = ["chaos"];
+/** `nice` of the patient tiers. */
+const PATIENT_PRIORITY = 10;
 const report = (line) => void process.stderr.write(`${line}\n`);
 
 /** `[tier…] [anything for jest…]`: which tiers to run, and what to hand on. Undefined when a word is no tier. */
@@ -29,8 +31,8 @@ function parseArguments(argv, tiers) {
  * Runs the tiers as one run of jest, several files at a time, and answers what it says of each file. Undefined when it
  * says nothing, or was interrupted.
  */
-async function runJest(tiers, options, folder) {
-  const results = join(folder, "results.json");
+async function runJest(tiers, options, folder, priority = 0) {
+  const results = join(folder, `results-${priority}.json`);
   const program = join(checkout, "node_modules/jest/bin/jest.js");
   const loader = pathToFileURL(join(checkout, "test/support/typescript-threads.mjs")).href;
   const args = ["--experimental-vm-modules", "--disable-warning=ExperimentalWarning", "--import", loader, program];
@@ -43,10 +45,30 @@ async function runJest(tiers, options, folder) {
       stdio: ["ignore", "ignore", "inherit"],
     },
   );
-  const code = await new Promise((resolve) => child.on("close", resolve));
+  const ended = new Promise((resolve) => child.on("close", resolve));
+  if (child.pid !== undefined && priority !== 0) setPriority(child.pid, priority);
+  const code = await ended;
   const found = await readFile(results, "utf8").then(JSON.parse, () => undefined);
   if (found === undefined) return { files: [], code, problem: `jest ended with code ${code} and no results` };
   return { files: found.testResults, code, problem: found.wasInterrupted ? "was interrupted" : undefined };
+}
+
+/** Runs all tiers: the patient ones beside the others, a file at a time, on what those leave of the processors. */
+async function runAll(tiers, patient, folder) {
+  const isPatient = (tier) => patient.includes(tier);
+  const [one, other] = await Promise.all([
+    runJest(
+      tiers.filter((tier) => !isPatient(tier)),
+      [],
+      folder,
+    ),
+    runJest(tiers.filter(isPatient), ["--maxWorkers=1"], folder, PATIENT_PRIORITY),
+  ]);
+  return {
+    files: [...one.files, ...other.files],
+    code: one.code || other.code,
+    problem: one.problem ?? other.problem,
+  };
 }
 
 /**
@@ -100,7 +122,7 @@ function findProblem({ passed, failed, left, leftFiles }, isSelection) {
 
 async function runTests(argv) {
   await prepareCheckout({ checkout, env: process.env, report, development: true });
-  const { TIERS } = await import("../jest.config.js");
+  const { PATIENT_TIERS, TIERS } = await import("../jest.config.js");
   const asked = parseArguments(argv, TIERS);
   if (asked === undefined) return 2;
   const { prepareTestMachine } = await import("../dist/src/setup/test-machine.js");
@@ -110,7 +132,10 @@ async function runTests(argv) {
   const folder = await mkdtemp(join(tmpdir(), "treadle-tests-"));
   const startedAt = Date.now();
   try {
-    const first = await runJest(asked.wanted, asked.options, folder);
+    const first =
+      asked.wanted === TIERS && !isSelection
+        ? await runAll(TIERS, PATIENT_TIERS, folder)
+        : await runJest(asked.wanted, asked.options, folder);
     const { files, code, problem, unsteady } = isSelection
       ? { ...first, unsteady: [] }
       : await runFailedAgain(first, asked.wanted, folder);

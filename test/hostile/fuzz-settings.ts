@@ -5,7 +5,7 @@ import fc from "fast-check";
  * long form; a failure names its seed, and `TREADLE_FUZZ_SEED` repeats it. The seed is fixed otherwise, so that a run of
  * the tests says the same as the run before.
  */
-export const CASES = Number(process.env["TREADLE_FUZZ_CASES"] ?? 3_000);
+export const CASES = Number(process.env["TREADLE_FUZZ_CASES"] ?? 2_000);
 export const SEED = Number(process.env["TREADLE_FUZZ_SEED"] ?? 20_261_121);
 
 /** Of 1,000 cases. All together are 1,000. */
