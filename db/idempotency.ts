@@ -1,4 +1,4 @@
-import type { ExecutionId, WorkflowId } from "../domain/ids.ts";
+import type { CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
 import { type Db, queryRows } from "./connect.ts";
 
 /** An execution accepted this long ago without having been started has lost whoever accepted it. */
@@ -7,6 +7,9 @@ const UNSTARTED_SECONDS = 2;
 /** The execution that an idempotency key belongs to. */
 export interface KeyedExecution {
   readonly id: ExecutionId;
+  readonly commitId: CommitId;
+  /** Of its commit: by this one its call was read. */
+  readonly manifest: unknown;
   readonly fingerprint: Buffer;
   readonly secretInputs: Buffer | null;
   readonly ended: boolean;
@@ -22,10 +25,12 @@ export async function findKeyedExecution(
 ): Promise<KeyedExecution | undefined> {
   const [row] = await queryRows<KeyedExecution>(
     db,
-    `select id, fingerprint, secret_inputs as "secretInputs", finished_at is not null as ended,
-            state = 'queued' and coalesce(admitted_at < now() - make_interval(secs => :unstartedSeconds), false) as unstarted
-       from executions
-      where workflow_id = :workflowId and idempotency_key = :key and (failure is null or failure = 'internal')`,
+    `select e.id, e.commit_id as "commitId", c.manifest, e.fingerprint, e.secret_inputs as "secretInputs",
+            e.finished_at is not null as ended,
+            e.state = 'queued' and coalesce(e.admitted_at < now() - make_interval(secs => :unstartedSeconds), false) as unstarted
+       from executions e
+       join commits c on c.workflow_id = e.workflow_id and c.id = e.commit_id
+      where e.workflow_id = :workflowId and e.idempotency_key = :key and (e.failure is null or e.failure = 'internal')`,
     { workflowId, key, unstartedSeconds: UNSTARTED_SECONDS },
   );
   return row;

@@ -10,14 +10,15 @@ import { isPoolExhausted, sqlState } from "../../db/connect.ts";
 import { findKeyedExecution, type KeyedExecution } from "../../db/idempotency.ts";
 import type { RateState } from "../../db/rates.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
+import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { createExecutionId } from "../ids.ts";
 import type { Authenticated } from "./authenticate.ts";
 import type { AppDeps } from "./deps.ts";
 import { ApiError } from "./errors.ts";
-import { demandSameInputs, fingerprintInputs } from "./idempotency-key.ts";
+import { demandSameInputs, fingerprintInputs, otherInputs } from "./idempotency-key.ts";
 import { keepFor } from "./kept-files.ts";
 import { rateLimited } from "./rates.ts";
-import { type BodyKind, type ReceivedInputs, receiveInputs } from "./receive-inputs.ts";
+import { type BodyKind, InvalidInputsError, type ReceivedInputs, receiveInputs } from "./receive-inputs.ts";
 import { costAtMost } from "./room.ts";
 import type { Timing } from "./timing.ts";
 import type { TakeTurn } from "./turns.ts";
@@ -48,18 +49,12 @@ export async function acceptCall(deps: AppDeps, call: Call): Promise<Accepted> {
   const uploads = createUploads(deps, executionId);
   const recording = { underWay: false };
   try {
-    const { kind, target, timing, takeTurn } = call;
-    const received = await receiveInputs(call.request, {
-      kind,
-      manifest: target.manifest,
-      uploads,
-      limits: deps.limits,
-      keep: keepFor(deps, target, true),
-      threads: deps.threads,
-      accountId: target.accountId,
-    });
-    timing.mark("receive");
-    const accepted = await recordOnce(deps, { executionId, target, received, recording, takeTurn });
+    const { target, timing, takeTurn } = call;
+    const keyed = target.keyedId === null ? undefined : await findKeyed(deps, target);
+    const accepted =
+      keyed === undefined
+        ? await recordCall(deps, call, { executionId, uploads, recording, takeTurn })
+        : await repeatCall(deps, call, { keyed, uploads });
     if (accepted.kind === "known") await discardUploads(deps, executionId, uploads);
     else logAccepted(deps, accepted, target);
     timing.mark("record");
@@ -71,39 +66,74 @@ export async function acceptCall(deps: AppDeps, call: Call): Promise<Accepted> {
   }
 }
 
+/** The execution that the call's idempotency key belongs to, if there is one. */
+async function findKeyed(deps: AppDeps, { workflowId, idempotencyKey }: Authenticated) {
+  return idempotencyKey === null ? undefined : findKeyedExecution(deps.db, workflowId, idempotencyKey);
+}
+
+async function receive(
+  deps: AppDeps,
+  { request, kind, target, timing }: Call,
+  given: { manifest: Manifest; uploads: Uploads; copies: boolean },
+): Promise<ReceivedInputs> {
+  const { manifest, uploads, copies } = given;
+  const { limits, threads } = deps;
+  const keep = keepFor(deps, target, copies);
+  const { accountId } = target;
+  const received = await receiveInputs(request, { kind, manifest, uploads, limits, keep, threads, accountId });
+  timing.mark("receive");
+  return received;
+}
+
+/**
+ * The execution that a repeated call belongs to; 409 when the call has other inputs. They are read by the commit of that
+ * execution, so that a commit made meanwhile changes nothing. What that commit would refuse was not sent then.
+ */
+async function repeatCall(
+  deps: AppDeps,
+  call: Call,
+  { keyed, uploads }: { keyed: KeyedExecution; uploads: Uploads },
+): Promise<Accepted> {
+  const manifest = keyed.manifest as Manifest;
+  try {
+    demandSameInputs(keyed, await receive(deps, call, { manifest, uploads, copies: false }), deps.secretBox);
+  } catch (error) {
+    throw error instanceof InvalidInputsError ? otherInputs(keyed) : error;
+  }
+  return { kind: "known", executionId: keyed.id, keyed, rates: call.target.rateState };
+}
+
 interface Recording {
   readonly executionId: ExecutionId;
-  readonly target: Authenticated;
-  readonly received: ReceivedInputs;
   readonly recording: { underWay: boolean };
   readonly takeTurn: TakeTurn;
 }
 
-async function recordOnce(deps: AppDeps, call: Recording): Promise<Accepted> {
-  const { executionId, target, received, recording } = call;
-  const { idempotencyKey } = target;
-  const fingerprint = idempotencyKey === null ? null : fingerprintInputs(target.manifest, received);
-  let rates = target.rateState;
+async function recordCall(deps: AppDeps, call: Call, given: Recording & { uploads: Uploads }): Promise<Accepted> {
+  const { target } = call;
+  const { executionId, recording, uploads } = given;
+  const { manifest } = target;
+  const received = await receive(deps, call, { manifest, uploads, copies: true });
+  const fingerprint = target.idempotencyKey === null ? null : fingerprintInputs(manifest, received);
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-    if (tries > 0 || target.keyedId === null) {
-      recording.underWay = true;
-      const acceptance = await recordExecution(deps, call, fingerprint);
-      recording.underWay = false;
-      rates = acceptance.rates;
-      if (acceptance.kind === "accepted") return { ...acceptance, executionId };
-      if (acceptance.kind === "rate_limited") throw rateLimited(rates, deps.contact);
-      if (acceptance.kind === "full") throw tooManyExecutions(target);
-    }
-    if (idempotencyKey === null || fingerprint === null) break;
-    const keyed = await findKeyedExecution(deps.db, target.workflowId, idempotencyKey);
+    recording.underWay = true;
+    const acceptance = await recordExecution(deps, { ...given, target, received, fingerprint });
+    recording.underWay = false;
+    const { rates } = acceptance;
+    if (acceptance.kind === "accepted") return { ...acceptance, executionId };
+    if (acceptance.kind === "rate_limited") throw rateLimited(rates, deps.contact);
+    if (acceptance.kind === "full") throw tooManyExecutions(target);
+    const keyed = await findKeyed(deps, target);
     // Undefined: it was refused meanwhile and has given its key back.
     if (keyed === undefined) continue;
-    demandSameInputs(keyed, { fingerprint, secrets: received.secrets }, deps.secretBox);
+    // Its call was read by another commit, and this one's body is read already.
+    if (keyed.commitId !== target.commitId) break;
+    demandSameInputs(keyed, received, deps.secretBox);
     return { kind: "known", executionId: keyed.id, keyed, rates };
   }
   throw new ApiError(
     "no_capacity",
-    "Another call with this Idempotency-Key is being refused at this moment. Send it again.",
+    "Another call with this Idempotency-Key is being answered at this moment. Send it again.",
     {},
     { "Retry-After": "1" },
   );
@@ -111,9 +141,9 @@ async function recordOnce(deps: AppDeps, call: Recording): Promise<Accepted> {
 
 function recordExecution(
   deps: AppDeps,
-  { executionId, target, received, takeTurn }: Recording,
-  fingerprint: Buffer | null,
+  given: Recording & { target: Authenticated; received: ReceivedInputs; fingerprint: Buffer | null },
 ): Promise<Acceptance> {
+  const { executionId, target, received, fingerprint, takeTurn } = given;
   const { limits, retry, concurrency } = target.manifest;
   const hasSecrets = Object.keys(received.secrets).length > 0;
   const execution: NewExecution = {

@@ -37,7 +37,7 @@ export interface Authenticated {
 /**
  * Key to workflow, latest commit, balance, rate limits and repeated execution, in one statement that costs the same whether the workflow exists or not.
  * Without a key: 401. With one: 404 for a workflow that is unknown or has no commit, 401 for a key that is not its own,
- * 403 when it may not be started this way. Instead of the key somebody of the account may come in person, whether the API
+ * 403 when it may not be started this way and was not either. Instead of the key somebody of the account may come in person, whether the API
  * trigger is enabled or not, when their role has the right; to others the workflow is unknown.
  */
 export async function authenticate(
@@ -48,7 +48,8 @@ export async function authenticate(
   const { person, target, workflowId, commitId } = await findCalled(deps.db, request, idempotencyKey);
   if (person !== undefined) demandRight(person, right);
   const manifest = target.manifest as Manifest;
-  if (person === undefined && manifest.triggers.api?.enabled !== true) {
+  // A repeated call gets its answer, whatever was committed meanwhile.
+  if (person === undefined && target.keyedId === null && manifest.triggers.api?.enabled !== true) {
     throw new ApiError(
       "api_trigger_disabled",
       "The API trigger of this workflow is not enabled. Set triggers.api.enabled to true in its config.yaml and commit.",

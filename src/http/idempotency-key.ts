@@ -33,8 +33,7 @@ function findKeyProblem(key: string, count: number): string | undefined {
 
 /**
  * 32 bytes that are the same for the same inputs: values as canonical JSON, files by their SHA-256, in order. A value that
- * is its input's default counts as not given, so that a default that is changed by a new commit does not make a repeated
- * call another one. Secrets are left out: a fingerprint could be searched for them; see `demandSameInputs`.
+ * is its input's default counts as not given. Secrets are left out: a fingerprint could be searched for them; see `demandSameInputs`.
  */
 export function fingerprintInputs(manifest: Pick<Manifest, "inputs">, received: ReceivedInputs): Buffer {
   const defaults = new Map(
@@ -50,18 +49,18 @@ export function fingerprintInputs(manifest: Pick<Manifest, "inputs">, received: 
     .digest();
 }
 
-/** 409 unless a repeated call has the inputs, files and secrets of the execution that its key belongs to. */
-export function demandSameInputs(
-  keyed: KeyedExecution,
-  repeated: { fingerprint: Buffer; secrets: ReceivedInputs["secrets"] },
-  secretBox: SecretBox,
-): void {
+/** 409 unless a repeated call has the inputs, files and secrets of the execution that its key belongs to. Both were read by one commit. */
+export function demandSameInputs(keyed: KeyedExecution, repeated: ReceivedInputs, secretBox: SecretBox): void {
   const secrets = keyed.secretInputs === null ? "{}" : secretBox.open(keyed.secretInputs, keyed.id).toString();
   const same =
-    keyed.fingerprint.equals(repeated.fingerprint) &&
+    keyed.fingerprint.equals(fingerprintInputs(keyed.manifest as Manifest, repeated)) &&
     toCanonicalJson(JSON.parse(secrets)) === toCanonicalJson(repeated.secrets);
-  if (same) return;
-  throw new ApiError(
+  if (!same) throw otherInputs(keyed);
+}
+
+/** The answer (409) to a call that repeats a key with other inputs. */
+export function otherInputs(keyed: KeyedExecution): ApiError {
+  return new ApiError(
     "conflict",
     "This Idempotency-Key was used for a call with other inputs. Send the same inputs to get that call's answer, or choose a new key.",
     { executionId: keyed.id },

@@ -77,7 +77,7 @@ export async function receiveInputs(request: Request, options: Receiving): Promi
   const known = [...sent.problems, ...kept.problems];
   const named = new Set(known.map((problem) => problem.input));
   const problems = parsed.ok ? known : [...known, ...parsed.problems.filter((problem) => !named.has(problem.input))];
-  if (!parsed.ok || problems.length > 0) throw invalidInputs(problems);
+  if (!parsed.ok || problems.length > 0) throw new InvalidInputsError(problems);
   if (kept.files.length > 0) demandRoom(files, limits);
   const copies = await copyKeptFiles(keep, uploads, files.slice(0, kept.files.length));
   return {
@@ -137,10 +137,13 @@ function groupFiles(
   return Object.fromEntries(byName);
 }
 
-function invalidInputs(problems: readonly InputProblem[]): ApiError {
-  const named = problems
-    .slice(0, NAMED_PROBLEMS_MAX)
-    .map(({ input, message }) => (input === "" || !/^[a-z]/.test(message) ? message : `${input} ${message}`));
-  const more = problems.length > NAMED_PROBLEMS_MAX ? ` And ${problems.length - NAMED_PROBLEMS_MAX} more.` : "";
-  return new ApiError("invalid_request", `${named.join(" ")}${more}`, { details: problems });
+/** Values or files that the manifest does not take: 400 with every problem. */
+export class InvalidInputsError extends ApiError {
+  constructor(problems: readonly InputProblem[]) {
+    const named = problems
+      .slice(0, NAMED_PROBLEMS_MAX)
+      .map(({ input, message }) => (input === "" || !/^[a-z]/.test(message) ? message : `${input} ${message}`));
+    const more = problems.length > NAMED_PROBLEMS_MAX ? ` And ${problems.length - NAMED_PROBLEMS_MAX} more.` : "";
+    super("invalid_request", `${named.join(" ")}${more}`, { details: problems });
+  }
 }

@@ -72,21 +72,30 @@ test("execute, sent again with lists in another order, answers 409", async () =>
   expect((await repeat(workflow, { region: "EU", options: [2, 1] })).status).toBe(409);
 });
 
-test("execute, sent again after a commit that changed a default, is the same call", async () => {
+const REGION = anInput("string", "region");
+const COUNT = anInput("integer", "count", { required: false, default: 3 });
+const OPTIONS = anInput("json", "options", { required: false });
+
+test.each<[string, Parameters<typeof aManifest>[0]]>([
+  ["changed a default", { inputs: [REGION, { ...COUNT, default: 9 } as typeof COUNT, OPTIONS] }],
+  ["changed a default to what was sent", { inputs: [REGION, { ...COUNT, default: 4 } as typeof COUNT, OPTIONS] }],
+  ["removed inputs", { inputs: [REGION] }],
+  ["added a required input", { inputs: [REGION, COUNT, OPTIONS, anInput("string", "unit")] }],
+  ["narrowed a constraint", { inputs: [anInput("select", "region", { options: ["US"] }), COUNT, OPTIONS] }],
+  ["closed the API", { inputs: [REGION, COUNT, OPTIONS], triggers: { api: { enabled: false }, schedule: null } }],
+])("execute, sent again after a commit that %s, gets its answer, and 409 with other inputs", async (_what, commit) => {
   const workflow = await aWorkflow(service.db, { inputs: INPUTS });
-  const first = await repeat(workflow, { region: "EU" });
-  await aCommit(service.db, {
-    workflowId: workflow.workflowId,
-    parentId: workflow.commitId,
-    manifest: aManifest({
-      inputs: [
-        anInput("string", "region"),
-        anInput("integer", "count", { required: false, default: 9 }),
-        anInput("json", "options", { required: false }),
-      ],
-    }),
-  });
-  expect((await repeat(workflow, { region: "EU" })).text()).toBe(first.text());
+  const sent = { region: "EU", count: 4, options: { a: 1 } };
+  const first = await repeat(workflow, sent);
+  const { workflowId, commitId: parentId } = workflow;
+  await aCommit(service.db, { workflowId, parentId, manifest: aManifest(commit) });
+  const again = await repeat(workflow, sent);
+  expect([again.status, again.text(), again.headers["idempotent-replayed"]]).toEqual([200, first.text(), "true"]);
+  for (const other of [{ ...sent, region: "US" }, { ...sent, region: 3 }, { ...sent, unit: "kg" }]) {
+    const answer = await repeat(workflow, other);
+    expect([answer.status, answer.json()["executionId"]]).toEqual([409, first.json()["executionId"]]);
+  }
+  expect(service.started).toHaveLength(1);
 });
 
 test("execute, with a secret, compares it without keeping anything it could be guessed from", async () => {
