@@ -78,17 +78,12 @@ export type TextPart =
   | { readonly ok: false; readonly message: string };
 
 /**
- * The value of a part of a multipart request that is not a file. It is JSON text; for textual kinds whatever is not a
- * JSON string (or null, which means not given) is taken as plain text.
+ * Returns the value of a part of a multipart request that is not a file. It is JSON text; for textual kinds what is not a
+ * JSON string is plain text, `null` too.
  */
 export function parseTextPart(kind: InputKind, text: string): TextPart {
   const parsed = parseJson(text);
-  if (TEXTUAL.has(kind)) {
-    return {
-      ok: true,
-      value: parsed.ok && (typeof parsed.value === "string" || parsed.value === null) ? parsed.value : text,
-    };
-  }
+  if (TEXTUAL.has(kind)) return { ok: true, value: parsed.ok && typeof parsed.value === "string" ? parsed.value : text };
   return parsed.ok ? parsed : { ok: false, message: `must be JSON text, such as ${EXAMPLES[kind] ?? "null"}.` };
 }
 

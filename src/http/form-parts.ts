@@ -67,6 +67,8 @@ export function collectParts(deps: PartsDeps) {
       if (isValue) texts.takeContent(input.name, content);
       else files.take(name, content, info);
     },
+    /** A part of which nothing else is known, as the parser passes over it. */
+    refuse: (message: string): void => complain(verdict, "", message),
     /** Resolves when nothing is on its way to storage or into memory any more, however it went, and what is no file is gone again. */
     async settle(): Promise<void> {
       await Promise.all([texts.settle(), files.settle()]);

@@ -6,6 +6,7 @@ import { formatSize } from "../../domain/manifest/sizes.ts";
 import type { HttpLimits } from "./deps.ts";
 import { ApiError } from "./errors.ts";
 import { collectParts, explainComplaint, type Form, TEXT_PARTS_MAX, tooManyTexts } from "./form-parts.ts";
+import { watchPartHeaders } from "./part-headers.ts";
 import { CallerGoneError } from "./request-body.ts";
 import type { Uploads } from "./uploads.ts";
 
@@ -38,6 +39,7 @@ export async function readForm(
       stop.abort(error);
     }
   };
+  watchPartHeaders(parser, (message) => guard(() => parts.refuse(message)));
   parser.on("field", (name, text, info) =>
     guard(() =>
       parts.takeText(name as string | undefined, text as string | undefined, {

@@ -78,6 +78,29 @@ test.each<[string, Part[], string, string]>([
   await expectRefused(service, answer, 400, { error: "Invalid request", message: expect.any(String), details });
 });
 
+test.each<[string, string, string]>([
+  ["no disposition", "Content-Type: text/plain", "has no Content-Disposition"],
+  ["no name", "Content-Disposition: form-data", "has no name"],
+  ["the disposition of an attachment", 'Content-Disposition: attachment; name="region"', "another disposition"],
+  ["a broken disposition", 'Content-Disposition: form-data, name="region"', "cannot be read"],
+  ["a name without end", 'Content-Disposition: form-data; name="region', "cannot be read"],
+  ["a file name that is broken", 'Content-Disposition: form-data; name="region"; filename=', "cannot be read"],
+])("execute, with a part that has %s, answers 400 and keeps nothing", async (_what, header, message) => {
+  const region = anInput("string", "region", { required: false });
+  const workflow = await aWorkflow(service.db, { inputs: [region, anInput("file", "orders")] });
+  const { headers, body } = aForm([ORDERS]);
+  const part = Buffer.from(`------test-boundary\r\n${header}\r\n\r\nEU\r\n`);
+  for (const whole of [Buffer.concat([part, body]), Buffer.concat([part, part, body])]) {
+    const answer = await sendForm(service, workflow, { headers, body: whole });
+    const { details } = answer.json();
+    await expectRefused(service, answer, 400, {
+      error: "Invalid request",
+      message: expect.stringContaining(message),
+      details,
+    });
+  }
+});
+
 test("execute, once a part is refused, stores no further file", async () => {
   const workflow = await aWorkflow(service.db, { inputs: FILES });
   breakStorage = (key) => {

@@ -88,14 +88,13 @@ function isShown(input: Input): boolean {
 function toFormText(inputs: readonly Input[], name: string, value: JsonValue): string {
   const kind = inputs.find((input) => input.name === name)?.kind ?? "json";
   if (typeof value !== "string" || !TEXTUAL.has(kind)) return JSON.stringify(value);
-  // Forms turn line breaks into CR LF, and a text in quotes, or null, would be read as JSON.
+  // Forms turn line breaks into CR LF, and a text in quotes would be read as JSON.
   return /[\r\n]/.test(value) || isJsonText(value) ? JSON.stringify(value) : value;
 }
 
 function isJsonText(text: string): boolean {
   try {
-    const value = JSON.parse(text) as unknown;
-    return typeof value === "string" || value === null;
+    return typeof JSON.parse(text) === "string";
   } catch {
     return false;
   }
