@@ -116,6 +116,7 @@ async function prepare(deps: ProgramDeps, work: ExecutionWork): Promise<SandboxR
     executionId,
     spoolDir,
     inputs: { ...work.inputs, ...secrets } as SandboxRequest["inputs"],
+    inputTexts: work.inputTexts,
     files: await fetchFiles(deps, manifest, work.files, spoolDir),
     declaredOutputs: manifest.outputs.filter((output) => output.required).map((output) => output.name),
   };

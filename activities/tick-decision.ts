@@ -7,7 +7,7 @@ import { recordRefusedExecution } from "../db/refused-executions.ts";
 import { listScheduledUnderWay, type TickTarget } from "../db/ticks.ts";
 import { chargeMax, microCredits, type Prices } from "../domain/credits.ts";
 import type { ExecutionId, WorkflowId } from "../domain/ids.ts";
-import { parseInputs } from "../domain/manifest/inputs.ts";
+import { findJsonTexts, parseInputs, splitBody } from "../domain/manifest/inputs.ts";
 import type { Manifest, Overlap } from "../domain/manifest/manifest.ts";
 import { decideOverlap, QUEUED_TICKS_MAX } from "../domain/schedules/overlap.ts";
 import type { TickOutcome } from "../domain/schedules/ticks.ts";
@@ -108,6 +108,11 @@ function describeExecution(
     commitId: target.commitId,
     trigger: "schedule",
     inputs: parsed.inputs,
+    inputTexts: findJsonTexts(
+      manifest,
+      parsed.inputs,
+      splitBody(manifest, schedule.payload, schedule.payloadText ?? ""),
+    ),
     // A payload holds none: it is refused when it is published.
     secretInputs: null,
     timeoutSeconds: limits.timeoutSeconds,

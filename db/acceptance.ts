@@ -1,6 +1,7 @@
 import type { MicroCredits } from "../domain/credits.ts";
 import type { StoredFile, Trigger } from "../domain/execution.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
+import type { JsonTexts } from "../domain/manifest/json-text.ts";
 import { type Db, queryRows } from "./connect.ts";
 import { type BucketState, type Rate, type RateState, type RateUse, spacingSeconds, toBucketState } from "./rates.ts";
 
@@ -17,6 +18,8 @@ export interface NewExecution {
   readonly trigger: Trigger;
   /** Values by input name, JSON; files are in `files`, secrets in `secretInputs`. */
   readonly inputs: Readonly<Record<string, unknown>>;
+  /** Those of kind `json` as JSON texts, with what `inputs` cannot say: all digits, the order of keys. */
+  readonly inputTexts?: JsonTexts;
   readonly secretInputs: Buffer | null;
   readonly timeoutSeconds: number;
   readonly cpu: number;
@@ -91,7 +94,8 @@ const ACCEPT = `
     from accept_execution(:id, :accountId, :workflowId, :commitId, :trigger, :timeoutSeconds, :cpu, :attemptsMax, :chargeMax,
                           :acceptedBy, cast(:inputs as jsonb), :secretInputs, cast(:files as jsonb), :key, :fingerprint,
                           :keyBucket, :keySpacing, :keyBurst, :accountBucket, :accountSpacing, :accountBurst,
-                          :executionsMax, :waitingMax, cast(:follows as boolean), cast(:backfilled as boolean))`;
+                          :executionsMax, :waitingMax, cast(:follows as boolean), cast(:backfilled as boolean),
+                          cast(:inputTexts as jsonb))`;
 
 /** From then on its files are those of an execution: what was noted before they were stored goes in the same transaction. */
 const ACCEPT_WITH_FILES = `
@@ -110,6 +114,7 @@ function toBindings(execution: NewExecution, conditions: Conditions) {
     ...execution,
     chargeMax: String(execution.chargeMax),
     inputs: JSON.stringify(execution.inputs),
+    inputTexts: JSON.stringify(execution.inputTexts ?? {}),
     key: idempotency?.key ?? null,
     fingerprint: idempotency?.fingerprint ?? null,
     files: filesAsJson(execution.files),

@@ -1,5 +1,6 @@
 import type { ExecutionEnd, StoredFile } from "../domain/execution.ts";
 import type { AccountId, ExecutionId, WorkflowId } from "../domain/ids.ts";
+import type { JsonTexts } from "../domain/manifest/json-text.ts";
 import { type Db, queryRows } from "./connect.ts";
 
 export interface AttemptRecord {
@@ -17,6 +18,8 @@ export interface ExecutionDetails {
   readonly workflowName: string;
   readonly draft: boolean;
   readonly inputs: Readonly<Record<string, unknown>>;
+  /** Those of kind `json` as they were written; fewer, or none, for executions from before that was kept. */
+  readonly inputTexts: JsonTexts;
   readonly secretInputs: Buffer | null;
   readonly inputFiles: readonly (Pick<StoredFile, "name" | "fileName" | "bytes" | "contentType"> & {
     readonly position: number;
@@ -37,7 +40,7 @@ export async function findExecutionDetails(
 ): Promise<ExecutionDetails | undefined> {
   const [row] = await queryRows<Omit<ExecutionDetails, "logBytes"> & { logBytes: bigint }>(
     db,
-    `select w.name as "workflowName", c.draft, e.inputs, e.secret_inputs as "secretInputs",
+    `select w.name as "workflowName", c.draft, e.inputs, e.input_texts as "inputTexts", e.secret_inputs as "secretInputs",
             e.timeout_seconds as "timeoutSeconds", e.cpu, e.attempts_max as "attemptsMax", e.log_bytes as "logBytes",
             e.cancel_requested_at as "cancelRequestedAt",
             coalesce((select jsonb_agg(jsonb_build_object('name', f.name, 'position', f.position, 'fileName', f.file_name,

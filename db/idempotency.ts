@@ -1,4 +1,5 @@
 import type { CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
+import type { JsonTexts } from "../domain/manifest/json-text.ts";
 import { type Db, queryRows } from "./connect.ts";
 
 /** An execution accepted this long ago without having been started has lost whoever accepted it. */
@@ -11,6 +12,8 @@ export interface KeyedExecution {
   /** Of its commit: by this one its call was read. */
   readonly manifest: unknown;
   readonly fingerprint: Buffer;
+  /** None in an execution from before they were kept, unless it has no JSON. */
+  readonly inputTexts: JsonTexts;
   readonly secretInputs: Buffer | null;
   readonly ended: boolean;
   /** It may be started, and seems not to have been. */
@@ -25,7 +28,7 @@ export async function findKeyedExecution(
 ): Promise<KeyedExecution | undefined> {
   const [row] = await queryRows<KeyedExecution>(
     db,
-    `select e.id, e.commit_id as "commitId", c.manifest, e.fingerprint, e.secret_inputs as "secretInputs",
+    `select e.id, e.commit_id as "commitId", c.manifest, e.fingerprint, e.input_texts as "inputTexts", e.secret_inputs as "secretInputs",
             e.finished_at is not null as ended,
             e.state = 'queued' and coalesce(e.admitted_at < now() - make_interval(secs => :unstartedSeconds), false) as unstarted
        from executions e

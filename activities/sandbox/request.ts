@@ -1,5 +1,6 @@
 import type { PythonOutcome } from "../../domain/execution.ts";
 import type { AccountId } from "../../domain/ids.ts";
+import type { JsonTexts } from "../../domain/manifest/json-text.ts";
 import type { JsonValue } from "../../domain/manifest/json-values.ts";
 import type { InputKind } from "../../domain/manifest/manifest.ts";
 import type { DiskShare } from "../disk-room.ts";
@@ -116,6 +117,8 @@ export interface SandboxRequest {
   readonly spoolDir: string;
   /** Every value that is not a file. An input that was not given is absent or null. */
   readonly inputs: Readonly<Record<string, JsonValue>>;
+  /** Those of kind `json` as JSON texts, which count instead of their values. */
+  readonly inputTexts?: JsonTexts;
   /** Every declared input. */
   readonly kinds: Readonly<Record<string, InputKind>>;
   readonly files: readonly InputFiles[];

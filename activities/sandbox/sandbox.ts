@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join, posix } from "node:path";
+import { writeObject } from "../../domain/manifest/json-text.ts";
 import { type RemoveTree, removeTree } from "../trees/remove-tree.ts";
 import { sweepCgroups } from "./cgroup.ts";
 import { type CgroupFolders, findCgroupFolders } from "./cgroup-folders.ts";
@@ -265,11 +266,12 @@ function toRunnerRequest(
   const { limits, kinds } = request;
   const given: Record<string, unknown> = { ...request.inputs, ...inputs.values };
   const values = Object.fromEntries(Object.keys(kinds).map((name) => [name, given[name] ?? null]));
+  const inputsText = writeObject(values, request.inputTexts ?? {});
   const line = {
     ...paths,
     entrypoint: request.entrypoint,
-    inputs: values,
-    inputsText: JSON.stringify(values),
+    inputs: null,
+    inputsText,
     kinds,
     network: request.network === true,
     outputFilesMax: limits.outputFilesMax,
@@ -284,5 +286,6 @@ function toRunnerRequest(
       ...(cgroup === undefined ? { DATA: toDataBytes(limits) } : {}),
     },
   };
-  return `${JSON.stringify(line)}\n`;
+  // Line breaks are white space there, and would end the line.
+  return `${writeObject(line, { inputs: inputsText.replaceAll(/[\r\n]/g, " ") })}\n`;
 }

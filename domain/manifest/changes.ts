@@ -14,7 +14,7 @@ export interface InputChange {
 /** Said of an input to people and in documents; no call is judged by them. */
 const WORDS = new Set(["label", "description"]);
 /** Not among the rest of a declaration: compared by name, or told in words of their own. */
-const TOLD_APART = new Set(["name", "kind", "required", "default", ...WORDS]);
+const TOLD_APART = new Set(["name", "kind", "required", "default", "defaultText", ...WORDS]);
 
 /**
  * Declared inputs that appear, disappear or are declared differently, sorted by name. Declarations are compared as JSON, so that one
@@ -32,9 +32,21 @@ export function findInputChanges(
     if (is === undefined)
       changes.push({ input: name, change: "removed", breaking: true, message: "not known any more" });
     else if (was === undefined) changes.push(toAddition(is, before !== null));
-    else if (toStableJson(was) !== toStableJson(is)) changes.push(toChange(was, is));
+    else if (!isSameDeclaration(was, is)) changes.push(toChange(was, is));
   }
   return changes;
+}
+
+/** A commit from before texts of defaults were kept has the same default where its value is the same. */
+function isSameDeclaration(was: Input, is: Input): boolean {
+  const [one, other] = [was, is].map((input) => toStableJson({ ...input, defaultText: undefined }));
+  return one === other && isSameDefault(was, is);
+}
+
+function isSameDefault(was: Input, is: Input): boolean {
+  const [one, other] = [was, is].map((input) => ("defaultText" in input ? input.defaultText : undefined));
+  if (one !== undefined && other !== undefined) return one === other;
+  return toStableJson(defaultOf(was)) === toStableJson(defaultOf(is));
 }
 
 function toAddition({ name, required }: Input, hasCallers: boolean): InputChange {
@@ -55,7 +67,7 @@ function toChange(was: Input, is: Input): InputChange {
   if (was.required && !is.required) messages.push("may be left out now");
   const bounds = !kind && toStableJson(boundsOf(was)) !== toStableJson(boundsOf(is));
   if (bounds) messages.push(`other constraints (${listDifferent(was, is).join(", ")})`);
-  if (!kind && toStableJson(defaultOf(was)) !== toStableJson(defaultOf(is))) messages.push("another default");
+  if (!kind && !isSameDefault(was, is)) messages.push("another default");
   if (messages.length === 0) messages.push("other words for people");
   return { input: is.name, change: "changed", breaking: kind || stricter || bounds, message: messages.join(", ") };
 }

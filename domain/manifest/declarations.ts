@@ -4,8 +4,9 @@ import type { Problems } from "./issues.ts";
 import { type JsonValue, quote } from "./json-values.ts";
 import type { Input } from "./manifest.ts";
 import { checkPattern, PATTERN_VALUE_CHARACTERS_MAX } from "./patterns.ts";
+import type { Places } from "./positions.ts";
 import { formatSize } from "./sizes.ts";
-import { checkValue, describeTime, isFileInput, parseTime } from "./values.ts";
+import { checkValue, describeTime, findDigitsProblem, isFileInput, parseTime } from "./values.ts";
 
 type Of<Kind extends InputDeclaration["type"]> = Extract<InputDeclaration, { type: Kind }>;
 
@@ -20,13 +21,18 @@ export function toInput(
   name: string,
   declaration: InputDeclaration,
   bounds: ManifestBounds,
-  problems: Problems,
+  { problems, textOf }: { problems: Problems; textOf: Places["textOf"] },
 ): Input | undefined {
   const before = problems.count();
   const report: Report = (key, message) => problems.addAtValue(["inputs", name, key], message);
   const input = readDeclaration(name, declaration, bounds, report);
   if (problems.count() === before && !isFileInput(input) && input.kind !== "secret" && input.default !== null) {
-    for (const message of checkValue(input, input.default)) report("default", message);
+    const text = textOf(["inputs", name, "default"]);
+    const digits = findDigitsProblem(input, text);
+    for (const message of digits === undefined ? checkValue(input, input.default) : [digits])
+      report("default", message);
+    if (problems.count() === before && input.kind === "json" && text !== undefined)
+      return { ...input, defaultText: text };
   }
   return problems.count() === before ? input : undefined;
 }

@@ -1,3 +1,4 @@
+import { isExact } from "./json-text.ts";
 import type { JsonValue } from "./json-values.ts";
 import type { Input } from "./manifest.ts";
 import { checkValue, isFileInput, type ValueInput } from "./values.ts";
@@ -7,7 +8,7 @@ const NUMBERS = [1, 0, 10, 100, 0.5, -1];
 const DATES = ["2026-01-31", "2026-12-31", "2020-01-01", "2030-01-01"];
 
 /**
- * A value for each input that is no file: its default, or else one within its constraints. Left out is an input for which
+ * A value for each input that is no file: its default, if JavaScript can write it, or else one within its constraints. Left out is an input for which
  * none was found, as for some patterns.
  */
 export function findExampleValues(inputs: readonly Input[]): ReadonlyMap<string, JsonValue> {
@@ -54,5 +55,7 @@ function listCandidates(input: ValueInput): JsonValue[] {
 }
 
 function defaultOf(input: ValueInput): JsonValue[] {
-  return input.kind === "secret" || input.default === null ? [] : [input.default as JsonValue];
+  if (input.kind === "secret" || input.default === null) return [];
+  // As JavaScript writes it, it would be another value than config.yaml has.
+  return input.kind === "json" && !isExact(input.defaultText ?? "null") ? [] : [input.default as JsonValue];
 }

@@ -1,10 +1,11 @@
 import type { InputProblem } from "../errors.ts";
 import { type CheckBudget, createCheckBudget } from "./check-budget.ts";
+import { hasEndlessNumber, type JsonTexts, splitMembers, textOf } from "./json-text.ts";
 import { describeKind, isJsonObject, type JsonValue, quote } from "./json-values.ts";
 import type { Input, InputKind, Manifest } from "./manifest.ts";
 import { suggest } from "./nearest.ts";
 import { checkUploads, type UploadedFile } from "./uploads.ts";
-import { checkValue, isFileInput } from "./values.ts";
+import { checkValue, findDigitsProblem, isFileInput } from "./values.ts";
 
 /**
  * The values of an execution. `inputs` has every declared input but those given as files or secrets: null where nothing
@@ -28,13 +29,15 @@ const UNKNOWN_REPORTED_MAX = 20;
 /**
  * Reads what a caller sent: a JSON object, flat or nested (see `flattenBody`), and the files of a multipart request, by
  * input. Applies defaults, converts nothing, and reports every problem at once. `null` and `undefined` mean not given.
- * An `undefined` body is an empty one. All values share one budget: see `checkValue`.
+ * An `undefined` body is an empty one. All values share one budget: see `checkValue`. `texts` are the values as they were
+ * written, where that is known.
  */
 export function parseInputs(
   manifest: Declarations,
   body: unknown,
   files: Readonly<Record<string, readonly UploadedFile[]>> = {},
   budget: CheckBudget = createCheckBudget(),
+  texts: JsonTexts = {},
 ): InputsResult {
   const values = body === undefined ? {} : flattenBody(manifest, body);
   if (!isJsonObject(values)) {
@@ -49,7 +52,8 @@ export function parseInputs(
   for (const input of manifest.inputs) {
     const value = Object.hasOwn(values, input.name) ? values[input.name] : undefined;
     const uploads = Object.hasOwn(files, input.name) ? (files[input.name] ?? []) : [];
-    const given = readGiven(input, value, uploads, budget);
+    const digits = findDigitsProblem(input, textOf(texts, input.name));
+    const given = digits === undefined ? readGiven(input, value, uploads, budget) : refuse(digits);
     if (given.kind === "problems") problems.push(...given.messages.map((message) => ({ input: input.name, message })));
     else if (given.kind === "none") inputs.push([input.name, null]);
     else if (given.kind === "value" && input.kind === "secret") secrets.push([input.name, given.value as string]);
@@ -70,6 +74,31 @@ export function flattenBody(manifest: Declarations, body: unknown): unknown {
   return isJsonObject(nested) && !manifest.inputs.some((input) => input.name === "inputs") ? nested : body;
 }
 
+/** Returns the texts of the values in an execute body, flat or nested, whose JSON text is `text`. */
+export function splitBody(manifest: Declarations, body: unknown, text: string): JsonTexts {
+  const members = splitMembers(text);
+  return flattenBody(manifest, body) === body ? members : splitMembers(members["inputs"] ?? "");
+}
+
+/**
+ * Returns the texts of those inputs of kind `json` that have a value in `inputs`: as they were sent, or as config.yaml
+ * writes their default. What Python could not read has none: there the value counts.
+ */
+export function findJsonTexts(
+  manifest: Declarations,
+  inputs: Readonly<Record<string, unknown>>,
+  sent: JsonTexts,
+): JsonTexts {
+  const found = manifest.inputs.flatMap((input) => {
+    if (input.kind !== "json" || (inputs[input.name] ?? null) === null) return [];
+    const text = textOf(sent, input.name)?.trim();
+    // Null means not given, so the value is the default.
+    const own = text === undefined || text === "null" ? input.defaultText : text;
+    return own === undefined || hasEndlessNumber(own) ? [] : [[input.name, own] as const];
+  });
+  return Object.fromEntries(found);
+}
+
 /** Kinds whose value is a text, so that a part of a form may be written without JSON's quotes. */
 const TEXTUAL: ReadonlySet<InputKind> = new Set(["string", "text", "select", "date", "datetime", "secret"]);
 
@@ -83,7 +112,8 @@ export type TextPart =
  */
 export function parseTextPart(kind: InputKind, text: string): TextPart {
   const parsed = parseJson(text);
-  if (TEXTUAL.has(kind)) return { ok: true, value: parsed.ok && typeof parsed.value === "string" ? parsed.value : text };
+  if (TEXTUAL.has(kind))
+    return { ok: true, value: parsed.ok && typeof parsed.value === "string" ? parsed.value : text };
   return parsed.ok ? parsed : { ok: false, message: `must be JSON text, such as ${EXAMPLES[kind] ?? "null"}.` };
 }
 

@@ -91,6 +91,8 @@ export interface DateInput extends Declared {
 export interface JsonInput extends Declared {
   readonly kind: "json";
   readonly default: JsonValue;
+  /** The default as JSON text, with what JavaScript and jsonb would change. Missing without one, and in commits from before it was kept. */
+  readonly defaultText?: string;
 }
 
 export interface FileInput extends Declared {
@@ -149,13 +151,15 @@ export interface Schedule {
   readonly timezone: string;
   /** Input values as written; `parseInputs` accepts them, which was checked when the manifest was parsed. */
   readonly payload: JsonObject;
+  /** The payload as JSON text, where the workflow has inputs of kind `json`. Missing in commits from before it was kept. */
+  readonly payloadText?: string;
   readonly overlap: Overlap;
   readonly catchup: Catchup;
   readonly maxLatenessSeconds: number;
   readonly jitterSeconds: number;
 }
 
-/** The parsed `config.yaml`. Plain JSON, kept as jsonb with its commit: lists where the order matters, no missing keys. */
+/** The parsed `config.yaml`. Plain JSON, kept as jsonb with its commit: lists where the order matters, no missing keys but those that say so. */
 export interface Manifest {
   /** Null when not given: the publisher then uses the folder's name. */
   readonly name: string | null;

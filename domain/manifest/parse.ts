@@ -4,8 +4,9 @@ import { toInput } from "./declarations.ts";
 import { type PlacedProblem, readConfigDocument } from "./document.ts";
 import { createProblems, type Problems, reportIssues } from "./issues.ts";
 import { isJsonObject } from "./json-values.ts";
-import type { Input, Manifest } from "./manifest.ts";
+import type { Input, Manifest, Schedule } from "./manifest.ts";
 import { findEntrypointProblem, findInputNameProblem } from "./names.ts";
+import type { Places } from "./positions.ts";
 import { keepReadable } from "./repair.ts";
 import { type Config, ConfigSchema } from "./schema.ts";
 import { checkPayload, toConcurrency, toLimits, toOutputs, toRetry, toSchedule } from "./sections.ts";
@@ -39,7 +40,11 @@ export function parseManifest(source: string, options: ManifestOptions = {}): Ma
   const found: PlacedProblem[] = [...document.problems];
   const problems = createProblems(document.places, found);
   const manifest = document.readable
-    ? readConfig(dropNulls(document.value ?? {}), { bounds, networkAvailable, pythonVersions }, problems)
+    ? readConfig(
+        dropNulls(document.value ?? {}),
+        { bounds, networkAvailable, pythonVersions, textOf: document.places.textOf },
+        problems,
+      )
     : undefined;
   if (manifest && found.length === 0) return { ok: true, manifest };
   return { ok: false, problems: sortProblems(found).map((problem) => ({ file: fileName, ...problem })) };
@@ -49,6 +54,7 @@ type ReadOptions = {
   bounds: ManifestBounds;
   networkAvailable: boolean;
   pythonVersions: readonly string[] | undefined;
+  textOf: Places["textOf"];
 };
 
 /** The manifest of what is readable; it is the whole one when no problem was reported. */
@@ -57,7 +63,7 @@ function readConfig(data: unknown, options: ReadOptions, problems: Problems): Ma
   if (!parsed.success) reportIssues(parsed.error.issues, data, problems);
   const unreadable = checkInputNames(data, problems);
   const config = parsed.success ? parsed.data : keepReadable(data, parsed.error.issues);
-  const inputs = readInputs(config.inputs ?? {}, options.bounds, problems);
+  const inputs = readInputs(config.inputs ?? {}, options, problems);
 
   const entrypoint = config.entrypoint ?? "main.py";
   const entrypointProblem = findEntrypointProblem(entrypoint);
@@ -68,7 +74,8 @@ function readConfig(data: unknown, options: ReadOptions, problems: Problems): Ma
   for (const name of listDeclared(data)) if (!inputs.some((input) => input.name === name)) unreadable.add(name);
   for (const issue of parsed.error?.issues ?? []) if (issue.path[0] === "inputs") unreadable.add(String(issue.path[1]));
   const sound = inputs.filter((input) => !unreadable.has(input.name));
-  if (schedule) checkPayload(schedule.payload, { inputs: sound, unreadable }, problems);
+  const payloadText = options.textOf(["triggers", "schedule", "payload"]);
+  if (schedule) checkPayload({ payload: schedule.payload, payloadText }, { inputs: sound, unreadable }, problems);
   return {
     name: config.name ?? null,
     description: config.description ?? "",
@@ -80,8 +87,13 @@ function readConfig(data: unknown, options: ReadOptions, problems: Problems): Ma
     limits: toLimits(config.limits, options, problems),
     retry: toRetry(config.retry, options.bounds, problems),
     concurrency: toConcurrency(config.concurrency, options.bounds, problems),
-    triggers: { api: config.triggers?.api ?? null, schedule },
+    triggers: { api: config.triggers?.api ?? null, schedule: schedule && withText(schedule, inputs, payloadText) },
   };
+}
+
+function withText(schedule: Schedule, inputs: readonly Input[], payloadText: string | undefined): Schedule {
+  const hasJson = inputs.some(({ kind }) => kind === "json") && Object.keys(schedule.payload).length > 0;
+  return hasJson && payloadText !== undefined ? { ...schedule, payloadText } : schedule;
 }
 
 function checkPython(wanted: string | undefined, versions: readonly string[] | undefined, problems: Problems): void {
@@ -93,11 +105,15 @@ function checkPython(wanted: string | undefined, versions: readonly string[] | u
   );
 }
 
-function readInputs(declared: NonNullable<Config["inputs"]>, bounds: ManifestBounds, problems: Problems): Input[] {
+function readInputs(
+  declared: NonNullable<Config["inputs"]>,
+  { bounds, textOf }: ReadOptions,
+  problems: Problems,
+): Input[] {
   const entries = Object.entries(declared);
   if (entries.length > bounds.inputsMax)
     problems.addAtKey(["inputs"], `must declare at most ${bounds.inputsMax} inputs, not ${entries.length}.`);
-  return entries.flatMap(([name, declaration]) => toInput(name, declaration, bounds, problems) ?? []);
+  return entries.flatMap(([name, declaration]) => toInput(name, declaration, bounds, { problems, textOf }) ?? []);
 }
 
 function listDeclared(data: unknown): string[] {

@@ -1,5 +1,7 @@
 import { isAlias, isMap, isScalar, isSeq, type LineCounter, type Node, type ParsedNode } from "yaml";
 
+import { toJsonText } from "./yaml-json.ts";
+
 export type Path = readonly (string | number)[];
 
 /** A place in a text; both numbers count from 1. */
@@ -14,6 +16,8 @@ export interface Places {
   readonly ofValue: (path: Path) => Place;
   /** Where the key that ends a path begins; where there is none, the nearest parent's value. */
   readonly ofKey: (path: Path) => Place;
+  /** The value at a path as JSON text, with all digits of its numbers; undefined where there is none. */
+  readonly textOf: (path: Path) => string | undefined;
 }
 
 /** Places within `root`, whose source `lines` has counted. Aliases lead to what they stand for. */
@@ -48,7 +52,12 @@ export function createPlaces(root: ParsedNode | null, lines: LineCounter): Place
     return placeOf(child?.key ?? parent.node);
   }
 
-  return { ofValue, ofKey };
+  function textOf(path: Path): string | undefined {
+    const { node, complete } = walk(path);
+    return complete ? toJsonText(node, (one) => resolveAlias(one, root)) : undefined;
+  }
+
+  return { ofValue, ofKey, textOf };
 }
 
 /** The node an alias stands for. The document has been checked: an anchor stands before its aliases and never around them. */

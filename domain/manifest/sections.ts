@@ -1,7 +1,8 @@
 import type { ManifestBounds } from "./bounds.ts";
+import { createCheckBudget } from "./check-budget.ts";
 import { parseCron } from "./cron.ts";
 import { formatDuration } from "./durations.ts";
-import { flattenBody, parseInputs } from "./inputs.ts";
+import { flattenBody, parseInputs, splitBody } from "./inputs.ts";
 import type { Problems } from "./issues.ts";
 import type { JsonObject } from "./json-values.ts";
 import type { Concurrency, Input, Limits, Output, Schedule } from "./manifest.ts";
@@ -118,14 +119,15 @@ export function toSchedule(config: ScheduleConfig, bounds: ManifestBounds, probl
  * payload cannot carry. `unreadable` names inputs whose declarations have problems of their own.
  */
 export function checkPayload(
-  payload: JsonObject,
+  { payload, payloadText }: Pick<Schedule, "payload"> & { readonly payloadText: string | undefined },
   declared: { inputs: readonly Input[]; unreadable: ReadonlySet<string> },
   problems: Problems,
 ): void {
   const path = ["triggers", "schedule", "payload"];
   const flat = flattenBody({ inputs: declared.inputs }, payload) as JsonObject;
   const carried = Object.fromEntries(Object.entries(flat).filter(([name]) => !declared.unreadable.has(name)));
-  const result = parseInputs({ inputs: declared.inputs }, carried);
+  const texts = payloadText === undefined ? {} : splitBody({ inputs: declared.inputs }, payload, payloadText);
+  const result = parseInputs({ inputs: declared.inputs }, carried, {}, createCheckBudget(), texts);
   const refused = new Set<string>();
   for (const { name, kind, required } of declared.inputs) {
     if (kind !== "file" && kind !== "file_list" && kind !== "secret") continue;

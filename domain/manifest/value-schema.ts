@@ -1,3 +1,4 @@
+import { isExact } from "./json-text.ts";
 import type { JsonObject, JsonValue } from "./json-values.ts";
 import type { DateInput, Input, NumberInput } from "./manifest.ts";
 import { isFileInput, type ValueInput } from "./values.ts";
@@ -90,6 +91,8 @@ function describe(input: ValueInput): JsonSchema {
     sentences.push(`Goes in steps of ${input.step} from ${input.min ?? 0}.`);
   if (input.kind === "datetime")
     sentences.push("A date and time such as 2026-05-01T09:30:00+02:00; without an offset it is a local time.");
+  if (input.kind === "json" && input.defaultText !== undefined && !isExact(input.defaultText))
+    sentences.push(`${input.defaultText} unless given.`);
   const text = sentences.filter((sentence) => sentence !== "").join(" ");
   return text === "" ? {} : { description: text };
 }
@@ -99,7 +102,9 @@ function describeTimes({ min, max }: DateInput): string[] {
 }
 
 function withDefault(input: ValueInput): JsonSchema {
-  return input.kind === "secret" || input.default === null ? {} : { default: input.default as JsonValue };
+  if (input.kind === "secret" || input.default === null) return {};
+  // Clients and generators would read another number than config.yaml has.
+  return input.kind === "json" && !isExact(input.defaultText ?? "null") ? {} : { default: input.default as JsonValue };
 }
 
 function describeFile(input: Extract<Input, { kind: "file" | "file_list" }>): JsonSchema {

@@ -18,6 +18,9 @@ const OPTIONS_SHOWN = 10;
 /** Wrong entries of one list that are named; the others are counted. */
 const ENTRIES_REPORTED_MAX = 20;
 
+/** JSON's text of a number without a point or an exponent. */
+const WHOLE = /^\s*-?\d+\s*$/;
+
 /** An input whose value is JSON: every kind but the files. */
 export type ValueInput = Exclude<Input, { readonly kind: "file" | "file_list" }>;
 
@@ -94,6 +97,16 @@ function checkNumber(input: NumberInput, value: unknown): string[] {
     problems.push(`must go in steps of ${input.step} from ${input.min ?? 0}, unlike ${value}.`);
   }
   return problems;
+}
+
+/**
+ * Why a number would not arrive as it was written, or undefined. Whole digits beyond 2^53 mean a whole number to Python, and
+ * JavaScript would change them; with a point or an exponent both read the same number.
+ */
+export function findDigitsProblem(input: Input, text: string | undefined): string | undefined {
+  if (input.kind !== "number" || text === undefined || !WHOLE.test(text) || Number.isSafeInteger(Number(text)))
+    return undefined;
+  return `must be between ±${Number.MAX_SAFE_INTEGER}, or be written with a point or an exponent.`;
 }
 
 function nameOf(input: NumberInput): string {

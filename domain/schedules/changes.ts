@@ -18,7 +18,16 @@ export function findScheduleChange(before: Schedule | null, after: Schedule | nu
   if (before === null) return { change: "added", ...words };
   if (after === null) return { change: "removed", ...words };
   if (before.enabled !== after.enabled) return { change: after.enabled ? "resumed" : "paused", ...words };
-  return toStableJson(before) === toStableJson(after) ? null : { change: "changed", ...words };
+  return isSame(before, after) ? null : { change: "changed", ...words };
+}
+
+/** A commit from before texts of payloads were kept has the same payload where its values are the same. */
+function isSame(before: Schedule, after: Schedule): boolean {
+  const [one, other] = [before.payloadText, after.payloadText];
+  if (one !== undefined && other !== undefined && one !== other) return false;
+  return (
+    toStableJson({ ...before, payloadText: one && other }) === toStableJson({ ...after, payloadText: one && other })
+  );
 }
 
 function toWords(schedule: Schedule | null): string | null {

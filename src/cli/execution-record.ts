@@ -1,5 +1,6 @@
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
+import { type JsonTexts, textOf } from "../../domain/manifest/json-text.ts";
 import type { Client } from "./client.ts";
 import { type Act, addCommand, type Context } from "./command.ts";
 import { execute } from "./execution-result.ts";
@@ -24,6 +25,8 @@ interface RecordDocument {
   readonly slotPosition: number | null;
   readonly cost: { readonly total: number; readonly atMost: number };
   readonly inputs: Readonly<Record<string, unknown>> | null;
+  /** Those of kind `json` as they were sent. */
+  readonly inputTexts: JsonTexts;
   readonly inputFiles: readonly { input: string; position: number; fileName: string; bytes: number }[];
   readonly files: readonly { name: string; fileName: string; bytes: number; url: string }[];
   readonly attempts: readonly { attempt: number; status: string | null; secondsUsed: number; message: string }[];
@@ -68,9 +71,9 @@ function getRecord(client: Client, id: string, account: string | undefined): Pro
 }
 
 function toAnswer(document: RecordDocument): Answer {
-  const { inputs, inputFiles, files, attempts, cost, message } = document;
+  const { inputs, inputTexts, inputFiles, files, attempts, cost, message } = document;
   const given = [
-    ...Object.entries(inputs ?? {}).map(([name, value]) => [name, JSON.stringify(value)]),
+    ...Object.entries(inputs ?? {}).map(([name, value]) => [name, textOf(inputTexts, name) ?? JSON.stringify(value)]),
     ...inputFiles.map(({ input, fileName, bytes }) => [input, `${fileName}, ${bytes} bytes`]),
   ];
   const lines = [
@@ -163,6 +166,6 @@ async function rerun(
     if (files.length > 0) before[name] = kind === "file" ? files[0] : files;
     else if (kind !== "secret" && Object.hasOwn(record.inputs ?? {}, name)) before[name] = record.inputs?.[name];
   }
-  const call = await toCall(given, context.io.cwd, before);
+  const call = await toCall(given, context.io.cwd, { values: before, texts: record.inputTexts });
   return execute(context, client, `/api/workflows/${record.workflowId}/execute`, call);
 }

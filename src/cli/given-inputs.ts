@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
+import { type JsonTexts, textOf } from "../../domain/manifest/json-text.ts";
 import type { Call } from "./client.ts";
 import { createForm } from "./form.ts";
 
@@ -26,17 +27,26 @@ function collectNamed(text: string, previous: readonly Named[]): Named[] {
   return [...previous, { name: text.slice(0, equals), value: text.slice(equals + 1) }];
 }
 
+/** Inputs that were given elsewhere, and the JSON texts of those that have one. */
+interface OtherInputs {
+  readonly values: Readonly<Record<string, unknown>>;
+  readonly texts: JsonTexts;
+}
+
 /** The body of a call with these inputs, and those of `others` that are not among them. */
 export async function toCall(
   { input, file }: GivenInputs,
   cwd: string,
-  others: Readonly<Record<string, unknown>> = {},
+  others: OtherInputs = { values: {}, texts: {} },
 ): Promise<Call> {
-  if (input.length === 0 && file.length === 0) return { json: others };
+  const kept = Object.entries(others.values);
+  const isExact = !kept.some(([name]) => Object.hasOwn(others.texts, name));
+  if (input.length === 0 && file.length === 0 && isExact) return { json: others.values };
   const given = new Set([...input, ...file].map(({ name }) => name));
-  const kept = Object.entries(others).filter(([name]) => !given.has(name));
   const texts = [
-    ...kept.map(([name, value]) => ({ name, text: JSON.stringify(value), isJson: true })),
+    ...kept
+      .filter(([name]) => !given.has(name))
+      .map(([name, value]) => ({ name, text: textOf(others.texts, name) ?? JSON.stringify(value), isJson: true })),
     ...input.map(({ name, value }) => ({ name, text: value })),
   ];
   const files = file.map(({ name, value }) => ({ name, path: value.replace(/^@/, "") }));

@@ -153,6 +153,7 @@ function recordExecution(
     commitId: target.commitId,
     trigger: target.trigger,
     inputs: received.inputs,
+    inputTexts: received.inputTexts,
     secretInputs: hasSecrets ? deps.secretBox.seal(JSON.stringify(received.secrets), executionId) : null,
     timeoutSeconds: limits.timeoutSeconds,
     cpu: limits.cpu,

@@ -1,6 +1,7 @@
 import { OverBudgetError, type Threads, toTask } from "../../activities/threads/threads.ts";
 import { createCheckBudget } from "../../domain/manifest/check-budget.ts";
 import { type InputsResult, parseInputs } from "../../domain/manifest/inputs.ts";
+import type { JsonTexts } from "../../domain/manifest/json-text.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import type { UploadedFile } from "../../domain/manifest/uploads.ts";
 import { ApiError } from "./errors.ts";
@@ -13,6 +14,8 @@ const TIMEOUT_MS = 10_000;
 export interface GivenInputs {
   readonly manifest: Pick<Manifest, "inputs">;
   readonly values: unknown;
+  /** The values as they were written. */
+  readonly texts: JsonTexts;
   readonly files: Readonly<Record<string, readonly UploadedFile[]>>;
 }
 
@@ -22,7 +25,7 @@ export interface GivenInputs {
  */
 export async function checkInputs(threads: Threads, owner: string, given: GivenInputs): Promise<InputsResult> {
   const budget = createCheckBudget(INLINE_STEPS_MAX);
-  const result = parseInputs(given.manifest, given.values, given.files, budget);
+  const result = parseInputs(given.manifest, given.values, given.files, budget, given.texts);
   if (budget.steps >= 0) return result;
   try {
     return await threads.run(CHECK, given, { owner, timeoutMs: TIMEOUT_MS });
@@ -36,8 +39,8 @@ export async function checkInputs(threads: Threads, owner: string, given: GivenI
 }
 
 /** Checks on the thread that it is called on. */
-export function checkGivenInputs({ manifest, values, files }: GivenInputs): InputsResult {
-  return parseInputs(manifest, values, files);
+export function checkGivenInputs({ manifest, values, files, texts }: GivenInputs): InputsResult {
+  return parseInputs(manifest, values, files, createCheckBudget(), texts);
 }
 
 const CHECK = toTask(import.meta.url, checkGivenInputs);

@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import type { Request } from "express";
 import type { KeyedExecution } from "../../db/idempotency.ts";
 import type { StoredFile } from "../../domain/execution.ts";
+import { markNumbers, textOf } from "../../domain/manifest/json-text.ts";
 import { isJsonObject } from "../../domain/manifest/json-values.ts";
-import type { Manifest } from "../../domain/manifest/manifest.ts";
+import type { Input, Manifest } from "../../domain/manifest/manifest.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
 import { ApiError } from "./errors.ts";
 import type { ReceivedInputs } from "./receive-inputs.ts";
@@ -36,11 +37,10 @@ function findKeyProblem(key: string, count: number): string | undefined {
  * is its input's default counts as not given. Secrets are left out: a fingerprint could be searched for them; see `demandSameInputs`.
  */
 export function fingerprintInputs(manifest: Pick<Manifest, "inputs">, received: ReceivedInputs): Buffer {
-  const defaults = new Map(
-    manifest.inputs.map((input) => [input.name, "default" in input ? toCanonicalJson(input.default) : "null"]),
-  );
+  const defaults = new Map(manifest.inputs.map((input) => [input.name, toCanonicalDefault(input)]));
+  const { inputTexts } = received;
   const values = Object.entries(received.inputs)
-    .map(([name, value]) => [name, toCanonicalJson(value)] as const)
+    .map(([name, value]) => [name, toCanonicalJson(value, textOf(inputTexts, name))] as const)
     .filter(([name, json]) => json !== defaults.get(name))
     .sort(byName);
   const files = [...groupByName(received.files)].sort(byName);
@@ -52,9 +52,11 @@ export function fingerprintInputs(manifest: Pick<Manifest, "inputs">, received: 
 /** 409 unless a repeated call has the inputs, files and secrets of the execution that its key belongs to. Both were read by one commit. */
 export function demandSameInputs(keyed: KeyedExecution, repeated: ReceivedInputs, secretBox: SecretBox): void {
   const secrets = keyed.secretInputs === null ? "{}" : secretBox.open(keyed.secretInputs, keyed.id).toString();
+  // Without texts it was compared by values alone, as executions were before texts were kept.
+  const inputTexts = Object.keys(keyed.inputTexts).length === 0 ? {} : repeated.inputTexts;
+  const fingerprint = fingerprintInputs(keyed.manifest as Manifest, { ...repeated, inputTexts });
   const same =
-    keyed.fingerprint.equals(fingerprintInputs(keyed.manifest as Manifest, repeated)) &&
-    toCanonicalJson(JSON.parse(secrets)) === toCanonicalJson(repeated.secrets);
+    keyed.fingerprint.equals(fingerprint) && toCanonicalJson(JSON.parse(secrets)) === toCanonicalJson(repeated.secrets);
   if (!same) throw otherInputs(keyed);
 }
 
@@ -67,9 +69,18 @@ export function otherInputs(keyed: KeyedExecution): ApiError {
   );
 }
 
-/** JSON with the keys of every object in order, so that equal values are equal texts. */
-function toCanonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_name, part: unknown) => {
+function toCanonicalDefault(input: Input): string {
+  if (!("default" in input)) return "null";
+  return toCanonicalJson(input.default, "defaultText" in input ? input.defaultText : undefined);
+}
+
+/**
+ * JSON with the keys of every object in order, so that equal values are equal texts. With its `text`, numbers are compared by
+ * their digits where JavaScript would change them.
+ */
+function toCanonicalJson(value: unknown, text?: string): string {
+  const marked = text === undefined ? value : (JSON.parse(markNumbers(text)) as unknown);
+  return JSON.stringify(marked, (_name, part: unknown) => {
     if (!isJsonObject(part)) return part;
     const names = Object.keys(part);
     const isSorted = names.every((name, at) => at === 0 || (names[at - 1] as string) < name);

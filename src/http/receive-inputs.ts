@@ -3,7 +3,8 @@ import type { Threads } from "../../activities/threads/threads.ts";
 import type { InputProblem } from "../../domain/errors.ts";
 import type { StoredFile } from "../../domain/execution.ts";
 import type { AccountId } from "../../domain/ids.ts";
-import { parseJsonPart, parseTextPart } from "../../domain/manifest/inputs.ts";
+import { findJsonTexts, parseJsonPart, parseTextPart, splitBody } from "../../domain/manifest/inputs.ts";
+import type { JsonTexts } from "../../domain/manifest/json-text.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { formatSize } from "../../domain/manifest/sizes.ts";
 import type { UploadedFile } from "../../domain/manifest/uploads.ts";
@@ -12,7 +13,7 @@ import type { HttpLimits } from "./deps.ts";
 import { ApiError } from "./errors.ts";
 import { readForm } from "./form.ts";
 import { type Form, withSafeNames } from "./form-parts.ts";
-import { LARGE_BYTES, readJsonObject } from "./json-body.ts";
+import { LARGE_BYTES, readJsonText } from "./json-body.ts";
 import { copyKeptFiles, findKeptInputs, type Keep } from "./kept-files.ts";
 import { giveTurn } from "./turns.ts";
 import type { Uploads } from "./uploads.ts";
@@ -23,6 +24,8 @@ export type BodyKind = "json" | "form";
 
 export interface ReceivedInputs {
   readonly inputs: Readonly<Record<string, unknown>>;
+  /** Those of kind `json` as they were written. */
+  readonly inputTexts: JsonTexts;
   readonly secrets: Readonly<Record<string, string>>;
   readonly files: readonly StoredFile[];
 }
@@ -69,7 +72,7 @@ export async function receiveInputs(request: Request, options: Receiving): Promi
   const sent = await readSent(request, options);
   const kept = await findKeptInputs(keep, { manifest, body: sent.body, filesMax: limits.filesMax });
   const files = kept.files.length === 0 ? sent.files : withSafeNames([...kept.files, ...sent.files]);
-  const given = { manifest, values: kept.values, files: groupFiles(files, sent.strayFiles) };
+  const given = { manifest, values: kept.values, texts: sent.texts, files: groupFiles(files, sent.strayFiles) };
   const parsed = await checkInputs(threads, accountId, given);
   // Checking a megabyte takes as long as parsing it, and so does writing it down.
   if (!(Number(request.get("content-length")) <= LARGE_BYTES)) await giveTurn();
@@ -82,6 +85,7 @@ export async function receiveInputs(request: Request, options: Receiving): Promi
   const copies = await copyKeptFiles(keep, uploads, files.slice(0, kept.files.length));
   return {
     inputs: parsed.inputs,
+    inputTexts: findJsonTexts(manifest, parsed.inputs, sent.texts),
     secrets: parsed.secrets,
     files: [...copies, ...files.slice(kept.files.length)],
   };
@@ -101,17 +105,22 @@ function demandRoom(files: readonly StoredFile[], { filesMax, requestBytesMax }:
 
 interface Sent extends Pick<Form, "files" | "strayFiles" | "problems"> {
   readonly body: unknown;
+  /** The values as they were written, where the manifest has inputs for which that matters. */
+  readonly texts: JsonTexts;
 }
 
 async function readSent(request: Request, options: Receiving): Promise<Sent> {
   const { manifest, limits, keep } = options;
   if (options.kind === "json") {
-    const body = await readJsonObject(request, limits.jsonBytesMax);
-    return { body, files: [], strayFiles: new Set(), problems: [] };
+    const { value: body, text } = await readJsonText(request, limits.jsonBytesMax);
+    const matters = manifest.inputs.some(({ kind }) => kind === "json" || kind === "number");
+    const texts = matters ? splitBody(manifest, body, text) : {};
+    return { body, texts, files: [], strayFiles: new Set(), problems: [] };
   }
   const form = await readForm(request, { ...options, keepsFiles: keep !== undefined });
   const { values, problems } = readTexts(manifest, form);
-  return { ...form, body: values, problems: [...form.problems, ...problems] };
+  const texts = Object.fromEntries([...form.texts].map(([name, { text }]) => [name, text]));
+  return { ...form, texts, body: values, problems: [...form.problems, ...problems] };
 }
 
 function readTexts(manifest: Manifest, form: Form): { values: Record<string, unknown>; problems: InputProblem[] } {

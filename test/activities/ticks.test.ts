@@ -70,6 +70,19 @@ test("tick, on time, starts one execution of the latest commit with its payload 
   ]);
 });
 
+test("tick, with JSON in its payload, keeps the text of config.yaml", async () => {
+  const { workflowId } = await aScheduledWorkflow(db, {
+    since: SINCE,
+    manifest: { inputs: [anInput("json", "data"), anInput("json", "more", { required: false })] },
+    schedule: { payload: { data: { id: 9007199254740992 } }, payloadText: '{"data":{"id":9007199254740993}}' },
+  });
+  await aTickRoom(db, NINE).fire({ workflowId, firedAt: NINE }, "clock");
+  const rows = await queryRows(db, `select input_texts from executions where workflow_id = :workflowId`, {
+    workflowId,
+  });
+  expect(rows).toEqual([{ input_texts: { data: '{"id":9007199254740993}' } }]);
+});
+
 test("tick, fired by a hundred at once, starts one execution", async () => {
   const { workflowId } = await aScheduledWorkflow(db, { since: SINCE, schedule: { overlap: "allow" } });
   const room = aTickRoom(db, NINE);

@@ -27,6 +27,7 @@ inputs:
   day: { type: date }
   moment: { type: datetime }
   team: { type: json, default: { "a b": [1, null, true, "x'y"], "é": {} } }
+  exact: { type: json, default: { "2": 9007199254740993, "1": [1.0, 12345678901234567890] } }
   token: { type: secret }
   left_out: { type: integer, required: false }
 `;
@@ -35,6 +36,7 @@ const FILES = `
   pictures: { type: file_list, accept: [image/*], required: false }
 `;
 const MAIN = `
+import json
 from datetime import date
 from pathlib import Path
 
@@ -46,6 +48,7 @@ def plain(value):
     return value.isoformat() if isinstance(value, date) else value
 
 def main(**inputs):
+    inputs["exact"] = json.dumps(inputs["exact"])
     return {"received": {name: plain(value) for name, value in inputs.items()}}
 `;
 const CONTENT = Buffer.from("a,b\r\n\0\xff--boundary", "latin1");
@@ -129,6 +132,7 @@ function toExpected({ inputs }: Published, body: Body): Record<string, unknown> 
   const example = findExampleBody(inputs);
   const given = Object.fromEntries(inputs.map(({ name }) => [name, null as unknown]));
   for (const [name, value] of example.values) given[name] = value;
+  given["exact"] = '{"2": 9007199254740993, "1": [1.0, 12345678901234567890]}';
   if (body === "json") return given;
   for (const { name, file } of example.files) {
     const content = [file, CONTENT.toString("hex")];

@@ -40,6 +40,11 @@ test.each([
   ["nested", { region: "EU" }, { inputs: { region: "EU" } }],
   ["with null for what was not given", { region: "EU" }, { region: "EU", options: null }],
   ["with the default for what was not given", { region: "EU" }, { region: "EU", count: 3 }],
+  [
+    "with JSON in which only white space and the order of keys are others",
+    '{"region": "EU", "options": {"id": 9007199254740993, "share": 1.0}}',
+    '{"options":{"share":1.0,"id":9007199254740993},"region":"EU"}',
+  ],
   ["with a number written otherwise", { region: "EU", count: 10 }, '{"region": "\\u0045U", "count": 1e1}'],
 ])("execute, sent again %s, is the same call", async (_circumstance, body, again) => {
   const workflow = await aWorkflow(service.db, { inputs: INPUTS });
@@ -64,6 +69,25 @@ test.each([
     },
   ]);
   expect(service.started).toHaveLength(1);
+});
+
+test.each([
+  ["9007199254740993", "9007199254740992"],
+  ["12345678901234567890", "12345678901234567891"],
+  ['{"a": 0.1}', '{"a": 0.10000000000000001}'],
+])("execute, with the JSON %s, sent again with %s, answers 409", async (sent, other) => {
+  const workflow = await aWorkflow(service.db, { inputs: INPUTS });
+  const first = await repeat(workflow, `{"region": "EU", "options": ${sent}}`);
+  expect((await repeat(workflow, `{"region": "EU", "options": ${other}}`)).status).toBe(409);
+  expect((await repeat(workflow, `{"region": "EU", "options": ${sent}}`)).text()).toBe(first.text());
+});
+
+test("execute, sent again after an upgrade from before texts were kept, is compared by values", async () => {
+  const workflow = await aWorkflow(service.db, { inputs: INPUTS });
+  const first = await repeat(workflow, '{"region": "EU", "options": [1]}');
+  await queryRows(service.db, "update executions set input_texts = '{}'");
+  expect((await repeat(workflow, '{"region": "EU", "options": [1.0]}')).text()).toBe(first.text());
+  expect((await repeat(workflow, '{"region": "EU", "options": [2]}')).status).toBe(409);
 });
 
 test("execute, sent again with lists in another order, answers 409", async () => {
@@ -91,7 +115,11 @@ test.each<[string, Parameters<typeof aManifest>[0]]>([
   await aCommit(service.db, { workflowId, parentId, manifest: aManifest(commit) });
   const again = await repeat(workflow, sent);
   expect([again.status, again.text(), again.headers["idempotent-replayed"]]).toEqual([200, first.text(), "true"]);
-  for (const other of [{ ...sent, region: "US" }, { ...sent, region: 3 }, { ...sent, unit: "kg" }]) {
+  for (const other of [
+    { ...sent, region: "US" },
+    { ...sent, region: 3 },
+    { ...sent, unit: "kg" },
+  ]) {
     const answer = await repeat(workflow, other);
     expect([answer.status, answer.json()["executionId"]]).toEqual([409, first.json()["executionId"]]);
   }

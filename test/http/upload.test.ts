@@ -4,7 +4,7 @@ import { FormData, Response } from "undici";
 import { queryRows } from "../../db/connect.ts";
 import { anInput, aWorkflow } from "../support/builders.ts";
 import type { Part } from "../support/https.ts";
-import { aService, expectRefused, sendForm, type TestService } from "./service.ts";
+import { aService, execute, expectRefused, sendForm, type TestService } from "./service.ts";
 
 let service: TestService;
 
@@ -158,6 +158,41 @@ test("execute, with text parts of every kind, reads JSON text, and plain text wh
       },
     },
   ]);
+});
+
+const EXACT = '{"z": 9007199254740993,\n "1": [1.0, 12345678901234567890]}';
+const NUMBERS = [
+  anInput("json", "data"),
+  anInput("json", "more", { required: false, default: 1, defaultText: "1.0" }),
+  anInput("number", "ratio", { required: false }),
+];
+
+test("execute, with JSON of a json input, keeps its text, in a body, nested, in a form, and of a default", async () => {
+  const workflow = await aWorkflow(service.db, { inputs: NUMBERS });
+  const flat = `{"ratio": 6.02e23, "data": ${EXACT} }`;
+  const data = { name: "data", content: ` ${EXACT}\n` };
+  const answers = [
+    await execute(service, workflow, flat),
+    await execute(service, workflow, `{"inputs": ${flat}}`),
+    await sendForm(service, workflow, [data, { name: "ratio", content: "6.02e23" }]),
+    await sendForm(service, workflow, [{ ...data, contentType: "application/json" }]),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  const texts = { data: EXACT, more: "1.0" };
+  expect(await queryRows(service.db, "select input_texts from executions")).toEqual(
+    answers.map(() => ({ input_texts: texts })),
+  );
+});
+
+test("execute, with a number of more digits than are exact, answers 400, in a body and in a form", async () => {
+  const workflow = await aWorkflow(service.db, { inputs: [anInput("number", "ratio")] });
+  for (const digits of ["9007199254740993", "-12345678901234567890"]) {
+    for (const answer of [
+      await execute(service, workflow, `{"ratio": ${digits}}`),
+      await sendForm(service, workflow, [{ name: "ratio", content: digits }]),
+    ])
+      await expectRefused(service, answer, 400, invalid("ratio", expect.stringContaining("±9007199254740991")));
+  }
 });
 
 test("execute, with a text part that is not JSON for an input that needs it, answers 400", async () => {

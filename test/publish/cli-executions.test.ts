@@ -169,16 +169,28 @@ test("an execution, shown, read and downloaded by a viewer, has its result, log,
 test("executions rerun, of one with a file, executes with the same inputs, but for those that are given", async () => {
   const inputs = [
     anInput("string", "region"),
+    anInput("json", "order", { required: false }),
     anInput("secret", "password"),
     anInput("file", "orders"),
     anInput("file_list", "extras", { required: false }),
   ];
+  const order = '{"id": 9007199254740993}';
   const workflow = await aWorkflow(service.db, { accountId, inputs });
   const folder = service.folder({ "orders.csv": "a,b\n", "one.txt": "one", "two.txt": "two" });
   const file = (name: string, path: string) => ["-f", `${name}=@${join(folder, path)}`];
   const first = await as(
     member,
-    ...["run", workflow.workflowId, "-i", "region=5", "-i", "password=first", ...file("orders", "orders.csv")],
+    ...[
+      "run",
+      workflow.workflowId,
+      "-i",
+      "region=5",
+      "-i",
+      "password=first",
+      "-i",
+      `order=${order}`,
+      ...file("orders", "orders.csv"),
+    ],
     ...[...file("extras", "one.txt"), ...file("extras", "two.txt")],
   );
   expect([first.code, first.out]).toEqual([0, expect.any(String)]);
@@ -207,6 +219,7 @@ test("executions rerun, of one with a file, executes with the same inputs, but f
   const record = (await as(member, "executions", "record", String(again.json()["executionId"]))).json();
   expect(record).toMatchObject({
     inputs: { region: "5", password: "•••" },
+    inputTexts: { order },
     inputFiles: [
       { input: "extras", position: 0, fileName: "two.txt" },
       { input: "orders", fileName: "orders.csv", bytes: 4 },

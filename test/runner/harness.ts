@@ -66,6 +66,8 @@ export interface Program {
   readonly entrypoint?: string;
   readonly environmentDir?: string;
   readonly inputs?: Readonly<Record<string, JsonValue>>;
+  /** JSON of some of them as it was sent. */
+  readonly inputTexts?: Readonly<Record<string, string>>;
   readonly kinds?: Readonly<Record<string, InputKind>>;
   readonly files?: readonly {
     input: string;
@@ -250,6 +252,7 @@ function toRequest(
     entrypoint: program.entrypoint ?? "main.py",
     spoolDir,
     inputs: program.inputs ?? {},
+    inputTexts: program.inputTexts ?? {},
     kinds: {
       ...Object.fromEntries(Object.keys(program.inputs ?? {}).map((name) => [name, "json"] as const)),
       ...program.kinds,

@@ -113,6 +113,20 @@ open("outputs/report.txt", "w").write("made by a script")
   expect(ran.texts).toEqual({ report: "made by a script" });
 });
 
+test("main, with JSON as it was sent, gets what json.loads makes of it, and inputs.json has the same text", async () => {
+  const sent = '{"z": 9007199254740993,\r\n "1": 1.0, "a": [12345678901234567890, 0.10, "\\u00e9\\n"]}';
+  const code = `
+import json
+def main(data, name):
+    text = open("inputs.json", newline="").read()
+    assert data == json.loads(text)["data"], data
+    return {"result": [json.dumps(data), name, text]}
+`;
+  const given = { inputs: { data: JSON.parse(sent) as string, name: "Ada" }, inputTexts: { data: sent } };
+  const parsed = '{"z": 9007199254740993, "1": 1.0, "a": [12345678901234567890, 0.1, "\\u00e9\\n"]}';
+  expect(jsonOf(await bench.run({ code, ...given }))).toEqual([parsed, "Ada", `{"data":${sent},"name":"Ada"}`]);
+});
+
 test("main, taking only some of the declared inputs, gets those, and the log says which it does not take", async () => {
   const ran = await bench.run({
     code: "def main(a, *, b=5):\n    return [a, b]",

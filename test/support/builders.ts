@@ -134,7 +134,10 @@ export function anInput(kind: InputKind, name: string, given: Readonly<Record<st
 export async function anExecution(
   db: Db,
   given: { workflow: TestWorkflow } & Partial<
-    Pick<NewExecution, "id" | "chargeMax" | "attemptsMax" | "timeoutSeconds" | "cpu" | "inputs" | "files" | "trigger">
+    Pick<
+      NewExecution,
+      "id" | "chargeMax" | "attemptsMax" | "timeoutSeconds" | "cpu" | "inputs" | "inputTexts" | "files" | "trigger"
+    >
   >,
 ): Promise<ExecutionId> {
   const { workflow, ...rest } = given;

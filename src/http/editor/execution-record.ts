@@ -5,6 +5,7 @@ import { type ExecutionDetails, findExecutionDetails } from "../../../db/executi
 import { type ExecutionRecord, findExecution } from "../../../db/executions.ts";
 import { toCredits } from "../../../domain/credits.ts";
 import { type ExecutionId, isExecutionId } from "../../../domain/ids.ts";
+import { writeObject } from "../../../domain/manifest/json-text.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import type { Role } from "../../../domain/members.ts";
 import type { SecretBox } from "../../keys/secret-box.ts";
@@ -36,7 +37,10 @@ export function createExecutionRecordRoute(deps: RecordDeps): RequestHandler {
     ]);
     const content = toContent({ ...deps, role }, record, details);
     const inputs = inOrder(content.inputs, commit?.manifest as Manifest | undefined);
-    response.json({ ...toSummary(record, details), ...content, inputs, estimate: toEstimate(cost).estimate ?? null });
+    const { inputTexts } = details;
+    const estimate = toEstimate(cost).estimate ?? null;
+    const answer = { ...toSummary(record, details), ...content, inputs, inputTexts, estimate };
+    response.type("json").send(writeObject(answer, { inputs: writeObject(inputs, inputTexts) }));
   };
 }
 

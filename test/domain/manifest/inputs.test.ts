@@ -281,8 +281,6 @@ test.each([
   ["string", '{"a":1}', '{"a":1}'],
   ["string", "true", "true"],
   ["string", "null", "null"],
-  ["select", "null", "null"],
-  ["string", '"a" and "b"', '"a" and "b"'],
   ["string", '"C:\\Users"', '"C:\\Users"'],
   ["string", "", ""],
   ["select", "2026", "2026"],

@@ -120,7 +120,14 @@ test("parseManifest, a config with everything, gives a plain JSON manifest with 
       max: null,
       default: "2026-02-28T09:00:00Z",
     },
-    { ...common, kind: "json", name: "extra", label: "extra", default: { a: [1, null] } },
+    {
+      ...common,
+      kind: "json",
+      name: "extra",
+      label: "extra",
+      default: { a: [1, null] },
+      defaultText: '{"a":[1,null]}',
+    },
     {
       ...common,
       kind: "secret",

@@ -259,6 +259,16 @@ test("a record in full, of an ended execution, has its inputs without secrets, i
     ...{ cancelRequestedAt: expect.stringMatching(/Z$/), cancelRequestedBy: "ada" },
     ...{ filesRemovedAt: null, logRemovedAt: null },
   });
+  // Digits and the order of keys as they were sent, in the answer and for clients that would change them.
+  const sent = '{"z": 9007199254740993, "1": 1.0}';
+  const exact = await anExecution(service.db, {
+    workflow: { ...workflow, commitId },
+    ...{ inputs: { region: { z: 1 }, area: "north" }, inputTexts: { region: sent } },
+  });
+  const shown = await ask(service, `/api/editor/executions/${exact}`, {}, house.viewer);
+  expect(shown.headers["content-type"]).toBe(answer.headers["content-type"]);
+  expect(shown.text()).toContain(`"inputs":{"region":${sent},"area":"north"},`);
+  expect(shown.json()["inputTexts"]).toEqual({ region: sent });
   // As the manifest declares them.
   expect(Object.keys(answer.json()["inputs"] as object)).toEqual(["region", "password", "area"]);
   expect(await findLeaks(service, [secret])).toEqual([]);

@@ -1,3 +1,4 @@
+import type { JsonTexts } from "../../../domain/manifest/json-text.ts";
 import type { JsonObject, JsonValue } from "../../../domain/manifest/json-values.ts";
 import type { Input } from "../../../domain/manifest/manifest.ts";
 
@@ -11,6 +12,8 @@ export interface Call {
   readonly inputs: readonly Input[];
   /** Values of which it is known that they are accepted, such as a schedule's payload. */
   readonly known?: JsonObject;
+  /** The same as JSON texts. */
+  readonly knownTexts?: JsonTexts;
   /** A file with the service's own certificate authority; null where every system knows its certificate. */
   readonly caFile: string | null;
 }
@@ -26,6 +29,8 @@ export interface FilePart {
 /** The body of an example call, in the two forms it can be sent. */
 export interface ExampleBody {
   readonly values: readonly (readonly [string, JsonValue])[];
+  /** JSON of those values that JavaScript would change, such as digits beyond 2^53. */
+  readonly exact: JsonTexts;
   /** The same, as texts of a form. */
   readonly texts: readonly (readonly [string, string])[];
   readonly files: readonly FilePart[];

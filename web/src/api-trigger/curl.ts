@@ -1,12 +1,17 @@
+import { textOf } from "../../../domain/manifest/json-text.ts";
 import type { Body, Call, ExampleBody } from "./call.ts";
 
 /** For a POSIX shell. */
-export function writeCurl(body: Body, { url, apiKey, caFile }: Call, { values, texts, files }: ExampleBody): string {
+export function writeCurl(
+  body: Body,
+  { url, apiKey, caFile }: Call,
+  { values, exact, texts, files }: ExampleBody,
+): string {
   const lines = [`curl ${caFile === null ? "" : `--cacert ${quoteShell(caFile)} `}${quoteShell(url)}`];
   lines.push(`-H ${quoteShell(`x-api-key: ${apiKey}`)}`);
   if (body === "json") {
     lines.push("-H 'content-type: application/json'");
-    lines.push(`-d ${quoteShell(writeJson(values))}`);
+    lines.push(`-d ${quoteShell(writeJson(values, exact))}`);
   } else {
     // Unlike -F it takes a text as it is, whatever it begins with or holds.
     for (const [name, text] of texts) lines.push(`--form-string ${quoteShell(`${name}=${text}`)}`);
@@ -19,8 +24,10 @@ export function writeCurl(body: Body, { url, apiKey, caFile }: Call, { values, t
 }
 
 /** On one line where it is short, otherwise a line for each input. */
-function writeJson(values: ExampleBody["values"]): string {
-  const entries = values.map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`);
+function writeJson(values: ExampleBody["values"], exact: ExampleBody["exact"]): string {
+  const entries = values.map(
+    ([name, value]) => `${JSON.stringify(name)}: ${textOf(exact, name) ?? JSON.stringify(value)}`,
+  );
   const line = `{${entries.join(", ")}}`;
   return line.length <= 80 ? line : `{\n    ${entries.join(",\n    ")}\n  }`;
 }

@@ -1,3 +1,4 @@
+import { writeObject as writeJson } from "../../../domain/manifest/json-text.ts";
 import type { Body, Call, ExampleBody } from "./call.ts";
 
 /** An ES module for Node 20 and later, with nothing to install. */
@@ -10,7 +11,7 @@ export function writeJavaScript(body: Body, call: Call, example: ExampleBody): s
     `const response = await fetch(${JSON.stringify(call.url)}, {`,
     '  method: "POST",',
     `  headers: { "x-api-key": ${JSON.stringify(call.apiKey)}${form ? "" : ', "content-type": "application/json"'} },`,
-    `  body: ${form ? "form" : `JSON.stringify(${writeObject(example.values)})`},`,
+    `  body: ${form ? "form" : writeBody(example)},`,
     "});",
     "const result = await response.json();",
     `if (!response.ok) throw new Error(\`\${response.status}: \${result.message}\`);`,
@@ -35,6 +36,14 @@ function writeForm({ texts, files }: ExampleBody): string[] {
       return `form.append(${JSON.stringify(name)}, ${blob}, ${JSON.stringify(file)});`;
     }),
   ];
+}
+
+/** A text where its values would be changed on their way through JavaScript. */
+function writeBody({ values, exact }: ExampleBody): string {
+  const isExact = Object.keys(exact).length > 0;
+  return isExact
+    ? JSON.stringify(writeJson(Object.fromEntries(values), exact))
+    : `JSON.stringify(${writeObject(values)})`;
 }
 
 function writeObject(values: ExampleBody["values"]): string {

@@ -1,3 +1,4 @@
+import { textOf } from "../../../domain/manifest/json-text.ts";
 import type { JsonValue } from "../../../domain/manifest/json-values.ts";
 import type { Body, Call, ExampleBody } from "./call.ts";
 
@@ -6,11 +7,11 @@ export function writePython(body: Body, call: Call, example: ExampleBody): strin
   return body === "json" ? writeJsonCall(call, example) : writeFormCall(call, example);
 }
 
-function writeJsonCall(call: Call, { values }: ExampleBody): string {
+function writeJsonCall(call: Call, { values, exact }: ExampleBody): string {
   return [
     ...listImports(call, ["json"]),
     "",
-    `inputs = ${writeDictionary(values)}`,
+    `inputs = ${writeDictionary(values, exact)}`,
     "",
     ...writeRequest(call, "json.dumps(inputs).encode()", '"application/json"'),
   ].join("\n");
@@ -72,8 +73,11 @@ function writeRequest({ url, apiKey, caFile }: Call, data: string, contentType: 
   ];
 }
 
-function writeDictionary(entries: readonly (readonly [string, JsonValue])[]): string {
-  const pairs = entries.map(([name, value]) => `${writeText(name)}: ${writeValue(value)}`);
+function writeDictionary(entries: readonly (readonly [string, JsonValue])[], exact: ExampleBody["exact"] = {}): string {
+  const pairs = entries.map(([name, value]) => {
+    const text = textOf(exact, name);
+    return `${writeText(name)}: ${text === undefined ? writeValue(value) : `json.loads(${writeText(text)})`}`;
+  });
   const line = `{${pairs.join(", ")}}`;
   return line.length <= 80 ? line : `{\n    ${pairs.join(",\n    ")},\n}`;
 }

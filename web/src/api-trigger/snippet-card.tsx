@@ -1,7 +1,8 @@
 import { Button, SegmentedControl, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { flattenBody } from "../../../domain/manifest/inputs.ts";
+import { flattenBody, splitBody } from "../../../domain/manifest/inputs.ts";
+import type { JsonTexts } from "../../../domain/manifest/json-text.ts";
 import type { JsonObject } from "../../../domain/manifest/json-values.ts";
 import type { Input, Manifest } from "../../../domain/manifest/manifest.ts";
 import { DownloadIcon } from "../app/icons.tsx";
@@ -34,7 +35,7 @@ export function SnippetCard(props: {
 }) {
   const { workflow, manifest, revealed } = props;
   const { inputs } = manifest;
-  const known = knownValues(manifest);
+  const { known, knownTexts } = knownValues(manifest);
   const { workflowId, executeUrl } = workflow;
   const mayChange = useMayChange();
   const { data: key } = useQuery(keyQuery(workflowId));
@@ -46,7 +47,7 @@ export function SnippetCard(props: {
   const ca = service.data?.ca ?? null;
   const caFile = findCaFile(ca);
   const write = (apiKey: string): string =>
-    writeSnippet(language, body, { url: executeUrl, apiKey, inputs, known, caFile });
+    writeSnippet(language, body, { url: executeUrl, apiKey, inputs, known, knownTexts, caFile });
   return (
     <section className={classes.card} aria-labelledby="api-snippets">
       <div className={classes.head}>
@@ -130,9 +131,13 @@ function SnippetNotes(props: {
 }
 
 /** What the schedule sends is accepted: nothing was committed before that was checked. */
-function knownValues(manifest: Manifest): JsonObject {
+function knownValues(manifest: Manifest): { known: JsonObject; knownTexts: JsonTexts } {
   const { schedule } = manifest.triggers;
-  return schedule === null ? {} : (flattenBody(manifest, schedule.payload) as JsonObject);
+  if (schedule === null) return { known: {}, knownTexts: {} };
+  return {
+    known: flattenBody(manifest, schedule.payload) as JsonObject,
+    knownTexts: splitBody(manifest, schedule.payload, schedule.payloadText ?? ""),
+  };
 }
 
 /** Who has opened this page by a name of the machine itself has the file there; everybody else downloads it. */

@@ -1,4 +1,6 @@
 import { findExampleValues } from "../../../domain/manifest/example-inputs.ts";
+import { findJsonTexts } from "../../../domain/manifest/inputs.ts";
+import { isExact, type JsonTexts, textOf } from "../../../domain/manifest/json-text.ts";
 import type { JsonObject, JsonValue } from "../../../domain/manifest/json-values.ts";
 import type { Input } from "../../../domain/manifest/manifest.ts";
 import { isFileInput } from "../../../domain/manifest/values.ts";
@@ -41,7 +43,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 
 /** A program that calls the workflow when it is pasted, and prints what came out. */
 export function writeSnippet(language: Language, body: Body, call: Call): string {
-  const example = findExampleBody(call.inputs, call.known);
+  const example = findExampleBody(call.inputs, call.known, call.knownTexts);
   switch (language) {
     case "curl":
       return writeCurl(body, call, example);
@@ -66,15 +68,27 @@ export function listUnknownValues(inputs: readonly Input[], known: JsonObject = 
 }
 
 /** Values for what is required, known or has a default, in the order of declaration; what else may be left out is left out. */
-export function findExampleBody(inputs: readonly Input[], known: JsonObject = {}): ExampleBody {
+export function findExampleBody(
+  inputs: readonly Input[],
+  known: JsonObject = {},
+  knownTexts: JsonTexts = {},
+): ExampleBody {
   const examples = findExampleValues(inputs);
   const shown = inputs.filter((input) => isShown(input) || (known[input.name] ?? null) !== null);
-  const values = shown.flatMap((input): [string, JsonValue][] =>
+  const found = shown.flatMap((input): [string, JsonValue][] =>
     isFileInput(input) ? [] : [[input.name, known[input.name] ?? examples.get(input.name) ?? UNKNOWN]],
   );
+  const texts = findJsonTexts({ inputs }, Object.fromEntries(found), knownTexts);
+  const exact = Object.fromEntries(Object.entries(texts).filter(([, text]) => !isExact(text)));
+  // The texts have the keys in their order, which the database does not keep.
+  const values = found.map(([name, value]): [string, JsonValue] => {
+    const text = textOf(texts, name);
+    return [name, text === undefined ? value : (JSON.parse(text) as JsonValue)];
+  });
   return {
     values,
-    texts: values.map(([name, value]) => [name, toFormText(inputs, name, value)]),
+    exact,
+    texts: values.map(([name, value]) => [name, textOf(exact, name) ?? toFormText(inputs, name, value)]),
     files: inputs.flatMap((input) => (isFileInput(input) ? [toFilePart(input)] : [])),
   };
 }

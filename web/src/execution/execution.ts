@@ -1,5 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 import type { ExecutionState, Trigger } from "../../../domain/execution.ts";
+import type { JsonTexts } from "../../../domain/manifest/json-text.ts";
 import type { JsonValue } from "../../../domain/manifest/json-values.ts";
 import { callApi } from "../app/api.ts";
 import type { ExecutionLine } from "../executions/executions.ts";
@@ -39,6 +40,8 @@ export interface Execution extends Omit<ExecutionLine, "cost"> {
   readonly status: ExecutionState;
   /** Secrets are "•••". */
   readonly inputs: Readonly<Record<string, JsonValue>>;
+  /** Inputs of kind `json` as they were sent: browsers change some digits of their values. */
+  readonly inputTexts: JsonTexts;
   readonly inputFiles: readonly InputFileLine[];
   readonly files: readonly OutputFile[];
   readonly attempts: readonly Attempt[];

@@ -1,4 +1,5 @@
 import { ActionIcon, Text, Title, Tooltip } from "@mantine/core";
+import { layOut, textOf } from "../../../domain/manifest/json-text.ts";
 import type { JsonValue } from "../../../domain/manifest/json-values.ts";
 import { formatSize } from "../../../domain/manifest/sizes.ts";
 import { DownloadIcon, FileIcon } from "../app/icons.tsx";
@@ -7,7 +8,7 @@ import type { Execution, InputFileLine } from "./execution.ts";
 
 /** What went in. Values as they were after defaults; secrets as dots; files to be had back for as long as they are kept. */
 export function InputsUsed({ execution }: { execution: Execution }) {
-  const { executionId, inputs, inputFiles } = execution;
+  const { executionId, inputs, inputTexts, inputFiles } = execution;
   const areKept = execution.filesRemovedAt == null;
   const values = Object.entries(inputs);
   const names = [...new Set(inputFiles.map(({ input }) => input))];
@@ -22,7 +23,7 @@ export function InputsUsed({ execution }: { execution: Execution }) {
           <div key={name}>
             <dt>{name}</dt>
             <dd>
-              <InputValue value={value} />
+              <InputValue value={value} text={textOf(inputTexts, name)} />
             </dd>
           </div>
         ))}
@@ -78,8 +79,9 @@ function InputFile({ file, path }: { file: InputFileLine; path: string | undefin
   );
 }
 
-function InputValue({ value }: { value: JsonValue }) {
+function InputValue({ value, text }: { value: JsonValue; text: string | undefined }) {
   if (value === null) return <Text c="dimmed">Not given</Text>;
-  if (typeof value === "object") return <pre className={classes.json}>{JSON.stringify(value, null, 2)}</pre>;
+  if (text !== undefined || typeof value === "object")
+    return <pre className={classes.json}>{layOut(text ?? JSON.stringify(value))}</pre>;
   return <span className={classes.value}>{String(value)}</span>;
 }

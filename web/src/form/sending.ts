@@ -1,3 +1,4 @@
+import { textOf, writeObject } from "../../../domain/manifest/json-text.ts";
 import { noteStatus } from "../app/api.ts";
 import { type ApiError, readError, unreachable } from "../app/api-error.ts";
 import type { ReadForm } from "./values.ts";
@@ -45,7 +46,7 @@ export function sendForm(
     if (files.some(({ kind }) => kind === "chosen")) request.send(toMultipart(form));
     else {
       request.setRequestHeader("content-type", "application/json");
-      request.send(JSON.stringify({ ...form.values, ...keptFiles(form) }));
+      request.send(writeObject({ ...form.values, ...keptFiles(form) }, form.texts));
     }
   });
 }
@@ -60,10 +61,10 @@ function readStarted(text: string): Started | undefined {
   }
 }
 
-function toMultipart({ values, files }: ReadForm): FormData {
+function toMultipart({ values, texts, files }: ReadForm): FormData {
   const body = new FormData();
   for (const [name, value] of Object.entries(values))
-    body.append(name, new Blob([JSON.stringify(value)], { type: "application/json" }));
+    body.append(name, new Blob([textOf(texts, name) ?? JSON.stringify(value)], { type: "application/json" }));
   for (const [name, list] of Object.entries(files)) {
     for (const file of list) {
       if (file.kind === "chosen") body.append(name, file.file, file.file.name);

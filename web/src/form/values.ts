@@ -1,5 +1,7 @@
 import type { InputProblem } from "../../../domain/errors.ts";
-import { parseInputs } from "../../../domain/manifest/inputs.ts";
+import { createCheckBudget } from "../../../domain/manifest/check-budget.ts";
+import { findJsonTexts, parseInputs } from "../../../domain/manifest/inputs.ts";
+import { type JsonTexts, layOut, textOf } from "../../../domain/manifest/json-text.ts";
 import type { JsonValue } from "../../../domain/manifest/json-values.ts";
 import type { Input } from "../../../domain/manifest/manifest.ts";
 import { isFileInput } from "../../../domain/manifest/values.ts";
@@ -30,29 +32,33 @@ export type FormValues = Readonly<Record<string, FormValue>>;
 /** A form that may be sent: JSON values and files by input. */
 export interface ReadForm {
   readonly values: Readonly<Record<string, JsonValue>>;
+  /** Those of kind `json` as they were written. */
+  readonly texts: JsonTexts;
   readonly files: Readonly<Record<string, readonly FormFile[]>>;
 }
 
-/** The controls as they begin: defaults, or what `given` says instead. Secrets begin empty, whatever is given. */
+/** The controls as they begin: defaults, or what `given`, and `texts` of JSON, say instead. Secrets begin empty, whatever is given. */
 export function beginValues(
   inputs: readonly Input[],
   given: Readonly<Record<string, JsonValue>> = {},
   files: Readonly<Record<string, readonly FormFile[]>> = {},
+  texts: JsonTexts = {},
 ): FormValues {
   return Object.fromEntries(
     inputs.map((input): [string, FormValue] => {
       if (isFileInput(input)) return [input.name, Object.hasOwn(files, input.name) ? (files[input.name] ?? []) : []];
       if (input.kind === "secret") return [input.name, ""];
-      const value = Object.hasOwn(given, input.name) ? (given[input.name] ?? null) : input.default;
-      return [input.name, toControl(input, value)];
+      if (!Object.hasOwn(given, input.name))
+        return [input.name, toControl(input, input.default, "defaultText" in input ? input.defaultText : undefined)];
+      return [input.name, toControl(input, given[input.name] ?? null, textOf(texts, input.name))];
     }),
   );
 }
 
-function toControl(input: Input, value: JsonValue): FormValue {
+function toControl(input: Input, value: JsonValue, text: string | undefined): FormValue {
   if (input.kind === "multi_select") return Array.isArray(value) ? value.map(String) : [];
   if (value === null) return "";
-  if (input.kind === "json") return JSON.stringify(value, null, 2);
+  if (input.kind === "json") return layOut(text ?? JSON.stringify(value));
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
@@ -77,9 +83,13 @@ export function readForm(
       else unreadable.push({ input: input.name, message: read.message });
     }
   }
-  const form = { values: Object.fromEntries(given), files: Object.fromEntries(files) };
+  const written = Object.fromEntries(
+    Object.entries(values).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
+  const read = Object.fromEntries(given);
+  const form = { values: read, texts: findJsonTexts({ inputs }, read, written), files: Object.fromEntries(files) };
   const uploads = Object.fromEntries(files.map(([name, list]) => [name, list.map(describeFile)]));
-  const result = parseInputs({ inputs }, form.values, uploads);
+  const result = parseInputs({ inputs }, form.values, uploads, createCheckBudget(), written);
   const known = new Set(unreadable.map(({ input }) => input));
   const found = result.ok ? [] : result.problems.filter(({ input }) => !known.has(input));
   const order = new Map(inputs.map(({ name }, index) => [name, index]));

@@ -9,13 +9,13 @@ import { beginValues, type FormFile, type FormValues } from "../form/values.ts";
 /** The controls with defaults; or with what went in before: values as they were, files kept. Secrets have to be given again. */
 export function beginForm({ inputs }: Manifest, earlier: Execution | undefined): FormValues {
   if (earlier === undefined) return beginValues(inputs);
-  const { inputs: given, inputFiles, executionId } = earlier;
+  const { inputs: given, inputTexts: texts, inputFiles, executionId } = earlier;
   const files = new Map<string, FormFile[]>();
   for (const { input, position, fileName, bytes } of hasFiles(earlier) ? inputFiles : []) {
     const kept: FormFile = { kind: "kept", from: { executionId, input, position }, fileName, bytes };
     files.set(input, [...(files.get(input) ?? []), kept]);
   }
-  return beginValues(inputs, given, Object.fromEntries(files));
+  return beginValues(inputs, given, Object.fromEntries(files), texts);
 }
 
 /** Whether the files that went in are still there: they are kept for a time. */

@@ -63,6 +63,12 @@ const RECORD: JsonSchema = describeFields({
     type: "object",
     description: "By input; of a secret only that one was given: `•••`. Null: nothing was given.",
   },
+  inputTexts: {
+    type: "object",
+    additionalProperties: TEXT,
+    description:
+      "Inputs of kind `json` as the texts that were sent, for clients whose JSON changes digits or the order of keys. None for older executions.",
+  },
   inputFiles: { type: "array", items: describeFields({ input: TEXT, position: COUNT, ...FILE }) },
   outputs: { type: "object", additionalProperties: { type: "string", format: "uri" } },
   files: { type: "array", items: describeFields({ name: TEXT, ...FILE, sha256: TEXT, url: TEXT }) },
@@ -99,7 +105,8 @@ const RECORD: JsonSchema = describeFields({
 const RECORD_EXAMPLE = {
   ...SUMMARY_EXAMPLE,
   ...{ failure: null, cost: { compute: 0.01234, total: 0.01334, atMost: 3.001 } },
-  inputs: { region: "EU", password: "•••" },
+  inputs: { region: "EU", options: { rows: 10 }, password: "•••" },
+  inputTexts: { options: '{"rows": 10}' },
   inputFiles: [{ input: "orders", position: 0, fileName: "orders.csv", bytes: 1042, contentType: "text/csv" }],
   ...{ outputs: {}, files: [], attempts: [], limits: { timeoutSeconds: 300, cpu: 1, attemptsMax: 1 } },
   ...{ logBytes: 812, queuePosition: null, slotPosition: null, progress: null, temporalUrl: null },
