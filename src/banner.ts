@@ -1,18 +1,18 @@
 import type { ReadyFile } from "./ready-file.ts";
 
-/** What a person needs after the start: where it is, how to sign in, and a call that works when pasted. */
-export function createBanner(ready: ReadyFile, notes: readonly string[]): string {
+/** Where a banner goes. Only a terminal may show secrets: everything else may be kept as a log. */
+export interface BannerPlace {
+  readonly isTerminal: boolean;
+  /** The path of `ready.json`, which has the secrets. */
+  readonly readyFile: string;
+}
+
+/**
+ * Returns what a person needs after the start: where it is, how to sign in, and a call that works when pasted. On a terminal
+ * with password and key; elsewhere with the file that has them, which the call reads.
+ */
+export function createBanner(ready: ReadyFile, notes: readonly string[], place: BannerPlace): string {
   const hello = ready.workflows.hello;
-  const call =
-    hello === undefined
-      ? []
-      : [
-          "",
-          "  Try it:",
-          "",
-          `    curl --cacert ${quote(ready.caFile)} ${ready.apiUrl}/workflows/${hello.workflowId}/execute \\`,
-          `      -H 'x-api-key: ${hello.apiKey}' -H 'content-type: application/json' -d '{"name": "Ada"}'`,
-        ];
   return [
     "",
     "  Treadle is ready.",
@@ -20,15 +20,35 @@ export function createBanner(ready: ReadyFile, notes: readonly string[]): string
     `    URL          ${ready.url}`,
     ...(ready.signIn === null
       ? []
-      : [`    Sign-in      ${ready.signIn.email}  ${ready.signIn.password ?? "with the password you chose"}`]),
-    ...(hello === undefined ? [] : [`    API key      ${hello.apiKey} (of the example hello)`]),
+      : [`    Sign-in      ${ready.signIn.email}  ${describePassword(ready.signIn, place)}`]),
+    ...(hello === undefined ? [] : [`    API key      ${describeKey(hello, place)} (of the example hello)`]),
     `    Temporal UI  ${ready.temporalUiUrl ?? "not ours: see your cluster"}`,
-    ...call,
+    ...(hello === undefined ? [] : ["", "  Try it:", "", ...createCall(ready, hello, place)]),
     "",
     ...notes.map((note) => `  ${note}`),
     "  Ctrl-C stops everything.",
     "",
   ].join("\n");
+}
+
+type Hello = ReadyFile["workflows"][string];
+
+function describePassword({ password }: NonNullable<ReadyFile["signIn"]>, place: BannerPlace): string {
+  if (password === null) return "with the password you chose";
+  return place.isTerminal ? password : `with the password in ${place.readyFile}`;
+}
+
+function describeKey({ apiKey }: Hello, { isTerminal, readyFile }: BannerPlace): string {
+  return isTerminal ? apiKey : `in ${readyFile}`;
+}
+
+function createCall({ caFile, apiUrl }: ReadyFile, { workflowId, apiKey }: Hello, place: BannerPlace): string[] {
+  const read = `require(${JSON.stringify(place.readyFile)}).workflows.hello.apiKey`;
+  const key = place.isTerminal ? `'x-api-key: ${apiKey}'` : `"x-api-key: $(node -p ${quote(read)})"`;
+  return [
+    `    curl --cacert ${quote(caFile)} ${apiUrl}/workflows/${workflowId}/execute \\`,
+    `      -H ${key} -H 'content-type: application/json' -d '{"name": "Ada"}'`,
+  ];
 }
 
 /** A path as a POSIX shell takes it literally. */

@@ -1,17 +1,26 @@
 import { randomBytes } from "node:crypto";
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { findUserState, insertOperatorToken, putUser } from "../db/access.ts";
+import { findUserByEmail, findUserState, insertOperatorToken, putUser } from "../db/access.ts";
 import { type Account, createAccount, listAccounts } from "../db/accounts.ts";
 import type { Db } from "../db/connect.ts";
 import { grant } from "../db/credits.ts";
+import {
+  isOperatorToken,
+  keepInstallationSecrets,
+  lockInstallation,
+  revokeOperatorTokens,
+} from "../db/installation.ts";
 import type { MicroCredits } from "../domain/credits.ts";
 import { createAccountId, createUserId } from "./ids.ts";
-import { hashPassword } from "./keys/password.ts";
+import { hashPassword, verifyPassword } from "./keys/password.ts";
+import type { SecretBox } from "./keys/secret-box.ts";
 import { createAccessToken, hashToken } from "./keys/tokens.ts";
 
 const EMAIL = "owner@treadle.localhost";
 const FIRST_ACCOUNT = "main";
+const TOKEN_CONTEXT = "operator token";
+const PASSWORD_CONTEXT = "first owner's password";
 
 export interface Installation {
   readonly account: Account;
@@ -20,59 +29,102 @@ export interface Installation {
   readonly operatorToken: string;
 }
 
+/** What the data folder has of the installation's secrets; an empty one asks for a new one. */
+interface Files {
+  readonly password: string | undefined;
+  readonly token: string | undefined;
+}
+
 /**
- * What a new installation has before anybody comes: an account with credits, somebody to sign in as, and a token
- * for the command line. Found again on every later start. The two secrets live in `keysDir`, readable by the
- * service's user alone.
+ * Makes what a new installation has before anybody comes: an account with credits, somebody to sign in as, and a token for
+ * the command line. The database keeps them, so that every later process finds the same, also one with a new data folder,
+ * and processes that start at once agree. Each keeps the two secrets in its `keysDir`, readable by the service's user alone.
  */
 export async function prepareInstallation(deps: {
   db: Db;
   keysDir: string;
+  secretBox: Pick<SecretBox, "seal" | "open">;
   initialCredits: MicroCredits;
 }): Promise<Installation> {
-  const { db, keysDir } = deps;
-  const account = (await listAccounts(db))[0] ?? (await createFirstAccount(db, deps.initialCredits));
-  const password = await readOrCreate(join(keysDir, "sign-in-password"), () => randomBytes(15).toString("base64url"));
-  const operatorToken = await readOrCreate(join(keysDir, "operator-token"), createAccessToken);
-  const known = await findUserState(db, EMAIL);
-  // Hashing is slow on purpose: only for a new password, or a database that does not know the user.
-  const isNew = known === undefined || (password.created && !known.removed);
-  if (isNew) {
-    const passwordHash = await hashPassword(password.value);
-    await putUser(db, { id: createUserId(), accountId: account.id, email: EMAIL, role: "owner", passwordHash });
-  }
-  await insertOperatorToken(db, { tokenHash: hashToken(operatorToken.value), name: "operator" });
-  const isChosen = !isNew && known.passwordChosen;
-  const signIn = known?.removed === true ? null : { email: EMAIL, password: isChosen ? null : password.value };
-  return { account, signIn, operatorToken: operatorToken.value };
+  const { db, keysDir, secretBox } = deps;
+  const [passwordPath, tokenPath] = [join(keysDir, "sign-in-password"), join(keysDir, "operator-token")];
+  const files: Files = { password: await readIfThere(passwordPath), token: await readIfThere(tokenPath) };
+  const installation = await db.transaction(async (tx): Promise<Installation> => {
+    const kept = await lockInstallation(tx);
+    const known = {
+      token: kept.operatorToken && secretBox.open(kept.operatorToken, TOKEN_CONTEXT).toString(),
+      password: kept.ownerPassword && secretBox.open(kept.ownerPassword, PASSWORD_CONTEXT).toString(),
+    };
+    const account = (await listAccounts(tx))[0] ?? (await createFirstAccount(tx, deps.initialCredits));
+    if (files.token === "") await revokeOperatorTokens(tx);
+    const operatorToken = await settleOperatorToken(tx, known.token ?? files.token);
+    const signIn = await settleFirstOwner(tx, account, { known: known.password, file: files.password });
+    const password = signIn?.password ?? null;
+    if (operatorToken !== known.token || password !== known.password)
+      await keepInstallationSecrets(tx, {
+        operatorToken: secretBox.seal(operatorToken, TOKEN_CONTEXT),
+        ownerPassword: password === null ? null : secretBox.seal(password, PASSWORD_CONTEXT),
+      });
+    return { account, signIn, operatorToken };
+  });
+  const { signIn, operatorToken } = installation;
+  if (operatorToken !== files.token) await writeSecret(tokenPath, operatorToken);
+  if (signIn?.password && signIn.password !== files.password) await writeSecret(passwordPath, signIn.password);
+  return installation;
 }
 
-/** Two processes that start together on an empty database agree on the first one's account. */
-async function createFirstAccount(db: Db, initialCredits: MicroCredits): Promise<Account> {
+async function createFirstAccount(tx: Db, initialCredits: MicroCredits): Promise<Account> {
   const account: Account = { id: createAccountId(), name: FIRST_ACCOUNT };
-  const outcome = await db
-    .transaction(async (tx) => {
-      const created = await createAccount(tx, account);
-      if (created.kind === "created" && initialCredits > 0n) {
-        await grant(tx, { accountId: account.id, amount: initialCredits, reason: "first start" });
-      }
-      return created;
-    })
-    .catch((error: unknown) => ({ kind: "raced" as const, error }));
-  if (outcome.kind === "created") return account;
-  const [first] = await listAccounts(db);
-  if (first === undefined) throw new Error("The first account could not be created.", { cause: outcome });
-  return first;
+  const { kind } = await createAccount(tx, account);
+  if (kind !== "created") throw new Error(`The first account could not be created: ${kind}.`);
+  if (initialCredits > 0n) await grant(tx, { accountId: account.id, amount: initialCredits, reason: "first start" });
+  return account;
 }
 
-async function readOrCreate(path: string, create: () => string): Promise<{ value: string; created: boolean }> {
+/** Returns the operator's token that there is, or a new one where that is good for nothing. */
+async function settleOperatorToken(tx: Db, known: string | undefined): Promise<string> {
+  if (known !== undefined && (await isOperatorToken(tx, hashToken(known)))) return known;
+  const token = createAccessToken();
+  await insertOperatorToken(tx, { tokenHash: hashToken(token), name: "operator" });
+  return token;
+}
+
+/** Makes the first owner where there is none. One that there is gets another password only where the file of it is empty. */
+async function settleFirstOwner(
+  tx: Db,
+  account: Account,
+  { known, file }: { known: string | null; file: string | undefined },
+): Promise<Installation["signIn"]> {
+  const state = await findUserState(tx, EMAIL);
+  if (state?.removed === true) return null;
+  if (state === undefined || file === "") {
+    const password = randomBytes(15).toString("base64url");
+    // Hashing is slow on purpose: only for a new password.
+    const passwordHash = await hashPassword(password);
+    await putUser(tx, { id: createUserId(), accountId: account.id, email: EMAIL, role: "owner", passwordHash });
+    return { email: EMAIL, password };
+  }
+  if (state.passwordChosen) return { email: EMAIL, password: null };
+  return { email: EMAIL, password: known ?? (await verified(tx, file)) };
+}
+
+/** The password of a file as older versions wrote it, when it still is the one. */
+async function verified(tx: Db, file: string | undefined): Promise<string | null> {
+  if (file === undefined) return null;
+  const { valid } = await verifyPassword(file, (await findUserByEmail(tx, EMAIL))?.passwordHash);
+  return valid ? file : null;
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
   try {
-    return { value: (await readFile(path, "utf8")).trim(), created: false };
+    return (await readFile(path, "utf8")).trim();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    return undefined;
   }
-  const value = create();
+}
+
+async function writeSecret(path: string, value: string): Promise<void> {
   await writeFile(`${path}.tmp`, `${value}\n`, { mode: 0o600 });
   await rename(`${path}.tmp`, path);
-  return { value, created: true };
 }

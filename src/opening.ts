@@ -25,6 +25,7 @@ import { createRequestMetrics } from "./http/request-metrics.ts";
 import { createProcessId } from "./ids.ts";
 import { prepareInstallation } from "./installation.ts";
 import { loadOrCreateKey } from "./keys/key-file.ts";
+import { demandMasterKey } from "./keys/master-key.ts";
 import { createSecretBox, type SecretBox } from "./keys/secret-box.ts";
 import type { Defer } from "./lifecycle.ts";
 import type { Log } from "./log.ts";
@@ -37,7 +38,7 @@ import { createOpenAccess, type OpenAccess } from "./open-access.ts";
 import { createDraftKeeper } from "./publish/keep-draft.ts";
 import { createPreview } from "./publish/preview.ts";
 import { createPublisher } from "./publish/publish.ts";
-import { announceWhenReady, type ReadyFile } from "./ready-file.ts";
+import { announceWhenReady, type ReadyFile, readyFileOf } from "./ready-file.ts";
 import { retentionOf } from "./retention.ts";
 import { type ExecutionParts, openExecutionParts, type ServiceDeps } from "./service.ts";
 import type { Machine } from "./setup/machine.ts";
@@ -120,13 +121,14 @@ async function openFoundation(
   const db = connect(postgres.connection, { poolMax: POOL_MAX, applicationName: "treadle" });
   defer(() => db.destroy());
   await migrate(db);
+  const file = settings.TREADLE_MASTER_KEY_FILE ?? `${machine.paths.keys}/master`;
+  const secretBox = createSecretBox(await loadOrCreateKey(file));
+  await demandMasterKey(db, { secretBox, file });
   return {
     db,
     databaseAddress: postgres.connection,
     storage: await openStorage({ url: settings.TREADLE_STORAGE_URL, dir: machine.paths.storage }),
-    secretBox: createSecretBox(
-      await loadOrCreateKey(settings.TREADLE_MASTER_KEY_FILE ?? `${machine.paths.keys}/master`),
-    ),
+    secretBox,
     hostId: await loadHostId(machine.dataDir),
     processId: createProcessId(),
   };
@@ -157,6 +159,7 @@ async function openForCallers(
   const { db, secretBox } = parts;
   const installation = await prepareInstallation({
     db,
+    secretBox,
     keysDir: machine.paths.keys,
     initialCredits: parseCredits(settings.TREADLE_INITIAL_CREDITS) ?? microCredits(0),
   });
@@ -213,7 +216,8 @@ async function openForCallers(
     pid: process.pid,
   };
   await announce(machine.dataDir, ready, parts, defer);
-  process.stdout.write(createBanner(ready, [...examples.notes, ...problemsOf(readiness)]));
+  const place = { isTerminal: process.stdout.isTTY === true, readyFile: readyFileOf(machine.dataDir) };
+  process.stdout.write(createBanner(ready, [...examples.notes, ...problemsOf(readiness)], place));
 }
 
 /** What checks, publishes and keeps files. */

@@ -17,9 +17,13 @@ export interface ReadyFile {
   readonly pid: number;
 }
 
+export function readyFileOf(dataDir: string): string {
+  return join(dataDir, "ready.json");
+}
+
 /** Writes it whole, readable by the service's user alone: it holds keys. Answers its path. */
 export async function writeReadyFile(dataDir: string, content: ReadyFile): Promise<string> {
-  const path = join(dataDir, "ready.json");
+  const path = readyFileOf(dataDir);
   await writeFile(`${path}.tmp`, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
   await rename(`${path}.tmp`, path);
   return path;
@@ -62,5 +66,5 @@ export async function announceWhenReady(deps: {
 }
 
 export async function removeReadyFile(dataDir: string): Promise<void> {
-  await rm(join(dataDir, "ready.json"), { force: true });
+  await rm(readyFileOf(dataDir), { force: true });
 }

@@ -53,7 +53,7 @@ async function findLocalService(dataDir: string): Promise<ServiceAddress> {
   if (token === undefined) {
     throw new Refusal(
       "No access token",
-      `${join(dataDir, "keys", "operator-token")} is missing. Restart the service: it makes a new one.`,
+      `${join(dataDir, "keys", "operator-token")} is missing. Restart the service: it writes it again.`,
     );
   }
   const ca = caFile === undefined ? undefined : await readIfThere(resolve(dataDir, caFile));

@@ -1,16 +1,20 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { changePassword, findAccessToken, findUserByEmail } from "../../db/access.ts";
+import { changePassword, findAccessToken, findUserByEmail, insertOperatorToken, putUser } from "../../db/access.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { listMembers, removeMember } from "../../db/members.ts";
 import { microCredits } from "../../domain/credits.ts";
+import type { AccountId } from "../../domain/ids.ts";
 import { createBanner } from "../../src/banner.ts";
+import { createUserId } from "../../src/ids.ts";
 import { type Installation, prepareInstallation } from "../../src/installation.ts";
+import { demandMasterKey } from "../../src/keys/master-key.ts";
 import { hashPassword, verifyPassword } from "../../src/keys/password.ts";
+import { createSecretBox } from "../../src/keys/secret-box.ts";
 import { hashToken } from "../../src/keys/tokens.ts";
-import { aMember } from "../support/builders.ts";
+import { aMember, anAccount, aWorkflow, TEST_SECRET_BOX } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 
 const EMAIL = "owner@treadle.localhost";
@@ -22,6 +26,7 @@ let keysDir: string;
 beforeAll(async () => {
   database = await aDatabase();
   db = database.db;
+  await demandMasterKey(db, { secretBox: TEST_SECRET_BOX, file });
   keysDir = await mkdtemp(join(tmpdir(), "installation-"));
 });
 
@@ -30,16 +35,27 @@ afterAll(async () => {
   await rm(keysDir, { recursive: true, force: true });
 });
 
-const prepare = (): Promise<Installation> => prepareInstallation({ db, keysDir, initialCredits: microCredits(5n) });
+const file = "/keys/master";
+
+const prepare = (dir = keysDir): Promise<Installation> =>
+  prepareInstallation({ db, secretBox: TEST_SECRET_BOX, keysDir: dir, initialCredits: microCredits(5n) });
 
 async function isPassword(password: string): Promise<boolean> {
   return (await verifyPassword(password, (await findUserByEmail(db, EMAIL))?.passwordHash)).valid;
 }
 
-function banner(installation: Installation): string {
-  const addresses = { url: "u", apiUrl: "u/api", caFile: "ca", temporalUiUrl: null, workflows: {}, pid: 1 };
-  return createBanner({ ...addresses, signIn: installation.signIn }, []);
+function banner({ signIn }: Installation, isTerminal = true): string {
+  const workflows = { hello: { workflowId: "wf_1", apiKey: "trd_key" } };
+  const ready = { url: "u", apiUrl: "u/api", caFile: "ca", temporalUiUrl: null, signIn, workflows, pid: 1 };
+  return createBanner(ready, [], { isTerminal, readyFile: "/data of/ready.json" });
 }
+
+/** A data folder's keys of a process that starts for the first time. */
+async function aKeysDir(): Promise<string> {
+  return mkdtemp(join(keysDir, "other-"));
+}
+
+const readKey = async (dir: string, name: string): Promise<string> => (await readFile(join(dir, name), "utf8")).trim();
 
 test("installation, from its first start to when its first owner is gone, lets in whom it says", async () => {
   const first = await prepare();
@@ -50,6 +66,11 @@ test("installation, from its first start to when its first owner is gone, lets i
   expect(await findAccessToken(db, hashToken(first.operatorToken))).toMatchObject({ user: null });
   expect(banner(first)).toContain(`${EMAIL}  ${signIn?.password}`);
   expect(await prepare()).toEqual(first);
+  // A process with a data folder of its own finds the same, and makes nothing anew.
+  const elsewhere = await aKeysDir();
+  expect(await prepare(elsewhere)).toEqual(first);
+  expect(await readKey(elsewhere, "sign-in-password")).toBe(signIn?.password);
+  expect(await readKey(elsewhere, "operator-token")).toBe(first.operatorToken);
 
   // Somebody chooses another password: the one in the file is not told any more, and does not come back.
   const user = await findUserByEmail(db, EMAIL);
@@ -58,20 +79,113 @@ test("installation, from its first start to when its first owner is gone, lets i
   const second = await prepare();
   expect(second.signIn).toEqual({ email: EMAIL, password: null });
   expect(banner(second)).toContain(`${EMAIL}  with the password you chose`);
+  // Nor does a process with another data folder bring one.
+  const another = await aKeysDir();
+  expect(await prepare(another)).toEqual(second);
+  expect(await readdir(another)).toEqual(["operator-token"]);
   expect(await isPassword("a chosen password")).toBe(true);
+  expect(await queryRows(db, "select from access_tokens where user_id is null")).toHaveLength(1);
 
   // Whoever has the machine gets back in.
-  await rm(join(keysDir, "sign-in-password"));
+  await writeFile(join(keysDir, "sign-in-password"), "");
   const third = await prepare();
+  expect(third.signIn?.password).not.toBe(signIn?.password);
   expect(third.signIn?.password).toBe((await readFile(join(keysDir, "sign-in-password"), "utf8")).trim());
   expect(await isPassword(third.signIn?.password as string)).toBe(true);
+
+  await writeFile(join(keysDir, "operator-token"), "");
+  const renewed = await prepare();
+  expect(await findAccessToken(db, hashToken(first.operatorToken))).toBeUndefined();
+  expect(await findAccessToken(db, hashToken(renewed.operatorToken))).toMatchObject({ user: null });
+  expect(await readKey(keysDir, "operator-token")).toBe(renewed.operatorToken);
+  expect(await prepare(another)).toEqual(renewed);
 
   // A first owner who was removed stays removed, also with a new file.
   const other = await aMember(db, account.id);
   await removeMember(db, { accountId: account.id, userId: user?.id ?? "", by: other.userId });
-  await rm(join(keysDir, "sign-in-password"));
+  await writeFile(join(keysDir, "sign-in-password"), "");
   const fourth = await prepare();
   expect([fourth.signIn, banner(fourth).includes("Sign-in")]).toEqual([null, false]);
   expect(await findUserByEmail(db, EMAIL)).toBeUndefined();
   expect(await queryRows(db, "select from users where lower(email) = :email", { email: EMAIL })).toHaveLength(1);
+});
+
+test("installation, prepared by six processes at once, has one account, owner and token", async () => {
+  const { db: empty, drop } = await aDatabase();
+  try {
+    const made = await Promise.all(
+      Array.from({ length: 6 }, async () => {
+        await demandMasterKey(empty, { secretBox: TEST_SECRET_BOX, file });
+        const dir = await aKeysDir();
+        const prepared = { db: empty, secretBox: TEST_SECRET_BOX, keysDir: dir, initialCredits: microCredits(5n) };
+        return { ...(await prepareInstallation(prepared)), file: await readKey(dir, "sign-in-password") };
+      }),
+    );
+    expect(new Set(made.map((each) => JSON.stringify(each))).size).toBe(1);
+    const [count] = await queryRows(
+      empty,
+      `select (select count(*)::int from accounts) as accounts, (select count(*)::int from users) as users,
+              (select count(*)::int from access_tokens) as tokens`,
+    );
+    expect(count).toEqual({ accounts: 1, users: 1, tokens: 1 });
+  } finally {
+    await drop();
+  }
+});
+
+test("installation, of a version before, keeps the password and the token of its first process", async () => {
+  const { db: older, drop } = await aDatabase();
+  try {
+    const accountId = await anAccount(older);
+    const [password, token] = ["an older password", "trp_older"];
+    await putUser(older, {
+      ...{ id: createUserId(), accountId, email: EMAIL, role: "owner" },
+      passwordHash: await hashPassword(password),
+    });
+    await insertOperatorToken(older, { tokenHash: hashToken(token), name: "operator" });
+    const [first, second] = [await aKeysDir(), await aKeysDir()];
+    await writeFile(join(first, "sign-in-password"), `${password}\n`);
+    await writeFile(join(first, "operator-token"), `${token}\n`);
+    // As a second process of that version left it: neither is good, or not any more.
+    await writeFile(join(second, "sign-in-password"), "overwritten\n");
+    await writeFile(join(second, "operator-token"), "trp_unknown\n");
+    await demandMasterKey(older, { secretBox: TEST_SECRET_BOX, file });
+    for (const dir of [first, second])
+      expect(
+        await prepareInstallation({
+          ...{ db: older, secretBox: TEST_SECRET_BOX, keysDir: dir },
+          initialCredits: microCredits(0n),
+        }),
+      ).toMatchObject({ signIn: { password }, operatorToken: token });
+    expect(await readKey(second, "operator-token")).toBe(token);
+  } finally {
+    await drop();
+  }
+});
+
+test("banner, where no terminal shows it, has neither password nor key, and a call that reads the key", async () => {
+  const signIn = { email: EMAIL, password: "S3cret" };
+  const installation = { account: { id: "acct_1" as AccountId, name: "main" }, signIn, operatorToken: "trp_1" };
+  expect(banner(installation)).toMatch(/ S3cret\n[^]*-H 'x-api-key: trd_key'/);
+  const logged = banner(installation, false);
+  expect(logged).not.toMatch(/S3cret|trd_key|trp_1/);
+  expect(logged).toContain(`${EMAIL}  with the password in /data of/ready.json`);
+  expect(logged).toContain(`-H "x-api-key: $(node -p 'require("/data of/ready.json").workflows.hello.apiKey')"`);
+});
+
+test("master key, other than the installation's, is refused, also of one from before there was a canary", async () => {
+  const other = createSecretBox(Buffer.alloc(32, 9));
+  const wrong = { secretBox: other, file: "/other/master" };
+  const refused = /^\/other\/master is not the master key of this installation.*TREADLE_MASTER_KEY_FILE/;
+  await expect(demandMasterKey(db, wrong)).rejects.toThrow(refused);
+  await demandMasterKey(db, { secretBox: TEST_SECRET_BOX, file });
+  const { db: older, drop } = await aDatabase();
+  try {
+    await aWorkflow(older);
+    await expect(demandMasterKey(older, wrong)).rejects.toThrow(refused);
+    await demandMasterKey(older, { secretBox: TEST_SECRET_BOX, file });
+    await expect(demandMasterKey(older, wrong)).rejects.toThrow(refused);
+  } finally {
+    await drop();
+  }
 });
