@@ -96,42 +96,38 @@ async function runMappers(
   }
 }
 
-/** Runs a command in a sandbox of the first user. Returns what it could not do. */
+/** Everything that a sandbox begins with, in one command, as each costs a start some time. */
+const TRIAL = `
+python=$1 bwrap=$2
+shift 2
+for folder; do test -x "$folder" || { echo "$folder"; exit 3; }; done
+"$python" -I -S -c "" || exit 4
+exec "$bwrap" --unshare-all --unshare-user --uid 10001 --ro-bind / / -- /usr/bin/env true
+`;
+const NOT_PASSED = 3;
+const NO_PYTHON = 4;
+
+/** Tries what a sandbox of the first user needs. Returns what it could not do. */
 async function tryUser(
   users: KernelUsers,
-  deps: SandboxUsersDeps & { readonly runAs: RunAs | undefined },
+  { run, python, bwrapPath, passed, runAs }: SandboxUsersDeps & { readonly runAs: RunAs | undefined },
 ): Promise<string | undefined> {
   const user = users.take();
   try {
-    const run = async (argv: readonly string[]) => {
-      const [command = "", ...args] = [...(await user.enter()), ...argv];
-      return deps.run(command, args, {
-        env: { PATH: "/usr/bin:/bin" },
-        runAs: deps.runAs,
-        timeoutMs: TRIAL_TIMEOUT_MS,
-      });
-    };
-    for (const folder of deps.passed) {
-      const { code } = await run(["/bin/sh", "-c", 'test -x "$1"', "sh", folder]);
-      if (code !== 0)
-        return `Other users cannot pass ${folder}: let them (chmod o+x), there and above, or choose another data folder (TREADLE_DATA_DIR).`;
-    }
-    const { code: reads } = await run([deps.python, "-I", "-S", "-c", ""]);
-    if (reads !== 0) return `Other users cannot run ${deps.python}.`;
-    const { code, tail } = await run([
-      deps.bwrapPath,
-      "--unshare-all",
-      "--unshare-user",
-      "--uid",
-      "10001",
-      "--ro-bind",
-      "/",
-      "/",
-      "--",
-      "/usr/bin/env",
-      "true",
-    ]);
-    return code === 0 ? undefined : `bubblewrap cannot make a sandbox for them (${tail.at(-1) ?? `code ${code}`}).`;
+    const [command = "", ...entering] = await user.enter();
+    const trial = ["/bin/sh", "-c", TRIAL, "sh", python, bwrapPath, ...passed];
+    const { code, tail } = await run(command, [...entering, ...trial], {
+      env: { PATH: "/usr/bin:/bin" },
+      runAs,
+      timeoutMs: TRIAL_TIMEOUT_MS,
+    });
+    const said = tail.at(-1) ?? `code ${code}`;
+    if (code === 0) return undefined;
+    if (code === NOT_PASSED)
+      return `Other users cannot pass ${said}: let them (chmod o+x), there and above, or choose another data folder (TREADLE_DATA_DIR).`;
+    return code === NO_PYTHON
+      ? `Other users cannot run ${python}.`
+      : `bubblewrap cannot make a sandbox for them (${said}).`;
   } finally {
     user.release();
   }
