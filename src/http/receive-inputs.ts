@@ -115,6 +115,7 @@ async function readSent(request: Request, options: Receiving): Promise<Sent> {
     const { value: body, text } = await readJsonText(request, limits.jsonBytesMax);
     const matters = manifest.inputs.some(({ kind }) => kind === "json" || kind === "number");
     const texts = matters ? splitBody(manifest, body, text) : {};
+    if (text.length > LARGE_BYTES) await giveTurn();
     return { body, texts, files: [], strayFiles: new Set(), problems: [] };
   }
   const form = await readForm(request, { ...options, keepsFiles: keep !== undefined });
