@@ -124,7 +124,11 @@ function addKeyCommands(program: Command, act: Act): void {
       }),
     );
 
-  addCommand(key, "rotate", "replace the key; the old one stops working at once, or after --grace")
+  addCommand(
+    key,
+    "rotate",
+    "replace the key; the old one stops working at once, or after --grace, and older ones at once",
+  )
     .argument("<workflow>")
     .option("--grace <time>", "how long the old key goes on working, such as 1h", parseSeconds)
     .action(

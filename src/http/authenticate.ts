@@ -58,7 +58,7 @@ export async function authenticate(
   const { accountId, available, kept, keyedId } = target;
   const trigger: Trigger = person === undefined ? "api" : "form";
   const called = { workflowId, commitId, manifest, accountId, available, kept, trigger, accessId: person?.accessId };
-  const rates = chooseRates(deps.rateLimits, { ...target, workflowId });
+  const rates = chooseRates(deps.rateLimits, { ...target, workflowId, inPerson: person !== undefined });
   return { ...called, idempotencyKey, keyedId, rates, rateState: toRateState(rates, target) };
 }
 

@@ -48,14 +48,17 @@ export function agreedLimits(
   };
 }
 
-/** The limits a call counts for: one by its key, one by its account. A workflow has one key; a replaced one shares its limit. */
+/**
+ * The limits a call counts for: one by its key, one by its account. A workflow has one key; a replaced one shares its limit.
+ * A call in person counts for the account alone: programs that have the key lose nothing by it.
+ */
 export function chooseRates(
   limits: RateLimits,
-  target: Pick<Target, "accountId" | "agreedRates"> & { workflowId: WorkflowId },
+  target: Pick<Target, "accountId" | "agreedRates"> & { workflowId: WorkflowId; inPerson: boolean },
 ): RateUse {
   const { key, account } = agreedLimits(limits, target.agreedRates);
   return {
-    key: key && { bucket: keyBucket(target.workflowId), rate: key },
+    key: target.inPerson ? null : key && { bucket: keyBucket(target.workflowId), rate: key },
     account: account && { bucket: accountBucket(target.accountId), rate: account },
   };
 }

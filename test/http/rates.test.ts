@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
 import { deleteFullBuckets, putAccountRates } from "../../db/rates.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
-import { anAccount, anInput, aWorkflow, type TestWorkflow } from "../support/builders.ts";
+import { aMember, anAccount, anInput, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { type Answer, aForm } from "../support/https.ts";
 import { aService, execute, findLeftovers, sendForm, type TestService } from "./service.ts";
 
@@ -61,6 +61,20 @@ test("execute, more often than a burst, answers 429 with when to come again, and
     ratelimit: expect.stringMatching(/^"key";r=0;t=(29|30), "account";r=1;t=1[45]$/),
   });
   expect(service.started).toHaveLength(3);
+});
+
+test("execute, by somebody signed in, counts for the account and takes nothing from the key", async () => {
+  const workflow = await aWorkflow(service.db);
+  const { cookie } = await aMember(service.db, workflow.accountId);
+  const path = `/api/workflows/${workflow.workflowId}/execute`;
+  const headers = { cookie, "sec-fetch-site": "same-origin", "content-type": "application/json" };
+  const inPerson = (): Promise<Answer> => service.call(path, { method: "POST", headers, body: "{}" });
+  const answers = [await inPerson(), await inPerson(), await inPerson()];
+  expect(statuses(answers)).toEqual([200, 200, 200]);
+  expect(answers.at(-1)?.headers["ratelimit"]).toMatch(/^"account";r=1;/);
+  const [byKey] = await call(workflow, 1);
+  expect(byKey?.headers["ratelimit"]).toMatch(/^"key";r=2;t=10, "account";r=0;/);
+  expect((await inPerson()).status).toBe(429);
 });
 
 test("execute, after the time that Retry-After said, is let through once", async () => {

@@ -3,6 +3,7 @@ import { queryRows } from "../../db/connect.ts";
 import { findMoneyFaults } from "../../db/credits/audit.ts";
 import { findBalance } from "../../db/credits.ts";
 import { findExecution } from "../../db/executions.ts";
+import { putAccountRates } from "../../db/rates.ts";
 import { recordRefusedExecution } from "../../db/refused-executions.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
@@ -109,6 +110,8 @@ test.each([
 
 test("forms that are refused, more than the rate allows, leave no more records than it allows", async () => {
   const { accountId, workflow, cookie } = await aPerson("0");
+  // A third of it at once, as by a key.
+  await putAccountRates(service.db, accountId, { perMinute: null, burst: null, accountPerMinute: 15 });
   const statuses = await Promise.all(
     Array.from({ length: 12 }, async () => (await submit(workflow, { cookie })).status),
   );

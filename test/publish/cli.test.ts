@@ -2,6 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { findTarget } from "../../db/commits.ts";
+import type { WorkflowId } from "../../domain/ids.ts";
+import { hashApiKey } from "../../src/keys/api-key.ts";
 import { aCliService, type CliService, cli } from "./cli-service.ts";
 
 let service: CliService;
@@ -29,6 +32,10 @@ test("workflows and key, through a life, answer the documents of the contract", 
   expect(Math.round((Date.parse(rotated["previousKeyExpiresAt"] as string) - Date.now()) / 60_000)).toBe(90);
   const again = (await service.cli("key", "rotate", workflowId, "--json")).json();
   expect(again["previousKeyExpiresAt"]).toBeNull();
+  const opening = [apiKey, rotated["apiKey"], again["apiKey"]].map((key) =>
+    findTarget(service.db, workflowId as WorkflowId, hashApiKey(String(key))),
+  );
+  expect((await Promise.all(opening)).map((target) => target?.keyValid)).toEqual([false, false, true]);
   expect((await service.cli("key", "show", workflowId)).out.split("\n")[0]).toBe(again["apiKey"]);
 
   expect((await service.cli("workflows", "delete", workflowId, "--json")).json()).toEqual({

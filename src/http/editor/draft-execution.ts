@@ -35,7 +35,7 @@ export async function chooseDraft(
     });
   }
   const { commitId, manifest } = keptDraft;
-  const rates = chooseRates(deps.rateLimits, { ...target, workflowId });
+  const rates = chooseRates(deps.rateLimits, { ...target, workflowId, inPerson: true });
   const { accessId } = access.caller;
   const money = { accountId, available, kept: target.kept };
   const called = { workflowId, commitId, manifest, ...money, trigger: "form" as const, accessId };

@@ -56,6 +56,35 @@ test.each([
   });
 });
 
+test("the key, replaced again, ends a key that was replaced before, whatever grace that had", async () => {
+  const workflow = await aWorkflow(service.db);
+  const editor = await anEditor(service, { accountId: workflow.accountId });
+  const rotate = async (graceDays: number): Promise<string> =>
+    (await editor.post(`workflows/${workflow.workflowId}/key/rotate`, { graceDays })).json()["apiKey"] as string;
+  const statusOf = async (apiKey: string): Promise<number> => (await execute(service, { ...workflow, apiKey })).status;
+  const leaked = workflow.apiKey;
+  const second = await rotate(7);
+  expect([await statusOf(leaked), await statusOf(second)]).toEqual([200, 200]);
+  // The programs that have the second one by now keep their grace.
+  const third = await rotate(1);
+  expect([await statusOf(leaked), await statusOf(second), await statusOf(third)]).toEqual([401, 200, 200]);
+  const fourth = await rotate(0);
+  expect([await statusOf(second), await statusOf(third), await statusOf(fourth)]).toEqual([401, 401, 200]);
+});
+
+test("the key, replaced by two at once, is one of the two afterwards", async () => {
+  const workflow = await aWorkflow(service.db);
+  const editor = await anEditor(service, { accountId: workflow.accountId });
+  const path = `workflows/${workflow.workflowId}/key`;
+  const answers = await Promise.all([1, 2].map(() => editor.post(`${path}/rotate`, { graceDays: 0 })));
+  expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+  const keys = answers.map((answer) => answer.json()["apiKey"] as string);
+  const current = (await editor.get(`${path}?reveal=true`)).json()["apiKey"];
+  const statuses = await Promise.all(keys.map((apiKey) => execute(service, { ...workflow, apiKey })));
+  expect(statuses.map(({ status }) => status)).toEqual(keys.map((apiKey) => (apiKey === current ? 200 : 401)));
+  expect(keys).toContain(current);
+});
+
 test.each([{ graceDays: 8 }, { graceDays: -1 }, { graceDays: 0.5 }, {}])(
   "the key, replaced with %j, is refused and stays",
   async (body) => {

@@ -53,7 +53,7 @@ export function RotateDialog(props: {
         </div>
         <Text size="sm" c={grace === "0" ? "var(--state-failure)" : "dimmed"}>
           {grace === "0"
-            ? "Every program that has the old key is refused (401) from this moment on, until it has the new one. Runs that are under way go on."
+            ? "Every program that has the old key, or one before it, is refused (401) from this moment on, until it has the new one. Runs that are under way go on."
             : `For ${grace} ${grace === "1" ? "day" : "days"} both keys work. After that, programs with the old one are refused (401). A key that was replaced before stops working now.`}
         </Text>
         <Refusal error={rotate.error} />

@@ -200,6 +200,7 @@ export const EDITOR_WORKFLOW_ROUTES = {
     path: `${ONE}/key/rotate`,
     tag: "Editor",
     summary: "Replace the API key; the old one works on for the days chosen, or ends at once",
+    description: "Keys that were replaced before end at once.",
     credentials: IN_PERSON,
     parameters: [WORKFLOW_ID],
     body: bodyOf(KeyRotation, { graceDays: 1 }),
