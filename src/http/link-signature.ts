@@ -22,7 +22,7 @@ export function readLink(box: Pick<SecretBox, "isSignature">, request: Request):
   const { executionId, fileName } = request.params;
   const isWhole =
     typeof expires === "string" &&
-    /^\d{1,12}$/.test(expires) &&
+    /^[1-9]\d{0,11}$/.test(expires) &&
     typeof signature === "string" &&
     typeof executionId === "string" &&
     isExecutionId(executionId) &&

@@ -1,8 +1,10 @@
 import { readdirSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { aWorkflow } from "../support/builders.ts";
 import { aService, type TestService } from "./service.ts";
 
-const WORKFLOW_DOCS = "/api/workflows/wf_00000000000000000000000000/docs";
+const UNKNOWN = "wf_00000000000000000000000000";
+const WORKFLOW_DOCS = `/api/workflows/${UNKNOWN}/docs`;
 /** Below a path of a proxy's choice everything must go on working, so nothing begins with a slash. */
 const PAGES = ["/api/docs", "/api/docs/", WORKFLOW_DOCS, `${WORKFLOW_DOCS}/`];
 const UTF_8 = "charset=utf-8";
@@ -90,6 +92,22 @@ test.each(["nothing.js", "..%2Fpackage.json", "constructor", "package.json", "sw
     expect([answer.status, answer.json()]).toMatchObject([404, { error: "Not found" }]);
   },
 );
+
+test("docs page, of a workflow that there is, is the one of a workflow that there is not, whoever asks", async () => {
+  const { workflowId, apiKey } = await aWorkflow(service.db);
+  const ask = async (id: string, headers: Record<string, string>) => {
+    const { status, headers: given, bytes } = await service.call(`/api/workflows/${id}/docs`, { headers });
+    return { status, given: { ...given, date: "", "x-request-id": "" }, text: bytes.toString() };
+  };
+  for (const headers of [{}, { "x-api-key": apiKey }, { "x-api-key": "wrong" }]) {
+    const answer = await ask(workflowId, headers);
+    expect(answer).toEqual(await ask(UNKNOWN, headers));
+    expect(JSON.stringify(answer)).not.toContain(workflowId);
+  }
+  const documents = [workflowId, UNKNOWN].map((id) => service.call(`/api/workflows/${id}/openapi.json`));
+  const [known, unknown] = await Promise.all(documents);
+  expect([known?.status, known?.json()]).toEqual([401, unknown?.json()]);
+});
 
 test("docs page, of something that can be no workflow, is 404", async () => {
   const answer = await service.call("/api/workflows/nothing/docs");

@@ -31,6 +31,12 @@ function ask(path: string, body?: unknown, key = workflow.apiKey): Promise<Answe
   });
 }
 
+/** The next letter of base64: in the last place of 43 it stands for the same 32 bytes, whose last four bits it begins with. */
+function sameBytes(last: string): string {
+  const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  return letters[letters.indexOf(last) + 1] as string;
+}
+
 /** The path and query of a new link. */
 async function aLink(files: string, body?: unknown): Promise<URL> {
   const answer = await ask(`${files}${encodeURIComponent(NAME)}/link`, body);
@@ -69,6 +75,13 @@ test.each<[what: string, change: (link: URL, files: string) => string]>([
     ({ pathname, search }) =>
       `${pathname}${search.replace(/signature=(.)/, (_all, first) => `signature=${first === "A" ? "B" : "A"}`)}`,
   ],
+  [
+    "with its last letter as another of the same bytes",
+    ({ pathname, search }) => `${pathname}${search.replace(/.$/, (last) => sameBytes(last))}`,
+  ],
+  ["with padding", ({ pathname, search }) => `${pathname}${search}%3D`],
+  ["with another character among the letters", ({ pathname, search }) => `${pathname}${search}.`],
+  ["with a zero before its end", ({ pathname, search }) => `${pathname}${search.replace("expires=", "expires=0")}`],
   ["with two signatures", ({ pathname, search }) => `${pathname}${search}&signature=x`],
 ])("link, %s, is refused", async (_what, change) => {
   const files = await aFile();
