@@ -5,7 +5,9 @@ import { KEPT_BYTES, type KeptBytes } from "./kept-bytes.ts";
 import type { AgreedRates } from "./rates.ts";
 
 export interface CommitAuthor {
-  readonly userId: string;
+  /** Null: the operator. */
+  readonly userId: string | null;
+  /** Of the operator: `operator`. */
   readonly email: string;
 }
 
@@ -17,7 +19,7 @@ export interface NewCommit {
   readonly message: string;
   readonly manifest: unknown;
   readonly environment: { key: string; interpreter: string; requirements: string; lock: string } | null;
-  /** Null when nobody in particular made it: the service its examples, or a program with the operator's token. */
+  /** Null when nobody in particular made it: the service its examples. */
   readonly author?: CommitAuthor | null;
   readonly objects: readonly GitObject[];
 }
@@ -163,7 +165,7 @@ export interface Commit {
   readonly manifest: unknown;
   /** Null when it needs no packages. */
   readonly environmentKey: string | null;
-  /** Whoever made it, also after they left. Null: nobody in particular. */
+  /** Whoever made it, also after they left; `operator` is the operator. Null: nobody in particular. */
   readonly authorEmail: string | null;
   readonly createdAt: Date;
 }

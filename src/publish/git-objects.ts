@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { GitObject } from "../../db/git-objects.ts";
 
-/** Who git says wrote and committed: publishing is an act of the service; who asked is in its own record. */
+/** Who git says committed, as that is an act of the service; and who wrote what nobody in particular did. */
 const IDENTITY = "Treadle <treadle@localhost>";
 
 const FILE_MODES = { "100644": false, "100755": true } as const;
@@ -109,15 +109,27 @@ export function parseTree(content: Buffer): TreeEntry[] {
   return entries;
 }
 
-/** The commit object over a tree. The time is kept in whole seconds, UTC; the message ends with one newline. */
+/**
+ * Makes the commit object over a tree. `author` is an email address, or a name without one. The time is kept in whole
+ * seconds, UTC; the message ends with one newline.
+ */
 export function createCommit(commit: {
   treeId: string;
   parentId: string | null;
+  author?: string | undefined;
   message: string;
   committedAt: Date;
 }): GitObject {
-  const stamp = `${IDENTITY} ${Math.floor(commit.committedAt.getTime() / 1000)} +0000`;
+  const at = `${Math.floor(commit.committedAt.getTime() / 1000)} +0000`;
   const parent = commit.parentId === null ? "" : `parent ${commit.parentId}\n`;
-  const text = `tree ${commit.treeId}\n${parent}author ${stamp}\ncommitter ${stamp}\n\n${commit.message.trimEnd()}\n`;
+  const author = commit.author === undefined ? IDENTITY : toIdentity(commit.author);
+  const head = `tree ${commit.treeId}\n${parent}author ${author} ${at}\ncommitter ${IDENTITY} ${at}\n`;
+  const text = `${head}\n${commit.message.trimEnd()}\n`;
   return createGitObject("commit", Buffer.from(text));
+}
+
+/** Without what ends a name or an address in git's format. */
+function toIdentity(author: string): string {
+  const name = author.replace(/[<>\p{Cc}]/gu, "");
+  return `${name} <${name.includes("@") ? name : `${name}@localhost`}>`;
 }

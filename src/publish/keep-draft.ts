@@ -13,7 +13,7 @@ export interface DraftToKeep {
   /** The head, on which the draft would become a commit. */
   readonly parentId: CommitId | null;
   readonly files: readonly CommitFile[];
-  readonly author: CommitAuthor;
+  readonly author: CommitAuthor & { readonly userId: string };
 }
 
 export type KeptDraft =

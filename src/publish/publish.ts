@@ -251,7 +251,9 @@ function toCommit(
   { treeId, objects, manifest, environment }: Content,
 ): NewCommit {
   const message = toMessage(request.message);
-  const commit = createCommit({ treeId, parentId: place.parentId, message, committedAt: new Date() });
+  const author = request.author ?? null;
+  const { parentId } = place;
+  const commit = createCommit({ treeId, parentId, author: author?.email, message, committedAt: new Date() });
   return {
     ...place,
     id: commit.id as CommitId,
@@ -259,7 +261,7 @@ function toCommit(
     message,
     manifest,
     environment,
-    author: request.author ?? null,
+    author,
     objects: [...objects, commit],
   };
 }

@@ -37,10 +37,12 @@ test("commits, listed, shown and compared, are those that were published", async
   const listed = (await service.cli("commits", "list", workflowId, "--json")).json();
   expect(listed).toMatchObject({
     commits: [
-      { commitId: second, parentId: first, message: "Say three", isHead: true, executions: 0, author: null },
+      { commitId: second, parentId: first, message: "Say three", isHead: true, executions: 0 },
       { commitId: first, parentId: null, isHead: false },
     ],
   });
+  // Published with the operator's token.
+  expect(listed).toMatchObject({ commits: commits.map(() => ({ author: { email: "operator" } })) });
   expect((await service.cli("commits", "list", workflowId, "-n", "1", "--json")).json()["commits"]).toHaveLength(1);
   expect((await service.cli("commits", "list", workflowId)).out).toMatch(
     new RegExp(`^Commit .*\n${second.slice(0, 12)}  latest .*Say three\n`),
@@ -51,7 +53,9 @@ test("commits, listed, shown and compared, are those that were published", async
     commitId: first,
     files: [{ path: "config.yaml" }, { path: "main.py", text: "one" }],
   });
-  expect((await service.cli("commits", "show", workflowId)).out).toContain(`Commit      ${second}  (latest)`);
+  expect((await service.cli("commits", "show", workflowId)).out).toMatch(
+    new RegExp(`^Commit      ${second}  \\(latest\\)\n(?:.*\n)*Made .* by operator\n`),
+  );
 
   const difference = { files: [{ path: "main.py", status: "changed", before: "one", after: "three" }] };
   expect((await service.cli("commits", "diff", workflowId, "--json")).json()).toMatchObject({

@@ -113,6 +113,20 @@ test("createCommit, with and without a parent, gives the id of git commit-tree",
   expect(second.id).toBe(git(["commit-tree", treeId, "-p", first.id], "Second\n"));
 });
 
+test.each([
+  ["ada@example.com", "ada@example.com", "ada@example.com"],
+  ["operator", "operator", "operator@localhost"],
+  ["a>b<\n@example.com", "ab@example.com", "ab@example.com"],
+])("createCommit, by %j, is git's commit of that author", (author, name, email) => {
+  const { dir, git } = aRepository();
+  const { treeId, objects } = createTree([file("main.py", "")]);
+  const commit = createCommit({ treeId, parentId: null, author, message: "By somebody", committedAt: new Date() });
+  for (const object of [...objects, commit]) writeLoose(dir, object);
+  git(["update-ref", "refs/heads/main", commit.id]);
+  expect(git(["fsck", "--strict", "--full"])).toBe("");
+  expect(git(["log", "--format=%an|%ae|%cn|%ce", "main"])).toBe(`${name}|${email}|Treadle|treadle@localhost`);
+});
+
 test("objects of a commit, written into a repository, pass git fsck --strict and check out as they were", () => {
   const { dir, git } = aRepository();
   const { treeId, objects } = createTree(AWKWARD);

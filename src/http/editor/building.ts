@@ -37,7 +37,7 @@ export async function commitFiles(
       accountId: workflow.accountId,
       name: workflow.name,
       ...{ files, message, expectedHead },
-      author: userId === null ? undefined : { userId, email },
+      author: { userId, email },
     },
     async (publication) => {
       if (publication.kind === "published") await afterwards?.(publication.commitId);

@@ -57,7 +57,7 @@ export function createPublishRoutes(deps: {
         files,
         message: query.message,
         expectedHead: query.expectedHead as CommitId | undefined,
-        author: caller.userId === null ? undefined : { userId: caller.userId, email: caller.email },
+        author: { userId: caller.userId, email: caller.email },
       }),
     );
     const said = { ...(apiKey === null ? {} : { apiKey }), ...(buildLog === "" ? {} : { buildLog }) };

@@ -173,7 +173,7 @@ function CommitLine(props: {
         {more.join("").trim() !== "" && <p className={classes.more}>{more.join("\n").trim()}</p>}
         <p className={classes.facts}>
           <code>{toShortId(commitId)}</code>
-          <span>{author === null ? "Published by the operator" : author.email}</span>
+          <span>{author === null || author.email === "operator" ? "Published by the operator" : author.email}</span>
           <Time at={createdAt} />
           {executions === 0 ? (
             <span>Never run</span>

@@ -41,7 +41,7 @@ export const COMMIT: Record<string, JsonSchema> = {
   message: TEXT,
   author: {
     ...orNull(describeFields({ email: TEXT })),
-    description: "Null: nobody in particular, such as the service.",
+    description: "`operator` as the address is the operator; null: the service, such as its examples.",
   },
   createdAt: TIME,
   executions: { ...COUNT, maximum: 10_000, description: "10000 means so many, or more." },
