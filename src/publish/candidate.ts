@@ -9,6 +9,9 @@ import {
 } from "../../activities/environments/requirements.ts";
 import { OverBudgetError, type Threads, toTask } from "../../activities/threads/threads.ts";
 import type { FileProblem } from "../../domain/errors.ts";
+import { DEFAULT_BOUNDS } from "../../domain/manifest/bounds.ts";
+import { readConfigDocument } from "../../domain/manifest/document.ts";
+import { isJsonObject } from "../../domain/manifest/json-values.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { parseManifest } from "../../domain/manifest/parse.ts";
 import { checkFolder, type FolderCheck, MANIFEST_FILE, problemOf } from "./folder.ts";
@@ -104,18 +107,24 @@ export function readFolder({ files: copies, ...options }: Folder): FolderReading
   const manifest = parsed?.ok === true ? parsed.manifest : undefined;
   const reading = readRequirements(files, manifest?.entrypoint);
   if (parsed?.ok === false) problems.push(...parsed.problems);
-  if (manifest !== undefined) problems.push(...checkEntrypoint(files, manifest));
+  if (config !== undefined && manifest !== undefined) problems.push(...checkEntrypoint(files, manifest, config));
   if (!reading.ok) problems.push(...reading.problems);
   return { problems, warnings, manifest, reading };
 }
 
 const READ = toTask(import.meta.url, readFolder);
 
-function checkEntrypoint(files: readonly CommitFile[], { entrypoint }: Manifest): FileProblem[] {
+/** At the place where the manifest names the file; of the file itself where it names none. */
+function checkEntrypoint(
+  files: readonly CommitFile[],
+  { entrypoint }: Manifest,
+  { path: file, content }: CommitFile,
+): FileProblem[] {
   if (files.some(({ path }) => path === entrypoint)) return [];
-  return [
-    problemOf(entrypoint, `The entrypoint ${entrypoint} is missing. Add the file, or name another in config.yaml.`),
-  ];
+  const { value, places } = readConfigDocument(content.toString("utf8"), DEFAULT_BOUNDS.configBytesMax);
+  const isNamed = isJsonObject(value) && value["entrypoint"] === entrypoint;
+  const message = `The entrypoint ${entrypoint} is missing. Add the file, or name another in ${MANIFEST_FILE}.`;
+  return [isNamed ? { file, ...places.ofValue(["entrypoint"]), message } : problemOf(entrypoint, message)];
 }
 
 /** Every `requires-python` has to let the workflow's Python in, whichever file it is in. */

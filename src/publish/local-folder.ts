@@ -2,6 +2,7 @@ import { constants } from "node:fs";
 import { open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { FileProblem } from "../../domain/errors.ts";
+import { findPathProblem } from "../../domain/file-path.ts";
 import { FILES_MAX, FOLDER_BYTES_MAX, problemOf, tooManyBytes, tooManyFiles } from "./folder.ts";
 import type { CommitFile } from "./git-objects.ts";
 
@@ -38,7 +39,10 @@ async function readInto(reading: Reading, dir: string, prefix: string): Promise<
     if (isIgnored(entry.name)) continue;
     const path = prefix === "" ? entry.name : `${prefix}/${entry.name}`;
     if (isFull(reading)) return;
-    if (entry.isDirectory()) await readInto(reading, dir, path);
+    // Before it is opened: by what is read of a name that is not UTF-8 there is no file.
+    const problem = findPathProblem(path);
+    if (problem !== undefined) reading.problems.push(problemOf(path, problem));
+    else if (entry.isDirectory()) await readInto(reading, dir, path);
     else if (entry.isFile()) await readFileInto(reading, dir, path);
     else {
       const what = entry.isSymbolicLink() ? "a symbolic link" : "not a regular file";

@@ -135,6 +135,19 @@ test("readLocalFolder, on links and pipes, refuses and names each", async () => 
   ]);
 });
 
+test("readLocalFolder, on names that are not UTF-8, names the file and why", async () => {
+  const dir = aFolder({ "config.yaml": "name: x" });
+  writeFileSync(Buffer.concat([Buffer.from(`${dir}/caf`), Buffer.of(0xe9), Buffer.from(".csv")]), "");
+  mkdirSync(Buffer.concat([Buffer.from(`${dir}/folder`), Buffer.of(0xff)]));
+  expect(await readLocalFolder(dir)).toEqual({
+    ok: false,
+    problems: ["caf\ufffd.csv", "folder\ufffd"].map((path) => ({
+      ...{ file: path, line: 1, column: 1 },
+      message: "The name is not valid UTF-8. Rename the file.",
+    })),
+  });
+});
+
 test("readLocalFolder, on a file of 10 GB, refuses without reading it", async () => {
   const dir = aFolder({ "config.yaml": "name: x", "huge.bin": "" });
   truncateSync(join(dir, "huge.bin"), 10_000_000_000);

@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import tar from "tar-stream";
+import { findCommit } from "../../../db/commits.ts";
 import { queryRows } from "../../../db/connect.ts";
 import type { CommitId, WorkflowId } from "../../../domain/ids.ts";
 import { createArchive } from "../../../src/publish/archive.ts";
@@ -148,6 +149,25 @@ test.each([
   const answer = await publish(contents);
   expect(answer.status).toBe(400);
   expect(answer.json()["details"]).toEqual([expect.objectContaining({ file })]);
+});
+
+test("POST /publish, with an entrypoint that is not there, says where the manifest names it", async () => {
+  const answer = await publish({ "config.yaml": "name: x\nentrypoint: start.py\n", "main.py": "" });
+  expect([answer.status, answer.json()["details"]]).toEqual([
+    400,
+    [{ file: "config.yaml", line: 2, column: 13, message: expect.stringContaining("start.py is missing") }],
+  ]);
+});
+
+test("POST /publish, by the operator, makes a commit of the operator in the record and for git", async () => {
+  const { workflowId, commitId } = (await publish(GOOD)).json() as { workflowId: WorkflowId; commitId: CommitId };
+  expect(await findCommit(service.db, workflowId, commitId)).toMatchObject({ authorEmail: "operator" });
+  const [object] = await queryRows<{ text: string }>(
+    service.db,
+    "select convert_from(content, 'UTF8') as text from git_objects where workflow_id = :workflowId and id = :commitId",
+    { workflowId, commitId },
+  );
+  expect(object?.text).toMatch(/^author operator <operator@localhost> \d+ \+0000\ncommitter Treadle </m);
 });
 
 test("POST /publish, on a hostile tar, names its entries and stores nothing", async () => {
