@@ -267,5 +267,10 @@ export function withSafeNames(files: readonly StoredFile[]): StoredFile[] {
 export function explainComplaint(error: unknown): unknown {
   const { message } = error as Error;
   if (!PARSER_COMPLAINTS.includes(message)) return error;
-  return new ApiError("invalid_request", `The form is malformed or was cut off: ${message.toLowerCase()}.`);
+  return malformed(message.toLowerCase());
+}
+
+/** The answer (400) to a form that cannot be read on. */
+export function malformed(reason: string): ApiError {
+  return new ApiError("invalid_request", `The form is malformed or was cut off: ${reason}.`);
 }

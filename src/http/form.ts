@@ -5,8 +5,8 @@ import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { formatSize } from "../../domain/manifest/sizes.ts";
 import type { HttpLimits } from "./deps.ts";
 import { ApiError } from "./errors.ts";
-import { collectParts, explainComplaint, type Form, TEXT_PARTS_MAX, tooManyTexts } from "./form-parts.ts";
-import { watchPartHeaders } from "./part-headers.ts";
+import { collectParts, explainComplaint, type Form, malformed, TEXT_PARTS_MAX, tooManyTexts } from "./form-parts.ts";
+import { watchBoundaries, watchPartHeaders } from "./form-watch.ts";
 import { CallerGoneError } from "./request-body.ts";
 import type { Uploads } from "./uploads.ts";
 
@@ -40,6 +40,7 @@ export async function readForm(
     }
   };
   watchPartHeaders(parser, (message) => guard(() => parts.refuse(message)));
+  watchBoundaries(parser, () => stop.abort(malformed("a boundary has more on its line")));
   parser.on("field", (name, text, info) =>
     guard(() =>
       parts.takeText(name as string | undefined, text as string | undefined, {

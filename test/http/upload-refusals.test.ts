@@ -219,6 +219,11 @@ test.each<[string, Record<string, string>, Buffer]>([
     GOOD.headers,
     Buffer.from("------test-boundary\r\nContent-Disposition form-data\r\n\r\nx\r\n------test-boundary--\r\n"),
   ],
+  [
+    "a boundary with a space behind it",
+    GOOD.headers,
+    Buffer.concat([Buffer.from("------test-boundary \r\n"), GOOD.body]),
+  ],
   ["nothing", GOOD.headers, Buffer.alloc(0)],
 ])("execute, with a form that has %s, answers 400 and keeps nothing", async (_what, headers, body) => {
   const workflow = await aWorkflow(service.db, { inputs: FILES });

@@ -35,6 +35,33 @@ export function watchPartHeaders(parser: Busboy, refuse: (message: string) => vo
   });
 }
 
+/** What the parser finds boundaries with: it is called with the bytes between two, and at each. */
+interface BoundarySearch {
+  _cb: (isMatch: boolean, data: Buffer | undefined, start: number, end: number, isSafe: boolean) => void;
+}
+
+/**
+ * Calls `refuse` for a boundary that has anything else behind it than the end of its line or of the form. The parser then passes
+ * over the part, and takes the end of the one before for whole.
+ */
+export function watchBoundaries(parser: Busboy, refuse: () => void): void {
+  const search = (parser as unknown as { readonly _bparser: BoundarySearch })._bparser;
+  const read = search._cb;
+  let behind = "\r\n";
+  let isRefused = false;
+  search._cb = (isMatch, data, start, end, isSafe) => {
+    if (behind.length < 2 && data !== undefined) {
+      behind += data.toString("latin1", start, Math.min(end, start + 2 - behind.length));
+      isRefused ||= !["\r\n", "--"].some((mark) => mark.startsWith(behind));
+      if (isRefused) refuse();
+    }
+    // What has been refused is not read on: the parser would tell of parts that nobody waits for.
+    if (isRefused) return;
+    read(isMatch, data, start, end, isSafe);
+    if (isMatch) behind = "";
+  };
+}
+
 function findDispositionProblem(header: string | undefined): string | undefined {
   if (header === undefined) return `A part of the form has no Content-Disposition. Give each part one: ${EXAMPLE}.`;
   const disposition = parseDisposition(header, getDecoder("utf8"));
