@@ -10,6 +10,7 @@ import {
   sealFolder,
   touchFolder,
 } from "../environments/sealed-folder.ts";
+import { processExists } from "../process-exists.ts";
 import { type RemoveTree, removeTree } from "../trees/remove-tree.ts";
 
 const SEGMENT_BYTES_MAX = 255;
@@ -17,7 +18,7 @@ const PATH_BYTES_MAX = 1024;
 /** The limits of a commit, with room: they were checked when it was published, and disks must not depend on that. */
 const FILES_MAX = 2_000;
 const BYTES_MAX = 64 * 1024 * 1024;
-/** Nobody takes as long to write 20 MB: a folder this old was left by a process that died. */
+/** Nobody takes as long to write 20 MB: a folder this old was left by a process that died, though another one may have its id. */
 const LEFTOVER_AFTER_MS = 10 * 60_000;
 const NAME = /^[0-9a-f]{64}$/;
 
@@ -76,7 +77,7 @@ export function createCheckouts(settings: CheckoutsSettings): Checkouts {
 
   async function write(name: string, id: CheckoutId): Promise<string> {
     await prepare();
-    const draft = join(writingDir, `${name}.${randomBytes(6).toString("hex")}`);
+    const draft = join(writingDir, `${name}.${process.pid}.${randomBytes(6).toString("hex")}`);
     try {
       await mkdir(draft);
       await writeFiles(draft, id, readFiles(id.workflowId, id.commitId));
@@ -127,8 +128,14 @@ async function prepareFolders(dir: string, writingDir: string, remove: RemoveTre
   for (const name of await readdir(writingDir)) {
     const path = join(writingDir, name);
     const stats = await stat(path).catch(() => undefined);
-    if (stats !== undefined && Date.now() - stats.mtimeMs > LEFTOVER_AFTER_MS) await remove(path);
+    if (stats !== undefined && (!hasWriter(name) || Date.now() - stats.mtimeMs > LEFTOVER_AFTER_MS)) await remove(path);
   }
+}
+
+/** Whether the process that began a draft of this name may still be there. */
+function hasWriter(draft: string): boolean {
+  const pid = Number(draft.split(".")[1]);
+  return pid > 0 && processExists(pid);
 }
 
 /** Writes every file. No links are ever made and existing files never opened, so no path leads out. */

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { chmod, link, mkdir, readdir, readFile, readlink, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { processExists } from "../process-exists.ts";
 import { type RemoveTree, removeTree } from "../trees/remove-tree.ts";
 
 const HEARTBEAT_MS = 5_000;
@@ -161,16 +162,6 @@ async function identify(pid: number): Promise<Owner> {
   ]);
   const system = `${bootId.trim()} ${namespace}`;
   const fields = line?.slice(line.lastIndexOf(")") + 2).split(" ");
-  if (fields === undefined) return { system, pid, startedAt: bootId === "" && isAlive(pid) ? "" : "gone" };
+  if (fields === undefined) return { system, pid, startedAt: bootId === "" && processExists(pid) ? "" : "gone" };
   return { system, pid, startedAt: /[ZX]/.test(fields[STATE_FIELD] ?? "") ? "gone" : (fields[START_TIME_FIELD] ?? "") };
-}
-
-/** For systems without /proc. */
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
 }

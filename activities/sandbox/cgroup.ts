@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { processExists } from "../process-exists.ts";
 import type { CgroupFolders } from "./cgroup-folders.ts";
 
 const CPU_PERIOD_US = 100_000;
@@ -147,14 +148,5 @@ function endProcess(pid: number): void {
     process.kill(pid, "SIGKILL");
   } catch {
     // It ended by itself.
-  }
-}
-
-function processExists(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }

@@ -166,12 +166,14 @@ test("ensure, more than a commit can hold, stops", async () => {
   expect(readdirSync(join(dir, ".writing"))).toEqual([]);
 });
 
-test("ensure, what a process left that died long ago, is removed at the next start", async () => {
+test("ensure, what a process left that died, is removed at the next start, and what nobody can be writing any more", async () => {
   const first = someCheckouts({ [ONE]: { "main.py": "" } });
   await first.ensure(ONE, COMMIT);
+  const [old, young, dead] = [`a.${process.pid}.1`, `b.${process.pid}.2`, "c.4194304.3"];
   for (const [name, minutes] of [
-    ["old", 11],
-    ["young", 1],
+    [old, 11],
+    [young, 1],
+    [dead, 0],
   ] as const) {
     const path = join(first.dir, ".writing", name);
     mkdirSync(path);
@@ -179,7 +181,7 @@ test("ensure, what a process left that died long ago, is removed at the next sta
     utimesSync(path, at, at);
   }
   await someCheckouts({ [TWO]: { "main.py": "" } }, first.dir).ensure(TWO, COMMIT);
-  expect(readdirSync(join(first.dir, ".writing"))).toEqual(["young"]);
+  expect(readdirSync(join(first.dir, ".writing"))).toEqual([young]);
 });
 
 test("prune, checkouts of different age, removes the least recently used and never one in use", async () => {
