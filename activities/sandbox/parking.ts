@@ -193,7 +193,8 @@ function start(
   const [path = "", ...args] = needsGate ? behindGate(GATE_FD, line) : line;
   const wants = (isWanted: boolean) => (isWanted ? "pipe" : "ignore");
   const stdio = ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe", wants(isStaged), wants(needsGate)] as const;
-  return spawn(path, args, { stdio: [...stdio], env: {}, cwd: "/", ...settings.runAs });
+  // A Ctrl-C in the terminal is for the service alone, which gives programs some seconds to end by themselves.
+  return spawn(path, args, { stdio: [...stdio], env: {}, cwd: "/", detached: true, ...settings.runAs });
 }
 
 /** The interpreter with the runner, as it is started inside of a sandbox. */

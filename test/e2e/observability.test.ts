@@ -1,9 +1,13 @@
-import { readFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { aFolder, treadle } from "../support/command-line.ts";
 import { readAlerts, readDashboard } from "../support/observability.ts";
 import { listGroupings, listSelectors, readSamples, type Selector } from "../support/promql.ts";
-import { aDataDir, startService, type TestService } from "../support/service.ts";
+import { aDataDir, isAlive, listTree, startService, type TestService } from "../support/service.ts";
 
 /** What Prometheus adds to every sample. */
 const ADDED = ["instance", "job"];
@@ -16,7 +20,7 @@ let text = "";
 
 beforeAll(async () => {
   dataDir = await aDataDir();
-  service = await startService({ dataDir: dataDir.dataDir, env: { TREADLE_METRICS_PORT: "0" } });
+  service = await startService({ dataDir: dataDir.dataDir, env: { TREADLE_METRICS_PORT: "0" }, byNpm: true });
   await service.execute("hello", { name: "Ada" });
   await callFailing();
   const answer = await service.call(`${service.ready.url}/metrics`);
@@ -149,4 +153,32 @@ test("the figures, after one success and one failure, count them by trigger and 
     Number(each),
   );
   expect(programs.reduce((sum, each) => sum + each, 0)).toBe(2);
+});
+
+test("what a service prints, where that is no terminal, has no password and no key, and a call that works when pasted", async () => {
+  const { signIn, workflows } = service.ready;
+  const secrets = [signIn?.password, workflows["hello"]?.apiKey] as [string, string];
+  expect(secrets).toEqual([expect.stringMatching(/^[\w-]{20}$/), expect.stringMatching(/^trd_/)]);
+  for (const secret of secrets) expect(service.output()).not.toContain(secret);
+  const call = /^ +(curl [^]*?'\{.*\}')$/m.exec(service.output())?.[1] as string;
+  const { stdout } = await promisify(execFile)("/bin/sh", ["-c", call], { cwd: tmpdir() });
+  expect(JSON.parse(stdout)).toMatchObject({ status: "success" });
+});
+
+test("a service that npm has started ends with all that is its own when npm alone is asked to", async () => {
+  const tree = await listTree(service.child.pid as number);
+  expect(tree.length).toBeGreaterThan(3);
+  await service.stop("SIGTERM");
+  const left = await Promise.all(tree.map(isAlive));
+  expect(tree.filter((_, index) => left[index])).toEqual([]);
+  expect(service.output()).toContain('"service.stopped"');
+});
+
+test("a service with another master key than the installation's does not start, and says which file to mend", async () => {
+  const path = join(dataDir.dataDir, "keys/master");
+  const right = readFileSync(path);
+  writeFileSync(path, Buffer.alloc(32, 1));
+  const starting = startService({ dataDir: dataDir.dataDir });
+  await expect(starting).rejects.toThrow(`${path} is not the master key of this installation`);
+  writeFileSync(path, right);
 });

@@ -51,10 +51,14 @@ export async function startService(options: {
   env?: Record<string, string>;
   /** What `ulimit -n` says where it is started: no process of it gets more. */
   openFilesMax?: number;
+  /** By `npm start`, which is then `child`. */
+  byNpm?: boolean;
+  /** In a process group of its own, which SIGINT then reaches whole: as Ctrl-C in a terminal. */
+  ownGroup?: boolean;
 }): Promise<TestService> {
   const startedAt = performance.now();
-  const { openFilesMax } = options;
-  const command = [process.execPath, join(ROOT, "bin/treadle"), "start"];
+  const { openFilesMax, byNpm = false, ownGroup = false } = options;
+  const command = byNpm ? ["npm", "start"] : [process.execPath, join(ROOT, "bin/treadle"), "start"];
   const limited =
     openFilesMax === undefined ? command : ["prlimit", `--nofile=${openFilesMax}:${openFilesMax}`, ...command];
   const child = spawn(limited[0] as string, limited.slice(1), {
@@ -65,6 +69,7 @@ export async function startService(options: {
       ...options.env,
     },
     stdio: ["ignore", "pipe", "pipe"],
+    detached: ownGroup,
   });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
@@ -84,7 +89,8 @@ export async function startService(options: {
     output: () => output,
     async stop(signal = "SIGTERM") {
       const before = performance.now();
-      child.kill(signal);
+      if (signal === "SIGINT" && ownGroup) process.kill(-(child.pid as number), signal);
+      else child.kill(signal);
       await ended;
       const tookMs = performance.now() - before;
       await hangUp();
@@ -132,7 +138,7 @@ async function waitUntilReady(child: ChildProcess, dataDir: string, output: () =
       throw new Error(`The service ended with ${child.exitCode} before it was ready:\n${output()}`);
     const text = await readFile(join(dataDir, "ready.json"), "utf8").catch(() => undefined);
     const ready = text === undefined ? undefined : (JSON.parse(text) as ReadyFile);
-    if (ready?.pid === child.pid) return ready as ReadyFile;
+    if (ready !== undefined && (await listTree(child.pid as number)).includes(ready.pid)) return ready;
     await sleep(50);
   }
   throw new Error(`The service was not ready in time:\n${output()}`);

@@ -120,7 +120,8 @@ function spawnBubblewrap(
   const line = [...before, bwrapPath, ...command];
   const [path = "", ...args] = needsGate ? behindGate(GATE_FD, line) : line;
   const stdio = ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe", needsGate ? "pipe" : "ignore"] as const;
-  return spawn(path, args, { stdio: [...stdio], env: {}, cwd: "/", ...runAs });
+  // A Ctrl-C in the terminal is for the service alone, which ends this in its turn.
+  return spawn(path, args, { stdio: [...stdio], env: {}, cwd: "/", detached: true, ...runAs });
 }
 
 /** One line of JSON, as `runner/protocol.md` describes it. */

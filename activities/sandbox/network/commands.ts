@@ -94,7 +94,8 @@ async function awaitLife(
 
 function start({ runAs, prefix }: Launcher, argv: readonly string[], stdio: ("pipe" | "ignore")[]): ChildProcess {
   const [program = "", ...args] = [...prefix, ...argv];
-  return spawn(program, args, { stdio, env: {}, cwd: "/", ...runAs });
+  // A Ctrl-C in the terminal is for the service alone, which closes these in their turn.
+  return spawn(program, args, { stdio, env: {}, cwd: "/", detached: true, ...runAs });
 }
 
 /** `0`, another exit code, a signal, or why it could not be started; after its output has been closed. */

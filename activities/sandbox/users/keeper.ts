@@ -38,7 +38,8 @@ export async function startKeeper(
   const isNew = "giveMap" in place;
   const args = ["-I", "-S", "-B", "-c", KEEPER_PROGRAM, isNew ? "make" : "join"];
   const stdio = ["pipe", "pipe", "pipe", isNew ? "ignore" : place.namespace] as const;
-  const child = spawn(python, args, { stdio: [...stdio], env: {}, cwd: "/", ...runAs });
+  // A Ctrl-C in the terminal is for the service alone, which ends this in its turn.
+  const child = spawn(python, args, { stdio: [...stdio], env: {}, cwd: "/", detached: true, ...runAs });
   let said = "";
   child.stderr?.on("data", (chunk: Buffer) => (said = (said + chunk.toString("utf8")).slice(-SAID_MAX)));
   const ended = once(child, "close").then(
