@@ -129,12 +129,13 @@ export function openPrograms(deps: {
 }) {
   const { host, machine, settings, db } = deps;
   const { sandbox, interpreters, runtimes, ceilings, removeTree } = host;
+  const isolation = settings.TREADLE_ISOLATION === "none" ? "none" : "bubblewrap";
   const environments = createEnvironments({
     dir: machine.paths.environments,
     python: machine.python,
     uv: machine.uv,
     bwrapPath: machine.bwrapPath,
-    isolation: settings.TREADLE_ISOLATION === "none" ? "none" : "bubblewrap",
+    isolation,
     runAs: machine.runAs,
     users: machine.sandboxUsers.users,
     env: machine.packageSettings,
@@ -144,6 +145,7 @@ export function openPrograms(deps: {
   const checkouts = createCheckouts({
     dir: machine.paths.commits,
     runAs: machine.runAs,
+    isolation,
     readFiles: createCommitReader(db),
     removeTree,
   });

@@ -4,9 +4,11 @@ import { chmod, mkdir, open, readdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { CommitId, WorkflowId } from "../../domain/ids.ts";
 import {
+  CHECKED_OUT,
   type PruneOptions,
   pruneFolders,
   publishFolder,
+  READ_ONLY,
   sealFolder,
   touchFolder,
 } from "../environments/sealed-folder.ts";
@@ -33,6 +35,8 @@ export interface CheckoutsSettings {
   readonly dir: string;
   /** Whom sandboxes run as. The files are never theirs: they can read them, as everybody on this machine can. */
   readonly runAs: { readonly uid: number; readonly gid: number } | undefined;
+  /** Sandboxes see the files through read-only mounts. Without sandboxes only the modes of files keep programs of our own user from changing them. */
+  readonly isolation: "bubblewrap" | "none";
   readonly readFiles: (workflowId: WorkflowId, commitId: CommitId) => AsyncIterable<CommittedFile>;
   /** How half-written and old folders are removed; `removeTree` unless given. */
   readonly removeTree?: RemoveTree | undefined;
@@ -44,7 +48,7 @@ export interface CheckoutId {
 }
 
 export interface Checkouts {
-  /** The folder with the files of a commit: complete, read-only, written once. Safe to call at any rate. */
+  /** The folder with the files of a commit: complete, ours, written once. Safe to call at any rate. */
   ensure(workflowId: WorkflowId, commitId: CommitId): Promise<string>;
   /** Removes folders that nobody used for long, or least recently when all are too large; answers how many. */
   prune(options: Omit<PruneOptions, "inUse"> & { readonly inUse: readonly CheckoutId[] }): Promise<number>;
@@ -52,7 +56,9 @@ export interface Checkouts {
 
 /** Commits as files on this machine; any number of processes may share the folder. */
 export function createCheckouts(settings: CheckoutsSettings): Checkouts {
-  const { dir, readFiles, removeTree: remove = removeTree } = settings;
+  const { dir, runAs, isolation, readFiles, removeTree: remove = removeTree } = settings;
+  const isWritable = isolation === "none" && (runAs === undefined || runAs.uid === process.geteuid?.());
+  const modes = isWritable ? READ_ONLY : CHECKED_OUT;
   const writingDir = join(dir, ".writing");
   const bootId = readBootId();
   const running = new Map<string, Promise<string>>();
@@ -69,11 +75,12 @@ export function createCheckouts(settings: CheckoutsSettings): Checkouts {
   /**
    * A folder's name is a hash of both ids and of the machine's start. Of both ids, because git's hashes can be made to
    * collide and one customer's commit must never stand in for another's. Of the start, because a power cut leaves
-   * files empty that were not flushed, and flushing costs a first execution more than writing again after a restart. A
-   * hash, because a sandbox can see the host's name of what it has mounted.
+   * files empty that were not flushed, and flushing costs a first execution more than writing again after a restart. Of the
+   * modes, because a folder may be there that has others. A hash, because a sandbox can see the host's name of what it has
+   * mounted.
    */
   const nameOf = ({ workflowId, commitId }: CheckoutId): string =>
-    createHash("sha256").update(`${bootId}\n${workflowId}\n${commitId}`).digest("hex");
+    createHash("sha256").update(`${bootId}\n${modes.file}\n${workflowId}\n${commitId}`).digest("hex");
 
   async function write(name: string, id: CheckoutId): Promise<string> {
     await prepare();
@@ -81,8 +88,8 @@ export function createCheckouts(settings: CheckoutsSettings): Checkouts {
     try {
       await mkdir(draft);
       await writeFiles(draft, id, readFiles(id.workflowId, id.commitId));
-      sealFolder(draft, new Set());
-      await publishFolder(draft, join(dir, name), remove);
+      sealFolder(draft, new Set(), modes);
+      await publishFolder(draft, join(dir, name), { remove, mode: modes.folder });
     } finally {
       await remove(draft);
     }

@@ -8,14 +8,29 @@ import { addUpFolder, type FolderSize, measureFolder, runOnFolder } from "./fold
 /** A folder used this recently may be about to be used again: whoever asked for it has its path in hand. */
 const RECENTLY_USED_MS = 10 * 60_000;
 
+/** What the files and folders of a sealed folder allow, and the folder itself once it is in its place. */
+export interface SealedModes {
+  readonly file: number;
+  readonly executable: number;
+  readonly folder: number;
+}
+
+export const READ_ONLY: SealedModes = { file: 0o444, executable: 0o555, folder: 0o555 };
+/** As git checks them out. Copies that keep these modes can be changed by who made them. */
+export const CHECKED_OUT: SealedModes = { file: 0o644, executable: 0o755, folder: 0o755 };
+
 /**
- * Makes a folder read-only and ours: files 0444 (0555 when executable), folders 0555, no setuid bits, so that no
- * program of a sandbox's user can change it. Only the links named may be in it, and nothing but files and folders
- * beside them. The folder itself stays writable for its owner, because it still has to be moved; see `publishFolder`. For
- * the few files of a commit; a large folder would stand the event loop still (see `sealLargeFolder`).
+ * Makes a folder ours, with these modes and no setuid bits, so that no program of another user can change it. Only the
+ * links named may be in it, and nothing but files and folders beside them. The folder itself stays writable for its
+ * owner, because it still has to be moved; see `publishFolder`. For the few files of a commit; a large folder would stand
+ * the event loop still (see `sealLargeFolder`).
  */
-export function sealFolder(path: string, allowedLinks: ReadonlySet<string>): void {
+export function sealFolder(path: string, allowedLinks: ReadonlySet<string>, modes = READ_ONLY): void {
   const owner = { uid: process.geteuid?.() ?? -1, gid: process.getegid?.() ?? -1 };
+  const modeOf = (stats: Stats) => {
+    if (stats.isDirectory()) return modes.folder;
+    return (stats.mode & 0o111) === 0 ? modes.file : modes.executable;
+  };
   const seal = (inside: string, relative: string): void => {
     const stats = lstatSync(inside);
     if (!stats.isDirectory() && !stats.isFile() && !(stats.isSymbolicLink() && allowedLinks.has(relative))) {
@@ -25,7 +40,7 @@ export function sealFolder(path: string, allowedLinks: ReadonlySet<string>): voi
     if (stats.isSymbolicLink()) return;
     if (stats.isDirectory())
       for (const name of readdirSync(inside)) seal(join(inside, name), relative === "" ? name : `${relative}/${name}`);
-    chmodSync(inside, relative === "" ? 0o755 : sealedMode(stats));
+    chmodSync(inside, relative === "" ? 0o755 : modeOf(stats));
   };
   seal(path, "");
 }
@@ -49,15 +64,18 @@ export function sealAndMeasure({
 
 const SEAL = toTask(import.meta.url, sealAndMeasure);
 
-function sealedMode(stats: Stats): number {
-  return stats.isDirectory() || (stats.mode & 0o111) !== 0 ? 0o555 : 0o444;
-}
-
-/** Moves a sealed folder to its place in one act. When another process was quicker, its folder stays and ours goes. */
-export async function publishFolder(from: string, to: string, remove: RemoveTree = removeTree): Promise<void> {
+/**
+ * Moves a sealed folder to its place in one act, where it has this mode. When another process was quicker, its folder
+ * stays and ours goes.
+ */
+export async function publishFolder(
+  from: string,
+  to: string,
+  { remove = removeTree, mode = READ_ONLY.folder }: { remove?: RemoveTree; mode?: number } = {},
+): Promise<void> {
   try {
     await rename(from, to);
-    await chmod(to, 0o555);
+    await chmod(to, mode);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== "ENOTEMPTY" && code !== "EEXIST") throw error;
@@ -135,12 +153,12 @@ export async function pruneFolders(
  * a folder touches it first and so either is seen here, before or after the move, or finds no folder and makes a new one.
  */
 async function takeAway(path: string, aside: string, usedAtMs: number): Promise<boolean> {
-  const isUnused = async (at: string): Promise<boolean> =>
-    (await lstat(at).catch(() => undefined))?.mtimeMs === usedAtMs;
-  if (!(await isUnused(path))) return false;
+  const look = (at: string) => lstat(at).catch(() => undefined);
+  const before = await look(path);
+  if (before?.mtimeMs !== usedAtMs) return false;
   await chmod(path, 0o755); // a folder without write permission cannot be moved to another parent
   await rename(path, aside);
-  if (await isUnused(aside)) return true;
-  await publishFolder(aside, path);
+  if ((await look(aside))?.mtimeMs === usedAtMs) return true;
+  await publishFolder(aside, path, { mode: before.mode & 0o777 });
   return false;
 }

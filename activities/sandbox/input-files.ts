@@ -95,7 +95,7 @@ async function makeReadable(path: string, target: string, user: User): Promise<s
     if (linked) return target;
   }
   await copyFile(path, target);
-  await chmod(target, user === ANYBODY ? 0o444 : 0o400);
+  await chmod(target, user === ANYBODY ? 0o644 : 0o600);
   if (user !== ANYBODY) await chown(target, user.uid, user.gid);
   return target;
 }

@@ -150,7 +150,7 @@ async function download(content: Readable, path: string): Promise<void> {
   const partial = `${path}.${randomUUID()}`;
   try {
     await pipeline(content, createWriteStream(partial, { flags: "wx", mode: 0o600 }));
-    await chmod(partial, 0o444); // A sandbox that runs as another user reads it.
+    await chmod(partial, 0o644); // A sandbox that runs as another user reads it. A copy of it can be changed.
     await rename(partial, path);
   } catch (error) {
     await rm(partial, { force: true });

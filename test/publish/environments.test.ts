@@ -62,7 +62,12 @@ async function aHost() {
     limits: ceilings,
   };
   const sandbox = createSandbox({ ...sandboxSettings, lanes: { ...LANES, dir: join(root, "lanes") } });
-  const checkouts = createCheckouts({ dir: join(root, "commits"), runAs: RUN_AS, readFiles: createCommitReader(db) });
+  const checkouts = createCheckouts({
+    dir: join(root, "commits"),
+    runAs: RUN_AS,
+    isolation: "bubblewrap",
+    readFiles: createCommitReader(db),
+  });
   const spool = createSpool(join(root, "spool"));
   const runtimes = createRuntimes(standard, sources);
   const code = { db, sandbox, checkouts, environments, interpreters, runtimes, ceilings };
@@ -160,6 +165,38 @@ test("publish, without a python, runs with the standard one", async () => {
     "main.py": "import sys\ndef main():\n    return sys.executable\n",
   });
   expect(await host.run(workflowId, commitId)).toBe(host.standard.path);
+});
+
+test("publish, of files that main copies, gives copies that main can change and originals that it cannot", async () => {
+  const { workflowId, commitId } = await publishGood({
+    "invoice.txt": "total: ",
+    "parts/deep/page.txt": "",
+    "main.py": `
+import os, shutil
+def change(path):
+    with open(path, "a") as file: file.write("7")
+def main():
+    shutil.copy("invoice.txt", "mine.txt")
+    shutil.copytree("parts", "mine")
+    shutil.copytree(os.path.dirname(os.path.realpath("invoice.txt")), "all")
+    change("mine.txt")
+    change("mine/deep/page.txt")
+    change("mine/deep/new.txt")
+    change("all/new.txt")
+    refused = []
+    for path in ("invoice.txt", "parts/deep/page.txt", "parts/new.txt", os.path.realpath("invoice.txt")):
+        try: change(path)
+        except OSError: refused.append(path)
+    for path in ("invoice.txt", "parts"):
+        try: os.chmod(path, 0o777)
+        except OSError: refused.append(path)
+    return [open("mine.txt").read(), len(refused)]
+`,
+  });
+  const answer = ["total: 7", 6];
+  expect(await host.run(workflowId, commitId)).toEqual(answer);
+  expect(await host.warm(workflowId, commitId)).toEqual({ warm: true });
+  expect(await host.run(workflowId, commitId)).toEqual(answer);
 });
 
 test("publish and preview, with a python that is not there, are refused at its line with those there are", async () => {

@@ -2,7 +2,7 @@ import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "@jest/globals";
-import { type CommittedFile, createCheckouts } from "../../../activities/commits/checkout.ts";
+import { type CheckoutsSettings, type CommittedFile, createCheckouts } from "../../../activities/commits/checkout.ts";
 import { removeTree } from "../../../activities/trees/remove-tree.ts";
 import type { CommitId, WorkflowId } from "../../../domain/ids.ts";
 
@@ -19,7 +19,12 @@ const COMMIT = "a".repeat(40) as CommitId;
 type Text = Record<string, string | { text: string; executable: true }>;
 
 /** Checkouts over commits held in memory; `reads` counts how often one was asked for. */
-function someCheckouts(commits: Record<string, Text>, dir = aFolder(), pauseMs = 0) {
+function someCheckouts(
+  commits: Record<string, Text>,
+  dir = aFolder(),
+  pauseMs = 0,
+  isolation: CheckoutsSettings["isolation"] = "bubblewrap",
+) {
   const reads: string[] = [];
   async function* readFiles(workflowId: WorkflowId, commitId: CommitId): AsyncIterable<CommittedFile> {
     reads.push(`${workflowId} ${commitId}`);
@@ -30,7 +35,7 @@ function someCheckouts(commits: Record<string, Text>, dir = aFolder(), pauseMs =
       yield { path, content: Buffer.from(text), executable: typeof file !== "string" };
     }
   }
-  return { ...createCheckouts({ dir, runAs: undefined, readFiles }), dir, reads };
+  return { ...createCheckouts({ dir, runAs: undefined, isolation, readFiles }), dir, reads };
 }
 
 function aFolder(): string {
@@ -41,31 +46,37 @@ function aFolder(): string {
 
 const modeOf = (path: string) => (lstatSync(path).mode & 0o7777).toString(8);
 
-test("ensure, a commit with folders, writes its files read-only for everybody", async () => {
+const TREE: Text = {
+  "main.py": "print(1)\n",
+  "tools/go.sh": { text: "#!/bin/sh\n", executable: true },
+  "tools/deep/empty.txt": "",
+  "tööls/…": "x",
+};
+const PLACES = ["main.py", "tools/go.sh", "tools/deep/empty.txt", "tools", "tools/deep", "."];
+
+test("ensure, a commit with folders, writes its files as git checks them out", async () => {
   const umask = process.umask(0o077);
   try {
-    const checkouts = someCheckouts({
-      [ONE]: {
-        "main.py": "print(1)\n",
-        "tools/go.sh": { text: "#!/bin/sh\n", executable: true },
-        "tools/deep/empty.txt": "",
-        "tööls/…": "x",
-      },
-    });
+    const checkouts = someCheckouts({ [ONE]: TREE });
     const path = await checkouts.ensure(ONE, COMMIT);
     expect(readFileSync(join(path, "main.py"), "utf8")).toBe("print(1)\n");
     expect(readFileSync(join(path, "tööls/…"), "utf8")).toBe("x");
     expect(readdirSync(path, { recursive: true }).length).toBe(7);
-    expect(
-      ["main.py", "tools/go.sh", "tools/deep/empty.txt", "tools", "tools/deep", "."].map((name) =>
-        modeOf(join(path, name)),
-      ),
-    ).toEqual(["444", "555", "444", "555", "555", "555"]);
+    expect(PLACES.map((name) => modeOf(join(path, name)))).toEqual(["644", "755", "644", "755", "755", "755"]);
+    expect(PLACES.every((name) => lstatSync(join(path, name)).uid === process.geteuid?.())).toBe(true);
     expect(modeOf(checkouts.dir)).toBe("755");
     expect(readdirSync(join(checkouts.dir, ".writing"))).toEqual([]);
   } finally {
     process.umask(umask);
   }
+});
+
+test("ensure, where programs are our own user and no sandbox is around them, writes read-only files of its own", async () => {
+  const inSandboxes = someCheckouts({ [ONE]: TREE });
+  const bare = someCheckouts({ [ONE]: TREE }, inSandboxes.dir, 0, "none");
+  const path = await bare.ensure(ONE, COMMIT);
+  expect(PLACES.map((name) => modeOf(join(path, name)))).toEqual(["444", "555", "444", "555", "555", "555"]);
+  expect(await inSandboxes.ensure(ONE, COMMIT)).not.toBe(path);
 });
 
 test("ensure, called ten times at once and again, reads the commit once", async () => {
@@ -151,7 +162,7 @@ test.each([
   async function* readFiles(): AsyncIterable<CommittedFile> {
     for (const [path = "", text = ""] of files) yield { path, content: Buffer.from(text), executable: false };
   }
-  await expect(createCheckouts({ dir, runAs: undefined, readFiles }).ensure(ONE, COMMIT)).rejects.toThrow(message);
+  await expect(createCheckouts({ dir, runAs: undefined, isolation: "bubblewrap", readFiles }).ensure(ONE, COMMIT)).rejects.toThrow(message);
   expect(readdirSync(dir)).toEqual([".writing"]);
 });
 
@@ -160,7 +171,7 @@ test("ensure, more than a commit can hold, stops", async () => {
   async function* readFiles(): AsyncIterable<CommittedFile> {
     for (let index = 0; ; index += 1) yield { path: `${index}`, content: Buffer.alloc(1024 * 1024), executable: false };
   }
-  await expect(createCheckouts({ dir, runAs: undefined, readFiles }).ensure(ONE, COMMIT)).rejects.toThrow(
+  await expect(createCheckouts({ dir, runAs: undefined, isolation: "bubblewrap", readFiles }).ensure(ONE, COMMIT)).rejects.toThrow(
     /larger than a commit/,
   );
   expect(readdirSync(join(dir, ".writing"))).toEqual([]);
