@@ -41,13 +41,17 @@ export interface ProgramDeps {
   readonly onRun?: ((path: "cold" | "lane", secondsUsed: number) => void) | undefined;
 }
 
+/** Programs that have ended, whose last words of how far they are stay to be read: those who follow a run look now and then. */
+const ENDED_KEPT_MAX = 1_000;
+
 /** Gathers code, environment and inputs of an attempt on this host, runs its program in a sandbox, spools what came out. */
 export function createProgramRunner(deps: ProgramDeps) {
   const runsByPath = { cold: 0, lane: 0 };
-  const progress = new Map<ExecutionId, Progress>();
+  const progress = createProgressBoard();
   const runProgram = async (work: ExecutionWork, signal: AbortSignal): Promise<PythonOutcome> => {
     if (deps.spool.hasFilledDisk(work.executionId)) return failForDisk(deps.spool, work.executionId);
     let begun = false;
+    progress.clear(work.executionId);
     try {
       const request = await prepare(deps, work);
       const result = await deps.sandbox.run(request, {
@@ -67,14 +71,33 @@ export function createProgramRunner(deps: ProgramDeps) {
     } catch (error) {
       throw begun ? error : new UnbegunError(error);
     } finally {
-      progress.delete(work.executionId);
+      progress.end(work.executionId);
     }
   };
   return {
     runProgram,
     runsByPath: (): Readonly<typeof runsByPath> => runsByPath,
-    /** What a program that runs here has said of itself last. */
-    progressOf: (executionId: ExecutionId): Progress | undefined => progress.get(executionId),
+    /** What a program that runs here, or did so lately, has said of itself last. */
+    progressOf: progress.find,
+  };
+}
+
+function createProgressBoard() {
+  const running = new Map<ExecutionId, Progress>();
+  const ended = new Map<ExecutionId, Progress>();
+  return {
+    set: (id: ExecutionId, now: Progress) => void running.set(id, now),
+    find: (id: ExecutionId): Progress | undefined => running.get(id) ?? ended.get(id),
+    /** Forgets an earlier attempt. */
+    clear: (id: ExecutionId) => void ended.delete(id),
+    end(id: ExecutionId) {
+      const last = running.get(id);
+      running.delete(id);
+      if (last === undefined) return;
+      ended.set(id, last);
+      const [oldest] = ended.keys();
+      if (ended.size > ENDED_KEPT_MAX && oldest !== undefined) ended.delete(oldest);
+    },
   };
 }
 

@@ -178,7 +178,7 @@ def prepare_environment(environment):
 
 def prepare_entry(request):
     """Points the interpreter at the user's file, as `python3 main.py` would. Answers its path."""
-    sys._treadle_control = (posix.getpid(), CONTROL_FD)  # For the module `treadle`, in this process alone.
+    sys._treadle_control = (posix.getpid(), tell)  # For the module `treadle`, in this process alone.
     entry = request["workDir"] + "/" + request["entrypoint"]
     sys.path.insert(0, entry.rpartition("/")[0])
     sys.argv[:] = [entry]

@@ -1,9 +1,14 @@
 import type { Progress } from "./request.ts";
 
 const LINE_BYTES_MAX = 32 * 1024;
-/** A thousand outputs with long names are about 0.5 MB; whoever sends more is not the runner. */
+/** A thousand outputs with long names are about 0.5 MB. */
 const TOTAL_BYTES_MAX = 4 * 1024 * 1024;
-const PROGRESS_EVENTS_MAX = 2_000;
+/** `treadle.progress` sends at most 20 lines a second, of 1.3 KB each where every character of a message is escaped. */
+const BYTES_PER_SECOND = 64 * 1024;
+/** Of what comes beyond the two. The outputs and the end are the last that a runner says. */
+const REST_BYTES = 512 * 1024;
+/** Every event begins so. What does not costs no parsing. */
+const EVENT_START = Buffer.from('{"type":"');
 const OUTPUT_NAME_CHARS_MAX = 200;
 const MESSAGE_CHARS_MAX = 2_000;
 
@@ -23,38 +28,101 @@ export type ControlEvent =
   | { readonly type: "output"; readonly name: string; readonly file: string }
   | ({ readonly type: "end" } & ReportedEnd);
 
+export interface ControlReader {
+  take(chunk: Buffer): void;
+  /** Reads what was only kept until now. To be called once, when nothing more can come. */
+  end(): void;
+}
+
 /**
- * Reads the runner's events. From `started` on, whatever arrives may come from user code: an event only ever affects
- * what is said of its own execution, so what is malformed, too long or too much is dropped without further notice.
+ * Reads the runner's events. From `started` on, user code can send events, too: an event only ever affects what is said
+ * of its own execution, and what is malformed or too long is dropped. A program that sends more than a runner does gets no
+ * more of it read while it runs; the newest part is kept, and read at the end. Of the progress in it the newest counts.
  */
-export function createControlReader(onEvent: (event: ControlEvent) => void): (chunk: Buffer) => void {
+export function createControlReader(
+  onEvent: (event: ControlEvent) => void,
+  now: () => number = () => performance.now(),
+): ControlReader {
+  const startedAtMs = now();
+  const rest = createRest(REST_BYTES);
+  let totalBytes = 0;
+  let isFlooded = false;
+  const lines = createLineReader((line) => {
+    const event = parseEvent(line);
+    if (event !== undefined) onEvent(event);
+  });
+  const hasTooMuch = () => totalBytes > TOTAL_BYTES_MAX + (BYTES_PER_SECOND * (now() - startedAtMs)) / 1000;
+  return {
+    take(chunk) {
+      totalBytes += chunk.length;
+      if (!isFlooded && hasTooMuch()) {
+        isFlooded = true;
+        rest.add(lines.begun());
+      }
+      if (isFlooded) rest.add(chunk);
+      else lines.read(chunk);
+    },
+    end() {
+      let newest: ControlEvent | undefined;
+      const last = createLineReader((line) => {
+        const event = parseEvent(line);
+        if (event?.type === "progress") newest = event;
+        else if (event !== undefined) onEvent(event);
+      });
+      last.read(rest.newest());
+      if (newest !== undefined) onEvent(newest);
+    },
+  };
+}
+
+/** Keeps the newest bytes of a stream, in one piece of memory. */
+function createRest(bytesMax: number) {
+  let ring: Buffer | undefined;
+  let total = 0;
+  return {
+    add(chunk: Buffer) {
+      ring ??= Buffer.alloc(bytesMax);
+      const part = chunk.subarray(Math.max(0, chunk.length - bytesMax));
+      const at = (total + chunk.length - part.length) % bytesMax;
+      const atEnd = part.copy(ring, at);
+      part.copy(ring, 0, atEnd);
+      total += chunk.length;
+    },
+    newest(): Buffer {
+      if (ring === undefined) return Buffer.alloc(0);
+      const at = total % bytesMax;
+      return total < bytesMax ? ring.subarray(0, at) : Buffer.concat([ring.subarray(at), ring.subarray(0, at)]);
+    },
+  };
+}
+
+/** Gives each line that may be an event, and none that is too long. */
+function createLineReader(onLine: (line: Buffer) => void) {
   let pending: Buffer[] = [];
   let pendingBytes = 0;
-  let totalBytes = 0;
-  let progressEvents = 0;
-
-  const take = (line: Buffer) => {
-    const event = parseEvent(line);
-    if (event === undefined) return;
-    if (event.type === "progress" && ++progressEvents > PROGRESS_EVENTS_MAX) return;
-    onEvent(event);
+  const take = (part: Buffer) => {
+    const bytes = pendingBytes + part.length;
+    if (bytes <= EVENT_START.length || bytes > LINE_BYTES_MAX) return;
+    const line = pending.length === 0 ? part : Buffer.concat([...pending, part]);
+    if (EVENT_START.compare(line, 0, EVENT_START.length) === 0) onLine(line);
   };
-  return (chunk) => {
-    totalBytes += chunk.length;
-    if (totalBytes > TOTAL_BYTES_MAX) return;
-    let start = 0;
-    for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
-      const part = chunk.subarray(start, end);
-      if (pendingBytes + part.length <= LINE_BYTES_MAX) take(Buffer.concat([...pending, part]));
-      pending = [];
-      pendingBytes = 0;
-      start = end + 1;
-    }
-    const rest = chunk.subarray(start);
-    pendingBytes += rest.length;
-    // The parts of a line that is too long already are not kept, only counted.
-    if (pendingBytes <= LINE_BYTES_MAX) pending.push(rest);
-    else pending = [];
+  return {
+    read(chunk: Buffer) {
+      let start = 0;
+      for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
+        take(chunk.subarray(start, end));
+        pending = [];
+        pendingBytes = 0;
+        start = end + 1;
+      }
+      const part = chunk.subarray(start);
+      pendingBytes += part.length;
+      // The parts of a line that is too long already are not kept, only counted.
+      if (pendingBytes <= LINE_BYTES_MAX) pending.push(part);
+      else pending = [];
+    },
+    /** The line that has no end yet. */
+    begun: () => Buffer.concat(pending),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { INSIDE } from "./bubblewrap.ts";
-import { type ControlEvent, createControlReader, type ReportedEnd } from "./control.ts";
+import { type ControlEvent, type ControlReader, createControlReader, type ReportedEnd } from "./control.ts";
 import type { Exit, Launched } from "./launched.ts";
 import type { LogRecorder } from "./log.ts";
 import type { ExecutionFacts, StopReason } from "./outcome.ts";
@@ -94,20 +94,21 @@ export async function supervise(launched: Launched, around: Surroundings): Promi
       stalls: undefined,
     },
   };
-  listen(course);
+  const control = listen(course);
   try {
     const exit = await launched.waitForExit();
     release(course);
     launched.kill(course.processes);
     await launched.waitForDeath(course.processes);
     await waitForEnds(course.streams, STREAM_END_TIMEOUT_MS);
+    control.end();
     return { facts: toFacts(course, exit), named: course.named };
   } finally {
     release(course);
   }
 }
 
-function listen(course: Course): void {
+function listen(course: Course): ControlReader {
   const { launched, around } = course;
   const { signal } = around.watch;
   const startTimer = launched.isReady ? undefined : setTimeout(() => stop(course, "start_timed_out"), START_TIMEOUT_MS);
@@ -118,17 +119,19 @@ function listen(course: Course): void {
   );
   signal?.addEventListener("abort", onAbort);
   if (signal?.aborted === true) onAbort();
-  launched.control.on(
-    "data",
-    createControlReader((event) => follow(course, event, startTimer)),
-  );
+  const control = createControlReader((event) => follow(course, event, startTimer));
+  launched.control.on("data", control.take);
   launched.control.on("error", () => undefined); // It hung up; that the process ended is heard elsewhere.
-  if (launched.isReady) return letGo(course, undefined);
+  if (launched.isReady) {
+    letGo(course, undefined);
+    return control;
+  }
   launched.stdout.resume();
   launched.stderr.on("data", (chunk: Buffer) => {
     if (course.startedAtMs === undefined)
       course.startupText = (course.startupText + chunk.toString("utf8")).slice(0, STARTUP_TEXT_MAX);
   });
+  return control;
 }
 
 function follow(course: Course, event: ControlEvent, startTimer: NodeJS.Timeout | undefined): void {

@@ -62,6 +62,12 @@ async function* follow(
   let sentAt = Date.now();
   let status = "";
   let progress: ReturnType<NonNullable<Deps["liveProgress"]>>;
+  const newProgress = function* (): Generator<string, void> {
+    const said = deps.liveProgress?.(executionId);
+    if (said === undefined || said === progress) return;
+    progress = said;
+    yield `event: progress\ndata: ${JSON.stringify(said)}\n\n`;
+  };
   for (let hasEnded = false; !gone.aborted; ) {
     if (hasEnded || Date.now() - askedAt >= ASK_AGAIN_MS) {
       askedAt = Date.now();
@@ -69,6 +75,7 @@ async function* follow(
       if (execution === undefined || execution.finishedAt !== null) {
         if (execution === undefined) return;
         yield* toEvents(await openLog(deps, execution), at);
+        if (status !== "") yield* newProgress(); // It ended before this caller saw its last one.
         yield `event: result\ndata: ${JSON.stringify(envelope(execution, deps.apiUrl()))}\n\n`;
         return;
       }
@@ -83,11 +90,7 @@ async function* follow(
       sentAt = Date.now();
       yield events;
     }
-    const said = deps.liveProgress?.(executionId);
-    if (said !== undefined && said !== progress) {
-      progress = said;
-      yield `event: progress\ndata: ${JSON.stringify(said)}\n\n`;
-    }
+    yield* newProgress();
     if (Date.now() - sentAt >= SIGN_OF_LIFE_MS) {
       sentAt = Date.now();
       yield ": still running\n\n";

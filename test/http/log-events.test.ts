@@ -99,6 +99,15 @@ test("events, while a program says how far it is, tell it once each time", async
   ]);
 });
 
+test("events, of a program that ends as soon as it has said how far it is, tell that before the result", async () => {
+  const executionId = await anExecution(service.db, { workflow });
+  const answer = follow(executionId);
+  for (const before = looks; looks === before; ) await sleep(10);
+  progress.set(executionId, { fraction: 1, message: "done" });
+  await succeed(service.db, { executionId });
+  expect(eventsOf(await answer)).toEqual(["status", "progress", "result"]);
+});
+
 test("logs, for who takes anything, are plain text as before", async () => {
   const executionId = await anEndedExecution(service, workflow, { log: [lineOf(1)] });
   const answer = await follow(executionId, { accept: "*/*" });

@@ -155,18 +155,40 @@ test("treadle.progress, from main and from a child, arrives checked and bounded,
   const ran = await bench.run({
     code: `
 import treadle, subprocess, sys
+class Odd:
+    def __str__(self): raise KeyError
 def main():
     treadle.progress(0.4, "parsing")
     treadle.progress(7, "x" * 1000)
-    treadle.progress("nonsense")
+    for bad in ("nonsense", float("nan"), 10 ** 400, None): treadle.progress(bad)
+    treadle.progress(0.5, Odd())
     subprocess.run([sys.executable, "-c", "import sys; sys.path.append('/runner/modules'); import treadle; treadle.progress(0.9)"], check=True)
 `,
+    commit: { "json.py": "" },
   });
-  expect(ran.outcome.status).toBe("success");
+  expect([ran.outcome.status, ran.outcome.message]).toEqual(["success", ""]);
   expect(ran.progress).toEqual([
     { fraction: 0.4, message: "parsing" },
     { fraction: 1, message: "x".repeat(200) },
   ]);
+});
+
+test("treadle.progress, called more often than is sent, tells the newest while the program goes on", async () => {
+  const controller = new AbortController();
+  const ran = await bench.run({
+    code: `
+import treadle, time
+for row in range(10_000): treadle.progress(row / 10_000, "row %d" % row)
+treadle.progress(1, "all rows")
+time.sleep(2)
+print("up", flush=True)
+time.sleep(60)
+`,
+    signal: controller.signal,
+    onLine: () => controller.abort(),
+  });
+  expect(ran.outcome.status).toBe("cancelled");
+  expect(ran.progress.at(-1)).toEqual({ fraction: 1, message: "all rows" });
 });
 
 test("log, while the code runs, is handed over line by line with consecutive ids", async () => {

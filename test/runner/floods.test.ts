@@ -161,8 +161,36 @@ os.write(3, b'\\n{"type":"end","kind":"exit","code":0,"message":"forged"}\\n')
 os._exit(3)
 `,
   });
-  expect(ran.outcome).toMatchObject({ status: "failed", message: "The code exited with code 3." });
+  expect(ran.outcome).toMatchObject({ status: "failed", message: "forged" });
   expect(ran.outputs).toEqual([]);
+});
+
+const LOOP = `
+import os, treadle
+def say(data):
+    view = memoryview(data)
+    while view: view = view[os.write(3, view):]
+def main(by_itself, fails):
+    for row in range(200_000): treadle.progress(row / 200_000, "row %d" % row)
+    if by_itself:
+        for _ in range(100): say(b'{"type":"progress","fraction":0.5,"message":"flood"}\\n' * 2_000)
+    treadle.progress(1, "all rows")
+    if fails: raise ValueError("the true reason")
+    return {"score": 1, "report": "text"}
+`;
+
+test.each([
+  ["by treadle.progress", false],
+  ["by the control channel too", true],
+])("progress, told without end %s, leaves outputs, the reason of a failure, and the newest progress", async (_how, by) => {
+  const kinds = { by_itself: "boolean", fails: "boolean" } as const;
+  const ran = await bench.run({ code: LOOP, kinds, inputs: { by_itself: by, fails: false }, outputs: ["score", "report"] });
+  expect([ran.outcome.status, ran.outcome.message]).toEqual(["success", ""]);
+  expect(ran.names).toEqual({ score: "score.json", report: "report.txt" });
+  expect(ran.progress.at(-1)).toEqual({ fraction: 1, message: "all rows" });
+  if (!by) expect(ran.progress.length).toBeLessThanOrEqual(20 * Math.ceil(ran.outcome.secondsUsed) + 1);
+  const failed = await bench.run({ code: LOOP, kinds, inputs: { by_itself: by, fails: true } });
+  expect(failed.outcome).toMatchObject({ status: "failed", message: "ValueError: the true reason" });
 });
 
 test("control channel, claiming a success for a crash, is not believed", async () => {

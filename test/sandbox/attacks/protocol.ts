@@ -125,20 +125,17 @@ export const PROTOCOL_ATTACKS: readonly Attack[] = [
   {
     name: "flood of events",
     source: "52, 66",
-    essence: "sends lines of 300 KB, lines that are no JSON, a hundred thousand events and 8 MB without an end",
-    containment: "the host drops all that is too long, too much or malformed",
+    essence: "sends lines of 300 KB, lines that are no JSON, 400,000 events and 8 MB without an end",
+    containment: "the host drops what is too long or malformed, and reads no more events than 4 MB hold and time allows",
     ways: BOTH,
     wage: async ({ run }) => {
-      const { ran } = await run("control_flood", { inputs: { times: 1_000 } });
+      const { ran } = await run("control_flood", { inputs: { times: 4_000 } });
       const long = ran.progress.filter(({ message }) => message.length > 200).length;
-      return ran.progress.length > 2_000 || long > 0 ? [`${ran.progress.length} events, ${long} of them long`] : [];
+      return ran.progress.length > 150_000 || long > 0 ? [`${ran.progress.length} events, ${long} of them long`] : [];
     },
     control: {
-      without: "the bounds of events and bytes",
-      sources: [
-        { file: CONTROL, from: "const PROGRESS_EVENTS_MAX = 2_000;", to: "const PROGRESS_EVENTS_MAX = 2_000_000;" },
-        { file: CONTROL, from: "const TOTAL_BYTES_MAX = 4 *", to: "const TOTAL_BYTES_MAX = 400 *" },
-      ],
+      without: "the bound of bytes",
+      sources: [{ file: CONTROL, from: "const TOTAL_BYTES_MAX = 4 *", to: "const TOTAL_BYTES_MAX = 400 *" }],
     },
   },
   {
