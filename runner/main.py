@@ -10,6 +10,7 @@ needed rarely is loaded when it is needed.
 import builtins
 import posix
 import sys
+from time import monotonic
 
 RUNNER_FOLDER = __file__.rpartition("/")[0]
 CONTROL_FD = int(sys.argv[1])
@@ -216,7 +217,7 @@ def compile_entry(path, entry):
 def run_entry(request, compiled):
     """Runs the user's file; answers whether `main` was called, and what it returned. `compiled` is given in a lane, whose
     interpreter has its environment already."""
-    tell("started")  # Before the environment: a `.pth` file of a package runs code there, whose time is counted.
+    tell("started", at=monotonic())  # Before the environment: a `.pth` file of a package runs code there, whose time is counted.
     if compiled is None:
         prepare_environment(request["environmentDir"])
     entry = prepare_entry(request)
@@ -324,7 +325,7 @@ def run_user_code(request, compiled=None):
             code, message = 1, str(stop.code)
             print(message, file=sys.stderr)
         if posix.getpid() == first_process:
-            tell("end", code=code, kind="exit", message=message[:MESSAGE_CHARS_MAX])
+            tell("end", code=code, kind="exit", message=message[:MESSAGE_CHARS_MAX], at=monotonic())
         return code
     except BaseException as error:
         failures = load_failures()
@@ -335,9 +336,9 @@ def run_user_code(request, compiled=None):
         if posix.getpid() != first_process:
             return 1
         kind, message = failures.describe(error, request, ContractError)
-        tell("end", code=1, kind=kind, message=message[:MESSAGE_CHARS_MAX])
+        tell("end", code=1, kind=kind, message=message[:MESSAGE_CHARS_MAX], at=monotonic())
         return 1
-    tell("end", code=0, kind="exit", message="")
+    tell("end", code=0, kind="exit", message="", at=monotonic())
     return 0
 
 

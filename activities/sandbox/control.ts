@@ -7,6 +7,7 @@ const TOTAL_BYTES_MAX = 4 * 1024 * 1024;
 const BYTES_PER_SECOND = 64 * 1024;
 /** Of what comes beyond the two. The outputs and the end are the last that a runner says. */
 const REST_BYTES = 512 * 1024;
+const CLOCK_STARTED_AT_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now();
 /** Every event begins so. What does not costs no parsing. */
 const EVENT_START = Buffer.from('{"type":"');
 const OUTPUT_NAME_CHARS_MAX = 200;
@@ -17,12 +18,14 @@ export interface ReportedEnd {
   readonly kind: "exit" | "error" | "memory";
   readonly code: number;
   readonly message: string;
+  /** By `performance.now()`, as the runner says. */
+  readonly atMs: number | undefined;
 }
 
 export type ControlEvent =
   | { readonly type: "ready"; readonly stdout: number; readonly stderr: number }
   /** The next thing the runner does is to read the user's code. */
-  | { readonly type: "started" }
+  | { readonly type: "started"; readonly atMs: number | undefined }
   | { readonly type: "mode"; readonly mode: "script" | "function" }
   | { readonly type: "progress"; readonly progress: Progress }
   | { readonly type: "output"; readonly name: string; readonly file: string }
@@ -141,7 +144,7 @@ function parseEvent(line: Buffer): ControlEvent | undefined {
         ? { type: "ready", stdout: fields.stdout, stderr: fields.stderr }
         : undefined;
     case "started":
-      return { type: "started" };
+      return { type: "started", atMs: toOurClock(fields.at) };
     case "mode":
       return { type: "mode", mode: fields.mode === "function" ? "function" : "script" };
     case "progress":
@@ -168,10 +171,15 @@ function toProgress({ fraction, message }: Readonly<Record<string, unknown>>): C
   return { type: "progress", progress: { fraction, message: toText(message, 200) } };
 }
 
-function toEnd({ kind, code, message }: Readonly<Record<string, unknown>>): ControlEvent | undefined {
+function toEnd({ kind, code, message, at }: Readonly<Record<string, unknown>>): ControlEvent | undefined {
   if (kind !== "exit" && kind !== "error" && kind !== "memory") return undefined;
   if (typeof code !== "number" || !Number.isInteger(code)) return undefined;
-  return { type: "end", kind, code, message: toText(message, MESSAGE_CHARS_MAX) };
+  return { type: "end", kind, code, message: toText(message, MESSAGE_CHARS_MAX), atMs: toOurClock(at) };
+}
+
+/** Python's `time.monotonic()` reads the clock that ours is a part of, but in gVisor, which has one of its own. */
+function toOurClock(seconds: unknown): number | undefined {
+  return typeof seconds === "number" ? seconds * 1000 - CLOCK_STARTED_AT_MS : undefined;
 }
 
 /** Well-formed text without NUL, which PostgreSQL refuses. */

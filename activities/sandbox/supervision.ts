@@ -61,6 +61,8 @@ interface Course {
   stopped: StopReason | "start_timed_out" | undefined;
   mode: ExecutionFacts["mode"];
   reported: ReportedEnd | undefined;
+  /** When the runner was given its request. */
+  askedAtMs: number;
   /** When code of packages or of the user could first run. */
   startedAtMs: number | undefined;
   /** Whether the runner has said that it is about to run the user's code. */
@@ -88,6 +90,7 @@ export async function supervise(launched: Launched, around: Surroundings): Promi
       stopped: undefined,
       mode: undefined,
       reported: undefined,
+      askedAtMs: Number.POSITIVE_INFINITY,
       startedAtMs: undefined,
       hasBegun: false,
       processor: undefined,
@@ -144,7 +147,7 @@ function follow(course: Course, event: ControlEvent, startTimer: NodeJS.Timeout 
       course.hasBegun ||= course.processes.length > 0;
       if (course.startedAtMs !== undefined || course.processes.length === 0) return;
       clearTimeout(startTimer);
-      startClocks(course, performance.now());
+      startClocks(course, within(event.atMs, course.askedAtMs, performance.now()));
       return;
     case "mode":
       course.mode ??= event.mode;
@@ -189,10 +192,10 @@ function giveRequest(course: Course, opened: readonly Readable[] | undefined): v
     stream.on("error", () => undefined);
     course.streams.push(stream);
   }
-  const askedAtMs = performance.now();
+  course.askedAtMs = performance.now();
   launched.sendRequest(around.toRequestLine(opened !== undefined));
   // Packages are in a lane's interpreter already, and could keep it from ever saying that it has started.
-  if (launched.isReady) startClocks(course, askedAtMs);
+  if (launched.isReady) startClocks(course, course.askedAtMs);
 }
 
 function listKnown(launched: Launched): KnownProcess[] {
@@ -211,7 +214,7 @@ function startClocks(course: Course, startedAtMs: number): void {
       if (stalls.hasJustEnded()) timer = setTimeout(() => stop(course, "timed_out"), AFTER_STALL_MS);
       else stop(course, "timed_out");
     },
-    Math.max(0, limits.timeoutSeconds - around.secondsBefore) * 1000,
+    Math.max(0, (limits.timeoutSeconds - around.secondsBefore) * 1000 - (performance.now() - startedAtMs)),
   );
   course.releases.push(stalls.stop, () => clearTimeout(timer));
   const runner = processes.at(-1);
@@ -281,9 +284,16 @@ function toFacts(course: Course, exit: Exit): ExecutionFacts {
 }
 
 /** To the millisecond. The limit is what was reserved and agreed to; that ending the process takes a moment longer is ours. */
-function countSeconds({ startedAtMs, stalls, around }: Course, exit: Exit): number {
-  const endedAtMs = stalls?.earliest(exit.atMs) ?? exit.atMs;
+function countSeconds({ startedAtMs, stalls, stopped, reported, around }: Course, exit: Exit): number {
+  const { timeoutSeconds } = around.request.limits;
+  if (stopped === "timed_out") return timeoutSeconds;
+  const earliestMs = stalls?.earliest(exit.atMs) ?? exit.atMs;
+  const endedAtMs = reported === undefined ? earliestMs : within(reported.atMs, earliestMs, exit.atMs, earliestMs);
   const seconds = startedAtMs === undefined ? 0 : Math.max(0, endedAtMs - startedAtMs) / 1000;
-  const all = Math.min(around.secondsBefore + seconds, around.request.limits.timeoutSeconds);
-  return Math.round(all * 1000) / 1000;
+  return Math.round(Math.min(around.secondsBefore + seconds, timeoutSeconds) * 1000) / 1000;
+}
+
+/** A time that a program says, where it is one that can be true. */
+function within(saidMs: number | undefined, fromMs: number, toMs: number, otherwiseMs = toMs): number {
+  return saidMs !== undefined && saidMs >= fromMs && saidMs <= toMs ? saidMs : otherwiseMs;
 }

@@ -31,6 +31,20 @@ test("the clock, of an execution whose package sleeps in a .pth file, counts tha
   expect(ran.outcome.secondsUsed).toBeGreaterThan(SECONDS - 0.1);
 });
 
+test("the clock, of programs that sleep while this process is slow to hear of them, counts no less than the sleep", async () => {
+  // Shorter than what counts as a stall, and again and again: a start is heard of late, and an end not.
+  const blocking = setInterval(() => {
+    for (const until = performance.now() + 200; performance.now() < until; );
+  }, 1);
+  try {
+    const code = "import time\ndef main():\n    time.sleep(0.4)";
+    const all = await Promise.all(Array.from({ length: 6 }, () => cold.run({ code })));
+    expect(all.filter(({ outcome }) => outcome.secondsUsed < 0.4 || outcome.status !== "success")).toEqual([]);
+  } finally {
+    clearInterval(blocking);
+  }
+});
+
 test("the time limit, met by a package's .pth file, ends the execution and is billed", async () => {
   const ran = await cold.run({
     code: CODE,
