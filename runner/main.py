@@ -156,8 +156,25 @@ def write_inputs(request):
         file.write(request["inputsText"])
 
 
+def show_cores():
+    """Code sees the cores that it may use: a process for each core of a large machine is more than it may have."""
+    cores = int(posix.environ.get(b"PYTHON_CPU_COUNT", b"0"))
+    if cores < 1:
+        return
+    usable = getattr(posix, "sched_getaffinity", None)
+    posix.cpu_count = lambda: cores
+    if usable is not None:
+        posix.sched_getaffinity = lambda pid: set(sorted(usable(pid))[:cores])
+    os = sys.modules.get("os")  # Takes them from here when it is imported.
+    if os is not None:
+        os.cpu_count = posix.cpu_count
+        if usable is not None:
+            os.sched_getaffinity = posix.sched_getaffinity
+
+
 def prepare_environment(environment):
     """What `site` would have done, without its cost: exit() and friends, and the environment's packages."""
+    show_cores()
     import _sitebuiltins
 
     builtins.exit = _sitebuiltins.Quitter("exit", "Ctrl-D (i.e. EOF)")

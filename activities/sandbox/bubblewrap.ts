@@ -1,4 +1,5 @@
 import { lstatSync, readlinkSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 
 /** Paths inside the sandbox; `runner/protocol.md` promises the first three to user code. */
@@ -12,7 +13,12 @@ export const INSIDE = {
   scratch: ["/app", "/tmp", "/dev/shm"],
 } as const;
 
-const THREAD_VARIABLES = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"];
+/** Libraries and languages start a thread for each core of the machine where these do not say otherwise. */
+const THREAD_VARIABLES = [
+  ...["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"],
+  ...["POLARS_MAX_THREADS", "RAYON_NUM_THREADS", "TOKIO_WORKER_THREADS", "GOMAXPROCS", "LOKY_MAX_CPU_COUNT"],
+  "PYTHON_CPU_COUNT", // of Python 3.13 and newer; the runner reads it for older ones
+];
 /** What packages may leave in the scratch folders while they are imported is far less. */
 const LANE_SCRATCH_BYTES = 16 * 1024 * 1024;
 /** Who user code is inside its namespace. Outside it is whoever starts bubblewrap, which must not be root. */
@@ -119,7 +125,7 @@ function toNamespaces(hasNetworkNamespace: boolean): string[] {
 function toReadOnlyParts(folders: CommonFolders): string[] {
   const { environmentDir, cpu } = folders;
   return [
-    ...toSetenv(toVariables("/tmp", environmentDir === null ? null : INSIDE.environment, cpu)),
+    ...toSetenv(toInsideVariables(environmentDir !== null, cpu)),
     ...toReadOnlyFolders(folders, ""),
   ];
 }
@@ -148,17 +154,33 @@ function toLocks(): string[] {
   return ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", INSIDE.work];
 }
 
+/** The environment variables of user code in a sandbox. */
+export function toInsideVariables(hasEnvironment: boolean, cpu: number): Record<string, string> {
+  const environmentDir = hasEnvironment ? INSIDE.environment : null;
+  return toVariables({ home: "/tmp", runnerDir: INSIDE.runner, environmentDir }, cpu);
+}
+
 /**
- * The whole environment of user code. Nothing of the service's own environment is in it. Numerical libraries get as many
- * threads as the code may use cores: with one they start none, and so can be imported ahead in a lane.
+ * Returns the whole environment of user code. Nothing of the service's own environment is in it. Numerical libraries get as
+ * many threads as the code may use cores: with one they start none, and so can be imported ahead in a lane. `python` and
+ * `python3` are the interpreter that runs the code, and the Pythons that it starts find the module `treadle`.
  */
-export function toVariables(home: string, environmentDir: string | null, cpu: number) {
-  const path = "/usr/local/bin:/usr/bin:/bin";
-  const threads = String(Math.max(1, Math.ceil(cpu)));
-  const ofLibraries = Object.fromEntries(THREAD_VARIABLES.map((name) => [name, threads]));
-  const variables = { HOME: home, USER: "user", LANG: "C.UTF-8", ...ofLibraries };
+export function toVariables(
+  { home, runnerDir, environmentDir }: { home: string; runnerDir: string; environmentDir: string | null },
+  cpu: number,
+): Record<string, string> {
+  const path = `${runnerDir}/bin:/usr/local/bin:/usr/bin:/bin`;
+  const cores = String(coresOf(cpu));
+  const ofLibraries = Object.fromEntries(THREAD_VARIABLES.map((name) => [name, cores]));
+  const ofPython = { PYTHONPATH: `${runnerDir}/modules` };
+  const variables = { HOME: home, USER: "user", LANG: "C.UTF-8", ...ofPython, ...ofLibraries };
   if (environmentDir === null) return { ...variables, PATH: path };
   return { ...variables, PATH: `${environmentDir}/bin:${path}`, VIRTUAL_ENV: environmentDir };
+}
+
+/** Returns how many cores code has that may use this much processor: whole ones, and no more than the machine. */
+export function coresOf(cpu: number): number {
+  return Math.max(1, Math.min(Math.ceil(cpu), availableParallelism()));
 }
 
 function toSetenv(variables: Record<string, string>): string[] {

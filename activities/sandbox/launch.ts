@@ -79,7 +79,7 @@ export async function launchUnprotected(
   const program = [...INTERPRETER_FLAGS, join(settings.runnerDir, RUNNER_PROGRAM), String(CONTROL_FD)];
   const child = spawn(settings.interpreter.path, program, {
     stdio: ["ignore", "pipe", "pipe", "pipe"],
-    env: toVariables(workDir, request.environmentDir, request.limits.cpu),
+    env: toVariables({ ...settings, home: workDir, environmentDir: request.environmentDir }, request.limits.cpu),
     cwd: workDir,
     detached: true, // A process group of its own, which is what can be ended as a whole.
     uid: user.uid,

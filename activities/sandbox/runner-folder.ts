@@ -33,12 +33,12 @@ const ETC_COPIES = [
 
 /**
  * Copies the host's part of `/etc`, compiles without reading time stamps at every start (the file names are those inside the
- * sandbox), and opens all for the user of the sandboxes whatever our umask is; links are left alone. Certificates are hundreds
+ * sandbox), links the interpreter, and opens all for the user of the sandboxes whatever our umask is; links are left alone. Certificates are hundreds
  * of links: in a process of its own they keep nobody from starting.
  */
 const FINISH = `
 import os, py_compile, shutil, sys
-folder, *parts = sys.argv[1:]
+folder, interpreter, *parts = sys.argv[1:]
 for part in parts:
     source, target = os.path.join("/etc", part), os.path.join(folder, "etc", part)
     if not os.path.lexists(source):
@@ -54,6 +54,9 @@ for parent in (folder, os.path.join(folder, "modules")):
         if name.endswith(".py"):
             inside = "/runner" + os.path.join(parent, name)[len(folder):]
             py_compile.compile(os.path.join(parent, name), dfile=inside, doraise=True, invalidation_mode=mode)
+os.mkdir(os.path.join(folder, "bin"))
+for name in ("python", "python3"):
+    os.symlink(interpreter, os.path.join(folder, "bin", name))
 for program in ("main", "zygote"):
     path = os.path.join(folder, program)
     py_compile.compile(path + ".py", path + ".pyc", dfile="/runner/%s.py" % program, doraise=True, invalidation_mode=mode)
@@ -84,7 +87,7 @@ export async function prepareRunnerFolder(sources: RunnerFolderSources): Promise
     await copyRunner(sources.sourceDir, folder);
     await mkdir(join(folder, "etc"));
     for (const [name, text] of Object.entries(ETC_FILES)) await writeFile(join(folder, "etc", name), text);
-    await promisify(execFile)(sources.interpreterPath, ["-I", "-S", "-c", FINISH, folder, ...ETC_COPIES], {
+    await promisify(execFile)(sources.interpreterPath, ["-I", "-S", "-c", FINISH, folder, sources.interpreterPath, ...ETC_COPIES], {
       timeout: PREPARE_TIMEOUT_MS,
     });
     await rm(target, { recursive: true, force: true });

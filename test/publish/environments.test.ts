@@ -140,11 +140,17 @@ async function problemsOf(files: Record<string, string>) {
 }
 
 const minorOf = (version: string) => version.split(".").slice(0, 2).join(".");
-const WHICH = "import sys\ndef main():\n    return [sys.base_prefix, list(sys.version_info[:2])]\n";
+const WHICH = `
+import subprocess, sys
+def main():
+    names = [subprocess.check_output([name, "-c", "import sys; print(sys.base_prefix)"], text=True).strip() for name in ("python", "python3")]
+    return [sys.base_prefix, list(sys.version_info[:2]), names]
+`;
 
 test("publish, with a python that is there, runs the commit with it on the cold path and in a lane", async () => {
   const minor = minorOf(host.second.version);
-  const answer = [host.second.prefix, minor.split(".").map(Number)];
+  const { prefix } = host.second;
+  const answer = [prefix, minor.split(".").map(Number), [prefix, prefix]];
   for (const requirements of ["", "hello\n"]) {
     const { workflowId, commitId } = await publishGood({
       "config.yaml": `python: "${minor}"\n`,

@@ -129,7 +129,7 @@ def main():
     user: "user",
     tmp: "/tmp",
     zone: "Europe/Berlin",
-    environ: ["HOME", "LANG", ...THREAD_VARIABLES, "PATH", "PWD", "USER"].sort(),
+    environ: ["HOME", "LANG", ...THREAD_VARIABLES, "PATH", "PWD", "PYTHONPATH", "USER"].sort(),
     encoding: "utf-8",
     host: "sandbox",
     ids: [10001, 10001],
@@ -138,6 +138,19 @@ def main():
     hash: true,
     utf8: "UTF-8",
   });
+});
+
+test.each([0.5, 1])("cores, of code that may use %d, are the one that it may use and not the machine's", async (cpu) => {
+  const ran = await bench.run({
+    code: `
+import concurrent.futures, multiprocessing, os
+def main():
+    pool = concurrent.futures.ProcessPoolExecutor()
+    return [os.cpu_count(), multiprocessing.cpu_count(), len(os.sched_getaffinity(0)), pool._max_workers, int(os.environ["POLARS_MAX_THREADS"])]
+`,
+    limits: { cpu },
+  });
+  expect(jsonOf(ran)).toEqual([1, 1, 1, 1, 1]);
 });
 
 test("/dev/stdout, opened by name, reaches the log", async () => {
@@ -151,7 +164,7 @@ test("/dev/stdout, opened by name, reaches the log", async () => {
   ]);
 });
 
-test("treadle.progress, from main and from a child, arrives checked and bounded, from main alone", async () => {
+test("treadle.progress, from main and from Pythons that it starts, arrives checked and bounded, from main alone", async () => {
   const ran = await bench.run({
     code: `
 import treadle, subprocess, sys
@@ -162,7 +175,8 @@ def main():
     treadle.progress(7, "x" * 1000)
     for bad in ("nonsense", float("nan"), 10 ** 400, None): treadle.progress(bad)
     treadle.progress(0.5, Odd())
-    subprocess.run([sys.executable, "-c", "import sys; sys.path.append('/runner/modules'); import treadle; treadle.progress(0.9)"], check=True)
+    for name in (sys.executable, "python", "python3"):
+        subprocess.run([name, "-c", "import treadle; treadle.progress(0.9)"], check=True)
 `,
     commit: { "json.py": "" },
   });

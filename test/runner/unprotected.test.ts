@@ -14,12 +14,14 @@ test("without isolation, the contract is the same", async () => {
   const ran = await bench.run({
     code: `
 from pathlib import Path
-import os, treadle
+import os, subprocess, treadle
+CODE = "import treadle; treadle.progress(0.9); print(treadle.__name__)"
 def main(name, orders, day):
     print("hello", name)
     treadle.progress(0.5, "half")
     Path("outputs/left.txt").write_text(open("data.csv").read())
-    return {"result": [orders.read_text(), orders.name, day.year, Path("inputs.json").exists(), sorted(os.environ)]}
+    return {"result": [orders.read_text(), orders.name, day.year, Path("inputs.json").exists(), sorted(os.environ),
+        [subprocess.check_output([name, "-c", CODE], text=True) for name in ("python", "python3")]]}
 `,
     commit: { "data.csv": "1;2" },
     inputs: { name: "Ada", day: "2026-01-02" },
@@ -32,7 +34,8 @@ def main(name, orders, day):
     "orders.csv",
     2026,
     true,
-    ["HOME", "LANG", ...THREAD_VARIABLES, "PATH", "USER"].sort(),
+    ["HOME", "LANG", ...THREAD_VARIABLES, "PATH", "PYTHONPATH", "USER"].sort(),
+    ["treadle\n", "treadle\n"],
   ]);
   expect(ran.texts.left).toBe("1;2");
   expect(ran.stdout).toBe("hello Ada");

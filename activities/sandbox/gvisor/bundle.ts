@@ -1,4 +1,4 @@
-import { INSIDE, INSIDE_ID, toVariables } from "../bubblewrap.ts";
+import { INSIDE, INSIDE_ID, toInsideVariables } from "../bubblewrap.ts";
 import { SIGNALS_MAX } from "../request.ts";
 import { ABSENT, REFUSED } from "../seccomp.ts";
 import { BOX, NAME, STDERR_FD } from "./box.ts";
@@ -44,7 +44,7 @@ exit $?
 export function toBundle(parts: BundleParts) {
   const { environmentDir, cpu, hasFileInputs, scratchBytes, command, processes } = parts;
   const id = Number(INSIDE_ID);
-  const variables = toVariables("/tmp", environmentDir === null ? null : INSIDE.environment, cpu);
+  const variables = toInsideVariables(environmentDir !== null, cpu);
   return {
     ociVersion: "1.0.2",
     root: { path: BOX.root, readonly: true },

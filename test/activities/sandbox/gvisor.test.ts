@@ -1,4 +1,5 @@
 import { expect, test } from "@jest/globals";
+import { coresOf } from "../../../activities/sandbox/bubblewrap.ts";
 import { toBoxArguments } from "../../../activities/sandbox/gvisor/box.ts";
 import { toBundle } from "../../../activities/sandbox/gvisor/bundle.ts";
 
@@ -15,6 +16,11 @@ const FOLDERS = {
   resolvConf: undefined,
   hasNetworkNamespace: true,
 };
+const VARIABLES = [
+  ...["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"],
+  ...["POLARS_MAX_THREADS", "RAYON_NUM_THREADS", "TOKIO_WORKER_THREADS", "GOMAXPROCS", "LOKY_MAX_CPU_COUNT"],
+  "PYTHON_CPU_COUNT",
+];
 const PARTS = { ...FOLDERS, command: ["/usr/bin/python3", "-I", "/runner/main.pyc", "3"], processes: 64 };
 
 test("toBundle, of a program with file inputs, is exactly this", () => {
@@ -35,8 +41,9 @@ test("toBundle, of a program with file inputs, is exactly this", () => {
       user: { uid: 10001, gid: 10001 },
       args: ["/bin/sh", "-c", expect.any(String), "sh", "/usr/bin/python3", "-I", "/runner/main.pyc", "3"],
       env: [
-        ...["HOME=/tmp", "USER=user", "LANG=C.UTF-8", "OMP_NUM_THREADS=2", "OPENBLAS_NUM_THREADS=2"],
-        ...["MKL_NUM_THREADS=2", "NUMEXPR_NUM_THREADS=2", "PATH=/env/bin:/usr/local/bin:/usr/bin:/bin"],
+        ...["HOME=/tmp", "USER=user", "LANG=C.UTF-8", "PYTHONPATH=/runner/modules"],
+        ...VARIABLES.map((name) => `${name}=${coresOf(2)}`),
+        "PATH=/env/bin:/runner/bin:/usr/local/bin:/usr/bin:/bin",
         "VIRTUAL_ENV=/env",
       ],
       cwd: "/app",

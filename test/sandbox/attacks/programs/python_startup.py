@@ -5,6 +5,7 @@ import sys
 
 from siege import INPUTS, finish, got, os
 
+OURS = {"PYTHONPATH": "/runner/modules"}
 folder = "/tmp/.local/lib/python%d.%d/site-packages" % sys.version_info[:2]
 if INPUTS["plant"]:
     os.makedirs(folder, exist_ok=True)
@@ -19,6 +20,6 @@ if INPUTS["look"]:
     if folder in sys.path or site.ENABLE_USER_SITE:
         got("user site", sys.path)
     for name in ("PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "LD_PRELOAD", "NODE_OPTIONS"):
-        if name in os.environ:
+        if os.environ.get(name, OURS.get(name)) != OURS.get(name):
             got("variable", name)
 finish()
