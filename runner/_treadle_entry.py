@@ -31,10 +31,9 @@ def is_script_guard(statement):
     return any(isinstance(side, _ast.Name) and side.id == "__name__" for side in sides)
 
 
-def describe(function):
+def describe(function, load):
     """Of a callable that is no plain function: its parameters, those with a default, the positional ones, and whether it takes any name."""
-    import inspect
-
+    inspect = load("inspect")
     parameters = inspect.signature(function).parameters.values()
     named = [parameter for parameter in parameters if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)]
     return (

@@ -7,8 +7,9 @@ import resource  # noqa: F401
 import signal
 import sys
 
-import _treadle_failures  # noqa: F401  (what executions use is loaded once, here)
-import _treadle_outputs  # noqa: F401
+import _treadle_failures  # What executions use is loaded once, here.
+import _treadle_library
+import _treadle_outputs
 import _weakref
 import atexit
 import fcntl
@@ -69,6 +70,8 @@ def write(path, text):
 class Lane:
     def __init__(self, runner, request, compiled, left):
         self.runner = runner
+        for module in (_treadle_failures, _treadle_library, _treadle_outputs):
+            runner.loaded[module.__name__] = module
         self.request = request
         self.compiled = compiled
         self.left = left
@@ -86,11 +89,22 @@ class Lane:
         """Does here what forks do first: functions of libraries are bound at their first call and code is specialised after
         some, which every fork would do for itself otherwise, on pages that it had to copy for that."""
         for _ in range(REHEARSALS):
-            self.runner.rehearse(REHEARSAL)
+            self.touch_runner()
             for end in posix.pipe():
                 posix.close(move_up(end))
                 posix.close(end)
             write("/dev/null", b"")
+
+    def touch_runner(self):
+        """Touches what the first moments of an execution touch, so that a fork has its own copies of those pages ahead of time."""
+        self.runner.parse_json('{"kinds": {"name": "string"}, "inputs": {"name": null, "count": 1.5}}')
+        module = type(sys)("rehearsal")
+        exec(REHEARSAL, module.__dict__)
+        _treadle_outputs.encode(self.runner.call(module.main, {"count": 1}))
+        try:
+            open(self.runner.RUNNER_FOLDER + "/nothing", "rb")
+        except OSError:
+            pass
 
     def fork(self, number):
         ctypes.pythonapi.PyOS_BeforeFork()
@@ -191,7 +205,7 @@ class Lane:
         posix.close(outer)
         self.reseed()
         runner.flush_each_line()
-        runner.rehearse(REHEARSAL)
+        self.touch_runner()
         message = runner.read_request(REQUEST_FD)
         posix.closerange(runner.CONTROL_FD + 1, DESCRIPTORS_MAX)
         runner.write_inputs(message)

@@ -4,14 +4,15 @@ import posix
 import sys
 
 NAME_CHARS_MAX = 200
+INFINITE = (float("inf"), float("-inf"))
 
 
-def save(result, request, tell, contract_error):
+def save(result, request, tell, contract_error, load):
     """One output per key of a dict; anything else is the output `result`; None is none."""
     if result is None:
         return
     outputs = result if isinstance(result, dict) else {"result": result}
-    saver = Saver(request, tell, contract_error)
+    saver = Saver(request, tell, contract_error, load)
     if len(outputs) > request["outputFilesMax"]:
         raise contract_error(
             "main() returned %d outputs; at most %d are allowed." % (len(outputs), request["outputFilesMax"])
@@ -21,17 +22,18 @@ def save(result, request, tell, contract_error):
 
 
 class Saver:
-    def __init__(self, request, tell, contract_error):
+    def __init__(self, request, tell, contract_error, load):
         self.folder = request["workDir"] + "/outputs"
         self.tell = tell
         self.error = contract_error
+        self.load = load
+        self.missing = 0
 
     def save(self, name, value):
         name = self.check_name(name)
-        path_type = getattr(sys.modules.get("pathlib"), "PurePath", None)
-        if path_type and isinstance(value, path_type):
+        if is_path(value):
             file_name = self.take_file(name, value)
-        elif path_type and isinstance(value, (list, tuple)) and value and all(isinstance(item, path_type) for item in value):
+        elif isinstance(value, (list, tuple)) and value and all(is_path(item) for item in value):
             raise self.error(
                 'Output "%s" is a list of paths. Return one key for each file, or leave the files in outputs/.' % name
             )
@@ -63,9 +65,7 @@ class Saver:
 
     def take_file(self, name, value):
         """The file itself when it lies in outputs/ already, else a copy of it there."""
-        import os
-        import shutil
-
+        os = self.load("os")
         path = os.path.abspath(value)
         if not os.path.exists(path):
             raise self.error('Output "%s": there is no file %s.' % (name, value))
@@ -76,7 +76,7 @@ class Saver:
         if inside.split(os.sep)[0] != os.pardir and not os.path.islink(path):
             return os.path.normpath(os.path.join(inside, os.path.basename(path)))
         file_name = self.free_name(os.path.basename(path))
-        shutil.copyfile(path, os.path.join(self.folder, file_name))
+        self.load("shutil").copyfile(path, os.path.join(self.folder, file_name))
         return file_name
 
     def choose_format(self, name, value):
@@ -100,19 +100,46 @@ class Saver:
         return ".json", writing(lambda: self.to_json(name, value))
 
     def to_json(self, name, value):
+        self.missing = 0
         try:
-            text = encode(with_text_keys(value))
+            text = encode(self.fit(value), self.convert)
         except RecursionError as error:
             raise self.error('Output "%s" is nested too deeply for JSON, or contains itself.' % name) from error
         except (TypeError, ValueError) as error:
-            problem = "it holds NaN or Infinity; replace them, for example by None"
-            if "JSON compliant" not in str(error):
-                problem = str(error)
-            raise self.error('Output "%s" cannot be saved as JSON: %s.' % (name, problem)) from error
+            raise self.error('Output "%s" cannot be saved as JSON: %s.' % (name, error)) from error
+        if self.missing:
+            counted = "1 value is" if self.missing == 1 else "%d values are" % self.missing
+            sys.stderr.write('treadle: Output "%s": %s null, because JSON has no NaN, Infinity, NaT or NA.\n' % (name, counted))
         try:
             return text.encode("utf-8")
         except UnicodeEncodeError:
-            return encode(with_text_keys(value), ascii_only=True).encode()
+            return encode(self.fit(value), self.convert, ascii_only=True).encode()
+
+    def fit(self, value):
+        """Without numbers that JSON lacks, and with texts for keys such as dates or tuples; all else is passed on untouched."""
+        if isinstance(value, dict):
+            return {key if type(key) is str else self.fit_key(key): self.fit(item) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.fit(item) for item in value]
+        return self.without_missing(value) if isinstance(value, float) else value
+
+    def convert(self, value):
+        """For what the encoder does not know."""
+        value = self.without_missing(value)
+        return value if value is None else self.fit(to_plain(value))
+
+    def fit_key(self, key):
+        key = self.without_missing(key)
+        if isinstance(key, (str, int, float, bool, type(None))):
+            return key
+        plain = to_plain(key) if not isinstance(key, tuple) else ", ".join(str(part) for part in key)
+        return plain if isinstance(plain, (str, int, float, bool)) else str(key)
+
+    def without_missing(self, value):
+        if is_missing(value):
+            self.missing += 1
+            return None
+        return value
 
 
 def exists(path):
@@ -123,20 +150,18 @@ def exists(path):
     return True
 
 
-def encode(value, ascii_only=False):
+def encode(value, convert=None, ascii_only=False):
     """json.dumps without NaN. The C encoder alone, because importing json costs a tenth of a short execution."""
-    json = sys.modules.get("json")
-    if json is None:
-        try:
-            import _json
+    try:
+        import _json
 
-            quote = _json.encode_basestring_ascii if ascii_only else _json.encode_basestring
-            make = _json.make_encoder({}, to_plain, quote, None, ": ", ", ", False, False, False)
-            return "".join(make(value, 0))
-        except (ImportError, AttributeError):
-            pass
+        quote = _json.encode_basestring_ascii if ascii_only else _json.encode_basestring
+        make = _json.make_encoder({}, convert, quote, None, ": ", ", ", False, False, False)
+    except (ImportError, AttributeError):
         import json
-    return json.dumps(value, ensure_ascii=ascii_only, allow_nan=False, default=to_plain)
+
+        return json.dumps(value, ensure_ascii=ascii_only, allow_nan=False, default=convert)
+    return "".join(make(value, 0))
 
 
 def writing(make_bytes):
@@ -148,21 +173,18 @@ def writing(make_bytes):
     return write
 
 
-def with_text_keys(value):
-    """Dictionaries with keys such as dates or tuples, made fit for JSON; the usual ones are passed on untouched."""
-    if isinstance(value, dict):
-        keys_fit = all(isinstance(key, (str, int, float, bool, type(None))) for key in value)
-        return {key if keys_fit else as_key(key): with_text_keys(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [with_text_keys(item) for item in value]
-    return value
+def is_path(value):
+    return any(base.__name__ == "PurePath" and base.__module__.partition(".")[0] == "pathlib" for base in type(value).__mro__)
 
 
-def as_key(key):
-    if isinstance(key, (str, int, float, bool, type(None))):
-        return key
-    plain = to_plain(key) if not isinstance(key, tuple) else ", ".join(str(part) for part in key)
-    return plain if isinstance(plain, (str, int, float, bool)) else str(key)
+def is_missing(value):
+    """NaN, Infinity, and what pandas has in place of a time or a value that is not there."""
+    if isinstance(value, float):
+        return value != value or value in INFINITE
+    kind = type(value)
+    if kind.__name__ == "Decimal" and kind.__module__ in ("decimal", "_pydecimal"):
+        return not value.is_finite()
+    return kind.__name__ in ("NaTType", "NAType") and kind.__module__.partition(".")[0] == "pandas"
 
 
 def to_plain(value):

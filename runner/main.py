@@ -14,13 +14,16 @@ from time import monotonic
 
 RUNNER_FOLDER = __file__.rpartition("/")[0]
 CONTROL_FD = int(sys.argv[1])
+LIBRARY = tuple(sys.path)
 OWN_NAMES = ("inputs", "outputs", "inputs.json")
 DESCRIPTORS_MAX = 1 << 16
 MESSAGE_CHARS_MAX = 2000
 CO_VARKEYWORDS = 0x08
+LONG_MAX = (1 << 63) - 1
 
 # Replacing sys.modules["__main__"] must not tear down the globals of the functions below.
 _kept = sys.modules["__main__"]
+loaded = {}
 
 
 class ContractError(Exception):
@@ -138,19 +141,6 @@ def lay_out(work, commit):
     posix.chdir(work)
 
 
-def rehearse(code):
-    """Touches what the first moments of an execution touch, so that a fork has its own copies of those pages ahead of time.
-    `code` makes a function `main` that can be called with `count`."""
-    parse_json('{"kinds": {"name": "string"}, "inputs": {"name": null, "count": 1.5}}')
-    module = type(sys)("rehearsal")
-    exec(code, module.__dict__)
-    load("_treadle_outputs").encode(call(module.main, {"count": 1}))
-    try:
-        open(RUNNER_FOLDER + "/nothing", "rb")
-    except OSError:
-        pass
-
-
 def write_inputs(request):
     with open(request["workDir"] + "/inputs.json", "w", encoding="utf-8") as file:
         file.write(request["inputsText"])
@@ -158,18 +148,12 @@ def write_inputs(request):
 
 def show_cores():
     """Code sees the cores that it may use: a process for each core of a large machine is more than it may have."""
-    cores = int(posix.environ.get(b"PYTHON_CPU_COUNT", b"0"))
-    if cores < 1:
-        return
-    usable = getattr(posix, "sched_getaffinity", None)
-    posix.cpu_count = lambda: cores
+    cores, usable = int(posix.environ.get(b"PYTHON_CPU_COUNT", b"1")), getattr(posix, "sched_getaffinity", None)
+    seen = {"cpu_count": lambda: cores}
     if usable is not None:
-        posix.sched_getaffinity = lambda pid: set(sorted(usable(pid))[:cores])
-    os = sys.modules.get("os")  # Takes them from here when it is imported.
-    if os is not None:
-        os.cpu_count = posix.cpu_count
-        if usable is not None:
-            os.sched_getaffinity = posix.sched_getaffinity
+        seen["sched_getaffinity"] = lambda pid: set(sorted(usable(pid))[:cores])
+    for module in (posix, sys.modules.get("os", posix)):  # `os` takes them from `posix` when it is imported.
+        module.__dict__.update(seen)
 
 
 def prepare_environment(environment):
@@ -265,7 +249,7 @@ def declared_values(request):
     for name, kind in request["kinds"].items():
         value = request["inputs"].get(name)
         if value is not None and kind in plain:
-            value = load("_treadle_inputs").convert(kind, value, request["workDir"])
+            value = load("_treadle_inputs").convert(kind, value, request["workDir"], load_library)
         values[name] = value
     return values
 
@@ -276,12 +260,11 @@ def call(function, values):
         sys.stderr.write("treadle: main() has no parameter for the declared input%s %s\n" % ("s" * (len(ignored) > 1), ", ".join(ignored)))
     result = function(*positional, **keywords)
     if hasattr(type(result), "__await__"):
-        import asyncio
 
         async def wait():
             return await result
 
-        result = asyncio.run(wait())
+        result = load_library("asyncio").run(wait())
     return result
 
 
@@ -294,7 +277,7 @@ def arrange(function, values):
         with_default = set(names[count - len(function.__defaults__ or ()) : count]) | set(function.__kwdefaults__ or ())
         positional, takes_all = names[: code.co_posonlyargcount], bool(code.co_flags & CO_VARKEYWORDS)
     else:
-        names, with_default, positional, takes_all = load("_treadle_entry").describe(function)
+        names, with_default, positional, takes_all = load("_treadle_entry").describe(function, load_library)
     missing = [name for name in names if name not in values and name not in with_default]
     if missing:
         wanted, declared = ", ".join(missing), ", ".join(values) or "none"
@@ -309,12 +292,20 @@ def arrange(function, values):
 
 
 def load(name):
-    """Imports a file of the runner, which user code has no need to see on its path."""
-    sys.path.insert(0, RUNNER_FOLDER)
-    try:
-        return __import__(name)
-    finally:
-        sys.path.remove(RUNNER_FOLDER)
+    """Imports a file of the runner, also where the commit has a module of that name, which stays what its own code gets."""
+    if name not in loaded:
+        theirs = sys.modules.pop(name, None)
+        sys.path.insert(0, RUNNER_FOLDER)
+        try:
+            loaded[name] = __import__(name)
+        finally:
+            sys.path.remove(RUNNER_FOLDER)
+            sys.modules.update({} if theirs is None else {name: theirs})
+    return loaded[name]
+
+
+def load_library(name):
+    return load("_treadle_library").load(name, LIBRARY)
 
 
 def load_failures():
@@ -326,6 +317,11 @@ def load_failures():
         return load("_treadle_failures")
 
 
+def to_exit_code(number):
+    """As CPython does it: what no C long can hold is -1, and a process has eight bits for its code."""
+    return (number if -LONG_MAX - 1 <= number <= LONG_MAX else -1) & 0xFF
+
+
 def run_user_code(request, compiled=None):
     """Returns the process's exit code. Ends of every kind have been told to the host by then."""
     first_process = posix.getpid()
@@ -334,10 +330,10 @@ def run_user_code(request, compiled=None):
         if posix.getpid() != first_process:
             return 0  # A forked child that came back up to here: only its parent speaks for the execution.
         if called:
-            load("_treadle_outputs").save(result, request, tell, ContractError)
+            load("_treadle_outputs").save(result, request, tell, ContractError, load_library)
     except SystemExit as stop:
         if stop.code is None or isinstance(stop.code, int):
-            code, message = int(stop.code or 0) & 0xFF, ""
+            code, message = to_exit_code(int(stop.code or 0)), ""
         else:
             code, message = 1, str(stop.code)
             print(message, file=sys.stderr)

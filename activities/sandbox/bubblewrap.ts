@@ -14,7 +14,7 @@ export const INSIDE = {
 } as const;
 
 /** Libraries and languages start a thread for each core of the machine where these do not say otherwise. */
-const THREAD_VARIABLES = [
+export const THREAD_VARIABLES: readonly string[] = [
   ...["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"],
   ...["POLARS_MAX_THREADS", "RAYON_NUM_THREADS", "TOKIO_WORKER_THREADS", "GOMAXPROCS", "LOKY_MAX_CPU_COUNT"],
   "PYTHON_CPU_COUNT", // of Python 3.13 and newer; the runner reads it for older ones
@@ -124,10 +124,7 @@ function toNamespaces(hasNetworkNamespace: boolean): string[] {
 
 function toReadOnlyParts(folders: CommonFolders): string[] {
   const { environmentDir, cpu } = folders;
-  return [
-    ...toSetenv(toInsideVariables(environmentDir !== null, cpu)),
-    ...toReadOnlyFolders(folders, ""),
-  ];
+  return [...toSetenv(toInsideVariables(environmentDir !== null, cpu)), ...toReadOnlyFolders(folders, "")];
 }
 
 /** What user code may read, mounted below `root`. */

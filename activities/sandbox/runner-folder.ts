@@ -87,9 +87,13 @@ export async function prepareRunnerFolder(sources: RunnerFolderSources): Promise
     await copyRunner(sources.sourceDir, folder);
     await mkdir(join(folder, "etc"));
     for (const [name, text] of Object.entries(ETC_FILES)) await writeFile(join(folder, "etc", name), text);
-    await promisify(execFile)(sources.interpreterPath, ["-I", "-S", "-c", FINISH, folder, sources.interpreterPath, ...ETC_COPIES], {
-      timeout: PREPARE_TIMEOUT_MS,
-    });
+    await promisify(execFile)(
+      sources.interpreterPath,
+      ["-I", "-S", "-c", FINISH, folder, sources.interpreterPath, ...ETC_COPIES],
+      {
+        timeout: PREPARE_TIMEOUT_MS,
+      },
+    );
     await rm(target, { recursive: true, force: true });
     await rename(folder, target);
   } finally {

@@ -18,6 +18,10 @@ test.each([
   ["os._exit(0)", "success", ""],
   ["sys.exit(3)", "failed", "The code exited with code 3."],
   ["sys.exit(137)", "failed", "The code exited with code 137."],
+  ["sys.exit(10 ** 100)", "failed", "The code exited with code 255."],
+  ["sys.exit(-(2 ** 63) - 1)", "failed", "The code exited with code 255."],
+  ["sys.exit(2 ** 63 - 2)", "failed", "The code exited with code 254."],
+  ["sys.exit(1 << 40)", "success", ""],
   ["sys.exit('no orders')", "failed", "no orders"],
   ["exit('by exit')", "failed", "by exit"],
   ["raise ValueError('bad\\ninput')", "failed", "ValueError: bad\ninput"],
@@ -140,7 +144,7 @@ for _ in range(5):
     if os.fork() == 0: os.setsid()
 while True: time.sleep(0.01)
 `;
-  const ran = await runUntilBilled(3, () => bench.run({ code, limits: { timeoutSeconds: 3 } }));
+  const ran = await bench.run({ code, limits: { timeoutSeconds: 3 } });
   expect(ran.outcome).toEqual({
     status: "timed_out",
     message: "The code ran longer than limits.timeout (3 s) and was stopped.",
@@ -153,7 +157,7 @@ while True: time.sleep(0.01)
 test("timeout, while the file is still being compiled, is the code's time", async () => {
   const code = `x = ${"(".repeat(80)}1${")".repeat(80)}\n`.repeat(150_000);
   const limits = { timeoutSeconds: 0.5, memoryBytes: 2048 * MIB };
-  const ran = await runUntilBilled(0.5, () => bench.run({ code, limits }));
+  const ran = await bench.run({ code, limits });
   expect(ran.outcome).toMatchObject({ status: "timed_out", secondsUsed: 0.5 });
 });
 
@@ -285,7 +289,7 @@ def main():
 });
 
 test("seconds used, of code that sleeps, are its wall time alone", async () => {
-  const ran = await runUntilBilled(0.3, () => bench.run({ code: "import time\ntime.sleep(0.3)" }));
+  const ran = await bench.run({ code: "import time\ntime.sleep(0.3)" });
   expect(ran.outcome.secondsUsed).toBeGreaterThanOrEqual(0.3);
   expect(ran.outcome.secondsUsed).toBeLessThan(5);
   expect(ran.outcome.secondsUsed * 1000).toBeCloseTo(Math.round(ran.outcome.secondsUsed * 1000), 6);

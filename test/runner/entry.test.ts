@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { type Bench, jsonOf, openBench, THREAD_VARIABLES, writeFolder } from "./harness.ts";
+import { THREAD_VARIABLES } from "../../activities/sandbox/bubblewrap.ts";
+import { type Bench, jsonOf, openBench, writeFolder } from "./harness.ts";
 
 let bench: Bench;
 beforeAll(async () => {
@@ -140,18 +141,21 @@ def main():
   });
 });
 
-test.each([0.5, 1])("cores, of code that may use %d, are the one that it may use and not the machine's", async (cpu) => {
-  const ran = await bench.run({
-    code: `
+test.each([0.5, 1])(
+  "cores, of code that may use %d, are the one that it may use and not the machine's",
+  async (cpu) => {
+    const ran = await bench.run({
+      code: `
 import concurrent.futures, multiprocessing, os
 def main():
     pool = concurrent.futures.ProcessPoolExecutor()
     return [os.cpu_count(), multiprocessing.cpu_count(), len(os.sched_getaffinity(0)), pool._max_workers, int(os.environ["POLARS_MAX_THREADS"])]
 `,
-    limits: { cpu },
-  });
-  expect(jsonOf(ran)).toEqual([1, 1, 1, 1, 1]);
-});
+      limits: { cpu },
+    });
+    expect(jsonOf(ran)).toEqual([1, 1, 1, 1, 1]);
+  },
+);
 
 test("/dev/stdout, opened by name, reaches the log", async () => {
   const ran = await bench.run({
@@ -203,6 +207,41 @@ time.sleep(60)
   });
   expect(ran.outcome.status).toBe("cancelled");
   expect(ran.progress.at(-1)).toEqual({ fraction: 1, message: "all rows" });
+});
+
+/** Every name in it is one of the standard library that the runner needs for some inputs and outputs. */
+const NAMESAKES = Object.fromEntries(
+  ["datetime", "enum", "functools", "inspect", "json", "pathlib", "re", "shutil", "types"].map((name) => [
+    `${name}.py`,
+    `OWN = "${name}"`,
+  ]),
+);
+
+test.each([
+  ["a function", "def main(**given): return work(**given)"],
+  ["a coroutine", "async def main(**given): return work(**given)"],
+  [
+    "another callable",
+    "class Main:\n    def __call__(self, day, at, table): return work(day, at, table)\nmain = Main()",
+  ],
+])("main, as %s beside modules named like the library's, is called, and has its own modules", async (_what, code) => {
+  const ran = await bench.run({
+    code: `
+def work(day, at, table):
+    import datetime, enum, functools, inspect, json, pathlib, re, shutil, types
+    own = [module.OWN for module in (datetime, enum, functools, inspect, json, pathlib, re, shutil, types)]
+    return {"own": own, "given": [type(day).__name__, at.utcoffset().total_seconds(), table.read_text()], "file": table, "day": [day]}
+${code}
+`,
+    commit: NAMESAKES,
+    kinds: { day: "date", at: "datetime" },
+    inputs: { day: "2026-02-28", at: "2026-02-28T13:14:15.016Z" },
+    files: [{ input: "table", files: [{ fileName: "t.csv", content: "1;2" }] }],
+  });
+  expect([ran.outcome.status, ran.outcome.message]).toEqual(["success", ""]);
+  expect(jsonOf(ran, "own")).toEqual(Object.keys(NAMESAKES).map((name) => name.replace(".py", "")));
+  expect(jsonOf(ran, "given")).toEqual(["date", 0, "1;2"]);
+  expect(ran.texts).toMatchObject({ file: "1;2", day: '["2026-02-28"]' });
 });
 
 test("log, while the code runs, is handed over line by line with consecutive ids", async () => {

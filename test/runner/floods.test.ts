@@ -182,16 +182,24 @@ def main(by_itself, fails):
 test.each([
   ["by treadle.progress", false],
   ["by the control channel too", true],
-])("progress, told without end %s, leaves outputs, the reason of a failure, and the newest progress", async (_how, by) => {
-  const kinds = { by_itself: "boolean", fails: "boolean" } as const;
-  const ran = await bench.run({ code: LOOP, kinds, inputs: { by_itself: by, fails: false }, outputs: ["score", "report"] });
-  expect([ran.outcome.status, ran.outcome.message]).toEqual(["success", ""]);
-  expect(ran.names).toEqual({ score: "score.json", report: "report.txt" });
-  expect(ran.progress.at(-1)).toEqual({ fraction: 1, message: "all rows" });
-  if (!by) expect(ran.progress.length).toBeLessThanOrEqual(20 * Math.ceil(ran.outcome.secondsUsed) + 1);
-  const failed = await bench.run({ code: LOOP, kinds, inputs: { by_itself: by, fails: true } });
-  expect(failed.outcome).toMatchObject({ status: "failed", message: "ValueError: the true reason" });
-});
+])(
+  "progress, told without end %s, leaves outputs, the reason of a failure, and the newest progress",
+  async (_how, by) => {
+    const kinds = { by_itself: "boolean", fails: "boolean" } as const;
+    const ran = await bench.run({
+      code: LOOP,
+      kinds,
+      inputs: { by_itself: by, fails: false },
+      outputs: ["score", "report"],
+    });
+    expect([ran.outcome.status, ran.outcome.message]).toEqual(["success", ""]);
+    expect(ran.names).toEqual({ score: "score.json", report: "report.txt" });
+    expect(ran.progress.at(-1)).toEqual({ fraction: 1, message: "all rows" });
+    if (!by) expect(ran.progress.length).toBeLessThanOrEqual(20 * Math.ceil(ran.outcome.secondsUsed) + 1);
+    const failed = await bench.run({ code: LOOP, kinds, inputs: { by_itself: by, fails: true } });
+    expect(failed.outcome).toMatchObject({ status: "failed", message: "ValueError: the true reason" });
+  },
+);
 
 test("control channel, claiming a success for a crash, is not believed", async () => {
   const ran = await bench.run({

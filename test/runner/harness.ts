@@ -43,13 +43,6 @@ export const IN_GVISOR = process.env["TREADLE_TEST_RUNSC"]
   ? { runscPath: process.env["TREADLE_TEST_RUNSC"] }
   : undefined;
 
-/** What numerical libraries are told of the cores they may use. */
-export const THREAD_VARIABLES = [
-  ...["GOMAXPROCS", "LOKY_MAX_CPU_COUNT", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS"],
-  ...["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS", "PYTHON_CPU_COUNT", "RAYON_NUM_THREADS"],
-  "TOKIO_WORKER_THREADS",
-];
-
 export const LIMITS: SandboxLimits = {
   timeoutSeconds: 20,
   memoryBytes: 256 * MIB,

@@ -10,6 +10,9 @@ afterAll(() => bench.close());
 /** Small stand-ins with the names and methods by which the runner knows the real ones; tests/e2e uses the real ones. */
 const LIBRARIES = {
   "pandas/__init__.py": `
+class NaTType:
+    def isoformat(self): return "NaT"
+class NAType: pass
 class RangeIndex:
     name = None
 class DataFrame:
@@ -128,8 +131,38 @@ def main():
   ]);
 });
 
+test("main, returning numbers and values that JSON lacks, saves them as null and says so", async () => {
+  const ran = await bench.run({
+    code: `
+import dataclasses, decimal, pandas
+@dataclasses.dataclass
+class Row:
+    price: float
+class Array:
+    def tolist(self): return [1.5, float("nan")]
+def main():
+    nan = float("nan")
+    return {
+        "score": nan,
+        "rows": [Row(nan), Array(), {"a": float("-inf"), nan: 1}, (pandas.NaTType(), pandas.NAType(), decimal.Decimal("NaN"))],
+        "clean": [1.5, 10 ** 400, decimal.Decimal("1.10")],
+    }
+`,
+    commit: LIBRARIES,
+  });
+  expect(ran.outcome).toMatchObject({ status: "success", message: "" });
+  expect(ran.texts).toEqual({
+    score: "null",
+    rows: '[{"price": null}, [1.5, null], {"a": null, "null": 1}, [null, null, null]]',
+    clean: `[1.5, 1${"0".repeat(400)}, "1.10"]`,
+  });
+  expect(ran.stderr.split("\n")).toEqual([
+    'treadle: Output "score": 1 value is null, because JSON has no NaN, Infinity, NaT or NA.',
+    'treadle: Output "rows": 7 values are null, because JSON has no NaN, Infinity, NaT or NA.',
+  ]);
+});
+
 test.each([
-  ["NaN", "{'score': {'x': [float('nan')]}}", 'Output "score" cannot be saved as JSON: it holds NaN or Infinity'],
   [
     "an object",
     "{'score': object()}",

@@ -107,6 +107,7 @@ export const GIVEN: Readonly<Record<string, Given>> = {
   "failures/recursion": { normalize: withoutDepth },
   "failures/syntax_error": { unfit: "does not compile" },
   "interpreter/script_warnings": { unfit: "prints" },
+  "modules/shadows_many": { kinds: { day: "date" }, inputs: { day: "2026-02-28" }, files: [TABLE] },
   "modules/shadows_ours": { unfit: "_treadle_outputs" },
   "signals/crash_with_faulthandler": { normalize: withoutRunner },
 };

@@ -162,7 +162,9 @@ test.each([
   async function* readFiles(): AsyncIterable<CommittedFile> {
     for (const [path = "", text = ""] of files) yield { path, content: Buffer.from(text), executable: false };
   }
-  await expect(createCheckouts({ dir, runAs: undefined, isolation: "bubblewrap", readFiles }).ensure(ONE, COMMIT)).rejects.toThrow(message);
+  await expect(
+    createCheckouts({ dir, runAs: undefined, isolation: "bubblewrap", readFiles }).ensure(ONE, COMMIT),
+  ).rejects.toThrow(message);
   expect(readdirSync(dir)).toEqual([".writing"]);
 });
 
@@ -171,9 +173,9 @@ test("ensure, more than a commit can hold, stops", async () => {
   async function* readFiles(): AsyncIterable<CommittedFile> {
     for (let index = 0; ; index += 1) yield { path: `${index}`, content: Buffer.alloc(1024 * 1024), executable: false };
   }
-  await expect(createCheckouts({ dir, runAs: undefined, isolation: "bubblewrap", readFiles }).ensure(ONE, COMMIT)).rejects.toThrow(
-    /larger than a commit/,
-  );
+  await expect(
+    createCheckouts({ dir, runAs: undefined, isolation: "bubblewrap", readFiles }).ensure(ONE, COMMIT),
+  ).rejects.toThrow(/larger than a commit/);
   expect(readdirSync(join(dir, ".writing"))).toEqual([]);
 });
 

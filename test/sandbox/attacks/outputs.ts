@@ -143,21 +143,28 @@ export const OUTPUT_ATTACKS: readonly Attack[] = [
     name: "results that are no JSON",
     source: "48, 49",
     essence: "returns NaN, Infinity, a list nested a hundred thousand times",
-    containment: "the execution fails and says why; no such output comes out",
+    containment: "what JSON lacks is null, or the execution fails and says why; every output is JSON",
     ways: BOTH,
     wage: async ({ post }) => {
       const own = await post("no_json", { inputs: { which: "nan" } });
       const results = [];
-      for (const which of ["nan", "infinity", "deep"]) {
+      for (const [which, expected] of [
+        ["nan", '{"x": null}'],
+        ["infinity", "[null]"],
+        ["deep", undefined],
+      ] as const) {
         const { ran } = await own.run({ inputs: { which } });
-        if (ran.outcome.status !== "failed" || ran.texts.value !== undefined)
+        if ((ran.outcome.status === "failed") !== (which === "deep") || ran.texts.value !== expected)
           results.push(`${which}: ${ran.texts.value}`);
       }
       return results;
     },
     control: {
-      without: "the encoder's own check",
-      sources: [{ file: "runner/_treadle_outputs.py", from: "allow_nan=False", to: "allow_nan=True" }],
+      without: "null for what JSON lacks, and the encoder's own check",
+      sources: [
+        { file: "runner/_treadle_outputs.py", from: "return value != value or value in INFINITE", to: "return False" },
+        { file: "runner/_treadle_outputs.py", from: '", ", False, False, False)', to: '", ", False, False, True)' },
+      ],
     },
   },
 ];

@@ -126,7 +126,8 @@ export const PROTOCOL_ATTACKS: readonly Attack[] = [
     name: "flood of events",
     source: "52, 66",
     essence: "sends lines of 300 KB, lines that are no JSON, 400,000 events and 8 MB without an end",
-    containment: "the host drops what is too long or malformed, and reads no more events than 4 MB hold and time allows",
+    containment:
+      "the host drops what is too long or malformed, and reads no more events than 4 MB hold and time allows",
     ways: BOTH,
     wage: async ({ run }) => {
       const { ran } = await run("control_flood", { inputs: { times: 4_000 } });

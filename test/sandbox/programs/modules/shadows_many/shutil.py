@@ -1,0 +1,1 @@
+OWN = "my shutil"
