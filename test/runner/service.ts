@@ -37,6 +37,7 @@ export function buildService(folder: string): string {
   for (const room of [
     "domain",
     "domain/manifest",
+    "activities",
     "activities/sandbox",
     "activities/sandbox/gvisor",
     "activities/sandbox/lanes",
