@@ -69,7 +69,15 @@ test("no hierarchy at all, finds nothing", () => {
 test("limits, in version 2, go to the one folder in the kernel's units", async () => {
   const folders = { version: 2, memory: root, pids: root, cpu: root } as const;
   const cgroup = createCgroup(folders, "treadle-1-1");
-  for (const name of ["memory.max", "memory.swap.max", "pids.max", "cpu.max", "cpu.weight", "cgroup.procs", "cgroup.kill"])
+  for (const name of [
+    "memory.max",
+    "memory.swap.max",
+    "pids.max",
+    "cpu.max",
+    "cpu.weight",
+    "cgroup.procs",
+    "cgroup.kill",
+  ])
     writeFileSync(join(root, "treadle-1-1", name), "");
   writeFileSync(join(root, "treadle-1-1", "memory.events"), "low 0\noom 3\noom_kill 2\n");
   cgroup.limit(LIMITS);
