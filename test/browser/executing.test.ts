@@ -207,8 +207,8 @@ test("a draft that cannot be run, when it is tried, is refused with the place of
   await refusal.waitFor();
   expect(await refusal.innerText()).not.toContain("undefined");
   expect(await findGrave(page)).toEqual([]);
-  await refusal.getByRole("link", { name: "gone.py:1:1" }).click();
-  await page.getByRole("textbox", { name: "main.py" }).waitFor();
+  await refusal.getByRole("link", { name: "config.yaml:1:13" }).click();
+  await page.locator(".cm-editor.cm-focused").getByRole("textbox", { name: "config.yaml" }).waitFor();
   await leave();
 });
 
