@@ -12,7 +12,7 @@ const AGAIN_FILES_MAX = 3;
 /** What these find may happen once in many runs, and has been found all the same. */
 const NEVER_AGAIN_TIERS = ["chaos"];
 /** `nice` of the patient tiers. */
-const PATIENT_PRIORITY = 10;
+const PATIENT_PRIORITY = 19;
 const report = (line) => void process.stderr.write(`${line}\n`);
 
 /** `[tier…] [anything for jest…]`: which tiers to run, and what to hand on. Undefined when a word is no tier. */
@@ -56,18 +56,16 @@ async function runJest(tiers, options, folder, priority = 0) {
 /** Runs all tiers: the patient ones beside the others, a file at a time, on what those leave of the processors. */
 async function runAll(tiers, patient, folder) {
   const isPatient = (tier) => patient.includes(tier);
-  const [one, other] = await Promise.all([
-    runJest(
-      tiers.filter((tier) => !isPatient(tier)),
-      [],
-      folder,
-    ),
-    runJest(tiers.filter(isPatient), ["--maxWorkers=1"], folder, PATIENT_PRIORITY),
+  const others = tiers.filter((tier) => !isPatient(tier));
+  const beside = tiers.filter(isPatient);
+  const runs = await Promise.all([
+    ...(others.length > 0 ? [runJest(others, [], folder)] : []),
+    ...(beside.length > 0 ? [runJest(beside, ["--maxWorkers=1"], folder, PATIENT_PRIORITY)] : []),
   ]);
   return {
-    files: [...one.files, ...other.files],
-    code: one.code || other.code,
-    problem: one.problem ?? other.problem,
+    files: runs.flatMap(({ files }) => files),
+    code: runs.find(({ code }) => code !== 0)?.code ?? 0,
+    problem: runs.find(({ problem }) => problem !== undefined)?.problem,
   };
 }
 

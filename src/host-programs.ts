@@ -78,6 +78,7 @@ export async function openHost(deps: HostDeps) {
   });
   const close = async (): Promise<void> => {
     await sandbox.close();
+    void machine.runDisks.close(); // They take a moment, which the servers' end takes, too; the machine waits for it.
     await network?.close();
     trash.close();
   };

@@ -231,8 +231,10 @@ function findEarlyProblems(
   return file.fileName === "" ? [] : checkUploads(input, [{ ...file, bytes: 0 }]);
 }
 
+/** The same is said once: a form may have very many parts of one fault. */
 function complain(verdict: Verdict, input: string, message: string): void {
   verdict.refused = true;
+  if (verdict.problems.some((problem) => problem.input === input && problem.message === message)) return;
   verdict.problems.push({ input, message });
 }
 

@@ -207,7 +207,10 @@ async function aTestedCheckout(tiers: Record<string, Told>, { end = 0, none = fa
   checkout.write("src/start.ts", "");
   await checkout.prepare({ development: true });
   checkout.write("test/support/typescript-threads.mjs", "");
-  checkout.write("jest.config.js", `export const TIERS = ${JSON.stringify(Object.keys(tiers))};`);
+  checkout.write(
+    "jest.config.js",
+    `export const TIERS = ${JSON.stringify(Object.keys(tiers))}; export const PATIENT_TIERS = ["patient"];`,
+  );
   writeFileSync(join(checkout.path, "dist/package.json"), '{"type":"module"}');
   mkdirSync(join(checkout.path, "dist/src/setup"));
   writeFileSync(
@@ -244,15 +247,17 @@ async function aTestedCheckout(tiers: Record<string, Told>, { end = 0, none = fa
   return { checkout, npmTest };
 }
 
-test("npm test, when every tier passes, prints a table and the closing line and succeeds", async () => {
-  const { checkout, npmTest } = await aTestedCheckout({ domain: passing(7), db: passing(5) });
+test("npm test, when every tier passes, patient ones beside the others, prints a table and the closing line and succeeds", async () => {
+  const { checkout, npmTest } = await aTestedCheckout({ domain: passing(7), db: passing(5), patient: passing(3) });
   const { code, stdout, stderr } = await npmTest();
-  expect({ code, last: stdout.trim().split("\n").at(-1) }).toEqual({ code: 0, last: "12 passed, 0 failed" });
+  expect({ code, last: stdout.trim().split("\n").at(-1) }).toEqual({ code: 0, last: "15 passed, 0 failed" });
   expect(stdout).toMatch(/domain +7 +0 +2\.5\n/);
   expect(stdout).toMatch(/All of it took [\d.]+ seconds/);
   expect(stderr).toContain("Tests may fail: no Temporal here");
-  expect(checkout.calls().filter((call) => call.startsWith("jest"))).toEqual([
+  const calls = checkout.calls().filter((call) => call.startsWith("jest"));
+  expect(calls.toSorted()).toEqual([
     "jest --selectProjects domain db --json --outputFile",
+    "jest --selectProjects patient --json --outputFile --maxWorkers=1",
   ]);
 });
 

@@ -26,7 +26,7 @@ async function aHost(change: Partial<Machine>) {
     problems: [],
     runAs: IS_ROOT ? UNPRIVILEGED : undefined,
     sandboxUsers: { users: undefined, message: "" },
-    runDisks: { problem: "not asked for" },
+    runDisks: { problem: "not asked for", close: () => Promise.resolve() },
     network: undefined,
     ...change,
   } as unknown as Machine;

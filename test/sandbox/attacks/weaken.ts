@@ -8,6 +8,8 @@ import { type Bench, LANES, LIMITS, makeFolder, openBench } from "../../runner/h
 const PROJECT = fileURLToPath(new URL("../../..", import.meta.url));
 /** What a weakened copy of the sandbox is made of. */
 const COPIED = [
+  "activities/process-exists.ts",
+  "domain/manifest/json-text.ts",
   "activities/sandbox",
   "activities/trees",
   "runner",
