@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { statfs } from "node:fs/promises";
 import { StringDecoder } from "node:string_decoder";
 import { setTimeout as sleep } from "node:timers/promises";
+import { endTree } from "../sandbox/launched.ts";
 import type { Confinement, Program } from "./confinement.ts";
 import { type FolderLimits, type FolderSize, measureFolder } from "./folder-size.ts";
 import { type ForeignCode, startForeignCode } from "./foreign-code.ts";
@@ -110,8 +111,7 @@ export function createBuildSteps(options: {
       : startForeignCode(program, confinement, watch.foreignDir));
     const { child } = started;
     const stop = (): void => {
-      if (confinement.isolation !== "none")
-        child.kill("SIGKILL"); // its sandbox ends with it
+      if (confinement.isolation !== "none") endTree(child);
       else if (child.pid !== undefined) killGroup(child.pid);
     };
     let output = "";

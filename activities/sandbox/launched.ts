@@ -1,7 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import type { Duplex, Readable } from "node:stream";
 import type { Cgroup } from "./cgroup.ts";
-import { isRunning, type KnownProcess, waitForDeath } from "./process-tree.ts";
+import { isRunning, type KnownProcess, listTree, waitForDeath } from "./process-tree.ts";
 import type { Reach } from "./users/reach.ts";
 
 export const DEATH_TIMEOUT_MS = 10_000;
@@ -109,6 +109,15 @@ export function followChild(
     },
     waitForDeath: (known) => waitForDeath(known, DEATH_TIMEOUT_MS),
   };
+}
+
+/**
+ * Ends a process and everything below it. bubblewrap's own option for that (`--die-with-parent`) is not enough: its second
+ * process waits for a word of the first before it takes the option over, and for ever when the first is killed before it.
+ */
+export function endTree(root: ChildProcess): void {
+  if (root.pid === undefined || !root.kill("SIGSTOP")) return;
+  for (const pid of listTree(root.pid)) endProcess(pid);
 }
 
 /** SIGKILL; a process that is gone already is fine. */

@@ -190,6 +190,15 @@ describe("limits and races", () => {
     expect(readdirSync(join(environments.dir, ".building"))).toEqual([]);
   });
 
+  test("ensure, stopped while a sandbox is only being made, ends what would wait in it for ever", async () => {
+    const { key, lock } = await lockOf(someEnvironments({ env }), "hello");
+    const bwrapPath = join(aFolder(), "bwrap");
+    writeFileSync(bwrapPath, "#!/bin/sh\nsleep 300.2931 & wait\n", { mode: 0o755 });
+    const environments = someEnvironments({ env, bwrapPath, limits: { timeoutMs: 1_000 } });
+    expect(await failureOf(environments.ensure(key, lock))).toMatchObject({ kind: "timed_out" });
+    expect(isRunning("sleep 300.2931")).toBe(false);
+  });
+
   test("ensure, an installer that does not end, is stopped at the time limit", async () => {
     const slow = aSlowUv("--target", "300.4711");
     const { key, lock } = await lockOf(someEnvironments({ env }), "hello");
