@@ -40,6 +40,9 @@ export const TIERS = [
 /** Tiers in which nothing depends on the time of day's passing: they take what the others leave of the processors. */
 export const PATIENT_TIERS = ["domain", "db", "web", "workflows", "project"];
 
+/** Tiers that compare times with one another: they run when all others are over. */
+export const QUIET_TIERS = ["neighbours"];
+
 /**
  * Files that run at a time. Most tests wait rather than compute, so two are good for two cores, where jest by itself
  * would take one; on more cores it is two as well, because the bounds of time in tests were tried in that company.

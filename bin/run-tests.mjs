@@ -53,15 +53,16 @@ async function runJest(tiers, options, folder, priority = 0) {
   return { files: found.testResults, code, problem: found.wasInterrupted ? "was interrupted" : undefined };
 }
 
-/** Runs all tiers: the patient ones beside the others, a file at a time, on what those leave of the processors. */
-async function runAll(tiers, patient, folder) {
-  const isPatient = (tier) => patient.includes(tier);
-  const others = tiers.filter((tier) => !isPatient(tier));
-  const beside = tiers.filter(isPatient);
-  const runs = await Promise.all([
-    ...(others.length > 0 ? [runJest(others, [], folder)] : []),
-    ...(beside.length > 0 ? [runJest(beside, ["--maxWorkers=1"], folder, PATIENT_PRIORITY)] : []),
-  ]);
+/**
+ * Runs all tiers: the patient ones beside the others, a file at a time, on what those leave of the processors; then the
+ * quiet ones, a file at a time.
+ */
+async function runAll(tiers, { patient, quiet }, folder) {
+  const run = (chosen, options, priority) => (chosen.length > 0 ? [runJest(chosen, options, folder, priority)] : []);
+  const others = tiers.filter((tier) => !patient.includes(tier) && !quiet.includes(tier));
+  const among = (names) => tiers.filter((tier) => names.includes(tier));
+  const runs = await Promise.all([...run(others, []), ...run(among(patient), ["--maxWorkers=1"], PATIENT_PRIORITY)]);
+  runs.push(...(await Promise.all(run(among(quiet), ["--maxWorkers=1"]))));
   return {
     files: runs.flatMap(({ files }) => files),
     code: runs.find(({ code }) => code !== 0)?.code ?? 0,
@@ -120,7 +121,7 @@ function findProblem({ passed, failed, left, leftFiles }, isSelection) {
 
 async function runTests(argv) {
   await prepareCheckout({ checkout, env: process.env, report, development: true });
-  const { PATIENT_TIERS, TIERS } = await import("../jest.config.js");
+  const { PATIENT_TIERS, QUIET_TIERS, TIERS } = await import("../jest.config.js");
   const asked = parseArguments(argv, TIERS);
   if (asked === undefined) return 2;
   const { prepareTestMachine } = await import("../dist/src/setup/test-machine.js");
@@ -132,7 +133,7 @@ async function runTests(argv) {
   try {
     const first =
       asked.wanted === TIERS && !isSelection
-        ? await runAll(TIERS, PATIENT_TIERS, folder)
+        ? await runAll(TIERS, { patient: PATIENT_TIERS, quiet: QUIET_TIERS }, folder)
         : await runJest(asked.wanted, asked.options, folder);
     const { files, code, problem, unsteady } = isSelection
       ? { ...first, unsteady: [] }

@@ -279,7 +279,8 @@ test("Escape, in any dialog, closes it which keeps the focus until then, and giv
   await page.getByRole("textbox", { name: "Name" }).waitFor();
   await closeBy("New workflow");
   await page.goto(`/workflows/${editor.examples["hello"]?.workflowId}/api`);
-  await page.getByRole("button", { name: "Regenerate" }).press("Enter");
+  // A key does not wait for the button to be enabled, which it is when the key is known.
+  await page.locator("button:enabled", { hasText: "Regenerate" }).press("Enter");
   await closeBy("Regenerate");
   expect(workflowId).toMatch(/^wf_/);
   await leave();

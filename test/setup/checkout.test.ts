@@ -209,7 +209,7 @@ async function aTestedCheckout(tiers: Record<string, Told>, { end = 0, none = fa
   checkout.write("test/support/typescript-threads.mjs", "");
   checkout.write(
     "jest.config.js",
-    `export const TIERS = ${JSON.stringify(Object.keys(tiers))}; export const PATIENT_TIERS = ["patient"];`,
+    `export const TIERS = ${JSON.stringify(Object.keys(tiers))}; export const PATIENT_TIERS = ["patient"]; export const QUIET_TIERS = ["quiet"];`,
   );
   writeFileSync(join(checkout.path, "dist/package.json"), '{"type":"module"}');
   mkdirSync(join(checkout.path, "dist/src/setup"));
@@ -247,18 +247,20 @@ async function aTestedCheckout(tiers: Record<string, Told>, { end = 0, none = fa
   return { checkout, npmTest };
 }
 
-test("npm test, when every tier passes, patient ones beside the others, prints a table and the closing line and succeeds", async () => {
-  const { checkout, npmTest } = await aTestedCheckout({ domain: passing(7), db: passing(5), patient: passing(3) });
+test("npm test, when every tier passes, patient ones beside the others and quiet ones after them, prints a table and the closing line and succeeds", async () => {
+  const tiers = { domain: passing(7), quiet: passing(2), db: passing(5), patient: passing(3) };
+  const { checkout, npmTest } = await aTestedCheckout(tiers);
   const { code, stdout, stderr } = await npmTest();
-  expect({ code, last: stdout.trim().split("\n").at(-1) }).toEqual({ code: 0, last: "15 passed, 0 failed" });
+  expect({ code, last: stdout.trim().split("\n").at(-1) }).toEqual({ code: 0, last: "17 passed, 0 failed" });
   expect(stdout).toMatch(/domain +7 +0 +2\.5\n/);
   expect(stdout).toMatch(/All of it took [\d.]+ seconds/);
   expect(stderr).toContain("Tests may fail: no Temporal here");
   const calls = checkout.calls().filter((call) => call.startsWith("jest"));
-  expect(calls.toSorted()).toEqual([
+  expect(calls.slice(0, 2).toSorted()).toEqual([
     "jest --selectProjects domain db --json --outputFile",
     "jest --selectProjects patient --json --outputFile --maxWorkers=1",
   ]);
+  expect(calls.slice(2)).toEqual(["jest --selectProjects quiet --json --outputFile --maxWorkers=1"]);
 });
 
 test.each<[problem: string, db: Told, jest: { end?: number; none?: boolean }, closing: string]>([
