@@ -225,9 +225,9 @@ test("Tab, from the top of the page, leads past the bar, or by its first stop to
   await page.getByRole("heading", { name: "Hello", level: 1 }).waitFor();
   await waitForFocus(page, "main");
   await page.getByRole("status", { name: "News" }).getByText("Run · Hello", { exact: true }).waitFor();
-  await page.getByRole("link", { name: "API", exact: true }).press("Enter");
-  await page.getByRole("status", { name: "News" }).getByText("API · Hello", { exact: true }).waitFor();
-  expect(await findFocus(page)).toBe("API");
+  await page.getByRole("link", { name: "API Trigger", exact: true }).press("Enter");
+  await page.getByRole("status", { name: "News" }).getByText("API Trigger · Hello", { exact: true }).waitFor();
+  expect(await findFocus(page)).toBe("API Trigger");
   await leave();
 });
 

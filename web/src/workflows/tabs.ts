@@ -2,7 +2,7 @@
 export const TABS = [
   { to: "/workflows/$workflowId/run", label: "Run" },
   { to: "/workflows/$workflowId/code", label: "Code" },
-  { to: "/workflows/$workflowId/api", label: "API" },
+  { to: "/workflows/$workflowId/api", label: "API Trigger" },
   { to: "/workflows/$workflowId/schedule", label: "Schedule" },
   { to: "/workflows/$workflowId/runs", label: "Runs" },
   { to: "/workflows/$workflowId/commits", label: "Commits" },
