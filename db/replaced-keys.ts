@@ -11,3 +11,15 @@ export async function findPreviousKeyExpiry(db: Db, workflowId: WorkflowId): Pro
   );
   return row?.expiresAt ?? null;
 }
+
+/** Ends at once the replaced keys of a workflow that still work, and leaves the current one. Returns how many those were. */
+export async function endReplacedKeys(db: Db, workflowId: WorkflowId): Promise<number> {
+  const ended = await queryRows(
+    db,
+    `update api_keys set revoked_at = now()
+      where workflow_id = :workflowId and revoked_at is null and expires_at > now()
+     returning 1`,
+    { workflowId },
+  );
+  return ended.length;
+}

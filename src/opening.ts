@@ -167,7 +167,7 @@ async function openForCallers(
   const { environments, ticks } = parts;
   const tickDays = retentionOf(settings).executionDays;
   const operator = {
-    ...{ db, secretBox, publish, preview, environments, ticks, tickDays },
+    ...{ db, secretBox, publish, preview, environments, ticks, tickDays, log: parts.log },
     ...{ rateLimits: rateLimitsOf(settings), keptBytesMax: settings.TREADLE_ACCOUNT_STORAGE_BYTES_MAX },
   };
   const connections = createConnections(parts.descriptors, { trustProxy: settings.TREADLE_TRUST_PROXY });

@@ -26,7 +26,7 @@ interface KeyDocument {
   readonly previousKeyExpiresAt: string | null;
 }
 
-/** `workflows list|overview|show|templates|create|rename|delete|build-log` and `key show|rotate`. */
+/** `workflows list|overview|show|templates|create|rename|delete|build-log` and `key show|rotate|end-previous`. */
 export function addWorkflowCommands(program: Command, act: Act): void {
   const workflows = addGroup(program, "workflows", "the workflows there are");
 
@@ -137,6 +137,16 @@ function addKeyCommands(program: Command, act: Act): void {
         return toKeyAnswer(
           await (await context.client()).post<KeyDocument>(path, { json: { graceSeconds: grace ?? 0 } }),
         );
+      }),
+    );
+
+  addCommand(key, "end-previous", "end replaced keys before their --grace is over; the current one stays")
+    .argument("<workflow>")
+    .action(
+      act(async (context, [workflow]) => {
+        const path = `/api/editor/workflows/${encodeURIComponent(workflow as string)}/key/end-previous`;
+        const document = await (await context.client()).post<{ ended: number }>(path);
+        return { document, lines: [`Ended ${document.ended} of the keys before the current one`] };
       }),
     );
 }

@@ -52,6 +52,15 @@ test("the key, copied from the page, opens the workflow until it is replaced at 
   expect(current).not.toBe(old);
   expect([(await call(workflowId, old)).status, (await call(workflowId, current)).status]).toEqual([401, 200]);
   await page.getByRole("region", { name: "Recent calls" }).getByText("Success").first().waitFor();
+
+  // Replaced once more, with a day of grace, which is then ended by hand.
+  await card.getByRole("button", { name: "Regenerate" }).click();
+  await dialog.getByRole("button", { name: "Regenerate" }).click();
+  await dialog.waitFor({ state: "detached" });
+  expect((await call(workflowId, current)).status).toBe(200);
+  await card.getByRole("button", { name: "End it now" }).click();
+  await card.getByText(/The key before it is good until/).waitFor({ state: "detached" });
+  expect((await call(workflowId, current)).status).toBe(401);
   await leave();
 });
 

@@ -100,6 +100,7 @@ function anOperatorRouter(db: Db): Router {
     tickDays: 365,
     rateLimits: { perMinute: 120, burst: 40, accountPerMinute: 600 },
     keptBytesMax: 0,
+    log: SILENT,
   });
 }
 

@@ -73,6 +73,7 @@ const USES: Readonly<Record<string, Use>> = {
 
   showKey: { reason: BY_OPERATOR, instead: ({ workflowId }) => ["key", "show", workflowId] },
   rotateKey: { reason: BY_OPERATOR, instead: ({ workflowId }) => ["key", "rotate", workflowId, "--grace", "1h"] },
+  endPreviousKeys: ({ workflowId }) => ["key", "end-previous", workflowId],
 
   listExecutions: ({ workflowId }) => ["executions", "list", "--workflow", workflowId, "--state", "success"],
   showExecutionRecord: ({ executionId }) => ["executions", "record", executionId],

@@ -89,6 +89,7 @@ export async function aCliService(options: TestServiceOptions = {}): Promise<Cli
       tickDays: 365,
       rateLimits: { perMinute: 120, burst: 40, accountPerMinute: 600 },
       keptBytesMax: 0,
+      log: SILENT,
     }),
   );
   await anAccount(db, { name: "main", credits: "100" });

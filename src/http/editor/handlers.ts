@@ -18,7 +18,7 @@ import {
   createRebaseRoute,
   createSettleRoute,
 } from "./drafts.ts";
-import { createKeyRotationRoute, createKeyRoute } from "./key.ts";
+import { createKeyEndRoute, createKeyRotationRoute, createKeyRoute } from "./key.ts";
 import { createScheduleSwitchRoute } from "./schedule.ts";
 import { createServiceRoute } from "./service.ts";
 import { createTemplatesRoute } from "./templates.ts";
@@ -41,6 +41,7 @@ export function createEditorHandlers(deps: AppDeps) {
     deleteWorkflow: createDeleteRoute(deps),
     showKey: createKeyRoute(deps),
     rotateKey: createKeyRotationRoute(deps),
+    endPreviousKeys: createKeyEndRoute(deps),
 
     showDraft: createDraftRoute(deps),
     changeDraft: createDraftChangeRoute(deps),

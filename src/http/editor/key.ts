@@ -2,7 +2,7 @@ import type { RequestHandler } from "express";
 import { z } from "zod";
 import { findCurrentKey, rotateKey } from "../../../db/api-keys.ts";
 import { findCommit } from "../../../db/commits.ts";
-import { findPreviousKeyExpiry } from "../../../db/replaced-keys.ts";
+import { endReplacedKeys, findPreviousKeyExpiry } from "../../../db/replaced-keys.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { createApiKey, hashApiKey } from "../../keys/api-key.ts";
 import type { AppDeps } from "../deps.ts";
@@ -61,6 +61,17 @@ export function createKeyRotationRoute({ db, secretBox, log }: Deps): RequestHan
     if (rotated === undefined) throw new ApiError("workflow_not_found", "The workflow was deleted meanwhile.");
     log.info({ event: "key.rotated", workflowId: workflow.id, userId: caller.userId }, "An API key was replaced.");
     response.json({ apiKey, previousKeyExpiresAt: rotated.previousKeyExpiresAt });
+  };
+}
+
+/** `POST …/key/end-previous`: the keys that were replaced and still work end now; the current one stays. */
+export function createKeyEndRoute({ db, log }: Pick<Deps, "db" | "log">): RequestHandler {
+  return async (request, response) => {
+    const { caller, workflow } = await authorizeWorkflowEditor(db, request, "write");
+    const ended = await endReplacedKeys(db, workflow.id);
+    const line = { event: "key.ended", workflowId: workflow.id, userId: caller.userId, ended };
+    log.info(line, "API keys that had been replaced were ended.");
+    response.json({ ended });
   };
 }
 

@@ -3,6 +3,7 @@ import type { Environments } from "../../../activities/environments/builder.ts";
 import type { Ticks } from "../../../activities/ticks.ts";
 import type { Db } from "../../../db/connect.ts";
 import type { SecretBox } from "../../keys/secret-box.ts";
+import type { Log } from "../../log.ts";
 import type { PreviewPublish } from "../../publish/preview.ts";
 import type { Publish } from "../../publish/publish.ts";
 import { ApiError } from "../errors.ts";
@@ -31,6 +32,7 @@ export interface OperatorDeps {
   readonly rateLimits: RateLimits;
   /** Bytes that they may keep; 0: any number. */
   readonly keptBytesMax: number;
+  readonly log: Log;
 }
 
 /** What the command line calls: everything under `/operator`, for holders of a personal access token only. */

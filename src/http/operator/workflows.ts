@@ -1,4 +1,4 @@
-import { Router } from "express";
+import { type Response, Router } from "express";
 import { z } from "zod";
 import type { Environments } from "../../../activities/environments/builder.ts";
 import { findCurrentKey, rotateKey } from "../../../db/api-keys.ts";
@@ -7,10 +7,11 @@ import type { Db } from "../../../db/connect.ts";
 import { listCostEstimates } from "../../../db/credits/estimate.ts";
 import { findPreviousKeyExpiry } from "../../../db/replaced-keys.ts";
 import { createWorkflow, deleteWorkflow, listWorkflows, type Workflow } from "../../../db/workflows.ts";
-import { isCommitId } from "../../../domain/ids.ts";
+import { isCommitId, type WorkflowId } from "../../../domain/ids.ts";
 import { createWorkflowId } from "../../ids.ts";
 import { createApiKey, hashApiKey } from "../../keys/api-key.ts";
 import type { SecretBox } from "../../keys/secret-box.ts";
+import type { Log } from "../../log.ts";
 import { toEstimate } from "../cost-estimate.ts";
 import { ApiError } from "../errors.ts";
 import { demandRight } from "../person.ts";
@@ -30,6 +31,7 @@ export function createWorkflowRoutes(deps: {
   db: Db;
   secretBox: SecretBox;
   environments: Pick<Environments, "readLog">;
+  log: Log;
 }): Router {
   const { db, secretBox, environments } = deps;
   const router = Router();
@@ -85,13 +87,17 @@ export function createWorkflowRoutes(deps: {
 }
 
 /** Keys, whole: for whoever may change what they open. */
-function addKeyRoutes(router: Router, { db, secretBox }: { db: Db; secretBox: SecretBox }): void {
+function addKeyRoutes(router: Router, { db, secretBox, log }: { db: Db; secretBox: SecretBox; log: Log }): void {
+  const note = (event: string, workflowId: WorkflowId, response: Response): void =>
+    log.info({ event, workflowId, userId: callerOf(response).userId }, "By the command line.");
+
   router.get("/workflows/:workflowId/key", async (request, response) => {
     demandRight(callerOf(response), "write");
     const workflow = await getWorkflow(db, callerOf(response), request.params.workflowId);
     const encrypted = await findCurrentKey(db, workflow.id);
     if (encrypted === undefined) throw new ApiError("workflow_not_found", "The workflow was deleted meanwhile.");
     const previousKeyExpiresAt = await findPreviousKeyExpiry(db, workflow.id);
+    note("key.revealed", workflow.id, response);
     sendDocument(response, { apiKey: secretBox.open(encrypted, workflow.id).toString(), previousKeyExpiresAt });
   });
 
@@ -106,6 +112,7 @@ function addKeyRoutes(router: Router, { db, secretBox }: { db: Db; secretBox: Se
       graceSeconds,
     });
     if (rotated === undefined) throw new ApiError("workflow_not_found", "The workflow was deleted meanwhile.");
+    note("key.rotated", workflow.id, response);
     sendDocument(response, { apiKey, previousKeyExpiresAt: rotated.previousKeyExpiresAt });
   });
 }

@@ -72,6 +72,29 @@ test("the key, replaced again, ends a key that was replaced before, whatever gra
   expect([await statusOf(second), await statusOf(third), await statusOf(fourth)]).toEqual([401, 401, 200]);
 });
 
+test("a replaced key, ended in its grace, opens nothing any more, the current one stays, and the log says who did it", async () => {
+  const workflow = await aWorkflow(service.db);
+  const editor = await anEditor(service, { accountId: workflow.accountId });
+  const viewer = await anEditor(service, { accountId: workflow.accountId, role: "viewer" });
+  const path = `workflows/${workflow.workflowId}/key`;
+  const current = (await editor.post(`${path}/rotate`, { graceDays: 7 })).json()["apiKey"] as string;
+  expect((await viewer.post(`${path}/end-previous`, {})).status).toBe(403);
+  expect((await execute(service, workflow)).status).toBe(200);
+  const ended = [await editor.post(`${path}/end-previous`, {}), await editor.post(`${path}/end-previous`, {})];
+  expect(ended.map((answer) => [answer.status, answer.json()])).toEqual([
+    [200, { ended: 1 }],
+    [200, { ended: 0 }],
+  ]);
+  expect((await execute(service, workflow)).status).toBe(401);
+  expect((await execute(service, { ...workflow, apiKey: current })).status).toBe(200);
+  expect((await editor.get(path)).json()).toMatchObject({ previousKeyExpiresAt: null });
+  const lines = service.logged.filter(({ event }) => event === "key.ended");
+  expect(lines).toMatchObject([
+    { workflowId: workflow.workflowId, userId: editor.userId, ended: 1 },
+    { workflowId: workflow.workflowId, userId: editor.userId, ended: 0 },
+  ]);
+});
+
 test("the key, replaced by two at once, is one of the two afterwards", async () => {
   const workflow = await aWorkflow(service.db);
   const editor = await anEditor(service, { accountId: workflow.accountId });

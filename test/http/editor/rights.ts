@@ -64,6 +64,7 @@ export const ACCESS: Readonly<Record<RouteName, Access>> = {
   deleteWorkflow: "write",
   showKey: "read",
   rotateKey: "write",
+  endPreviousKeys: "write",
 
   showDraft: "read",
   changeDraft: "write",

@@ -167,6 +167,7 @@ const CHANGES: readonly [string, string, unknown][] = [
   ["POST", "/commits", { message: "", version: 0, expectedHead: null }],
   ["POST", `/commits/${"0".repeat(40)}/restore`, { expectedHead: null }],
   ["POST", "/key/rotate", { graceDays: 0 }],
+  ["POST", "/key/end-previous", {}],
 ];
 const LOOKS = [
   "",

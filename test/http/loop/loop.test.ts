@@ -214,6 +214,7 @@ const BOUNDED: readonly RouteName[] = [
   "deleteWorkflow",
   "showKey",
   "rotateKey",
+  "endPreviousKeys",
   "discardDraft",
   "settleDraft",
   "listCommits",

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import express from "express";
+import pino from "pino";
 import { insertOperatorToken } from "../../../db/access.ts";
 import type { AccountId } from "../../../domain/ids.ts";
 import { answerErrors } from "../../../src/http/answers.ts";
@@ -48,6 +49,8 @@ export interface OperatorService extends TestDatabase {
   /** A data folder as the service leaves it for the command line, with the operator's token. */
   readonly dataDir: string;
   readonly accountId: AccountId;
+  /** What the routes have logged. */
+  readonly logged: readonly Record<string, unknown>[];
   /** The account's name is "main". */
   readonly operator: Caller;
   /** Calls with the token given, or none. */
@@ -80,6 +83,7 @@ export async function anOperatorService(
     log: SILENT,
     ...abilities,
   });
+  const logged: Record<string, unknown>[] = [];
   const router = createOperatorRouter({
     db,
     secretBox: TEST_SECRET_BOX,
@@ -90,6 +94,7 @@ export async function anOperatorService(
     tickDays: 365,
     rateLimits: { perMinute: 120, burst: 40, accountPerMinute: 600 },
     keptBytesMax: 0,
+    log: pino({ base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) }),
   });
   const app = express().use("/api", router).use(answerErrors(SILENT));
   const tls = await aCertificate();
@@ -123,6 +128,7 @@ export async function anOperatorService(
     url,
     dataDir,
     accountId,
+    logged,
     operator: as(operatorToken),
     as,
     tokenOf,

@@ -39,6 +39,12 @@ test("POST /key/rotate, without grace, ends the old key at once", async () => {
   expect([await opens(workflowId, apiKey), await opens(workflowId, fresh)]).toEqual([false, true]);
   const shown = await service.operator(`/api/operator/workflows/${workflowId}/key`);
   expect(shown.json()).toEqual({ apiKey: fresh, previousKeyExpiresAt: null });
+  const lines = service.logged.filter((line) => line["workflowId"] === workflowId);
+  expect(lines.map(({ event, userId }) => [event, userId])).toEqual([
+    ["key.rotated", null],
+    ["key.revealed", null],
+  ]);
+  expect(JSON.stringify(lines)).not.toContain(fresh);
 });
 
 test("POST /key/rotate, with an hour's grace, keeps the old key until then and says so later too", async () => {

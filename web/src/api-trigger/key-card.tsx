@@ -1,12 +1,14 @@
 import { Button, Group, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
-import { useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { queries } from "../app/queries.ts";
+import { Refusal } from "../app/refusal.tsx";
 import { useMayChange } from "../app/session.ts";
 import { Time } from "../app/time.tsx";
 import classes from "./api-tab.module.css";
 import { CopyButton } from "./copy-button.tsx";
-import { keyQuery, revealKey } from "./keys.ts";
+import { endPreviousKeys, keyQuery, revealKey } from "./keys.ts";
 import { RotateDialog } from "./rotate-dialog.tsx";
 
 /** The key: masked until somebody asks, to copy at once, and the way to a new one. */
@@ -48,13 +50,10 @@ export function KeyCard(props: {
       </p>
       <Text size="sm" c="dimmed">
         It opens this workflow and its runs, nothing else. Keep it out of addresses and of code that others read.
-        {key.data?.previousKeyExpiresAt != null && (
-          <>
-            {" "}
-            The key before it is good until <Time at={key.data.previousKeyExpiresAt} as="short" />.
-          </>
-        )}
       </Text>
+      {key.data?.previousKeyExpiresAt != null && (
+        <PreviousKey workflowId={workflowId} expiresAt={key.data.previousKeyExpiresAt} />
+      )}
       {key.isError && (
         <Text size="sm" c="var(--state-failure)" role="alert">
           {key.error.message}
@@ -62,5 +61,32 @@ export function KeyCard(props: {
       )}
       {rotating && <RotateDialog workflowId={workflowId} onRotated={onReveal} onClose={() => setRotating(false)} />}
     </section>
+  );
+}
+
+/** The key before it, while it is good, and its end. */
+function PreviousKey({ workflowId, expiresAt }: { readonly workflowId: string; readonly expiresAt: string }) {
+  const mayChange = useMayChange();
+  const end = useMutation({
+    mutationFn: () => endPreviousKeys(workflowId),
+    onSuccess() {
+      void queries.invalidateQueries({ queryKey: keyQuery(workflowId).queryKey });
+      notifications.show({ color: "green", title: "The old key is ended", message: "The current key stays." });
+    },
+  });
+  return (
+    <>
+      <Group gap="xs">
+        <Text size="sm" c="dimmed">
+          The key before it is good until <Time at={expiresAt} as="short" />.
+        </Text>
+        {mayChange && (
+          <Button size="compact-sm" variant="default" loading={end.isPending} onClick={() => end.mutate()}>
+            End it now
+          </Button>
+        )}
+      </Group>
+      <Refusal error={end.error} />
+    </>
   );
 }

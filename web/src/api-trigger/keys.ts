@@ -44,6 +44,11 @@ export function rotateKey(
   return callApi(`${keyPath(workflowId)}/rotate`, { method: "POST", body: { graceDays } });
 }
 
+/** Ends the keys before the current one, whatever grace they had. */
+export function endPreviousKeys(workflowId: string): Promise<{ ended: number }> {
+  return callApi(`${keyPath(workflowId)}/end-previous`, { method: "POST" });
+}
+
 export const serviceQuery = queryOptions({
   queryKey: ["service"],
   queryFn: ({ signal }) => callApi<ServiceDocument>("/api/editor/service", { signal }),

@@ -219,4 +219,14 @@ export const EDITOR_WORKFLOW_ROUTES = {
       "no_capacity",
     ],
   },
+  endPreviousKeys: {
+    method: "post",
+    path: `${ONE}/key/end-previous`,
+    tag: "Editor",
+    summary: "End the keys that were replaced and still work, before their time; the current one stays",
+    credentials: IN_PERSON,
+    parameters: [WORKFLOW_ID],
+    answers: { 200: answer("How many those were.", describeFields({ ended: COUNT }), { ended: 1 }) },
+    errors: ["unauthorized", "workflow_not_found", "not_found", "no_capacity"],
+  },
 } satisfies Routes;
