@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Knex } from "knex";
-import type { Db } from "./connect.ts";
+import { type Db, queryRows } from "./connect.ts";
 
 const FOLDER = fileURLToPath(new URL("./migrations/", import.meta.url));
 /** Any number; the same in every process of every version, so that they wait for each other. */
@@ -45,6 +45,7 @@ function refuseDown(name: string): never {
 /**
  * Applies what is missing, once, in order; answers the names applied. Processes that start together wait
  * for each other on an advisory lock: knex's own lock needs its tables first, and they would race to create those.
+ * Refuses a database that a newer program has migrated, and changes nothing in it.
  */
 export async function migrate(db: Db): Promise<string[]> {
   return db.transaction(async (lock) => {
@@ -52,12 +53,25 @@ export async function migrate(db: Db): Promise<string[]> {
     await lock.raw("set local statement_timeout = 0");
     await lock.raw("set local idle_in_transaction_session_timeout = 0");
     await lock.raw("select pg_advisory_xact_lock(?)", [ADVISORY_LOCK]);
+    const source = new SqlFolder();
+    await refuseNewer(lock, source.names);
     const [, applied]: [number, string[]] = await db.migrate.latest({
-      migrationSource: new SqlFolder(),
+      migrationSource: source,
       tableName: "migrations",
     });
     return applied;
   });
+}
+
+async function refuseNewer(db: Db, known: readonly string[]): Promise<void> {
+  const [table] = await queryRows<{ name: string | null }>(db, "select to_regclass('migrations')::text as name");
+  if (table?.name == null) return;
+  const applied = await queryRows<{ name: string }>(db, "select name from migrations order by name");
+  const [unknown] = applied.map(({ name }) => name).filter((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw new Error(
+    `The database was written by a newer Treadle: it has ${unknown}, and this program knows migrations up to ${known.at(-1)}. Start the newer program. To go back to this one, restore the backup that was made before the upgrade (docs/upgrades.md). Nothing was changed.`,
+  );
 }
 
 /** Applies exactly these migrations to an empty database, as part of a transaction: what a backup of an older version was made of. */

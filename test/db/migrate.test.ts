@@ -55,6 +55,19 @@ test("migrate, when a file fails, leaves nothing of it behind and says so", asyn
   ).toHaveLength(0);
 });
 
+test("migrate, by an older program on what a newer one has written, refuses and says so, and changes nothing", async () => {
+  await emptyTheDatabase();
+  await migrate(db);
+  await queryRows(db, "insert into migrations (name, batch, migration_time) values ('9999_of_tomorrow', 99, now())");
+  await expect(migrate(db)).rejects.toThrow(
+    /written by a newer Treadle: it has 9999_of_tomorrow, .* Start the newer program\..* restore the backup/,
+  );
+  const applied = await queryRows<{ name: string }>(db, "select name from migrations order by name");
+  expect(applied.map(({ name }) => name)).toEqual([...FILES, "9999_of_tomorrow"].sort());
+  await queryRows(db, "delete from migrations where name = '9999_of_tomorrow'");
+  expect(await migrate(db)).toEqual([]);
+});
+
 test("migrate, of a record from which executions were removed before they were counted by day, takes their charges as counted", async () => {
   await emptyTheDatabase();
   // All the others: what makes executions here is as new as they are.
