@@ -7,15 +7,21 @@ export interface BannerPlace {
   readonly readyFile: string;
 }
 
+/** What is to be said beside addresses and keys. */
+export interface BannerNews {
+  readonly isReady: boolean;
+  readonly notes: readonly string[];
+}
+
 /**
  * Returns what a person needs after the start: where it is, how to sign in, and a call that works when pasted. On a terminal
  * with password and key; elsewhere with the file that has them, which the call reads.
  */
-export function createBanner(ready: ReadyFile, notes: readonly string[], place: BannerPlace): string {
+export function createBanner(ready: ReadyFile, { isReady, notes }: BannerNews, place: BannerPlace): string {
   const hello = ready.workflows.hello;
   return [
     "",
-    "  Treadle is ready.",
+    isReady ? "  Treadle is ready." : "  Treadle is up, and not ready: see below.",
     "",
     `    URL          ${ready.url}`,
     ...(ready.signIn === null

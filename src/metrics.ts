@@ -35,6 +35,9 @@ export interface MetricSources {
 export function createMetrics(sources: MetricSources): { read: () => Promise<string> } {
   const { registry } = sources;
   collectDefaultMetrics({ register: registry, prefix: "treadle_", eventLoopMonitoringPrecision: EVENT_LOOP_LOOK_MS });
+  // Gauges with the name of a counter. Those by type tell more and stay.
+  for (const what of ["handles", "requests", "resources"])
+    registry.removeSingleMetric(`treadle_nodejs_active_${what}_total`);
   addProcess(sources);
   addPrograms(sources);
   const showReadiness = createReadinessGauge(sources);

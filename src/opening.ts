@@ -38,6 +38,7 @@ import { createOpenAccess, type OpenAccess } from "./open-access.ts";
 import { createDraftKeeper } from "./publish/keep-draft.ts";
 import { createPreview } from "./publish/preview.ts";
 import { createPublisher } from "./publish/publish.ts";
+import { type Readiness, readyOnceOpen } from "./readiness.ts";
 import { announceWhenReady, type ReadyFile, readyFileOf } from "./ready-file.ts";
 import { retentionOf } from "./retention.ts";
 import { type ExecutionParts, openExecutionParts, type ServiceDeps } from "./service.ts";
@@ -98,9 +99,12 @@ export async function openService(
   const parts = await openExecutionParts({ ...foundation, ...input, ...hearing, ...on }, defer);
   const metrics = openMetrics(input, { ...foundation, ...parts, registry, endedExecutions }).read;
   const counting = { ...foundation, ...parts, registry, metrics, log };
-  if (settings.TREADLE_METRICS_PORT !== undefined) await openDoorForMetrics(input, counting, defer);
+  let isOpen = settings.TREADLE_ROLE === "worker";
+  const readiness = readyOnceOpen(parts.readiness, () => isOpen);
+  if (settings.TREADLE_METRICS_PORT !== undefined) await openDoorForMetrics(input, { ...counting, readiness }, defer);
   const door = { ...counting, temporal, descriptors, editorEvents, openAccess };
   if (settings.TREADLE_ROLE !== "worker") await openForCallers(input, door, defer);
+  isOpen = true;
   return { workersEnded: parts.workersEnded };
 }
 
@@ -217,7 +221,9 @@ async function openForCallers(
   };
   await announce(machine.dataDir, ready, parts, defer);
   const place = { isTerminal: process.stdout.isTTY === true, readyFile: readyFileOf(machine.dataDir) };
-  process.stdout.write(createBanner(ready, [...examples.notes, ...problemsOf(readiness)], place));
+  process.stdout.write(
+    createBanner(ready, { isReady: readiness.ready, notes: [...examples.notes, ...problemsOf(readiness)] }, place),
+  );
 }
 
 /** What checks, publishes and keeps files. */
@@ -284,10 +290,11 @@ async function announce(
   defer(await announceWhenReady({ dataDir, content, isReady, onLate }));
 }
 
-function problemsOf(readiness: { checks: Readonly<Record<string, { ok: boolean; message: string }>> }): string[] {
-  return Object.entries(readiness.checks)
+/** What is not as it could be; where executions run all the same, it does not say that the service is not ready. */
+function problemsOf({ ready, checks }: Readiness): string[] {
+  return Object.entries(checks)
     .filter(([, check]) => !check.ok)
-    .map(([name, check]) => `Not ready (${name}): ${check.message}`);
+    .map(([name, check]) => `${ready ? "Note" : "Not ready"} (${name}): ${check.message}`);
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -83,6 +83,19 @@ export function createReadiness(deps: {
   };
 }
 
+/**
+ * The same, and not ready while the port for callers is not open: a rollout that asks on another port would send calls to one
+ * that is not there yet.
+ */
+export function readyOnceOpen(readiness: () => Promise<Readiness>, isOpen: () => boolean): () => Promise<Readiness> {
+  return async () => {
+    const state = await readiness();
+    if (isOpen()) return state;
+    const callers = { ok: false, message: "The port for callers is not open yet." };
+    return { ready: false, checks: { ...state.checks, callers } };
+  };
+}
+
 async function check(success: string, probe: PromiseLike<unknown>): Promise<Check> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<Check>((resolve) => {

@@ -248,11 +248,12 @@ async function openWorkers(
 }
 
 /** Why no execution can have a network here. A process that only answers callers leaves that to the workers. */
-function findNetworkProblem({ settings }: ServiceDeps, network: Network | undefined): string | undefined {
+function findNetworkProblem({ settings, host }: ServiceDeps, network: Network | undefined): string | undefined {
   if (settings.TREADLE_ROLE === "api") return undefined;
   if (network !== undefined) return network.problem;
   if (settings.TREADLE_ISOLATION === "none") return "Executions have no filtered network (TREADLE_ISOLATION=none).";
   if (settings.TREADLE_SANDBOX_RUNTIME !== "bubblewrap")
     return "Executions in gVisor have no network (TREADLE_SANDBOX_RUNTIME).";
+  if (host.isolationProblems.length > 0) return "Executions have no sandbox here, and so no filtered network.";
   return "Executions have no filtered network (TREADLE_NETWORK_SLOTS=0).";
 }

@@ -62,6 +62,7 @@ function logRequests(log: Log): RequestHandler {
         requestId: requestIdOf(response),
         method: request.method,
         route: route?.path,
+        address: request.ip,
         status: response.statusCode,
         answered: response.writableFinished,
         ms: Math.round(performance.now() - since),

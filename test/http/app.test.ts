@@ -171,6 +171,7 @@ test("log, of requests, has the route's pattern and never keys, cookies or names
     method: "GET",
     status: 404,
     answered: true,
+    address: expect.stringMatching(/^(::ffff:)?127\.0\.0\.1$/),
     ms: expect.any(Number),
   });
   const text = JSON.stringify(service.logged);

@@ -4,7 +4,7 @@ import { expect, test } from "@jest/globals";
 import { loadSettings } from "../../src/config.ts";
 import { openHost } from "../../src/host-programs.ts";
 import { createLog } from "../../src/log.ts";
-import { createReadiness } from "../../src/readiness.ts";
+import { createReadiness, readyOnceOpen } from "../../src/readiness.ts";
 import type { Machine } from "../../src/setup/machine.ts";
 import { findInterpreter, LIMITS, UNPRIVILEGED, writeFolder } from "../runner/harness.ts";
 import { aFolder, afterwards, aProgram, IS_ROOT } from "./servers/surroundings.ts";
@@ -96,4 +96,19 @@ test("readiness, in gVisor, says so; with problems it is not ready and says that
     ready: false,
     checks: { isolation: { ok: false, message: "Programs are not run: no runsc" } },
   });
+});
+
+test("readiness, on a port that is open before that for callers, is not ready until both are", async () => {
+  const state = { ready: true, checks: { database: { ok: true, message: "" } } };
+  let isOpen = false;
+  const look = readyOnceOpen(
+    async () => state,
+    () => isOpen,
+  );
+  expect(await look()).toMatchObject({
+    ready: false,
+    checks: { database: { ok: true }, callers: { ok: false, message: "The port for callers is not open yet." } },
+  });
+  isOpen = true;
+  expect(await look()).toEqual(state);
 });

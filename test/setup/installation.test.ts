@@ -47,7 +47,7 @@ async function isPassword(password: string): Promise<boolean> {
 function banner({ signIn }: Installation, isTerminal = true): string {
   const workflows = { hello: { workflowId: "wf_1", apiKey: "trd_key" } };
   const ready = { url: "u", apiUrl: "u/api", caFile: "ca", temporalUiUrl: null, signIn, workflows, pid: 1 };
-  return createBanner(ready, [], { isTerminal, readyFile: "/data of/ready.json" });
+  return createBanner(ready, { isReady: true, notes: [] }, { isTerminal, readyFile: "/data of/ready.json" });
 }
 
 /** A data folder's keys of a process that starts for the first time. */
@@ -56,6 +56,17 @@ async function aKeysDir(): Promise<string> {
 }
 
 const readKey = async (dir: string, name: string): Promise<string> => (await readFile(join(dir, name), "utf8")).trim();
+
+test("banner, of a service that is not ready, does not say that it is, and shows why", () => {
+  const ready = { url: "u", apiUrl: "u/api", caFile: "ca", temporalUiUrl: null, signIn: null, workflows: {}, pid: 1 };
+  const place = { isTerminal: true, readyFile: "/data/ready.json" };
+  const notes = ["Not ready (isolation): There is no bubblewrap."];
+  const text = createBanner(ready, { isReady: false, notes }, place);
+  expect([text.includes("is ready"), text.includes("not ready: see below"), text.includes(notes[0] as string)]).toEqual(
+    [false, true, true],
+  );
+  expect(createBanner(ready, { isReady: true, notes: [] }, place)).toContain("Treadle is ready.");
+});
 
 test("installation, from its first start to when its first owner is gone, lets in whom it says", async () => {
   const first = await prepare();
