@@ -1,14 +1,13 @@
 import type { ExecutionWork } from "../db/attempts.ts";
-import { findCommit, findEnvironmentLock } from "../db/commits.ts";
+import { findCommit } from "../db/commits.ts";
 import type { Db } from "../db/connect.ts";
 import { findWorkflow } from "../db/workflows.ts";
 import type { PythonOutcome, StoredFile } from "../domain/execution.ts";
-import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
+import type { CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
 import type { Manifest } from "../domain/manifest/manifest.ts";
 import type { Checkouts } from "./commits/checkout.ts";
 import type { DiskShare } from "./disk-room.ts";
-import type { Environments, Recipe } from "./environments/builder.ts";
-import type { Interpreters } from "./environments/interpreters.ts";
+import type { CommitEnvironments } from "./environments/commit-environments.ts";
 import type { Runtimes } from "./sandbox/runtimes.ts";
 import type {
   InputFiles,
@@ -27,8 +26,7 @@ export interface ProgramDeps {
   readonly db: Db;
   readonly sandbox: Sandbox;
   readonly checkouts: Checkouts;
-  readonly environments: Pick<Environments, "ensure">;
-  readonly interpreters: Pick<Interpreters, "find">;
+  readonly commitEnvironments: Pick<CommitEnvironments, "ensure">;
   readonly runtimes: Runtimes;
   readonly storage: Storage;
   readonly spool: Spool;
@@ -147,17 +145,15 @@ async function prepare(deps: ProgramDeps, work: ExecutionWork): Promise<SandboxR
 
 /** Code, interpreter, environment and limits of a commit on this host. */
 async function prepareCode(
-  deps: Pick<ProgramDeps, "db" | "checkouts" | "environments" | "interpreters" | "runtimes" | "ceilings">,
-  work: Pick<ExecutionWork, "accountId" | "workflowId" | "commitId" | "environmentKey" | "manifest">,
+  deps: Pick<ProgramDeps, "checkouts" | "commitEnvironments" | "runtimes" | "ceilings">,
+  work: Pick<ExecutionWork, "accountId" | "workflowId" | "commitId" | "environmentKey" | "python" | "manifest">,
 ): Promise<LaneRequest> {
   const manifest = work.manifest as Manifest;
-  const python = await deps.interpreters.find(manifest.python);
-  if (python === undefined) throw new Error(`This host has no Python ${manifest.python}, which the commit asks for.`);
-  const [commitDir, environmentDir, runtime] = await Promise.all([
+  const [commitDir, { python, environmentDir }] = await Promise.all([
     deps.checkouts.ensure(work.workflowId, work.commitId),
-    ensureEnvironment(deps, work.environmentKey, { python, build: manifest.build, accountId: work.accountId }),
-    deps.runtimes.prepare(python),
+    deps.commitEnvironments.ensure(work),
   ]);
+  const runtime = await deps.runtimes.prepare(python);
   return {
     accountId: work.accountId,
     commitDir,
@@ -173,18 +169,6 @@ async function prepareCode(
       cpu: manifest.limits.cpu,
     },
   };
-}
-
-/** The environment's folder; built again from its lock on a host that does not have it. */
-async function ensureEnvironment(
-  deps: Pick<ProgramDeps, "db" | "environments">,
-  key: string | null,
-  recipe: Recipe & { readonly accountId: AccountId },
-): Promise<string | null> {
-  if (key === null) return null;
-  const lock = await findEnvironmentLock(deps.db, key);
-  if (lock === undefined) throw new Error(`The lock of environment ${key} is not in the record.`);
-  return deps.environments.ensure(key, lock, recipe);
 }
 
 async function fetchFiles(

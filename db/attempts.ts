@@ -13,6 +13,8 @@ export interface ExecutionWork {
   readonly attemptsMax: number;
   readonly manifest: unknown;
   readonly environmentKey: string | null;
+  /** The minor version of Python that the commit was made with; null where that was not noted. */
+  readonly python: string | null;
   readonly inputs: Readonly<Record<string, unknown>>;
   /** Those of kind `json` as they were written; fewer, or none, for executions from before that was kept. */
   readonly inputTexts: JsonTexts;
@@ -100,7 +102,7 @@ async function openAttempt(db: Db, claim: Claim, attempt: number): Promise<Execu
        )
        select e.id as "executionId", e.account_id as "accountId", e.workflow_id as "workflowId",
               e.commit_id as "commitId", opened.attempt, e.attempts_max as "attemptsMax", c.manifest,
-              c.environment_key as "environmentKey", e.inputs, e.input_texts as "inputTexts", e.secret_inputs as "secretInputs",
+              c.environment_key as "environmentKey", c.python, e.inputs, e.input_texts as "inputTexts", e.secret_inputs as "secretInputs",
               coalesce((select jsonb_agg(jsonb_build_object(
                   'name', f.name, 'fileName', f.file_name, 'storageKey', f.storage_key, 'bytes', f.bytes,
                   'sha256', f.sha256, 'contentType', f.content_type) order by f.name, f.position)

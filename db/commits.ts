@@ -19,6 +19,8 @@ export interface NewCommit {
   readonly message: string;
   readonly manifest: unknown;
   readonly environment: { key: string; interpreter: string; requirements: string; lock: string } | null;
+  /** The minor version of Python that it is made with, such as 3.11. */
+  readonly python?: string | null;
   /** Null when nobody in particular made it: the service its examples. */
   readonly author?: CommitAuthor | null;
   readonly objects: readonly GitObject[];
@@ -59,8 +61,8 @@ export async function publishUnseenCommit(tx: Db, commit: NewCommit): Promise<vo
   await queryRows(
     tx,
     `with committed as (
-       insert into commits (workflow_id, id, parent_id, tree_id, message, manifest, environment_key, author_id, author_email)
-       values (:workflowId, :id, :parentId, :treeId, :message, cast(:manifest as jsonb), :environmentKey, :authorId, :authorEmail)
+       insert into commits (workflow_id, id, parent_id, tree_id, message, manifest, environment_key, python, author_id, author_email)
+       values (:workflowId, :id, :parentId, :treeId, :message, cast(:manifest as jsonb), :environmentKey, :python, :authorId, :authorEmail)
            on conflict (workflow_id, id) do nothing
      )
      update workflows set head = :id, name = coalesce(:name, name) where id = :workflowId`,
@@ -72,6 +74,7 @@ export async function publishUnseenCommit(tx: Db, commit: NewCommit): Promise<vo
       message: commit.message,
       manifest: JSON.stringify(commit.manifest),
       environmentKey: commit.environment?.key ?? null,
+      python: commit.python ?? null,
       authorId: commit.author?.userId ?? null,
       authorEmail: commit.author?.email ?? null,
       name: manifestName(commit.manifest),
@@ -130,12 +133,6 @@ export async function insertEnvironment(tx: Db, environment: NonNullable<NewComm
   );
 }
 
-/** The lock an environment is rebuilt from, on a host that does not have it. */
-export async function findEnvironmentLock(db: Db, key: string): Promise<string | undefined> {
-  const [row] = await queryRows<{ lock: string }>(db, `select lock from environments where key = :key`, { key });
-  return row?.lock;
-}
-
 /** Objects of one workflow by id; the answer has only those that exist. */
 export async function findObjects(db: Db, workflowId: WorkflowId, ids: readonly string[]): Promise<GitObject[]> {
   return queryRows<GitObject>(
@@ -165,6 +162,8 @@ export interface Commit {
   readonly manifest: unknown;
   /** Null when it needs no packages. */
   readonly environmentKey: string | null;
+  /** The minor version of Python that it was made with, such as 3.11; null where that was not noted. */
+  readonly python: string | null;
   /** Whoever made it, also after they left; `operator` is the operator. Null: nobody in particular. */
   readonly authorEmail: string | null;
   readonly createdAt: Date;
@@ -174,7 +173,7 @@ export async function findCommit(db: Db, workflowId: WorkflowId, id: CommitId): 
   const [row] = await queryRows<Commit>(
     db,
     `select workflow_id as "workflowId", id, parent_id as "parentId", tree_id as "treeId", message, manifest,
-            environment_key as "environmentKey", author_email as "authorEmail", created_at as "createdAt"
+            environment_key as "environmentKey", python, author_email as "authorEmail", created_at as "createdAt"
        from commits where workflow_id = :workflowId and id = :id`,
     { workflowId, id },
   );
@@ -250,11 +249,15 @@ export async function findExecutionAccess(
   return row;
 }
 
+/** Of a commit `c`: its own environment, and those made for hosts that its own does not fit. */
+const ENVIRONMENT_KEYS = `array_remove(c.environment_key || array(
+  select ce.environment_key from commit_environments ce where ce.workflow_id = c.workflow_id and ce.commit_id = c.id), null)`;
+
 /** Lists the environments that the latest commits of an account's workflows need, each once; those of `except` apart. */
 export async function listEnvironmentsOf(db: Db, accountId: AccountId, except: WorkflowId | null): Promise<string[]> {
   const rows = await queryRows<{ key: string }>(
     db,
-    `select distinct c.environment_key as key
+    `select distinct unnest(${ENVIRONMENT_KEYS}) as key
        from workflows w join commits c on c.workflow_id = w.id and c.id = w.head
       where w.account_id = :accountId and w.deleted_at is null and c.environment_key is not null
         and (:except::text is null or w.id <> :except)`,
@@ -263,13 +266,13 @@ export async function listEnvironmentsOf(db: Db, accountId: AccountId, except: W
   return rows.map(({ key }) => key);
 }
 
-/** The head of every workflow with the environment it runs in: what must not be cleared away. */
+/** The head of every workflow with the environments it runs in: what must not be cleared away. */
 export async function listHeads(
   db: Db,
-): Promise<{ workflowId: WorkflowId; commitId: CommitId; environmentKey: string | null }[]> {
+): Promise<{ workflowId: WorkflowId; commitId: CommitId; environmentKeys: string[] }[]> {
   return queryRows(
     db,
-    `select c.workflow_id as "workflowId", c.id as "commitId", c.environment_key as "environmentKey"
+    `select c.workflow_id as "workflowId", c.id as "commitId", ${ENVIRONMENT_KEYS} as "environmentKeys"
        from workflows w join commits c on c.workflow_id = w.id and c.id = w.head
       where w.deleted_at is null`,
   );

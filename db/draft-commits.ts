@@ -20,13 +20,14 @@ export async function keepDraftCommit(db: Db, commit: NewCommit): Promise<boolea
     if (commit.environment !== null) await insertEnvironment(tx, commit.environment);
     await queryRows(
       tx,
-      `insert into commits (workflow_id, id, parent_id, tree_id, message, manifest, environment_key, author_id, author_email, draft)
-       values (:workflowId, :id, :parentId, :treeId, :message, cast(:manifest as jsonb), :environmentKey, :authorId, :authorEmail, true)
+      `insert into commits (workflow_id, id, parent_id, tree_id, message, manifest, environment_key, python, author_id, author_email, draft)
+       values (:workflowId, :id, :parentId, :treeId, :message, cast(:manifest as jsonb), :environmentKey, :python, :authorId, :authorEmail, true)
        on conflict (workflow_id, id) do nothing`,
       {
         ...{ workflowId: commit.workflowId, id: commit.id, parentId: commit.parentId, treeId: commit.treeId },
         ...{ message: commit.message, manifest: JSON.stringify(commit.manifest) },
         environmentKey: commit.environment?.key ?? null,
+        python: commit.python ?? null,
         authorId: commit.author?.userId ?? null,
         authorEmail: commit.author?.email ?? null,
       },

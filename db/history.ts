@@ -14,7 +14,7 @@ export interface PastCommit extends Commit {
 
 const PAST_COMMIT = `
   c.workflow_id as "workflowId", c.id, c.parent_id as "parentId", c.tree_id as "treeId", c.message,
-  c.environment_key as "environmentKey", c.author_email as "authorEmail", c.created_at as "createdAt",
+  c.environment_key as "environmentKey", c.python, c.author_email as "authorEmail", c.created_at as "createdAt",
   coalesce(w.head = c.id, false) as "isHead",
   (select count(*)::int from (select from executions e where e.workflow_id = c.workflow_id and e.commit_id = c.id
                                limit ${EXECUTIONS_COUNTED_MAX}) counted) as executions`;

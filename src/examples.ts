@@ -81,6 +81,8 @@ async function publishExample(
       files: folder.files,
       message,
       name,
+      // The start prepares in the background what this host lacks.
+      rebuild: false,
       // What somebody commits meanwhile stays.
       ...(known === undefined ? {} : { expectedHead: known.head }),
     });

@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { createCheckouts } from "../activities/commits/checkout.ts";
 import { createDiskRoom, withDiskRoom } from "../activities/disk-room.ts";
 import { createEnvironments } from "../activities/environments/builder.ts";
+import { createCommitEnvironments } from "../activities/environments/commit-environments.ts";
 import { createInterpreters } from "../activities/environments/interpreters.ts";
 import { createProgramRunner, createWarmer, worstCaseBytes } from "../activities/program.ts";
 import { createNetwork, type Network } from "../activities/sandbox/network/network.ts";
@@ -12,6 +13,7 @@ import { createSandbox } from "../activities/sandbox/sandbox.ts";
 import { createSlots } from "../activities/slots.ts";
 import { createSpool } from "../activities/spool.ts";
 import type { Storage } from "../activities/storage/storage.ts";
+import { createThreads } from "../activities/threads/threads.ts";
 import { createTrash } from "../activities/trees/trash.ts";
 import type { Db } from "../db/connect.ts";
 import { DEFAULT_BOUNDS } from "../domain/manifest/bounds.ts";
@@ -143,12 +145,15 @@ export function openPrograms(deps: {
     log: deps.log,
     removeTree,
   });
+  const readFiles = createCommitReader(db);
+  const threads = createThreads({ threadsMax: 1 });
+  const commitEnvironments = createCommitEnvironments({
+    ...{ db, environments, interpreters, readFiles, threads, log: deps.log },
+  });
   const checkouts = createCheckouts({
     dir: machine.paths.commits,
     runAs: machine.runAs,
-    isolation,
-    readFiles: createCommitReader(db),
-    removeTree,
+    ...{ isolation, readFiles, removeTree },
   });
   const spool = createSpool(machine.paths.spool, removeTree);
   // What stands in for programs is not bound to what the host can run, and writes nothing.
@@ -157,7 +162,7 @@ export function openPrograms(deps: {
   const perAccountMax = Math.min(settings.TREADLE_ACCOUNT_SLOTS_MAX ?? count, count);
   const room = createDiskRoom(machine.paths.spool);
   const slots = withDiskRoom(createSlots({ count, perAccountMax }), room, bytes);
-  const code = { db, sandbox, checkouts, environments, interpreters, runtimes, ceilings };
+  const code = { db, sandbox, checkouts, commitEnvironments, runtimes, ceilings };
   const { progressOf, ...runner } = createProgramRunner({
     ...code,
     storage: deps.storage,
@@ -171,7 +176,7 @@ export function openPrograms(deps: {
   // A process that only answers callers runs nothing on its own disk.
   const isRunner = settings.TREADLE_ROLE !== "api";
   const diskProblem = (): string | undefined => (isRunner ? room.problem(bytes) : undefined);
-  return { ...runner, environments, checkouts, spool, slots, progressOf, warm, diskProblem };
+  return { ...runner, environments, commitEnvironments, checkouts, spool, slots, progressOf, warm, diskProblem };
 }
 
 /** The way out for executions that ask for one. It never fails a start: what is missing is its `problem`. */

@@ -172,6 +172,7 @@ async function openForCallers(
   const tickDays = retentionOf(settings).executionDays;
   const operator = {
     ...{ db, secretBox, publish, preview, environments, ticks, tickDays, log: parts.log },
+    commitProblems: parts.commitEnvironments.problems,
     ...{ rateLimits: rateLimitsOf(settings), keptBytesMax: settings.TREADLE_ACCOUNT_STORAGE_BYTES_MAX },
   };
   const connections = createConnections(parts.descriptors, { trustProxy: settings.TREADLE_TRUST_PROXY });
@@ -228,13 +229,13 @@ async function openForCallers(
 
 /** What checks, publishes and keeps files. */
 function openPublishing(parts: Foundation & ExecutionParts & { log: Log }) {
-  const { db, secretBox, environments, interpreters, log } = parts;
+  const { db, secretBox, environments, commitEnvironments, interpreters, log } = parts;
   const networkAvailable = parts.networkProblem() === undefined;
   const threads = createThreads({ threadsMax: THREADS_MAX });
   const abilities = { db, secretBox, interpreters, networkAvailable, threads, log };
   return {
     abilities,
-    publish: createPublisher({ ...abilities, environments, onPublished: warmInBackground(parts) }),
+    publish: createPublisher({ ...abilities, environments, commitEnvironments, onPublished: warmInBackground(parts) }),
     preview: createPreview(abilities),
     keepDraft: createDraftKeeper({ ...abilities, environments }),
   };

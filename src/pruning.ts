@@ -33,7 +33,7 @@ export function startPruning(deps: PruningDeps): { readonly close: () => void } 
 /** What heads of workflows need stays, and what executions and lanes have before them. */
 export async function prune({ db, sandbox, environments, checkouts }: Omit<PruningDeps, "log">): Promise<void> {
   const heads = await listHeads(db);
-  const inUse = new Set(heads.flatMap((head) => (head.environmentKey === null ? [] : [head.environmentKey])));
+  const inUse = new Set(heads.flatMap((head) => head.environmentKeys));
   const isBusy = (path: string): boolean => sandbox.usedFolders().has(path);
   await environments.prune({ ...ENVIRONMENTS, inUse, isBusy });
   await checkouts.prune({ ...CHECKOUTS, inUse: heads, isBusy });

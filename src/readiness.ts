@@ -44,6 +44,8 @@ export function createReadiness(deps: {
   networkProblem: () => string | undefined;
   /** Our own Temporal: who reaches its ports. It runs all the same, so this keeps nobody from being ready. */
   temporal: Pick<Temporal, "pages" | "openPortsProblem">;
+  /** Commits that cannot run on this host. The others run, so this keeps nobody from being ready. */
+  commitProblems: () => readonly { readonly isBeingMade: boolean }[];
   /** Why no execution begins for want of disk. Results are given all the same, so this keeps nobody from being ready. */
   diskProblem: () => string | undefined;
   dataDir: string;
@@ -70,6 +72,7 @@ export function createReadiness(deps: {
         limits: limitsCheck(deps.cgroups),
         outputs: outputsCheck(deps.runDisksProblem),
         network: networkCheck(deps.networkProblem()),
+        commits: commitsCheck(deps.commitProblems()),
         disk: await disk(),
         connections: { ok: deps.descriptors.ok, message: deps.descriptors.message },
         ...portsChecks(deps.temporal),
@@ -166,6 +169,18 @@ function networkCheck(problem: string | undefined): Check {
   if (problem === undefined)
     return { ok: true, message: "Executions that ask for it reach the public internet, and nothing else." };
   return { ok: false, message: `Workflows with limits.network are refused: ${problem}` };
+}
+
+/** Without a name or an id: strangers may ask. */
+function commitsCheck(problems: readonly { readonly isBeingMade: boolean }[]): Check {
+  if (problems.length === 0) return { ok: true, message: "Every workflow has its Python and its packages." };
+  const making = problems.filter(({ isBeingMade }) => isBeingMade).length;
+  const lacking = problems.length - making;
+  const parts = [
+    ...(lacking === 0 ? [] : [`${lacking} cannot run: this host lacks their Python or their packages.`]),
+    ...(making === 0 ? [] : [`${making} cannot run yet: packages are being made for this host's Python.`]),
+  ];
+  return { ok: false, message: `Of the workflows, ${parts.join(" ")} bin/treadle doctor names them.` };
 }
 
 /** None for a cluster of somebody else's. */

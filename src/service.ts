@@ -9,6 +9,7 @@ import { microCredits, type Prices, parseCredits } from "../domain/credits.ts";
 import type { ExecutionId } from "../domain/ids.ts";
 import { startRemovingAbandonedUploads } from "./abandoned-uploads.ts";
 import { type Admissions, createAdmissions } from "./admissions.ts";
+import { startPreparingCommits } from "./commit-preparation.ts";
 import type { Settings } from "./config.ts";
 import type { DescriptorBudget } from "./descriptors.ts";
 import { startCountingDays } from "./execution-days.ts";
@@ -115,9 +116,12 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
 
   const executions = createExecutions({ db, driver, waiters, python, slots, slotCount, diskProblem });
   const networkProblem = () => findNetworkProblem(deps, host.network);
-  const readiness = openReadiness(deps, driver, { networkProblem, diskProblem });
+  const commitProblems = programs.commitEnvironments.problems;
+  const readiness = openReadiness(deps, driver, { networkProblem, diskProblem, commitProblems });
   // Programs are run elsewhere, or by somebody else's code: nothing to warm here.
-  const warm = settings.TREADLE_ROLE === "api" || deps.runProgram !== undefined ? undefined : programs.warm;
+  const isRunner = settings.TREADLE_ROLE !== "api" && deps.runProgram === undefined;
+  if (isRunner && host.isolationProblems.length === 0)
+    defer(startPreparingCommits({ db, log, commitEnvironments: programs.commitEnvironments }).close);
   return {
     executions,
     readiness,
@@ -126,11 +130,12 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
     workersEnded,
     python,
     environments,
+    commitEnvironments: programs.commitEnvironments,
     host,
     interpreters: host.interpreters,
     spool,
     slots,
-    warm,
+    warm: isRunner ? programs.warm : undefined,
     runsByPath: programs.runsByPath,
     ticks,
     lanes: sandbox.laneFigures,
@@ -142,7 +147,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
 function openReadiness(
   deps: ServiceDeps,
   driver: Driver,
-  problems: Record<"networkProblem" | "diskProblem", () => string | undefined>,
+  problems: Pick<Parameters<typeof createReadiness>[0], "networkProblem" | "diskProblem" | "commitProblems">,
 ) {
   const { db, storage, settings, host, machine, descriptors, temporal } = deps;
   return createReadiness({

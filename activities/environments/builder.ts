@@ -16,7 +16,7 @@ import { createSharedTurn, type SharedTurn } from "./shared-turn.ts";
 import { createWorkshop } from "./workshop.ts";
 
 export { EnvironmentError } from "./build-steps.ts";
-export type { EnvironmentKey, Python, Recipe } from "./lock.ts";
+export type { EnvironmentKey, Python } from "./lock.ts";
 
 const LIMITS: BuildLimits = {
   timeoutMs: 10 * 60_000,

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { Client } from "./client.ts";
 import { type Act, addCommand, type Context } from "./command.ts";
 import type { Answer } from "./io.ts";
 import { Refusal } from "./refusal.ts";
@@ -36,12 +37,29 @@ async function checkService(context: Context): Promise<Check[]> {
         ok: status === 200,
         message: status === 200 ? `${client.url} is ready` : `${client.url} is not ready (${status})`,
       },
-      ...readChecks(body),
+      ...(await nameCommits(client, readChecks(body))),
     ];
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     return [{ name: "service", ok: false, message: error.message }];
   }
+}
+
+interface Unrunnable {
+  readonly workflowId: string;
+  readonly name: string;
+  readonly commitId: string;
+  readonly reason: string;
+}
+
+/** `/readyz` tells strangers only how many commits cannot run; we may ask which. */
+async function nameCommits(client: Client, checks: readonly Check[]): Promise<readonly Check[]> {
+  if (checks.every(({ name, ok }) => name !== "commits" || ok)) return checks;
+  const { commits } = await client.get<{ commits: readonly Unrunnable[] }>("/api/operator/unrunnable");
+  const toCheck = ({ workflowId, name, commitId, reason }: Unrunnable): Check => ({
+    ...{ name: workflowId, ok: false, message: `${JSON.stringify(name)}, commit ${commitId}: ${reason}` },
+  });
+  return [...checks, ...commits.map(toCheck)];
 }
 
 /** `/readyz` has its checks by name; a proxy in front of the service may answer something else. */

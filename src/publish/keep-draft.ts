@@ -1,3 +1,4 @@
+import { minorVersionOf } from "../../activities/environments/lock.ts";
 import type { CommitAuthor } from "../../db/commits.ts";
 import { findDraftCommit, keepDraftCommit } from "../../db/draft-commits.ts";
 import type { FileProblem } from "../../domain/errors.ts";
@@ -43,7 +44,7 @@ export function createDraftKeeper(deps: PublisherDeps): KeepDraft {
     const commitId = commit.id as CommitId;
     const isKept = await keepDraftCommit(deps.db, {
       ...{ workflowId, id: commitId, parentId, treeId, message, manifest, author },
-      environment: built.environment,
+      ...{ environment: built.environment, python: minorVersionOf(candidate.python) },
       objects: [...objects, commit],
     });
     return isKept ? { kind: "kept", commitId, manifest } : { kind: "unknown_workflow" };

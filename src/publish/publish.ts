@@ -1,8 +1,10 @@
 import { EnvironmentError } from "../../activities/environments/build-steps.ts";
-import type { Recipe } from "../../activities/environments/lock.ts";
+import { type CommitEnvironments, UnrunnableCommitError } from "../../activities/environments/commit-environments.ts";
+import { minorVersionOf, type Recipe } from "../../activities/environments/lock.ts";
 import { type Requirements, toRequirementsText } from "../../activities/environments/requirements.ts";
 import { findPlace } from "../../activities/environments/resolver-words.ts";
 import {
+  type Commit,
   type CommitAuthor,
   findCommit,
   listEnvironmentsOf,
@@ -46,6 +48,8 @@ export interface PublishRequest {
   readonly expectedHead?: CommitId | null | undefined;
   /** Who commits, for the record. */
   readonly author?: CommitAuthor | undefined;
+  /** False: where the files are the head already, nothing that this host lacks for them is built. */
+  readonly rebuild?: boolean;
   /** Told what making the environment says, line by line. */
   readonly report?: ((line: string) => void) | undefined;
 }
@@ -83,6 +87,8 @@ export interface PublisherDeps extends Abilities {
     ensure(key: string, lock: string, options: BuildOptions): Promise<unknown>;
     measure(keys: readonly string[]): Promise<number>;
   };
+  /** What builds again what this host lacks for a commit. */
+  readonly commitEnvironments?: Pick<CommitEnvironments, "ensure">;
   /** 20 GB unless given. */
   readonly environmentBytesOfAccountMax?: number;
   /** Told of every new head, once it is one. Not waited for. */
@@ -95,7 +101,7 @@ export type Publish = (request: PublishRequest) => Promise<Publication>;
 /**
  * Publishing: check the folder, build its environment, store it as a git commit, move the head. All or nothing: the
  * head moves in the last statement of one transaction that begins after everything slow is done. A published commit
- * can run at once. Safe to repeat: files that are the head already make no new commit.
+ * can run at once. Safe to repeat: files that are the head already make no new commit, and what this host lacks to run them is built.
  */
 export function createPublisher(deps: PublisherDeps): Publish {
   const { db, log } = deps;
@@ -103,30 +109,22 @@ export function createPublisher(deps: PublisherDeps): Publish {
   return async function publish(request) {
     const candidate = await checkCandidate(request.files, deps, request.accountId);
     if (!candidate.ok) return { kind: "invalid", problems: candidate.problems, buildLog: "" };
-    const { manifest, warnings } = candidate;
+    const { manifest, python, warnings } = candidate;
 
     const workflow = request.workflowId === null ? undefined : await findWorkflow(db, request.workflowId);
     if (workflow === undefined && request.workflowId !== null) return { kind: "unknown_workflow" };
     const { treeId, objects } = createTree(request.files);
-    if (workflow?.head && (await hasTree(db, workflow, treeId))) {
-      return {
-        kind: "published",
-        workflowId: workflow.id,
-        commitId: workflow.head,
-        created: false,
-        changed: false,
-        apiKey: null,
-        warnings,
-        buildLog: "",
-      };
-    }
+    const same = workflow && (await findSame(db, workflow, treeId));
+    if (same !== undefined) return publishSame(deps, request, same, candidate);
     const head = workflow?.head ?? null;
     if (request.expectedHead !== undefined && request.expectedHead !== head) return { kind: "head_moved", head };
 
     const built = await buildEnvironment(deps, candidate, request);
     if (!built.ok) return { kind: "invalid", problems: built.problems, buildLog: built.log };
 
-    const outcome = await store(deps, request, workflow, { treeId, objects, manifest, environment: built.environment });
+    const { environment } = built;
+    const content = { treeId, objects, manifest, environment, python: minorVersionOf(python) };
+    const outcome = await store(deps, request, workflow, content);
     if (outcome.kind === "published") {
       log.info(
         { event: "workflow.published", workflowId: outcome.workflowId, commitId: outcome.commitId },
@@ -139,8 +137,50 @@ export function createPublisher(deps: PublisherDeps): Publish {
   };
 }
 
-async function hasTree(db: Db, workflow: Workflow, treeId: string): Promise<boolean> {
-  return workflow.head !== null && (await findCommit(db, workflow.id, workflow.head))?.treeId === treeId;
+/** Returns the head when it has exactly these files. */
+async function findSame(db: Db, { id, head }: Workflow, treeId: string): Promise<Commit | undefined> {
+  const commit = head === null ? undefined : await findCommit(db, id, head);
+  return commit?.treeId === treeId ? commit : undefined;
+}
+
+/** Makes no commit. Builds what this host lacks for the one that there is: its Python or C library may be another one since. */
+async function publishSame(
+  { commitEnvironments }: PublisherDeps,
+  { accountId, rebuild = true, report: tell }: PublishRequest,
+  { id: commitId, ...commit }: Commit,
+  { requirements, warnings }: Extract<Candidate, { ok: true }>,
+): Promise<Publication> {
+  const said = createBuildLog(tell);
+  try {
+    if (rebuild && requirements !== null)
+      await commitEnvironments?.ensure({ ...commit, commitId, accountId }, { report: said.report, isRepeated: true });
+  } catch (error) {
+    if (!(error instanceof UnrunnableCommitError) || isDiskFull(error.cause) || requirements === null) throw error;
+    const problem = { ...findPlace(error.message, requirements), message: error.message };
+    return { kind: "invalid", problems: [problem], buildLog: said.text() };
+  }
+  const { workflowId } = commit;
+  return {
+    ...{ kind: "published", workflowId, commitId, created: false, changed: false, apiKey: null },
+    ...{ warnings, buildLog: said.text() },
+  };
+}
+
+/** A full disk is the operator's; everything else an installer says is for whoever wrote the requirements. */
+function isDiskFull(error: unknown): boolean {
+  return error instanceof EnvironmentError && error.kind === "disk_full";
+}
+
+/** Keeps what a build says, and passes it on. */
+function createBuildLog(tell: PublishRequest["report"]): { report(line: string): void; text(): string } {
+  let text = "";
+  return {
+    report(line) {
+      tell?.(line);
+      if (text.length < LOG_CHARACTERS_MAX) text += `${line}\n`;
+    },
+    text: () => text,
+  };
 }
 
 type Built =
@@ -159,29 +199,25 @@ export async function buildEnvironment(
 ): Promise<Built> {
   if (requirements === null) return { ok: true, environment: null, log: "" };
   const { environments } = deps;
-  let log = "";
-  const report = (line: string): void => {
-    tell?.(line);
-    if (log.length < LOG_CHARACTERS_MAX) log += `${line}\n`;
-  };
-  const options = { python, build: manifest.build, accountId, report };
+  const said = createBuildLog(tell);
+  const options = { python, build: manifest.build, accountId, report: said.report };
   try {
     const locked = await environments.lock(requirements, options);
     if (!locked.ok) return locked;
     const { key, lock } = locked;
     const excess = await findEnvironmentExcess(deps, { accountId, workflowId }, key);
     if (excess !== undefined)
-      return { ok: false, problems: [{ ...findPlace(excess, requirements), message: excess }], log };
+      return { ok: false, problems: [{ ...findPlace(excess, requirements), message: excess }], log: said.text() };
     await environments.ensure(key, lock, options);
     return {
       ok: true,
       environment: { key, lock, interpreter: python.version, requirements: toRequirementsText(requirements) },
-      log,
+      log: said.text(),
     };
   } catch (error) {
-    // A full disk is the operator's; everything else an installer says is for whoever wrote the requirements.
-    if (!(error instanceof EnvironmentError) || error.kind === "disk_full") throw error;
+    if (!(error instanceof EnvironmentError) || isDiskFull(error)) throw error;
     const problem = { ...findPlace(error.message, requirements), message: error.message };
+    const log = said.text();
     return { ok: false, problems: [problem], log: log.includes(error.log) ? log : error.log };
   }
 }
@@ -199,7 +235,7 @@ async function findEnvironmentExcess(
   return `The packages of this account's workflows take ${formatSize(bytes)}; no others are added from ${formatSize(bytesMax)} on. Delete workflows, or let several ask for the same packages: those are kept once.`;
 }
 
-type Content = Pick<NewCommit, "treeId" | "objects" | "environment"> & { readonly manifest: Manifest };
+type Content = Pick<NewCommit, "treeId" | "objects" | "environment" | "python"> & { readonly manifest: Manifest };
 type Stored =
   | Exclude<Publication, { kind: "published" | "invalid" }>
   | { kind: "published"; workflowId: WorkflowId; commitId: CommitId; created: boolean; apiKey: string | null };
@@ -248,7 +284,7 @@ async function storeOn(
 function toCommit(
   request: PublishRequest,
   place: Pick<NewCommit, "workflowId" | "parentId">,
-  { treeId, objects, manifest, environment }: Content,
+  { treeId, objects, ...content }: Content,
 ): NewCommit {
   const message = toMessage(request.message);
   const author = request.author ?? null;
@@ -259,8 +295,7 @@ function toCommit(
     id: commit.id as CommitId,
     treeId,
     message,
-    manifest,
-    environment,
+    ...content,
     author,
     objects: [...objects, commit],
   };

@@ -5,7 +5,7 @@ import { Writable } from "node:stream";
 import { Router } from "express";
 import { insertOperatorToken } from "../../db/access.ts";
 import { type CliParts, runCli } from "../../src/cli/main.ts";
-import { createOperatorRouter } from "../../src/http/operator/router.ts";
+import { createOperatorRouter, type OperatorDeps } from "../../src/http/operator/router.ts";
 import { createAccessToken, hashToken } from "../../src/keys/tokens.ts";
 import { createPreview } from "../../src/publish/preview.ts";
 import { createPublisher } from "../../src/publish/publish.ts";
@@ -57,7 +57,9 @@ export async function cli(
 }
 
 /** The whole HTTP interface with the operator's routes, one account called "main" with 100 credits, and a data folder for the CLI. */
-export async function aCliService(options: TestServiceOptions = {}): Promise<CliService> {
+export async function aCliService(
+  options: TestServiceOptions & Pick<OperatorDeps, "commitProblems"> = {},
+): Promise<CliService> {
   // The routes need the database, which is made with the service.
   const routes = Router();
   const service = await aService({ ...options, routers: [routes] });
@@ -90,6 +92,7 @@ export async function aCliService(options: TestServiceOptions = {}): Promise<Cli
       rateLimits: { perMinute: 120, burst: 40, accountPerMinute: 600 },
       keptBytesMax: 0,
       log: SILENT,
+      ...(options.commitProblems === undefined ? {} : { commitProblems: options.commitProblems }),
     }),
   );
   await anAccount(db, { name: "main", credits: "100" });

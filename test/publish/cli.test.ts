@@ -2,9 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import type { CommitProblem } from "../../activities/environments/commit-environments.ts";
 import { findTarget } from "../../db/commits.ts";
 import type { WorkflowId } from "../../domain/ids.ts";
+import { createWorkflowId } from "../../src/ids.ts";
 import { hashApiKey } from "../../src/keys/api-key.ts";
+import { aMember, anAccount } from "../support/builders.ts";
 import { aCliService, type CliService, cli } from "./cli-service.ts";
 
 let service: CliService;
@@ -194,6 +197,32 @@ test("doctor, on a service with a failing check, names each check and exits 1", 
       ],
     });
     expect((await ill.cli("doctor")).out).toContain("FAIL  isolation: Install bubblewrap.\n");
+  } finally {
+    await ill.close();
+  }
+});
+
+test("doctor, where commits cannot run, names those that the caller may see, with the reason", async () => {
+  const commits = { ok: false, message: "Of the workflows, 2 cannot run." };
+  const problems: CommitProblem[] = [];
+  const ill = await aCliService({
+    readiness: async () => ({ ready: true, checks: { commits } }),
+    commitProblems: () => problems,
+  });
+  try {
+    const folder = ill.folder({ "config.yaml": "name: Old\n", "main.py": "" });
+    const { workflowId, commitId } = (await ill.cli("publish", folder, "--json")).json() as Record<string, string>;
+    const reason = "It asks for Python 3.10, and this host has 3.11.";
+    const gone = { workflowId: createWorkflowId(), commitId, reason, isBeingMade: false } as CommitProblem;
+    problems.push(gone, { ...gone, workflowId: workflowId as WorkflowId });
+    const named = { name: workflowId, ok: false, message: `"Old", commit ${commitId}: ${reason}` };
+    const result = await ill.cli("doctor", "--json");
+    expect([result.code, result.json()]).toEqual([
+      1,
+      { ok: false, checks: [expect.anything(), { name: "commits", ...commits }, named] },
+    ]);
+    const stranger = await aMember(ill.db, await anAccount(ill.db));
+    expect((await ill.cliAs(stranger, "doctor")).out).not.toContain("Old");
   } finally {
     await ill.close();
   }

@@ -1,121 +1,15 @@
-import { mkdirSync, readdirSync, utimesSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { createCheckouts } from "../../activities/commits/checkout.ts";
-import { createInterpreters } from "../../activities/environments/interpreters.ts";
-import { createProgramRunner, createWarmer } from "../../activities/program.ts";
-import { prepareRunnerFolder } from "../../activities/sandbox/runner-folder.ts";
-import { createRuntimes } from "../../activities/sandbox/runtimes.ts";
-import { createSandbox, type SandboxSettings } from "../../activities/sandbox/sandbox.ts";
-import { createSpool } from "../../activities/spool.ts";
-import type { ExecutionWork } from "../../db/attempts.ts";
+import { createSandbox } from "../../activities/sandbox/sandbox.ts";
 import { findCommit } from "../../db/commits.ts";
 import { queryRows } from "../../db/connect.ts";
-import type { CommitId, WorkflowId } from "../../domain/ids.ts";
 import { createExecutionId } from "../../src/ids.ts";
 import { prune } from "../../src/pruning.ts";
-import { createCommitReader } from "../../src/publish/commit-files.ts";
-import { createPreview } from "../../src/publish/preview.ts";
-import { createPublisher } from "../../src/publish/publish.ts";
-import { aFolder, onlyFrom, PYTHON, RUN_AS, someEnvironments } from "../activities/environments/machine.ts";
-import { anIndexOfSources, aSource } from "../activities/environments/source-index.ts";
-import { SILENT } from "../http/operator/operator-service.ts";
-import { LANES, LIMITS, RUNNER_SOURCE } from "../runner/harness.ts";
-import { anAccount, TEST_SECRET_BOX } from "../support/builders.ts";
-import { aDatabase } from "../support/postgres.ts";
-import { TEST_THREADS } from "../support/threads.ts";
-import { findTwoPythons } from "../support/two-pythons.ts";
+import { LIMITS } from "../runner/harness.ts";
+import { aHost, minorOf } from "./machines.ts";
 
 const HOUR_MS = 3_600_000;
-
-/** Publisher, sandbox with lanes and everything between them, with two Pythons and one small package index. */
-async function aHost() {
-  const database = await aDatabase();
-  const { db } = database;
-  const { standard, second } = await findTwoPythons(PYTHON, RUN_AS);
-  const root = aFolder();
-  for (const name of ["lanes", "spool", "commits"]) mkdirSync(join(root, name), { mode: 0o711 });
-  const index = anIndexOfSources(
-    [aSource("sourceonly")],
-    [
-      { name: "hello", files: { "hello.py": "import sys\nWHERE = sys.prefix\n" } },
-      { name: "picky", requires: ["hello>=2"] },
-    ],
-  );
-  const environments = someEnvironments({ python: standard, env: onlyFrom(index) });
-  const interpreters = createInterpreters({
-    standard,
-    env: { PATH: join(second.path, "..") },
-    usualFolders: [],
-    examine: async (path) => (path === second.path ? second : "it is no interpreter of this test"),
-  });
-  const sources = { sourceDir: RUNNER_SOURCE, targetDir: join(root, "runner") };
-  await prepareRunnerFolder({ ...sources, interpreterPath: standard.path });
-  const ceilings = { ...LIMITS, timeoutSeconds: 3600, memoryBytes: 8 * 1024 ** 3, cpu: 8 };
-  const sandboxSettings: SandboxSettings = {
-    isolation: "bubblewrap",
-    bwrapPath: "bwrap",
-    interpreter: standard,
-    runnerDir: sources.targetDir,
-    runAs: RUN_AS,
-    limits: ceilings,
-  };
-  const sandbox = createSandbox({ ...sandboxSettings, lanes: { ...LANES, dir: join(root, "lanes") } });
-  const own = { dir: join(root, "commits"), runAs: RUN_AS, isolation: "bubblewrap" } as const;
-  const checkouts = createCheckouts({ ...own, readFiles: createCommitReader(db) });
-  const spool = createSpool(join(root, "spool"));
-  const runtimes = createRuntimes(standard, sources);
-  const code = { db, sandbox, checkouts, environments, interpreters, runtimes, ceilings };
-  const { runProgram } = createProgramRunner({
-    ...code,
-    spool,
-    storage: {} as never,
-    openSecrets: () => ({}),
-  });
-  const abilities = { interpreters, networkAvailable: false, threads: TEST_THREADS };
-  const publish = createPublisher({ db, secretBox: TEST_SECRET_BOX, environments, log: SILENT, ...abilities });
-  const accountId = await anAccount(db);
-  const toFiles = (files: Record<string, string>) =>
-    Object.entries({ "config.yaml": "name: x\n", "main.py": "", ...files }).map(([path, content]) => ({
-      path,
-      content: Buffer.from(content),
-      executable: false,
-    }));
-  return {
-    db,
-    standard,
-    second,
-    environments,
-    sandbox,
-    sandboxSettings,
-    spool,
-    checkouts,
-    warm: createWarmer(code),
-    preview: (files: Record<string, string>) =>
-      createPreview({ db, ...abilities })({ workflowId: null, accountId, files: toFiles(files) }),
-    publish: (files: Record<string, string>) =>
-      publish({ workflowId: null, accountId, name: "x", message: "", files: toFiles(files) }),
-    /** What `main` of a commit returned, and which path it took. */
-    async run(workflowId: WorkflowId, commitId: CommitId) {
-      const commit = await findCommit(db, workflowId, commitId);
-      const executionId = createExecutionId();
-      const work = { executionId, accountId, workflowId, commitId, manifest: commit?.manifest } as ExecutionWork;
-      const outcome = await runProgram(
-        { ...work, environmentKey: commit?.environmentKey ?? null, inputs: {}, secretInputs: null, files: [] },
-        new AbortController().signal,
-      );
-      const [output] = (await spool.readResult(executionId))?.outputs ?? [];
-      if (output === undefined) throw new Error(`${outcome.status}: ${outcome.message}`);
-      const text = await readFile(output.path, "utf8");
-      return output.fileName.endsWith(".json") ? (JSON.parse(text) as unknown) : text;
-    },
-    async close() {
-      await sandbox.close();
-      await database.drop();
-    },
-  };
-}
 
 let host: Awaited<ReturnType<typeof aHost>>;
 beforeAll(async () => {
@@ -135,7 +29,6 @@ async function problemsOf(files: Record<string, string>) {
   return publication.problems.map(({ file, line, column, message }) => `${file}:${line}:${column} ${message}`);
 }
 
-const minorOf = (version: string) => version.split(".").slice(0, 2).join(".");
 const WHICH = `
 import subprocess, sys
 def main():

@@ -66,24 +66,43 @@ test("openHost, where runsc does not start, runs no program and says what it sai
   await expect(host.run()).rejects.toThrow(/^Programs are not run on this host: .*no platform/);
 });
 
+function look(
+  isolationProblems: readonly string[],
+  commitProblems: Parameters<typeof createReadiness>[0]["commitProblems"] = () => [],
+) {
+  return createReadiness({
+    db: { raw: () => Promise.resolve() } as never,
+    storage: { check: () => Promise.resolve() } as never,
+    driver: { check: () => Promise.resolve() } as never,
+    ...{ isolation: "sandbox", isInGvisor: true, isolationProblems },
+    laneProblem: () => "gVisor starts a kernel for each program.",
+    sandboxUsers: { users: undefined, message: "shared" },
+    ...{
+      runDisksProblem: undefined,
+      cgroups: undefined,
+      networkProblem: () => "None in gVisor.",
+      diskProblem: () => undefined,
+      commitProblems,
+    },
+    temporal: {},
+    ...{ dataDir: "/nowhere", descriptors: { ok: true, message: "" } },
+  })();
+}
+
+test("readiness, where commits cannot run, is ready, and counts them without a name", async () => {
+  const problem = { workflowId: "wf_1", commitId: "c1", reason: "It asks for Python 3.10." };
+  const commitsOf = async (...isBeingMade: boolean[]) =>
+    (await look([], () => isBeingMade.map((each) => ({ ...problem, isBeingMade: each })))).checks["commits"];
+  expect(await commitsOf()).toEqual({ ok: true, message: "Every workflow has its Python and its packages." });
+  expect(await commitsOf(false, true, false)).toEqual({
+    ok: false,
+    message:
+      "Of the workflows, 2 cannot run: this host lacks their Python or their packages. 1 cannot run yet: packages are being made for this host's Python. bin/treadle doctor names them.",
+  });
+  expect((await look([], () => [{ ...problem, isBeingMade: false }])).ready).toBe(true);
+});
+
 test("readiness, in gVisor, says so; with problems it is not ready and says that nothing is run", async () => {
-  const look = (isolationProblems: readonly string[]) =>
-    createReadiness({
-      db: { raw: () => Promise.resolve() } as never,
-      storage: { check: () => Promise.resolve() } as never,
-      driver: { check: () => Promise.resolve() } as never,
-      ...{ isolation: "sandbox", isInGvisor: true, isolationProblems },
-      laneProblem: () => "gVisor starts a kernel for each program.",
-      sandboxUsers: { users: undefined, message: "shared" },
-      ...{
-        runDisksProblem: undefined,
-        cgroups: undefined,
-        networkProblem: () => "None in gVisor.",
-        diskProblem: () => undefined,
-      },
-      temporal: {},
-      ...{ dataDir: "/nowhere", descriptors: { ok: true, message: "" } },
-    })();
   const well = await look([]);
   expect(well.ready).toBe(true);
   expect(well.checks).toMatchObject({

@@ -1,5 +1,6 @@
 import type { Request, RequestHandler } from "express";
 import { z } from "zod";
+import { findNewestEnvironmentKey } from "../../../db/commit-environments.ts";
 import type { Db } from "../../../db/connect.ts";
 import { concludeDraft } from "../../../db/drafts.ts";
 import { findCommitHistory, listHistory, type PastCommit } from "../../../db/history.ts";
@@ -96,9 +97,9 @@ export function createCommitShowRoute({ db, threads }: Pick<AppDeps, "db" | "thr
 export function createBuildLogRoute({ db, editor }: Pick<AppDeps, "db" | "editor">): RequestHandler {
   return async (request, response) => {
     const { workflow } = await authorizeWorkflowEditor(db, request, "read");
-    const { environmentKey } = await getCommit(db, workflow.id, request.params.commitId);
-    const log = environmentKey === null ? undefined : await editor.environments.readLog(environmentKey);
-    response.json({ environment: environmentKey, log: log ?? null });
+    const environment = await findNewestEnvironmentKey(db, await getCommit(db, workflow.id, request.params.commitId));
+    const log = environment === null ? undefined : await editor.environments.readLog(environment);
+    response.json({ environment, log: log ?? null });
   };
 }
 

@@ -1,5 +1,6 @@
 import express, { Router } from "express";
 import type { Environments } from "../../../activities/environments/builder.ts";
+import type { CommitEnvironments } from "../../../activities/environments/commit-environments.ts";
 import type { Ticks } from "../../../activities/ticks.ts";
 import type { Db } from "../../../db/connect.ts";
 import type { SecretBox } from "../../keys/secret-box.ts";
@@ -15,6 +16,7 @@ import { createPublishRoutes } from "./publish.ts";
 import { createRateRoutes } from "./rates.ts";
 import { createScheduleRoutes } from "./schedules.ts";
 import { createStorageRoutes } from "./storage.ts";
+import { createUnrunnableRoutes } from "./unrunnable.ts";
 import { createWorkflowRoutes } from "./workflows.ts";
 
 const JSON_BYTES_MAX = 65_536;
@@ -26,6 +28,8 @@ export interface OperatorDeps {
   readonly preview: PreviewPublish;
   readonly environments: Pick<Environments, "readLog">;
   readonly ticks: Pick<Ticks, "backfill">;
+  /** Commits that cannot run on this host. */
+  readonly commitProblems?: CommitEnvironments["problems"];
   /** For how many days the record of a tick is kept; null: for ever. */
   readonly tickDays: number | null;
   /** Of accounts with whom nothing else was agreed. */
@@ -42,6 +46,7 @@ export function createOperatorRouter(deps: OperatorDeps): Router {
   operator.use(express.json({ limit: JSON_BYTES_MAX, inflate: false }));
   operator.use(
     createPublishRoutes(deps),
+    createUnrunnableRoutes(deps),
     createWorkflowRoutes(deps),
     createAccountRoutes(deps),
     createRateRoutes(deps),

@@ -2,6 +2,7 @@ import { type Response, Router } from "express";
 import { z } from "zod";
 import type { Environments } from "../../../activities/environments/builder.ts";
 import { findCurrentKey, rotateKey } from "../../../db/api-keys.ts";
+import { findNewestEnvironmentKey } from "../../../db/commit-environments.ts";
 import { findCommit } from "../../../db/commits.ts";
 import type { Db } from "../../../db/connect.ts";
 import { listCostEstimates } from "../../../db/credits/estimate.ts";
@@ -77,9 +78,9 @@ export function createWorkflowRoutes(deps: {
     const wanted = queryText(request, "commit") ?? workflow.head;
     const commit = wanted !== null && isCommitId(wanted) ? await findCommit(db, workflow.id, wanted) : undefined;
     if (commit === undefined) throw new ApiError("not_found", `The workflow has no commit ${wanted ?? "yet"}.`);
-    const { id: commitId, environmentKey } = commit;
-    const log = environmentKey === null ? undefined : await environments.readLog(environmentKey);
-    sendDocument(response, { commitId, environment: environmentKey, log: log ?? null });
+    const environment = await findNewestEnvironmentKey(db, commit);
+    const log = environment === null ? undefined : await environments.readLog(environment);
+    sendDocument(response, { commitId: commit.id, environment, log: log ?? null });
   });
 
   addKeyRoutes(router, deps);
