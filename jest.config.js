@@ -37,10 +37,10 @@ export const TIERS = [
   "chaos",
 ];
 
-/** Tiers in which nothing depends on the time of day's passing: they take what the others leave of the processors. */
-export const PATIENT_TIERS = ["domain", "db", "web", "workflows", "project"];
+/** Tiers whose tests do not mind being slow: they take what the others leave of the processors. */
+export const PATIENT_TIERS = ["domain", "db", "web", "workflows", "project", "publish", "http"];
 
-/** Tiers that compare times with one another: they run when all others are over. */
+/** Tiers that compare times, or watch for a standstill: they run when all others are over. */
 export const QUIET_TIERS = ["neighbours"];
 
 /**

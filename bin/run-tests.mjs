@@ -12,7 +12,7 @@ const AGAIN_FILES_MAX = 3;
 /** What these find may happen once in many runs, and has been found all the same. */
 const NEVER_AGAIN_TIERS = ["chaos"];
 /** `nice` of the patient tiers. */
-const PATIENT_PRIORITY = 19;
+const PATIENT_PRIORITY = 10;
 const report = (line) => void process.stderr.write(`${line}\n`);
 
 /** `[tier…] [anything for jest…]`: which tiers to run, and what to hand on. Undefined when a word is no tier. */

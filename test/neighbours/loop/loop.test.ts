@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../../db/connect.ts";
 import { INTERNAL_ROUTES } from "../../../src/http/routes/internal.ts";
 import { ROUTE_NAMES, ROUTES, type RouteName } from "../../../src/http/routes/table.ts";
+import { anEndedExecution } from "../../http/service.ts";
 import { aCliService, type CliService } from "../../publish/cli-service.ts";
 import { aMember, anAccount, type TestMember } from "../../support/builders.ts";
 import { watchLoop } from "../../support/loop-watch.ts";
 import { readProcessorMs } from "../../support/processor.ts";
-import { anEndedExecution } from "../service.ts";
 import { aLargeChange, aLargeFolder, BODIES, CONFIGS, toTar } from "./costly.ts";
 import { sendBeside } from "./sending.ts";
 
