@@ -85,7 +85,7 @@ function boundsOf({ kind, min, max, step }: NumberInput): JsonSchema {
 }
 
 function describe(input: ValueInput): JsonSchema {
-  const sentences = [input.description.trim()];
+  const sentences: string[] = [];
   if (input.kind === "date" || input.kind === "datetime") sentences.push(...describeTimes(input));
   if ((input.kind === "number" || input.kind === "integer") && input.step !== null)
     sentences.push(`Goes in steps of ${input.step} from ${input.min ?? 0}.`);
@@ -93,8 +93,15 @@ function describe(input: ValueInput): JsonSchema {
     sentences.push("A date and time such as 2026-05-01T09:30:00+02:00; without an offset it is a local time.");
   if (input.kind === "json" && input.defaultText !== undefined && !isExact(input.defaultText))
     sentences.push(`${input.defaultText} unless given.`);
-  const text = sentences.filter((sentence) => sentence !== "").join(" ");
+  const own = input.description.trim();
+  const text = [sentences.length === 0 ? own : toSentence(own), ...sentences].join(" ").trim();
   return text === "" ? {} : { description: text };
+}
+
+/** Ended, where something follows that is a sentence too. */
+function toSentence(text: string): string {
+  const trimmed = text.trim();
+  return trimmed === "" || /[.!?:;…]$/.test(trimmed) ? trimmed : `${trimmed}.`;
 }
 
 function describeTimes({ min, max }: DateInput): string[] {
@@ -110,7 +117,7 @@ function withDefault(input: ValueInput): JsonSchema {
 function describeFile(input: Extract<Input, { kind: "file" | "file_list" }>): JsonSchema {
   const accepted = input.accept.length === 0 ? "" : ` Accepted: ${input.accept.join(", ")}.`;
   const size = `At most ${input.bytesMax.toLocaleString("en")} bytes${input.kind === "file_list" ? " each" : ""}.`;
-  const description = `${input.description.trim()} ${size}${accepted}`.trim();
+  const description = `${toSentence(input.description)} ${size}${accepted}`.trim();
   const file = { type: "string", contentMediaType: "application/octet-stream" };
   if (input.kind === "file") return { title: input.label, ...file, description };
   const least = input.required ? { minItems: 1 } : {};

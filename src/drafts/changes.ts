@@ -21,29 +21,38 @@ export const FilePath = z
   .min(1)
   .max(PATH_BYTES_MAX)
   .refine(isStorable, "holds a character that cannot be stored");
-const Executable = z.boolean().optional();
-
 /** Looks at one character after the other: an expression that repeats groups goes too deep in a text of megabytes. */
 function isBase64(text: string): boolean {
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
   return text.length % 4 === 0 && !NOT_BASE64.test(text.slice(0, text.length - padding));
 }
 
-/** One change of a draft. `renameTo` and `delete` of a folder's path are for all files in it. */
-export const FileChange = z.union([
-  z.strictObject({
+const FATES = ["text", "base64", "renameTo", "delete"] as const;
+
+/**
+ * One change of a draft: a path, and one of `text`, `base64`, `renameTo` and `delete`. `renameTo` and `delete` of a folder's path are
+ * for all files in it. One object rather than four alternatives: generators of clients make a type of it that compiles.
+ */
+export const FileChange = z
+  .strictObject({
     path: FilePath,
-    text: z.string().refine((text) => !HALF_CHARACTER.test(text), "holds half of a character"),
-    executable: Executable,
-  }),
-  z.strictObject({
-    path: FilePath,
-    base64: z.string().refine(isBase64, "must be base64 with its padding"),
-    executable: Executable,
-  }),
-  z.strictObject({ path: FilePath, delete: z.literal(true) }),
-  z.strictObject({ path: FilePath, renameTo: FilePath }),
-]);
+    text: z
+      .string()
+      .refine((text) => !HALF_CHARACTER.test(text), "holds half of a character")
+      .optional(),
+    base64: z.string().refine(isBase64, "must be base64 with its padding").optional(),
+    executable: z.boolean().optional().describe("Of a file with `text` or `base64`."),
+    renameTo: FilePath.optional(),
+    delete: z
+      .boolean()
+      .refine((wanted) => wanted, "must be true")
+      .optional(),
+  })
+  .refine((change) => FATES.filter((fate) => fate in change).length === 1, `needs one of ${FATES.join(", ")}`)
+  .refine(
+    (change) => change.executable === undefined || "text" in change || "base64" in change,
+    "has `executable`, which is for a file with `text` or `base64`",
+  );
 /** A change whose content is there as bytes, with the blob that git would make of it. */
 export type ReadChange =
   | {
@@ -57,9 +66,10 @@ export type ReadChange =
 
 /** Decodes the content of a change. */
 export function readChange(change: z.infer<typeof FileChange>): ReadChange {
-  if ("delete" in change || "renameTo" in change) return change;
-  const { path, executable } = change;
-  const content = "text" in change ? Buffer.from(change.text) : Buffer.from(change.base64, "base64");
+  const { path, executable, text, base64 = "", renameTo } = change;
+  if (change.delete === true) return { path, delete: true };
+  if (renameTo !== undefined) return { path, renameTo };
+  const content = text === undefined ? Buffer.from(base64, "base64") : Buffer.from(text);
   return { path, content, blobId: createGitObject("blob", content).id, executable };
 }
 

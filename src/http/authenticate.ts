@@ -129,11 +129,11 @@ function demandKey(request: Request): string {
 
 function unauthorized(): ApiError {
   const message = "The API key is invalid or missing. Send the workflow's own key in the header x-api-key.";
-  return new ApiError("unauthorized", message, {}, { "WWW-Authenticate": "ApiKey" });
+  return new ApiError("unauthorized", message, {}, { "WWW-Authenticate": "ApiKey, Bearer" });
 }
 
 function unknownWorkflow(): ApiError {
-  const message = "There is no workflow with this id. Copy the address from the workflow's API tab.";
+  const message = "There is no workflow with this id. Copy the address from the workflow's API Trigger tab.";
   return new ApiError("workflow_not_found", message);
 }
 

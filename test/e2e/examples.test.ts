@@ -1,8 +1,16 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { FormData, Response } from "undici";
 import { createOrders, sumPaidCents, toCsv } from "../support/orders.ts";
 import { readPage } from "../support/pdf.ts";
 import { type Answer, aDataDir, exampleOf, startService, type TestService } from "../support/service.ts";
+import { GENERATORS } from "./generators/all.ts";
+import { DOCUMENTS, type Downloaded, type Generator, type Site } from "./generators/generator.ts";
+
+/** The first time, packages are fetched. */
+const GENERATORS_MS = 600_000;
 
 let service: TestService;
 let dataDir: Awaited<ReturnType<typeof aDataDir>>;
@@ -125,6 +133,63 @@ test("nightly, with the payload of its schedule, lists the hours by week and per
   const capacity = await output("nightly", answer, "capacity");
   expect(capacity).toContain("Ada");
 });
+
+/** Makes what clients are generated from: each document, and a file that says where the service is. */
+async function writeSite(folder: string): Promise<Site> {
+  const { ready } = service;
+  const documentOf = async (name: string): Promise<string> => {
+    const { workflowId, apiKey } = exampleOf(ready, name === "service" ? "hello" : name);
+    const path = name === "service" ? "/openapi.json" : `/workflows/${workflowId}/openapi.json`;
+    return (await service.call(path, { method: "GET", headers: { "x-api-key": apiKey } })).text;
+  };
+  for (const name of DOCUMENTS) await writeFile(join(folder, `${name}.json`), await documentOf(name));
+  const tables = { "a.csv": "id,city\n1,Oslo\n", "b.csv": "id,city\n2,Rome\n" };
+  const orders = toCsv(createOrders({ count: 100, seed: 7 }));
+  for (const [name, text] of Object.entries({ ...tables, "orders.csv": orders }))
+    await writeFile(join(folder, name), text);
+  const site = {
+    ...{ url: ready.url, caFile: ready.caFile, examples: ready.workflows },
+    ...{ files: Object.keys(tables).map((name) => join(folder, name)), orders: join(folder, "orders.csv") },
+  };
+  await writeFile(join(folder, "site.json"), JSON.stringify(site));
+  return site;
+}
+
+/** What each client has downloaded is what is stored: a file's tag is its SHA-256. */
+async function expectFound(generator: Generator): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "treadle-generated-"));
+  try {
+    for (const { refused, ...downloads } of await generator.use(folder, await writeSite(folder))) {
+      expect(refused).toBe("Unauthorized");
+      expect(Object.keys(downloads).sort()).toEqual([...DOCUMENTS].sort());
+      await expectStored(downloads);
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function expectStored(downloads: Readonly<Record<string, Downloaded>>): Promise<void> {
+  for (const [name, { executionId, fileName, sha256 }] of Object.entries(downloads)) {
+    const { apiKey } = exampleOf(service.ready, name === "service" ? "hello" : name);
+    const path = `/run-logs/${executionId}/files/${encodeURIComponent(fileName)}`;
+    const { status, headers } = await service.call(path, { method: "GET", headers: { "x-api-key": apiKey } });
+    expect([name, status, headers["etag"]]).toEqual([name, 200, `"${sha256}"`]);
+  }
+}
+
+test.each([...GENERATORS])(
+  "clients that %s of each document, compiled, call the service and download its files",
+  async (_name, install) => {
+    const generator = await install();
+    try {
+      await expectFound(generator);
+    } finally {
+      await generator.remove();
+    }
+  },
+  GENERATORS_MS,
+);
 
 function money(cents: number): string {
   return (cents / 100).toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });

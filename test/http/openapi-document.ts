@@ -52,6 +52,51 @@ export function operationOf(document: Document, operationId: string): Operation 
   return found;
 }
 
+/** The schema of a content, followed to the component that it refers to. */
+export function schemaOf(document: Document, content: Content | undefined): Schema {
+  const name = /^#\/components\/schemas\/(.+)$/.exec(String(content?.schema["$ref"]))?.[1];
+  const found = name === undefined ? content?.schema : document.components.schemas[name];
+  if (found === undefined) throw new Error(`The document has no schema ${name}.`);
+  return found;
+}
+
+/**
+ * What generators of clients cannot use, each found with one of them: a constant that may be left out or has no type
+ * (openapi-python-client), content of any type that is no bytes (openapi-generator), objects that say nothing of their fields
+ * (openapi-typescript), two schemas for the bodies of one operation where one would do (openapi-generator for Java), a field of
+ * alternatives whose name is a word of the language (openapi-generator for TypeScript), and components that nothing refers to.
+ */
+export function findUnusable(document: Document): string[] {
+  const found: string[] = [];
+  walk(document.paths, "paths", found);
+  walk(document.components, "components", found);
+  const text = JSON.stringify(document);
+  for (const name of Object.keys(document.components.schemas))
+    if (!text.includes(`"#/components/schemas/${name}"`)) found.push(`${name}: nothing refers to it`);
+  for (const { operationId, requestBody } of operationsOf(document)) {
+    const schemas = Object.values(requestBody?.content ?? {}).map(({ schema }) => schema);
+    if (schemas.length > 1 && schemas.some((schema) => schema["$ref"] === undefined))
+      found.push(`${operationId}: several bodies that are not components`);
+  }
+  return found;
+}
+
+function walk(value: unknown, place: string, found: string[]): void {
+  if (typeof value !== "object" || value === null) return;
+  const { properties, required = [], type } = value as Partial<Schema> & { properties?: object; required?: string[] };
+  if ("const" in value && type === undefined) found.push(`${place}: a constant without a type`);
+  if (type === "object" && properties === undefined && !("additionalProperties" in value))
+    found.push(`${place}: an object of nothing`);
+  for (const [name, property] of Object.entries(properties ?? {}))
+    if ("const" in (property as object) && !required.includes(name))
+      found.push(`${place}.${name}: an optional constant`);
+  for (const [mediaType, content] of Object.entries((value as { content?: object }).content ?? {}))
+    if (!mediaType.includes("json") && Object.keys((content as Content).schema ?? {}).length === 0)
+      found.push(`${place} ${mediaType}: of no type`);
+  if (place.endsWith(".example") || place.includes(".examples")) return;
+  for (const [name, part] of Object.entries(value)) walk(part, `${place}.${name}`, found);
+}
+
 /** Every example with what is wrong with it by its own schema; how many there are, too: none wrong of none is no proof. */
 export async function checkExamples(document: Document): Promise<{ count: number; problems: string[] }> {
   const whole = (await dereference(structuredClone(document) as never)) as unknown as Document;

@@ -3,7 +3,15 @@ import { parseInputs } from "../../domain/manifest/inputs.ts";
 import { INPUT_KINDS, type Input, type Manifest } from "../../domain/manifest/manifest.ts";
 import { parseManifest } from "../../domain/manifest/parse.ts";
 import { anAccount, anInput, aSession, aWorkflow, type TestWorkflow } from "../support/builders.ts";
-import { checkExamples, type Document, expectValid, operationOf, operationsOf } from "./openapi-document.ts";
+import {
+  checkExamples,
+  type Document,
+  expectValid,
+  findUnusable,
+  operationOf,
+  operationsOf,
+  schemaOf,
+} from "./openapi-document.ts";
 import { aService, execute, type TestService } from "./service.ts";
 
 let service: TestService;
@@ -56,7 +64,8 @@ test("document of a workflow, of every kind of input at once, is valid, and its 
   expect(await checkExamples(document)).toEqual({ count: expect.any(Number), problems: [] });
   expect(document.info).toEqual({ title: "Sales report", version: workflow.commitId, description: REPORT.description });
   const json = operationOf(document, "executeWorkflow").requestBody?.content["application/json"];
-  expect(json?.schema).toMatchObject({
+  expect(findUnusable(document)).toEqual([]);
+  expect(schemaOf(document, json)).toMatchObject({
     required: ["count", "code"],
     additionalProperties: false,
     properties: {
@@ -74,7 +83,7 @@ test("document of a workflow, as a form, has files, lists of files, and which pa
   const document = await describe(await aWorkflow(service.db, { manifest: REPORT }));
   const form = operationOf(document, "validateInputs").requestBody?.content["multipart/form-data"];
   const file = { type: "string", contentMediaType: "application/octet-stream" };
-  expect(form?.schema).toMatchObject({
+  expect(schemaOf(document, form)).toMatchObject({
     properties: { orders: file, extras: { type: "array", items: file, maxItems: 3 } },
   });
   expect(form?.encoding).toEqual({ tags: { contentType: "application/json" } });
@@ -82,8 +91,8 @@ test("document of a workflow, as a form, has files, lists of files, and which pa
 
 test("document of a workflow, of its success, has the outputs that it declares", async () => {
   const document = await describe(await aWorkflow(service.db, { manifest: REPORT }));
-  const { schema } = operationOf(document, "executeWorkflow").responses["200"]?.content?.["application/json"] ?? {};
-  expect(schema).toMatchObject({
+  const success = operationOf(document, "executeWorkflow").responses["200"]?.content?.["application/json"];
+  expect(schemaOf(document, success)).toMatchObject({
     properties: {
       outputs: {
         properties: { report: { type: "string", description: "The PDF" }, notes: { type: "string" } },
@@ -91,6 +100,19 @@ test("document of a workflow, of its success, has the outputs that it declares",
       },
     },
   });
+});
+
+test("document of a workflow, without files, has a JSON body alone; with files that may be left out, a form as well", async () => {
+  const bodiesOf = (document: Document): unknown[] =>
+    Object.entries(operationOf(document, "executeWorkflow").requestBody?.content ?? {}).map(
+      ([mediaType, { schema }]) => [mediaType, schema["$ref"]],
+    );
+  const json = ["application/json", "#/components/schemas/WorkflowInputs"];
+  const form = ["multipart/form-data", "#/components/schemas/WorkflowForm"];
+  const bare = await aWorkflow(service.db, { inputs: [anInput("string", "value")] });
+  expect(bodiesOf(await describe(bare))).toEqual([json]);
+  expect(bodiesOf(await describe(await aWorkflow(service.db, { manifest: REPORT })))).toEqual([json, form]);
+  expect(bodiesOf(await describe(await aWorkflow(service.db, { inputs: [anInput("file", "value")] })))).toEqual([form]);
 });
 
 test("document of a workflow, address by address, has its own in the place of any workflow's", async () => {
@@ -114,10 +136,9 @@ test.each(INPUT_KINDS)(
     await expectValid(document);
     const { content } = operationOf(document, "executeWorkflow").requestBody ?? { content: {} };
     const isFile = kind === "file" || kind === "file_list";
-    expect(Object.keys(content)).toEqual(
-      isFile ? ["multipart/form-data"] : ["application/json", "multipart/form-data"],
-    );
+    expect(Object.keys(content)).toEqual(isFile ? ["multipart/form-data"] : ["application/json"]);
     expect(await checkExamples(document)).toMatchObject({ problems: [] });
+    expect(findUnusable(document)).toEqual([]);
     if (!isFile) expect(parseInputs({ inputs }, content["application/json"]?.example)).toMatchObject({ ok: true });
   },
 );
@@ -135,8 +156,8 @@ test("document of a workflow, with inputs named like parts of every object, has 
   const document = await describe(
     await aWorkflow(service.db, { inputs: names.map((name) => anInput("string", name)) }),
   );
-  const { schema } = operationOf(document, "executeWorkflow").requestBody?.content["application/json"] ?? {};
-  expect(Object.keys(schema?.["properties"] as object)).toEqual(names);
+  const json = operationOf(document, "executeWorkflow").requestBody?.content["application/json"];
+  expect(Object.keys(schemaOf(document, json)["properties"] as object)).toEqual(names);
 });
 
 test("document of a workflow, when a new commit is made, is another one under another tag", async () => {

@@ -1,9 +1,17 @@
+import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { ERROR_TEXT, type ErrorCode } from "../../domain/errors.ts";
 import { STATUS } from "../../src/http/errors.ts";
 import { nameError } from "../../src/http/routes/schemas.ts";
 import { ROUTE_NAMES, ROUTES } from "../../src/http/routes/table.ts";
-import { checkExamples, type Document, expectValid, operationOf, operationsOf } from "./openapi-document.ts";
+import {
+  checkExamples,
+  type Document,
+  expectValid,
+  findUnusable,
+  operationOf,
+  operationsOf,
+} from "./openapi-document.ts";
 import { aService, type TestService } from "./service.ts";
 
 const PATH = "/api/openapi.json";
@@ -38,6 +46,15 @@ test("OpenAPI document, sent again to who has it, is 304 until it changes", asyn
   const again = await service.call(PATH, { headers: { "if-none-match": String(headers.etag) } });
   expect([again.status, again.bytes.length, again.headers.etag]).toEqual([304, 0, headers.etag]);
   expect((await service.call(PATH, { headers: { "if-none-match": '"other"' } })).status).toBe(200);
+});
+
+test("OpenAPI document, asked for by who takes it compressed, is the same in far fewer bytes, under another tag", async () => {
+  const plain = await service.call(PATH);
+  const zipped = await service.call(PATH, { headers: { "accept-encoding": "gzip" } });
+  expect([zipped.headers["content-encoding"], zipped.headers.vary]).toEqual(["gzip", "Accept-Encoding"]);
+  expect(gunzipSync(zipped.bytes).toString()).toBe(plain.text());
+  expect(zipped.bytes.length).toBeLessThan(plain.bytes.length / 5);
+  expect(zipped.headers.etag).not.toBe(plain.headers.etag);
 });
 
 test("OpenAPI document, route by route, has each of the table with its summary and nothing else", () => {
@@ -91,6 +108,23 @@ test("OpenAPI document, example by example, shows what its own schemas take", as
   const { count, problems } = await checkExamples(document);
   expect(problems).toEqual([]);
   expect(count).toBeGreaterThan(8);
+});
+
+test("OpenAPI document, schema by schema, has nothing that generators of clients cannot use", () => {
+  expect(findUnusable(document)).toEqual([]);
+});
+
+test("the check for generators, given one of each thing that they cannot use, says so", () => {
+  const wrong = structuredClone(document) as unknown as { components: { schemas: Record<string, unknown> } };
+  Object.assign(wrong.components.schemas, {
+    Unused: { type: "object", properties: { a: { const: true }, b: { type: "object" } } },
+  });
+  expect(findUnusable(wrong as never)).toEqual([
+    "components.schemas.Unused.a: an optional constant",
+    "components.schemas.Unused.properties.a: a constant without a type",
+    "components.schemas.Unused.properties.b: an object of nothing",
+    "Unused: nothing refers to it",
+  ]);
 });
 
 test("the check of examples, given one that its schema does not take, says so", async () => {

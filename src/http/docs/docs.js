@@ -30,9 +30,7 @@ async function show(apiKey) {
 
 /** The names of the inputs that are files, for a page of one workflow. */
 function listFiles(body) {
-  const operations = Object.values(body.paths).flatMap((path) => Object.values(path));
-  const schemas = operations.map((operation) => operation.requestBody?.content["multipart/form-data"]?.schema);
-  const properties = schemas.flatMap((schema) => Object.entries(schema?.properties ?? {}));
+  const properties = Object.entries(body.components.schemas.WorkflowForm?.properties ?? {});
   return new Set(
     properties.filter(([, property]) => (property.items ?? property).format === "binary").map(([name]) => name),
   );

@@ -3,8 +3,9 @@ import { findExampleValues } from "../../../domain/manifest/example-inputs.ts";
 import type { JsonValue } from "../../../domain/manifest/json-values.ts";
 import type { Manifest, Output } from "../../../domain/manifest/manifest.ts";
 import { describeForm, describeJsonBody, type JsonSchema } from "../../../domain/manifest/value-schema.ts";
-import type { Answer, Contents, Route } from "../routes/route.ts";
-import { SCHEMAS } from "../routes/schemas.ts";
+import { isFileInput } from "../../../domain/manifest/values.ts";
+import type { Contents, Route } from "../routes/route.ts";
+import { refer, SCHEMAS } from "../routes/schemas.ts";
 import { ROUTES, type RouteName } from "../routes/table.ts";
 import { createDocument, type OpenApiDocument } from "./document.ts";
 
@@ -25,12 +26,11 @@ export function describeWorkflow(
   { workflowId, commitId, manifest }: { workflowId: WorkflowId; commitId: CommitId; manifest: Manifest },
   url: string,
 ): OpenApiDocument {
-  const content = describeInputs(manifest);
+  const inputs = describeInputs(manifest);
   const routes = NAMES.map((name): [string, Route] => {
     const route = withAddress(ROUTES[name], workflowId);
-    if (name !== "executeWorkflow" && name !== "validateInputs") return [name, route];
-    const described = { ...route, body: { required: true, content } };
-    return [name, name === "executeWorkflow" ? withOutputs(described, manifest.outputs) : described];
+    const takesInputs = name === "executeWorkflow" || name === "validateInputs";
+    return [name, takesInputs ? { ...route, body: { required: true, content: inputs.content } } : route];
   });
   return createDocument({
     title: manifest.name ?? workflowId,
@@ -38,25 +38,29 @@ export function describeWorkflow(
     version: commitId,
     url,
     routes: Object.fromEntries(routes),
+    schemas: { ...inputs.schemas, Success: describeSuccess(manifest.outputs) },
   });
 }
 
-/** The same inputs in each form that a call may have. */
-function describeInputs({ inputs }: Manifest): Contents {
+/**
+ * The inputs as components, and the bodies that they come in: JSON, and a form where one of them is a file. Where none is, a form
+ * would be taken, too, and is left out: generators send one body, and some make two types of one name of two.
+ */
+function describeInputs({ inputs }: Manifest): { content: Contents; schemas: Record<string, JsonSchema> } {
   const json = describeJsonBody(inputs);
-  const form = describeForm(inputs);
+  const form = inputs.some(isFileInput) ? describeForm(inputs) : undefined;
   const examples = findExampleValues(inputs);
   const isComplete = inputs.every(({ name, required }) => !required || examples.has(name));
+  const example = isComplete ? { example: Object.fromEntries(examples) } : {};
   return {
-    ...(json === undefined
-      ? {}
-      : {
-          "application/json": {
-            schema: withExamples(json, examples),
-            ...(isComplete ? { example: Object.fromEntries(examples) } : {}),
-          },
-        }),
-    "multipart/form-data": { schema: withExamples(form.schema, examples), encoding: form.encoding },
+    content: {
+      ...(json && { "application/json": { schema: refer("WorkflowInputs"), ...example } }),
+      ...(form && { "multipart/form-data": { schema: refer("WorkflowForm"), encoding: form.encoding } }),
+    },
+    schemas: {
+      ...(json && { WorkflowInputs: withExamples(json, examples) }),
+      ...(form && { WorkflowForm: withExamples(form.schema, examples) }),
+    },
   };
 }
 
@@ -95,24 +99,20 @@ function withAddress(route: Route, workflowId: WorkflowId): Route {
 }
 
 /** A success has every output that is declared and required; it may have more than are declared. */
-function withOutputs(route: Route, outputs: readonly Output[]): Route {
+function describeSuccess(outputs: readonly Output[]): JsonSchema {
   const success = SCHEMAS["Success"] as { properties: Record<string, JsonSchema> };
-  const any = success.properties["outputs"] as JsonSchema;
   const required = outputs.filter((output) => output.required).map(({ name }) => name);
-  const schema: JsonSchema = {
+  return {
     ...success,
     properties: {
       ...success.properties,
       outputs: {
-        ...any,
+        ...success.properties["outputs"],
         properties: Object.fromEntries(outputs.map((output) => [output.name, describeOutput(output)])),
         ...(required.length === 0 ? {} : { required }),
       },
     },
   };
-  const answer = route.answers[200] as Answer;
-  const content: Contents = { ...answer.content, "application/json": { schema } };
-  return { ...route, answers: { ...route.answers, 200: { ...answer, content } } };
 }
 
 function describeOutput({ label, description }: Output): JsonSchema {

@@ -1,6 +1,5 @@
-import { z } from "zod";
-import type { JsonSchema } from "../../../domain/manifest/value-schema.ts";
 import { LinkWish } from "../file-link.ts";
+import { BYTES, bodyOf } from "./content.ts";
 import { EVENTS } from "./events.ts";
 import type { HeaderName } from "./headers.ts";
 import { EXECUTION_ID, FILE_NAME, IF_NONE_MATCH, LAST_EVENT_ID } from "./parameters.ts";
@@ -9,7 +8,6 @@ import { refer } from "./schemas.ts";
 
 /** A program with the key; or somebody of the account. */
 const IN_PERSON: readonly Credential[] = ["apiKey", "session", "accessToken"];
-const BYTES = { "*/*": { schema: {} } };
 const EXECUTION = { "application/json": { schema: refer("Execution") } };
 
 const LINK: readonly Parameter[] = [
@@ -122,15 +120,7 @@ export const EXECUTION_ROUTES = {
     summary: "Make an address of the file that needs no key, for a time",
     credentials: IN_PERSON,
     parameters: [EXECUTION_ID, FILE_NAME],
-    body: {
-      required: false,
-      content: {
-        "application/json": {
-          schema: z.toJSONSchema(LinkWish, { io: "input" }) as JsonSchema,
-          example: { expiresInSeconds: 600 },
-        },
-      },
-    },
+    body: { ...bodyOf(LinkWish, { expiresInSeconds: 600 }), required: false },
     answers: {
       200: {
         description: "Whoever has it may read the file.",

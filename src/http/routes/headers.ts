@@ -37,7 +37,10 @@ export const HEADERS = {
   "Preference-Applied": { description: "What was done of the header `Prefer` (RFC 7240).", schema: TEXT },
   "Server-Timing": { description: "Where the time of the call went, in milliseconds.", schema: TEXT },
   ETag: { description: "Names the content; `If-None-Match` with it answers 304.", schema: TEXT },
-  "WWW-Authenticate": { description: "What is missing: `ApiKey`.", schema: TEXT },
+  "WWW-Authenticate": {
+    description: "What is missing: `ApiKey`, the key of the workflow in `x-api-key`, or `Bearer`, an access token.",
+    schema: TEXT,
+  },
   "Content-Range": { description: "Which bytes of how many.", schema: { type: "string", pattern: "^bytes " } },
   "Content-Disposition": { description: "The file's own name, and whether a browser may show it.", schema: TEXT },
   "Accept-Ranges": { description: "Parts may be asked for with `Range`.", schema: { type: "string", const: "bytes" } },

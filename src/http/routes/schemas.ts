@@ -4,6 +4,7 @@ import { CATCHUPS, OVERLAPS } from "../../../domain/manifest/manifest.ts";
 import type { JsonSchema } from "../../../domain/manifest/value-schema.ts";
 import { ROLES } from "../../../domain/members.ts";
 import { TICK_OUTCOMES, TICK_SOURCES } from "../../../domain/schedules/ticks.ts";
+import { ANY_OBJECT, describeFields, exactly, TIME } from "./content.ts";
 
 const EXECUTION_ID: JsonSchema = { type: "string", pattern: "^ex_[0-9a-z]{16,40}$" };
 const MESSAGE: JsonSchema = { type: "string", description: "For a person: what is wrong and what to do. May change." };
@@ -14,7 +15,6 @@ export function refer(name: string): JsonSchema {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-const TIME: JsonSchema = { type: "string", format: "date-time" };
 const SECONDS: JsonSchema = { type: "number", minimum: 0 };
 const NEXT_RUNS: JsonSchema = {
   type: "array",
@@ -22,10 +22,6 @@ const NEXT_RUNS: JsonSchema = {
   items: refer("NextRun"),
   description: "When the schedule is due next; empty without one, and while it is paused.",
 };
-
-function describeObject(properties: Record<string, JsonSchema>, optional: readonly string[] = []): JsonSchema {
-  return { type: "object", properties, required: Object.keys(properties).filter((name) => !optional.includes(name)) };
-}
 
 const RESULT = {
   status: { type: "string", enum: ["queued", "running", ...EXECUTION_ENDS] },
@@ -37,15 +33,15 @@ const RESULT = {
     description: "Output name to the address of its file.",
   },
   cost: {
-    ...describeObject({ compute: CREDITS, total: CREDITS }),
+    ...describeFields({ compute: CREDITS, total: CREDITS }),
     description: "In credits; `total` is `compute` and the fee of an execution.",
   },
 } satisfies Record<string, JsonSchema>;
 /** What a result may have beside. */
 const REMARKS = {
   draft: {
-    const: true,
-    description: "It is of somebody's draft: its commit is in no history. Only then.",
+    type: "boolean",
+    description: "True: it is of somebody's draft, and its commit is in no history. Only then.",
   },
   queuePosition: {
     type: "integer",
@@ -113,18 +109,27 @@ export function nameError(code: ErrorCode): string {
 
 function describeError(code: ErrorCode): JsonSchema {
   const { fields = {}, optional = [] } = ERROR_FIELDS[code] ?? {};
-  return describeObject({ error: { const: ERROR_TEXT[code] }, message: MESSAGE, ...fields }, optional);
+  return describeFields({ error: exactly(ERROR_TEXT[code]), message: MESSAGE, ...fields }, optional);
 }
 
 /** Everything that several answers share. Answers may get more fields; callers leave out what they do not know. */
 export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ExecutionId: EXECUTION_ID,
-  Success: describeObject({ ...RESULT, ...REMARKS, status: { const: "success" } }, REMARK_NAMES),
-  Accepted: describeObject(
+  WorkflowInputs: {
+    ...ANY_OBJECT,
+    description:
+      'Input names and values, as the workflow declares them; at most 1 MB and 64 levels. `{"inputs": {…}}` is read as the same.',
+  },
+  WorkflowForm: {
+    ...ANY_OBJECT,
+    description: "A part for each input. One with a file name is a file, other parts are JSON text or plain text.",
+  },
+  Success: describeFields({ ...RESULT, ...REMARKS, status: exactly("success") }, REMARK_NAMES),
+  Accepted: describeFields(
     { ...RESULT, ...REMARKS, status: { type: "string", enum: ["queued", "running"] } },
     REMARK_NAMES,
   ),
-  Execution: describeObject(
+  Execution: describeFields(
     {
       ...RESULT,
       ...REMARKS,
@@ -134,11 +139,11 @@ export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     },
     [...REMARK_NAMES, "error", "message", ...Object.keys(AMOUNTS)],
   ),
-  InputProblem: describeObject({
+  InputProblem: describeFields({
     input: { type: "string", description: "Empty: the whole request." },
     message: MESSAGE,
   }),
-  FileProblem: describeObject(
+  FileProblem: describeFields(
     {
       file: { type: "string" },
       line: { type: "integer", minimum: 1 },
@@ -148,22 +153,22 @@ export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     },
     ["input"],
   ),
-  Validity: describeObject(
+  Validity: describeFields(
     {
-      valid: { const: true },
+      valid: exactly(true),
       nextRuns: NEXT_RUNS,
       schedule: {
-        ...describeObject({ description: { type: "string" }, paused: { type: "boolean" } }),
+        ...describeFields({ description: { type: "string" }, paused: { type: "boolean" } }),
         description: "The schedule in plain words, where the workflow has one.",
       },
       estimate: {
-        ...describeObject({ credits: CREDITS, basedOn: { type: "integer", minimum: 1 } }),
+        ...describeFields({ credits: CREDITS, basedOn: { type: "integer", minimum: 1 } }),
         description: "What it may cost, from so many earlier executions. Advice: never what is reserved.",
       },
     },
     ["estimate", "schedule"],
   ),
-  NextRun: describeObject(
+  NextRun: describeFields(
     {
       utc: TIME,
       local: { ...TIME, description: "In the schedule's own zone." },
@@ -171,7 +176,7 @@ export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     },
     ["note"],
   ),
-  Tick: describeObject({
+  Tick: describeFields({
     nominalAt: { ...TIME, description: "When it was due." },
     local: { ...TIME, description: "The same, in the zone of the schedule that holds now; in UTC without one." },
     outcome: { type: "string", enum: [...TICK_OUTCOMES], description: "See docs/schedules.md." },
@@ -181,10 +186,10 @@ export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     source: { type: "string", enum: [...TICK_SOURCES], description: "Who found out." },
     decidedAt: TIME,
   }),
-  Schedule: describeObject({
+  Schedule: describeFields({
     schedule: {
       anyOf: [
-        describeObject({
+        describeFields({
           cron: { type: "string" },
           timezone: { type: "string" },
           description: { type: "string", description: "In plain words." },
@@ -203,12 +208,12 @@ export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     nextRuns: NEXT_RUNS,
     lastTicks: { type: "array", maxItems: 10, items: refer("Tick"), description: "The newest first." },
   }),
-  Ticks: describeObject({
+  Ticks: describeFields({
     ticks: { type: "array", items: refer("Tick"), description: "The newest first." },
     nextBefore: { anyOf: [TIME, { type: "null" }], description: "`before` of the next page; null: there is none." },
   }),
-  Link: describeObject({ url: { type: "string", format: "uri" }, expiresAt: { type: "string", format: "date-time" } }),
-  Session: describeObject({
+  Link: describeFields({ url: { type: "string", format: "uri" }, expiresAt: { type: "string", format: "date-time" } }),
+  Session: describeFields({
     email: { type: "string" },
     accountId: { type: "string", pattern: "^acct_" },
     accountName: { type: "string" },
@@ -218,11 +223,11 @@ export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     contact: { anyOf: [{ type: "string" }, { type: "null" }], description: "Whom to ask for credits." },
   }),
   Role: { type: "string", enum: [...ROLES], description: "What somebody may do: see docs/accounts.md." },
-  Readiness: describeObject({
+  Readiness: describeFields({
     ready: { type: "boolean" },
     checks: {
       type: "object",
-      additionalProperties: describeObject({ ok: { type: "boolean" }, message: { type: "string" } }),
+      additionalProperties: describeFields({ ok: { type: "boolean" }, message: { type: "string" } }),
     },
   }),
   ...Object.fromEntries((Object.keys(ERROR_TEXT) as ErrorCode[]).map((code) => [nameError(code), describeError(code)])),

@@ -1,4 +1,5 @@
 import { DOCS_ASSETS } from "../docs/assets.ts";
+import { ANY_OBJECT, answerWith, describeFields, exactly } from "./content.ts";
 import { IF_NONE_MATCH } from "./parameters.ts";
 import type { Routes } from "./route.ts";
 import { refer } from "./schemas.ts";
@@ -16,11 +17,7 @@ export const SERVICE_ROUTES = {
     answers: {
       200: {
         description: "It does.",
-        content: {
-          "application/json": {
-            schema: { type: "object", properties: { alive: { const: true } }, required: ["alive"] },
-          },
-        },
+        content: answerWith(describeFields({ alive: exactly(true) }), { alive: true }),
       },
     },
     errors: [],
@@ -68,7 +65,7 @@ export const SERVICE_ROUTES = {
       200: {
         description: "OpenAPI 3.1.",
         always: ["ETag"],
-        content: { "application/json": { schema: { type: "object" } } },
+        content: { "application/json": { schema: ANY_OBJECT } },
       },
       304: { description: "The caller has it already.", always: ["ETag"] },
     },
@@ -106,7 +103,7 @@ export const SERVICE_ROUTES = {
         content: {
           "text/javascript": { schema: TEXT },
           "text/css": { schema: TEXT },
-          "image/png": { schema: {} },
+          "image/png": { schema: { type: "string", format: "binary" } },
         },
       },
       304: { description: "The caller has it already.", always: ["ETag"] },

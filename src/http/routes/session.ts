@@ -1,6 +1,5 @@
-import { z } from "zod";
-import type { JsonSchema } from "../../../domain/manifest/value-schema.ts";
 import { SignIn } from "../sessions.ts";
+import { answerWith, bodyOf, describeFields, exactly } from "./content.ts";
 import type { Routes } from "./route.ts";
 import { refer } from "./schemas.ts";
 
@@ -29,15 +28,7 @@ export const SESSION_ROUTES = {
     tag: "Session",
     summary: "Sign in",
     credentials: [],
-    body: {
-      required: true,
-      content: {
-        "application/json": {
-          schema: z.toJSONSchema(SignIn) as JsonSchema,
-          example: { email: "ada@example.com", password: "correct horse battery staple" },
-        },
-      },
-    },
+    body: bodyOf(SignIn, { email: "ada@example.com", password: "correct horse battery staple" }),
     answers: { 200: { description: "Signed in.", always: ["Set-Cookie"], content: SIGNED_IN } },
     errors: ["unauthorized", "payload_too_large", "unsupported_media_type", "rate_limited", "no_capacity"],
   },
@@ -60,11 +51,7 @@ export const SESSION_ROUTES = {
       200: {
         description: "Nobody is signed in any more.",
         always: ["Set-Cookie"],
-        content: {
-          "application/json": {
-            schema: { type: "object", properties: { signedOut: { const: true } }, required: ["signedOut"] },
-          },
-        },
+        content: answerWith(describeFields({ signedOut: exactly(true) }), { signedOut: true }),
       },
     },
     errors: ["no_capacity"],

@@ -1,20 +1,10 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { homedir, tmpdir } from "node:os";
+import { mkdtemp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import {
-  collectPackageSettings,
-  toUvArguments,
-  toUvVariables,
-} from "../../../activities/environments/package-settings.ts";
-import { findPython } from "../../../src/setup/python.ts";
-import { runCommand } from "../../../src/setup/servers/command.ts";
-import { findCacheDir } from "../../../src/setup/servers/temporal-cache.ts";
-import { findUv } from "../../../src/setup/uv.ts";
+import { installPythonPackages } from "../../support/python-packages.ts";
 
 const REQUIREMENTS = fileURLToPath(new URL("./requirements.txt", import.meta.url));
-const INSTALL_MS = 300_000;
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
 
 /** What every answer has to be, whatever was sent. */
@@ -57,32 +47,10 @@ export interface Schemathesis {
   remove(): Promise<void>;
 }
 
-/** Schemathesis, installed by uv from the pinned list into a folder of its own, as this machine is set to install packages. */
+/** Schemathesis, from its pinned list. */
 export async function installSchemathesis(): Promise<Schemathesis> {
-  const dir = await mkdtemp(join(tmpdir(), "treadle-schemathesis-"));
-  const { env } = process;
-  const common = { env, runAs: undefined, isRoot: process.getuid?.() === 0, mayInstall: false, run: runCommand };
-  const report = (): void => undefined;
-  const python = await findPython({ ...common, report });
-  const places = { cacheDir: findCacheDir(env), runtimeDir: dir, pythonPath: python.path };
-  const uv = await findUv({ ...common, ...places, report, now: Date.now });
-  if (uv === undefined)
-    throw new Error("There is no uv, and pip could not install it: the schema fuzzer cannot be had.");
-  const settings = await collectPackageSettings(env, homedir());
-  const surroundings = { PATH: env.PATH, HOME: homedir(), ...toUvVariables(settings), UV_NO_PROGRESS: "1" };
-  const venv = join(dir, "venv");
-  const wheels = ["--no-deps", "--require-hashes", "--only-binary", ":all:", "-r", REQUIREMENTS];
-  for (const args of [
-    ["venv", "--python", python.path, venv],
-    ["pip", "install", ...toUvArguments(settings), "--python", join(venv, "bin/python"), ...wheels],
-  ]) {
-    const { code, tail } = await runCommand(uv.path, args, { env: surroundings, timeoutMs: INSTALL_MS });
-    if (code !== 0) throw new Error(`uv ${args[0]} failed:\n${tail.join("\n")}`);
-  }
-  return {
-    attack: (attack) => runAttack(join(venv, "bin/schemathesis"), dir, attack),
-    remove: () => rm(dir, { recursive: true, force: true }),
-  };
+  const { bin, dir, remove } = await installPythonPackages(REQUIREMENTS);
+  return { attack: (attack) => runAttack(join(bin, "schemathesis"), dir, attack), remove };
 }
 
 async function runAttack(program: string, dir: string, attack: Attack): Promise<Findings> {

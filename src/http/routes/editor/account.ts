@@ -1,8 +1,8 @@
 import { LEDGER_CURSOR, LEDGER_PAGE_MAX, SPEND_DAYS_MAX } from "../../editor/account.ts";
+import { answerWith, CREDITS, describeFields, IN_PERSON, orNull, TEXT, TIME } from "../content.ts";
 import { ACCOUNT } from "../parameters.ts";
 import type { Routes } from "../route.ts";
 import { refer } from "../schemas.ts";
-import { answerWith, CREDITS, describeFields, IN_PERSON, orNull, TEXT, TIME } from "./content.ts";
 
 const ERRORS = ["unauthorized", "not_found", "no_capacity"] as const;
 const NULLABLE_TEXT = orNull(TEXT);

@@ -1,6 +1,6 @@
+import { describeFields, IN_PERSON, listOf, orNull, TEXT, TIME } from "../content.ts";
 import { aPathId, LAST_EVENT_ID } from "../parameters.ts";
 import type { Content, Routes } from "../route.ts";
-import { describeFields, IN_PERSON, listOf, orNull, TEXT, TIME } from "./content.ts";
 import { A_BUILD, A_COMMIT, A_WORKFLOW, answer, COMMIT_ID, FILE_PROBLEM } from "./parts.ts";
 
 const EVENTS: Content = {

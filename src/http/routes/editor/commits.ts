@@ -1,7 +1,7 @@
 import { COMMITS_MAX, NewCommitBody, Restoration } from "../../editor/commits.ts";
+import { ANY_OBJECT, bodyOf, describeFields, exactly, IN_PERSON, listOf, orNull, TEXT } from "../content.ts";
 import { WORKFLOW_ID } from "../parameters.ts";
 import type { Answer, Routes } from "../route.ts";
-import { bodyOf, describeFields, IN_PERSON, listOf, orNull, TEXT } from "./content.ts";
 import {
   A_BUILD,
   A_COMMIT,
@@ -90,7 +90,7 @@ export const EDITOR_COMMIT_ROUTES = {
     credentials: IN_PERSON,
     parameters: [WORKFLOW_ID, COMMIT_ID_PARAMETER],
     answers: {
-      200: answer("The commit.", describeFields({ ...COMMIT, manifest: { type: "object" }, files: listOf(FILE) }), {
+      200: answer("The commit.", describeFields({ ...COMMIT, manifest: ANY_OBJECT, files: listOf(FILE) }), {
         ...COMMIT_EXAMPLE,
         manifest: { name: "Sales report", inputs: [] },
         files: [{ path: "main.py", bytes: 12, text: "print('hi')\n", executable: false }],
@@ -146,13 +146,13 @@ export const EDITOR_COMMIT_ROUTES = {
         name: "from",
         in: "query",
         description: "A commit; left out or empty: compared with nothing.",
-        schema: { anyOf: [COMMIT_ID, { const: "" }] },
+        schema: { anyOf: [COMMIT_ID, exactly("")] },
       },
       {
         name: "to",
         in: "query",
         description: "A commit, or `draft`, as unless given.",
-        schema: { anyOf: [COMMIT_ID, { const: "draft" }] },
+        schema: { anyOf: [COMMIT_ID, exactly("draft")] },
       },
     ],
     answers: {

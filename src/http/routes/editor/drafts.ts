@@ -1,9 +1,9 @@
 import { DraftChanges } from "../../editor/draft-changes.ts";
 import { DraftVersion, SettledFile } from "../../editor/drafts.ts";
+import { BYTES, bodyOf, describeFields, IN_PERSON, listOf, orNull, TEXT, TIME } from "../content.ts";
 import { WORKFLOW_ID } from "../parameters.ts";
 import type { Routes } from "../route.ts";
 import { refer } from "../schemas.ts";
-import { bodyOf, describeFields, IN_PERSON, listOf, orNull, TEXT, TIME } from "./content.ts";
 import { A_COMMIT, A_WORKFLOW, answer, COMMIT_ID, COUNT, FILE, FILE_PROBLEM, FLAG } from "./parts.ts";
 
 const PATH = "/api/editor/workflows/{workflowId}/draft";
@@ -158,7 +158,7 @@ export const EDITOR_DRAFT_ROUTES = {
       200: {
         description: "The file.",
         always: ["Content-Disposition"],
-        content: { "application/octet-stream": { schema: { type: "string", format: "binary" } } },
+        content: BYTES,
       },
     },
     errors: ["unauthorized", "forbidden", "workflow_not_found", "not_found", "no_capacity"],

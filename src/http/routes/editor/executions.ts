@@ -8,11 +8,11 @@ import {
   SEARCH_TEXT_MAX,
   STATUSES,
 } from "../../editor/executions.ts";
+import { ANY_OBJECT, answerWith, bodyOf, CREDITS, describeFields, IN_PERSON, orNull, TEXT, TIME } from "../content.ts";
 import { ACCOUNT, EXECUTION_ID, LAST_EVENT_ID } from "../parameters.ts";
 import type { Parameter, Routes } from "../route.ts";
 import { refer } from "../schemas.ts";
 import { WORKFLOW_ROUTES } from "../workflows.ts";
-import { answerWith, bodyOf, CREDITS, describeFields, IN_PERSON, orNull, TEXT, TIME } from "./content.ts";
 
 const SECONDS: JsonSchema = { type: "number", minimum: 0 };
 const COUNT: JsonSchema = { type: "integer", minimum: 0 };
@@ -60,7 +60,7 @@ const RECORD: JsonSchema = describeFields({
     description: "`atMost` is what was, or would have been, held for it.",
   },
   inputs: {
-    type: "object",
+    ...ANY_OBJECT,
     description: "By input; of a secret only that one was given: `•••`. Null: nothing was given.",
   },
   inputTexts: {
@@ -227,6 +227,8 @@ export const EDITOR_EXECUTION_ROUTES = {
     credentials: IN_PERSON,
     parameters: [...WORKFLOW_ROUTES.executeWorkflow.parameters, ACCOUNT],
     answers: markDraft(WORKFLOW_ROUTES.executeWorkflow.answers),
+    // Of an account that there is not.
+    errors: [...WORKFLOW_ROUTES.executeWorkflow.errors, "not_found"],
   },
   followEvents: {
     method: "get",

@@ -1,7 +1,7 @@
+import { IN_PERSON } from "../content.ts";
 import { FILE_ANSWERS, FILE_PARTS } from "../executions.ts";
 import { ACCOUNT, EXECUTION_ID, IF_NONE_MATCH } from "../parameters.ts";
 import type { Routes } from "../route.ts";
-import { IN_PERSON } from "./content.ts";
 
 /** What an execution was given, beside what came out of it. */
 export const EDITOR_INPUT_FILE_ROUTES = {

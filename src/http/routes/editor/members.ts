@@ -1,11 +1,11 @@
 import { NewInvitation } from "../../editor/invitations.ts";
 import { Join, LookAtInvitation } from "../../editor/join.ts";
 import { NewRole } from "../../editor/members.ts";
+import { answerWith, bodyOf, describeFields, exactly, IN_PERSON, orNull, TEXT, TIME } from "../content.ts";
 import { ACCOUNT, aPathId } from "../parameters.ts";
 import type { Routes } from "../route.ts";
 import { refer } from "../schemas.ts";
 import { SIGNED_IN } from "../session.ts";
-import { answerWith, bodyOf, describeFields, IN_PERSON, orNull, TEXT, TIME } from "./content.ts";
 
 const USER_ID = aPathId("userId", "^usr_[0-9a-z]{16,40}$", "The member, as the list of members has it.");
 const INVITATION_ID = aPathId("invitationId", "^inv_[0-9a-f]{32}$", "The invitation, as the list of members has it.");
@@ -93,7 +93,7 @@ export const MEMBER_ROUTES = {
       200: {
         description: "They belong to the account no more.",
         sometimes: ["Set-Cookie"],
-        content: answerWith(describeFields({ userId: TEXT, removed: { const: true } }), {
+        content: answerWith(describeFields({ userId: TEXT, removed: exactly(true) }), {
           userId: ADA.userId,
           removed: true,
         }),
@@ -162,7 +162,7 @@ export const MEMBER_ROUTES = {
     answers: {
       200: {
         description: "Nobody can join by it any more.",
-        content: answerWith(describeFields({ invitationId: TEXT, revoked: { const: true } }), {
+        content: answerWith(describeFields({ invitationId: TEXT, revoked: exactly(true) }), {
           invitationId: "inv_0123456789abcdef0123456789abcdef",
           revoked: true,
         }),

@@ -1,7 +1,7 @@
 import type { JsonValue } from "../../../../domain/manifest/json-values.ts";
 import type { JsonSchema } from "../../../../domain/manifest/value-schema.ts";
+import { answerWith, describeFields, orNull, TEXT, TIME } from "../content.ts";
 import type { Answer, Parameter } from "../route.ts";
-import { answerWith, describeFields, orNull, TEXT, TIME } from "./content.ts";
 
 export const COUNT: JsonSchema = { type: "integer", minimum: 0 };
 export const FLAG: JsonSchema = { type: "boolean" };

@@ -1,8 +1,8 @@
 import { ScheduleSwitch } from "../../editor/schedule.ts";
+import { bodyOf, describeFields, IN_PERSON, TEXT } from "../content.ts";
 import { WORKFLOW_ID } from "../parameters.ts";
 import type { Routes } from "../route.ts";
 import { COMMITTED, COMMITTING } from "./commits.ts";
-import { bodyOf, describeFields, IN_PERSON, TEXT } from "./content.ts";
 import { A_COMMIT, answer } from "./parts.ts";
 
 /** Pausing a schedule, and letting it go on. */

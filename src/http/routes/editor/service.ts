@@ -1,5 +1,5 @@
+import { describeFields, IN_PERSON, orNull, TEXT } from "../content.ts";
 import type { Routes } from "../route.ts";
-import { describeFields, IN_PERSON, orNull, TEXT } from "./content.ts";
 import { answer } from "./parts.ts";
 
 /** What callers have to know of the service itself. */

@@ -1,8 +1,8 @@
 import { KeyRotation } from "../../editor/key.ts";
 import { NewWorkflow, WorkflowName } from "../../editor/workflows.ts";
+import { ANY_OBJECT, bodyOf, CREDITS, describeFields, IN_PERSON, listOf, orNull, TEXT, TIME } from "../content.ts";
 import { ACCOUNT, WORKFLOW_ID } from "../parameters.ts";
 import type { Routes } from "../route.ts";
-import { bodyOf, CREDITS, describeFields, IN_PERSON, listOf, orNull, TEXT, TIME } from "./content.ts";
 import { A_COMMIT, A_WORKFLOW, answer, COMMIT, COMMIT_EXAMPLE, COMMIT_ID, COUNT, FLAG } from "./parts.ts";
 
 const PATH = "/api/editor/workflows";
@@ -112,7 +112,7 @@ export const EDITOR_WORKFLOW_ROUTES = {
         "The workflow.",
         describeFields({
           ...WORKFLOW,
-          manifest: { anyOf: [{ type: "object" }, { type: "null" }], description: "The parsed config.yaml." },
+          manifest: { ...orNull(ANY_OBJECT), description: "The parsed config.yaml." },
           head: orNull(describeFields(COMMIT)),
           estimate: orNull(describeFields({ credits: CREDITS, basedOn: COUNT })),
           executeUrl: { type: "string", format: "uri" },

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { JsonValue } from "../../../../domain/manifest/json-values.ts";
-import type { JsonSchema } from "../../../../domain/manifest/value-schema.ts";
-import type { Contents, Credential, Route } from "../route.ts";
+import type { JsonValue } from "../../../domain/manifest/json-values.ts";
+import type { JsonSchema } from "../../../domain/manifest/value-schema.ts";
+import type { Contents, Credential, Route } from "./route.ts";
 
 /** Somebody of an account: in the editor, or by a program of theirs. */
 export const IN_PERSON: readonly Credential[] = ["session", "accessToken"];
@@ -21,6 +21,19 @@ export function describeFields(
 ): JsonSchema {
   return { type: "object", properties, required: Object.keys(properties).filter((name) => !optional.includes(name)) };
 }
+
+/** One value, with its type: generators make a field of it that can be read, where a bare `const` is of any type to them. */
+export function exactly(value: string | boolean): JsonSchema {
+  return { type: typeof value, const: value };
+}
+
+/** An object of any fields. Without saying so, generators make a type of it that has none. */
+export const ANY_OBJECT: JsonSchema = { type: "object", additionalProperties: true };
+
+/** Bytes of any type: generators that cannot read "any" take the type before it. */
+export const BYTES: Contents = Object.fromEntries(
+  ["application/octet-stream", "*/*"].map((mediaType) => [mediaType, { schema: { type: "string", format: "binary" } }]),
+);
 
 export function listOf(items: JsonSchema): JsonSchema {
   return { type: "array", items };
