@@ -12,7 +12,7 @@
 # Never --privileged, never the Docker socket. Without the options the service says so at start and in /readyz, and runs
 # nobody's program.
 
-FROM node:20.20.2-bookworm-slim AS build
+FROM node:24.21.0-bookworm-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --no-audit --no-fund
@@ -27,13 +27,15 @@ COPY web web
 COPY workflows workflows
 RUN npm run build
 
-FROM node:20.20.2-bookworm-slim AS packages
+FROM node:24.21.0-bookworm-slim AS packages
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 # The optional packages are the embedded PostgreSQL; here the database has a container of its own.
 RUN npm ci --omit=dev --omit=optional --no-audit --no-fund
+# Temporal's client comes with native code for five systems, of which this image is one.
+RUN find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 ! -name "$(uname -m)-unknown-linux-gnu" -exec rm -r {} +
 
-FROM node:20.20.2-bookworm-slim
+FROM node:24.21.0-bookworm-slim
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends bubblewrap ca-certificates python3 python3-venv \
  && rm -rf /var/lib/apt/lists/*

@@ -101,7 +101,7 @@ async function replace(dist, draft) {
 }
 
 function hashSources(checkout) {
-  const hash = createHash("sha256").update(process.versions.node.split(".")[0]);
+  const hash = createHash("sha256");
   for (const path of listSources(checkout)) hash.update(`\0${path}\0`).update(readFileSync(join(checkout, path)));
   return hash.digest("hex");
 }

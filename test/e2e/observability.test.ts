@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -13,12 +14,18 @@ import { aDataDir, isAlive, listTree, startService, type TestService } from "../
 const ADDED = ["instance", "job"];
 const OUTSIDE = "up";
 
+/** Versions of Node.js that the service is to run on beside the one that the tests run on. */
+const NODES = ["22", "24"];
+
 let service: TestService;
+let nodes: Promise<string>;
 let dataDir: Awaited<ReturnType<typeof aDataDir>>;
 let samples: ReturnType<typeof readSamples>;
 let text = "";
 
 beforeAll(async () => {
+  nodes = installNodes();
+  nodes.catch(() => undefined); // Those who need them are told.
   dataDir = await aDataDir();
   service = await startService({ dataDir: dataDir.dataDir, env: { TREADLE_METRICS_PORT: "0" }, byNpm: true });
   await service.execute("hello", { name: "Ada" });
@@ -31,7 +38,18 @@ beforeAll(async () => {
 afterAll(async () => {
   await service?.stop();
   await dataDir?.remove();
+  await rm(await nodes, { recursive: true, force: true });
 });
+
+/** Installs each of `NODES` from npm, and answers the folder. */
+async function installNodes(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "treadle-nodes-"));
+  await chmod(folder, 0o755); // The service's user is to execute them.
+  const kind = `node-${process.platform}-${process.arch}`;
+  const packages = NODES.map((version) => `node${version}@npm:${kind}@${version}`);
+  await promisify(execFile)("npm", ["install", "--prefix", folder, ...packages]);
+  return folder;
+}
 
 function readOperating(): string {
   return readFileSync(new URL("../../docs/operating.md", import.meta.url), "utf8");
@@ -181,4 +199,16 @@ test("a service with another master key than the installation's does not start, 
   const starting = startService({ dataDir: dataDir.dataDir });
   await expect(starting).rejects.toThrow(`${path} is not the master key of this installation`);
   writeFileSync(path, right);
+});
+
+test.each(NODES)("a service on Node.js %s goes on with the installation, and executes", async (version) => {
+  const node = join(await nodes, `node_modules/node${version}/bin/node`);
+  service = await startService({ dataDir: dataDir.dataDir, node, env: { TREADLE_METRICS_PORT: "0" } });
+  expect(service.output()).toContain('"service.ready"');
+  expect(service.output()).not.toMatch(/Building|"level":[56]0/);
+  const answer = await service.execute("hello", { name: "Ada" });
+  expect([answer.status, answer.body["status"]]).toEqual([200, "success"]);
+  const { text: figures } = await service.call(`${service.ready.url}/metrics`);
+  expect(figures).toMatch(new RegExp(`^treadle_build_info\\{.*node="${version}\\.`, "m"));
+  await service.stop();
 });

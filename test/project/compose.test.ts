@@ -8,7 +8,7 @@ import { parseStorageUrl } from "../../activities/storage/open.ts";
 import { loadSettings, SETTINGS } from "../../src/config.ts";
 import { SEARCH_ATTRIBUTES } from "../../src/setup/servers/temporal-namespace.ts";
 import { serverArguments } from "../../src/setup/servers/temporal-server.ts";
-import { environmentOf, parseDockerfile } from "./dockerfile.ts";
+import { environmentOf, parseDockerfile, VARIABLES_OF_LIBRARIES } from "./dockerfile.ts";
 
 const CHECKOUT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
@@ -42,9 +42,6 @@ const stages = parseDockerfile(read("Dockerfile"));
 const [last] = stages.slice(-1);
 if (last === undefined) throw new Error("The Dockerfile has no stage.");
 const ours = services.filter(([, service]) => service.build !== undefined);
-
-/** What the SDK of S3 reads by itself. */
-const VARIABLES_OF_LIBRARIES = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "NODE_ENV"];
 
 describe("docker-compose.yml", () => {
   test("services, all together, are the parts that design and documentation name", () => {
@@ -207,63 +204,6 @@ describe("the files of deploy", () => {
     expect(profile).toMatch(/^profile treadle /m);
     for (const denied of ["/sys/**", "sysrq-trigger", "kcore"])
       expect(profile).toContain(`deny @{PROC}/${denied}`.replace("//", "/"));
-  });
-});
-
-describe("Dockerfile", () => {
-  test("base images, of all stages, are one exact version of Node that package.json accepts", () => {
-    const images = new Set(stages.map(({ from }) => from));
-    expect([...images]).toEqual([expect.stringMatching(/^node:\d+\.\d+\.\d+-bookworm-slim$/)]);
-    const [major, minor] = [...images].join().replace("node:", "").split(".").map(Number);
-    expect((major ?? 0) * 1000 + (minor ?? 0)).toBeGreaterThanOrEqual(20_019);
-    expect(stages.length).toBeGreaterThan(1);
-  });
-
-  test("the image, started, runs node itself as a user that is not root", () => {
-    const user = last.instructions.filter(({ name }) => name === "USER").at(-1)?.text ?? "";
-    expect(user).toMatch(/^[1-9]\d*:[1-9]\d*$/);
-    const command = last.instructions.find(({ name }) => name === "CMD")?.text ?? "[]";
-    expect(JSON.parse(command)).toEqual(["node", "bin/treadle", "start"]);
-    expect(last.instructions.some(({ name }) => name === "ENTRYPOINT")).toBe(false);
-  });
-
-  test("the image, for sandboxes, has bubblewrap and Python, and nothing to build or fetch with", () => {
-    const installed = last.instructions
-      .filter(({ name, text }) => name === "RUN" && text.includes("apt-get install"))
-      .map(({ text }) => text)
-      .join();
-    for (const tool of ["bubblewrap", "python3", "python3-venv", "ca-certificates"])
-      expect(installed.split(/\s+/)).toContain(tool);
-    expect(installed).not.toMatch(/\b(sudo|curl|wget|gcc|build-essential|git)\b/);
-    expect(installed).toContain("--no-install-recommends");
-  });
-
-  test("what is copied, from the checkout, exists and is let through by .dockerignore, and nothing of it is data or secrets", () => {
-    const letThrough = read(".dockerignore").split("\n");
-    expect(letThrough).toContain("*");
-    const copied = stages.flatMap(({ instructions }) =>
-      instructions
-        .filter(({ name, text }) => name === "COPY" && !text.startsWith("--from="))
-        .flatMap(({ text }) => text.split(/\s+/).slice(0, -1)),
-    );
-    expect(copied).toEqual(expect.arrayContaining(["bin", "examples", "src", "package-lock.json"]));
-    for (const path of copied)
-      expect([path, existsSync(join(CHECKOUT, path)), letThrough.includes(`!${path}`)]).toEqual([path, true, true]);
-    expect(letThrough.filter((line) => /^!.*(\.env|\.treadle|node_modules|\.git$|\*)/.test(line))).toEqual([]);
-  });
-
-  test("stages that are copied from, of the Dockerfile, exist", () => {
-    const names = stages.map(({ as }) => as);
-    const wanted = stages.flatMap(({ instructions }) =>
-      instructions.flatMap(({ text }) => /^--from=(\S+)/.exec(text)?.[1] ?? []),
-    );
-    expect(wanted.length).toBeGreaterThan(0);
-    for (const name of wanted) expect(names).toContain(name);
-  });
-
-  test("variables, of the image, are settings of src/config.ts", () => {
-    const known = [...Object.keys(SETTINGS.shape), ...VARIABLES_OF_LIBRARIES];
-    expect(Object.keys(environmentOf(last)).filter((name) => !known.includes(name))).toEqual([]);
   });
 });
 

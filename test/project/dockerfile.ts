@@ -1,3 +1,6 @@
+/** Variables that libraries read by themselves: the SDK of S3, and Express. */
+export const VARIABLES_OF_LIBRARIES = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "NODE_ENV"];
+
 export interface Instruction {
   /** In capitals. */
   readonly name: string;

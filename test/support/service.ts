@@ -51,14 +51,16 @@ export async function startService(options: {
   env?: Record<string, string>;
   /** What `ulimit -n` says where it is started: no process of it gets more. */
   openFilesMax?: number;
+  /** The Node.js to start it with; this process's own unless given. */
+  node?: string;
   /** By `npm start`, which is then `child`. */
   byNpm?: boolean;
   /** In a process group of its own, which SIGINT then reaches whole: as Ctrl-C in a terminal. */
   ownGroup?: boolean;
 }): Promise<TestService> {
   const startedAt = performance.now();
-  const { openFilesMax, byNpm = false, ownGroup = false } = options;
-  const command = byNpm ? ["npm", "start"] : [process.execPath, join(ROOT, "bin/treadle"), "start"];
+  const { openFilesMax, node = process.execPath, byNpm = false, ownGroup = false } = options;
+  const command = byNpm ? ["npm", "start"] : [node, join(ROOT, "bin/treadle"), "start"];
   const limited =
     openFilesMax === undefined ? command : ["prlimit", `--nofile=${openFilesMax}:${openFilesMax}`, ...command];
   const child = spawn(limited[0] as string, limited.slice(1), {
