@@ -40,8 +40,8 @@ export function createActivities(
     /** Control over the programs running in this process, for whoever owns the process. */
     python: {
       ...python,
-      async drain(graceMs: number): Promise<void> {
-        await python.drain(graceMs);
+      async drain(...given: Parameters<typeof python.drain>): Promise<void> {
+        await python.drain(...given);
         await finishing.close();
       },
     },

@@ -20,7 +20,10 @@ const TELL_AGAIN_MS = 250;
 const BRIEFLY_WAITING_MAX = 50;
 /** Shares the turns of executions that are not in the record. */
 const UNKNOWN_ACCOUNT = "" as AccountId;
-/** Attempts that may be lost with their worker before the execution is given up; those whose program never began do not count. */
+/**
+ * Attempts that may be lost with their worker before the execution is given up. Those whose program never began, and those
+ * that a process handed over when it was asked to stop, do not count.
+ */
 const LOST_MAX = 3;
 
 export interface PythonDeps {
@@ -47,8 +50,11 @@ interface Running {
   readonly abort: (reason: StopReason) => void;
 }
 
-/** Why a program is stopped from outside. A process that stops hands its executions over to the next one. */
-export type StopReason = "cancelled" | "lease_lost" | "handed_over";
+/**
+ * Why a program is stopped from outside. A process that is asked to stop hands its executions over to the next one. One that
+ * stops for want of a server breaks them off, which counts as a lost worker: the program may be what brought the server down.
+ */
+export type StopReason = "cancelled" | "lease_lost" | "handed_over" | "broken_off";
 
 /**
  * `executePython` and what the process around it needs. Keyed by execution id: the first call in a process runs
@@ -121,12 +127,12 @@ export function createPython(deps: PythonDeps) {
 
     runningCount: (): number => running.size,
 
-    /** Hands over what waits, waits for the programs of this process up to a time, then hands those over, too. */
-    async drain(graceMs: number): Promise<void> {
-      draining.abort("handed_over" satisfies StopReason);
+    /** Hands over what waits, waits for the programs of this process up to a time, then stops those, too. */
+    async drain(graceMs: number, reason: "handed_over" | "broken_off" = "handed_over"): Promise<void> {
+      draining.abort(reason);
       const ended = (): Promise<unknown> => Promise.allSettled([...running.values()].map((run) => run.ended));
       await Promise.race([ended(), delay(graceMs)]);
-      for (const run of running.values()) run.abort("handed_over");
+      for (const run of running.values()) run.abort(reason);
       await ended();
     },
   };
@@ -196,7 +202,7 @@ async function runAttempt(
   }, RENEW_MS).unref();
   try {
     const outcome = await deps.runProgram(work, AbortSignal.any([signal, lease.signal])).finally(release);
-    if (signal.reason === "handed_over" && outcome.status === "cancelled") {
+    if (isStopping(signal) && outcome.status === "cancelled") {
       const stopping = stoppingError();
       throw outcome.secondsUsed === 0 ? new UnbegunError(stopping) : stopping;
     }
@@ -220,7 +226,7 @@ async function tellEnd(db: Db, end: Parameters<typeof endAttempt>[1], signal: Ab
     try {
       return await endAttempt(db, end);
     } catch (error) {
-      if (performance.now() > deadline || signal.reason === "handed_over") throw error;
+      if (performance.now() > deadline || isStopping(signal)) throw error;
       await delay(TELL_AGAIN_MS);
     }
   }
@@ -236,7 +242,9 @@ async function abandonAttempt(
   try {
     const { executionId, attempt } = work;
     const begun = !(error instanceof UnbegunError);
-    await tellEnd(deps.db, { executionId, attempt, processId: deps.processId, outcome: null, begun }, signal);
+    const handedOver = signal.reason === "handed_over";
+    const end = { executionId, attempt, processId: deps.processId, outcome: null, begun, handedOver };
+    await tellEnd(deps.db, end, signal);
   } catch (second) {
     deps.onFault(work.executionId, new AggregateError([error, second], "An attempt could not be given up."));
   }
@@ -256,7 +264,10 @@ function toFailure(
   claim: Exclude<Claimable, { kind: "ended" | "claimable" }>,
 ): ApplicationFailure {
   if (claim.kind === "exhausted")
-    return ApplicationFailure.nonRetryable(`${LOST_MAX} workers were lost while they ran ${executionId}.`, "internal");
+    return ApplicationFailure.nonRetryable(
+      `${executionId} has no attempts left: ${LOST_MAX} workers were lost while they ran it, or it never began.`,
+      "internal",
+    );
   if (claim.kind === "busy") return ApplicationFailure.retryable(`${executionId} runs in another process.`);
   if (claim.cancelled) return cancelledFailure(executionId);
   return ApplicationFailure.nonRetryable(`${executionId} has ended already: ${claim.state}.`, "internal");
@@ -264,6 +275,11 @@ function toFailure(
 
 function cancelledFailure(executionId: ExecutionId): ApplicationFailure {
   return ApplicationFailure.nonRetryable(`${executionId} was cancelled before it ran.`, "cancelled");
+}
+
+/** Whether the process stops. A reason given before, such as a request to cancel, stays. */
+function isStopping({ reason }: AbortSignal): boolean {
+  return reason === "handed_over" || reason === "broken_off";
 }
 
 function stoppingError(): Error {

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmdirSync, unlinkSync, writeFileSync } from "node:fs";
-import { readdir } from "node:fs/promises";
+import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { type ExecutionId, isExecutionId } from "../domain/ids.ts";
 import { type RemoveTree, removeTree } from "./trees/remove-tree.ts";
 
@@ -26,6 +27,7 @@ export interface SpooledResult {
  */
 export type Spool = ReturnType<typeof createSpool>;
 
+const LOG_FILE = "log.ndjson";
 export const RESULT_FILE = "result.json";
 /** In the folder of an execution whose outputs filled the disk, and whose end nobody could record. */
 export const FILLED_DISK_FILE = "filled-disk";
@@ -36,8 +38,19 @@ const FOLDER_MODE = 0o711;
 export function createSpool(dir: string, remove: RemoveTree = removeTree) {
   const folderOf = (executionId: ExecutionId): string => join(dir, executionId);
   const resultOf = (executionId: ExecutionId): string => join(folderOf(executionId), RESULT_FILE);
+  const logPathOf = (executionId: ExecutionId): string => join(folderOf(executionId), LOG_FILE);
   return {
-    logPathOf: (executionId: ExecutionId): string => join(folderOf(executionId), "log.ndjson"),
+    logPathOf,
+
+    /** Returns what there is of a log, from a byte on; undefined where nothing was written. */
+    readLog: async (executionId: ExecutionId, start = 0): Promise<Readable | undefined> => {
+      try {
+        return (await open(logPathOf(executionId))).createReadStream({ start });
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+        throw error;
+      }
+    },
 
     /** An empty folder for an attempt; what an earlier attempt left is gone. */
     async open(executionId: ExecutionId): Promise<string> {

@@ -38,6 +38,8 @@ export interface AttemptRow {
   readonly status: string | null;
   /** Whether its program was reached. */
   readonly begun: boolean;
+  /** Whether its process was asked to stop: then no worker counts as lost. */
+  readonly handed_over: boolean;
   readonly message: string;
   readonly seconds_used: number;
   /** 0 where a cgroup kept the program within its share. */
@@ -211,7 +213,7 @@ export async function gatherEvidence(
            from executions order by created_at, id`,
       ),
       attempts: await query<AttemptRow>(
-        `select execution_id, attempt, ${ms("started_at")}, ${ms("ended_at")}, status, begun, message, seconds_used::float8,
+        `select execution_id, attempt, ${ms("started_at")}, ${ms("ended_at")}, status, begun, handed_over, message, seconds_used::float8,
                 processor_seconds::float8
            from attempts order by execution_id, attempt`,
       ),

@@ -31,12 +31,17 @@ export interface Claim {
   readonly lostMax: number;
 }
 
+/** Attempts that may end before their program begins. The waits between them add up to three minutes. */
+const UNBEGUN_MAX = 20;
+/** The bound of the table. Only handing over makes so many. */
+const ATTEMPTS_MAX = 100;
+
 export type ClaimOutcome =
   | { readonly kind: "claimed"; readonly work: ExecutionWork }
   | { readonly kind: "ended"; readonly outcome: PythonOutcome; readonly hostId: string; readonly attempt: number }
   /** Another process runs it now. */
   | { readonly kind: "busy" }
-  /** Every worker that had it was lost. */
+  /** Every worker that had it was lost, or no attempt of it began. */
   | { readonly kind: "exhausted" }
   /** The execution has ended, or was cancelled before it began, or is unknown. */
   | { readonly kind: "closed"; readonly state: ExecutionState | "unknown"; readonly cancelled: boolean };
@@ -81,7 +86,8 @@ export async function findClaimable(db: Db, claim: Claim & { readonly cancelled?
   if (state.cancelled || (state.state !== "queued" && state.state !== "running")) {
     return { kind: "closed", state: state.state, cancelled: state.cancelled };
   }
-  if (state.lost >= claim.lostMax) return { kind: "exhausted" };
+  if (state.lost >= claim.lostMax || state.unbegun >= UNBEGUN_MAX || state.attempts >= ATTEMPTS_MAX)
+    return { kind: "exhausted" };
   return { kind: "claimable", attempt: state.attempts + 1 };
 }
 
@@ -119,6 +125,18 @@ async function openAttempt(db: Db, claim: Claim, attempt: number): Promise<Execu
   }
 }
 
+const STOPPED = "The service was stopped while it ran.";
+
+/**
+ * Marks the living attempts of a process that was asked to stop. From then on they count as handed over when they end
+ * without an outcome, also when the process is killed before it can say so.
+ */
+export async function handOverAttempts(db: Db, { processId }: Pick<Claim, "processId">): Promise<void> {
+  await queryRows(db, `update attempts set handed_over = true where process_id = :processId and ended_at is null`, {
+    processId,
+  });
+}
+
 /**
  * Closes attempts nobody is running any more: the lease ran out, or they belong to an earlier process of this host
  * (a host's data folder has one process at a time, and its sandboxes die with it).
@@ -126,10 +144,10 @@ async function openAttempt(db: Db, claim: Claim, attempt: number): Promise<Execu
 async function endLostAttempts(db: Db, claim: Claim): Promise<void> {
   await queryRows(
     db,
-    `update attempts set ended_at = now(), message = 'The worker was lost.'
+    `update attempts set ended_at = now(), message = case when handed_over then :stopped else 'The worker was lost.' end
       where execution_id = :executionId and ended_at is null
         and (lease_until < now() or (host_id = :hostId and process_id <> :processId))`,
-    { executionId: claim.executionId, hostId: claim.hostId, processId: claim.processId },
+    { executionId: claim.executionId, hostId: claim.hostId, processId: claim.processId, stopped: STOPPED },
   );
 }
 
@@ -140,6 +158,7 @@ interface AttemptState {
   readonly attempts: number;
   readonly alive: boolean;
   readonly lost: number;
+  readonly unbegun: number;
   readonly tries: number;
   readonly secondsUsed: number;
   readonly last: (Omit<PythonOutcome, "secondsUsed"> & { hostId: string; attempt: number }) | null;
@@ -151,7 +170,8 @@ async function findAttemptState(db: Db, executionId: ExecutionId): Promise<Attem
     `select e.state, e.cancel_requested_at is not null as cancelled, e.attempts_max as "attemptsMax",
             count(a.attempt)::int as attempts,
             coalesce(bool_or(a.ended_at is null) filter (where a.attempt is not null), false) as alive,
-            (count(*) filter (where a.ended_at is not null and a.status is null and a.begun))::int as lost,
+            (count(*) filter (where a.ended_at is not null and a.status is null and a.begun and not a.handed_over))::int as lost,
+            (count(*) filter (where not a.begun and not a.handed_over))::int as unbegun,
             (count(*) filter (where a.status is not null))::int as tries,
             coalesce(sum(a.seconds_used), 0) as "secondsUsed",
             (select jsonb_build_object('status', l.status, 'message', l.message, 'hostId', l.host_id, 'attempt', l.attempt)
@@ -195,14 +215,17 @@ export async function endAttempt(
     outcome: PythonOutcome | null;
     /** False when nothing of the program has run: then the attempt does not count. */
     begun?: boolean;
+    /** Its process was asked to stop: then no worker counts as lost. */
+    handedOver?: boolean;
   },
 ): Promise<boolean> {
-  const { executionId, attempt, processId, outcome, begun = true } = input;
+  const { executionId, attempt, processId, outcome, begun = true, handedOver = false } = input;
+  const givenUp = begun ? "The worker gave it up." : "The program could not begin.";
   const rows = await queryRows(
     db,
     `update attempts
-        set ended_at = clock_timestamp(), status = :status, begun = :begun, message = :message, seconds_used = :secondsUsed,
-            processor_seconds = :processorSeconds
+        set ended_at = clock_timestamp(), status = :status, begun = :begun, handed_over = handed_over or :handedOver,
+            message = :message, seconds_used = :secondsUsed, processor_seconds = :processorSeconds
       where execution_id = :executionId and attempt = :attempt and process_id = :processId and ended_at is null
       returning attempt`,
     {
@@ -210,8 +233,8 @@ export async function endAttempt(
       attempt,
       processId,
       status: outcome?.status ?? null,
-      message: outcome?.message ?? (begun ? "The worker gave it up." : "The program could not begin."),
-      begun,
+      message: outcome?.message ?? (handedOver ? STOPPED : givenUp),
+      ...{ begun, handedOver },
       secondsUsed: outcome?.secondsUsed ?? 0,
       processorSeconds: outcome?.processorSeconds ?? 0,
     },

@@ -9,7 +9,7 @@ import { type AppDeps, DEFAULT_HTTP_LIMITS, type Executions, type Readiness } fr
 import type { EditorParts } from "./http/editor/parts.ts";
 import { patienceOf } from "./http/patience.ts";
 import { rateLimitsOf } from "./http/rates.ts";
-import { createHttpsServer } from "./http/server.ts";
+import { createHttpsServer, type HttpsServer } from "./http/server.ts";
 import type { SecretBox } from "./keys/secret-box.ts";
 import type { Log } from "./log.ts";
 import { pricesOf } from "./service.ts";
@@ -36,10 +36,9 @@ export async function openFrontDoor(deps: {
   metrics: () => Promise<string>;
   countRequest: NonNullable<AppDeps["countRequest"]>;
   routers: readonly Router[];
-  editorEvents: AppDeps["editorEvents"];
-  openAccess: AppDeps["openAccess"];
+  following: Pick<AppDeps, "editorEvents" | "openAccess" | "leaving">;
   log: Log;
-}): Promise<{ url: string; apiUrl: string; temporalUiUrl: string | null; close(graceMs: number): Promise<void> }> {
+}): Promise<{ url: string; apiUrl: string; temporalUiUrl: string | null } & Pick<HttpsServer, "leave" | "close">> {
   const { settings, temporal } = deps;
   let url = settings.TREADLE_PUBLIC_URL ?? "";
   const app = createApp({
@@ -73,7 +72,7 @@ export async function openFrontDoor(deps: {
     routers: deps.routers,
     webFolder: WEB_FOLDER,
     ...{ liveLog: deps.liveLog, liveProgress: deps.liveProgress },
-    ...{ editorEvents: deps.editorEvents, openAccess: deps.openAccess, log: deps.log },
+    ...{ ...deps.following, log: deps.log },
   });
   const server = await createHttpsServer({
     app,
@@ -86,7 +85,7 @@ export async function openFrontDoor(deps: {
   if (url === "") url = `https://${urlHost(settings.TREADLE_HOST)}:${server.port}`;
   url = url.replace(/\/+$/, "");
   const temporalUiUrl = temporal.pages === undefined ? (temporal.uiUrl ?? null) : `${url}${PAGES_PATH}`;
-  return { url, apiUrl: `${url}/api`, temporalUiUrl, close: (graceMs) => server.close(graceMs) };
+  return { ...server, url, apiUrl: `${url}/api`, temporalUiUrl };
 }
 
 /** What a person types for the address we listen on. */

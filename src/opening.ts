@@ -1,5 +1,3 @@
-import { createReadStream } from "node:fs";
-import { access } from "node:fs/promises";
 import { Registry } from "prom-client";
 import { openStorage } from "../activities/storage/open.ts";
 import type { Storage } from "../activities/storage/storage.ts";
@@ -11,6 +9,7 @@ import type { CommitId, WorkflowId } from "../domain/ids.ts";
 import { createBanner } from "./banner.ts";
 import type { Environment, Settings } from "./config.ts";
 import type { DescriptorBudget } from "./descriptors.ts";
+import type { CallersDoor, Stopping } from "./draining.ts";
 import { createEditorEvents, type EditorEvents } from "./editor-events/editor-events.ts";
 import { publishExamples } from "./examples.ts";
 import { openFrontDoor } from "./front-door.ts";
@@ -74,14 +73,15 @@ export interface Ground {
 
 /**
  * Opens the service on its servers and this host, part by part, each one's closing handed to `defer`; announces it when it
- * is ready. Answers promises of the workers' end.
+ * is ready. Returns promises of the workers' end, and what drains it before it is closed.
  */
 export async function openService(
   input: StartInput,
   { log, ...ground }: Ground & { log: Log },
   defer: Defer,
-): Promise<{ readonly workersEnded: readonly Promise<void>[] }> {
+): Promise<Pick<ExecutionParts, "workersEnded"> & { readonly drain: (asked: boolean) => Promise<void> }> {
   const { settings } = input;
+  const stopping: Stopping = { isStopping: false, leaving: new AbortController() };
   const foundation = await openFoundation(input, ground.postgres, defer);
   installTemporalRuntime(log);
   const registry = new Registry();
@@ -95,17 +95,18 @@ export async function openService(
     onTick: countTicks(registry),
   };
   const { temporal, host, descriptors } = ground;
-  const on = { temporal, host, descriptors, log };
+  const on = { temporal, host, descriptors, stopping, log };
   const parts = await openExecutionParts({ ...foundation, ...input, ...hearing, ...on }, defer);
   const metrics = openMetrics(input, { ...foundation, ...parts, registry, endedExecutions }).read;
   const counting = { ...foundation, ...parts, registry, metrics, log };
   let isOpen = settings.TREADLE_ROLE === "worker";
   const readiness = readyOnceOpen(parts.readiness, () => isOpen);
   if (settings.TREADLE_METRICS_PORT !== undefined) await openDoorForMetrics(input, { ...counting, readiness }, defer);
-  const door = { ...counting, temporal, descriptors, editorEvents, openAccess };
-  if (settings.TREADLE_ROLE !== "worker") await openForCallers(input, door, defer);
+  const following = { editorEvents, openAccess, leaving: stopping.leaving.signal };
+  const called = { ...counting, temporal, descriptors, following };
+  const door = settings.TREADLE_ROLE === "worker" ? undefined : await openForCallers(input, called, defer);
   isOpen = true;
-  return { workersEnded: parts.workersEnded };
+  return { workersEnded: parts.workersEnded, drain: (asked) => parts.drain(door, asked) };
 }
 
 interface Foundation {
@@ -151,14 +152,17 @@ function warmInBackground({ warm, log }: ExecutionParts & { log: Log }) {
 interface Following {
   readonly editorEvents: EditorEvents;
   readonly openAccess: OpenAccess;
+  readonly leaving: AbortSignal;
 }
 
-/** Everything callers and operators need; the last thing opened and the first closed. */
+/** Opens everything callers and operators need; the last thing opened and the first closed. */
 async function openForCallers(
   input: StartInput,
-  parts: Foundation & ExecutionParts & Counting & Following & Pick<Ground, "temporal" | "descriptors"> & { log: Log },
+  parts: Foundation &
+    ExecutionParts &
+    Counting & { following: Following } & Pick<Ground, "temporal" | "descriptors"> & { log: Log },
   defer: Defer,
-): Promise<void> {
+): Promise<CallersDoor> {
   const { settings, machine, report, examplesDir } = input;
   const { db, secretBox } = parts;
   const installation = await prepareInstallation({
@@ -186,16 +190,13 @@ async function openForCallers(
       quickBuildMs: QUICK_BUILD_MS,
     },
     tls: machine.certificate,
-    liveLog: async (executionId, start = 0) => {
-      const path = parts.spool.logPathOf(executionId);
-      return (await exists(path)) ? createReadStream(path, { start }) : undefined;
-    },
+    liveLog: parts.spool.readLog,
     countRequest: createRequestMetrics(parts.registry),
     routers: [createOperatorRouter(operator)],
   });
   defer(() => door.close(CALLS_GRACE_MS));
   // Before that: streams without an end are no calls to wait for.
-  defer(() => parts.editorEvents.close());
+  defer(() => parts.following.editorEvents.close());
 
   // A cluster's operator publishes what is wanted there; one machine shows what it can.
   const examples =
@@ -225,6 +226,7 @@ async function openForCallers(
   process.stdout.write(
     createBanner(ready, { isReady: readiness.ready, notes: [...examples.notes, ...problemsOf(readiness)] }, place),
   );
+  return { leave: () => door.leave(), endStreams: () => parts.following.editorEvents.close() };
 }
 
 /** What checks, publishes and keeps files. */
@@ -296,11 +298,4 @@ function problemsOf({ ready, checks }: Readiness): string[] {
   return Object.entries(checks)
     .filter(([, check]) => !check.ok)
     .map(([name, check]) => `${ready ? "Note" : "Not ready"} (${name}): ${check.message}`);
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -11,6 +11,10 @@ import type { Driver } from "./temporal.ts";
 const CHECK_MS = 1_000;
 const CACHE_MS = 2_000;
 const LARGEST_FOR_MS = 60_000;
+const STOPPING: Check = {
+  ok: false,
+  message: "The process was asked to stop. Send calls elsewhere, or after its restart.",
+};
 
 export interface Check {
   readonly ok: boolean;
@@ -51,6 +55,8 @@ export function createReadiness(deps: {
   dataDir: string;
   /** Whether the process may have as many files open as it needs for its connections. */
   descriptors: Check;
+  /** Whether the process was asked to stop: from then on it is not ready. */
+  isStopping: () => boolean;
 }): () => Promise<Readiness> {
   const disk = createDiskCheck(deps);
   let cached: { at: number; readiness: Promise<Readiness> } | undefined;
@@ -80,9 +86,10 @@ export function createReadiness(deps: {
     };
   }
 
-  return () => {
+  return async () => {
     if (cached === undefined || Date.now() - cached.at > CACHE_MS) cached = { at: Date.now(), readiness: look() };
-    return cached.readiness;
+    const { ready, checks } = await cached.readiness;
+    return deps.isStopping() ? { ready: false, checks: { ...checks, stopping: STOPPING } } : { ready, checks };
   };
 }
 

@@ -12,6 +12,7 @@ import { type Admissions, createAdmissions } from "./admissions.ts";
 import { startPreparingCommits } from "./commit-preparation.ts";
 import type { Settings } from "./config.ts";
 import type { DescriptorBudget } from "./descriptors.ts";
+import { type CallersDoor, drain, drainMsMax, type Stopping } from "./draining.ts";
 import { startCountingDays } from "./execution-days.ts";
 import { cancelNotice, createExecutions, startFromRecord } from "./executions.ts";
 import { type Host, openPrograms } from "./host-programs.ts";
@@ -32,10 +33,7 @@ import type { TemporalEntry } from "./setup/servers/temporal-door.ts";
 import { createSweeper, type SweeperDeps } from "./sweeper.ts";
 import { createDriver, type Driver } from "./temporal.ts";
 import { createWaiters, type Notice } from "./waiters.ts";
-import { connectTemporal, startWorkers } from "./workers.ts";
-
-/** Programs that are still running when the service stops get this long before they are handed to the next start. */
-const DRAIN_MS = 3_000;
+import { connectTemporal, startWorkers, type Workers } from "./workers.ts";
 
 export interface ServiceDeps {
   readonly settings: Settings;
@@ -57,6 +55,7 @@ export interface ServiceDeps {
   readonly onRun: (path: "cold" | "lane", secondsUsed: number) => void;
   /** Told of every time a schedule was due that got its record here. */
   readonly onTick: (tick: DecidedTick) => void;
+  readonly stopping: Stopping;
   readonly log: Log;
 }
 
@@ -112,7 +111,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
   });
   stopProgram = (executionId) => python.stop(executionId, "cancelled");
 
-  const workersEnded = await openWorkers(deps, { connection, activities, python }, defer);
+  const workers = await openWorkers(deps, { connection, activities, python }, defer);
 
   const executions = createExecutions({ db, driver, waiters, python, slots, slotCount, diskProblem });
   const networkProblem = () => findNetworkProblem(deps, host.network);
@@ -127,7 +126,9 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
     readiness,
     waiters,
     removed: openHousekeeping({ ...deps, driver, activities, spool, admissions }, defer),
-    workersEnded,
+    workersEnded: workers === undefined ? [] : [workers.ended],
+    drain: (door: CallersDoor | undefined, asked: boolean) =>
+      drain({ ...deps, waiters, programs: workers && { python, workers } }, door, asked),
     python,
     environments,
     commitEnvironments: programs.commitEnvironments,
@@ -159,6 +160,7 @@ function openReadiness(
     sandboxUsers: machine.sandboxUsers,
     runDisksProblem: machine.runDisks.problem,
     cgroups: findCgroupFolders(),
+    isStopping: () => deps.stopping.isStopping,
   });
 }
 
@@ -234,22 +236,24 @@ type Worked = Pick<Parameters<typeof startWorkers>[0], "connection" | "activitie
   python: ReturnType<typeof createActivities>["python"];
 };
 
-/** Answers a promise of the workers' end, which never comes in a process without workers. */
+/** Returns the workers of this process; undefined where it only answers callers. */
 async function openWorkers(
   deps: ServiceDeps,
   { connection, activities, python }: Worked,
   defer: Defer,
-): Promise<Promise<void>[]> {
-  if (deps.settings.TREADLE_ROLE === "api") return [];
+): Promise<Workers | undefined> {
+  if (deps.settings.TREADLE_ROLE === "api") return undefined;
   const { hostId, host } = deps;
+  const drainMs = drainMsMax(deps.settings);
   const { namespace } = deps.temporal;
-  const workers = await startWorkers({ connection, namespace, activities, hostId, programsMax: host.slotCount });
+  const programsMax = host.slotCount;
+  const workers = await startWorkers({ connection, namespace, activities, hostId, programsMax, drainMs });
   defer(async () => {
     workers.shutdown();
-    await python.drain(DRAIN_MS);
+    await python.drain(0); // For a start that failed half-way; otherwise nothing runs any more.
     await workers.ended;
   });
-  return [workers.ended];
+  return workers;
 }
 
 /** Why no execution can have a network here. A process that only answers callers leaves that to the workers. */

@@ -1,4 +1,5 @@
 import { budgetDescriptors, readDescriptorLimit } from "./descriptors.ts";
+import { drainMsMax } from "./draining.ts";
 import { type Defer, outliveRejections, stopRequested, withReleases } from "./lifecycle.ts";
 import { createLog, type Log } from "./log.ts";
 import type { Ground, StartInput } from "./opening.ts";
@@ -7,8 +8,8 @@ import { DiskFullError } from "./setup/servers/disk-full.ts";
 import { startPostgres } from "./setup/servers/postgres.ts";
 import { startTemporal } from "./setup/servers/temporal.ts";
 
-/** Whatever hangs, the process is gone this long after the first request to stop. */
-const STOP_MAX_MS = 9_500;
+/** The process is gone this long after it was drained, also when a part of it hangs. */
+const STOP_MAX_MS = 6_500;
 /** What a shell shows for a program ended by Ctrl-C. */
 const INTERRUPTED = 130;
 
@@ -28,18 +29,22 @@ export async function runStart(input: StartInput): Promise<void> {
       log.warn({ event: "connections.bounded" }, descriptors.message);
     const ground = { ...(await openGround(input, log, defer)), descriptors };
     const { openService } = await import("./opening.ts");
-    const { workersEnded } = await openService(input, { ...ground, log }, defer);
+    const { workersEnded, drain } = await openService(input, { ...ground, log }, defer);
     const { postgres, temporal } = ground;
     log.info({ event: "service.ready", postgres: postgres.source, temporal: temporal.source }, "Ready.");
 
-    const cause = await Promise.race([
-      stop,
+    const unasked = Promise.race([
       ...workersEnded.map((ended) => ended.then(() => "the worker ended")),
       postgres.exited.then((failure) => `PostgreSQL is gone: ${failure.message}`),
       temporal.exited.then((failure) => `Temporal's server is gone: ${failure.message}`),
     ]);
-    log.info({ event: "service.stopping", cause }, "Stopping.");
-    setTimeout(() => process.exit(1), STOP_MAX_MS).unref();
+    const asked = stop.then((cause) => ({ cause, asked: true }));
+    const stopping = await Promise.race([asked, unasked.then((cause) => ({ cause, asked: false }))]);
+    log.info({ event: "service.stopping", cause: stopping.cause }, "Stopping.");
+    const leaveWithin = (ms: number) => setTimeout(() => process.exit(1), ms).unref();
+    leaveWithin(drainMsMax(settings) + STOP_MAX_MS);
+    await drain(stopping.asked);
+    leaveWithin(STOP_MAX_MS);
   });
   log.info({ event: "service.stopped" }, "Stopped.");
 }

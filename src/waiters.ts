@@ -22,6 +22,8 @@ export interface Waiters {
   wait(executionId: ExecutionId, timeoutMs: number, gone?: AbortSignal): Promise<boolean>;
   resolve(executionId: ExecutionId): void;
   count(): number;
+  /** Lets go of all calls, as if their time were over, and of those that come from then on. */
+  letGo(): void;
   close(): Promise<void>;
 }
 
@@ -74,6 +76,7 @@ export function createWaiters(deps: {
     wait: waits.wait,
     resolve: waits.resolve,
     count: waits.count,
+    letGo: waits.letGo,
     async close() {
       closed = true;
       clearInterval(looking);
@@ -85,9 +88,11 @@ export function createWaiters(deps: {
 
 /** The calls of this process that wait, by execution. */
 function createWaits(): Omit<Waiters, "close"> & { listIds(): ExecutionId[] } {
-  const waiting = new Map<ExecutionId, Set<() => void>>();
+  const waiting = new Map<ExecutionId, Set<(ended: boolean) => void>>();
+  let hasLetGo = false;
   return {
     wait(executionId, timeoutMs, gone) {
+      if (hasLetGo) return Promise.resolve(false);
       return new Promise((done) => {
         const calls = waiting.get(executionId) ?? new Set();
         waiting.set(executionId, calls);
@@ -96,14 +101,13 @@ function createWaits(): Omit<Waiters, "close"> & { listIds(): ExecutionId[] } {
           gone?.removeEventListener("abort", giveUp);
           done(ended);
         };
-        const wake = (): void => stop(true);
         const giveUp = (): void => {
-          calls.delete(wake);
+          calls.delete(stop);
           if (calls.size === 0 && waiting.get(executionId) === calls) waiting.delete(executionId);
           stop(false);
         };
         const timer = setTimeout(giveUp, timeoutMs);
-        calls.add(wake);
+        calls.add(stop);
         if (gone?.aborted === true) giveUp();
         else gone?.addEventListener("abort", giveUp, { once: true });
       });
@@ -111,7 +115,12 @@ function createWaits(): Omit<Waiters, "close"> & { listIds(): ExecutionId[] } {
     resolve(executionId) {
       const calls = waiting.get(executionId);
       waiting.delete(executionId);
-      for (const call of calls ?? []) call();
+      for (const call of calls ?? []) call(true);
+    },
+    letGo() {
+      hasLetGo = true;
+      for (const calls of waiting.values()) for (const call of calls) call(false);
+      waiting.clear();
     },
     count: () => [...waiting.values()].reduce((sum, calls) => sum + calls.size, 0),
     listIds: () => [...waiting.keys()],

@@ -6,9 +6,9 @@ import type { Log } from "./log.ts";
 import { type TemporalEntry, toConnection } from "./setup/servers/temporal-door.ts";
 import { withLightThreads } from "./workflow-threads.ts";
 
-/** Long enough for a caller's program to end by itself, short enough for a stop within 10 seconds. */
-const GRACE = "4 seconds";
-const FORCE = "7 seconds";
+/** How long calls of activities may last beyond the time that programs get when the process stops, in milliseconds. */
+const GRACE_MS = 1_000;
+const FORCE_MS = 4_000;
 /** Compiled at build time: bundling at start would cost seconds and memory each time. */
 const BUNDLE = fileURLToPath(new URL("../workflow-bundle.js", import.meta.url));
 
@@ -59,13 +59,15 @@ export async function startWorkers(deps: {
   activities: Activities;
   hostId: string;
   programsMax: number;
+  /** How long programs may go on after `shutdown`. */
+  drainMs: number;
 }): Promise<Workers> {
   const common = {
     connection: deps.connection,
     namespace: deps.namespace,
     activities: deps.activities,
-    shutdownGraceTime: GRACE,
-    shutdownForceTime: FORCE,
+    shutdownGraceTime: deps.drainMs + GRACE_MS,
+    shutdownForceTime: deps.drainMs + FORCE_MS,
     maxHeartbeatThrottleInterval: "2 seconds",
   } as const;
   const executions = await withLightThreads(() =>

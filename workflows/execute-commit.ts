@@ -81,7 +81,8 @@ async function runPython(holder: Holder, input: ExecutionInput): Promise<EndedPy
   const joining = proxyActivities<Activities>({
     startToCloseTimeout: (input.timeoutSeconds + PREPARATION_SECONDS) * 1000,
     heartbeatTimeout: "10 seconds",
-    retry: { initialInterval: "1 second", maximumInterval: "10 seconds", maximumAttempts: 20 },
+    // Without a bound of its own: the record counts attempts, and a call that a stopping process hands over is none.
+    retry: { initialInterval: "1 second", maximumInterval: "10 seconds" },
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   });
   let progress: PythonProgress;

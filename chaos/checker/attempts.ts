@@ -8,6 +8,11 @@ export const UNBEGUN_MAX = 20;
 /** A claim and a request to cancel may cross each other; a process that is stopped makes that longer. */
 const CROSSING_MS = 6_000;
 
+/** Returns whether the attempt counts as a lost worker. */
+export const isLost = ({ status, begun, handed_over }: AttemptRow): boolean => status === null && begun && !handed_over;
+/** Returns whether the attempt counts as one that came to nothing before its program began. */
+export const isUnbegun = ({ begun, handed_over }: AttemptRow): boolean => !begun && !handed_over;
+
 /** Every try of a program is visible, none ran beside another, and there were no more than the rules allow. */
 export function checkAttempts(given: Case): Finding[] {
   return given.evidence.executions.flatMap((row) => {
@@ -37,12 +42,12 @@ function checkNumber(given: Case, row: ExecutionRow, attempts: readonly AttemptR
   const findings: Finding[] = [];
   const find = (rule: string, text: string): void => void findings.push({ rule, subject: row.id, text });
   const lost = attempts.filter(({ status }) => status === null);
-  const begun = lost.filter((attempt) => attempt.begun).length;
+  const begun = lost.filter(isLost).length;
+  const unbegun = lost.filter(isUnbegun).length;
   const tries = attempts.length - lost.length;
   if (tries > row.attempts_max) find("attempts", `was tried ${tries} times, and ${row.attempts_max} are allowed`);
   if (begun > LOST_MAX) find("attempts", `lost ${begun} workers, and ${LOST_MAX} are allowed`);
-  if (lost.length - begun > UNBEGUN_MAX)
-    find("attempts", `did not begin ${lost.length - begun} times, and ${UNBEGUN_MAX} are allowed`);
+  if (unbegun > UNBEGUN_MAX) find("attempts", `did not begin ${unbegun} times, and ${UNBEGUN_MAX} are allowed`);
   for (const { attempt, started_at, ended_at, message } of lost)
     if (!hasCause(given, [started_at, ended_at ?? started_at]))
       find("lost_attempt", `attempt ${attempt} was lost (${message}) while nothing was wrong`);

@@ -1,5 +1,5 @@
 import type { ExecutionRow } from "../evidence.ts";
-import { LOST_MAX, UNBEGUN_MAX } from "./attempts.ts";
+import { isLost, isUnbegun, LOST_MAX, UNBEGUN_MAX } from "./attempts.ts";
 import { type Case, type Exchange, type Finding, findRequest, hasCause } from "./case.ts";
 import { type Demand, demandOf } from "./demand.ts";
 
@@ -65,8 +65,8 @@ function checkFailure(given: Case, row: ExecutionRow): Finding[] {
   if (!hasCause(given, span)) return find("failure", `ended by a fault of ours (${row.failure}) without any reason`);
   if (row.failure !== "internal") return [];
   const attempts = given.attemptsOf.get(row.id) ?? [];
-  const lost = attempts.filter(({ status, begun }) => status === null && begun).length;
-  const unbegun = attempts.filter(({ begun }) => !begun).length;
+  const lost = attempts.filter(isLost).length;
+  const unbegun = attempts.filter(isUnbegun).length;
   const ms = (row.finished_at ?? 0) - (attempts[0]?.started_at ?? row.created_at);
   if (lost < LOST_MAX && unbegun < UNBEGUN_MAX)
     return find(

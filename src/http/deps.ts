@@ -119,5 +119,7 @@ export interface AppDeps {
   readonly editorEvents: EditorEvents;
   /** Who is still let in, for answers that are open for long. */
   readonly openAccess: OpenAccess;
+  /** Aborted when the process stops: streams that wait for an execution end. */
+  readonly leaving?: AbortSignal;
   readonly log: Log;
 }

@@ -17,7 +17,15 @@ const LINE_CHARACTERS_MAX = 1024 * 1024;
 export function createLogRoute(
   deps: Pick<
     AppDeps,
-    "db" | "storage" | "liveLog" | "liveProgress" | "executions" | "apiUrl" | "waitingCallsMax" | "openAccess"
+    | "db"
+    | "storage"
+    | "liveLog"
+    | "liveProgress"
+    | "executions"
+    | "apiUrl"
+    | "waitingCallsMax"
+    | "openAccess"
+    | "leaving"
   >,
 ) {
   const places = createWaitingCalls(deps.waitingCallsMax);

@@ -13,9 +13,14 @@ const LOOK_MS = 250;
 const ASK_AGAIN_MS = 2_000;
 /** Proxies close a connection on which nothing comes. */
 const SIGN_OF_LIFE_MS = 15_000;
+/** When the caller of a stream that a stopping process has ended may ask again. */
+const RETRY_MS = 2_000;
 const LAST_EVENT_ID = /^\d{1,9}$/;
 
-type Deps = Pick<AppDeps, "db" | "storage" | "executions" | "apiUrl" | "liveLog" | "liveProgress" | "openAccess">;
+type Deps = Pick<
+  AppDeps,
+  "db" | "storage" | "executions" | "apiUrl" | "liveLog" | "liveProgress" | "openAccess" | "leaving"
+>;
 
 /** Where in its log a caller is. */
 interface Position {
@@ -28,7 +33,8 @@ interface Position {
 /**
  * An execution as server-sent events: `status` at first and whenever it changes, its log with each line's number as its id,
  * what there is and then what comes, `progress` whenever the program has told how far it is, then `result` with the
- * envelope, and the end. `Last-Event-ID` leaves out the lines up to that one. Ends early for a caller who is let in no more.
+ * envelope, and the end. `Last-Event-ID` leaves out the lines up to that one. Ends early for a caller who is let in no more,
+ * and when the process stops: then the last line is `retry`, after which the caller finds the rest elsewhere.
  */
 export async function sendEvents(
   deps: Deps,
@@ -69,7 +75,8 @@ async function* follow(
     yield `event: progress\ndata: ${JSON.stringify(said)}\n\n`;
   };
   for (let hasEnded = false; !gone.aborted; ) {
-    if (hasEnded || Date.now() - askedAt >= ASK_AGAIN_MS) {
+    const isLeaving = deps.leaving?.aborted === true;
+    if (hasEnded || isLeaving || Date.now() - askedAt >= ASK_AGAIN_MS) {
       askedAt = Date.now();
       const execution = await findExecution(deps.db, executionId);
       if (execution === undefined || execution.finishedAt !== null) {
@@ -91,6 +98,10 @@ async function* follow(
       yield events;
     }
     yield* newProgress();
+    if (isLeaving) {
+      yield `retry: ${RETRY_MS}\n\n`;
+      return;
+    }
     if (Date.now() - sentAt >= SIGN_OF_LIFE_MS) {
       sentAt = Date.now();
       yield ": still running\n\n";

@@ -14,6 +14,8 @@ const TLS_HANDSHAKE = 0x16;
 
 export interface HttpsServer {
   readonly port: number;
+  /** Takes no new connection, and ends those without a call under way. Resolves when all are gone. */
+  leave(): Promise<void>;
   /** Takes no new connection, lets calls under way finish for `graceMs`, then ends them. Resolves when all are gone. */
   close(graceMs: number): Promise<void>;
 }
@@ -58,17 +60,24 @@ export async function createHttpsServer(options: HttpsServerOptions): Promise<Ht
   });
   await listen(front, options);
   front.on("error", (error) => log.error({ event: "fault", error }, "The HTTPS listener failed."));
+  let left: Promise<void> | undefined;
+  const leave = (): Promise<void> => {
+    if (left !== undefined) return left;
+    const closed = new Promise<void>((resolve) => front.close(() => resolve()));
+    for (const socket of undecided) socket.destroy();
+    refusing.endAll();
+    serving.endIdle();
+    // A connection without a call ends within a moment, so that the wait is for calls alone.
+    const sweep = setInterval(serving.endIdle, CLOSE_LOOK_MS);
+    left = closed.finally(() => clearInterval(sweep));
+    return left;
+  };
   return {
     port: (front.address() as AddressInfo).port,
+    leave,
     async close(graceMs) {
-      const closed = new Promise<void>((resolve) => front.close(() => resolve()));
-      for (const socket of undecided) socket.destroy();
-      refusing.endAll();
-      serving.endIdle();
-      // A connection without a call ends within a moment, so that the wait is for calls alone.
-      const sweep = setInterval(serving.endIdle, CLOSE_LOOK_MS);
+      const closed = leave();
       const outcome = await Promise.race([closed, sleep(graceMs, "late" as const, { ref: false })]);
-      clearInterval(sweep);
       if (outcome === "late") serving.endAll();
       await closed;
       for (const listeners of [serving, refusing]) listeners.close();

@@ -164,6 +164,33 @@ test("drain, with a program under way, hands it over and the next process runs i
   expect(await aProcess(async () => success, "proc_b").execute(executionId)).toMatchObject({ status: "success" });
 });
 
+test("drain, of one process after the other, hands the program over each time, and it ends in the one that may finish it", async () => {
+  const executionId = await anOpenExecution();
+  for (let restart = 0; restart < 5; restart += 1) {
+    const process = aProcess(aProgram().runProgram, `proc_${restart}`);
+    const ended = process.execute(executionId);
+    ended.catch(() => undefined);
+    await hasStarted(process);
+    await process.python.drain(0);
+  }
+  const last = aProcess(async () => success, "proc_last");
+  expect(await last.execute(executionId)).toMatchObject({ kind: "ended", status: "success", secondsUsed: 0.5 });
+});
+
+test("drain, of processes that lose a server each time, breaks the program off, and three of them end the execution", async () => {
+  const executionId = await anOpenExecution();
+  for (let restart = 0; restart < 3; restart += 1) {
+    const process = aProcess(aProgram().runProgram, `proc_${restart}`);
+    const ended = process.execute(executionId);
+    ended.catch(() => undefined);
+    await hasStarted(process);
+    await process.python.drain(0, "broken_off");
+  }
+  await expect(aProcess(async () => success, "proc_last").execute(executionId)).rejects.toMatchObject({
+    ...{ type: "internal", nonRetryable: true },
+  });
+});
+
 test("executePython, whose program cannot begin for a while, is tried as often as it takes and runs once", async () => {
   const executionId = await anOpenExecution();
   const { execute, started } = aProcess(async ({ attempt }) => {

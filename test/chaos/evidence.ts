@@ -144,6 +144,7 @@ export function anAttempt({ id }: Row, attempt: number, given: Partial<AttemptRo
       attempt,
       status: "success",
       begun: true,
+      handed_over: false,
       message: "",
       seconds_used: 0,
       processor_seconds: 0,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { claimAttempt, endAttempt, renewLease } from "../../db/attempts.ts";
+import { claimAttempt, endAttempt, handOverAttempts, renewLease } from "../../db/attempts.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { findExecution, requestCancel } from "../../db/executions.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
@@ -112,4 +112,29 @@ test("renewLease, after a request to cancel, says so, and the first to ask is re
   await requestCancel(db, executionId, "somebody else");
   expect(await renewLease(db, renewal)).toBe("cancelled");
   expect((await findExecution(db, executionId))?.cancelRequestedBy).toBe("api");
+});
+
+test("claimAttempt, of one that stopping processes handed over, also by being killed, counts no lost worker", async () => {
+  const executionId = await anOpenExecution();
+  for (let attempt = 1; attempt <= 8; attempt += 1) {
+    const processId = `proc_${attempt}`;
+    expect(await claim(executionId, processId)).toMatchObject({ kind: "claimed", work: { attempt } });
+    if (attempt % 2 === 0) await handOverAttempts(db, { processId });
+    else await endAttempt(db, { executionId, attempt, processId, outcome: null, handedOver: true });
+  }
+  const messages = await queryRows<{ message: string }>(
+    db,
+    "select distinct message from attempts where execution_id = :executionId and ended_at is not null",
+    { executionId },
+  );
+  expect(messages).toEqual([{ message: "The service was stopped while it ran." }]);
+});
+
+test("claimAttempt, of one that no process could begin, gives it up after 20 attempts", async () => {
+  const executionId = await anOpenExecution();
+  for (let attempt = 1; attempt <= 20; attempt += 1) {
+    expect((await claim(executionId)).kind).toBe("claimed");
+    await endAttempt(db, { executionId, attempt, processId: "proc_a", outcome: null, begun: false });
+  }
+  expect((await claim(executionId)).kind).toBe("exhausted");
 });

@@ -254,6 +254,44 @@ test("the service, killed while Python runs and started again, ends the executio
   expect(before.balance - after.balance).toBeCloseTo(total, 6);
 });
 
+test("the service, asked to stop while calls wait, answers them 202, ends their streams, and hands their programs over", async () => {
+  const waiting = executeSleeper(60);
+  const executionId = await newestRunning();
+  const followed = await service.begin(`/run-logs/${executionId}/logs`, {
+    method: "GET",
+    headers: { ...headers(), accept: "text/event-stream" },
+  });
+  await service.stop("SIGTERM");
+  const answer = await waiting;
+  expect([answer.status, answer.body]).toEqual([202, expect.objectContaining({ executionId, status: "running" })]);
+  expect(answer.headers).toMatchObject({ "retry-after": "5", location: expect.stringContaining(executionId) });
+  expect(await followed.text).toMatch(/\n\nretry: \d+\n\n$/);
+
+  const patience = { TREADLE_DRAIN_SECONDS: "60", TREADLE_STOP_DELAY_SECONDS: "3" };
+  service = await startService({ dataDir: dataDir.dataDir, ownGroup: true, env: patience });
+  expect(await newestRunning()).toBe(executionId);
+  await service.call(`/run-logs/${executionId}/cancel`, { method: "POST", headers: headers() });
+  const look = () => service.call(`/run-logs/${executionId}`, { method: "GET", headers: headers() });
+  while ((await look()).body.status === "running") await sleep(100);
+});
+
+test("the service, asked to stop with time to drain, is not ready at once, takes calls meanwhile, and lets a program end", async () => {
+  const waiting = executeSleeper(8);
+  await newestRunning();
+  const isReady = async () => (await service.call(`${service.ready.url}/readyz`, { method: "GET" })).status === 200;
+  expect(await isReady()).toBe(true);
+  const stopped = service.stop("SIGTERM");
+  while (await isReady()) await sleep(50);
+  const asked = { ...headers(), prefer: "respond-async" };
+  const late = await service.call(`/workflows/${sleeper.workflowId}/execute`, {
+    ...{ method: "POST", headers: asked, body: '{"seconds": 0}' },
+  });
+  expect(late.status).toBe(202); // The door is open still.
+  expect(await waiting).toMatchObject({ status: 200, body: { status: "success" } });
+  await stopped;
+  service = await startService({ dataDir: dataDir.dataDir, ownGroup: true });
+});
+
 test("the service, asked to stop while nothing runs, is gone in time with all its processes, and is ready again", async () => {
   const tree = await nameTree(service.child.pid as number);
   const printed = service.output().length;

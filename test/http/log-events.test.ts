@@ -11,11 +11,13 @@ let workflow: TestWorkflow;
 const live = new Map<string, Buffer>();
 /** How often somebody looked how far a program is. */
 let looks = 0;
+const leaving = new AbortController();
 const progress = new Map<string, { fraction: number; message: string }>();
 
 beforeAll(async () => {
   service = await aService({
     liveLog: async (id, start = 0) => (live.has(id) ? Readable.from([live.get(id)?.subarray(start)]) : undefined),
+    leaving: leaving.signal,
     liveProgress: (id) => {
       looks += 1;
       return progress.get(id);
@@ -112,4 +114,17 @@ test("logs, for who takes anything, are plain text as before", async () => {
   const executionId = await anEndedExecution(service, workflow, { log: [lineOf(1)] });
   const answer = await follow(executionId, { accept: "*/*" });
   expect(answer.text()).toBe("2026-05-01T10:00:00.000Z stdout line 1\n");
+});
+
+// The last test: the service is stopping from then on.
+test("events, of a process that stops, tell what there is and end with the time to ask again; of what has ended, the result", async () => {
+  const executionId = await anExecution(service.db, { workflow });
+  live.set(executionId, Buffer.from(lineOf(1)));
+  const answer = follow(executionId);
+  for (const before = looks; looks < before + 2; ) await sleep(10);
+  live.set(executionId, Buffer.from(lineOf(1) + lineOf(2)));
+  leaving.abort();
+  expect(eventsOf(await answer)).toEqual(["status", "1", "2", "retry: 2000"]);
+  const ended = await anEndedExecution(service, workflow, { log: [lineOf(1)] });
+  expect(eventsOf(await follow(ended))).toEqual(["1", "result"]);
 });

@@ -27,6 +27,7 @@ interface Service {
   readonly network_mode?: string;
   readonly pid?: string;
   readonly depends_on?: Readonly<Record<string, { condition: string }>>;
+  readonly stop_grace_period?: string;
   readonly healthcheck?: { readonly test?: readonly string[]; readonly disable?: boolean };
 }
 
@@ -115,6 +116,15 @@ describe("docker-compose.yml", () => {
       endpoint: "http://objects:7070",
     });
   });
+
+  test.each(ours)(
+    "%s, asked to stop, has the time for it that its settings promise",
+    (_, { environment = {}, ...service }) => {
+      const settings = loadSettings({ ...environmentOf(last), ...environment });
+      const seconds = settings.TREADLE_STOP_DELAY_SECONDS + settings.TREADLE_DRAIN_SECONDS + 10;
+      expect(Number.parseInt(service.stop_grace_period ?? "10s", 10)).toBeGreaterThanOrEqual(seconds);
+    },
+  );
 
   test("secrets, of all services, come from outside the file, and starting without them is refused", () => {
     const secrets = services.flatMap(([, { environment = {} }]) =>

@@ -69,6 +69,7 @@ test("openHost, where runsc does not start, runs no program and says what it sai
 function look(
   isolationProblems: readonly string[],
   commitProblems: Parameters<typeof createReadiness>[0]["commitProblems"] = () => [],
+  isStopping = false,
 ) {
   return createReadiness({
     db: { raw: () => Promise.resolve() } as never,
@@ -85,6 +86,7 @@ function look(
       commitProblems,
     },
     temporal: {},
+    isStopping: () => isStopping,
     ...{ dataDir: "/nowhere", descriptors: { ok: true, message: "" } },
   })();
 }
@@ -102,7 +104,7 @@ test("readiness, where commits cannot run, is ready, and counts them without a n
   expect((await look([], () => [{ ...problem, isBeingMade: false }])).ready).toBe(true);
 });
 
-test("readiness, in gVisor, says so; with problems it is not ready and says that nothing is run", async () => {
+test("readiness, in gVisor, says so; with problems, and from a request to stop on, it is not ready and says why", async () => {
   const well = await look([]);
   expect(well.ready).toBe(true);
   expect(well.checks).toMatchObject({
@@ -115,6 +117,7 @@ test("readiness, in gVisor, says so; with problems it is not ready and says that
     ready: false,
     checks: { isolation: { ok: false, message: "Programs are not run: no runsc" } },
   });
+  expect(await look([], undefined, true)).toMatchObject({ ready: false, checks: { isolation: { ok: true }, stopping: { ok: false } } });
 });
 
 test("readiness, on a port that is open before that for callers, is not ready until both are", async () => {

@@ -22,6 +22,8 @@ export interface Answer {
 export interface CalledService {
   readonly ready: ReadyFile;
   call(path: string, options?: Omit<Partial<Dispatcher.RequestOptions>, "path">): Promise<Answer>;
+  /** Resolves when the answer has begun, with what it is in the end. */
+  begin(path: string, options?: Omit<Partial<Dispatcher.RequestOptions>, "path">): Promise<{ text: Promise<string> }>;
   /** Executes an example with JSON inputs. */
   execute(example: string, inputs: object): Promise<Answer>;
 }
@@ -104,17 +106,21 @@ export async function startService(options: {
 /** Calls a service over connections that end with `hangUp`. */
 export async function callService(ready: ReadyFile): Promise<CalledService & { hangUp: () => Promise<void> }> {
   const agent = new Agent({ connect: { ca: await readFile(ready.caFile, "utf8") }, headersTimeout: 0, bodyTimeout: 0 });
-  const call: CalledService["call"] = async (path, given = {}) => {
+  const begin = async (path: string, given: Omit<Partial<Dispatcher.RequestOptions>, "path"> = {}) => {
     const url = path.startsWith("https:") ? path : `${ready.apiUrl}${path}`;
-    const answer = await request(url, { ...given, dispatcher: agent });
-    const text = await answer.body.text();
-    const isJson = String(answer.headers["content-type"] ?? "").includes("application/json");
+    const { statusCode: status, headers, body } = await request(url, { ...given, dispatcher: agent });
+    return { status, headers, text: body.text() };
+  };
+  const call: CalledService["call"] = async (path, given) => {
+    const { status, headers, ...answer } = await begin(path, given);
+    const text = await answer.text;
+    const isJson = String(headers["content-type"] ?? "").includes("application/json");
     const body = isJson ? (JSON.parse(text) as Record<string, unknown>) : {};
-    return { status: answer.statusCode, headers: answer.headers, body, text };
+    return { status, headers, body, text };
   };
   return {
     ready,
-    call,
+    ...{ call, begin },
     execute(example, inputs) {
       const { workflowId, apiKey } = exampleOf(ready, example);
       return call(`/workflows/${workflowId}/execute`, {

@@ -187,3 +187,13 @@ test("close, also of waiters that are only just connecting, ends the session for
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   expect([await findSession(name), await findSession("hasty listener")]).toEqual([undefined, undefined]);
 });
+
+test("letGo, while calls wait, lets go of them at once, and of all that come later", async () => {
+  const { waiters } = await openWaiters();
+  const executionId = createExecutionId();
+  const calls = [waiters.wait(executionId, LATER_MS), waiters.wait(createExecutionId(), LATER_MS)];
+  waiters.letGo();
+  expect(await Promise.all([...calls, waiters.wait(executionId, LATER_MS)])).toEqual([false, false, false]);
+  expect(waiters.count()).toBe(0);
+  await waiters.close();
+});
