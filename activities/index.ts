@@ -6,13 +6,15 @@ import type { Ticks } from "./ticks.ts";
 
 /** All activities of a worker. The object's function names are the activity names in every history. */
 export function createActivities(
-  deps: CreditsDeps & Omit<PythonDeps, "onEndedHere"> & OutputsDeps & Pick<Ticks, "recordTick">,
+  deps: CreditsDeps & Omit<PythonDeps, "onEndedHere" | "keepLog"> & OutputsDeps & Pick<Ticks, "recordTick">,
 ) {
   const credits = createCredits(deps);
   const outputs = createOutputs(deps);
   const { settleCredits: settle } = credits;
   const finishing = createFinishing({ upload: outputs.upload, settle, onFault: deps.onFault });
-  const { executePython: execute, ...python } = createPython({ ...deps, onEndedHere: finishing.begin });
+  const { executePython: execute, ...python } = createPython({
+    ...{ ...deps, keepLog: outputs.keepLog, onEndedHere: finishing.begin },
+  });
   const executePython: typeof execute = async (input) => {
     const progress = await execute(input);
     if (progress.kind === "running" || !(await finishing.isFinished(input.executionId))) return progress;
@@ -37,6 +39,8 @@ export function createActivities(
       uploadOutputs,
       recordTick: deps.recordTick,
     },
+    /** What keeps outputs and logs for which no workflow asks. */
+    keeping: { keepLog: outputs.keepLog, upload: outputs.upload },
     /** Control over the programs running in this process, for whoever owns the process. */
     python: {
       ...python,

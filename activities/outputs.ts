@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { activityInfo, heartbeat } from "@temporalio/activity";
 import { ApplicationFailure } from "@temporalio/common";
 import mime from "mime-types";
 import type { Db } from "../db/connect.ts";
-import { findUpload, insertOutputs } from "../db/executions.ts";
+import { findUpload, insertLog, insertOutputs } from "../db/executions.ts";
 import type { StoredFile, UploadProgress } from "../domain/execution.ts";
 import type { ExecutionId } from "../domain/ids.ts";
 import type { Spool, SpooledOutput, SpooledResult } from "./spool.ts";
@@ -46,6 +47,22 @@ export function createOutputs(deps: OutputsDeps) {
       return { kind: "uploaded" };
     },
 
+    /**
+     * Keeps a copy of the log of an execution that is handed over, or that was ended without its outputs. The log of the end
+     * takes its place. Nothing is kept once the outputs are, or where nothing was written.
+     */
+    async keepLog(executionId: ExecutionId): Promise<void> {
+      // The log of most executions has been moved by their upload.
+      if (!existsSync(deps.spool.logPathOf(executionId))) return;
+      const upload = await findUpload(deps.db, executionId);
+      if (upload === undefined || upload.uploaded || upload.logRemoved) return;
+      const log = await deps.spool.readLog(executionId);
+      if (log === undefined) return;
+      const logKey = logKeyOf(executionId);
+      const { bytes } = await deps.storage.put(logKey, log);
+      await insertLog(deps.db, { executionId, logKey, logBytes: bytes });
+    },
+
     async uploadOutputs(input: { executionId: ExecutionId; brief: boolean }): Promise<UploadProgress> {
       const { executionId } = input;
       const spooled = await deps.spool.readResult(executionId);
@@ -64,9 +81,11 @@ export function createOutputs(deps: OutputsDeps) {
   };
 }
 
+const logKeyOf = (executionId: ExecutionId): string => `executions/${executionId}/log.ndjson`;
+
 async function uploadSpooled(deps: OutputsDeps, executionId: ExecutionId, spooled: SpooledResult): Promise<void> {
   const { logPath, logBytes, outputs } = spooled;
-  const logKey = logPath === undefined ? null : `executions/${executionId}/log.ndjson`;
+  const logKey = logPath === undefined ? null : logKeyOf(executionId);
   const files: StoredFile[] = [];
   const moves = outputs.map((output, index) => async (): Promise<void> => {
     files[index] = await keep(deps, executionId, output, index);

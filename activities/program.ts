@@ -1,3 +1,5 @@
+import { createWriteStream, existsSync, statSync } from "node:fs";
+import { pipeline } from "node:stream/promises";
 import type { ExecutionWork } from "../db/attempts.ts";
 import { findCommit } from "../db/commits.ts";
 import type { Db } from "../db/connect.ts";
@@ -30,6 +32,7 @@ export interface ProgramDeps {
   readonly runtimes: Runtimes;
   readonly storage: Storage;
   readonly spool: Spool;
+  readonly hostId: string;
   /** The part of the spool's disk that an execution was promised; nothing watches the disk without it. */
   readonly diskShareOf?: ((executionId: ExecutionId) => DiskShare | undefined) | undefined;
   /** What a manifest cannot ask for, and bounds what it can. */
@@ -103,7 +106,7 @@ function createProgressBoard() {
  * Makes the next execution of a commit a warm one, if this host has not done so already. For a commit that was just
  * published; any other warms up by being executed.
  */
-export function createWarmer(deps: Omit<ProgramDeps, "storage" | "spool" | "diskShareOf" | "openSecrets" | "onRun">) {
+export function createWarmer(deps: Omit<ProgramDeps, "storage" | "spool" | "hostId" | "diskShareOf" | "openSecrets" | "onRun">) {
   return async (workflowId: WorkflowId, commitId: CommitId): Promise<Warmth> => {
     const [commit, workflow] = await Promise.all([
       findCommit(deps.db, workflowId, commitId),
@@ -123,7 +126,9 @@ export function worstCaseBytes({ outputBytesMax, logBytesMax }: SandboxLimits): 
 /** Run again, it would fill the disk again. What it used is not known, and so it is not charged. */
 async function failForDisk(spool: Spool, executionId: ExecutionId): Promise<PythonOutcome> {
   await spool.open(executionId);
-  await spool.writeResult(executionId, { outputs: [], logPath: undefined, logBytes: 0 });
+  const path = spool.logPathOf(executionId);
+  const log = existsSync(path) ? { logPath: path, logBytes: statSync(path).size } : { logPath: undefined, logBytes: 0 };
+  await spool.writeResult(executionId, { outputs: [], ...log });
   return { status: "failed", message: "The outputs filled the disk of the machine.", secondsUsed: 0 };
 }
 
@@ -138,9 +143,29 @@ async function prepare(deps: ProgramDeps, work: ExecutionWork): Promise<SandboxR
     spoolDir,
     inputs: { ...work.inputs, ...secrets } as SandboxRequest["inputs"],
     inputTexts: work.inputTexts,
+    logStart: await continueLog(deps, work),
     files: await fetchFiles(deps, manifest, work.files, spoolDir),
     declaredOutputs: manifest.outputs.filter((output) => output.required).map((output) => output.name),
   };
+}
+
+/** Lines of an attempt whose log is on another host have ids below this many for each attempt. */
+const UNSEEN_LINES_MAX = 1_000_000;
+
+/**
+ * Goes on with the log of the attempts before, which is here when the last of them ran on this host. Another host that handed
+ * the execution over has put its log into storage; the log of one that was lost stays there, and ids leave room for it.
+ */
+async function continueLog(
+  { spool, storage, hostId }: ProgramDeps,
+  { executionId, attempt, previous }: ExecutionWork,
+): Promise<SandboxRequest["logStart"]> {
+  if (previous === null) return undefined;
+  const note = `Attempt ${attempt} begins. Attempt ${attempt - 1}: ${previous.message}`;
+  if (previous.hostId === hostId) return { note, idsAfter: 0 };
+  if (previous.logKey !== null)
+    await pipeline(await storage.get(previous.logKey), createWriteStream(spool.logPathOf(executionId), { mode: 0o600 }));
+  return { note, idsAfter: previous.handedOver && previous.logKey !== null ? 0 : (attempt - 1) * UNSEEN_LINES_MAX };
 }
 
 /** Code, interpreter, environment and limits of a commit on this host. */

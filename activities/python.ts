@@ -18,6 +18,7 @@ const HEARTBEAT_MS = 2_000;
 const TELL_AGAIN_MS = 250;
 /** A workflow task stays open while it waits. With so many of an account waiting, further ones do not: others need them. */
 const BRIEFLY_WAITING_MAX = 50;
+const KEEP_LOG_MS = 1_500;
 /** Shares the turns of executions that are not in the record. */
 const UNKNOWN_ACCOUNT = "" as AccountId;
 /**
@@ -34,6 +35,8 @@ export interface PythonDeps {
   readonly slots: Slots;
   /** Runs one attempt's program on this host and leaves its outputs in the spool. Rejects only for faults of ours. */
   readonly runProgram: (work: ExecutionWork, signal: AbortSignal) => Promise<PythonOutcome>;
+  /** Keeps what a program that is handed over has written, for the host that begins it again. */
+  readonly keepLog?: (executionId: ExecutionId) => Promise<void>;
   readonly onFault: (executionId: ExecutionId, error: unknown) => void;
   /** Told of each execution that has no more to run and whose outputs are on this host. */
   readonly onEndedHere?: (executionId: ExecutionId, ended: Extract<PythonProgress, { kind: "ended" }>) => void;
@@ -203,6 +206,7 @@ async function runAttempt(
   try {
     const outcome = await deps.runProgram(work, AbortSignal.any([signal, lease.signal])).finally(release);
     if (isStopping(signal) && outcome.status === "cancelled") {
+      await keepLogBriefly(deps, executionId);
       const stopping = stoppingError();
       throw outcome.secondsUsed === 0 ? new UnbegunError(stopping) : stopping;
     }
@@ -213,6 +217,12 @@ async function runAttempt(
   } finally {
     clearInterval(renewing);
   }
+}
+
+/** A storage that is away must not keep a process that stops. */
+async function keepLogBriefly({ keepLog, onFault }: PythonDeps, executionId: ExecutionId): Promise<void> {
+  const kept = keepLog?.(executionId).catch((error: unknown) => onFault(executionId, error));
+  await Promise.race([kept, delay(KEEP_LOG_MS)]);
 }
 
 /**

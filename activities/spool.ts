@@ -52,12 +52,13 @@ export function createSpool(dir: string, remove: RemoveTree = removeTree) {
       }
     },
 
-    /** An empty folder for an attempt; what an earlier attempt left is gone. */
+    /** Returns a folder for an attempt. Of an earlier attempt only the log is still there, which this one goes on with. */
     async open(executionId: ExecutionId): Promise<string> {
       const folder = folderOf(executionId);
       if (mkdirSync(folder, { recursive: true, mode: FOLDER_MODE }) !== undefined) return folder;
-      await remove(folder);
-      mkdirSync(folder, { mode: FOLDER_MODE }); // Throws when the old one is still there: an attempt must not find its files.
+      for (const name of await readdir(folder)) if (name !== LOG_FILE) await remove(join(folder, name));
+      const left = (await readdir(folder)).filter((name) => name !== LOG_FILE);
+      if (left.length > 0) throw new Error(`${folder} holds files of an earlier attempt, which must not be found.`);
       return folder;
     },
 

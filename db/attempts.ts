@@ -20,6 +20,13 @@ export interface ExecutionWork {
   readonly inputTexts: JsonTexts;
   readonly secretInputs: Buffer | null;
   readonly files: readonly StoredFile[];
+  /** The attempt before, and where the log is kept that its host handed over; null for the first. */
+  readonly previous: {
+    readonly message: string;
+    readonly hostId: string;
+    readonly handedOver: boolean;
+    readonly logKey: string | null;
+  } | null;
 }
 
 export interface Claim {
@@ -112,7 +119,9 @@ async function openAttempt(db: Db, claim: Claim, attempt: number): Promise<Execu
               coalesce((select jsonb_agg(jsonb_build_object(
                   'name', f.name, 'fileName', f.file_name, 'storageKey', f.storage_key, 'bytes', f.bytes,
                   'sha256', f.sha256, 'contentType', f.content_type) order by f.name, f.position)
-                from execution_files f where f.execution_id = e.id and f.direction = 'input'), '[]') as files
+                from execution_files f where f.execution_id = e.id and f.direction = 'input'), '[]') as files,
+              (select jsonb_build_object('message', p.message, 'hostId', p.host_id, 'handedOver', p.handed_over, 'logKey', e.log_key)
+                 from attempts p where p.execution_id = e.id and p.attempt = opened.attempt - 1) as previous
          from opened
          join executions e on e.id = opened.execution_id
          join commits c on c.workflow_id = e.workflow_id and c.id = e.commit_id`,

@@ -31,6 +31,19 @@ export async function insertOutputs(
   );
 }
 
+/** Records where the log of an execution is that has no outputs yet, or gets none. Changes nothing once they are recorded. */
+export async function insertLog(
+  db: Db,
+  log: { executionId: ExecutionId; logKey: string; logBytes: number },
+): Promise<void> {
+  await queryRows(
+    db,
+    `update executions set log_key = :logKey, log_bytes = :logBytes
+      where id = :executionId and uploaded_at is null and log_removed_at is null`,
+    { ...log },
+  );
+}
+
 /** The searchable record of one execution, as callers may see it. */
 export interface ExecutionRecord {
   readonly id: ExecutionId;
@@ -213,14 +226,29 @@ export async function listOpenExecutions(
   );
 }
 
-/** How the last attempt of an execution ended, if one did, and whether its outputs are in storage. */
-export async function findLastOutcome(
-  db: Db,
-  executionId: ExecutionId,
-): Promise<{ status: ExecutionEnd; secondsUsed: number; uploaded: boolean } | undefined> {
-  const [row] = await queryRows<{ status: ExecutionEnd; secondsUsed: number; uploaded: boolean }>(
+interface LastOutcome {
+  readonly status: ExecutionEnd;
+  readonly secondsUsed: number;
+  readonly uploaded: boolean;
+  /** Whether it ended within the last minute. */
+  readonly isFresh: boolean;
+}
+
+/** Returns whether a process runs the execution's program now, or has been lost less than a lease ago. */
+export async function isRunning(db: Db, executionId: ExecutionId): Promise<boolean> {
+  const rows = await queryRows(
     db,
-    `select a.status, e.uploaded_at is not null as uploaded,
+    `select from attempts where execution_id = :executionId and ended_at is null and lease_until > now()`,
+    { executionId },
+  );
+  return rows.length > 0;
+}
+
+/** How the last attempt of an execution ended, if one did, and whether its outputs are in storage. */
+export async function findLastOutcome(db: Db, executionId: ExecutionId): Promise<LastOutcome | undefined> {
+  const [row] = await queryRows<LastOutcome>(
+    db,
+    `select a.status, e.uploaded_at is not null as uploaded, a.ended_at > now() - interval '1 minute' as "isFresh",
             (select sum(seconds_used) from attempts where execution_id = e.id) as "secondsUsed"
        from executions e join attempts a on a.execution_id = e.id and a.status is not null
       where e.id = :executionId order by a.attempt desc limit 1`,
@@ -229,14 +257,18 @@ export async function findLastOutcome(
   return row;
 }
 
+interface UploadState {
+  readonly uploaded: boolean;
+  readonly ended: boolean;
+  readonly logRemoved: boolean;
+  readonly hostId: string | null;
+}
+
 /** How far the upload of an execution is, and which host ran its last attempt. */
-export async function findUpload(
-  db: Db,
-  executionId: ExecutionId,
-): Promise<{ uploaded: boolean; ended: boolean; hostId: string | null } | undefined> {
-  const [row] = await queryRows<{ uploaded: boolean; ended: boolean; hostId: string | null }>(
+export async function findUpload(db: Db, executionId: ExecutionId): Promise<UploadState | undefined> {
+  const [row] = await queryRows<UploadState>(
     db,
-    `select uploaded_at is not null as uploaded, finished_at is not null as ended,
+    `select uploaded_at is not null as uploaded, finished_at is not null as ended, log_removed_at is not null as "logRemoved",
             (select host_id from attempts a where a.execution_id = e.id order by attempt desc limit 1) as "hostId"
        from executions e where e.id = :executionId`,
     { executionId },

@@ -126,6 +126,7 @@ export function openPrograms(deps: {
   settings: Settings;
   machine: Machine;
   secretBox: SecretBox;
+  hostId: string;
   onRun: (path: "cold" | "lane", secondsUsed: number) => void;
   runProgram?: unknown;
   log: Log;
@@ -166,7 +167,7 @@ export function openPrograms(deps: {
   const { progressOf, ...runner } = createProgramRunner({
     ...code,
     storage: deps.storage,
-    spool,
+    ...{ spool, hostId: deps.hostId },
     diskShareOf: slots.shareOf,
     onRun: deps.onRun,
     openSecrets: (sealed, executionId) =>

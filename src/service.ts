@@ -97,7 +97,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
   defer(() => waiters.close());
 
   const { connection, driver, ticks } = await openTemporal(deps, keeper, defer);
-  const { activities, python } = createActivities({
+  const { activities, python, keeping } = createActivities({
     db,
     prices: pricesOf(settings),
     recordTick: ticks.recordTick,
@@ -125,7 +125,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
     executions,
     readiness,
     waiters,
-    removed: openHousekeeping({ ...deps, driver, activities, spool, admissions }, defer),
+    removed: openHousekeeping({ ...deps, driver, activities, keeping, spool, admissions }, defer),
     workersEnded: workers === undefined ? [] : [workers.ended],
     drain: (door: CallersDoor | undefined, asked: boolean) =>
       drain({ ...deps, waiters, programs: workers && { python, workers } }, door, asked),

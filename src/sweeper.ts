@@ -1,13 +1,15 @@
-import type { Activities } from "../activities/index.ts";
+import type { Activities, createActivities } from "../activities/index.ts";
 import type { Spool } from "../activities/spool.ts";
 import type { Db } from "../db/connect.ts";
 import { releaseStrayHolds } from "../db/credits/audit.ts";
 import {
   findLastOutcome,
   findStartable,
+  isRunning,
   type LongOpenExecution,
   listEnded,
   listOpenExecutions,
+  requestCancel,
 } from "../db/executions.ts";
 import { giveLease, type Lease, takeLease } from "../db/leases.ts";
 import { countRepairs, type Repair } from "../db/repairs.ts";
@@ -31,6 +33,7 @@ export interface SweeperDeps {
   readonly db: Db;
   readonly driver: Driver;
   readonly activities: Pick<Activities, "settleCredits" | "releaseCredits">;
+  readonly keeping: ReturnType<typeof createActivities>["keeping"];
   readonly spool: Spool;
   readonly processId: string;
   readonly log: Log;
@@ -143,6 +146,7 @@ async function repairOpen(deps: SweeperDeps, execution: LongOpenExecution): Prom
   // It may have come to its end, as it should, between the two looks: the record is written before Temporal hears of it.
   if ((await findStartable(deps.db, executionId)) === undefined) return;
   const repair = await repairOne(deps, execution, state);
+  if (repair === undefined) return;
   await report(deps, repair, { executionId }, "An execution was repaired.");
 }
 
@@ -150,19 +154,37 @@ async function repairOne(
   deps: SweeperDeps,
   execution: LongOpenExecution,
   state: Exclude<DriverState, "running">,
-): Promise<Repair> {
+): Promise<Repair | undefined> {
   const { id: executionId } = execution;
   if (state === "gone") {
     await deps.driver.start({ ...execution, executionId });
     return execution.begun ? "restarted" : "started";
   }
+  if (state === "terminated" && (await isRunning(deps.db, executionId))) {
+    // Its program ends as cancelled, with its log and what it used; the process that runs it settles it.
+    await requestCancel(deps.db, executionId, "temporal");
+    return undefined;
+  }
   const outcome = await findLastOutcome(deps.db, executionId);
-  if (outcome?.uploaded) {
+  if (outcome !== undefined && (outcome.uploaded || (await isUploadedHere(deps, executionId)))) {
     await deps.activities.settleCredits({ executionId, ...outcome });
     return "settled";
   }
+  // Its own process is most likely about to settle it.
+  if (state === "terminated" && outcome?.isFresh === true) return undefined;
   await deps.activities.releaseCredits({ executionId, cause: state === "terminated" ? "terminated" : "internal" });
   return state === "completed" ? "released" : state;
+}
+
+/** Whether the outputs could be stored now, which takes the host that made them. Nobody else does it when its workflow has ended. */
+async function isUploadedHere({ keeping, log }: SweeperDeps, executionId: ExecutionId): Promise<boolean> {
+  return keeping.upload(executionId).then(
+    ({ kind }) => kind === "uploaded",
+    (error: unknown) => {
+      log.warn({ event: "execution.fault", executionId, error }, "Outputs could not be stored.");
+      return false;
+    },
+  );
 }
 
 async function lookForStrayHolds(
@@ -195,7 +217,11 @@ async function removeSpooled(deps: SweeperDeps): Promise<void> {
   const faults: unknown[] = [];
   for (const executionId of spooled) {
     if (!ended.has(executionId)) continue;
-    await deps.spool.remove(executionId).catch((error: unknown) => faults.push(error)); // It keeps none of the others.
+    // What a program wrote whose execution was ended from outside, or given up, is kept all the same. None keeps the others.
+    await deps.keeping
+      .keepLog(executionId)
+      .then(() => deps.spool.remove(executionId))
+      .catch((error: unknown) => faults.push(error));
   }
   if (faults.length > 0) throw new AggregateError(faults, `${faults.length} spool folders could not be removed.`);
 }

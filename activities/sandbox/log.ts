@@ -1,5 +1,5 @@
 import { StringDecoder } from "node:string_decoder";
-import { createLogFile } from "./log-file.ts";
+import { createLogFile, readEarlierLog } from "./log-file.ts";
 import type { LogLine, LogStream } from "./request.ts";
 
 const LINE_CHARS_MAX = 64 * 1024;
@@ -16,22 +16,29 @@ export interface LogRecorder {
 }
 
 /**
- * Records the output of a program as lines `{ id, time, stream, text }` in a new file at `path`. Text is UTF-8 with
+ * Records the output of a program as lines `{ id, time, stream, text }` in a file at `path`, behind what an earlier attempt has
+ * written there: ids and the bound of all attempts together go on, and ids are above `idsAfter`. Text is UTF-8 with
  * replacement characters, lines over 64 KB come in pieces; after `bytesMax` bytes the rest is dropped and a last line says so.
  */
-export function createLogRecorder(path: string, bytesMax: number, onLine?: (line: LogLine) => void): LogRecorder {
-  const file = createLogFile(path);
+export function createLogRecorder(
+  path: string,
+  bytesMax: number,
+  { onLine, idsAfter = 0 }: { onLine?: ((line: LogLine) => void) | undefined; idsAfter?: number | undefined } = {},
+): LogRecorder {
+  const earlier = readEarlierLog(path);
+  const file = createLogFile(path, !earlier.isThere);
   const linesMax = Math.ceil(bytesMax / LOG_BYTES_PER_LINE_MIN);
-  let lines = 0;
-  let bytes = 0;
+  let id = Math.max(earlier.lastId, idsAfter);
+  let { lines, textBytes: bytes } = earlier;
   let noteBytes = 0;
   let truncated = false;
   let batch: string[] = [];
 
   const write = (stream: LogStream, text: string) => {
+    lines += 1;
     // NUL has no place in a text column of PostgreSQL, nor on a terminal.
     const line: LogLine = {
-      id: ++lines,
+      id: ++id,
       time: new Date().toISOString(),
       stream,
       text: text.replaceAll("\0", "\ufffd"),
@@ -67,7 +74,7 @@ export function createLogRecorder(path: string, bytesMax: number, onLine?: (line
   return {
     add(stream, chunk) {
       if (truncated) return;
-      const room = bytesMax - bytes;
+      const room = Math.max(0, bytesMax - bytes);
       const taken = chunk.length > room ? chunk.subarray(0, room) : chunk;
       bytes += taken.length;
       if (taken.length > 0) splitters[stream].add(taken);

@@ -113,8 +113,10 @@ export interface SandboxRequest {
   readonly runtime?: Runtime | undefined;
   /** Path inside the commit, with forward slashes. */
   readonly entrypoint: string;
-  /** Existing, empty, of this execution only: `outputs/`, `inputs/` and `log.ndjson` are made in it. */
+  /** Existing, of this execution only, empty but for the log of earlier attempts: `outputs/`, `inputs/` and `log.ndjson` are made in it. */
   readonly spoolDir: string;
+  /** Of an attempt after the first: what its log begins with, and the id that its lines are above. */
+  readonly logStart?: { readonly note: string; readonly idsAfter: number } | undefined;
   /** Every value that is not a file. An input that was not given is absent or null. */
   readonly inputs: Readonly<Record<string, JsonValue>>;
   /** Those of kind `json` as JSON texts, which count instead of their values. */
@@ -158,7 +160,7 @@ export interface SandboxResult {
 export type LogStream = "stdout" | "stderr" | "system";
 
 export interface LogLine {
-  /** Consecutive from 1. */
+  /** Consecutive from 1; after a gap where the log of an earlier attempt is on another host. */
   readonly id: number;
   /** ISO 8601, UTC, milliseconds. */
   readonly time: string;

@@ -159,7 +159,9 @@ async function runExecution(
   const outputsDir = join(spoolDir, "outputs");
   const inputsDir = join(spoolDir, "inputs");
   if (request.files.length > 0) mkdirSync(inputsDir, { mode: user === ANYBODY ? 0o710 : 0o711 });
-  const log = createLogRecorder(join(spoolDir, "log.ndjson"), limits.logBytesMax, watch.onLine);
+  const { onLine } = watch;
+  const idsAfter = request.logStart?.idsAfter;
+  const log = createLogRecorder(join(spoolDir, "log.ndjson"), limits.logBytesMax, { onLine, idsAfter });
   let launched: Launched | undefined;
   try {
     const endUnstarted = async (): Promise<SandboxResult> => ({
@@ -183,6 +185,7 @@ async function runExecution(
       throw error;
     });
     if (launched === undefined) return await endUnstarted();
+    if (request.logStart !== undefined) log.note(request.logStart.note);
     let place = launched;
     const { facts, named } = await follow(place, 0).catch(async (error: unknown) => {
       if (!(error instanceof NotStartedError) || place.path === "cold") throw error;

@@ -1,6 +1,7 @@
 import type { AttemptRow, ExecutionRow } from "../evidence.ts";
 import { type Case, type Finding, findRequest } from "./case.ts";
 import { demandOf } from "./demand.ts";
+import { lastPartOf } from "./logs.ts";
 
 /** Between the clocks of a program, PostgreSQL and the service; and between two looks of the service at the time. */
 const CLOCK_SLACK_SECONDS = 0.25;
@@ -68,7 +69,9 @@ function compare(row: ExecutionRow, { attempt, seconds_used }: AttemptRow, { sec
 
 function readAccount({ evidence }: Case, { log_key }: ExecutionRow): Account | undefined {
   const log = log_key === null ? undefined : evidence.storage[log_key]?.text;
-  const lines = (log ?? "").split("\n").flatMap((line) => (line === "" ? [] : (JSON.parse(line) as LogLine)));
+  const lines = lastPartOf(log ?? "")
+    .split("\n")
+    .flatMap((line) => (line === "" ? [] : (JSON.parse(line) as LogLine)));
   const said = lines.flatMap(({ time, text }) => {
     const at = /^at ([\d.]+)$/.exec(text)?.[1];
     return at === undefined ? [] : { at: Number(at), delay: Date.parse(time) / 1000 - Number(at) };

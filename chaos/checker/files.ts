@@ -3,6 +3,7 @@ import { contentOf } from "../load/content.ts";
 import type { RequestLine } from "../record.ts";
 import { type Case, type Finding, findRequest } from "./case.ts";
 import { demandOf, sha256 } from "./demand.ts";
+import { lastPartOf } from "./logs.ts";
 
 /** Every recorded file is in storage with its content, storage has nothing else, and the content is what was demanded. */
 export function checkFiles(given: Case): Finding[] {
@@ -83,13 +84,13 @@ function parse(text: string): string {
   }
 }
 
-/** The log tells of one try of the program, from its first line; to its last, when it succeeded. */
+/** The last part of the log tells of one try of the program, from its first line; to its last, when it succeeded. */
 function checkLog({ evidence }: Case, row: ExecutionRow): Finding[] {
   const find = (text: string): Finding[] => [{ rule: "log", subject: row.id, text }];
   if (row.log_key === null) return row.state === "success" ? find("is missing") : [];
   const log = evidence.storage[row.log_key]?.text;
   if (log === undefined) return find("is not in storage");
-  const count = (line: string): number => log.split(`"${line}"`).length - 1;
+  const count = (line: string): number => lastPartOf(log).split(`"${line}"`).length - 1;
   const begins = count(`begin ${row.token}`);
   if (begins !== 1 && row.seconds_used > 0.2) return find(`tells ${begins} times that the program began`);
   return row.state === "success" && count(`end ${row.token}`) !== 1 ? find("does not tell that the program ended") : [];

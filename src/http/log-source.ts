@@ -10,7 +10,10 @@ export async function openLog(
   deps: { storage: Storage; liveLog?: AppDeps["liveLog"] },
   execution: ExecutionRecord,
 ): Promise<Readable | undefined> {
-  if (execution.logKey === null) return deps.liveLog?.(execution.id);
+  // What was kept when it was handed over ends where this host goes on.
+  const isKept = execution.logKey !== null && execution.finishedAt !== null;
+  const live = isKept ? undefined : await deps.liveLog?.(execution.id);
+  if (live !== undefined || execution.logKey === null) return live;
   return deps.storage.get(execution.logKey).catch((error: unknown) => {
     if (!(error instanceof NoSuchObjectError)) throw error;
     return undefined;

@@ -46,13 +46,15 @@ test("readResult, of a result whose writing was cut short, answers undefined", a
   expect(await spool.readResult(id)).toBeUndefined();
 });
 
-test("open, for a second attempt, removes everything the first one left", async () => {
+test("open, for a second attempt, removes everything the first one left but its log", async () => {
   const id = createExecutionId();
   const folder = await spool.open(id);
   await writeFile(join(folder, "half-an-output"), "x");
+  await mkdir(join(folder, "outputs"));
+  await writeFile(spool.logPathOf(id), "a line\n");
   await spool.writeResult(id, RESULT);
   expect(await spool.open(id)).toBe(folder);
-  expect(await readdir(folder)).toEqual([]);
+  expect(await readdir(folder)).toEqual(["log.ndjson"]);
 });
 
 test("remove, called twice, leaves nothing of this execution and all of another", async () => {

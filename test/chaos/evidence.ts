@@ -90,7 +90,12 @@ function addFaulty(draft: Draft): void {
     anAttempt(execution, 2, { status: "failed", seconds_used: 0.25 }),
   ]);
   addOutput(draft, execution, "before", "before.txt", token);
-  addLog(draft, execution, ["begin"], ticksOf(4_010, 200));
+  const earlier = [
+    { id: 1, time: new Date(2_010).toISOString(), stream: "stdout", text: `begin ${token}` },
+    { id: 2, time: new Date(3_900).toISOString(), stream: "system", text: "Attempt 2 begins. Attempt 1: ValueError" },
+  ];
+  const text = earlier.map((line) => `${JSON.stringify(line)}\n`).join("");
+  addLog(draft, execution, ["begin"], ticksOf(4_010, 200), text);
   ask(draft, 6, "execute", { workflow: "faulty", token, inputs: { token } });
   answer(draft, 6, 500, resultOf(draft, execution));
 }
@@ -205,14 +210,20 @@ export function ticksOf(from: number, ms: number): Tick[] {
 }
 
 /** The log of a program: a word at its beginning, what time it was meanwhile, and a word at its end, where it has one. */
-export function addLog(draft: Draft, execution: Row, [begin, end]: string[], ticks: readonly Tick[] = []): void {
+export function addLog(
+  draft: Draft,
+  execution: Row,
+  [begin, end]: string[],
+  ticks: readonly Tick[] = [],
+  earlier = "",
+): void {
   execution.log_key = `executions/${execution.id}/log.ndjson`;
   const line = (heard: number, text: string): string =>
     `${JSON.stringify({ id: 1, time: new Date(heard).toISOString(), stream: "stdout", text })}\n`;
   const [first, last] = [ticks[0]?.[1] ?? 0, ticks.at(-1)?.[1] ?? 0];
   const said = ticks.map(([at, heard]) => line(heard, `at ${(at / 1000).toFixed(3)}`));
   const ending = end === undefined ? "" : line(last, `${end} ${execution.token}`);
-  store(draft, execution.log_key, `${line(first, `${begin} ${execution.token}`)}${said.join("")}${ending}`);
+  store(draft, execution.log_key, `${earlier}${line(first, `${begin} ${execution.token}`)}${said.join("")}${ending}`);
 }
 
 function store(draft: Draft, key: string, content: Buffer | string): StoredObject {

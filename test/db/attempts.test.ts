@@ -122,6 +122,8 @@ test("claimAttempt, of one that stopping processes handed over, also by being ki
     if (attempt % 2 === 0) await handOverAttempts(db, { processId });
     else await endAttempt(db, { executionId, attempt, processId, outcome: null, handedOver: true });
   }
+  const last = await claim(executionId, "proc_last");
+  expect(last).toMatchObject({ kind: "claimed", work: { previous: { hostId: "host1", handedOver: true, logKey: null } } });
   const messages = await queryRows<{ message: string }>(
     db,
     "select distinct message from attempts where execution_id = :executionId and ended_at is not null",

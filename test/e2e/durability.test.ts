@@ -233,6 +233,9 @@ test("the service, killed while Python runs and started again, ends the executio
   const before = await balanceOf();
   const lost = executeSleeper(10).catch((error: unknown) => error);
   const executionId = await newestRunning();
+  const readLog = (more: Record<string, string> = {}) =>
+    service.call(`/run-logs/${executionId}/logs`, { method: "GET", headers: { ...headers(), ...more } });
+  while (!(await readLog()).text.includes("sleeping")) await sleep(50);
   const tree = await listTree(service.child.pid as number);
   expect(tree.length).toBeGreaterThan(3);
   await service.stop("SIGKILL");
@@ -252,6 +255,15 @@ test("the service, killed while Python runs and started again, ends the executio
   expect(after.reserved).toBe(0);
   const { total } = record.body.cost as { total: number };
   expect(before.balance - after.balance).toBeCloseTo(total, 6);
+  const lines = ["stdout sleeping", "system Attempt 2 begins. Attempt 1: The worker was lost.", "stdout sleeping"];
+  expect(
+    (await readLog()).text
+      .trim()
+      .split("\n")
+      .map((line) => line.replace(/^\S+ /, "")),
+  ).toEqual(lines);
+  const rest = (await readLog({ accept: "text/event-stream", "last-event-id": "1" })).text;
+  expect(rest.match(/^id: .*$/gm)).toEqual(["id: 2", "id: 3"]);
 });
 
 test("the service, asked to stop while calls wait, answers them 202, ends their streams, and hands their programs over", async () => {

@@ -71,7 +71,7 @@ async function aMachine({ db, accountId, standard, others, index }: MachineParts
   const code = { db, sandbox, checkouts, commitEnvironments, runtimes, ceilings };
   const { runProgram } = createProgramRunner({
     ...code,
-    spool,
+    ...{ spool, hostId: "host1" },
     storage: {} as never,
     openSecrets: () => ({}),
   });
@@ -110,6 +110,7 @@ async function aMachine({ db, accountId, standard, others, index }: MachineParts
           inputs: {},
           secretInputs: null,
           files: [],
+          previous: null,
         },
         new AbortController().signal,
       );

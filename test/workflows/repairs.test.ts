@@ -72,7 +72,8 @@ function aSweeper(driver: Driver, processId = createProcessId()) {
   const prices = { perCpuSecond: microCredits(10_000), perExecution: microCredits(1_000) };
   const log = pino({ level: "warn" }, { write: (line: string) => void logged.push(JSON.parse(line)) });
   const activities = createCredits({ db, prices, onEnded: () => undefined });
-  const sweeper = createSweeper({ db, driver, activities, spool, processId, log });
+  const keeping = { keepLog: async () => undefined, upload: async () => ({ kind: "deferred" as const }) };
+  const sweeper = createSweeper({ db, driver, activities, keeping, spool, processId, log });
   return {
     processId,
     async sweep(openSeconds = 0) {

@@ -40,6 +40,7 @@ let dir: string;
 let spool: Spool;
 let storage: Storage;
 let activities: Activities;
+let keeping: ReturnType<typeof createActivities>["keeping"];
 let started: ExecutionId[] = [];
 
 beforeAll(async () => {
@@ -52,7 +53,7 @@ beforeAll(async () => {
   storage = await createDiskStorage({ dir: join(dir, "storage") });
   spool = createSpool(join(dir, "spool"));
   await spool.open("ex_makes0the0folder0" as ExecutionId);
-  activities = createActivities({
+  ({ activities, keeping } = createActivities({
     db,
     prices: PRICES,
     hostId: HOST,
@@ -69,7 +70,7 @@ beforeAll(async () => {
     onEnded: () => undefined,
     onFault: () => undefined,
     recordTick: async () => Promise.reject(new Error("No schedule is fired here.")),
-  }).activities;
+  }));
 });
 
 afterAll(async () => {
@@ -83,7 +84,7 @@ async function sweep(given: { openSeconds?: number; driver?: Driver; spool?: Spo
   const sweeper = createSweeper({
     db,
     driver: given.driver ?? driver,
-    activities,
+    ...{ activities, keeping },
     spool: given.spool ?? spool,
     processId: "proc_a",
     log,
@@ -286,4 +287,49 @@ test("sweep, where a folder of the spool cannot be removed, removes those after 
   const left = await readdir(join(dir, "spool"));
   expect(left.filter((name) => executions.some(({ executionId }) => executionId === name))).toEqual([stuck]);
   await sweep({ openSeconds: 3_600 });
+});
+
+/** Lets a process begin an execution's program and write a line, as if it ran. */
+async function begin(executionId: ExecutionId) {
+  await reserve(db, executionId);
+  const claim = { executionId, hostId: HOST, processId: "proc_a", leaseSeconds: 60, lostMax: 3 };
+  await claimAttempt(db, claim);
+  await spool.open(executionId);
+  await writeFile(spool.logPathOf(executionId), LOGGED);
+  return claim;
+}
+
+const LOGGED = '{"id":1,"time":"2026-05-01T10:00:00.000Z","stream":"stdout","text":"hello"}\n';
+
+async function readKeptLog(executionId: ExecutionId): Promise<string> {
+  const { logKey } = (await findExecution(db, executionId)) ?? {};
+  const chunks = await (await storage.get(logKey ?? "none")).toArray();
+  return Buffer.concat(chunks as Buffer[]).toString();
+}
+
+test("sweep, of one that is terminated while its program runs, asks that to end, then charges what it used and keeps its log", async () => {
+  await sweep(); // What other tests have left open.
+  const { executionId, findBalance: balance } = await anAcceptedExecution();
+  await startInTemporal(executionId);
+  await client.workflow.getHandle(executionId).terminate();
+  const claim = await begin(executionId);
+  expect(await countRepairs(sweep)).toEqual({});
+  expect(await findExecution(db, executionId)).toMatchObject({ state: "running", cancelRequestedBy: "temporal" });
+  // What its process does when it hears of that; it dies before it can settle.
+  const logPath = spool.logPathOf(executionId);
+  await spool.writeResult(executionId, { outputs: [], logPath, logBytes: 5 });
+  await endAttempt(db, { ...claim, attempt: 1, outcome: { status: "cancelled", message: "", secondsUsed: 1.5 } });
+  expect(await countRepairs(sweep)).toEqual({ settled: 1 });
+  expect(await findExecution(db, executionId)).toMatchObject({ state: "cancelled", secondsUsed: 1.5 });
+  expect(await balance()).toMatchObject({ balance: GRANTED - 16_000n, reserved: 0n });
+  expect(await readKeptLog(executionId)).toBe(LOGGED);
+});
+
+test("sweep, of one that was given up with its worker, keeps what its program wrote", async () => {
+  const { executionId } = await anAcceptedExecution();
+  await begin(executionId);
+  await activities.releaseCredits({ executionId, cause: "internal" });
+  await sweep({ openSeconds: 3_600 });
+  expect(await spool.list()).not.toContain(executionId);
+  expect(await readKeptLog(executionId)).toBe(LOGGED);
 });
