@@ -23,6 +23,7 @@ const RELEASES = {
     failure: "insufficient_credits",
     message: "The account has fewer credits available than this execution may cost.",
   },
+  unable: { status: "failed", failure: "no_capacity", message: "The program could not begin. Nothing was charged." },
   internal: {
     status: "failed",
     failure: "internal",
@@ -89,11 +90,14 @@ export function createCredits({ db, prices, onEnded }: CreditsDeps) {
       executionId: ExecutionId;
       accountId?: AccountId;
       cause: keyof typeof RELEASES;
+      /** What the host lacked, of the cause `unable`. */
+      reason?: string;
     }): Promise<void> {
-      const { cause, ...execution } = input;
+      const { cause, reason, ...execution } = input;
       const message =
         cause === "insufficient_credits" ? await findExplanation(db, input.executionId) : RELEASES[cause].message;
-      await ledger.release({ ...execution, ...RELEASES[cause], message });
+      const lacking = cause === "unable" && reason !== undefined ? `${reason} ${message}` : message;
+      await ledger.release({ ...execution, ...RELEASES[cause], message: lacking });
       onEnded(input.executionId);
     },
   };

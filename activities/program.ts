@@ -9,7 +9,7 @@ import type { CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
 import type { Manifest } from "../domain/manifest/manifest.ts";
 import type { Checkouts } from "./commits/checkout.ts";
 import type { DiskShare } from "./disk-room.ts";
-import type { CommitEnvironments } from "./environments/commit-environments.ts";
+import { type CommitEnvironments, UnrunnableCommitError } from "./environments/commit-environments.ts";
 import type { Runtimes } from "./sandbox/runtimes.ts";
 import type {
   InputFiles,
@@ -22,7 +22,7 @@ import type {
 } from "./sandbox/sandbox.ts";
 import type { Spool } from "./spool.ts";
 import type { Storage } from "./storage/storage.ts";
-import { UnbegunError } from "./unbegun.ts";
+import { UnableError, UnbegunError } from "./unbegun.ts";
 
 export interface ProgramDeps {
   readonly db: Db;
@@ -37,6 +37,8 @@ export interface ProgramDeps {
   readonly diskShareOf?: ((executionId: ExecutionId) => DiskShare | undefined) | undefined;
   /** What a manifest cannot ask for, and bounds what it can. */
   readonly ceilings: SandboxLimits;
+  /** Why no program of a commit can begin on this host; undefined when it can. */
+  readonly hostProblem: (manifest: Manifest) => string | undefined;
   readonly openSecrets: (sealed: Buffer, executionId: ExecutionId) => Record<string, string>;
   /** Told of every program that came to its end here, with the seconds that count. */
   readonly onRun?: ((path: "cold" | "lane", secondsUsed: number) => void) | undefined;
@@ -106,7 +108,9 @@ function createProgressBoard() {
  * Makes the next execution of a commit a warm one, if this host has not done so already. For a commit that was just
  * published; any other warms up by being executed.
  */
-export function createWarmer(deps: Omit<ProgramDeps, "storage" | "spool" | "hostId" | "diskShareOf" | "openSecrets" | "onRun">) {
+export function createWarmer(
+  deps: Omit<ProgramDeps, "storage" | "spool" | "hostId" | "hostProblem" | "diskShareOf" | "openSecrets" | "onRun">,
+) {
   return async (workflowId: WorkflowId, commitId: CommitId): Promise<Warmth> => {
     const [commit, workflow] = await Promise.all([
       findCommit(deps.db, workflowId, commitId),
@@ -135,6 +139,8 @@ async function failForDisk(spool: Spool, executionId: ExecutionId): Promise<Pyth
 async function prepare(deps: ProgramDeps, work: ExecutionWork): Promise<SandboxRequest> {
   const { executionId } = work;
   const manifest = work.manifest as Manifest;
+  const problem = deps.hostProblem(manifest);
+  if (problem !== undefined) throw new UnableError(problem);
   const [spoolDir, code] = await Promise.all([deps.spool.open(executionId), prepareCode(deps, work)]);
   const secrets = work.secretInputs === null ? {} : deps.openSecrets(work.secretInputs, executionId);
   return {
@@ -164,8 +170,28 @@ async function continueLog(
   const note = `Attempt ${attempt} begins. Attempt ${attempt - 1}: ${previous.message}`;
   if (previous.hostId === hostId) return { note, idsAfter: 0 };
   if (previous.logKey !== null)
-    await pipeline(await storage.get(previous.logKey), createWriteStream(spool.logPathOf(executionId), { mode: 0o600 }));
+    await pipeline(
+      await storage.get(previous.logKey),
+      createWriteStream(spool.logPathOf(executionId), { mode: 0o600 }),
+    );
   return { note, idsAfter: previous.handedOver && previous.logKey !== null ? 0 : (attempt - 1) * UNSEEN_LINES_MAX };
+}
+
+/** What a host has to have for programs. */
+export interface HostAbilities {
+  /** What its sandboxes lack; empty where they are as they must be. */
+  readonly isolationProblems: readonly string[];
+  readonly networkProblem: () => string | undefined;
+}
+
+/** Returns why no program of a manifest can begin on a host, in words for its caller; undefined when the host has what it needs. */
+export function findHostProblem(
+  { isolationProblems, networkProblem }: HostAbilities,
+  { limits }: Pick<Manifest, "limits">,
+): string | undefined {
+  if (isolationProblems.length > 0) return `Programs are not run on this host: ${isolationProblems.join(" ")}`;
+  const problem = limits.network ? networkProblem() : undefined;
+  return problem && `This workflow needs a network (limits.network), and this host has none: ${problem}`;
 }
 
 /** Code, interpreter, environment and limits of a commit on this host. */
@@ -176,7 +202,11 @@ async function prepareCode(
   const manifest = work.manifest as Manifest;
   const [commitDir, { python, environmentDir }] = await Promise.all([
     deps.checkouts.ensure(work.workflowId, work.commitId),
-    deps.commitEnvironments.ensure(work),
+    deps.commitEnvironments.ensure(work).catch((error: unknown) => {
+      throw error instanceof UnrunnableCommitError
+        ? new UnableError(toSentence(error.message), { cause: error })
+        : error;
+    }),
   ]);
   const runtime = await deps.runtimes.prepare(python);
   return {
@@ -195,6 +225,8 @@ async function prepareCode(
     },
   };
 }
+
+const toSentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 async function fetchFiles(
   deps: ProgramDeps,

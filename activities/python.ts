@@ -8,7 +8,7 @@ import type { AccountId, ExecutionId } from "../domain/ids.ts";
 import { type Claimed, claimWithSlot } from "./claiming.ts";
 import type { Slots } from "./slots.ts";
 import { hostQueue } from "./task-queues.ts";
-import { UnbegunError } from "./unbegun.ts";
+import { UnableError, UnbegunError } from "./unbegun.ts";
 
 /** How long a claim is good without being renewed; a lost worker is replaced after at most this time. */
 const LEASE_SECONDS = 20;
@@ -253,7 +253,9 @@ async function abandonAttempt(
     const { executionId, attempt } = work;
     const begun = !(error instanceof UnbegunError);
     const handedOver = signal.reason === "handed_over";
-    const end = { executionId, attempt, processId: deps.processId, outcome: null, begun, handedOver };
+    const unable =
+      error instanceof UnbegunError && error.cause instanceof UnableError ? error.cause.message : undefined;
+    const end = { executionId, attempt, processId: deps.processId, outcome: null, begun, handedOver, unable };
     await tellEnd(deps.db, end, signal);
   } catch (second) {
     deps.onFault(work.executionId, new AggregateError([error, second], "An attempt could not be given up."));
@@ -278,6 +280,7 @@ function toFailure(
       `${executionId} has no attempts left: ${LOST_MAX} workers were lost while they ran it, or it never began.`,
       "internal",
     );
+  if (claim.kind === "unable") return ApplicationFailure.nonRetryable(claim.reason, "unable");
   if (claim.kind === "busy") return ApplicationFailure.retryable(`${executionId} runs in another process.`);
   if (claim.cancelled) return cancelledFailure(executionId);
   return ApplicationFailure.nonRetryable(`${executionId} has ended already: ${claim.state}.`, "internal");

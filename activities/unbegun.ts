@@ -6,3 +6,11 @@ export class UnbegunError extends Error {
     super(`The program did not begin: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
   }
 }
+
+/**
+ * A host lacks what a program needs, and goes on lacking it until somebody mends that: isolation, a network, an interpreter, an
+ * environment. The message is for the caller.
+ */
+export class UnableError extends Error {
+  override readonly name = "UnableError";
+}

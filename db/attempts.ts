@@ -40,6 +40,8 @@ export interface Claim {
 
 /** Attempts that may end before their program begins. The waits between them add up to three minutes. */
 const UNBEGUN_MAX = 20;
+/** Attempts on hosts that lack something: enough that another host gets its turn, few enough for a caller who waits. */
+const UNABLE_MAX = 5;
 /** The bound of the table. Only handing over makes so many. */
 const ATTEMPTS_MAX = 100;
 
@@ -48,6 +50,8 @@ export type ClaimOutcome =
   | { readonly kind: "ended"; readonly outcome: PythonOutcome; readonly hostId: string; readonly attempt: number }
   /** Another process runs it now. */
   | { readonly kind: "busy" }
+  /** The hosts that tried lack something that passes only when somebody mends it. */
+  | { readonly kind: "unable"; readonly reason: string }
   /** Every worker that had it was lost, or no attempt of it began. */
   | { readonly kind: "exhausted" }
   /** The execution has ended, or was cancelled before it began, or is unknown. */
@@ -93,6 +97,7 @@ export async function findClaimable(db: Db, claim: Claim & { readonly cancelled?
   if (state.cancelled || (state.state !== "queued" && state.state !== "running")) {
     return { kind: "closed", state: state.state, cancelled: state.cancelled };
   }
+  if (state.unable >= UNABLE_MAX) return { kind: "unable", reason: state.unableReason ?? "" };
   if (state.lost >= claim.lostMax || state.unbegun >= UNBEGUN_MAX || state.attempts >= ATTEMPTS_MAX)
     return { kind: "exhausted" };
   return { kind: "claimable", attempt: state.attempts + 1 };
@@ -168,6 +173,8 @@ interface AttemptState {
   readonly alive: boolean;
   readonly lost: number;
   readonly unbegun: number;
+  readonly unable: number;
+  readonly unableReason: string | null;
   readonly tries: number;
   readonly secondsUsed: number;
   readonly last: (Omit<PythonOutcome, "secondsUsed"> & { hostId: string; attempt: number }) | null;
@@ -181,6 +188,8 @@ async function findAttemptState(db: Db, executionId: ExecutionId): Promise<Attem
             coalesce(bool_or(a.ended_at is null) filter (where a.attempt is not null), false) as alive,
             (count(*) filter (where a.ended_at is not null and a.status is null and a.begun and not a.handed_over))::int as lost,
             (count(*) filter (where not a.begun and not a.handed_over))::int as unbegun,
+            (count(*) filter (where a.unable))::int as unable,
+            (array_agg(a.message order by a.attempt desc) filter (where a.unable))[1] as "unableReason",
             (count(*) filter (where a.status is not null))::int as tries,
             coalesce(sum(a.seconds_used), 0) as "secondsUsed",
             (select jsonb_build_object('status', l.status, 'message', l.message, 'hostId', l.host_id, 'attempt', l.attempt)
@@ -226,14 +235,16 @@ export async function endAttempt(
     begun?: boolean;
     /** Its process was asked to stop: then no worker counts as lost. */
     handedOver?: boolean;
+    /** What the host lacks for the program. */
+    unable?: string | undefined;
   },
 ): Promise<boolean> {
-  const { executionId, attempt, processId, outcome, begun = true, handedOver = false } = input;
-  const givenUp = begun ? "The worker gave it up." : "The program could not begin.";
+  const { executionId, attempt, processId, outcome, begun = true, handedOver = false, unable } = input;
+  const givenUp = unable ?? (begun ? "The worker gave it up." : "The program could not begin.");
   const rows = await queryRows(
     db,
     `update attempts
-        set ended_at = clock_timestamp(), status = :status, begun = :begun, handed_over = handed_over or :handedOver,
+        set ended_at = clock_timestamp(), status = :status, begun = :begun, handed_over = handed_over or :handedOver, unable = :unable,
             message = :message, seconds_used = :secondsUsed, processor_seconds = :processorSeconds
       where execution_id = :executionId and attempt = :attempt and process_id = :processId and ended_at is null
       returning attempt`,
@@ -243,7 +254,7 @@ export async function endAttempt(
       processId,
       status: outcome?.status ?? null,
       message: outcome?.message ?? (handedOver ? STOPPED : givenUp),
-      ...{ begun, handedOver },
+      ...{ begun, handedOver, unable: unable !== undefined },
       secondsUsed: outcome?.secondsUsed ?? 0,
       processorSeconds: outcome?.processorSeconds ?? 0,
     },

@@ -25,6 +25,8 @@ export function createExecutions(deps: {
   slotCount: number;
   /** Why not even one program could begin for want of disk; undefined when one could. */
   diskProblem: () => string | undefined;
+  /** Why no program of a commit can begin on this host; undefined when it can, and where this process runs none. */
+  hostProblem: NonNullable<Executions["hostProblem"]>;
 }): Executions {
   return {
     async start(input) {
@@ -45,6 +47,7 @@ export function createExecutions(deps: {
         retryAfterSeconds: RETRY_AFTER_SECONDS,
       };
     },
+    hostProblem: deps.hostProblem,
     placeOf: deps.slots.placeOf,
   };
 }

@@ -4,7 +4,7 @@ import { createDiskRoom, withDiskRoom } from "../activities/disk-room.ts";
 import { createEnvironments } from "../activities/environments/builder.ts";
 import { createCommitEnvironments } from "../activities/environments/commit-environments.ts";
 import { createInterpreters } from "../activities/environments/interpreters.ts";
-import { createProgramRunner, createWarmer, worstCaseBytes } from "../activities/program.ts";
+import { createProgramRunner, createWarmer, findHostProblem, worstCaseBytes } from "../activities/program.ts";
 import { createNetwork, type Network } from "../activities/sandbox/network/network.ts";
 import { prepareRunnerFolder } from "../activities/sandbox/runner-folder.ts";
 import { createRuntimes } from "../activities/sandbox/runtimes.ts";
@@ -16,7 +16,9 @@ import type { Storage } from "../activities/storage/storage.ts";
 import { createThreads } from "../activities/threads/threads.ts";
 import { createTrash } from "../activities/trees/trash.ts";
 import type { Db } from "../db/connect.ts";
+import type { CommitId, WorkflowId } from "../domain/ids.ts";
 import { DEFAULT_BOUNDS } from "../domain/manifest/bounds.ts";
+import type { Manifest } from "../domain/manifest/manifest.ts";
 import { OUTPUT_FILES_MAX, type Settings } from "./config.ts";
 import { slotCountOf } from "./descriptors.ts";
 import type { SecretBox } from "./keys/secret-box.ts";
@@ -118,19 +120,29 @@ function refusePrograms(sandbox: Sandbox, problems: readonly string[]): Sandbox 
   };
 }
 
+/** A commit that is to run on this host. */
+interface HostedCommit {
+  readonly manifest: Manifest;
+  readonly workflowId: WorkflowId;
+  readonly commitId: CommitId;
+}
+
+interface ProgramsDeps {
+  readonly host: Host;
+  readonly db: Db;
+  readonly storage: Storage;
+  readonly settings: Settings;
+  readonly machine: Machine;
+  readonly secretBox: SecretBox;
+  readonly hostId: string;
+  readonly networkProblem: () => string | undefined;
+  readonly onRun: (path: "cold" | "lane", secondsUsed: number) => void;
+  readonly runProgram?: unknown;
+  readonly log: Log;
+}
+
 /** Everything an attempt needs on this host: what it runs in, its code, its environment, a spool, and a place to run. */
-export function openPrograms(deps: {
-  host: Host;
-  db: Db;
-  storage: Storage;
-  settings: Settings;
-  machine: Machine;
-  secretBox: SecretBox;
-  hostId: string;
-  onRun: (path: "cold" | "lane", secondsUsed: number) => void;
-  runProgram?: unknown;
-  log: Log;
-}) {
+export function openPrograms(deps: ProgramsDeps) {
   const { host, machine, settings, db } = deps;
   const { sandbox, interpreters, runtimes, ceilings, removeTree } = host;
   const isolation = settings.TREADLE_ISOLATION === "none" ? "none" : "bubblewrap";
@@ -163,12 +175,15 @@ export function openPrograms(deps: {
   const perAccountMax = Math.min(settings.TREADLE_ACCOUNT_SLOTS_MAX ?? count, count);
   const room = createDiskRoom(machine.paths.spool);
   const slots = withDiskRoom(createSlots({ count, perAccountMax }), room, bytes);
+  const abilities = { isolationProblems: host.isolationProblems, networkProblem: deps.networkProblem };
+  const findProblem = (manifest: Manifest) => findHostProblem(abilities, manifest);
   const code = { db, sandbox, checkouts, commitEnvironments, runtimes, ceilings };
   const { progressOf, ...runner } = createProgramRunner({
     ...code,
     storage: deps.storage,
     ...{ spool, hostId: deps.hostId },
     diskShareOf: slots.shareOf,
+    hostProblem: findProblem,
     onRun: deps.onRun,
     openSecrets: (sealed, executionId) =>
       JSON.parse(deps.secretBox.open(sealed, executionId).toString("utf8")) as Record<string, string>,
@@ -177,7 +192,25 @@ export function openPrograms(deps: {
   // A process that only answers callers runs nothing on its own disk.
   const isRunner = settings.TREADLE_ROLE !== "api";
   const diskProblem = (): string | undefined => (isRunner ? room.problem(bytes) : undefined);
-  return { ...runner, environments, commitEnvironments, checkouts, spool, slots, progressOf, warm, diskProblem };
+  // What stands in for programs needs nothing of the host.
+  const isAble = !isRunner || deps.runProgram !== undefined;
+  const hostProblem = ({ manifest, workflowId, commitId }: HostedCommit): string | undefined => {
+    if (isAble) return undefined;
+    const ofCommit = commitEnvironments.problemOf(workflowId, commitId);
+    return findProblem(manifest) ?? (ofCommit?.isBeingMade === false ? ofCommit.reason : undefined);
+  };
+  return {
+    ...runner,
+    hostProblem,
+    environments,
+    commitEnvironments,
+    checkouts,
+    spool,
+    slots,
+    progressOf,
+    warm,
+    diskProblem,
+  };
 }
 
 /** The way out for executions that ask for one. It never fails a start: what is missing is its `problem`. */

@@ -76,7 +76,8 @@ export function pricesOf(settings: Settings): Prices {
 export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
   const { settings, db, storage, log, hostId, processId, host } = deps;
   const { slotCount, sandbox } = host;
-  const programs = openPrograms(deps);
+  const networkProblem = () => findNetworkProblem(deps, host.network);
+  const programs = openPrograms({ ...deps, networkProblem });
   const { environments, spool, slots, diskProblem } = programs;
   defer(startPruning({ db, sandbox, environments, checkouts: programs.checkouts, log }).close);
 
@@ -113,8 +114,10 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
 
   const workers = await openWorkers(deps, { connection, activities, python }, defer);
 
-  const executions = createExecutions({ db, driver, waiters, python, slots, slotCount, diskProblem });
-  const networkProblem = () => findNetworkProblem(deps, host.network);
+  const executions = createExecutions({
+    ...{ db, driver, waiters, python, slots, slotCount, diskProblem },
+    hostProblem: programs.hostProblem,
+  });
   const commitProblems = programs.commitEnvironments.problems;
   const readiness = openReadiness(deps, driver, { networkProblem, diskProblem, commitProblems });
   // Programs are run elsewhere, or by somebody else's code: nothing to warm here.

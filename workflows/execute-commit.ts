@@ -17,7 +17,7 @@ const BRIEF_SECONDS = 3;
 /** What a worker needs around the program: code and environment on disk, inputs, collecting outputs. */
 const PREPARATION_SECONDS = 660;
 
-const DECIDED: ReadonlySet<string> = new Set(["insufficient_credits", "internal", "cancelled"]);
+const DECIDED: ReadonlySet<string> = new Set(["insufficient_credits", "internal", "cancelled", "unable"]);
 
 // Short statements of our own database. As local activities they ride in the workflow task that is open anyway.
 const ledger = proxyLocalActivities<Activities>({
@@ -51,7 +51,8 @@ export async function executeCommit(input: ExecutionInput): Promise<ExecutionSum
     return { executionId, status: run.status };
   } catch (error) {
     const cause = causeOf(error);
-    await CancellationScope.nonCancellable(() => release(holder, cause));
+    const ending = cause === "unable" ? { cause, reason: messageOf(error) } : { cause };
+    await CancellationScope.nonCancellable(() => release(holder, ending));
     if (cause === "cancelled") return { executionId, status: "cancelled" };
     throw error;
   }
@@ -129,19 +130,27 @@ async function settle(executionId: ExecutionId, run: EndedPython): Promise<void>
   }
 }
 
-type ReleaseCause = "cancelled" | "insufficient_credits" | "internal";
+type ReleaseCause = "cancelled" | "insufficient_credits" | "unable" | "internal";
 
-async function release(holder: Holder, cause: ReleaseCause): Promise<void> {
+type Ending = Omit<Parameters<Activities["releaseCredits"]>[0], keyof Holder>;
+
+async function release(holder: Holder, ending: Ending): Promise<void> {
   try {
-    await ledger.releaseCredits({ ...holder, cause });
+    await ledger.releaseCredits({ ...holder, ...ending });
   } catch {
-    await patientLedger.releaseCredits({ ...holder, cause });
+    await patientLedger.releaseCredits({ ...holder, ...ending });
   }
 }
 
 function causeOf(error: unknown): ReleaseCause {
   if (isCancellation(error) || failureType(error) === "cancelled") return "cancelled";
-  return failureType(error) === "insufficient_credits" ? "insufficient_credits" : "internal";
+  const type = failureType(error);
+  return type === "insufficient_credits" || type === "unable" ? type : "internal";
+}
+
+function messageOf(error: unknown): string {
+  const { message } = (error instanceof ActivityFailure ? error.cause : error) as Error;
+  return message;
 }
 
 /**

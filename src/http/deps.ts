@@ -6,6 +6,7 @@ import type { Db } from "../../db/connect.ts";
 import type { Prices } from "../../domain/credits.ts";
 import type { Trigger } from "../../domain/execution.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
+import type { Manifest } from "../../domain/manifest/manifest.ts";
 import type { EditorEvents } from "../editor-events/editor-events.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
 import type { Log } from "../log.ts";
@@ -38,6 +39,12 @@ export interface Executions {
   cancel(executionId: ExecutionId, by: string): Promise<void>;
   /** The execution's place among those that wait for a slot of this process, 1 for the next; undefined when it does not. */
   placeOf(executionId: ExecutionId): number | undefined;
+  /** Why no program of a commit can begin where this process runs programs; undefined when it can. */
+  hostProblem?: (commit: {
+    readonly manifest: Manifest;
+    readonly workflowId: WorkflowId;
+    readonly commitId: CommitId;
+  }) => string | undefined;
   /** Whether one more program of the account may wait here; `reason` says why not where it is not the number of those that wait. */
   capacity(accountId: AccountId): {
     readonly accepting: boolean;

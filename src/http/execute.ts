@@ -12,7 +12,7 @@ import { chooseWait, parsePrefer, type Wait } from "./prefer.ts";
 import { toRateHeaders } from "./rates.ts";
 import { demandBodyKind } from "./receive-inputs.ts";
 import { demandCreditsOrRecord } from "./refused-run.ts";
-import { demandCapacity, demandPlace, demandRate, demandStorage } from "./room.ts";
+import { demandCapacity, demandHost, demandPlace, demandRate, demandStorage } from "./room.ts";
 import { startAgain, startExecution } from "./starting.ts";
 import { startTiming, type Timing } from "./timing.ts";
 import { createTurns, type TakeTurn } from "./turns.ts";
@@ -84,6 +84,7 @@ async function startCall(
   const isRepeated = target.keyedId !== null;
   if (!isRepeated) demandRate(target.rateState, deps.contact);
   if (!isRepeated) demandCapacity(deps, target.accountId);
+  if (!isRepeated) demandHost(deps, target);
   const leave = wait?.seconds === 0 ? () => undefined : demandPlace(deps, places, target.accountId);
   try {
     if (!isRepeated) demandStorage(deps, target);

@@ -16,6 +16,18 @@ export function demandCapacity(deps: Pick<AppDeps, "executions">, accountId: Acc
   if (!accepting) throw noCapacity(reason ?? "No more executions can be taken just now.", retryAfterSeconds);
 }
 
+/** Such a fault does not pass by itself; somebody has to mend it. */
+const MENDED_AFTER_SECONDS = 30;
+
+/** 503 when this host lacks what every program of the commit needs: isolation, a network, an interpreter, packages. */
+export function demandHost(
+  { executions }: Pick<AppDeps, "executions">,
+  commit: Pick<Authenticated, "manifest" | "workflowId" | "commitId">,
+): void {
+  const problem = executions.hostProblem?.(commit);
+  if (problem !== undefined) throw noCapacity(problem, MENDED_AFTER_SECONDS);
+}
+
 /** A place among the calls that wait, and how to give it back; 503 when there is none for this account. */
 export function demandPlace(deps: Pick<AppDeps, "executions">, places: WaitingCalls, accountId: AccountId): () => void {
   const leave = places.enter(accountId);

@@ -46,8 +46,8 @@ async function anAcceptedExecution(given: { credits?: bigint; cpu?: number; pric
     reserve: (id = executionId) => call(credits.reserveCredits, { executionId: id }),
     settle: (bill: Omit<Parameters<typeof credits.settleCredits>[0], "executionId">) =>
       call(credits.settleCredits, { executionId, ...bill }),
-    release: (cause: Parameters<typeof credits.releaseCredits>[0]["cause"]) =>
-      call(credits.releaseCredits, { executionId, cause }),
+    release: (cause: Parameters<typeof credits.releaseCredits>[0]["cause"], reason?: string) =>
+      call(credits.releaseCredits, { executionId, cause, ...(reason === undefined ? {} : { reason }) }),
   };
 }
 
@@ -257,4 +257,15 @@ test("settleCredits, after the release, charges nothing", async () => {
   await settle({ status: "success", secondsUsed: 1 });
   expect(await findCharge(executionId)).toEqual({ state: "cancelled", compute: 0n, total: 0n });
   expect(await findMoney(accountId)).toEqual({ balance: GRANTED, reserved: 0n, settled: [] });
+});
+
+test("releaseCredits, of one that no host could begin, ends it as refused, says why and charges nothing", async () => {
+  const { accountId, executionId, reserve, release } = await anAcceptedExecution();
+  await reserve();
+  await release("unable", "This host has no network.");
+  expect(await findExecution(db, executionId)).toMatchObject({
+    ...{ state: "failed", failure: "no_capacity", chargeTotal: 0n },
+    message: "This host has no network. The program could not begin. Nothing was charged.",
+  });
+  expect(await findBalance(db, accountId)).toMatchObject({ balance: GRANTED, reserved: 0n });
 });

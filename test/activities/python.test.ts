@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { ActivityCancellationDetails } from "@temporalio/common";
 import { MockActivityEnvironment } from "@temporalio/testing";
 import type { PythonDeps } from "../../activities/python.ts";
-import { UnbegunError } from "../../activities/unbegun.ts";
+import { UnableError, UnbegunError } from "../../activities/unbegun.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { requestCancel } from "../../db/executions.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
@@ -200,4 +200,12 @@ test("executePython, whose program cannot begin for a while, is tried as often a
   for (let round = 0; round < 5; round++) await expect(execute(executionId)).rejects.toThrow("did not begin");
   expect(await execute(executionId)).toMatchObject({ kind: "ended", status: "success" });
   expect(started).toEqual([1, 2, 3, 4, 5, 6]);
+});
+
+test("executePython, on a host that lacks something, says soon what it is, with the type `unable`", async () => {
+  const executionId = await anOpenExecution();
+  const { execute } = aProcess(() => Promise.reject(new UnbegunError(new UnableError("This host has no network."))));
+  for (let round = 0; round < 5; round++) await expect(execute(executionId)).rejects.toThrow("did not begin");
+  const refusal = { type: "unable", nonRetryable: true, message: "This host has no network." };
+  await expect(execute(executionId)).rejects.toMatchObject(refusal);
 });

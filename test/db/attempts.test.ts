@@ -123,7 +123,10 @@ test("claimAttempt, of one that stopping processes handed over, also by being ki
     else await endAttempt(db, { executionId, attempt, processId, outcome: null, handedOver: true });
   }
   const last = await claim(executionId, "proc_last");
-  expect(last).toMatchObject({ kind: "claimed", work: { previous: { hostId: "host1", handedOver: true, logKey: null } } });
+  expect(last).toMatchObject({
+    kind: "claimed",
+    work: { previous: { hostId: "host1", handedOver: true, logKey: null } },
+  });
   const messages = await queryRows<{ message: string }>(
     db,
     "select distinct message from attempts where execution_id = :executionId and ended_at is not null",
@@ -139,4 +142,14 @@ test("claimAttempt, of one that no process could begin, gives it up after 20 att
     await endAttempt(db, { executionId, attempt, processId: "proc_a", outcome: null, begun: false });
   }
   expect((await claim(executionId)).kind).toBe("exhausted");
+});
+
+test("claimAttempt, of one whose hosts lack something, is told after 5 attempts what it is", async () => {
+  const executionId = await anOpenExecution();
+  for (let attempt = 1; attempt <= 5; attempt += 1) {
+    expect((await claim(executionId)).kind).toBe("claimed");
+    const unable = `This host has no Python 3.${attempt}.`;
+    await endAttempt(db, { executionId, attempt, processId: "proc_a", outcome: null, begun: false, unable });
+  }
+  expect(await claim(executionId)).toEqual({ kind: "unable", reason: "This host has no Python 3.5." });
 });

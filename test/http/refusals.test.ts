@@ -9,12 +9,14 @@ import { aService, execute, expectRefused, type TestService, type TestServiceOpt
 let service: TestService;
 let accepting = true;
 let reason: string | undefined;
+let hostProblem: string | undefined;
 
 beforeAll(async () => {
   service = await aService({
     contact: "sales@example.test",
     executions: {
       capacity: () => ({ accepting, ...(reason === undefined ? {} : { reason }), retryAfterSeconds: 7 }),
+      hostProblem: () => hostProblem,
     } as TestServiceOptions["executions"] & object,
   });
 });
@@ -24,6 +26,7 @@ afterAll(() => service?.close());
 afterEach(async () => {
   accepting = true;
   reason = undefined;
+  hostProblem = undefined;
   service.started.length = 0;
   await queryRows(service.db, "truncate executions, attempts, execution_files, reservations");
 });
@@ -258,6 +261,17 @@ test("execute, when the disk has no room for the outputs of one execution, answe
     error: "Service busy",
     message: "The disk has room for 0 MB of outputs. Nothing was started or charged; try again in 7 seconds.",
   });
+});
+
+test("execute, where the host lacks what programs need, answers 503 at once with what that is", async () => {
+  const workflow = await aWorkflow(service.db);
+  hostProblem = "This host has no Python 3.12, which the commit asks for.";
+  const answer = await execute(service, workflow, {});
+  await expectRefused(service, answer, 503, {
+    error: "Service busy",
+    message: `${hostProblem} Nothing was started or charged; try again in 30 seconds.`,
+  });
+  expect(answer.headers["retry-after"]).toBe("30");
 });
 
 test("execute, when the database refuses, answers 500 without detail and keeps nothing", async () => {

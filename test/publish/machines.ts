@@ -73,7 +73,7 @@ async function aMachine({ db, accountId, standard, others, index }: MachineParts
     ...code,
     ...{ spool, hostId: "host1" },
     storage: {} as never,
-    openSecrets: () => ({}),
+    ...{ hostProblem: () => undefined, openSecrets: () => ({}) },
   });
   const abilities = { interpreters, networkAvailable: false, threads: TEST_THREADS };
   const made = { environments, commitEnvironments };

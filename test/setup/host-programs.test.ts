@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "@jest/globals";
+import { findHostProblem } from "../../activities/program.ts";
 import { loadSettings } from "../../src/config.ts";
 import { openHost } from "../../src/host-programs.ts";
 import { createLog } from "../../src/log.ts";
@@ -66,6 +67,21 @@ test("openHost, where runsc does not start, runs no program and says what it sai
   await expect(host.run()).rejects.toThrow(/^Programs are not run on this host: .*no platform/);
 });
 
+test.each([
+  [
+    "no isolation",
+    { isolationProblems: ["There is no runsc."] },
+    "Programs are not run on this host: There is no runsc.",
+  ],
+  ["no network", { networkProblem: () => "No tun." }, expect.stringMatching(/limits\.network.*: No tun\.$/)],
+  ["all of it", {}, undefined],
+])("findHostProblem, of a host with %s, says so in words for a caller", (_, lacking, problem) => {
+  const host = { isolationProblems: [], networkProblem: () => undefined, ...lacking };
+  const toManifest = (network: boolean) => ({ limits: { network } }) as Parameters<typeof findHostProblem>[1];
+  expect(findHostProblem(host, toManifest(true))).toEqual(problem);
+  if ("networkProblem" in lacking) expect(findHostProblem(host, toManifest(false))).toBeUndefined();
+});
+
 function look(
   isolationProblems: readonly string[],
   commitProblems: Parameters<typeof createReadiness>[0]["commitProblems"] = () => [],
@@ -117,7 +133,10 @@ test("readiness, in gVisor, says so; with problems, and from a request to stop o
     ready: false,
     checks: { isolation: { ok: false, message: "Programs are not run: no runsc" } },
   });
-  expect(await look([], undefined, true)).toMatchObject({ ready: false, checks: { isolation: { ok: true }, stopping: { ok: false } } });
+  expect(await look([], undefined, true)).toMatchObject({
+    ready: false,
+    checks: { isolation: { ok: true }, stopping: { ok: false } },
+  });
 });
 
 test("readiness, on a port that is open before that for callers, is not ready until both are", async () => {

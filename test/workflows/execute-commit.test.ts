@@ -141,6 +141,22 @@ test("executeCommit, when every worker was lost, releases and charges nothing", 
   expect(calls.slice(1)).toEqual(['executePython {"waitSeconds":3}', 'releaseCredits {"cause":"internal"}']);
 });
 
+test.each([
+  ["within the first seconds", true],
+  ["later", false],
+])("executeCommit, when no host can begin the program, found %s, releases with what they lack", async (_, isBrief) => {
+  const { calls } = await execute(
+    {
+      executePython: async (input) => {
+        if ((input.waitSeconds !== undefined) !== isBrief) return { kind: "running" };
+        throw ApplicationFailure.nonRetryable("This host has no network.", "unable");
+      },
+    },
+    { id: `ex_unable00000000${isBrief}` },
+  );
+  expect(calls.at(-1)).toBe('releaseCredits {"cause":"unable","reason":"This host has no network."}');
+});
+
 test("executeCommit, when storage refuses at first, uploads from the host's queue and never runs the program again", async () => {
   const { calls } = await execute(
     {

@@ -99,7 +99,7 @@ test.each([
     "1/refused-credits",
   ],
   ["never joins a program", /await joining\.executePython\(/, "await brief.executePython(", "1/long-joined"],
-  ["does not release what was cancelled", /release\(holder, cause\)\)/, "undefined)", "1/cancelled-before-it-ran"],
+  ["does not release what was cancelled", /release\(holder, ending\)\)/, "undefined)", "1/cancelled-before-it-ran"],
   ["is impatient with ticks", /await patient\.recordTick\(/, "await brief.recordTick(", "2/tick-patient"],
 ])(
   "a Workflow Definition, changed so that it %s, no longer fits its histories",
