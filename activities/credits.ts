@@ -23,6 +23,16 @@ const RELEASES = {
     failure: "insufficient_credits",
     message: "The account has fewer credits available than this execution may cost.",
   },
+  stranded: {
+    status: "failed",
+    failure: "internal",
+    message: "The host that ran the program is gone with its outputs. Nothing was charged; please try again.",
+  },
+  stranded_cancelled: {
+    status: "cancelled",
+    failure: null,
+    message: "Cancelled. The host that ran the program is gone with its outputs. Nothing was charged.",
+  },
   unable: { status: "failed", failure: "no_capacity", message: "The program could not begin. Nothing was charged." },
   internal: {
     status: "failed",

@@ -30,6 +30,7 @@ import { keepBallast } from "./setup/ballast.ts";
 import type { Machine } from "./setup/machine.ts";
 import type { Temporal } from "./setup/servers/temporal.ts";
 import type { TemporalEntry } from "./setup/servers/temporal-door.ts";
+import { startPresence } from "./stranded.ts";
 import { createSweeper, type SweeperDeps } from "./sweeper.ts";
 import { createDriver, type Driver } from "./temporal.ts";
 import { createWaiters, type Notice } from "./waiters.ts";
@@ -203,12 +204,14 @@ function openTicks(deps: ServiceDeps, driver: Driver): Ticks {
 
 /** What lets waiting executions in, what repairs, and what forgets. Answers what tells how much was forgotten. */
 function openHousekeeping(
-  deps: Pick<ServiceDeps, "settings" | "storage" | "machine"> & SweeperDeps & { admissions: Admissions },
+  deps: Pick<ServiceDeps, "settings" | "storage" | "machine" | "hostId"> & SweeperDeps & { admissions: Admissions },
   defer: Defer,
 ): () => Readonly<Record<string, number>> {
   const { db, storage, processId, log, admissions } = deps;
   admissions.open(deps.driver);
   defer(() => admissions.close());
+  const presence = startPresence(deps);
+  defer(() => presence.close());
   const sweeper = createSweeper(deps);
   defer(() => sweeper.close());
   const uploads = startRemovingAbandonedUploads({ db, storage, processId, log });

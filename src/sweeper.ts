@@ -13,9 +13,11 @@ import {
 } from "../db/executions.ts";
 import { giveLease, type Lease, takeLease } from "../db/leases.ts";
 import { countRepairs, type Repair } from "../db/repairs.ts";
+import type { Stranded } from "../db/stranded.ts";
 import { toCredits } from "../domain/credits.ts";
 import type { ExecutionId } from "../domain/ids.ts";
 import type { Log } from "./log.ts";
+import { createStrandedWatch } from "./stranded.ts";
 import type { Driver, DriverState } from "./temporal.ts";
 
 const INTERVAL_MS = 10_000;
@@ -50,10 +52,11 @@ interface SweepOptions {
 export function createSweeper(deps: SweeperDeps) {
   let sweeping: Promise<void> | undefined;
   const lastLook = { strayHoldsAt: Number.NEGATIVE_INFINITY };
+  const watchStranded = createStrandedWatch();
 
   /** One sweep; a call during one joins it. */
   function sweep(options: SweepOptions = { openSeconds: OPEN_SECONDS }): Promise<void> {
-    sweeping ??= sweepOnce(deps, options, lastLook).finally(() => {
+    sweeping ??= sweepOnce({ ...deps, watchStranded }, options, lastLook).finally(() => {
       sweeping = undefined;
     });
     return sweeping;
@@ -74,8 +77,10 @@ export function createSweeper(deps: SweeperDeps) {
   };
 }
 
+type SweepDeps = SweeperDeps & { readonly watchStranded: ReturnType<typeof createStrandedWatch> };
+
 async function sweepOnce(
-  deps: SweeperDeps,
+  deps: SweepDeps,
   { openSeconds }: SweepOptions,
   lastLook: { strayHoldsAt: number },
 ): Promise<void> {
@@ -91,13 +96,19 @@ async function sweepOnce(
   if (faults.length > 1) throw new AggregateError(faults, faults.map(String).join(" "));
 }
 
-async function sweepWhatIsOpen(deps: SweeperDeps, openSeconds: number): Promise<void> {
+async function sweepWhatIsOpen(deps: SweepDeps, openSeconds: number): Promise<void> {
   // Nothing is written where nothing is open.
   const open = await listOpenExecutions(deps.db, { olderThanSeconds: openSeconds, limit: 1 });
   const lease: Lease = { name: "sweep", holder: deps.processId };
   if (open.length === 0 || !(await takeLease(deps.db, { ...lease, seconds: LEASE_SECONDS }))) return;
   try {
-    await sweepOpen(deps, lease, openSeconds);
+    const onEnded = ({ id, hostId }: Stranded): Promise<void> =>
+      report(deps, "stranded", { executionId: id, hostId }, "An execution waited for a host that is gone.");
+    try {
+      await deps.watchStranded({ ...deps, onEnded });
+    } finally {
+      await sweepOpen(deps, lease, openSeconds);
+    }
   } finally {
     await giveLease(deps.db, lease);
   }

@@ -43,7 +43,8 @@ const STATES: Readonly<Record<string, DriverState | undefined>> = {
 export interface Driver {
   /** Starts an execution's Workflow Execution; one that runs or ran already is left as it is. */
   start(input: StartInput): Promise<{ eagerly: boolean }>;
-  cancel(executionId: ExecutionId): Promise<void>;
+  /** Makes Temporal forget one that the record has ended. */
+  terminate(executionId: ExecutionId): Promise<void>;
   describe(executionId: ExecutionId): Promise<DriverState>;
   check(): Promise<void>;
 }
@@ -64,9 +65,9 @@ export function createDriver(connection: NativeConnection, namespace: string): D
         return { eagerly: false };
       }
     },
-    async cancel(executionId) {
+    async terminate(executionId) {
       try {
-        await client.workflow.getHandle(executionId).cancel();
+        await client.workflow.getHandle(executionId).terminate("It has ended in the record.");
       } catch (error) {
         if (!(error instanceof WorkflowNotFoundError)) throw error;
       }
