@@ -8,6 +8,7 @@ import signal
 import sys
 
 import _treadle_failures  # What executions use is loaded once, here.
+import _treadle_folder
 import _treadle_library
 import _treadle_outputs
 import _weakref
@@ -178,9 +179,9 @@ class Lane:
         if request["hasFiles"]:
             mount(b"tmpfs", request["inputsDir"].encode(), b"tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY, HIDDEN)
         mount(b"proc", b"/proc", b"proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+        _treadle_folder.lay_out(work, request["commitDir"])
         for path, mode, content in self.left:
             lay_again(path, mode, content)
-        self.runner.lay_out(work, request["commitDir"])
 
     def lock(self):
         """Gives up every capability and every call that user code must not make. There is no way back from here."""

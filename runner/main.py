@@ -15,7 +15,6 @@ from time import monotonic
 RUNNER_FOLDER = __file__.rpartition("/")[0]
 CONTROL_FD = int(sys.argv[1])
 LIBRARY = tuple(sys.path)
-OWN_NAMES = ("inputs", "outputs", "inputs.json")
 DESCRIPTORS_MAX = 1 << 16
 MESSAGE_CHARS_MAX = 2000
 CO_VARKEYWORDS = 0x08
@@ -131,14 +130,6 @@ def apply_limits(limits):
         value = value if now[1] == resource.RLIM_INFINITY else min(value, now[1])
         if now != (value, value):  # Not every kernel lets a program set each of them.
             resource.setrlimit(limit, (value, value))
-
-
-def lay_out(work, commit):
-    """The working folder looks like the commit's folder, with inputs.json, inputs/ and outputs/ beside its files."""
-    for name in posix.listdir(commit):
-        if name not in OWN_NAMES:
-            posix.symlink(commit + "/" + name, work + "/" + name)
-    posix.chdir(work)
 
 
 def write_inputs(request):
@@ -300,6 +291,7 @@ def load(name):
             loaded[name] = __import__(name)
         finally:
             sys.path.remove(RUNNER_FOLDER)
+            sys.modules.pop(name, None)
             sys.modules.update({} if theirs is None else {name: theirs})
     return loaded[name]
 
@@ -360,7 +352,7 @@ def start():
     ends = offer_streams()
     request = read_request(CONTROL_FD)
     take_streams(ends, request["pipes"])
-    lay_out(request["workDir"], request["commitDir"])
+    load("_treadle_folder").lay_out(request["workDir"], request["commitDir"])
     write_inputs(request)
     apply_limits(request["rlimits"])
     sys.exit(run_user_code(request))

@@ -75,6 +75,7 @@ export async function launchUnprotected(
     await symlink(from, join(workDir, to));
   }
   await mkdir(join(workDir, "inputs"), { recursive: true });
+  // A link: in its own folder the program could put another one in place of `outputs`, which we would then collect.
   await symlink(join(request.spoolDir, "outputs"), join(workDir, "outputs"));
   const program = [...INTERPRETER_FLAGS, join(settings.runnerDir, RUNNER_PROGRAM), String(CONTROL_FD)];
   const child = spawn(settings.interpreter.path, program, {

@@ -105,8 +105,11 @@ function readUsedBytes(dir: string): number {
   return (blocks - bfree) * bsize;
 }
 
-/** What the scratch folders hold. tmpfs bounds their bytes, but not how many empty files are made. */
-function measureScratch({ rootDir, scratchDirs }: WatchedTree): { bytes: number; files: number } {
+/** Measures what the scratch folders hold. tmpfs bounds their bytes, but not how many empty files are made. */
+export function measureScratch({ rootDir, scratchDirs }: Pick<WatchedTree, "rootDir" | "scratchDirs">): {
+  bytes: number;
+  files: number;
+} {
   let bytes = 0;
   let files = 0;
   if (rootDir === undefined) return { bytes, files };

@@ -62,33 +62,6 @@ test("publish, without a python, runs with the standard one", async () => {
   expect(await host.run(workflowId, commitId)).toBe(host.standard.path);
 });
 
-test("publish, of files that main copies, gives copies that main can change and originals that it cannot", async () => {
-  const { workflowId, commitId } = await publishGood({
-    "invoice.txt": "total: ",
-    "parts/deep/page.txt": "",
-    "main.py": `
-import os, shutil
-def change(path):
-    with open(path, "a") as file: file.write("7")
-def main():
-    shutil.copy("invoice.txt", "mine.txt")
-    shutil.copytree("parts", "mine")
-    shutil.copytree(os.path.dirname(os.path.realpath("invoice.txt")), "all")
-    for path in ("mine.txt", "mine/deep/page.txt", "mine/deep/new.txt", "all/new.txt"): change(path)
-    acts = [(change, path) for path in ("invoice.txt", "parts/deep/page.txt", "parts/new.txt")]
-    refused = []
-    for act, path in acts + [(lambda path: os.chmod(path, 0o777), path) for path in ("invoice.txt", "parts")]:
-        try: act(path)
-        except OSError: refused.append(path)
-    return [open("mine.txt").read(), len(refused)]
-`,
-  });
-  const answer = ["total: 7", 5];
-  expect(await host.run(workflowId, commitId)).toEqual(answer);
-  expect(await host.warm(workflowId, commitId)).toEqual({ warm: true });
-  expect(await host.run(workflowId, commitId)).toEqual(answer);
-});
-
 test("publish and preview, with a python that is not there, are refused at its line with those there are", async () => {
   const files = { "config.yaml": 'name: x\npython: "3.98"\nentrypont: main.py\n' };
   const versions = [host.standard, host.second].map(({ version }) => minorOf(version)).sort();

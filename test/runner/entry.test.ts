@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { THREAD_VARIABLES } from "../../activities/sandbox/bubblewrap.ts";
@@ -66,6 +67,40 @@ test("entrypoint, in a folder, finds its neighbours and starts in the commit's f
     commit: { "src/neighbour.py": "x = 1", "top.txt": "top" },
   });
   expect(jsonOf(ran)).toEqual(["/app", 1, "top", "job"]);
+});
+
+test("working folder, of each run, is one tree of plain files of its own, with the modes of a checkout", async () => {
+  const commit = bench.commit({
+    code: `
+import os, stat, subprocess
+from pathlib import Path
+HERE = Path(__file__).resolve().parent
+def shell(line): return subprocess.check_output(line, shell=True, text=True).split()
+def main():
+    found = [os.path.relpath(os.path.join(parent, name), HERE) for parent, _, names in os.walk(HERE) for name in names]
+    modes = {name: stat.filemode(os.lstat(name).st_mode) for name in ("main.py", "data", "data/deep", "data/deep/rates.csv", "data/tool")}
+    text = (HERE / "data/deep/rates.csv").read_text()
+    for name in ("data/deep/rates.csv", "data/new.txt"): (HERE / name).write_text("changed")
+    (HERE / "main.py").unlink()
+    return {"result": [sorted(found), modes, text, shell("data/tool; cp -r . /tmp/copy && cat /tmp/copy/data/new.txt; echo; tar -cf - data | tar -t | sort")]}
+`,
+    commit: { "data/deep/rates.csv": "1;2", "data/tool": "#!/bin/sh\necho ran", "inputs/old": "hidden" },
+    inputs: { a: 1 },
+  });
+  const path = (name: string) => join(commit.commitDir, name);
+  chmodSync(path("data/tool"), 0o555);
+  chmodSync(path("data/deep/rates.csv"), 0o444);
+  for (const ran of [await commit.run(), await commit.run()])
+    expect(jsonOf(ran)).toEqual([
+      ["data/deep/rates.csv", "data/tool", "inputs.json", "main.py"],
+      {
+        ...{ "main.py": "-rw-r--r--", data: "drwxr-xr-x", "data/deep": "drwxr-xr-x" },
+        ...{ "data/deep/rates.csv": "-rw-r--r--", "data/tool": "-rwxr-xr-x" },
+      },
+      "1;2",
+      ["ran", "changed", "data/", "data/deep/", "data/deep/rates.csv", "data/new.txt", "data/tool"],
+    ]);
+  expect(readFileSync(path("data/deep/rates.csv"), "utf8")).toBe("1;2");
 });
 
 test("environment, with packages and .pth files, is importable and in the path of programs", async () => {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
 import { noteStart, takeGroup } from "../../activities/sandbox/lanes/group.ts";
+import { measureLane } from "../../activities/sandbox/lanes/lane-meter.ts";
 import { measureMemoryBytes } from "../../activities/sandbox/process-tree.ts";
 import { type Bench, LIMITS, openWarmBench } from "./harness.ts";
 import { listZygotes } from "./zygotes.ts";
@@ -73,6 +74,21 @@ test("a lane, larger than all lanes may be, is not kept and leaves the others al
   }
 });
 
+test("a lane, measured without a cgroup, counts the copy of the commit that its fork has", async () => {
+  const bench = await openWarmBench();
+  const measure = async (data: string) => {
+    const before = new Set(listZygotes());
+    expect(await bench.commit({ code: codeOf(1), commit: { "data/rates": data } }).warm()).toEqual({ warm: true });
+    return measureLane(listZygotes().find((pid) => !before.has(pid)) ?? 0, undefined).bytes;
+  };
+  try {
+    const small = await measure("");
+    expect((await measure("x".repeat(16 * MIB))) - small).toBeGreaterThan(12 * MIB);
+  } finally {
+    await bench.close();
+  }
+});
+
 test("a lane, whose fork takes memory while it waits, is closed", async () => {
   const bench = await openWarmBench({}, { idleBytesMax: 2 * HELD, lookEveryMs: 20 });
   try {
@@ -137,13 +153,13 @@ test("a code, whose lanes took two seconds more than they may to start, rests fo
   expect(group.restUntil - startedAt).toBeLessThan(40_000);
 });
 
-/** Replaces how the fork waits for its request; that it has been sealed takes milliseconds. */
+/** Replaces how the fork waits for its request, of which it reads a megabyte; that it has been sealed takes milliseconds. */
 function inWaitingFork(act: string): string {
   return `
 import posix, time
 kept = []
 def wait(descriptor, size, read=posix.read):
-    if descriptor == 4 and not kept:
+    if descriptor == 4 and size == 1 << 20 and not kept:
         kept.append(b"")
         time.sleep(0.3)
         ${act}

@@ -43,6 +43,27 @@ def main(name, orders, day):
   expect(ran.progress).toEqual([{ fraction: 0.5, message: "half" }]);
 });
 
+test("without isolation, and with a umask of 077, the commit's files are the program's own, with the modes of a checkout", async () => {
+  const code = `
+import os, stat
+from pathlib import Path
+HERE = Path(__file__).resolve().parent
+def main():
+    modes = [stat.filemode(path.lstat().st_mode) for path in (HERE / "data", HERE / "data/rates.csv")]
+    text = (HERE / "data/rates.csv").read_text()
+    (HERE / "data/rates.csv").write_text("changed")
+    return {"result": [modes, text, str(HERE) == os.getcwd(), (HERE / "inputs.json").exists(), (HERE / "outputs").is_dir()]}
+`;
+  const commit = bench.commit({ code, commit: { "data/rates.csv": "1;2" } });
+  const mask = process.umask(0o077);
+  try {
+    for (const ran of [await commit.run(), await commit.run()])
+      expect(jsonOf(ran)).toEqual([["drwxr-xr-x", "-rw-r--r--"], "1;2", true, true, true]);
+  } finally {
+    process.umask(mask);
+  }
+});
+
 test("without isolation, time, memory and cancelling still end the process and its group", async () => {
   const late = await bench.run({
     code: "import os, time\nif os.fork() == 0:\n    time.sleep(2)\n    open('outputs/late', 'w').close()\ntime.sleep(9)",

@@ -1,5 +1,7 @@
+import { INSIDE } from "../bubblewrap.ts";
 import type { Cgroup } from "../cgroup.ts";
 import { listTree, measureMemoryBytes, measureProcessorMs } from "../process-tree.ts";
+import { measureScratch } from "../watchdog.ts";
 
 /** What a lane has of the machine. */
 export interface LaneUse {
@@ -15,8 +17,9 @@ export function measureLane(zygote: number, cgroup: Pick<Cgroup, "measureBytes">
   return { bytes: cgroup?.measureBytes() ?? estimateBytes(zygote, pids), processorMs: measureProcessorMs(pids) };
 }
 
-/** A fork shares pages with the zygote: what counts is what it holds beyond that. */
+/** A fork shares pages with the zygote: what counts is what it holds beyond that, and its copy of the commit. */
 function estimateBytes(zygote: number, pids: readonly number[]): number {
   const own = measureMemoryBytes([zygote]);
-  return pids.reduce((sum, pid) => sum + Math.max(0, measureMemoryBytes([pid]) - own), own);
+  const scratch = measureScratch({ rootDir: `/proc/${pids.at(-1) ?? zygote}/root`, scratchDirs: INSIDE.scratch });
+  return pids.reduce((sum, pid) => sum + Math.max(0, measureMemoryBytes([pid]) - own), own + scratch.bytes);
 }

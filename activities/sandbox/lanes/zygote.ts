@@ -22,6 +22,8 @@ const DEATH_TIMEOUT_MS = 5_000;
 export const OWN_PROCESSES = 8;
 /** A fork has a hundred open while it is made; the limit of its execution is set behind that. */
 const OPEN_FILES_MIN = 256;
+/** Forks copy the commit before they have the limits of their execution; 20 MB, with room. */
+const COMMIT_BYTES_MAX = 64 * 1024 * 1024;
 /** Each of the scratch folders of a fork; the cold path counts all of them together, from outside. */
 const SCRATCH_INODES = 32_768;
 
@@ -143,7 +145,7 @@ function toRequestLine(request: LaneRequest, hasCgroup: boolean): string {
     rlimits: {
       NPROC: limits.processes + OWN_PROCESSES,
       NOFILE: Math.max(limits.openFiles, OPEN_FILES_MIN),
-      FSIZE: limits.fileBytesMax,
+      FSIZE: Math.max(limits.fileBytesMax, COMMIT_BYTES_MAX),
       CORE: 0,
       SIGPENDING: SIGNALS_MAX,
       ...(hasCgroup ? {} : { DATA: toDataBytes(limits) }),
