@@ -6,6 +6,7 @@ import type { Db } from "../db/connect.ts";
 import { findWorkflow } from "../db/workflows.ts";
 import type { PythonOutcome, StoredFile } from "../domain/execution.ts";
 import type { CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
+import { DEFAULT_BOUNDS } from "../domain/manifest/bounds.ts";
 import type { Manifest } from "../domain/manifest/manifest.ts";
 import type { Checkouts } from "./commits/checkout.ts";
 import type { DiskShare } from "./disk-room.ts";
@@ -200,6 +201,7 @@ async function prepareCode(
   work: Pick<ExecutionWork, "accountId" | "workflowId" | "commitId" | "environmentKey" | "python" | "manifest">,
 ): Promise<LaneRequest> {
   const manifest = work.manifest as Manifest;
+  const { processes = DEFAULT_BOUNDS.processesDefault, openFiles = DEFAULT_BOUNDS.openFilesDefault } = manifest.limits;
   const [commitDir, { python, environmentDir }] = await Promise.all([
     deps.checkouts.ensure(work.workflowId, work.commitId),
     deps.commitEnvironments.ensure(work).catch((error: unknown) => {
@@ -222,6 +224,9 @@ async function prepareCode(
       timeoutSeconds: manifest.limits.timeoutSeconds,
       memoryBytes: manifest.limits.memoryBytes,
       cpu: manifest.limits.cpu,
+      // An operator may have lowered them since the commit was published.
+      processes: Math.min(processes, deps.ceilings.processes),
+      openFiles: Math.min(openFiles, deps.ceilings.openFiles),
     },
   };
 }

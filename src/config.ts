@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DEFAULT_BOUNDS, type ManifestBounds } from "../domain/manifest/bounds.ts";
 
 const megabytes = (count: number): number => count * 1024 * 1024;
 const whole = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
@@ -33,6 +34,8 @@ export const SETTINGS = z.object({
   TREADLE_PYTHON: z.string().min(1).optional(),
   TREADLE_SANDBOX_SLOTS: whole(1, 10_000).optional(),
   TREADLE_ACCOUNT_SLOTS_MAX: whole(1, 10_000).optional(),
+  TREADLE_PROCESSES_MAX: whole(DEFAULT_BOUNDS.processesMin, DEFAULT_BOUNDS.processesMax).default(256),
+  TREADLE_OPEN_FILES_MAX: whole(DEFAULT_BOUNDS.openFilesMin, DEFAULT_BOUNDS.openFilesMax).default(1_024),
   TREADLE_NETWORK_SLOTS: whole(0, 1_024).optional(),
   TREADLE_NETWORK_DENY: z.string().min(1).optional(),
   TREADLE_NETWORK_NAMESERVERS: z.string().min(1).optional(),
@@ -88,6 +91,12 @@ const CONSISTENT_SETTINGS = SETTINGS.refine(
     TREADLE_ISOLATION === "sandbox" || TREADLE_SANDBOX_RUNTIME === "bubblewrap",
   { path: ["TREADLE_SANDBOX_RUNTIME"], message: "needs TREADLE_ISOLATION=sandbox" },
 );
+
+/** Returns what a manifest may ask for on this installation. */
+export function boundsOf(settings: Settings): ManifestBounds {
+  const { TREADLE_PROCESSES_MAX: processesMax, TREADLE_OPEN_FILES_MAX: openFilesMax } = settings;
+  return { ...DEFAULT_BOUNDS, processesMax, openFilesMax };
+}
 
 /** Output files that an execution may make. */
 export const OUTPUT_FILES_MAX = 1_000;

@@ -7,7 +7,7 @@ import { migrate } from "../db/migrate.ts";
 import { microCredits, parseCredits } from "../domain/credits.ts";
 import type { CommitId, WorkflowId } from "../domain/ids.ts";
 import { createBanner } from "./banner.ts";
-import type { Environment, Settings } from "./config.ts";
+import { boundsOf, type Environment, type Settings } from "./config.ts";
 import type { DescriptorBudget } from "./descriptors.ts";
 import type { CallersDoor, Stopping } from "./draining.ts";
 import { createEditorEvents, type EditorEvents } from "./editor-events/editor-events.ts";
@@ -171,7 +171,7 @@ async function openForCallers(
     keysDir: machine.paths.keys,
     initialCredits: parseCredits(settings.TREADLE_INITIAL_CREDITS) ?? microCredits(0),
   });
-  const { abilities, publish, preview, keepDraft } = openPublishing(parts);
+  const { abilities, publish, preview, keepDraft } = openPublishing(parts, settings);
   const { environments, ticks } = parts;
   const tickDays = retentionOf(settings).executionDays;
   const operator = {
@@ -230,11 +230,11 @@ async function openForCallers(
 }
 
 /** What checks, publishes and keeps files. */
-function openPublishing(parts: Foundation & ExecutionParts & { log: Log }) {
+function openPublishing(parts: Foundation & ExecutionParts & { log: Log }, settings: Settings) {
   const { db, secretBox, environments, commitEnvironments, interpreters, log } = parts;
   const networkAvailable = parts.networkProblem() === undefined;
   const threads = createThreads({ threadsMax: THREADS_MAX });
-  const abilities = { db, secretBox, interpreters, networkAvailable, threads, log };
+  const abilities = { db, secretBox, interpreters, networkAvailable, bounds: boundsOf(settings), threads, log };
   return {
     abilities,
     publish: createPublisher({ ...abilities, environments, commitEnvironments, onPublished: warmInBackground(parts) }),

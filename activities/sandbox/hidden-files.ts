@@ -4,6 +4,8 @@ import type { Reach } from "./users/reach.ts";
 
 /** Some 2,500 mappings; an interpreter with large libraries has 1,000. */
 const MAPS_BYTES_MAX = 256 * 1024;
+/** As many as 64 processes with 512 each have: some 100 ms. Of those beyond nobody knows what they hold. */
+const DESCRIPTORS_MAX = 32_768;
 const DELETED_MAPPING = /^([0-9a-f]+)-([0-9a-f]+) \S+ ([0-9a-f]+) ([0-9a-f]+):([0-9a-f]+) (\d+) .*\(deleted\)$/gm;
 
 /** What processes hold of a disk without a name for it. */
@@ -22,7 +24,7 @@ export async function measureHidden(
   const device = statSync(outputsDir).dev;
   const bytesOf = new Map<number, number>();
   let mayHide = false;
-  for (const descriptors of await reach.statDescriptors(pids)) {
+  for (const descriptors of await reach.statDescriptors(pids, DESCRIPTORS_MAX)) {
     mayHide ||= descriptors === undefined;
     for (const { kind, links, device: of, inode, blocks } of descriptors ?? []) {
       mayHide ||= kind === "socket";

@@ -5,7 +5,7 @@ import type { Readable, Writable } from "node:stream";
 import { INSIDE } from "./bubblewrap.ts";
 import { type Cgroup, createCgroup } from "./cgroup.ts";
 import type { CgroupFolders } from "./cgroup-folders.ts";
-import { BOX_COMMAND } from "./gvisor/box.ts";
+import { toBoxCommand } from "./gvisor/box.ts";
 import type { NetworkSlot } from "./network/network.ts";
 import type { Runtime, SandboxSettings } from "./request.ts";
 import { RUNNER_PROGRAM } from "./runner-folder.ts";
@@ -186,7 +186,7 @@ function start(
 ): ChildProcess {
   const { before, needsGate, isStaged } = how;
   const filtered = ["--seccomp", String(FILTER_FD), "--", ...toRunnerCommand(settings)];
-  const inside = settings.gvisor === undefined ? filtered : ["--", ...BOX_COMMAND];
+  const inside = settings.gvisor === undefined ? filtered : ["--", ...toBoxCommand(settings.limits.processes)];
   const command = ["--args", String(ARGUMENTS_FD), ...inside];
   const stage = isStaged ? [settings.bwrapPath, "--args", String(STAGE_ARGUMENTS_FD), "--"] : [];
   const line = [...before, ...stage, settings.bwrapPath, ...command];

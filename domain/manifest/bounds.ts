@@ -12,6 +12,14 @@ export interface ManifestBounds {
   readonly cpuDefault: number;
   readonly cpuMin: number;
   readonly cpuMax: number;
+  /** Processes and threads together. */
+  readonly processesDefault: number;
+  readonly processesMin: number;
+  readonly processesMax: number;
+  /** Of each process. */
+  readonly openFilesDefault: number;
+  readonly openFilesMin: number;
+  readonly openFilesMax: number;
   /** Of one uploaded file: the default and the ceiling of `max_size`. */
   readonly fileBytesMax: number;
   /** Of one `file_list`: the default and the ceiling of `max_files`. */
@@ -22,7 +30,10 @@ export interface ManifestBounds {
   readonly jitterSecondsMax: number;
 }
 
-/** The limits of design section 15; what it leaves open (cpu, attempts, lateness) is chosen here. */
+/**
+ * The limits of design section 15; what it leaves open (cpu, attempts, lateness) is chosen here. The most of `processes` and
+ * `openFiles` is the most that an operator can allow: an installation has its own.
+ */
 export const DEFAULT_BOUNDS: ManifestBounds = {
   configBytesMax: 65_536,
   inputsMax: 200,
@@ -34,6 +45,12 @@ export const DEFAULT_BOUNDS: ManifestBounds = {
   cpuDefault: 1,
   cpuMin: 0.1,
   cpuMax: 8,
+  processesDefault: 64,
+  processesMin: 8,
+  processesMax: 4_096,
+  openFilesDefault: 512,
+  openFilesMin: 64,
+  openFilesMax: 65_536,
   fileBytesMax: 2_000_000_000,
   filesMax: 100,
   attemptsMax: 10,

@@ -136,6 +136,10 @@ export interface Limits {
   readonly memoryBytes: number;
   /** Cores; 0.5 is half of one. */
   readonly cpu: number;
+  /** Processes and threads together. Missing where `config.yaml` does not say. */
+  readonly processes?: number;
+  /** Of each process. Missing where `config.yaml` does not say. */
+  readonly openFiles?: number;
   readonly network: boolean;
 }
 

@@ -14,7 +14,7 @@ import { checkPayload, toConcurrency, toLimits, toOutputs, toRetry, toSchedule }
 export interface ManifestOptions {
   /** The name in the problems: `config.yaml` unless given. */
   readonly fileName?: string;
-  readonly bounds?: ManifestBounds;
+  readonly bounds?: ManifestBounds | undefined;
   /** False while the installation cannot give executions a network: `limits.network: true` is then refused at its line. */
   readonly networkAvailable?: boolean;
   /** The minor versions of Python that the installation has, such as 3.12: another is then refused at its line. */

@@ -1,3 +1,4 @@
+import { DEFAULT_BOUNDS } from "./bounds.ts";
 import { formatDuration } from "./durations.ts";
 import type { Manifest, Output } from "./manifest.ts";
 import { formatSize } from "./sizes.ts";
@@ -62,6 +63,13 @@ function compareLimits(before: Manifest, after: Manifest): PromiseChange[] {
     );
   if (was.cpu !== is.cpu)
     changes.push(tell(`It may use ${is.cpu} cores now, no longer ${was.cpu}: that changes its price.`));
+  const { processesDefault, openFilesDefault } = DEFAULT_BOUNDS;
+  const [processesBefore, processes] = [was.processes ?? processesDefault, is.processes ?? processesDefault];
+  if (processesBefore !== processes)
+    changes.push(tell(`It may have ${processes} processes and threads now, no longer ${processesBefore}.`));
+  const [openFilesBefore, openFiles] = [was.openFiles ?? openFilesDefault, is.openFiles ?? openFilesDefault];
+  if (openFilesBefore !== openFiles)
+    changes.push(tell(`Each of its processes may have ${openFiles} files open now, no longer ${openFilesBefore}.`));
   if (was.network !== is.network)
     changes.push(tell(is.network ? "It may reach the internet now." : "It may no longer reach the internet."));
   return changes;

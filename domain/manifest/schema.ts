@@ -41,6 +41,18 @@ const LimitsSchema = z.strictObject({
     .number({ error: "must be a number of cores, such as 0.5 or 2." })
     .optional()
     .meta({ description: "Cores it may use: 0.5, 2. 1 unless given." }),
+  processes: z
+    .int({ error: "must be a whole number." })
+    .optional()
+    .meta({
+      description: `Processes and threads it may have at a time. ${DEFAULT_BOUNDS.processesDefault} unless given.`,
+    }),
+  open_files: z
+    .int({ error: "must be a whole number." })
+    .optional()
+    .meta({
+      description: `Files and connections that each of its processes may have open. ${DEFAULT_BOUNDS.openFilesDefault} unless given.`,
+    }),
   network: flag.optional().meta({ description: "Whether it may reach the internet. Off unless true." }),
 });
 

@@ -30,6 +30,8 @@ export function toLimits(
     timeoutSeconds: config?.timeout ?? bounds.timeoutSecondsDefault,
     memoryBytes: config?.memory ?? bounds.memoryBytesDefault,
     cpu: config?.cpu ?? bounds.cpuDefault,
+    ...(config?.processes === undefined ? {} : { processes: config.processes }),
+    ...(config?.open_files === undefined ? {} : { openFiles: config.open_files }),
     network: config?.network ?? false,
   };
   const report = (key: string, message: string): void => problems.addAtValue(["limits", key], message);
@@ -41,6 +43,11 @@ export function toLimits(
   }
   if (limits.cpu < bounds.cpuMin || limits.cpu > bounds.cpuMax)
     report("cpu", `must be from ${bounds.cpuMin} to ${bounds.cpuMax} cores.`);
+  const { processes = bounds.processesMin, openFiles = bounds.openFilesMin } = limits;
+  if (processes < bounds.processesMin || processes > bounds.processesMax)
+    report("processes", `must be from ${bounds.processesMin} to ${bounds.processesMax}.`);
+  if (openFiles < bounds.openFilesMin || openFiles > bounds.openFilesMax)
+    report("open_files", `must be from ${bounds.openFilesMin} to ${bounds.openFilesMax}.`);
   if (limits.network && !networkAvailable) report("network", NETWORK_UNAVAILABLE);
   return limits;
 }

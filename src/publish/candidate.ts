@@ -9,7 +9,7 @@ import {
 } from "../../activities/environments/requirements.ts";
 import { OverBudgetError, type Threads, toTask } from "../../activities/threads/threads.ts";
 import type { FileProblem } from "../../domain/errors.ts";
-import { DEFAULT_BOUNDS } from "../../domain/manifest/bounds.ts";
+import { DEFAULT_BOUNDS, type ManifestBounds } from "../../domain/manifest/bounds.ts";
 import { readConfigDocument } from "../../domain/manifest/document.ts";
 import { isJsonObject } from "../../domain/manifest/json-values.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
@@ -22,6 +22,8 @@ export interface Abilities {
   /** The Pythons that executions can run with. */
   readonly interpreters: Pick<Interpreters, "find" | "list">;
   readonly networkAvailable: boolean;
+  /** What a manifest may ask for; `DEFAULT_BOUNDS` unless given. */
+  readonly bounds?: ManifestBounds | undefined;
   /** For what takes long of a large folder. */
   readonly threads: Threads;
 }
@@ -51,11 +53,11 @@ export async function checkCandidate(
   abilities: Abilities,
   owner: string,
 ): Promise<Candidate> {
-  const { interpreters, networkAvailable } = abilities;
+  const { interpreters, networkAvailable, bounds } = abilities;
   const config = files.find(({ path }) => path === MANIFEST_FILE)?.content.toString("utf8") ?? "";
   // The machine's Pythons are only looked for when the manifest could ask for one.
   const pythons = /python/i.test(config) ? await interpreters.list() : undefined;
-  const asked = { files, networkAvailable, pythonVersions: pythons?.map(minorVersionOf) };
+  const asked = { files, networkAvailable, bounds, pythonVersions: pythons?.map(minorVersionOf) };
   const { problems, warnings, manifest, reading } = await read(abilities.threads, owner, asked, /pattern/.test(config));
   const python = manifest && (await interpreters.find(manifest.python));
   if (reading?.ok === true && python !== undefined)
@@ -74,6 +76,7 @@ export async function checkCandidate(
 interface Folder {
   readonly files: readonly CommitFile[];
   readonly networkAvailable: boolean;
+  readonly bounds: ManifestBounds | undefined;
   readonly pythonVersions: readonly string[] | undefined;
 }
 

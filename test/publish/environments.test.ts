@@ -62,6 +62,29 @@ test("publish, without a python, runs with the standard one", async () => {
   expect(await host.run(workflowId, commitId)).toBe(host.standard.path);
 });
 
+test("publish, with limits of processes and open files, gives runs as many, and refuses more than the installation allows", async () => {
+  const main = `
+import resource
+def main():
+    return [resource.getrlimit(limit)[0] for limit in (resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE)]
+`;
+  for (const [config, answer] of [
+    ["limits: { processes: 9, open_files: 65 }\n", [9, 65]],
+    ["name: x\n", [LIMITS.processes, LIMITS.openFiles]], // The defaults are more than this installation allows.
+  ] as const) {
+    const { workflowId, commitId } = await publishGood({ "config.yaml": config, "main.py": main });
+    expect(await host.run(workflowId, commitId)).toEqual(answer);
+    expect(await host.warm(workflowId, commitId)).toEqual({ warm: true });
+    expect(await host.run(workflowId, commitId)).toEqual(answer);
+  }
+  const pattern = "inputs: { a: { type: string, pattern: x } }\n"; // Then another thread checks the folder.
+  for (const more of ["", pattern])
+    expect(await problemsOf({ "config.yaml": `limits:\n  processes: 33\n  open_files: 257\n${more}` })).toEqual([
+      "config.yaml:2:14 limits.processes: must be from 8 to 32.",
+      "config.yaml:3:15 limits.open_files: must be from 64 to 256.",
+    ]);
+});
+
 test("publish and preview, with a python that is not there, are refused at its line with those there are", async () => {
   const files = { "config.yaml": 'name: x\npython: "3.98"\nentrypont: main.py\n' };
   const versions = [host.standard, host.second].map(({ version }) => minorOf(version)).sort();

@@ -14,6 +14,7 @@ import type { ExecutionWork } from "../../db/attempts.ts";
 import { findCommit } from "../../db/commits.ts";
 import { type Db } from "../../db/connect.ts";
 import type { AccountId, CommitId, WorkflowId } from "../../domain/ids.ts";
+import { DEFAULT_BOUNDS } from "../../domain/manifest/bounds.ts";
 import { createExecutionId } from "../../src/ids.ts";
 import { createCommitReader } from "../../src/publish/commit-files.ts";
 import { createPreview } from "../../src/publish/preview.ts";
@@ -75,7 +76,8 @@ async function aMachine({ db, accountId, standard, others, index }: MachineParts
     storage: {} as never,
     ...{ hostProblem: () => undefined, openSecrets: () => ({}) },
   });
-  const abilities = { interpreters, networkAvailable: false, threads: TEST_THREADS };
+  const bounds = { ...DEFAULT_BOUNDS, processesMax: ceilings.processes, openFilesMax: ceilings.openFiles };
+  const abilities = { interpreters, networkAvailable: false, bounds, threads: TEST_THREADS };
   const made = { environments, commitEnvironments };
   const publish = createPublisher({ db, secretBox: TEST_SECRET_BOX, ...made, log: SILENT, ...abilities });
   const toFiles = (files: Record<string, string>) =>

@@ -32,8 +32,9 @@ const CAPABILITIES = [
   ...["SYS_ADMIN", "SYS_CHROOT", "SETUID", "SETGID", "SETPCAP", "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH"],
   ...["FOWNER", "FSETID", "SYS_PTRACE"],
 ];
-/** Threads and processes of the host that gVisor may have for one sandbox: it had 178 for 60 processes that computed. A program that needs more is ended. */
-export const HOST_THREADS_MAX = 512;
+/** Threads of the host for each process of a program: gVisor had 178 for 60 processes that computed. */
+const HOST_THREADS_EACH = 8;
+const HOST_THREADS_MIN = 512;
 
 const RUNSC = [
   BOX.runsc,
@@ -48,12 +49,17 @@ const RUNSC = [
   "--in-sandbox-cgroup=v2",
 ];
 
+/** Returns how many threads and processes of the host gVisor and a program of so many may have. A program that needs more is ended. */
+export function toHostThreads(processes: number): number {
+  return Math.max(HOST_THREADS_MIN, HOST_THREADS_EACH * processes);
+}
+
 /**
  * Starts `runsc` and hands SIGTERM on to the program, which `runsc` itself does not. The limit has two names among shells.
  * Ends with the exit code of the program.
  */
-const START = `
-ulimit -u ${HOST_THREADS_MAX} 2>/dev/null || ulimit -p ${HOST_THREADS_MAX} || exit 1
+const toStart = (threads: number): string => `
+ulimit -u ${threads} 2>/dev/null || ulimit -p ${threads} || exit 1
 echo 1000 > /proc/$$/oom_score_adj
 mkfifo /run/stdout /run/stderr || exit 1
 cat /run/stdout &
@@ -72,8 +78,10 @@ wait
 exit "$code"
 `;
 
-/** What follows bubblewrap's own options: the shell that starts gVisor. */
-export const BOX_COMMAND: readonly string[] = ["/bin/sh", "-c", START];
+/** What follows bubblewrap's own options: the shell that starts gVisor for a program of at most so many processes. */
+export function toBoxCommand(processesMax: number): string[] {
+  return ["/bin/sh", "-c", toStart(toHostThreads(processesMax))];
+}
 
 /**
  * What `bwrap --args` reads for a sandbox of gVisor: the same files as any sandbox has, below `/box`, and outside of it what

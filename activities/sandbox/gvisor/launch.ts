@@ -5,7 +5,7 @@ import { followChild, type Launched } from "../launched.ts";
 import { BUNDLE_FD, type Parked, toRunnerCommand } from "../parking.ts";
 import { listChildren } from "../process-tree.ts";
 import type { SandboxLimits, SandboxRequest, SandboxSettings } from "../request.ts";
-import { HOST_THREADS_MAX, toBoxArguments } from "./box.ts";
+import { toBoxArguments, toHostThreads } from "./box.ts";
 import { toBundle } from "./bundle.ts";
 import { measureGvisor } from "./memory.ts";
 
@@ -72,8 +72,8 @@ export function launchInGvisor(
 }
 
 /** What the host allows gVisor and the program together. Processes of the program are gVisor's to count, threads of both the host's. */
-function toHostLimits({ memoryBytes }: SandboxLimits) {
-  return { memoryBytes: memoryBytes + OVERHEAD_BYTES, processes: HOST_THREADS_MAX };
+function toHostLimits({ memoryBytes, processes }: SandboxLimits) {
+  return { memoryBytes: memoryBytes + OVERHEAD_BYTES, processes: toHostThreads(processes) };
 }
 
 /**

@@ -21,7 +21,7 @@ export async function measureGvisor(
 ): Promise<GvisorMemory> {
   const disk = statSync(outputsDir).dev; // Deleted outputs are no memory.
   const files = new Map<string, number>();
-  for (const descriptors of await reach.statDescriptors(pids)) {
+  for (const descriptors of await reach.statDescriptors(pids, Number.MAX_SAFE_INTEGER)) {
     for (const { kind, links, device, inode, blocks } of descriptors ?? [])
       if (kind === "file" && links === 0 && device !== disk) files.set(`${device}:${inode}`, blocks * BLOCK_BYTES);
   }

@@ -93,18 +93,21 @@ def target(pid, name):
 
 
 def stat_descriptors(request):
-    """Of each process, what its descriptors lead to; nothing where they are not to be had."""
-    found = []
+    """Of each process, what its descriptors lead to; nothing where they are not to be had, or more than are left of "max"."""
+    found, left = [], request["max"]
     for pid in request["pids"]:
-        found.append(stat_of(pid))
+        found.append(stat_of(pid, left))
+        left -= len(found[-1] or ())
         yield
     return found
 
 
-def stat_of(pid):
+def stat_of(pid, max):
     try:
         names = os.listdir("/proc/%d/fd" % pid)
     except OSError:
+        return None
+    if len(names) > max:
         return None
     seen = []
     for name in names:

@@ -28,8 +28,11 @@ export interface Reach {
   openEnds(ends: readonly PipeEnd[]): Promise<Socket[]>;
   /** Lists of each process what its descriptors lead to, by descriptor; nothing of one that is gone. */
   listDescriptors(pids: readonly number[]): Promise<Readonly<Record<string, string>>[]>;
-  /** Looks of each process at what its descriptors lead to; undefined where that is not to be had. */
-  statDescriptors(pids: readonly number[]): Promise<(readonly DescriptorStats[] | undefined)[]>;
+  /**
+   * Looks of each process at what its descriptors lead to; undefined where that is not to be had, and of those with more than
+   * are left of `max`.
+   */
+  statDescriptors(pids: readonly number[], max: number): Promise<(readonly DescriptorStats[] | undefined)[]>;
   /** Measures a folder that a program is writing to; see `measureOutputs`. */
   measureOutputs(folder: string, limits: OutputLimits): Promise<MeasuredOutputs>;
   /** Whether there is nothing in a folder. */
@@ -57,7 +60,14 @@ export function createDirectReach(user: User): Reach {
       ),
     measureOutputs,
     isEmpty: async (folder) => isEmptyHere(folder),
-    statDescriptors: async (pids) => pids.map(statDescriptors),
+    async statDescriptors(pids, max) {
+      let left = max;
+      return pids.map((pid) => {
+        const found = statDescriptors(pid, left);
+        left -= found?.length ?? 0;
+        return found;
+      });
+    },
     own: async (path) => chownSync(path, user.uid, user.gid),
     admit: async () => undefined,
     give: async () => undefined,
@@ -96,8 +106,8 @@ export function createKeeperReach(
       }
     },
     listDescriptors: async (pids) => (await ask("descriptors", { pids })).value as Record<string, string>[],
-    async statDescriptors(pids) {
-      const { value } = await ask("stat", { pids });
+    async statDescriptors(pids, max) {
+      const { value } = await ask("stat", { pids, max });
       return (value as (DescriptorStats[] | null)[]).map((each) => each ?? undefined);
     },
     async measureOutputs(path, limits) {
@@ -127,9 +137,11 @@ function isEmptyHere(folder: string): boolean {
   }
 }
 
-function statDescriptors(pid: number): DescriptorStats[] | undefined {
+function statDescriptors(pid: number, max: number): DescriptorStats[] | undefined {
   try {
-    return readdirSync(`/proc/${pid}/fd`).flatMap((name) => {
+    const names = readdirSync(`/proc/${pid}/fd`);
+    if (names.length > max) return undefined;
+    return names.flatMap((name) => {
       const stats = statOrNothing(`/proc/${pid}/fd/${name}`);
       if (stats === undefined) return [];
       const kind = stats.isFile() ? "file" : stats.isSocket() ? "socket" : "other";

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { coresOf } from "../../../activities/sandbox/bubblewrap.ts";
-import { toBoxArguments } from "../../../activities/sandbox/gvisor/box.ts";
+import { toBoxArguments, toBoxCommand } from "../../../activities/sandbox/gvisor/box.ts";
 import { toBundle } from "../../../activities/sandbox/gvisor/bundle.ts";
 
 const FOLDERS = {
@@ -105,4 +105,12 @@ test("toBoxArguments, of a program with file inputs, shows it below /box what it
   ]);
   expect(args).toEqual(expect.arrayContaining(["--unshare-all", "--unshare-user", "--die-with-parent", "--clearenv"]));
   expect(args.slice(-6)).toEqual(["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]);
+});
+
+test.each([
+  [8, 512],
+  [64, 512],
+  [256, 2_048],
+])("toBoxCommand, for programs of %d processes, lets the host start %d threads", (processes, threads) => {
+  expect(toBoxCommand(processes).at(-1)).toContain(`ulimit -u ${threads} `);
 });

@@ -30,6 +30,20 @@ test.each([
     false,
     "An execution may take 2m now, no longer 1m.",
   ],
+  [
+    "it may have more processes",
+    "",
+    "limits: { processes: 128 }",
+    false,
+    "It may have 128 processes and threads now, no longer 64.",
+  ],
+  [
+    "it may have fewer files open",
+    "limits: { open_files: 1000 }",
+    "limits: { open_files: 512 }",
+    false,
+    "Each of its processes may have 512 files open now, no longer 1000.",
+  ],
   ["the network is allowed", "", "limits: { network: true }", false, "It may reach the internet now."],
 ])("findPromiseChanges, when %s, says so", (_name, before, after, breaking, message) => {
   const changes = findPromiseChanges(aManifest(before), aManifest(after));

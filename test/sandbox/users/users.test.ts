@@ -1,4 +1,5 @@
 import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -6,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { findProcess, isRunning, listTree } from "../../../activities/sandbox/process-tree.ts";
 import type { KernelUsers } from "../../../activities/sandbox/users/kernel-users.ts";
+import { createDirectReach } from "../../../activities/sandbox/users/reach.ts";
 import { removeTree } from "../../../activities/trees/remove-tree.ts";
 import {
   type Bench,
@@ -161,6 +163,27 @@ for _ in range(500):
   } finally {
     await own?.close();
     execFileSync("rm", ["-rf", folder]);
+  }
+});
+
+test("descriptors of processes, beyond as many as are looked at together, are not looked at", async () => {
+  const own = await openUsers();
+  const user = own?.take();
+  const code = "import time; files = [open('/dev/null') for _ in range(20)]; print('up', flush=True); time.sleep(60)";
+  const [command = "", ...args] = [...((await user?.enter()) ?? []), "/usr/bin/python3", "-c", code];
+  const child = spawn(command, args, { ...(isRoot ? UNPRIVILEGED : {}), stdio: ["ignore", "pipe", "inherit"] });
+  try {
+    await once(child.stdout, "data");
+    const pid = listTree(child.pid ?? 0).at(-1) ?? 0;
+    const reaches = [createDirectReach(SERVICE_USER), ...(user === undefined ? [] : [user.reach])];
+    for (const reach of isRoot || user === undefined ? reaches : reaches.slice(1)) {
+      const found = await reach.statDescriptors([pid, pid, pid], 50);
+      expect(found.map((each) => each?.length)).toEqual([expect.any(Number), expect.any(Number), undefined]);
+      expect(found[0]?.length).toBeGreaterThan(20);
+    }
+  } finally {
+    child.kill("SIGKILL");
+    await own?.close();
   }
 });
 

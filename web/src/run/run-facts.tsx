@@ -1,6 +1,7 @@
 import { Text, Title } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { DEFAULT_BOUNDS } from "../../../domain/manifest/bounds.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { formatSize } from "../../../domain/manifest/sizes.ts";
 import { Credits } from "../app/credits.tsx";
@@ -38,6 +39,8 @@ export function RunFacts({ workflow, manifest }: { workflow: Workflow; manifest:
           <Fact name="At most">{toDuration(limits.timeoutSeconds)}</Fact>
           <Fact name="Memory">{formatSize(limits.memoryBytes)}</Fact>
           <Fact name="Processors">{limits.cpu}</Fact>
+          <Fact name="Processes and threads">{limits.processes ?? DEFAULT_BOUNDS.processesDefault}</Fact>
+          <Fact name="Open files">{limits.openFiles ?? DEFAULT_BOUNDS.openFilesDefault}</Fact>
           <Fact name="Network">{limits.network ? "On" : "Off"}</Fact>
         </Facts>
       </section>
