@@ -15,8 +15,10 @@ def load(name, folders):
     theirs = take_modules(tops)
     sys.path[:0] = folders
     try:
-        _loaded[name] = __import__(name)
-        return _loaded[name]
+        module = _loaded[name] = __import__(name)
+        if tops and name == "asyncio":
+            module.new_event_loop().close()  # With its first loop it imports the rest of itself.
+        return module
     finally:
         for folder in folders:
             sys.path.remove(folder)

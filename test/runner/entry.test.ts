@@ -246,7 +246,7 @@ time.sleep(60)
 
 /** Every name in it is one of the standard library that the runner needs for some inputs and outputs. */
 const NAMESAKES = Object.fromEntries(
-  ["datetime", "enum", "functools", "inspect", "json", "pathlib", "re", "shutil", "types"].map((name) => [
+  ["asyncio", "datetime", "enum", "functools", "inspect", "json", "pathlib", "re", "shutil", "types"].map((name) => [
     `${name}.py`,
     `OWN = "${name}"`,
   ]),
@@ -263,8 +263,8 @@ test.each([
   const ran = await bench.run({
     code: `
 def work(day, at, table):
-    import datetime, enum, functools, inspect, json, pathlib, re, shutil, types
-    own = [module.OWN for module in (datetime, enum, functools, inspect, json, pathlib, re, shutil, types)]
+    import asyncio, datetime, enum, functools, inspect, json, pathlib, re, shutil, types
+    own = [module.OWN for module in (asyncio, datetime, enum, functools, inspect, json, pathlib, re, shutil, types)]
     return {"own": own, "given": [type(day).__name__, at.utcoffset().total_seconds(), table.read_text()], "file": table, "day": [day]}
 ${code}
 `,

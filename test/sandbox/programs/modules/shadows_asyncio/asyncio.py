@@ -1,0 +1,1 @@
+OWN = "asyncio of the commit"
