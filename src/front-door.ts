@@ -13,10 +13,20 @@ import { createHttpsServer, type HttpsServer } from "./http/server.ts";
 import type { SecretBox } from "./keys/secret-box.ts";
 import type { Log } from "./log.ts";
 import { pricesOf } from "./service.ts";
+import { type Certificate, findServerName } from "./setup/certificate.ts";
 import type { Temporal } from "./setup/servers/temporal.ts";
 import { PAGES_PATH } from "./setup/servers/temporal-door.ts";
 
 const WEB_FOLDER = fileURLToPath(new URL("../web/", import.meta.url));
+
+export interface FrontDoor extends Pick<HttpsServer, "leave" | "close"> {
+  readonly url: string;
+  readonly apiUrl: string;
+  /** The same service on this machine, and the name that its certificate has: without what may stand before it. */
+  readonly local: { readonly url: string; readonly serverName: string | null };
+  readonly temporalUiUrl: string | null;
+  setCertificate(certificate: Certificate): void;
+}
 
 /** Listens to callers; answers the URL they reach. Closing it lets calls under way finish for a while. */
 export async function openFrontDoor(deps: {
@@ -29,7 +39,7 @@ export async function openFrontDoor(deps: {
   secretBox: SecretBox;
   processId: string;
   temporal: Pick<Temporal, "namespace" | "uiUrl" | "pages">;
-  tls: { certPem: string; keyPem: string; caFile: string; selfSigned: boolean };
+  tls: Certificate;
   readiness: () => Promise<Readiness>;
   liveLog: NonNullable<AppDeps["liveLog"]>;
   liveProgress: NonNullable<AppDeps["liveProgress"]>;
@@ -38,13 +48,11 @@ export async function openFrontDoor(deps: {
   routers: readonly Router[];
   following: Pick<AppDeps, "editorEvents" | "openAccess" | "leaving">;
   log: Log;
-}): Promise<{ url: string; apiUrl: string; temporalUiUrl: string | null } & Pick<HttpsServer, "leave" | "close">> {
+}): Promise<FrontDoor> {
   const { settings, temporal } = deps;
   let url = settings.TREADLE_PUBLIC_URL ?? "";
   const app = createApp({
-    db: deps.db,
-    storage: deps.storage,
-    executions: deps.executions,
+    ...{ db: deps.db, storage: deps.storage, executions: deps.executions },
     editor: deps.editor,
     threads: deps.editor.abilities.threads,
     secretBox: deps.secretBox,
@@ -64,11 +72,9 @@ export async function openFrontDoor(deps: {
     trustProxy: settings.TREADLE_TRUST_PROXY,
     strictTransport: !deps.tls.selfSigned,
     ...(deps.tls.selfSigned && !settings.TREADLE_TRUST_PROXY
-      ? { ownCertificate: { file: deps.tls.caFile, pem: deps.tls.certPem } }
+      ? { ownCertificate: { file: deps.tls.caFile, pem: deps.tls.caPem } }
       : {}),
-    readiness: deps.readiness,
-    metrics: deps.metrics,
-    countRequest: deps.countRequest,
+    ...{ readiness: deps.readiness, metrics: deps.metrics, countRequest: deps.countRequest },
     routers: deps.routers,
     webFolder: WEB_FOLDER,
     ...{ liveLog: deps.liveLog, liveProgress: deps.liveProgress },
@@ -82,10 +88,20 @@ export async function openFrontDoor(deps: {
     trustProxy: settings.TREADLE_TRUST_PROXY,
     ...{ connections: deps.connections, log: deps.log, ...patienceOf(settings) },
   });
-  if (url === "") url = `https://${urlHost(settings.TREADLE_HOST)}:${server.port}`;
-  url = url.replace(/\/+$/, "");
+  const local = findLocal(settings, server.port, deps.tls);
+  url = (url || local.url).replace(/\/+$/, "");
   const temporalUiUrl = temporal.pages === undefined ? (temporal.uiUrl ?? null) : `${url}${PAGES_PATH}`;
-  return { ...server, url, apiUrl: `${url}/api`, temporalUiUrl };
+  return {
+    ...{ ...server, url, apiUrl: `${url}/api`, local, temporalUiUrl },
+    setCertificate: ({ certPem, keyPem }) => server.setCertificate({ cert: certPem, key: keyPem }),
+  };
+}
+
+function findLocal(settings: Settings, port: number, { certPem }: Certificate): FrontDoor["local"] {
+  const host = urlHost(settings.TREADLE_HOST);
+  const { TREADLE_PUBLIC_URL: publicUrl } = settings;
+  const names = [host, ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])];
+  return { url: `https://${host}:${port}`, serverName: findServerName(certPem, names) };
 }
 
 /** What a person types for the address we listen on. */

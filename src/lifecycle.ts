@@ -1,3 +1,4 @@
+import { writeSync } from "node:fs";
 import type { Log } from "./log.ts";
 
 /** Takes what closes something again; called in reverse order. */
@@ -32,12 +33,16 @@ async function releaseAll(releases: (() => unknown)[]): Promise<unknown[]> {
 /** Signals that reach a process twice within this time are one: npm passes on the Ctrl-C the terminal sends to both. */
 const SAME_SIGNAL_MS = 1_000;
 
-/** Resolves at the first request to stop; calls `onSecond` at the next one. */
+/**
+ * Resolves at the first request to stop; calls `onSecond` at the next one. SIGHUP asks to read files again, and ends nothing. The
+ * exception is a service that writes to a terminal that is gone: that is what closing its window sends.
+ */
 export function stopRequested(onSecond: () => void): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let firstAt: number | undefined;
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
       process.on(signal, () => {
+        if (signal === "SIGHUP" && !isTerminalGone()) return;
         const now = Date.now();
         if (firstAt === undefined) {
           firstAt = now;
@@ -46,6 +51,17 @@ export function stopRequested(onSecond: () => void): Promise<NodeJS.Signals> {
       });
     }
   });
+}
+
+/** Whether standard output was a terminal that has been closed since: writing nothing to one that is there works. */
+function isTerminalGone(): boolean {
+  if (process.stdout.isTTY !== true) return false;
+  try {
+    writeSync(process.stdout.fd, "");
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 /**

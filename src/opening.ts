@@ -7,6 +7,7 @@ import { migrate } from "../db/migrate.ts";
 import { microCredits, parseCredits } from "../domain/credits.ts";
 import type { CommitId, WorkflowId } from "../domain/ids.ts";
 import { createBanner } from "./banner.ts";
+import { type CertificateWatchDeps, watchCertificate } from "./certificate-watch.ts";
 import { boundsOf, type Environment, type Settings } from "./config.ts";
 import type { DescriptorBudget } from "./descriptors.ts";
 import type { CallersDoor, Stopping } from "./draining.ts";
@@ -28,6 +29,7 @@ import { demandMasterKey } from "./keys/master-key.ts";
 import { createSecretBox, type SecretBox } from "./keys/secret-box.ts";
 import type { Defer } from "./lifecycle.ts";
 import type { Log } from "./log.ts";
+import { showCertificate } from "./metrics/certificate.ts";
 import { countEndedExecutions, type EndedExecutions } from "./metrics/ended.ts";
 import { createProgramTimes } from "./metrics/programs.ts";
 import { countTicks } from "./metrics/ticks.ts";
@@ -195,6 +197,7 @@ async function openForCallers(
     routers: [createOperatorRouter(operator)],
   });
   defer(() => door.close(CALLS_GRACE_MS));
+  followCertificate({ ...parts, machine, serve: door.setCertificate }, defer);
   // Before that: streams without an end are no calls to wait for.
   defer(() => parts.following.editorEvents.close());
 
@@ -213,8 +216,7 @@ async function openForCallers(
       : { workflows: {}, notes: [] };
   const readiness = await parts.readiness();
   const ready = {
-    url: door.url,
-    apiUrl: door.apiUrl,
+    ...{ url: door.url, apiUrl: door.apiUrl, local: door.local },
     caFile: machine.certificate.caFile,
     temporalUiUrl: door.temporalUiUrl,
     signIn: installation.signIn,
@@ -227,6 +229,20 @@ async function openForCallers(
     createBanner(ready, { isReady: readiness.ready, notes: [...examples.notes, ...problemsOf(readiness)] }, place),
   );
   return { leave: () => door.leave(), endStreams: () => parts.following.editorEvents.close() };
+}
+
+/** Serves what the certificate's files have: looks at them every minute, and at SIGHUP. */
+function followCertificate(
+  given: Pick<StartInput, "machine"> & Counting & { serve: CertificateWatchDeps["serve"]; log: Log },
+  defer: Defer,
+): void {
+  const { certificate: first, readCertificate: read } = given.machine;
+  const watch = watchCertificate({ first, read, serve: given.serve, log: given.log });
+  defer(watch.close);
+  showCertificate(given.registry, watch.endsAt);
+  const reload = (): void => void watch.reload();
+  process.on("SIGHUP", reload);
+  defer(() => process.off("SIGHUP", reload));
 }
 
 /** What checks, publishes and keeps files. */

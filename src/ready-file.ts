@@ -8,6 +8,8 @@ const ASK_AGAIN_MS = 1_000;
 export interface ReadyFile {
   readonly url: string;
   readonly apiUrl: string;
+  /** For who is on this machine: where the service listens itself, and a name that its certificate has. */
+  readonly local: { readonly url: string; readonly serverName: string | null };
   readonly caFile: string;
   readonly temporalUiUrl: string | null;
   /** As whom to sign in first. Without a password: somebody has chosen another one. Null: that user was removed. */

@@ -1,6 +1,7 @@
 import { createWriteStream } from "node:fs";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { checkServerIdentity, type PeerCertificate, rootCertificates } from "node:tls";
 import { Agent, type Dispatcher, request } from "undici";
 import { Refusal, toRefusal } from "./refusal.ts";
 import type { ServiceAddress } from "./service.ts";
@@ -48,7 +49,14 @@ export interface Client {
 
 /** Speaks to one service. What it sends goes to that service alone: redirects are not followed. */
 export function createClient(service: ServiceAddress): Client {
-  const connect = service.ca === undefined ? {} : { ca: service.ca };
+  const address = service.local?.url ?? service.url;
+  const { serverName = null } = service.local ?? {};
+  const connect = {
+    ...(service.authorities === undefined ? {} : { ca: [...rootCertificates, ...service.authorities] }),
+    ...(serverName === null
+      ? {}
+      : { checkServerIdentity: (_host: string, peer: PeerCertificate) => checkServerIdentity(serverName, peer) }),
+  };
   const authorization = { authorization: `Bearer ${service.token}` };
   const agent = new Agent({
     connect: { ...connect, timeout: CONNECT_MS_MAX },
@@ -61,7 +69,7 @@ export function createClient(service: ServiceAddress): Client {
     path: string,
     { query = {}, ...rest }: Call = {},
   ): Promise<HttpAnswer> {
-    const url = new URL(`${service.url}${path}`);
+    const url = new URL(`${address}${path}`);
     for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
     const json = rest.json === undefined ? undefined : JSON.stringify(rest.json);
     const type = json === undefined ? {} : { "content-type": "application/json" };
@@ -77,7 +85,7 @@ export function createClient(service: ServiceAddress): Client {
         body: parseBody(await answer.body.text(), String(answer.headers["content-type"] ?? "")),
       };
     } catch (error) {
-      throw explain(error, service.url);
+      throw explain(error, address);
     }
   }
 
@@ -89,7 +97,7 @@ export function createClient(service: ServiceAddress): Client {
 
   async function save(path: string, file: string): Promise<number> {
     try {
-      const answer = await request(new URL(`${service.url}${path}`), { dispatcher: agent, headers: authorization });
+      const answer = await request(new URL(`${address}${path}`), { dispatcher: agent, headers: authorization });
       if (answer.statusCode < 200 || answer.statusCode > 299) {
         const type = String(answer.headers["content-type"] ?? "");
         throw toRefusal(answer.statusCode, parseBody(await answer.body.text(), type));
@@ -98,7 +106,7 @@ export function createClient(service: ServiceAddress): Client {
       await pipeline(answer.body, target);
       return target.bytesWritten;
     } catch (error) {
-      throw explain(error, service.url);
+      throw explain(error, address);
     }
   }
 

@@ -1,13 +1,17 @@
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import type { ReadyFile } from "../ready-file.ts";
 import type { CliIo } from "./io.ts";
 import { Refusal } from "./refusal.ts";
 
-/** How to reach a service: its address without `/api`, who we are to it, and the certificate to trust when it has its own. */
+/** How to reach a service: its address without `/api`, who we are to it, and what to trust besides the roots of the system. */
 export interface ServiceAddress {
   readonly url: string;
   readonly token: string;
-  readonly ca: string | undefined;
+  /** Where it is called, when that is not its `url`, and the name that its certificate has to have there. */
+  readonly local: { readonly url: string; readonly serverName: string | null } | undefined;
+  /** PEM texts. Undefined: what Node trusts by itself. */
+  readonly authorities: readonly string[] | undefined;
 }
 
 const HOW_TO_START = 'Start it with "npm start", or name another one by TREADLE_URL and TREADLE_TOKEN.';
@@ -24,9 +28,9 @@ export async function findService(io: CliIo, dataDir: string | undefined): Promi
         "No access token",
         "TREADLE_URL is set, but TREADLE_TOKEN is not. Set it to a personal access token.",
       );
-    return { url: toBaseUrl(url), token, ca: undefined };
+    return { url: toBaseUrl(url), token, local: undefined, authorities: undefined };
   }
-  return findLocalService(resolveDataDir(io, dataDir));
+  return findLocalService(io, resolveDataDir(io, dataDir));
 }
 
 export function resolveDataDir(io: CliIo, dataDir: string | undefined): string {
@@ -40,7 +44,8 @@ function toBaseUrl(text: string): string {
   return text.replace(/\/+$/, "").replace(/\/api$/, "");
 }
 
-async function findLocalService(dataDir: string): Promise<ServiceAddress> {
+/** On its own machine a service is called where it listens: what stands before it may be away, or have another certificate. */
+async function findLocalService(io: CliIo, dataDir: string): Promise<ServiceAddress> {
   const ready = await readIfThere(join(dataDir, "ready.json"));
   if (ready === undefined) {
     throw new Refusal(
@@ -48,7 +53,7 @@ async function findLocalService(dataDir: string): Promise<ServiceAddress> {
       `No service is running on ${dataDir} (it has no ready.json). ${HOW_TO_START}`,
     );
   }
-  const { url, caFile } = JSON.parse(ready) as { url: string; caFile?: string };
+  const { url, local, caFile } = JSON.parse(ready) as Partial<ReadyFile> & { url: string };
   const token = await readIfThere(join(dataDir, "keys", "operator-token"));
   if (token === undefined) {
     throw new Refusal(
@@ -56,8 +61,11 @@ async function findLocalService(dataDir: string): Promise<ServiceAddress> {
       `${join(dataDir, "keys", "operator-token")} is missing. Restart the service: it writes it again.`,
     );
   }
-  const ca = caFile === undefined ? undefined : await readIfThere(resolve(dataDir, caFile));
-  return { url: url.replace(/\/+$/, ""), token: token.trim(), ca };
+  const own = caFile === undefined ? undefined : await readIfThere(resolve(dataDir, caFile));
+  const extra = io.env["NODE_EXTRA_CA_CERTS"];
+  const others = extra ? await readIfThere(resolve(io.cwd, extra)) : undefined;
+  const authorities = own === undefined ? undefined : [own, ...(others === undefined ? [] : [others])];
+  return { url: url.replace(/\/+$/, ""), token: token.trim(), local, authorities };
 }
 
 async function readIfThere(path: string): Promise<string | undefined> {

@@ -5,7 +5,7 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
-import { createServer as createHttpsServer } from "node:https";
+import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https";
 import type { Socket } from "node:net";
 import { ApiError } from "./errors.ts";
 import { type OpenResponses, refuseBytes, trackResponses } from "./malformed.ts";
@@ -24,7 +24,7 @@ const TOO_SLOW = "The body arrived too slowly and was given up. Send it again ov
 
 /** Takes connections that somebody else accepted, as their event `connection`. */
 export interface Listeners {
-  readonly secure: Server;
+  readonly secure: HttpsServer;
   readonly plain: Server;
   /** Ends the connections on which no call is under way, also those that never had one. */
   endIdle(): void;

@@ -1,6 +1,7 @@
 import type { RequestListener } from "node:http";
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { createSecureContext } from "node:tls";
 import type { Log } from "../log.ts";
 import { answerBusy, REFUSING_PATIENCE } from "./busy.ts";
 import { type Connections, createConnections, DEFAULT_CONNECTION_BOUNDS } from "./connections.ts";
@@ -16,6 +17,8 @@ export interface HttpsServer {
   readonly port: number;
   /** Takes no new connection, and ends those without a call under way. Resolves when all are gone. */
   leave(): Promise<void>;
+  /** Serves another certificate to new connections; those that are open go on. Throws, and changes nothing, when it cannot be used. */
+  setCertificate(tls: HttpsServerOptions["tls"]): void;
   /** Takes no new connection, lets calls under way finish for `graceMs`, then ends them. Resolves when all are gone. */
   close(graceMs: number): Promise<void>;
 }
@@ -75,6 +78,10 @@ export async function createHttpsServer(options: HttpsServerOptions): Promise<Ht
   return {
     port: (front.address() as AddressInfo).port,
     leave,
+    setCertificate(next) {
+      createSecureContext(next);
+      for (const { secure } of [serving, refusing]) secure.setSecureContext(next);
+    },
     async close(graceMs) {
       const closed = leave();
       const outcome = await Promise.race([closed, sleep(graceMs, "late" as const, { ref: false })]);

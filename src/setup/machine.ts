@@ -5,12 +5,13 @@ import type { Python } from "../../activities/environments/lock.ts";
 import { collectPackageSettings } from "../../activities/environments/package-settings.ts";
 import type { GvisorSettings } from "../../activities/sandbox/request.ts";
 import type { Settings } from "../config.ts";
-import { type Certificate, ensureCertificate, readGivenCertificate } from "./certificate.ts";
+import { type Certificate, readGivenCertificate } from "./certificate.ts";
 import { delegateCgroups } from "./cgroups.ts";
 import { prepareDataDir } from "./data-dir.ts";
 import { type DataPaths, handOver, layOutDataDir } from "./data-folders.ts";
 import { claimInstance } from "./instance-lock.ts";
 import { type NetworkTools, prepareNetworkTools } from "./network-tools.ts";
+import { ensureCertificate } from "./own-certificate.ts";
 import { findPython } from "./python.ts";
 import { type PreparedRunDisks, prepareRunDisks, runDisksSizeOf } from "./run-disks.ts";
 import { findRuntime } from "./runsc.ts";
@@ -51,6 +52,8 @@ export interface Machine {
   /** Why sandboxes cannot be made here, each with what to do; empty when they can, or are not wanted. */
   readonly problems: readonly string[];
   readonly certificate: Certificate;
+  /** Reads it again, as whom we are now; renews one of our own making. Rejects as the start does. */
+  readonly readCertificate: () => Promise<Certificate>;
   /** What programs write their outputs to. */
   readonly runDisks: PreparedRunDisks;
   /** Where packages come from: variables and configuration files of the user that started us. May hold credentials. */
@@ -96,7 +99,9 @@ export async function prepareMachine(deps: {
     const { temporal, ...found } = await findParts(parts);
     sandboxUsers = await findSandboxUsers({ ...parts, ...found, dataDir, isRoot });
     const network = await findNetwork({ ...parts, problems: found.problems, sandboxUsers, isRoot });
-    const machine = { ...found, sandboxUsers, network, runDisks: await preparing, env, dataDir, paths, release };
+    const readCertificate = () => prepareCertificate(settings, paths.tls);
+    const own = { env, dataDir, paths, readCertificate, release };
+    const machine = { ...found, sandboxUsers, network, runDisks: await preparing, ...own };
     if (becomes === undefined) {
       if (user !== undefined) report(explainRoot(user, checkout));
       return {

@@ -1,8 +1,11 @@
 import { execFile } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connect } from "node:tls";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { aFolder, treadle } from "../support/command-line.ts";
@@ -50,6 +53,29 @@ async function installNodes(): Promise<string> {
   await promisify(execFile)("npm", ["install", "--prefix", folder, ...packages]);
   return folder;
 }
+
+/** The certificate that a new connection gets. */
+async function findServed(): Promise<string> {
+  const { hostname, port } = new URL(service.ready.url);
+  const socket = connect({ host: hostname, port: Number(port), ca: readFileSync(service.ready.caFile) });
+  await once(socket, "secureConnect");
+  const { fingerprint256 } = socket.getPeerCertificate();
+  socket.destroy();
+  return fingerprint256;
+}
+
+test("SIGHUP, to a running service, makes it serve what its certificate's files have, and stops nothing", async () => {
+  const before = await findServed();
+  rmSync(join(dataDir.dataDir, "tls/cert.pem"));
+  process.kill(service.ready.pid, "SIGHUP");
+  let served = before;
+  while (served === before) {
+    await sleep(50);
+    served = await findServed();
+  }
+  expect((await service.execute("hello", { name: "Ada" })).status).toBe(200);
+  expect(service.output()).toContain("certificate.replaced");
+});
 
 function readOperating(): string {
   return readFileSync(new URL("../../docs/operating.md", import.meta.url), "utf8");

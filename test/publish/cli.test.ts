@@ -177,6 +177,32 @@ test("a command, with a token that is not valid, exits 1", async () => {
   expect([result.code, result.json()["error"]]).toEqual([1, "Unauthorized"]);
 });
 
+test("a command, on the machine of a service behind a proxy that is away or has another certificate, calls the service itself", async () => {
+  const { port } = new URL(service.url);
+  const dir = service.folder({ "keys/operator-token": service.operatorToken, "other.pem": "" });
+  const caFile = join(service.dataDir, "ca.pem");
+  const write = (serverName: string | null) =>
+    writeFileSync(
+      join(dir, "ready.json"),
+      JSON.stringify({
+        url: "https://treadle.invalid",
+        local: { url: `https://127.0.0.1:${port}`, serverName },
+        caFile,
+      }),
+    );
+  const show = () => cli(["credits", "show", "--data-dir", dir, "--json"]);
+  write("localhost");
+  expect((await show()).code).toBe(0);
+  write("treadle.invalid");
+  expect((await show()).json()["message"]).toContain("ERR_TLS_CERT_ALTNAME_INVALID");
+  // What Node is told to trust besides is trusted, and the roots stay.
+  write("localhost");
+  writeFileSync(join(dir, "ready.json"), JSON.stringify({ url: service.url, caFile: join(dir, "other.pem") }));
+  const trusting = { env: { NODE_EXTRA_CA_CERTS: caFile } };
+  expect((await cli(["credits", "show", "--data-dir", dir], trusting)).code).toBe(0);
+  expect((await show()).json()["error"]).toBe("Certificate not trusted");
+});
+
 test("doctor, on a service with a failing check, names each check and exits 1", async () => {
   const checks = {
     database: { ok: true, message: "PostgreSQL answers." },

@@ -46,7 +46,16 @@ async function isPassword(password: string): Promise<boolean> {
 
 function banner({ signIn }: Installation, isTerminal = true): string {
   const workflows = { hello: { workflowId: "wf_1", apiKey: "trd_key" } };
-  const ready = { url: "u", apiUrl: "u/api", caFile: "ca", temporalUiUrl: null, signIn, workflows, pid: 1 };
+  const ready = {
+    url: "u",
+    apiUrl: "u/api",
+    caFile: "ca",
+    local: { url: "u", serverName: null },
+    temporalUiUrl: null,
+    signIn,
+    workflows,
+    pid: 1,
+  };
   return createBanner(ready, { isReady: true, notes: [] }, { isTerminal, readyFile: "/data of/ready.json" });
 }
 
@@ -58,7 +67,16 @@ async function aKeysDir(): Promise<string> {
 const readKey = async (dir: string, name: string): Promise<string> => (await readFile(join(dir, name), "utf8")).trim();
 
 test("banner, of a service that is not ready, does not say that it is, and shows why", () => {
-  const ready = { url: "u", apiUrl: "u/api", caFile: "ca", temporalUiUrl: null, signIn: null, workflows: {}, pid: 1 };
+  const ready = {
+    url: "u",
+    apiUrl: "u/api",
+    caFile: "ca",
+    local: { url: "u", serverName: null },
+    temporalUiUrl: null,
+    signIn: null,
+    workflows: {},
+    pid: 1,
+  };
   const place = { isTerminal: true, readyFile: "/data/ready.json" };
   const notes = ["Not ready (isolation): There is no bubblewrap."];
   const text = createBanner(ready, { isReady: false, notes }, place);

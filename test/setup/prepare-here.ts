@@ -4,7 +4,6 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { findCgroupFolders } from "../../activities/sandbox/cgroup-folders.ts";
 import { loadSettings } from "../../src/config.ts";
-import { loadGenerator } from "../../src/setup/certificate.ts";
 import { prepareMachine } from "../../src/setup/machine.ts";
 
 interface How {
@@ -15,8 +14,6 @@ interface How {
 
 const { checkout, env, become } = JSON.parse(process.argv[2] ?? "{}") as How;
 if (become !== undefined) {
-  // That user may not see the checkout any more.
-  await loadGenerator();
   process.setgroups?.([become.gid]);
   process.setgid?.(become.gid);
   process.setuid?.(become.uid);

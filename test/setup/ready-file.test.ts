@@ -6,7 +6,13 @@ import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { announceWhenReady, type ReadyFile } from "../../src/ready-file.ts";
 
 const CONTENT: ReadyFile = {
-  ...{ url: "https://localhost:1", apiUrl: "https://localhost:1/api", caFile: "/ca.pem", temporalUiUrl: null },
+  ...{
+    url: "https://localhost:1",
+    apiUrl: "https://localhost:1/api",
+    local: { url: "https://localhost:1", serverName: null },
+    caFile: "/ca.pem",
+    temporalUiUrl: null,
+  },
   ...{ signIn: { email: "a@b", password: "p" }, workflows: {}, pid: 1 },
 };
 let dataDir: string;
