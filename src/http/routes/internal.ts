@@ -19,6 +19,7 @@ export const INTERNAL_ROUTES: readonly InternalRoutes[] = [
       "GET /workflows/{workflowId}/build-log",
       "GET /workflows/{workflowId}/key",
       "POST /workflows/{workflowId}/key/rotate",
+      "GET /unrunnable",
       "GET /accounts",
       "POST /accounts",
       "GET /credits",

@@ -5,6 +5,8 @@ import { join } from "node:path";
 import type { Attack, Post } from "./siege.ts";
 import { SCENE_FOLDER } from "./weaken.ts";
 
+const WATCHDOG = "activities/sandbox/watchdog.ts";
+
 const BOTH = ["cold", "lane"] as const;
 const NO_ISOLATION = {
   isolation: "none",
@@ -117,6 +119,8 @@ export const HOST_ATTACKS: readonly Attack[] = [
     control: {
       without: "-I and -S, and a /tmp of each execution's own",
       bubblewrap: { withoutFlags: ["-I", "-S"], append: ["--bind", SCENE_FOLDER, "/tmp"] },
+      // A /tmp of the host has all files of its disk, which count as the program's.
+      sources: [{ file: WATCHDOG, from: "if (scratch.files > SCRATCH_FILES_MAX)", to: "if (scratch.files < 0)" }],
     },
   },
   {
