@@ -52,6 +52,22 @@ test("lanes, more codes than there may be, close the one that was used least rec
   }
 });
 
+test("a lane, whose folder goes while its packages are imported, as when the service stops, is given up", async () => {
+  const bench = await openWarmBench();
+  try {
+    const environmentDir = bench.environment({ "slow.py": "import time; time.sleep(1.2)\n" });
+    const before = new Set(listZygotes());
+    const warming = bench.commit({ code: "import slow\ndef main():\n    return 1\n", environmentDir }).warm();
+    const lanes = join(bench.root, "lanes");
+    while (listZygotes().every((pid) => before.has(pid))) await sleep(5);
+    await sleep(300); // It has its request, and imports.
+    rmSync(join(lanes, String(readdirSync(lanes)[0]), "outputs"), { recursive: true, force: true });
+    expect(await warming).toMatchObject({ warm: false, reason: expect.any(String) });
+  } finally {
+    await bench.close();
+  }
+});
+
 test("a lane, without work for its idle time, is closed", async () => {
   const idle = await openWarmBench({}, { idleMs: 300, lookEveryMs: 50 });
   try {

@@ -136,7 +136,12 @@ async function expectWarm(zygote: Zygote, measure: () => number, findExcess: (by
   let excess: Error | undefined;
   const look = () => {
     if (excess !== undefined) return;
-    excess = findExcess(measure());
+    try {
+      excess = findExcess(measure());
+    } catch (error) {
+      // Thrown by a timer it would end the service, when the lane's folder has gone before the lane.
+      excess = new Error("A lane could not be measured.", { cause: error });
+    }
     if (excess !== undefined) void zygote.end().catch(() => undefined); // Whoever started it ends it once more, and hears of it.
   };
   const measuring = setInterval(look, MEASURE_EVERY_MS);
