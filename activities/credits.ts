@@ -76,8 +76,10 @@ export function createCredits({ db, prices, onEnded }: CreditsDeps) {
     async settleCredits(bill: { executionId: ExecutionId; status: ExecutionEnd; secondsUsed: number }): Promise<void> {
       const billing = await findBilling(db, bill.executionId);
       if (billing === undefined || billing.ended) return onEnded(bill.executionId);
+      // Who has heard of an attempt whose outputs were lost since may be late.
+      const { status, secondsUsed } = billing.outcome ?? bill;
       // Cancelled while it waited for its turn: nothing ran, nothing is due.
-      const used = bill.status === "cancelled" && bill.secondsUsed === 0 ? undefined : bill.secondsUsed;
+      const used = status === "cancelled" && secondsUsed === 0 ? undefined : secondsUsed;
       const charge =
         used === undefined
           ? { compute: microCredits(0), total: microCredits(0) }
@@ -92,7 +94,7 @@ export function createCredits({ db, prices, onEnded }: CreditsDeps) {
       // A price that rose meanwhile must not charge more than was reserved.
       const total = charge.total < billing.chargeMax ? charge.total : billing.chargeMax;
       const compute = charge.compute < total ? charge.compute : total;
-      await ledger.settle({ ...bill, accountId: billing.accountId, compute, total });
+      await ledger.settle({ ...bill, status, secondsUsed, accountId: billing.accountId, compute, total });
       onEnded(bill.executionId);
     },
 

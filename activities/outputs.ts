@@ -6,6 +6,7 @@ import { ApplicationFailure } from "@temporalio/common";
 import mime from "mime-types";
 import type { Db } from "../db/connect.ts";
 import { findUpload, insertLog, insertOutputs } from "../db/executions.ts";
+import { loseOutputs } from "../db/stranded.ts";
 import type { StoredFile, UploadProgress } from "../domain/execution.ts";
 import type { ExecutionId } from "../domain/ids.ts";
 import type { Spool, SpooledOutput, SpooledResult } from "./spool.ts";
@@ -55,10 +56,10 @@ export function createOutputs(deps: OutputsDeps) {
       // The log of most executions has been moved by their upload.
       if (!existsSync(deps.spool.logPathOf(executionId))) return;
       const upload = await findUpload(deps.db, executionId);
-      if (upload === undefined || upload.uploaded || upload.logRemoved) return;
+      if (upload === undefined || upload.uploaded || upload.logRemoved || upload.hostId !== deps.hostId) return;
       const log = await deps.spool.readLog(executionId);
       if (log === undefined) return;
-      const logKey = logKeyOf(executionId);
+      const logKey = `${folderOf(executionId, upload)}/log.ndjson`;
       const { bytes } = await deps.storage.put(logKey, log);
       await insertLog(deps.db, { executionId, logKey, logBytes: bytes });
     },
@@ -81,19 +82,23 @@ export function createOutputs(deps: OutputsDeps) {
   };
 }
 
-const logKeyOf = (executionId: ExecutionId): string => `executions/${executionId}/log.ndjson`;
+/** Those of a run that takes the place of lost outputs have a folder of their own: their host may come back, and store them late. */
+const folderOf = (executionId: ExecutionId, { outputsLost = 0 }: Pick<SpooledResult, "outputsLost">): string =>
+  `executions/${executionId}${outputsLost === 0 ? "" : `/again-${outputsLost}`}`;
 
 async function uploadSpooled(deps: OutputsDeps, executionId: ExecutionId, spooled: SpooledResult): Promise<void> {
-  const { logPath, logBytes, outputs } = spooled;
-  const logKey = logPath === undefined ? null : logKeyOf(executionId);
+  const { logPath, logBytes, outputs, attempt } = spooled;
+  const folder = folderOf(executionId, spooled);
+  const logKey = logPath === undefined ? null : `${folder}/log.ndjson`;
   const files: StoredFile[] = [];
   const moves = outputs.map((output, index) => async (): Promise<void> => {
-    files[index] = await keep(deps, executionId, output, index);
+    files[index] = await keep(deps, output, `${folder}/outputs/${index}`);
   });
   if (logPath !== undefined && logKey !== null)
     moves.push(async () => void (await moveOnce(deps.storage, logKey, logPath)));
   await moveSome(moves);
-  await insertOutputs(deps.db, { executionId, files, logKey, logBytes });
+  if (await insertOutputs(deps.db, { executionId, files, logKey, logBytes, attempt })) return;
+  throw new Error(`The outputs of ${executionId} are void: they were given up while this host was away.`);
 }
 
 /** A few at a time: most of a small file's time is waiting for the disk. Ends when none is under way, also when one failed. */
@@ -112,20 +117,17 @@ async function withoutSpool(deps: OutputsDeps, executionId: ExecutionId): Promis
   const upload = await findUpload(deps.db, executionId);
   if (upload === undefined) throw ApplicationFailure.nonRetryable(`${executionId} is not in the record.`, "internal");
   if (upload.uploaded || upload.ended) return { kind: "uploaded" };
-  if (upload.hostId !== deps.hostId) return { kind: "deferred" };
+  const { hostId, attempt } = upload;
+  if (hostId !== deps.hostId || attempt === null) return { kind: "deferred" };
+  if (upload.isLost || (await loseOutputs(deps.db, { id: executionId, attempt })))
+    throw new Error(`The outputs of ${executionId} are lost, and its program is run again.`);
   throw ApplicationFailure.nonRetryable(
     `The outputs of ${executionId} are no longer on the host that made them.`,
     "internal",
   );
 }
 
-async function keep(
-  deps: OutputsDeps,
-  executionId: ExecutionId,
-  output: SpooledOutput,
-  index: number,
-): Promise<StoredFile> {
-  const storageKey = `executions/${executionId}/outputs/${index}`;
+async function keep(deps: OutputsDeps, output: SpooledOutput, storageKey: string): Promise<StoredFile> {
   const { bytes, sha256 } = await moveOnce(deps.storage, storageKey, output.path);
   const contentType =
     mime.contentType(mime.lookup(output.fileName) || "application/octet-stream") || "application/octet-stream";

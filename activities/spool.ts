@@ -18,6 +18,10 @@ export interface SpooledResult {
   /** Undefined when the program wrote nothing. */
   readonly logPath: string | undefined;
   readonly logBytes: number;
+  /** Whose outputs they are. Undefined in a result that an earlier version wrote. */
+  readonly attempt?: number;
+  /** How many attempts before it lost their outputs with their host. */
+  readonly outputsLost?: number;
 }
 
 /**

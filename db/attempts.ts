@@ -26,6 +26,8 @@ export interface ExecutionWork {
     readonly hostId: string;
     readonly handedOver: boolean;
     readonly logKey: string | null;
+    /** Attempts so far whose outputs were lost with their host. */
+    readonly outputsLost: number;
   } | null;
 }
 
@@ -125,7 +127,8 @@ async function openAttempt(db: Db, claim: Claim, attempt: number): Promise<Execu
                   'name', f.name, 'fileName', f.file_name, 'storageKey', f.storage_key, 'bytes', f.bytes,
                   'sha256', f.sha256, 'contentType', f.content_type) order by f.name, f.position)
                 from execution_files f where f.execution_id = e.id and f.direction = 'input'), '[]') as files,
-              (select jsonb_build_object('message', p.message, 'hostId', p.host_id, 'handedOver', p.handed_over, 'logKey', e.log_key)
+              (select jsonb_build_object('message', p.message, 'hostId', p.host_id, 'handedOver', p.handed_over, 'logKey', e.log_key,
+                    'outputsLost', (select count(*) from attempts o where o.execution_id = e.id and o.outputs_lost))
                  from attempts p where p.execution_id = e.id and p.attempt = opened.attempt - 1) as previous
          from opened
          join executions e on e.id = opened.execution_id
@@ -186,11 +189,11 @@ async function findAttemptState(db: Db, executionId: ExecutionId): Promise<Attem
     `select e.state, e.cancel_requested_at is not null as cancelled, e.attempts_max as "attemptsMax",
             count(a.attempt)::int as attempts,
             coalesce(bool_or(a.ended_at is null) filter (where a.attempt is not null), false) as alive,
-            (count(*) filter (where a.ended_at is not null and a.status is null and a.begun and not a.handed_over))::int as lost,
+            (count(*) filter (where a.ended_at is not null and a.status is null and a.begun and not a.handed_over and not a.outputs_lost))::int as lost,
             (count(*) filter (where not a.begun and not a.handed_over))::int as unbegun,
             (count(*) filter (where a.unable))::int as unable,
             (array_agg(a.message order by a.attempt desc) filter (where a.unable))[1] as "unableReason",
-            (count(*) filter (where a.status is not null))::int as tries,
+            (count(*) filter (where a.status is not null or a.outputs_lost))::int as tries,
             coalesce(sum(a.seconds_used), 0) as "secondsUsed",
             (select jsonb_build_object('status', l.status, 'message', l.message, 'hostId', l.host_id, 'attempt', l.attempt)
                from attempts l where l.execution_id = e.id and l.status is not null

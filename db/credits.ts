@@ -198,6 +198,8 @@ export interface Billing {
   readonly processorSeconds: number;
   readonly chargeMax: MicroCredits;
   readonly ended: boolean;
+  /** How its program ended by the record, and the seconds of all attempts that count; null where no attempt has ended so. */
+  readonly outcome: { readonly status: ExecutionEnd; readonly secondsUsed: number } | null;
 }
 
 export async function findBilling(db: Db, executionId: ExecutionId): Promise<Billing | undefined> {
@@ -205,7 +207,9 @@ export async function findBilling(db: Db, executionId: ExecutionId): Promise<Bil
     db,
     `select account_id as "accountId", cpu, timeout_seconds * attempts_max as "secondsMax", charge_max as "chargeMax",
             finished_at is not null as ended,
-            (select coalesce(sum(processor_seconds), 0) from attempts where execution_id = id) as "processorSeconds"
+            (select coalesce(sum(processor_seconds), 0) from attempts where execution_id = id) as "processorSeconds",
+            (select jsonb_build_object('status', a.status, 'secondsUsed', (select sum(seconds_used) from attempts where execution_id = id))
+               from attempts a where a.execution_id = id and a.status is not null order by a.attempt desc limit 1) as outcome
        from executions where id = :executionId`,
     { executionId },
   );

@@ -4,7 +4,7 @@ import { type Db, queryRows } from "./connect.ts";
  * What is put right by nobody but the sweeper, a closed list:
  * `started` was accepted and never begun, `restarted` had begun and is unknown to Temporal, `settled` had run and was not
  * charged, `terminated` was ended in Temporal, `expired` was timed out there, `released` came to an end there that the record
- * does not know; `stranded` waited for a host that is gone with its outputs; `reservation_released` held credits for no execution under way; `uploads_removed` are files of no execution.
+ * does not know; `stranded` waited for a host that is gone with its outputs, `repeated` did so and is run again; `reservation_released` held credits for no execution under way; `uploads_removed` are files of no execution.
  */
 export const REPAIRS = [
   "started",
@@ -14,6 +14,7 @@ export const REPAIRS = [
   "expired",
   "released",
   "stranded",
+  "repeated",
   "reservation_released",
   "uploads_removed",
 ] as const;

@@ -10,6 +10,10 @@ export const STORAGE_LOCK = 7_283_516;
 /** How long somebody who took a removal on may need for it; then it is given to the next. */
 const CLAIM_SECONDS = 300;
 
+/** What was moved to storage and never recorded: of an upload that was interrupted, or that a host made after it was given up. */
+const MAY_HAVE_MORE = `(e.uploaded_at is null
+  or exists (select from attempts a where a.execution_id = e.id and a.outputs_lost))`;
+
 /** Days that something is kept after the end of its execution; null: not removed by age. */
 export interface KeptDays {
   readonly files: number | null;
@@ -46,7 +50,7 @@ async function expire(
   const [row] = await queryRows<Expired>(
     db,
     `with due as (
-       select e.id, e.log_key, e.uploaded_at is null as look,
+       select e.id, e.log_key, ${MAY_HAVE_MORE} as look,
               e.files_removed_at is null and ${isDue("fileDays")} as files,
               e.log_removed_at is null and ${isDue("logDays")} as log
          from executions e
@@ -87,7 +91,7 @@ export async function removeExecutions(db: Db, input: { days: number; limit: num
   const [row] = await queryRows<{ removed: number }>(
     db,
     `with due as (
-       select e.id, e.account_id, e.log_key, e.log_bytes, e.uploaded_at is null as look, e.files_removed_at, e.log_removed_at
+       select e.id, e.account_id, e.log_key, e.log_bytes, ${MAY_HAVE_MORE} as look, e.files_removed_at, e.log_removed_at
          from executions e
         where e.finished_at is not null and e.idempotency_key is null and ${isDue("days")}
           and e.finished_at < (select until from execution_days_counted)

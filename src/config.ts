@@ -46,6 +46,7 @@ export const SETTINGS = z.object({
   TREADLE_WAIT_MAX_SECONDS: whole(1, 3_600).default(300),
   TREADLE_STOP_DELAY_SECONDS: whole(0, 600).default(0),
   TREADLE_DRAIN_SECONDS: whole(0, 3_600).default(3),
+  TREADLE_HOST_GONE_SECONDS: whole(10, 86_400).default(300),
   TREADLE_CONNECTIONS_MAX: whole(16, 1_000_000).default(12_000),
   TREADLE_CONNECTIONS_PER_ADDRESS_MAX: whole(1, 1_000_000).default(6_000),
   TREADLE_FIRST_BYTE_SECONDS: whole(1, 600).default(10),

@@ -204,15 +204,17 @@ function openTicks(deps: ServiceDeps, driver: Driver): Ticks {
 
 /** What lets waiting executions in, what repairs, and what forgets. Answers what tells how much was forgotten. */
 function openHousekeeping(
-  deps: Pick<ServiceDeps, "settings" | "storage" | "machine" | "hostId"> & SweeperDeps & { admissions: Admissions },
+  deps: Pick<ServiceDeps, "settings" | "storage" | "machine" | "hostId"> &
+    Omit<SweeperDeps, "hostGoneSeconds"> & { admissions: Admissions },
   defer: Defer,
 ): () => Readonly<Record<string, number>> {
   const { db, storage, processId, log, admissions } = deps;
   admissions.open(deps.driver);
   defer(() => admissions.close());
-  const presence = startPresence(deps);
+  const hostGoneSeconds = deps.settings.TREADLE_HOST_GONE_SECONDS;
+  const presence = startPresence({ ...deps, hostGoneSeconds });
   defer(() => presence.close());
-  const sweeper = createSweeper(deps);
+  const sweeper = createSweeper({ ...deps, hostGoneSeconds });
   defer(() => sweeper.close());
   const uploads = startRemovingAbandonedUploads({ db, storage, processId, log });
   defer(() => uploads.close());

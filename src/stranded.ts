@@ -1,26 +1,38 @@
 import type { Activities } from "../activities/index.ts";
 import type { Db } from "../db/connect.ts";
-import { listStranded, notePresence, type Stranded } from "../db/stranded.ts";
+import { findStartable } from "../db/executions.ts";
+import { listStranded, listUnrepeated, loseOutputs, notePresence, type Stranded } from "../db/stranded.ts";
+import type { ExecutionId } from "../domain/ids.ts";
 import type { Log } from "./log.ts";
 import { type Repeating, repeat } from "./repeating.ts";
 import type { Driver } from "./temporal.ts";
 
-const PRESENCE_EVERY_MS = 10_000;
-/** A host may be restarted, or moved with its volume, within this time. */
-const GONE_AFTER_MS = 5 * 60_000;
+/** How long a host counts as there after it has said so; sooner where hosts are given up sooner. */
+const PRESENT_SECONDS = 60;
+/** How often it says so meanwhile. */
+const SAYINGS = 6;
 /** Longer between two looks, the database was away perhaps, and no host could say that it is there. */
 const LOOKS_APART_MAX_MS = 60_000;
 const LIMIT = 200;
 
+const presentSecondsOf = (hostGoneSeconds: number): number => Math.min(PRESENT_SECONDS, hostGoneSeconds);
+
 /** Keeps saying that this host is there, until it is closed. */
-export function startPresence(deps: { db: Db; hostId: string; processId: string; log: Log }): Repeating {
+export function startPresence(deps: {
+  db: Db;
+  hostId: string;
+  processId: string;
+  hostGoneSeconds: number;
+  log: Log;
+}): Repeating {
+  const seconds = presentSecondsOf(deps.hostGoneSeconds);
   return repeat(
     async () => {
-      await notePresence(deps.db, deps);
+      await notePresence(deps.db, { ...deps, seconds });
       return false;
     },
     {
-      everyMs: PRESENCE_EVERY_MS,
+      everyMs: (seconds * 1000) / SAYINGS,
       onFault: (error) =>
         deps.log.warn({ event: "fault", error }, "The record could not be told that this host is there."),
     },
@@ -29,29 +41,35 @@ export function startPresence(deps: { db: Db; hostId: string; processId: string;
 
 interface StrandedDeps {
   readonly db: Db;
-  readonly driver: Pick<Driver, "terminate">;
+  readonly driver: Pick<Driver, "terminate" | "restart">;
   readonly activities: Pick<Activities, "releaseCredits">;
   readonly onEnded: (execution: Stranded) => Promise<void>;
+  readonly onRepeated: (executionId: ExecutionId) => Promise<void>;
 }
 
 /**
- * Returns what looks for executions that wait for a host that is gone with their outputs, and ends them uncharged: at once
- * where somebody wants them cancelled, otherwise when the host has not been there for five minutes of looks.
+ * Returns what looks for executions that wait for a host that is gone with their outputs. One that somebody wants cancelled ends
+ * at once. The others wait until the host has not been there for `hostGoneSeconds` of looks. Then those whose workflow allows an
+ * attempt more are run again, and the rest end uncharged.
  */
-export function createStrandedWatch(now: () => number = () => performance.now()) {
+export function createStrandedWatch(hostGoneSeconds: number, now: () => number = () => performance.now()) {
+  const presentSeconds = presentSecondsOf(hostGoneSeconds);
+  const begunAgain = new Set<ExecutionId>();
   let absent = new Map<string, { readonly since: number }>();
   let lookedAt = Number.NEGATIVE_INFINITY;
 
   return async (deps: StrandedDeps): Promise<void> => {
-    const stranded = await listStranded(deps.db, LIMIT);
+    const stranded = await listStranded(deps.db, { limit: LIMIT, presentSeconds });
     const at = now();
     const known = at - lookedAt > LOOKS_APART_MAX_MS ? new Map<string, { since: number }>() : absent;
     lookedAt = at;
     absent = new Map(stranded.map(({ hostId }) => [hostId, known.get(hostId) ?? { since: at }]));
     for (const execution of stranded) {
-      const isGone = at - (absent.get(execution.hostId)?.since ?? at) >= GONE_AFTER_MS;
-      if (execution.cancelled || isGone) await end(deps, execution);
+      const isGone = at - (absent.get(execution.hostId)?.since ?? at) >= hostGoneSeconds * 1000;
+      if (isGone && execution.repeatable) await loseOutputs(deps.db, execution);
+      else if (isGone || execution.cancelled) await end(deps, execution);
     }
+    await beginAgain(deps, begunAgain);
   };
 }
 
@@ -61,4 +79,17 @@ async function end({ driver, activities, onEnded }: StrandedDeps, execution: Str
   await activities.releaseCredits({ executionId, cause: cancelled ? "stranded_cancelled" : "stranded" });
   await onEnded(execution);
   await driver.terminate(executionId);
+}
+
+/** Each once, as far as this process knows. To begin one twice changes nothing: its attempts are in the record. */
+async function beginAgain({ db, driver, onRepeated }: StrandedDeps, begunAgain: Set<ExecutionId>): Promise<void> {
+  const unrepeated = await listUnrepeated(db, LIMIT);
+  for (const id of begunAgain) if (!unrepeated.includes(id)) begunAgain.delete(id);
+  for (const id of unrepeated.filter((each) => !begunAgain.has(each))) {
+    const execution = await findStartable(db, id);
+    if (execution === undefined) continue;
+    await driver.restart({ ...execution, executionId: id });
+    begunAgain.add(id);
+    await onRepeated(id);
+  }
 }

@@ -38,6 +38,8 @@ export interface SweeperDeps {
   readonly keeping: ReturnType<typeof createActivities>["keeping"];
   readonly spool: Spool;
   readonly processId: string;
+  /** After how long without a process a host is given up. */
+  readonly hostGoneSeconds: number;
   readonly log: Log;
 }
 
@@ -52,7 +54,7 @@ interface SweepOptions {
 export function createSweeper(deps: SweeperDeps) {
   let sweeping: Promise<void> | undefined;
   const lastLook = { strayHoldsAt: Number.NEGATIVE_INFINITY };
-  const watchStranded = createStrandedWatch();
+  const watchStranded = createStrandedWatch(deps.hostGoneSeconds);
 
   /** One sweep; a call during one joins it. */
   function sweep(options: SweepOptions = { openSeconds: OPEN_SECONDS }): Promise<void> {
@@ -104,8 +106,10 @@ async function sweepWhatIsOpen(deps: SweepDeps, openSeconds: number): Promise<vo
   try {
     const onEnded = ({ id, hostId }: Stranded): Promise<void> =>
       report(deps, "stranded", { executionId: id, hostId }, "An execution waited for a host that is gone.");
+    const onRepeated = (executionId: ExecutionId): Promise<void> =>
+      report(deps, "repeated", { executionId }, "An execution is run again: its outputs are on a host that is gone.");
     try {
-      await deps.watchStranded({ ...deps, onEnded });
+      await deps.watchStranded({ ...deps, onEnded, onRepeated });
     } finally {
       await sweepOpen(deps, lease, openSeconds);
     }

@@ -39,10 +39,12 @@ const STATES: Readonly<Record<string, DriverState | undefined>> = {
   TIMED_OUT: "expired",
 };
 
-/** Temporal as this service uses it: four calls. */
+/** Temporal as this service uses it: five calls. */
 export interface Driver {
   /** Starts an execution's Workflow Execution; one that runs or ran already is left as it is. */
   start(input: StartInput): Promise<{ eagerly: boolean }>;
+  /** Drives an execution from its beginning again, in the place of what drives it now. */
+  restart(input: StartInput): Promise<void>;
   /** Makes Temporal forget one that the record has ended. */
   terminate(executionId: ExecutionId): Promise<void>;
   describe(executionId: ExecutionId): Promise<DriverState>;
@@ -64,6 +66,13 @@ export function createDriver(connection: NativeConnection, namespace: string): D
         if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
         return { eagerly: false };
       }
+    },
+    async restart(input) {
+      await client.workflow.start<typeof executeCommit>("executeCommit", {
+        ...startOptions(input),
+        workflowIdReusePolicy: "ALLOW_DUPLICATE",
+        workflowIdConflictPolicy: "TERMINATE_EXISTING",
+      });
     },
     async terminate(executionId) {
       try {

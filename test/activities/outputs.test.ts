@@ -13,6 +13,7 @@ import type { Storage } from "../../activities/storage/storage.ts";
 import { claimAttempt, endAttempt } from "../../db/attempts.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { findUpload } from "../../db/executions.ts";
+import { loseOutputs } from "../../db/stranded.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { anExecution, aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -41,8 +42,8 @@ afterAll(async () => {
 });
 
 /** An execution whose only attempt succeeded on `hostId`. */
-async function anExecutedExecution(hostId = HOST): Promise<ExecutionId> {
-  const executionId = await anExecution(db, { workflow: await aWorkflow(db) });
+async function anExecutedExecution(hostId = HOST, attemptsMax = 1): Promise<ExecutionId> {
+  const executionId = await anExecution(db, { workflow: await aWorkflow(db), attemptsMax });
   const claim = { executionId, hostId, processId: PROCESS, leaseSeconds: 60, lostMax: 3 };
   await claimAttempt(db, claim);
   await endAttempt(db, { ...claim, attempt: 1, outcome: { status: "success", message: "", secondsUsed: 1 } });
@@ -50,8 +51,8 @@ async function anExecutedExecution(hostId = HOST): Promise<ExecutionId> {
 }
 
 /** The same with two outputs and a log in the spool. */
-async function aSpooledExecution(given: { firstBytes?: number } = {}) {
-  const executionId = await anExecutedExecution();
+async function aSpooledExecution(given: { firstBytes?: number; attemptsMax?: number } = {}) {
+  const executionId = await anExecutedExecution(HOST, given.attemptsMax);
   const folder = await spool.open(executionId);
   const files = { "report.pdf": "a report", "data.unheard-of": "data" };
   for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
@@ -66,6 +67,7 @@ async function aSpooledExecution(given: { firstBytes?: number } = {}) {
     ],
     logPath: spool.logPathOf(executionId),
     logBytes: 7,
+    attempt: 1,
   });
   return { executionId, folder };
 }
@@ -222,4 +224,36 @@ test("uploadOutputs, of a program that wrote nothing, records an upload without 
   expect(await upload(executionId)).toEqual({ kind: "uploaded" });
   expect(await findRows(executionId)).toEqual([]);
   expect(await findLog(executionId)).toEqual({ log_key: null, log_bytes: 0, uploaded: true });
+});
+
+test("uploadOutputs, by a host that was given up meanwhile, records nothing and leaves what another host stores since", async () => {
+  const { executionId, folder } = await aSpooledExecution({ attemptsMax: 2 });
+  await writeFile(join(folder, "kept"), "late");
+  expect(await loseOutputs(db, { id: executionId, attempt: 1 })).toBe(true);
+  await expect(upload(executionId)).rejects.toThrow("are void");
+  expect(await findLog(executionId)).toEqual({ log_key: null, log_bytes: 0, uploaded: false });
+
+  const other = createSpool(join(dir, "other-spool"));
+  const claim = { executionId, hostId: "host-b", processId: "proc_b", leaseSeconds: 60, lostMax: 3 };
+  expect(await claimAttempt(db, claim)).toMatchObject({ work: { attempt: 2, previous: { outputsLost: 1 } } });
+  await endAttempt(db, { ...claim, attempt: 2, outcome: { status: "success", message: "", secondsUsed: 1 } });
+  const path = join(await other.open(executionId), "report.pdf");
+  await writeFile(path, "a newer report");
+  const outputs = [{ name: "report", fileName: "report.pdf", path, bytes: 14 }];
+  await other.writeResult(executionId, { outputs, logPath: undefined, logBytes: 0, attempt: 2, outputsLost: 1 });
+  const worker = createOutputs({ db, hostId: "host-b", storage, spool: other });
+  expect(await upload(executionId, { outputs: worker })).toEqual({ kind: "uploaded" });
+
+  // What the first host stores even now is nobody's.
+  await storage.putFile(`executions/${executionId}/outputs/0`, join(folder, "kept"));
+  await expect(upload(executionId)).rejects.toThrow("are void");
+  const [row, ...more] = (await findRows(executionId)) as { storage_key: string }[];
+  expect([await text(await storage.get(row?.storage_key ?? "")), more]).toEqual(["a newer report", []]);
+  expect(await findLog(executionId)).toMatchObject({ log_key: null });
+});
+
+test("uploadOutputs, on the host that has lost the outputs of a program that may run again, leaves it to be run again", async () => {
+  const executionId = await anExecutedExecution(HOST, 2);
+  for (let tries = 0; tries < 2; tries += 1) await expect(upload(executionId)).rejects.toThrow("is run again");
+  expect(await findUpload(db, executionId)).toMatchObject({ uploaded: false, isLost: true });
 });

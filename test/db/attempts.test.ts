@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { claimAttempt, endAttempt, handOverAttempts, renewLease } from "../../db/attempts.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { findExecution, requestCancel } from "../../db/executions.ts";
+import { loseOutputs } from "../../db/stranded.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { anAccount, anExecution, aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -92,6 +93,18 @@ test("claimAttempt, of failing code that may be tried twice, gives a second try 
   expect(second.kind === "claimed" && second.work.attempt).toBe(2);
   await endAttempt(db, { executionId, attempt: 2, processId: "proc_a", outcome: outcome("failed", 2) });
   expect(await claim(executionId)).toMatchObject({ kind: "ended", outcome: { status: "failed", secondsUsed: 3 } });
+});
+
+test("claimAttempt, of code whose outputs were lost with their host, gives it the tries that are left, and counts no lost worker", async () => {
+  const executionId = await anOpenExecution(4);
+  for (let attempt = 1; attempt <= 3; attempt += 1) {
+    expect(await claim(executionId)).toMatchObject({ kind: "claimed", work: { attempt } });
+    await endAttempt(db, { executionId, attempt, processId: "proc_a", outcome: outcome("success") });
+    expect(await loseOutputs(db, { id: executionId, attempt })).toBe(true);
+  }
+  expect(await claim(executionId)).toMatchObject({ kind: "claimed", work: { previous: { outputsLost: 3 } } });
+  await endAttempt(db, { executionId, attempt: 4, processId: "proc_a", outcome: outcome("failed", 2) });
+  expect(await claim(executionId)).toMatchObject({ kind: "ended", outcome: { status: "failed", secondsUsed: 2 } });
 });
 
 test("claimAttempt, of an execution cancelled before it ran, is closed and leaves no attempt", async () => {

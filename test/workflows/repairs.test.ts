@@ -6,18 +6,15 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/
 import pino from "pino";
 import { createCredits } from "../../activities/credits.ts";
 import { createSpool, type Spool } from "../../activities/spool.ts";
-import { claimAttempt, endAttempt } from "../../db/attempts.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { findMoneyFaults } from "../../db/credits/audit.ts";
 import { findBalance, reserve } from "../../db/credits.ts";
-import { findExecution, requestCancel } from "../../db/executions.ts";
+import { findExecution } from "../../db/executions.ts";
 import { giveLease, takeLease } from "../../db/leases.ts";
 import { findRepairCounts, REPAIRS } from "../../db/repairs.ts";
-import { notePresence } from "../../db/stranded.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import { createExecutionId, createProcessId } from "../../src/ids.ts";
-import { createStrandedWatch } from "../../src/stranded.ts";
 import { createSweeper } from "../../src/sweeper.ts";
 import type { Driver, DriverState } from "../../src/temporal.ts";
 import { anAccount, anExecution, aWorkflow, type TestWorkflow } from "../support/builders.ts";
@@ -63,6 +60,7 @@ function aDriver(describe: (id: ExecutionId) => DriverState | Promise<DriverStat
       started.push(executionId);
       return { eagerly: false };
     },
+    restart: async () => undefined,
     terminate: async () => undefined,
     describe: async (id) => describe(id),
     check: async () => undefined,
@@ -76,7 +74,7 @@ function aSweeper(driver: Driver, processId = createProcessId()) {
   const log = pino({ level: "warn" }, { write: (line: string) => void logged.push(JSON.parse(line)) });
   const activities = createCredits({ db, prices, onEnded: () => undefined });
   const keeping = { keepLog: async () => undefined, upload: async () => ({ kind: "deferred" as const }) };
-  const sweeper = createSweeper({ db, driver, activities, keeping, spool, processId, log });
+  const sweeper = createSweeper({ db, driver, activities, keeping, spool, processId, hostGoneSeconds: 300, log });
   return {
     processId,
     async sweep(openSeconds = 0) {
@@ -227,63 +225,4 @@ test("sweep, of a hold that was made just now, leaves it", async () => {
   const { driver } = aDriver(() => "running");
   await aSweeper(driver).sweep(3_600);
   expect(await findBalance(db, accountId)).toMatchObject({ reserved: 5_000_000n });
-});
-
-/** One whose program has ended on another host, which has its outputs. */
-async function aStranded(): Promise<ExecutionId> {
-  const executionId = await anExecution(db, { workflow });
-  await reserve(db, executionId);
-  const claim = { executionId, hostId: "host_away", processId: "proc_away", leaseSeconds: 20, lostMax: 3 };
-  await claimAttempt(db, claim);
-  await endAttempt(db, { ...claim, attempt: 1, outcome: { status: "success", message: "", secondsUsed: 1 } });
-  await queryRows(db, "update attempts set ended_at = now() - interval '2 minutes' where execution_id = :executionId", {
-    executionId,
-  });
-  return executionId;
-}
-
-/** Looks of one process every half a minute by its own clock. */
-function aStrandedWatch() {
-  const clock = { ms: 0 };
-  const watch = createStrandedWatch(() => clock.ms);
-  const ended: ExecutionId[] = [];
-  const terminated: ExecutionId[] = [];
-  const prices = { perCpuSecond: microCredits(10_000), perExecution: microCredits(1_000) };
-  const activities = createCredits({ db, prices, onEnded: () => undefined });
-  const driver = { terminate: async (id: ExecutionId) => void terminated.push(id) };
-  const look = async (count: number, everyMs = 30_000): Promise<ExecutionId[]> => {
-    for (let times = 0; times < count; times += 1, clock.ms += everyMs)
-      await watch({ db, driver, activities, onEnded: async ({ id }) => void ended.push(id) });
-    expect(terminated).toEqual(ended);
-    return ended;
-  };
-  return { look };
-}
-
-test("an execution whose outputs are on a host that is gone ends uncharged after five minutes of looks, and not before", async () => {
-  const executionId = await aStranded();
-  const { look } = aStrandedWatch();
-  expect(await look(10)).toEqual([]);
-  expect(await look(1)).toEqual([executionId]);
-  expect(await findExecution(db, executionId)).toMatchObject({ state: "failed", failure: "internal", chargeTotal: 0n });
-  expect(await findBalance(db, accountId)).toMatchObject({ balance: GRANTED, reserved: 0n });
-  expect(await look(1)).toEqual([executionId]);
-});
-
-test("an execution whose host is gone ends at once where that was asked for, and goes on while the host is there", async () => {
-  const [cancelled, kept] = [await aStranded(), await aStranded()];
-  await requestCancel(db, cancelled, "api");
-  const { look } = aStrandedWatch();
-  expect(await look(1)).toEqual([cancelled]);
-  expect(await findExecution(db, cancelled)).toMatchObject({ state: "cancelled", failure: null });
-  await look(9);
-  await notePresence(db, { hostId: "host_away", processId: "proc_again" });
-  await look(20);
-  expect((await findExecution(db, kept))?.finishedAt).toBeNull();
-});
-
-test("an execution whose host could say nothing while the database was away is not ended when it is back", async () => {
-  await aStranded();
-  const { look } = aStrandedWatch();
-  expect(await look(3, 600_000)).toEqual([]);
 });

@@ -86,7 +86,7 @@ async function sweep(given: { openSeconds?: number; driver?: Driver; spool?: Spo
     driver: given.driver ?? driver,
     ...{ activities, keeping },
     spool: given.spool ?? spool,
-    processId: "proc_a",
+    ...{ processId: "proc_a", hostGoneSeconds: 300 },
     log,
   });
   try {

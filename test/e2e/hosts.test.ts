@@ -1,0 +1,189 @@
+import { readdir, rename } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { queryRows } from "../../db/connect.ts";
+import { findMoneyFaults } from "../../db/credits/audit.ts";
+import { aCluster, type Cluster, type ClusterHost } from "../support/cluster.ts";
+import { aFolder, treadle } from "../support/command-line.ts";
+import { S3_INSTALL_MS_MAX } from "../support/s3-server.ts";
+import { type Answer, isAlive, listTree, type TestService } from "../support/service.ts";
+
+interface Published {
+  readonly workflowId: string;
+  readonly apiKey: string;
+}
+
+/** Says which attempt its output is of, and goes on until a time. */
+const PROGRAM = `import time
+from pathlib import Path
+
+def main(until):
+    print("begun")
+    while time.time() < until:
+        time.sleep(0.05)
+    Path("outputs").mkdir(exist_ok=True)
+    Path("outputs/stamp.txt").write_text(str(time.time_ns()))
+    print("ended")
+`;
+const config = (more = "") =>
+  `inputs:\n  until: { type: number, default: 0 }\n${more}triggers:\n  api: { enabled: true }\n`;
+
+let cluster: Cluster;
+let hosts: { readonly api: ClusterHost; readonly one: ClusterHost; readonly two: ClusterHost };
+let running: { api?: TestService; one?: TestService; two?: TestService } = {};
+let plain: Published;
+let retried: Published;
+
+beforeAll(async () => {
+  cluster = await aCluster({ TREADLE_HOST_GONE_SECONDS: "10", TREADLE_DRAIN_SECONDS: "0" });
+  hosts = { api: await cluster.aHost(), one: await cluster.aHost(), two: await cluster.aHost() };
+  running = { api: await hosts.api.start({ TREADLE_ROLE: "api" }) };
+  plain = await publish(config());
+  retried = await publish(config("retry: { max_attempts: 2 }\n"));
+}, S3_INSTALL_MS_MAX);
+
+afterAll(async () => {
+  await Promise.all(Object.values(running).map((service) => service.stop()));
+  await cluster?.stop();
+});
+
+async function publish(text: string): Promise<Published> {
+  const folder = await aFolder({ "config.yaml": text, "main.py": PROGRAM });
+  const published = await treadle(hosts.api.dataDir, ["publish", folder, "--json"]);
+  expect([published.code, published.stderr]).toEqual([0, expect.any(String)]);
+  return published.json() as unknown as Published;
+}
+
+const api = (): TestService => running.api as TestService;
+const keyOf = ({ apiKey }: Published) => ({ "x-api-key": apiKey });
+
+function execute(of: Published, inputs: object = {}): Promise<Answer> {
+  return api().call(`/workflows/${of.workflowId}/execute`, {
+    method: "POST",
+    headers: { ...keyOf(of), "content-type": "application/json", prefer: "respond-async" },
+    body: JSON.stringify(inputs),
+  });
+}
+
+async function begin(of: Published, inputs: object = {}): Promise<string> {
+  const answer = await execute(of, inputs);
+  expect(answer.status).toBe(202);
+  return answer.body.executionId as string;
+}
+
+const look = async (of: Published, path: string, headers: Record<string, string> = {}, service = api()) =>
+  service.call(`/run-logs/${path}`, { method: "GET", headers: { ...keyOf(of), ...headers } });
+
+async function end(of: Published, executionId: string): Promise<Answer> {
+  for (;;) {
+    const answer = await look(of, executionId);
+    if (!["queued", "running"].includes(answer.body.status as string)) return answer;
+    await sleep(200);
+  }
+}
+
+const findAttempts = (executionId: string) =>
+  queryRows<{ status: string | null; message: string; lost: boolean }>(
+    cluster.db,
+    "select status, message, outputs_lost as lost from attempts where execution_id = :executionId order by attempt",
+    { executionId },
+  );
+
+/** Waits until the program of an execution has ended, with its outputs on the host that ran it. */
+async function programOf(executionId: string): Promise<void> {
+  while ((await findAttempts(executionId))[0]?.status !== "success") await sleep(50);
+}
+
+const findMoney = async () => {
+  const [row] = await queryRows<{ balance: bigint; reserved: bigint }>(
+    cluster.db,
+    "select sum(balance)::bigint as balance, sum(reserved)::bigint as reserved from accounts",
+  );
+  return row as { balance: bigint; reserved: bigint };
+};
+
+const idsOf = (events: string): number[] => (events.match(/^id: \d+$/gm) ?? []).map((line) => Number(line.slice(4)));
+const linesOf = (log: string): string[] =>
+  log
+    .trim()
+    .split("\n")
+    .map((line) => line.replace(/^\S+ /, ""));
+
+const EVENTS = { accept: "text/event-stream" };
+
+test("a run that its host hands over to another has one log, in storage and in the live stream, with ids that go on", async () => {
+  const one = (running.one = await hosts.one.start());
+  const executionId = await begin(plain, { until: Date.now() / 1000 + 15 });
+  while (!(await look(plain, `${executionId}/logs`, {}, one)).text.includes("begun")) await sleep(50);
+  const followed = await one.begin(`/run-logs/${executionId}/logs`, {
+    method: "GET",
+    headers: { ...keyOf(plain), ...EVENTS },
+  });
+  const two = (running.two = await hosts.two.start());
+  await one.stop();
+  delete running.one;
+  const first = await followed.text;
+  expect([idsOf(first), first.match(/^event: result$/m)]).toEqual([[1], null]);
+
+  const rest = await look(plain, `${executionId}/logs`, { ...EVENTS, "last-event-id": "1" }, two);
+  expect([idsOf(rest.text), rest.text.match(/^event: result$/gm)]).toEqual([[2, 3, 4], ["event: result"]]);
+  for (const service of [two, api()]) {
+    const all = await look(plain, `${executionId}/logs`, EVENTS, service);
+    expect(idsOf(all.text)).toEqual([1, 2, 3, 4]);
+    expect(linesOf((await look(plain, `${executionId}/logs`, {}, service)).text)).toEqual([
+      "stdout begun",
+      "system Attempt 2 begins. Attempt 1: The service was stopped while it ran.",
+      "stdout begun",
+      "stdout ended",
+    ]);
+  }
+  expect((await end(plain, executionId)).body).toMatchObject({ status: "success" });
+});
+
+test("executions whose outputs are lost with their host run again where `retry` allows it, else end uncharged, and those that are cancelled first of all", async () => {
+  const before = await findMoney();
+  await hosts.two.cut();
+  const [again, once, cancelled] = [await begin(retried), await begin(plain), await begin(plain)] as const;
+  await Promise.all([again, once, cancelled].map(programOf));
+  const two = running.two as TestService;
+  const tree = await listTree(two.child.pid as number);
+  await two.stop("SIGKILL");
+  delete running.two;
+  while ((await Promise.all(tree.map(isAlive))).some(Boolean)) await sleep(50);
+  const away = join(dirname(hosts.two.dataDir), "away");
+  await rename(hosts.two.dataDir, away);
+  running.one = await hosts.one.start();
+
+  const headers = keyOf(plain);
+  expect((await api().call(`/run-logs/${cancelled}/cancel`, { method: "POST", headers })).status).toBe(202);
+  expect((await end(plain, cancelled)).body).toMatchObject({ status: "cancelled", cost: { total: 0 } });
+  expect((await look(plain, once)).body).toMatchObject({ status: "running" });
+  const ended = await end(plain, once);
+  expect(ended.body).toMatchObject({ status: "failed", cost: { total: 0 } });
+  expect(ended.body.message).toMatch(/host .* is gone .* Nothing was charged/);
+  const record = await end(retried, again);
+  expect(record.body).toMatchObject({ status: "success" });
+  expect(await findAttempts(again)).toEqual([
+    { status: null, message: "Its host was lost with the outputs.", lost: true },
+    { status: "success", message: "", lost: false },
+  ]);
+  const log = (await look(retried, `${again}/logs`)).text;
+  expect(linesOf(log)[0]).toBe("system Attempt 2 begins. Attempt 1: Its host was lost with the outputs.");
+  const readStamp = async () => (await look(retried, `${again}/files/stamp.txt`)).text;
+  const stamp = await readStamp();
+  const after = await findMoney();
+  const { total } = record.body.cost as { total: number };
+  expect([Number(before.balance - after.balance) / 1_000_000, after.reserved]).toEqual([total, 0n]);
+
+  // The host comes back with what it had.
+  await rename(away, hosts.two.dataDir);
+  await hosts.two.mend();
+  running.two = await hosts.two.start();
+  while ((await readdir(join(hosts.two.dataDir, "spool"))).length > 0) await sleep(100);
+  expect((await look(retried, again)).body).toEqual(record.body);
+  expect([await readStamp(), (await look(retried, `${again}/logs`)).text]).toEqual([stamp, log]);
+  expect((await look(plain, once)).body).toEqual(ended.body);
+  expect(linesOf((await look(plain, `${once}/logs`)).text)).toEqual(["stdout begun", "stdout ended"]);
+  expect([await findMoney(), await findMoneyFaults(cluster.db)]).toEqual([after, []]);
+});
