@@ -1,16 +1,5 @@
 import type { ExecutionId } from "../domain/ids.ts";
 import { type Db, queryRows } from "./connect.ts";
-import { type Lease, takeLease } from "./leases.ts";
-
-const toLease = (hostId: string, holder: string): Lease => ({ name: `host:${hostId}`, holder });
-
-/** Says in the record that a host has a process, which stores what waits in the host's spool. Good for so many seconds. */
-export async function notePresence(
-  db: Db,
-  { hostId, processId, seconds }: { hostId: string; processId: string; seconds: number },
-): Promise<void> {
-  await takeLease(db, { ...toLease(hostId, processId), seconds });
-}
 
 /** An execution whose program has ended, and whose outputs are on a host that has no process. */
 export interface Stranded {
@@ -40,7 +29,7 @@ export async function listStranded(db: Db, input: { limit: number; presentSecond
         -- One that is tried again needs no outputs.
         and (a.status <> 'failed' or ${TRIES} >= e.attempts_max or e.cancel_requested_at is not null)
         and not exists (select from attempts t where t.execution_id = e.id and t.ended_at is null)
-        and not exists (select from leases p where p.name = 'host:' || a.host_id and p.held_until > now())
+        and not exists (select from hosts h where h.id = a.host_id and h.present_until > now())
       order by e.id limit :limit`,
     input,
   );

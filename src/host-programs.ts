@@ -16,11 +16,11 @@ import type { Storage } from "../activities/storage/storage.ts";
 import { createThreads } from "../activities/threads/threads.ts";
 import { createTrash } from "../activities/trees/trash.ts";
 import type { Db } from "../db/connect.ts";
-import type { CommitId, WorkflowId } from "../domain/ids.ts";
 import { DEFAULT_BOUNDS } from "../domain/manifest/bounds.ts";
 import type { Manifest } from "../domain/manifest/manifest.ts";
 import { OUTPUT_FILES_MAX, type Settings } from "./config.ts";
 import { slotCountOf } from "./descriptors.ts";
+import { createHostLacks } from "./host-lacks.ts";
 import type { SecretBox } from "./keys/secret-box.ts";
 import type { Log } from "./log.ts";
 import { createCommitReader } from "./publish/commit-files.ts";
@@ -120,13 +120,6 @@ function refusePrograms(sandbox: Sandbox, problems: readonly string[]): Sandbox 
   };
 }
 
-/** A commit that is to run on this host. */
-interface HostedCommit {
-  readonly manifest: Manifest;
-  readonly workflowId: WorkflowId;
-  readonly commitId: CommitId;
-}
-
 interface ProgramsDeps {
   readonly host: Host;
   readonly db: Db;
@@ -193,15 +186,12 @@ export function openPrograms(deps: ProgramsDeps) {
   const isRunner = settings.TREADLE_ROLE !== "api";
   const diskProblem = (): string | undefined => (isRunner ? room.problem(bytes) : undefined);
   // What stands in for programs needs nothing of the host.
-  const isAble = !isRunner || deps.runProgram !== undefined;
-  const hostProblem = ({ manifest, workflowId, commitId }: HostedCommit): string | undefined => {
-    if (isAble) return undefined;
-    const ofCommit = commitEnvironments.problemOf(workflowId, commitId);
-    return findProblem(manifest) ?? (ofCommit?.isBeingMade === false ? ofCommit.reason : undefined);
-  };
+  const isBound = deps.runProgram === undefined;
+  const hostLacks = createHostLacks(isBound ? { ...abilities, commitEnvironments } : undefined);
   return {
     ...runner,
-    hostProblem,
+    /** Undefined in a process that only answers callers. */
+    lacks: isRunner ? hostLacks : undefined,
     environments,
     commitEnvironments,
     checkouts,

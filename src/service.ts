@@ -15,12 +15,14 @@ import type { DescriptorBudget } from "./descriptors.ts";
 import { type CallersDoor, drain, drainMsMax, type Stopping } from "./draining.ts";
 import { startCountingDays } from "./execution-days.ts";
 import { cancelNotice, createExecutions, startFromRecord } from "./executions.ts";
+import type { OwnLacks } from "./host-lacks.ts";
 import { type Host, openPrograms } from "./host-programs.ts";
 import { createExecutionId } from "./ids.ts";
 import { startAddingUpKept } from "./kept-bytes.ts";
 import type { SecretBox } from "./keys/secret-box.ts";
 import type { Defer } from "./lifecycle.ts";
 import type { Log } from "./log.ts";
+import { startPresence, type WorkersWatch, watchWorkers } from "./presence.ts";
 import { startPruning } from "./pruning.ts";
 import { createReadiness } from "./readiness.ts";
 import { retentionOf, startRetention, toFigures } from "./retention.ts";
@@ -30,7 +32,6 @@ import { keepBallast } from "./setup/ballast.ts";
 import type { Machine } from "./setup/machine.ts";
 import type { Temporal } from "./setup/servers/temporal.ts";
 import type { TemporalEntry } from "./setup/servers/temporal-door.ts";
-import { startPresence } from "./stranded.ts";
 import { createSweeper, type SweeperDeps } from "./sweeper.ts";
 import { createDriver, type Driver } from "./temporal.ts";
 import { createWaiters, type Notice } from "./waiters.ts";
@@ -79,7 +80,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
   const { slotCount, sandbox } = host;
   const networkProblem = () => findNetworkProblem(deps, host.network);
   const programs = openPrograms({ ...deps, networkProblem });
-  const { environments, spool, slots, diskProblem } = programs;
+  const { environments, spool, slots, diskProblem, lacks } = programs;
   defer(startPruning({ db, sandbox, environments, checkouts: programs.checkouts, log }).close);
 
   let stopProgram: (executionId: ExecutionId) => boolean = () => false;
@@ -117,7 +118,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
 
   const executions = createExecutions({
     ...{ db, driver, waiters, python, slots, slotCount, diskProblem },
-    hostProblem: programs.hostProblem,
+    hostProblem: (lacks ?? openWorkersWatch(deps, defer)).problemOf,
   });
   const commitProblems = programs.commitEnvironments.problems;
   const readiness = openReadiness(deps, driver, { networkProblem, diskProblem, commitProblems });
@@ -129,7 +130,7 @@ export async function openExecutionParts(deps: ServiceDeps, defer: Defer) {
     executions,
     readiness,
     waiters,
-    removed: openHousekeeping({ ...deps, driver, activities, keeping, spool, admissions }, defer),
+    removed: openHousekeeping({ ...deps, driver, activities, keeping, spool, admissions, lacks }, defer),
     workersEnded: workers === undefined ? [] : [workers.ended],
     drain: (door: CallersDoor | undefined, asked: boolean) =>
       drain({ ...deps, waiters, programs: workers && { python, workers } }, door, asked),
@@ -202,10 +203,17 @@ function openTicks(deps: ServiceDeps, driver: Driver): Ticks {
   });
 }
 
+/** What a process that only answers callers knows of those that run programs. */
+function openWorkersWatch({ db, log }: ServiceDeps, defer: Defer): WorkersWatch {
+  const watch = watchWorkers({ db, log });
+  defer(() => watch.close());
+  return watch;
+}
+
 /** What lets waiting executions in, what repairs, and what forgets. Answers what tells how much was forgotten. */
 function openHousekeeping(
   deps: Pick<ServiceDeps, "settings" | "storage" | "machine" | "hostId"> &
-    Omit<SweeperDeps, "hostGoneSeconds"> & { admissions: Admissions },
+    Omit<SweeperDeps, "hostGoneSeconds"> & { admissions: Admissions; lacks: OwnLacks | undefined },
   defer: Defer,
 ): () => Readonly<Record<string, number>> {
   const { db, storage, processId, log, admissions } = deps;

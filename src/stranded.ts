@@ -1,43 +1,14 @@
 import type { Activities } from "../activities/index.ts";
 import type { Db } from "../db/connect.ts";
 import { findStartable } from "../db/executions.ts";
-import { listStranded, listUnrepeated, loseOutputs, notePresence, type Stranded } from "../db/stranded.ts";
+import { listStranded, listUnrepeated, loseOutputs, type Stranded } from "../db/stranded.ts";
 import type { ExecutionId } from "../domain/ids.ts";
-import type { Log } from "./log.ts";
-import { type Repeating, repeat } from "./repeating.ts";
+import { presentSecondsOf } from "./presence.ts";
 import type { Driver } from "./temporal.ts";
 
-/** How long a host counts as there after it has said so; sooner where hosts are given up sooner. */
-const PRESENT_SECONDS = 60;
-/** How often it says so meanwhile. */
-const SAYINGS = 6;
 /** Longer between two looks, the database was away perhaps, and no host could say that it is there. */
 const LOOKS_APART_MAX_MS = 60_000;
 const LIMIT = 200;
-
-const presentSecondsOf = (hostGoneSeconds: number): number => Math.min(PRESENT_SECONDS, hostGoneSeconds);
-
-/** Keeps saying that this host is there, until it is closed. */
-export function startPresence(deps: {
-  db: Db;
-  hostId: string;
-  processId: string;
-  hostGoneSeconds: number;
-  log: Log;
-}): Repeating {
-  const seconds = presentSecondsOf(deps.hostGoneSeconds);
-  return repeat(
-    async () => {
-      await notePresence(deps.db, { ...deps, seconds });
-      return false;
-    },
-    {
-      everyMs: (seconds * 1000) / SAYINGS,
-      onFault: (error) =>
-        deps.log.warn({ event: "fault", error }, "The record could not be told that this host is there."),
-    },
-  );
-}
 
 interface StrandedDeps {
   readonly db: Db;

@@ -39,7 +39,7 @@ export interface Executions {
   cancel(executionId: ExecutionId, by: string): Promise<void>;
   /** The execution's place among those that wait for a slot of this process, 1 for the next; undefined when it does not. */
   placeOf(executionId: ExecutionId): number | undefined;
-  /** Why no program of a commit can begin where this process runs programs; undefined when it can. */
+  /** Why no program of a commit can begin where programs are run, as far as this process knows; undefined when it can. */
   hostProblem?: (commit: {
     readonly manifest: Manifest;
     readonly workflowId: WorkflowId;

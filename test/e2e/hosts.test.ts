@@ -1,4 +1,4 @@
-import { readdir, rename } from "node:fs/promises";
+import { chmod, mkdir, readdir, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
@@ -34,6 +34,7 @@ let hosts: { readonly api: ClusterHost; readonly one: ClusterHost; readonly two:
 let running: { api?: TestService; one?: TestService; two?: TestService } = {};
 let plain: Published;
 let retried: Published;
+let networked: Published;
 
 beforeAll(async () => {
   cluster = await aCluster({ TREADLE_HOST_GONE_SECONDS: "10", TREADLE_DRAIN_SECONDS: "0" });
@@ -41,6 +42,7 @@ beforeAll(async () => {
   running = { api: await hosts.api.start({ TREADLE_ROLE: "api" }) };
   plain = await publish(config());
   retried = await publish(config("retry: { max_attempts: 2 }\n"));
+  networked = await publish(config("limits: { network: true }\n"));
 }, S3_INSTALL_MS_MAX);
 
 afterAll(async () => {
@@ -112,15 +114,48 @@ const linesOf = (log: string): string[] =>
 
 const EVENTS = { accept: "text/event-stream" };
 
+/** Calls until no more is accepted, and answers that; what was accepted before ends uncharged. */
+async function refused(of: Published): Promise<Answer> {
+  for (;;) {
+    const answer = await execute(of);
+    if (answer.status !== 202) return answer;
+    expect((await end(of, answer.body.executionId as string)).body).toMatchObject({ cost: { total: 0 } });
+  }
+}
+
+const countExecutions = async () => (await queryRows(cluster.db, "select from executions")).length;
+
+test("a call whose program no worker can begin, for want of isolation, is answered 503 with the reason, and nothing is recorded or charged", async () => {
+  // One that is found first, says its version, and makes no sandbox.
+  const bin = join(dirname(hosts.one.dataDir), "bin");
+  await mkdir(bin);
+  await writeFile(join(bin, "bwrap"), '#!/bin/sh\n[ "$1" = --version ] && echo bubblewrap 0.8.0 || exit 1\n');
+  await chmod(join(bin, "bwrap"), 0o755);
+  const before = await findMoney();
+  const stop = await hosts.one.startWorker({ PATH: `${bin}:${process.env.PATH ?? ""}`, TREADLE_NETWORK_SLOTS: "0" });
+  await refused(plain);
+  const count = await countExecutions();
+  for (const workflow of [plain, networked]) {
+    const answer = await execute(workflow);
+    expect([answer.status, answer.headers["retry-after"]]).toEqual([503, "30"]);
+    expect(answer.body).toMatchObject({ error: "Service busy" });
+    expect(answer.body.message).toMatch(
+      /^No worker can run it\. One says: Programs are not run on this host: .* Nothing was started or charged;/,
+    );
+  }
+  await stop();
+  expect([await countExecutions(), await findMoney()]).toEqual([count, before]);
+});
+
 test("a run that its host hands over to another has one log, in storage and in the live stream, with ids that go on", async () => {
-  const one = (running.one = await hosts.one.start());
+  const one = (running.one = await hosts.one.start({ TREADLE_NETWORK_SLOTS: "0" }));
   const executionId = await begin(plain, { until: Date.now() / 1000 + 15 });
   while (!(await look(plain, `${executionId}/logs`, {}, one)).text.includes("begun")) await sleep(50);
   const followed = await one.begin(`/run-logs/${executionId}/logs`, {
     method: "GET",
     headers: { ...keyOf(plain), ...EVENTS },
   });
-  const two = (running.two = await hosts.two.start());
+  const two = (running.two = await hosts.two.start({ TREADLE_NETWORK_SLOTS: "0" }));
   await one.stop();
   delete running.one;
   const first = await followed.text;
@@ -139,6 +174,10 @@ test("a run that its host hands over to another has one log, in storage and in t
     ]);
   }
   expect((await end(plain, executionId)).body).toMatchObject({ status: "success" });
+  // Both hosts have been started without networks, and run what needs none.
+  const answer = await refused(networked);
+  expect([answer.status, answer.body.error]).toEqual([503, "Service busy"]);
+  expect(answer.body.message).toMatch(/^No worker can run it\. .* needs a network .* \(TREADLE_NETWORK_SLOTS=0\)/);
 });
 
 test("executions whose outputs are lost with their host run again where `retry` allows it, else end uncharged, and those that are cancelled first of all", async () => {

@@ -5,7 +5,8 @@ import { type Db, queryRows } from "../../db/connect.ts";
 import { findMoneyFaults } from "../../db/credits/audit.ts";
 import { findBalance, reserve } from "../../db/credits.ts";
 import { findExecution, findUpload, insertOutputs, requestCancel } from "../../db/executions.ts";
-import { loseOutputs, notePresence } from "../../db/stranded.ts";
+import { notePresence } from "../../db/hosts.ts";
+import { loseOutputs } from "../../db/stranded.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import { createStrandedWatch } from "../../src/stranded.ts";
@@ -87,7 +88,7 @@ test("an execution whose host is gone ends at once where that was asked for, and
   expect(await look(1)).toEqual([cancelled]);
   expect(await findExecution(db, cancelled)).toMatchObject({ state: "cancelled", failure: null });
   await look(9);
-  await notePresence(db, { hostId: "host_away", processId: "proc_again", seconds: 60 });
+  await notePresence(db, { hostId: "host_away", processId: "proc_again", seconds: 60, lacks: null });
   await look(20);
   expect((await findExecution(db, kept))?.finishedAt).toBeNull();
 });
