@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import { z } from "zod";
+import type { S3Credentials } from "../activities/storage/s3.ts";
 import { DEFAULT_BOUNDS, type ManifestBounds } from "../domain/manifest/bounds.ts";
 
 const megabytes = (count: number): number => count * 1024 * 1024;
@@ -77,7 +79,14 @@ export const SETTINGS = z.object({
   TREADLE_LOG_LEVEL: z.enum(["debug", "info", "warn", "error"]).default("info"),
   TREADLE_MASTER_KEY_FILE: z.string().min(1).optional(),
   TREADLE_STORAGE_URL: z.url().optional(),
+  AWS_ACCESS_KEY_ID: z.string().min(1).optional(),
+  AWS_ACCESS_KEY_ID_FILE: z.string().min(1).optional(),
+  AWS_SECRET_ACCESS_KEY: z.string().min(1).optional(),
+  AWS_SECRET_ACCESS_KEY_FILE: z.string().min(1).optional(),
+  AWS_SESSION_TOKEN: z.string().min(1).optional(),
+  AWS_SESSION_TOKEN_FILE: z.string().min(1).optional(),
   DATABASE_URL: z.string().min(1).optional(),
+  DATABASE_URL_FILE: z.string().min(1).optional(),
   TEMPORAL_ADDRESS: z.string().min(1).optional(),
   TEMPORAL_NAMESPACE: z.string().min(1).default("treadle"),
   TEMPORAL_CLI_PATH: z.string().min(1).optional(),
@@ -86,11 +95,18 @@ export const SETTINGS = z.object({
 
 export type Settings = z.infer<typeof SETTINGS>;
 
+/** Settings that hold a secret: `NAME_FILE` names a file that has it, as secrets are mounted into containers. */
+const SECRETS = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "DATABASE_URL"] as const;
+
 /** Settings that contradict each other are refused as well. */
 const CONSISTENT_SETTINGS = SETTINGS.refine(
   ({ TREADLE_ISOLATION, TREADLE_SANDBOX_RUNTIME }) =>
     TREADLE_ISOLATION === "sandbox" || TREADLE_SANDBOX_RUNTIME === "bubblewrap",
   { path: ["TREADLE_SANDBOX_RUNTIME"], message: "needs TREADLE_ISOLATION=sandbox" },
+).refine(
+  ({ TREADLE_STORAGE_URL, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY }) =>
+    TREADLE_STORAGE_URL === undefined || (AWS_ACCESS_KEY_ID === undefined) === (AWS_SECRET_ACCESS_KEY === undefined),
+  { path: ["AWS_ACCESS_KEY_ID"], message: "needs AWS_SECRET_ACCESS_KEY, and that one it" },
 );
 
 /** Returns what a manifest may ask for on this installation. */
@@ -109,11 +125,59 @@ export class SettingsError extends Error {
   override readonly name = "SettingsError";
 }
 
-/** Reads all settings and reports every problem at once, before anything is opened. An empty variable counts as unset. */
+/**
+ * Returns the secret `name`, from its variable or from the file that `NAME_FILE` names, without that file's last line break. Undefined
+ * where neither is set; an empty variable counts as unset. Throws a SettingsError when both are, or the file has none.
+ */
+export function readSecret(env: Environment, name: string): string | undefined {
+  const variable = `${name}_FILE`;
+  const path = env[variable] || undefined;
+  const value = env[name] || undefined;
+  if (path === undefined) return value;
+  if (value !== undefined) throw new SettingsError(`${variable}: is set, and so is ${name}. Set one of the two`);
+  const text = readOrExplain(path, variable).replace(/\r?\n$/, "");
+  if (text === "") throw new SettingsError(`${variable}: the file is empty. Write the secret into it`);
+  return text;
+}
+
+/** Without the path: it may be the secret itself, set under the wrong name. */
+function readOrExplain(path: string, variable: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new SettingsError(`${variable}: the file cannot be read (${code}). Name one that this user may read`);
+  }
+}
+
+/**
+ * Reads all settings, and the files of those that are secrets, and reports every problem at once, before anything is opened. An empty
+ * variable counts as unset.
+ */
 export function loadSettings(env: Environment): Settings {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ""));
+  const problems: string[] = [];
+  for (const name of SECRETS) {
+    try {
+      given[name] = readSecret(env, name);
+    } catch (error) {
+      if (!(error instanceof SettingsError)) throw error;
+      problems.push(error.message);
+    }
+  }
   const parsed = CONSISTENT_SETTINGS.safeParse(given);
-  if (parsed.success) return parsed.data;
-  const lines = parsed.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
+  if (parsed.success && problems.length === 0) return parsed.data;
+  problems.push(...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join(".")}: ${issue.message}`));
+  const lines = problems.map((problem) => `  ${problem}`);
   throw new SettingsError(`Some settings cannot be used:\n${lines.join("\n")}\ndocs/operating.md explains each.`);
+}
+
+/** Returns where files are stored, and with which credentials; without any, the SDK of S3 looks in its usual places. */
+export function storageOf(settings: Settings): { url: string | undefined; credentials: S3Credentials | undefined } {
+  const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, ...others } = settings;
+  const credentials =
+    accessKeyId === undefined || secretAccessKey === undefined
+      ? undefined
+      : { accessKeyId, secretAccessKey, sessionToken: others.AWS_SESSION_TOKEN };
+  return { url: others.TREADLE_STORAGE_URL, credentials };
 }

@@ -8,7 +8,7 @@ import { microCredits, parseCredits } from "../domain/credits.ts";
 import type { CommitId, WorkflowId } from "../domain/ids.ts";
 import { createBanner } from "./banner.ts";
 import { type CertificateWatchDeps, watchCertificate } from "./certificate-watch.ts";
-import { boundsOf, type Environment, type Settings } from "./config.ts";
+import { boundsOf, type Environment, type Settings, storageOf } from "./config.ts";
 import type { DescriptorBudget } from "./descriptors.ts";
 import type { CallersDoor, Stopping } from "./draining.ts";
 import { createEditorEvents, type EditorEvents } from "./editor-events/editor-events.ts";
@@ -134,7 +134,7 @@ async function openFoundation(
   return {
     db,
     databaseAddress: postgres.connection,
-    storage: await openStorage({ url: settings.TREADLE_STORAGE_URL, dir: machine.paths.storage }),
+    storage: await openStorage({ ...storageOf(settings), dir: machine.paths.storage }),
     secretBox,
     hostId: await loadHostId(machine.dataDir),
     processId: createProcessId(),

@@ -58,7 +58,7 @@ async function openGround(input: StartInput, log: Log, defer: Defer): Promise<Om
   const common = { env: machine.env, dataDir: machine.dataDir, runAs: machine.runAs, report };
   const line = (source: string) => (text: string) => log.debug({ event: "server.line", source }, text);
   const starting = [
-    launch((onLaunched) => startPostgres({ ...common, onLaunched, log: line("postgres") })),
+    launch((onLaunched) => startPostgres({ ...common, url: settings.DATABASE_URL, onLaunched, log: line("postgres") })),
     launch((onLaunched) => {
       const { temporal: binary, cacheDir } = machine;
       const python = machine.python.path;

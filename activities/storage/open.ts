@@ -1,5 +1,5 @@
 import { createDiskStorage } from "./disk.ts";
-import { createS3Storage, type S3Settings } from "./s3.ts";
+import { createS3Storage, type S3Credentials, type S3Settings } from "./s3.ts";
 import type { Storage } from "./storage.ts";
 
 const DEFAULT_REGION = "us-east-1";
@@ -7,16 +7,20 @@ const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 const OPTIONS = ["endpoint", "region", "path_style"];
 const FORM = "s3://BUCKET[/PREFIX][?region=…&endpoint=https://…&path_style=true]";
 
-/** Opens the storage that a URL names, or the folder `dir` when there is none. */
-export async function openStorage(settings: { url: string | undefined; dir: string }): Promise<Storage> {
+/** Opens the storage that a URL names, with these credentials for it, or the folder `dir` when there is none. */
+export async function openStorage(settings: {
+  url: string | undefined;
+  credentials?: S3Credentials | undefined;
+  dir: string;
+}): Promise<Storage> {
   return settings.url === undefined
     ? createDiskStorage({ dir: settings.dir })
-    : createS3Storage(parseStorageUrl(settings.url));
+    : createS3Storage({ ...parseStorageUrl(settings.url), ...settings.credentials });
 }
 
 /**
  * Reads `s3://BUCKET/PREFIX?region=…&endpoint=…&path_style=…`. Throws a RangeError that says what is wrong and repeats
- * nothing of the URL. Credentials never stand in it: they come from where the SDK of S3 looks for them.
+ * nothing of the URL. Credentials never stand in it.
  */
 export function parseStorageUrl(text: string): S3Settings {
   const url = URL.canParse(text) ? new URL(text) : undefined;

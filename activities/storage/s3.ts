@@ -20,16 +20,21 @@ const SILENCE_MS_MAX = 5 * 60 * 1_000;
 /** Each object being read holds a socket until its reader has finished. */
 const SOCKETS_MAX = 500;
 
-export interface S3Settings {
+/** Without them the SDK's usual places are asked: its environment variables, its files, the machine's role. */
+export interface S3Credentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  /** Of credentials that are lent for a time. */
+  readonly sessionToken?: string | undefined;
+}
+
+export interface S3Settings extends Partial<S3Credentials> {
   /** Undefined: Amazon's own, of the region. */
   readonly endpoint?: string | undefined;
   readonly region: string;
   readonly bucket: string;
   /** Keys begin with it, and a slash; "" is none. */
   readonly prefix: string;
-  /** Both, or neither: then the SDK's usual places are asked (its environment variables, its files, the machine's role). */
-  readonly accessKeyId?: string | undefined;
-  readonly secretAccessKey?: string | undefined;
   /** The bucket goes into the path and not into the host name, as most servers that are not Amazon's need. */
   readonly forcePathStyle: boolean;
 }
@@ -102,7 +107,7 @@ export async function createS3Storage(settings: S3Settings): Promise<Storage> {
 }
 
 function clientOptions(settings: S3Settings) {
-  const { endpoint, accessKeyId, secretAccessKey } = settings;
+  const { endpoint, accessKeyId, secretAccessKey, sessionToken } = settings;
   if ((accessKeyId === undefined) !== (secretAccessKey === undefined)) {
     throw new RangeError("Storage needs both an access key id and a secret access key, or neither.");
   }
@@ -121,7 +126,7 @@ function clientOptions(settings: S3Settings) {
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(accessKeyId === undefined || secretAccessKey === undefined
       ? {}
-      : { credentials: { accessKeyId, secretAccessKey } }),
+      : { credentials: { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) } }),
   } as const;
 }
 

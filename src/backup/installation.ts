@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { openStorage } from "../../activities/storage/open.ts";
-import type { Environment, Settings } from "../config.ts";
+import { type Environment, type Settings, storageOf } from "../config.ts";
 import { makeBackup } from "./backup.ts";
 import type { Description } from "./description.ts";
 import { findDataDir, openDatabase } from "./place.ts";
@@ -16,7 +16,7 @@ export async function backUpInstallation(input: {
 }): Promise<Description> {
   const { settings, target, withFiles } = input;
   const dataDir = await findDataDir(input.dataDir);
-  const storage = await openStorage({ url: settings.TREADLE_STORAGE_URL, dir: join(dataDir, "storage") });
+  const storage = await openStorage({ ...storageOf(settings), dir: join(dataDir, "storage") });
   const database = await openDatabase({ ...input, dataDir });
   try {
     return await makeBackup({

@@ -6,7 +6,7 @@ import { createGunzip } from "node:zlib";
 import { openStorage } from "../../activities/storage/open.ts";
 import type { Storage } from "../../activities/storage/storage.ts";
 import { type Dump, type Loaded, loadDump } from "../../db/dump/load.ts";
-import type { Environment, Settings } from "../config.ts";
+import { type Environment, type Settings, storageOf } from "../config.ts";
 import { DATA_VERSION, prepareDataDir, RESTORE_FILE, VERSION_FILE } from "../setup/data-dir.ts";
 import { claimInstance } from "../setup/instance-lock.ts";
 import type { RunAs } from "../setup/servers/child.ts";
@@ -142,7 +142,7 @@ async function fill(filling: Filling): Promise<Loaded & { objects: number }> {
   const stored: string[] = [];
   const dir = join(dataDir, "storage");
   await mkdir(dir, { recursive: true, mode: 0o700 });
-  const storage = await openStorage({ url: settings.TREADLE_STORAGE_URL, dir });
+  const storage = await openStorage({ ...storageOf(settings), dir });
   try {
     if (backup.description.storage !== null) await putObjects(backup, storage, stored);
     return { ...(await fillDatabase(filling)), objects: stored.length };

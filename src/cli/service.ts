@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { readSecret, SettingsError } from "../config.ts";
 import type { ReadyFile } from "../ready-file.ts";
 import type { CliIo } from "./io.ts";
 import { Refusal } from "./refusal.ts";
@@ -17,20 +18,32 @@ export interface ServiceAddress {
 const HOW_TO_START = 'Start it with "npm start", or name another one by TREADLE_URL and TREADLE_TOKEN.';
 
 /**
- * Finds the service: the data folder named by `--data-dir`, else TREADLE_URL with TREADLE_TOKEN, else the data
+ * Finds the service: the data folder named by `--data-dir`, else TREADLE_URL with TREADLE_TOKEN (or its file), else the data
  * folder of TREADLE_DATA_DIR or `./.treadle`. Only HTTPS: over plain HTTP the token would be readable on the way.
  */
 export async function findService(io: CliIo, dataDir: string | undefined): Promise<ServiceAddress> {
-  const { TREADLE_URL: url, TREADLE_TOKEN: token } = io.env;
-  if (dataDir === undefined && url) {
-    if (!token)
-      throw new Refusal(
-        "No access token",
-        "TREADLE_URL is set, but TREADLE_TOKEN is not. Set it to a personal access token.",
-      );
-    return { url: toBaseUrl(url), token, local: undefined, authorities: undefined };
-  }
+  const { TREADLE_URL: url } = io.env;
+  if (dataDir === undefined && url)
+    return { url: toBaseUrl(url), token: findToken(io), local: undefined, authorities: undefined };
   return findLocalService(io, resolveDataDir(io, dataDir));
+}
+
+function findToken({ env }: CliIo): string {
+  const token = readToken(env);
+  if (token !== undefined) return token;
+  throw new Refusal(
+    "No access token",
+    "TREADLE_URL is set, but TREADLE_TOKEN is not. Set it to a personal access token, or TREADLE_TOKEN_FILE to a file that has one.",
+  );
+}
+
+function readToken(env: CliIo["env"]): string | undefined {
+  try {
+    return readSecret(env, "TREADLE_TOKEN");
+  } catch (error) {
+    if (!(error instanceof SettingsError)) throw error;
+    throw new Refusal("No access token", `${error.message}.`, { cause: error });
+  }
 }
 
 export function resolveDataDir(io: CliIo, dataDir: string | undefined): string {

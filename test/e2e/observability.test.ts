@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -225,6 +226,22 @@ test("a service with another master key than the installation's does not start, 
   const starting = startService({ dataDir: dataDir.dataDir });
   await expect(starting).rejects.toThrow(`${path} is not the master key of this installation`);
   writeFileSync(path, right);
+});
+
+test("a service whose database is named by a file starts on that one alone, and shows nothing of the file", async () => {
+  const noDatabase = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");
+  await once(noDatabase, "listening");
+  const host = `127.0.0.1:${(noDatabase.address() as AddressInfo).port}`;
+  const path = join(dataDir.dataDir, "database-url");
+  writeFileSync(path, `postgresql://treadle:hush-hush@${host}/treadle\n`);
+  const starting = startService({ dataDir: dataDir.dataDir, env: { DATABASE_URL_FILE: path } });
+  const { message } = await starting.then(
+    () => new Error("It has started."),
+    (error: Error) => error,
+  );
+  noDatabase.close();
+  expect(message).toContain(`Cannot use the database of DATABASE_URL (${host})`);
+  expect(message).not.toContain("hush");
 });
 
 test.each(NODES)("a service on Node.js %s goes on with the installation, and executes", async (version) => {

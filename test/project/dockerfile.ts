@@ -1,5 +1,5 @@
-/** Variables that libraries read by themselves: the SDK of S3, and Express. */
-export const VARIABLES_OF_LIBRARIES = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "NODE_ENV"];
+/** Variables that libraries read by themselves: Express. */
+export const VARIABLES_OF_LIBRARIES = ["NODE_ENV"];
 
 export interface Instruction {
   /** In capitals. */

@@ -158,14 +158,20 @@ test("a command, with --data-dir, uses that service even when TREADLE_URL names 
 test.each([
   ["plain http", { TREADLE_URL: "http://127.0.0.1:8443", TREADLE_TOKEN: "trp_x" }, "https://"],
   ["no token", { TREADLE_URL: "https://127.0.0.1:8443" }, "TREADLE_TOKEN"],
+  [
+    "a token twice",
+    { TREADLE_URL: "https://127.0.0.1:8443", TREADLE_TOKEN: "trp_x", TREADLE_TOKEN_FILE: "/nowhere" },
+    "TREADLE_TOKEN_FILE: is set, and so is TREADLE_TOKEN",
+  ],
 ])("a command, with TREADLE_URL and %s, exits 1 and says what to set", async (_what, env, words) => {
   const result = await cli(["credits", "show"], { env });
   expect([result.code, result.err]).toEqual([1, expect.stringContaining(words)]);
 });
 
 test("a command, against a certificate nobody vouches for, exits 1 and sends no token", async () => {
+  const file = join(service.folder({ token: `${service.operatorToken}\n` }), "token");
   const result = await cli(["credits", "show", "--json"], {
-    env: { TREADLE_URL: `${service.url}/api/`, TREADLE_TOKEN: service.operatorToken },
+    env: { TREADLE_URL: `${service.url}/api/`, TREADLE_TOKEN_FILE: file },
   });
   expect([result.code, result.json()["error"]]).toEqual([1, "Certificate not trusted"]);
 });

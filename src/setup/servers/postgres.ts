@@ -34,6 +34,8 @@ export interface Postgres {
 }
 
 export interface PostgresOptions {
+  /** `DATABASE_URL`: a PostgreSQL to use, in the place of one of our own. */
+  readonly url?: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The service's data dir; the server's folder is `postgres` in it. */
   readonly dataDir: string;
@@ -59,8 +61,8 @@ export interface PostgresOptions {
  * what to do.
  */
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
-  const { DATABASE_URL: url } = options.env;
-  if (url !== undefined && url !== "") {
+  const { url } = options;
+  if (url !== undefined) {
     const source = await checkExternalDatabase(url);
     return {
       connection: { connectionString: url },

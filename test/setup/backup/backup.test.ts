@@ -25,6 +25,7 @@ import { DAMAGES } from "./damages.ts";
 import { listFiles, readAll, writeFiles } from "./folders.ts";
 
 let base: string;
+let secrets: string;
 let source: TestDatabase;
 let target: TestDatabase;
 let bucket: S3Server;
@@ -33,11 +34,13 @@ let dataDir: string;
 let folder: string;
 
 beforeAll(async () => {
+  secrets = await mkdtemp(join(tmpdir(), "treadle-secrets-"));
   [source, target, bucket] = await Promise.all([aDatabase(), aDatabase(), startS3Server()]);
 }, S3_INSTALL_MS_MAX);
 
 afterAll(async () => {
   await Promise.all([source?.drop(), target?.drop(), bucket?.stop()]);
+  await rm(secrets, { recursive: true });
 });
 
 beforeEach(async () => {
@@ -75,10 +78,17 @@ function backUp(given: Partial<Parameters<typeof makeBackup>[0]> = {}): Promise<
   return makeBackup({ db, storage, dataDir, masterKeyFile: undefined, target: folder, withFiles: true, ...given });
 }
 
-/** Into the other database, which `DATABASE_URL` names. */
+async function aSecret(text: string): Promise<string> {
+  const file = join(await mkdtemp(join(secrets, "secret-")), "file");
+  await writeFile(file, `${text}\n`);
+  return file;
+}
+
+/** Into the other database, which `DATABASE_URL` names; by a file, as a container platform hands it over. */
 async function restore(given: { env?: Record<string, string>; into?: string; from?: string } = {}) {
   const { host, user, database } = target.address as { host: string; user: string; database: string };
-  const env = { DATABASE_URL: `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}`, ...given.env };
+  const url = `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}`;
+  const env = given.env?.DATABASE_URL ? given.env : { DATABASE_URL_FILE: await aSecret(url), ...given.env };
   return restoreBackup({
     env,
     settings: loadSettings(env),
@@ -127,22 +137,16 @@ test("a backup, of files in a bucket, is restored to another bucket", async () =
   await backUp();
   const env = {
     TREADLE_STORAGE_URL: `s3://${bucket.bucket}/two?endpoint=${encodeURIComponent(bucket.endpoint)}&region=${bucket.region}`,
+    AWS_ACCESS_KEY_ID_FILE: await aSecret(bucket.accessKeyId),
+    AWS_SECRET_ACCESS_KEY_FILE: await aSecret(bucket.secretAccessKey),
   };
-  const before = [process.env["AWS_ACCESS_KEY_ID"], process.env["AWS_SECRET_ACCESS_KEY"]];
-  Object.assign(process.env, { AWS_ACCESS_KEY_ID: bucket.accessKeyId, AWS_SECRET_ACCESS_KEY: bucket.secretAccessKey });
-  try {
-    expect(await restore({ env })).toMatchObject({ objects: 4 });
-    const other = await createS3Storage({ ...bucket, prefix: "two", forcePathStyle: true });
-    expect(await readAll(other)).toEqual(await readAll(storage));
-    await target.db.raw("drop schema public cascade; create schema public");
-    await expect(restore({ env, into: join(base, "again") })).rejects.toThrow("has files already");
-    expect(await listKeys(other)).toHaveLength(4);
-    expect(await hasTables(target.db)).toBe(false);
-  } finally {
-    for (const [index, name] of ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"].entries())
-      if (before[index] === undefined) delete process.env[name];
-      else process.env[name] = before[index];
-  }
+  expect(await restore({ env })).toMatchObject({ objects: 4 });
+  const other = await createS3Storage({ ...bucket, prefix: "two", forcePathStyle: true });
+  expect(await readAll(other)).toEqual(await readAll(storage));
+  await target.db.raw("drop schema public cascade; create schema public");
+  await expect(restore({ env, into: join(base, "again") })).rejects.toThrow("has files already");
+  expect(await listKeys(other)).toHaveLength(4);
+  expect(await hasTables(target.db)).toBe(false);
 });
 
 test("a backup without files, restored, leaves storage as it is", async () => {

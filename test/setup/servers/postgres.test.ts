@@ -237,18 +237,18 @@ test("startPostgres, when the data dir is too deep for a socket, puts the socket
   await postgres.stop();
 });
 
-test("startPostgres, when DATABASE_URL is set, starts nothing, and when it is wrong, says so without the password", async () => {
+test("startPostgres, when there is a DATABASE_URL, starts nothing, and when it is wrong, says so without the password", async () => {
   const { postgres } = await aPostgres();
   const { host } = postgres.connection as { host: string };
   const url = (database: string) =>
     `postgresql://treadle:hush-hush@localhost/${database}?host=${encodeURIComponent(host)}`;
-  const external = await aPostgres({ env: { DATABASE_URL: url("treadle") } });
+  const external = await aPostgres({ url: url("treadle") });
   expect(external.postgres.connection).toEqual({ connectionString: url("treadle") });
   expect(external.postgres.source).toBe("DATABASE_URL (localhost)");
   expect(external.postgres.pid()).toBeUndefined();
   expect(existsSync(external.dataDir)).toBe(false);
 
-  const refusal = await aPostgres({ env: { DATABASE_URL: url("nowhere") } }).catch((error: Error) => error.message);
+  const refusal = await aPostgres({ url: url("nowhere") }).catch((error: Error) => error.message);
   expect(refusal).toContain('Cannot use the database of DATABASE_URL (localhost): database "nowhere" does not exist');
   expect(refusal).not.toContain("hush");
   await postgres.stop();

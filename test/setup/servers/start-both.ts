@@ -25,7 +25,6 @@ if (become !== undefined) {
 const env = {
   ...process.env,
   TEMPORAL_ADDRESS: undefined,
-  DATABASE_URL: undefined,
   ...(cli === undefined ? {} : { TEMPORAL_CLI_PATH: cli }),
 };
 const options = { env, dataDir, runAs, report: () => {}, log: () => {} };
