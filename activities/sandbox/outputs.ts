@@ -2,6 +2,7 @@ import { chmodSync, type Dir, lstatSync, opendirSync, type Stats, statfsSync } f
 import { lstat, opendir } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as pause } from "node:timers/promises";
+import type { PythonOutcome } from "../../domain/execution.ts";
 import { openFolder } from "../trees/open-folder.ts";
 import type { CollectedOutput } from "./request.ts";
 
@@ -143,13 +144,40 @@ function toNotes(skipped: readonly string[]): string[] {
 }
 
 /** Whether the disk of `folder` is full, and not by what the program has left there itself. */
-export function lacksDisk(folder: string, outputs: readonly Pick<CollectedOutput, "bytes">[]): boolean {
-  const { bavail, bsize } = statfsSync(folder);
-  const own = outputs.reduce((sum, { bytes }) => sum + bytes, 0);
-  return bavail * bsize < FREE_BYTES_MIN && own < OWN_BYTES_MAX;
+export function lacksDisk(folder: string, outputs: readonly LeftFile[]): boolean {
+  return isFull(folder) && sumBytes(outputs) < OWN_BYTES_MAX;
 }
 
-/** What a folder holds by now. */
+/** For the log. Which file it is, nobody can tell. */
+export const CUT_NOTE =
+  "No output is kept: the program used up what it may write, so the file that it wrote last is cut.";
+
+/**
+ * Whether a file that a program left in `folder` is cut, because the program had used up what it may write: its bytes, the most that
+ * one file may have, or the disk. One that succeeded went on without what it could not write.
+ */
+export function isCut(
+  { status, stopped }: Pick<PythonOutcome, "status"> & { readonly stopped: string | undefined },
+  { outputs, exceeded }: CollectedOutputs,
+  { folder, fileBytesMax }: { folder: string; fileBytesMax: number },
+): boolean {
+  if (status === "success") return false;
+  if (stopped === "output_bytes" || exceeded === "output_bytes") return true;
+  if (outputs.some(({ bytes }) => bytes >= fileBytesMax)) return true;
+  return isFull(folder) && sumBytes(outputs) >= OWN_BYTES_MAX;
+}
+
+type LeftFile = Pick<CollectedOutput, "bytes">;
+
+function isFull(folder: string): boolean {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize < FREE_BYTES_MIN;
+}
+
+function sumBytes(outputs: readonly LeftFile[]): number {
+  return outputs.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
 /** Where measuring stops. */
 export interface MeasureBounds {
   /** Files and folders. */

@@ -11,7 +11,7 @@ import { createLanes, type Lanes, type LanesDeps } from "./lanes/lanes.ts";
 import type { Launched } from "./launched.ts";
 import { createLogRecorder, type LogRecorder } from "./log.ts";
 import { addOutputs, CANCELLED, decideOutcome } from "./outcome.ts";
-import { collectOutputs, lacksDisk } from "./outputs.ts";
+import { CUT_NOTE, collectOutputs, isCut, lacksDisk } from "./outputs.ts";
 import { createParking } from "./parking.ts";
 import {
   type LaneRequest,
@@ -214,18 +214,24 @@ async function conclude(
 ): Promise<Omit<SandboxResult, "path">> {
   const { request, outputsDir, log, remove } = around;
   const outcome = decideOutcome(facts, request.limits);
-  if (facts.stopped === "disk") {
+  const dropOutputs = async (): Promise<Omit<SandboxResult, "path">> => {
     // First of all: without room nobody can record how this execution ended.
     await place.release(true);
     await remove(outputsDir);
     return { outcome, outputs: [], ...(await log.close().catch(() => ({ logBytes: 0, logTruncated: true }))) };
+  };
+  if (facts.stopped === "disk") return dropOutputs();
+  const release = async (error: unknown): Promise<never> => {
+    await place.release(false);
+    throw error;
+  };
+  const left = await collectOutputs(place.outputsDir, request.limits, named).catch(release);
+  const { fileBytesMax } = request.limits;
+  if (isCut({ ...facts, ...outcome }, left, { folder: place.outputsDir, fileBytesMax })) {
+    log.note(CUT_NOTE);
+    return dropOutputs();
   }
-  const collected = await collectOutputs(place.outputsDir, request.limits, named)
-    .then((found) => takeOutputs(found, place.outputsDir, outputsDir))
-    .catch(async (error: unknown) => {
-      await place.release(false);
-      throw error;
-    });
+  const collected = await takeOutputs(left, place.outputsDir, outputsDir).catch(release);
   await place.release(true);
   for (const note of collected.notes) log.note(note);
   const complete = addOutputs(outcome, collected, request);

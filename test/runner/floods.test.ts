@@ -117,7 +117,16 @@ test("outputs, growing over their limit, end the execution while it runs", async
   });
   expect(ran.outcome).toMatchObject({ status: "failed", message: "The outputs grew beyond the 32 MB they may have." });
   expect(ran.outcome.secondsUsed).toBeLessThan(10);
-  expect(ran.outputs.reduce((total, { bytes }) => total + bytes, 0)).toBeLessThanOrEqual(32 * MIB);
+  expect([ran.outputs, ran.log.at(-1)?.text]).toEqual([[], expect.stringContaining("No output is kept")]);
+});
+
+test("outputs, one cut where a file may not grow, are kept of a program that goes on, and not of one that fails of it", async () => {
+  const code = "open('outputs/cut', 'wb', buffering=0).write(bytes(9 << 20))";
+  const limits = { fileBytesMax: 4 * MIB };
+  const fails = await bench.run({ code: `${code}\nopen('outputs/cut', 'ab', buffering=0).write(b'x' * 9)`, limits });
+  expect([fails.outcome.message, fails.outputs]).toEqual([expect.stringContaining("File too large"), []]);
+  const goesOn = await bench.run({ code, limits });
+  expect(goesOn.outputs.map(({ fileName, bytes }) => [fileName, bytes])).toEqual([["cut", 4 * MIB]]);
 });
 
 test("outputs, over their limit at once, fail the execution", async () => {

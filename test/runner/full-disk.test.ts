@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { createDiskRoom } from "../../activities/disk-room.ts";
@@ -103,6 +103,18 @@ test("an execution that fills a disk it was not to fill is ended, charged, and l
   expect(outcome.secondsUsed).toBeGreaterThan(0);
   expect(outputs).toEqual([]);
   expect(existsSync(join(spoolDir, "outputs")) ? readdirSync(join(spoolDir, "outputs")) : []).toEqual([]);
+  expect(readFree()).toBeGreaterThan(DISK_BYTES - 16 * MIB);
+});
+
+test("an execution that fails because it has filled its disk, before anybody looked, leaves nothing, and its log says why", async () => {
+  if (!isRoot) return; // Needs a disk of its own.
+  const others = join(disk, "others");
+  writeFileSync(others, Buffer.alloc(100 * MIB)); // Of this disk, what a program writes counts as its memory, too.
+  const nobodyLooks = { ...openRoom(), reserve: () => Promise.resolve(undefined) };
+  const { outcome, outputs, spoolDir } = await runOn(nobodyLooks, FILL(210), 1024 * MIB);
+  rmSync(others);
+  expect([outcome.status, outcome.message, outputs]).toEqual(["failed", expect.stringContaining("No space left"), []]);
+  expect(readFileSync(join(spoolDir, "log.ndjson"), "utf8")).toContain("No output is kept");
   expect(readFree()).toBeGreaterThan(DISK_BYTES - 16 * MIB);
 });
 
