@@ -69,6 +69,8 @@ export async function openHost(deps: HostDeps) {
   const sandbox = createSandbox({
     isolation: settings.TREADLE_ISOLATION === "none" ? "none" : "bubblewrap",
     bwrapPath: machine.bwrapPath,
+    // A process that only answers callers starts none but that of its own test.
+    spares: settings.TREADLE_ROLE === "api" ? 0 : undefined,
     interpreter: machine.python,
     gvisor: machine.gvisor,
     runnerDir: machine.paths.runner,

@@ -84,7 +84,7 @@ export function createParking(
     startParked(settings, { cgroups, user: takeUser(), network: (await staged) ? "empty" : "later" });
 
   const fill = () => {
-    while (!closed && spares.length < SPARES) {
+    while (!closed && spares.length < (settings.spares ?? SPARES)) {
       const spare = park();
       spare.catch(() => undefined); // Whoever takes it hears of it.
       spares.push(spare);

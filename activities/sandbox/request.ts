@@ -80,6 +80,8 @@ export interface GvisorSettings {
 export interface SandboxSettings extends Runtime {
   readonly isolation: "bubblewrap" | "none";
   readonly bwrapPath: string;
+  /** Sandboxes that are started ahead of executions; two unless given. */
+  readonly spares?: number | undefined;
   /** The kernel user of every sandbox; required when the service is root, impossible otherwise. */
   readonly runAs?: { readonly uid: number; readonly gid: number } | undefined;
   readonly limits: SandboxLimits;

@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "@jest/globals";
 import { findHostProblem } from "../../activities/program.ts";
@@ -8,10 +8,10 @@ import { createLog } from "../../src/log.ts";
 import { createReadiness, readyOnceOpen } from "../../src/readiness.ts";
 import type { Machine } from "../../src/setup/machine.ts";
 import { findInterpreter, LIMITS, UNPRIVILEGED, writeFolder } from "../runner/harness.ts";
-import { aFolder, afterwards, aProgram, IS_ROOT } from "./servers/surroundings.ts";
+import { aFolder, afterwards, aProgram, IS_ROOT, until } from "./servers/surroundings.ts";
 
 /** What programs run in on a machine like this one, with that `runsc`, or with what else is wrong with it. */
-async function aHost(change: Partial<Machine>) {
+async function aHost(change: Partial<Machine>, env: Record<string, string> = {}) {
   const folder = aFolder();
   const path = (name: string) => {
     mkdirSync(join(folder, name));
@@ -32,7 +32,7 @@ async function aHost(change: Partial<Machine>) {
     ...change,
   } as unknown as Machine;
   const host = await openHost({
-    settings: loadSettings({}),
+    settings: loadSettings(env),
     machine,
     log: createLog({ level: "error", terminal: false }),
   });
@@ -46,6 +46,33 @@ async function aHost(change: Partial<Machine>) {
     });
   return { ...host, run };
 }
+
+/** The sandboxes that this process has started and that are still there. */
+function listSandboxes(): string[] {
+  const isOurs = (pid: string): boolean => {
+    const [, name, , parent] = /^\d+ \((.*)\) (\S) (\d+) /.exec(readStat(pid)) ?? [];
+    return name === "bwrap" && Number(parent) === process.pid;
+  };
+  return readdirSync("/proc").filter((name) => /^\d+$/.test(name) && isOurs(name));
+}
+
+function readStat(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, "utf8");
+  } catch {
+    return ""; // It has just ended.
+  }
+}
+
+test("openHost, of a process that only answers callers, keeps no sandbox started; of another, two", async () => {
+  await aHost({}, { TREADLE_ROLE: "api" });
+  const before = listSandboxes();
+  await aHost({});
+  const isNew = (pid: string): boolean => !before.includes(pid);
+  await until("two sandboxes are started ahead", () => listSandboxes().filter(isNew).length === 2, 20_000);
+  expect(before).toEqual([]);
+  expect(listSandboxes().length).toBe(2);
+});
 
 test("openHost, where sandboxes hold, runs programs", async () => {
   const host = await aHost({});
