@@ -1,14 +1,16 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
+import { Readable } from "node:stream";
 import { activityInfo, heartbeat } from "@temporalio/activity";
 import { ApplicationFailure } from "@temporalio/common";
 import mime from "mime-types";
 import type { Db } from "../db/connect.ts";
-import { findUpload, insertLog, insertOutputs } from "../db/executions.ts";
+import { findUpload, insertLog, insertOutputs, type UploadState } from "../db/executions.ts";
 import { loseOutputs } from "../db/stranded.ts";
 import type { StoredFile, UploadProgress } from "../domain/execution.ts";
 import type { ExecutionId } from "../domain/ids.ts";
+import { joinLogs, mergeLogs } from "./log-lines.ts";
 import type { Spool, SpooledOutput, SpooledResult } from "./spool.ts";
 import { NoSuchObjectError, type Storage } from "./storage/storage.ts";
 
@@ -50,18 +52,21 @@ export function createOutputs(deps: OutputsDeps) {
 
     /**
      * Keeps a copy of the log of an execution that is handed over, or that was ended without its outputs. The log of the end
-     * takes its place. Nothing is kept once the outputs are, or where nothing was written.
+     * takes its place. Where another host has ended the execution, adds what only this one has: the lines of an attempt that was
+     * lost here.
      */
     async keepLog(executionId: ExecutionId): Promise<void> {
       // The log of most executions has been moved by their upload.
       if (!existsSync(deps.spool.logPathOf(executionId))) return;
       const upload = await findUpload(deps.db, executionId);
-      if (upload === undefined || upload.uploaded || upload.logRemoved || upload.hostId !== deps.hostId) return;
+      if (upload === undefined || upload.logRemoved) return;
+      if (upload.hostId !== deps.hostId) return upload.ended ? addToLog(deps, executionId, upload) : undefined;
+      if (upload.uploaded) return;
       const log = await deps.spool.readLog(executionId);
       if (log === undefined) return;
       const logKey = `${folderOf(executionId, upload)}/log.ndjson`;
       const { bytes } = await deps.storage.put(logKey, log);
-      await insertLog(deps.db, { executionId, logKey, logBytes: bytes });
+      await insertLog(deps.db, { executionId, logKey, logBytes: bytes, attempt: upload.attempt });
     },
 
     async uploadOutputs(input: { executionId: ExecutionId; brief: boolean }): Promise<UploadProgress> {
@@ -85,6 +90,22 @@ export function createOutputs(deps: OutputsDeps) {
 /** Those of a run that takes the place of lost outputs have a folder of their own: their host may come back, and store them late. */
 const folderOf = (executionId: ExecutionId, { outputsLost = 0 }: Pick<SpooledResult, "outputsLost">): string =>
   `executions/${executionId}${outputsLost === 0 ? "" : `/again-${outputsLost}`}`;
+
+async function addToLog(
+  { db, spool, storage }: OutputsDeps,
+  executionId: ExecutionId,
+  { logKey, outputsLost }: Pick<UploadState, "logKey" | "outputsLost">,
+): Promise<void> {
+  const nothing = Readable.from([]);
+  const open = async () =>
+    [logKey === null ? nothing : await storage.get(logKey), (await spool.readLog(executionId)) ?? nothing] as const;
+  let hasMore = false;
+  for await (const { isAdded } of mergeLogs(...(await open()))) hasMore ||= isAdded;
+  if (!hasMore) return;
+  const key = logKey ?? `${folderOf(executionId, { outputsLost })}/log.ndjson`;
+  const { bytes } = await storage.put(key, joinLogs(...(await open())));
+  await insertLog(db, { executionId, logKey: key, logBytes: bytes, attempt: null, isLate: true });
+}
 
 async function uploadSpooled(deps: OutputsDeps, executionId: ExecutionId, spooled: SpooledResult): Promise<void> {
   const { logPath, logBytes, outputs, attempt } = spooled;

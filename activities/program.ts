@@ -1,5 +1,4 @@
-import { createWriteStream, existsSync, statSync } from "node:fs";
-import { pipeline } from "node:stream/promises";
+import { existsSync, statSync } from "node:fs";
 import type { ExecutionWork } from "../db/attempts.ts";
 import { findCommit } from "../db/commits.ts";
 import type { Db } from "../db/connect.ts";
@@ -9,6 +8,7 @@ import type { CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
 import { DEFAULT_BOUNDS } from "../domain/manifest/bounds.ts";
 import type { Manifest } from "../domain/manifest/manifest.ts";
 import type { Checkouts } from "./commits/checkout.ts";
+import { continueLog } from "./continued-log.ts";
 import type { DiskShare } from "./disk-room.ts";
 import { type CommitEnvironments, UnrunnableCommitError } from "./environments/commit-environments.ts";
 import type { Runtimes } from "./sandbox/runtimes.ts";
@@ -155,28 +155,6 @@ async function prepare(deps: ProgramDeps, work: ExecutionWork): Promise<SandboxR
     files: await fetchFiles(deps, manifest, work.files, spoolDir),
     declaredOutputs: manifest.outputs.filter((output) => output.required).map((output) => output.name),
   };
-}
-
-/** Lines of an attempt whose log is on another host have ids below this many for each attempt. */
-const UNSEEN_LINES_MAX = 1_000_000;
-
-/**
- * Goes on with the log of the attempts before, which is here when the last of them ran on this host. Another host that handed
- * the execution over has put its log into storage; the log of one that was lost stays there, and ids leave room for it.
- */
-async function continueLog(
-  { spool, storage, hostId }: ProgramDeps,
-  { executionId, attempt, previous }: ExecutionWork,
-): Promise<SandboxRequest["logStart"]> {
-  if (previous === null) return undefined;
-  const note = `Attempt ${attempt} begins. Attempt ${attempt - 1}: ${previous.message}`;
-  if (previous.hostId === hostId) return { note, idsAfter: 0 };
-  if (previous.logKey !== null)
-    await pipeline(
-      await storage.get(previous.logKey),
-      createWriteStream(spool.logPathOf(executionId), { mode: 0o600 }),
-    );
-  return { note, idsAfter: previous.handedOver && previous.logKey !== null ? 0 : (attempt - 1) * UNSEEN_LINES_MAX };
 }
 
 /** What a host has to have for programs. */

@@ -24,8 +24,9 @@ export interface ExecutionWork {
   readonly previous: {
     readonly message: string;
     readonly hostId: string;
-    readonly handedOver: boolean;
     readonly logKey: string | null;
+    /** Whether that log has the last lines of that attempt. */
+    readonly isLogWhole: boolean;
     /** Attempts so far whose outputs were lost with their host. */
     readonly outputsLost: number;
   } | null;
@@ -127,7 +128,8 @@ async function openAttempt(db: Db, claim: Claim, attempt: number): Promise<Execu
                   'name', f.name, 'fileName', f.file_name, 'storageKey', f.storage_key, 'bytes', f.bytes,
                   'sha256', f.sha256, 'contentType', f.content_type) order by f.name, f.position)
                 from execution_files f where f.execution_id = e.id and f.direction = 'input'), '[]') as files,
-              (select jsonb_build_object('message', p.message, 'hostId', p.host_id, 'handedOver', p.handed_over, 'logKey', e.log_key,
+              (select jsonb_build_object('message', p.message, 'hostId', p.host_id, 'logKey', e.log_key,
+                    'isLogWhole', coalesce(e.log_attempt = p.attempt, false),
                     'outputsLost', (select count(*) from attempts o where o.execution_id = e.id and o.outputs_lost))
                  from attempts p where p.execution_id = e.id and p.attempt = opened.attempt - 1) as previous
          from opened

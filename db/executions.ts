@@ -48,16 +48,19 @@ export async function insertOutputs(
   return row?.recorded === true;
 }
 
-/** Records where the log of an execution is that has no outputs yet, or gets none. Changes nothing once they are recorded. */
+/**
+ * Records where the log of an execution is that has no outputs yet, or gets none, and of which attempt its last lines are. Changes
+ * nothing once they are recorded, unless it `isLate`: then it has what was recorded with them, too.
+ */
 export async function insertLog(
   db: Db,
-  log: { executionId: ExecutionId; logKey: string; logBytes: number },
+  log: { executionId: ExecutionId; logKey: string; logBytes: number; attempt: number | null; isLate?: boolean },
 ): Promise<void> {
   await queryRows(
     db,
-    `update executions set log_key = :logKey, log_bytes = :logBytes
-      where id = :executionId and uploaded_at is null and log_removed_at is null`,
-    { ...log },
+    `update executions set log_key = :logKey, log_bytes = :logBytes, log_attempt = :attempt
+      where id = :executionId and (uploaded_at is null or :isLate) and log_removed_at is null`,
+    { isLate: false, ...log },
   );
 }
 
@@ -274,10 +277,11 @@ export async function findLastOutcome(db: Db, executionId: ExecutionId): Promise
   return row;
 }
 
-interface UploadState {
+export interface UploadState {
   readonly uploaded: boolean;
   readonly ended: boolean;
   readonly logRemoved: boolean;
+  readonly logKey: string | null;
   readonly hostId: string | null;
   readonly attempt: number | null;
   /** Whether the outputs of that attempt were lost. */
@@ -291,7 +295,7 @@ export async function findUpload(db: Db, executionId: ExecutionId): Promise<Uplo
   const [row] = await queryRows<UploadState>(
     db,
     `select uploaded_at is not null as uploaded, finished_at is not null as ended, log_removed_at is not null as "logRemoved",
-            a.host_id as "hostId", a.attempt, coalesce(a.outputs_lost, false) as "isLost",
+            e.log_key as "logKey", a.host_id as "hostId", a.attempt, coalesce(a.outputs_lost, false) as "isLost",
             (select count(*)::int from attempts o where o.execution_id = e.id and o.outputs_lost) as "outputsLost"
        from executions e
        left join lateral (select * from attempts l where l.execution_id = e.id order by l.attempt desc limit 1) a on true

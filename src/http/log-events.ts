@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Request, Response } from "express";
+import { splitLines } from "../../activities/log-lines.ts";
 import { type ExecutionRecord, findExecution } from "../../db/executions.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import type { AppDeps } from "./deps.ts";
 import { envelope } from "./envelope.ts";
-import { openLog, splitLines } from "./log-source.ts";
+import { openLog } from "./log-source.ts";
 import { endWithAccess } from "./open-answer.ts";
 
 /** How long a line waits at most before those who follow the log see it. */

@@ -257,3 +257,30 @@ test("uploadOutputs, on the host that has lost the outputs of a program that may
   for (let tries = 0; tries < 2; tries += 1) await expect(upload(executionId)).rejects.toThrow("is run again");
   expect(await findUpload(db, executionId)).toMatchObject({ uploaded: false, isLost: true });
 });
+
+const toLog = (...ids: number[]): string => ids.map((id) => `{"id":${id},"text":"a\u2028b ${id}"}\n`).join("");
+
+test("keepLog, on a host where an attempt was lost, adds what only that host has once the execution has ended, and nothing twice", async () => {
+  const { executionId, folder } = await aSpooledExecution();
+  await writeFile(join(folder, "log.ndjson"), toLog(1_000_001, 1_000_002));
+  await upload(executionId);
+  const away = createSpool(join(dir, "away-spool"));
+  await away.open(executionId);
+  await writeFile(away.logPathOf(executionId), `${toLog(1, 2)}{"id":3,"te`);
+  const { keepLog } = createOutputs({ db, hostId: "host-b", storage, spool: away });
+  const read = async () => text(await storage.get(`executions/${executionId}/log.ndjson`));
+  await keepLog(executionId);
+  expect(await read()).toBe(toLog(1_000_001, 1_000_002));
+  await queryRows(db, "update executions set state = 'success', finished_at = now() where id = :executionId", {
+    executionId,
+  });
+  for (let round = 0; round < 2; round += 1) {
+    await keepLog(executionId);
+    expect(await read()).toBe(toLog(1, 2, 1_000_001, 1_000_002));
+  }
+  await writeFile(away.logPathOf(executionId), toLog(2, 1_000_001, 2_000_000));
+  await keepLog(executionId);
+  const whole = toLog(1, 2, 1_000_001, 1_000_002, 2_000_000);
+  expect(await read()).toBe(whole);
+  expect(await findLog(executionId)).toMatchObject({ log_bytes: Buffer.byteLength(whole) });
+});

@@ -138,7 +138,7 @@ test("claimAttempt, of one that stopping processes handed over, also by being ki
   const last = await claim(executionId, "proc_last");
   expect(last).toMatchObject({
     kind: "claimed",
-    work: { previous: { hostId: "host1", handedOver: true, logKey: null } },
+    work: { previous: { hostId: "host1", logKey: null, isLogWhole: false } },
   });
   const messages = await queryRows<{ message: string }>(
     db,
