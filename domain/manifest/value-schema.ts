@@ -28,7 +28,7 @@ export function describeForm(inputs: readonly Input[]): {
   readonly encoding: Readonly<Record<string, { readonly contentType: string }>>;
 } {
   const schema = describeObject(
-    inputs.map((input) => [input.name, isFileInput(input) ? describeFile(input) : describeValue(input)]),
+    inputs.map((input) => [input.name, isFileInput(input) ? describeFile(input) : describePart(input)]),
     inputs.filter(({ required }) => required).map(({ name }) => name),
   );
   const structured = inputs.filter(({ kind }) => kind === "json" || kind === "multi_select");
@@ -36,6 +36,13 @@ export function describeForm(inputs: readonly Input[]): {
     schema,
     encoding: Object.fromEntries(structured.map(({ name }) => [name, { contentType: "application/json" }])),
   };
+}
+
+/** Without `uniqueItems`: openapi-generator for Java makes a set of it, which a part of a form cannot be. */
+function describePart(input: ValueInput): JsonSchema {
+  const { uniqueItems, ...part } = describeValue(input);
+  if (uniqueItems === undefined) return part;
+  return { ...part, description: `${toSentence(input.description)} Each at most once.`.trim() };
 }
 
 /** The values that `checkValue` accepts, as far as JSON Schema can say it; the rest is in the description. */

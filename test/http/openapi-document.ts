@@ -62,9 +62,10 @@ export function schemaOf(document: Document, content: Content | undefined): Sche
 
 /**
  * What generators of clients cannot use, each found with one of them: a constant that may be left out or has no type
- * (openapi-python-client), content of any type that is no bytes (openapi-generator), objects that say nothing of their fields
+ * (openapi-python-client), or is no text, and options of a list that are no component (openapi-generator for Java), content of any type that is no bytes (openapi-generator), objects that say nothing of their fields
  * (openapi-typescript), two schemas for the bodies of one operation where one would do (openapi-generator for Java), a field of
- * alternatives whose name is a word of the language (openapi-generator for TypeScript), and components that nothing refers to.
+ * alternatives whose name is a word of the language (openapi-generator for TypeScript), and components that nothing refers to. And
+ * what Schemathesis then sends: ids of any length.
  */
 export function findUnusable(document: Document): string[] {
   const found: string[] = [];
@@ -73,8 +74,11 @@ export function findUnusable(document: Document): string[] {
   const text = JSON.stringify(document);
   for (const name of Object.keys(document.components.schemas))
     if (!text.includes(`"#/components/schemas/${name}"`)) found.push(`${name}: nothing refers to it`);
-  for (const { operationId, requestBody } of operationsOf(document)) {
+  for (const { operationId, parameters, requestBody } of operationsOf(document)) {
     const schemas = Object.values(requestBody?.content ?? {}).map(({ schema }) => schema);
+    for (const { name, schema } of parameters)
+      if (name.endsWith("Id") && schemaOf(document, { schema })["maxLength"] === undefined)
+        found.push(`${operationId} ${name}: an id without an upper length`);
     if (schemas.length > 1 && schemas.some((schema) => schema["$ref"] === undefined))
       found.push(`${operationId}: several bodies that are not components`);
   }
@@ -84,7 +88,10 @@ export function findUnusable(document: Document): string[] {
 function walk(value: unknown, place: string, found: string[]): void {
   if (typeof value !== "object" || value === null) return;
   const { properties, required = [], type } = value as Partial<Schema> & { properties?: object; required?: string[] };
-  if ("const" in value && type === undefined) found.push(`${place}: a constant without a type`);
+  if (isIdOfAnyLength(value as Schema)) found.push(`${place}: an id without an upper length`);
+  if ("const" in value && type !== "string") found.push(`${place}: a constant that is no text, or has no type`);
+  const { items } = value as { items?: Schema };
+  if (items?.["enum"] !== undefined) found.push(`${place}: options of a list that are no component`);
   if (type === "object" && properties === undefined && !("additionalProperties" in value))
     found.push(`${place}: an object of nothing`);
   for (const [name, property] of Object.entries(properties ?? {}))
@@ -95,6 +102,10 @@ function walk(value: unknown, place: string, found: string[]): void {
       found.push(`${place} ${mediaType}: of no type`);
   if (place.endsWith(".example") || place.includes(".examples")) return;
   for (const [name, part] of Object.entries(value)) walk(part, `${place}.${name}`, found);
+}
+
+function isIdOfAnyLength({ pattern, maxLength }: Schema): boolean {
+  return typeof pattern === "string" && /^\^\(?([a-z]+_|\[0-9a-f\])/.test(pattern) && maxLength === undefined;
 }
 
 /** Every example with what is wrong with it by its own schema; how many there are, too: none wrong of none is no proof. */

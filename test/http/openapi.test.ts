@@ -118,12 +118,18 @@ test("the check for generators, given one of each thing that they cannot use, sa
   const wrong = structuredClone(document) as unknown as { components: { schemas: Record<string, unknown> } };
   Object.assign(wrong.components.schemas, {
     Unused: { type: "object", properties: { a: { const: true }, b: { type: "object" } } },
+    Others: { type: "array", items: { type: "string", enum: ["x"] } },
+    OtherId: { type: "string", pattern: "^wf_[0-9a-z]{16,40}$" },
   });
   expect(findUnusable(wrong as never)).toEqual([
     "components.schemas.Unused.a: an optional constant",
-    "components.schemas.Unused.properties.a: a constant without a type",
+    "components.schemas.Unused.properties.a: a constant that is no text, or has no type",
     "components.schemas.Unused.properties.b: an object of nothing",
+    "components.schemas.Others: options of a list that are no component",
+    "components.schemas.OtherId: an id without an upper length",
     "Unused: nothing refers to it",
+    "Others: nothing refers to it",
+    "OtherId: nothing refers to it",
   ]);
 });
 

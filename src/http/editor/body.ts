@@ -12,6 +12,7 @@ const BYTES_MAX = 10_000;
 export const CommitIdText = z
   .string()
   .refine(isCommitId, "must be a commit id of 40 hex digits")
+  .meta({ maxLength: 40 })
   .transform((text) => text as CommitId);
 
 /** Reads a JSON body, a small one unless given, and believes it after it fits the schema; otherwise says every problem at once. */

@@ -121,7 +121,7 @@ function toListed(execution: ListedExecution) {
 
 export const CancelRequest = z.strictObject({
   executionIds: z
-    .array(z.string().refine(isExecutionId, "must be the id of an execution"))
+    .array(z.string().refine(isExecutionId, "must be the id of an execution").meta({ maxLength: 43 }))
     .min(1, "must name at least one execution")
     .max(CANCELLED_AT_ONCE_MAX, `must name at most ${CANCELLED_AT_ONCE_MAX} executions`),
 });

@@ -1,7 +1,7 @@
 import type { CommitId, WorkflowId } from "../../../domain/ids.ts";
 import { findExampleValues } from "../../../domain/manifest/example-inputs.ts";
 import type { JsonValue } from "../../../domain/manifest/json-values.ts";
-import type { Manifest, Output } from "../../../domain/manifest/manifest.ts";
+import type { Input, Manifest, Output } from "../../../domain/manifest/manifest.ts";
 import { describeForm, describeJsonBody, type JsonSchema } from "../../../domain/manifest/value-schema.ts";
 import { isFileInput } from "../../../domain/manifest/values.ts";
 import type { Contents, Route } from "../routes/route.ts";
@@ -43,8 +43,9 @@ export function describeWorkflow(
 }
 
 /**
- * The inputs as components, and the bodies that they come in: JSON, and a form where one of them is a file. Where none is, a form
- * would be taken, too, and is left out: generators send one body, and some make two types of one name of two.
+ * The inputs as components, and the bodies that they come in: a form where one of them is a file, and JSON. Where none is a file, a
+ * form would be taken, too, and is left out: generators send one body, and some make two types of one name of two. The form comes
+ * first, because openapi-generator sends the first: with JSON it could send no file, and for Java it leaves out the type of the other.
  */
 function describeInputs({ inputs }: Manifest): { content: Contents; schemas: Record<string, JsonSchema> } {
   const json = describeJsonBody(inputs);
@@ -54,17 +55,30 @@ function describeInputs({ inputs }: Manifest): { content: Contents; schemas: Rec
   const example = isComplete ? { example: Object.fromEntries(examples) } : {};
   return {
     content: {
-      ...(json && { "application/json": { schema: refer("WorkflowInputs"), ...example } }),
       ...(form && { "multipart/form-data": { schema: refer("WorkflowForm"), encoding: form.encoding } }),
+      ...(json && { "application/json": { schema: refer("WorkflowInputs"), ...example } }),
     },
     schemas: {
       ...(json && { WorkflowInputs: withExamples(json, examples) }),
       ...(form && { WorkflowForm: withExamples(form.schema, examples) }),
+      ...describeOptions(inputs),
     },
   };
 }
 
-/** With an example for each property that has no default; and files in the word that tools know for them. */
+/** What each list is chosen from, as a component: of options in the list itself, openapi-generator for Java makes code that does not compile. */
+function describeOptions(inputs: readonly Input[]): Record<string, JsonSchema> {
+  const lists = inputs.filter((input) => input.kind === "multi_select");
+  return Object.fromEntries(
+    lists.map(({ name, options }) => [nameOption(name), { type: "string", enum: [...options] }]),
+  );
+}
+
+function nameOption(input: string): string {
+  return `Option_${input}`;
+}
+
+/** With an example for each property that has no default; files in the word that tools know for them, and options by their component. */
 function withExamples(schema: JsonSchema, examples: ReadonlyMap<string, JsonValue>): JsonSchema {
   const required = (schema["required"] ?? []) as readonly string[];
   const properties = Object.entries(schema["properties"] as Record<string, JsonSchema>);
@@ -79,8 +93,9 @@ function withExamples(schema: JsonSchema, examples: ReadonlyMap<string, JsonValu
             name,
             { ...property, items: { ...items, format: "binary" }, ...(required.includes(name) ? {} : { default: [] }) },
           ];
+        const listed = items?.["enum"] === undefined ? property : { ...property, items: refer(nameOption(name)) };
         const example = "default" in property ? undefined : examples.get(name);
-        return [name, example === undefined ? property : { ...property, examples: [example] }];
+        return [name, example === undefined ? listed : { ...listed, examples: [example] }];
       }),
     ),
   };

@@ -8,6 +8,11 @@ export const IN_PERSON: readonly Credential[] = ["session", "accessToken"];
 
 export const TEXT: JsonSchema = { type: "string" };
 export const TIME: JsonSchema = { type: "string", format: "date-time" };
+/** An id of ours: its prefix, and then these characters, at most so many. */
+export function describeId(prefix: string, characters = "[0-9a-z]{16,40}", charactersMax = 40): JsonSchema {
+  return { type: "string", pattern: `^${prefix}_${characters}$`, maxLength: prefix.length + 1 + charactersMax };
+}
+
 export const CREDITS: JsonSchema = { type: "number", description: "Credits, with at most 6 decimals." };
 
 export function orNull(schema: JsonSchema): JsonSchema {
@@ -22,10 +27,13 @@ export function describeFields(
   return { type: "object", properties, required: Object.keys(properties).filter((name) => !optional.includes(name)) };
 }
 
-/** One value, with its type: generators make a field of it that can be read, where a bare `const` is of any type to them. */
-export function exactly(value: string | boolean): JsonSchema {
-  return { type: typeof value, const: value };
+/** One text, with its type: generators make a field of it that can be read, where a bare `const` is of any type to them. */
+export function exactly(value: string): JsonSchema {
+  return { type: "string", const: value };
 }
+
+/** No constant: of one that is no text, openapi-generator for Java makes code that does not compile. */
+export const ALWAYS_TRUE: JsonSchema = { type: "boolean", description: "Always true." };
 
 /** An object of any fields. Without saying so, generators make a type of it that has none. */
 export const ANY_OBJECT: JsonSchema = { type: "object", additionalProperties: true };

@@ -12,7 +12,7 @@ const SECONDS: JsonSchema = { type: "string", pattern: "^[0-9]+$" };
 export const HEADERS = {
   "X-Request-Id": {
     description: "Names the request in the service's log. Quote it when you ask for help.",
-    schema: { type: "string", pattern: "^req_[0-9a-f]{20}$" },
+    schema: { type: "string", pattern: "^req_[0-9a-f]{20}$", maxLength: 24 },
   },
   "X-Execution-Id": {
     description: "The execution that the call started, or that it repeats.",

@@ -1,3 +1,5 @@
+import type { JsonSchema } from "../../../domain/manifest/value-schema.ts";
+import { describeId } from "./content.ts";
 import type { Parameter } from "./route.ts";
 import { refer } from "./schemas.ts";
 
@@ -8,7 +10,7 @@ export const WORKFLOW_ID: Parameter = {
   in: "path",
   required: true,
   description: "The workflow, as publishing it has named it.",
-  schema: { type: "string", pattern: "^wf_[0-9a-z]{16,40}$" },
+  schema: describeId("wf"),
 };
 
 export const EXECUTION_ID: Parameter = {
@@ -66,6 +68,6 @@ export const ACCOUNT: Parameter = {
 };
 
 /** An id that the path ends with. */
-export function aPathId(name: string, pattern: string, description: string): Parameter {
-  return { name, in: "path", required: true, description, schema: { type: "string", pattern } };
+export function aPathId(name: string, schema: JsonSchema, description: string): Parameter {
+  return { name, in: "path", required: true, description, schema };
 }

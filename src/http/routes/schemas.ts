@@ -4,9 +4,9 @@ import { CATCHUPS, OVERLAPS } from "../../../domain/manifest/manifest.ts";
 import type { JsonSchema } from "../../../domain/manifest/value-schema.ts";
 import { ROLES } from "../../../domain/members.ts";
 import { TICK_OUTCOMES, TICK_SOURCES } from "../../../domain/schedules/ticks.ts";
-import { ANY_OBJECT, describeFields, exactly, TIME } from "./content.ts";
+import { ALWAYS_TRUE, ANY_OBJECT, describeFields, describeId, exactly, TIME } from "./content.ts";
 
-const EXECUTION_ID: JsonSchema = { type: "string", pattern: "^ex_[0-9a-z]{16,40}$" };
+const EXECUTION_ID = describeId("ex");
 const MESSAGE: JsonSchema = { type: "string", description: "For a person: what is wrong and what to do. May change." };
 const CREDITS: JsonSchema = { type: "number", minimum: 0 };
 
@@ -155,7 +155,7 @@ export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ),
   Validity: describeFields(
     {
-      valid: exactly(true),
+      valid: ALWAYS_TRUE,
       nextRuns: NEXT_RUNS,
       schedule: {
         ...describeFields({ description: { type: "string" }, paused: { type: "boolean" } }),
@@ -215,9 +215,9 @@ export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   Link: describeFields({ url: { type: "string", format: "uri" }, expiresAt: { type: "string", format: "date-time" } }),
   Session: describeFields({
     email: { type: "string" },
-    accountId: { type: "string", pattern: "^acct_" },
+    accountId: describeId("acct"),
     accountName: { type: "string" },
-    userId: { type: "string" },
+    userId: describeId("usr"),
     role: refer("Role"),
     temporalUiUrl: { anyOf: [{ type: "string" }, { type: "null" }], description: "Where to look into Temporal." },
     contact: { anyOf: [{ type: "string" }, { type: "null" }], description: "Whom to ask for credits." },

@@ -1,5 +1,5 @@
 import { SignIn } from "../sessions.ts";
-import { answerWith, bodyOf, describeFields, exactly } from "./content.ts";
+import { ALWAYS_TRUE, answerWith, bodyOf, describeFields } from "./content.ts";
 import type { Routes } from "./route.ts";
 import { refer } from "./schemas.ts";
 
@@ -51,7 +51,7 @@ export const SESSION_ROUTES = {
       200: {
         description: "Nobody is signed in any more.",
         always: ["Set-Cookie"],
-        content: answerWith(describeFields({ signedOut: exactly(true) }), { signedOut: true }),
+        content: answerWith(describeFields({ signedOut: ALWAYS_TRUE }), { signedOut: true }),
       },
     },
     errors: ["no_capacity"],

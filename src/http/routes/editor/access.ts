@@ -1,11 +1,25 @@
 import { PasswordChange } from "../../editor/password.ts";
 import { NewToken } from "../../editor/tokens.ts";
-import { answerWith, bodyOf, describeFields, exactly, IN_PERSON, orNull, TEXT, TIME } from "../content.ts";
+import {
+  ALWAYS_TRUE,
+  answerWith,
+  bodyOf,
+  describeFields,
+  describeId,
+  IN_PERSON,
+  orNull,
+  TEXT,
+  TIME,
+} from "../content.ts";
 import { aPathId } from "../parameters.ts";
 import type { Routes } from "../route.ts";
 
-const SESSION_ID = aPathId("sessionId", "^ses_[0-9a-f]{32}$", "The session, as the list of sessions has it.");
-const TOKEN_ID = aPathId("tokenId", "^tok_[0-9a-f]{32}$", "The token, as the list of tokens has it.");
+const SESSION_ID = aPathId(
+  "sessionId",
+  describeId("ses", "[0-9a-f]{32}", 32),
+  "The session, as the list of sessions has it.",
+);
+const TOKEN_ID = aPathId("tokenId", describeId("tok", "[0-9a-f]{32}", 32), "The token, as the list of tokens has it.");
 const TOKEN_FIELDS = {
   tokenId: TEXT,
   name: TEXT,
@@ -92,7 +106,7 @@ export const ACCESS_ROUTES = {
       200: {
         description: "It is the new one now.",
         always: ["Set-Cookie"],
-        content: answerWith(describeFields({ changed: exactly(true) }), { changed: true }),
+        content: answerWith(describeFields({ changed: ALWAYS_TRUE }), { changed: true }),
       },
     },
     errors: ["unauthorized", "conflict", "rate_limited", ...BODY_ERRORS],
@@ -142,7 +156,7 @@ export const ACCESS_ROUTES = {
     answers: {
       200: {
         description: "It is good for nothing any more.",
-        content: answerWith(describeFields({ tokenId: TEXT, revoked: exactly(true) }), {
+        content: answerWith(describeFields({ tokenId: TEXT, revoked: ALWAYS_TRUE }), {
           tokenId: TOKEN_EXAMPLE.tokenId,
           revoked: true,
         }),

@@ -1,5 +1,5 @@
 import { LEDGER_CURSOR, LEDGER_PAGE_MAX, SPEND_DAYS_MAX } from "../../editor/account.ts";
-import { answerWith, CREDITS, describeFields, IN_PERSON, orNull, TEXT, TIME } from "../content.ts";
+import { answerWith, CREDITS, describeFields, describeId, IN_PERSON, orNull, TEXT, TIME } from "../content.ts";
 import { ACCOUNT } from "../parameters.ts";
 import type { Routes } from "../route.ts";
 import { refer } from "../schemas.ts";
@@ -21,7 +21,7 @@ export const ACCOUNT_ROUTES = {
         description: "As it is now.",
         content: answerWith(
           describeFields({
-            accountId: { type: "string", pattern: "^acct_" },
+            accountId: describeId("acct"),
             name: TEXT,
             balance: CREDITS,
             reserved: CREDITS,

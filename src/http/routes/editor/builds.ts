@@ -1,4 +1,4 @@
-import { describeFields, IN_PERSON, listOf, orNull, TEXT, TIME } from "../content.ts";
+import { describeFields, describeId, IN_PERSON, listOf, orNull, TEXT, TIME } from "../content.ts";
 import { aPathId, LAST_EVENT_ID } from "../parameters.ts";
 import type { Content, Routes } from "../route.ts";
 import { A_BUILD, A_COMMIT, A_WORKFLOW, answer, COMMIT_ID, FILE_PROBLEM } from "./parts.ts";
@@ -56,11 +56,7 @@ export const EDITOR_BUILD_ROUTES = {
     summary: "How far a commit is that is being made, and what making its environment says",
     credentials: IN_PERSON,
     parameters: [
-      aPathId(
-        "buildId",
-        "^bld_[0-9a-z]{16,40}$",
-        "The build, as committing has answered it. Kept for a week after its end.",
-      ),
+      aPathId("buildId", describeId("bld"), "The build, as committing has answered it. Kept for a week after its end."),
       LAST_EVENT_ID,
     ],
     answers: { 200: { ...BUILD, content: { ...BUILD.content, "text/event-stream": EVENTS } } },

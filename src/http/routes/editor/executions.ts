@@ -119,10 +119,11 @@ function aFilter(name: string, description: string, schema: JsonSchema): Paramet
 }
 
 const FILTERS: readonly Parameter[] = [
-  aFilter("workflow", "Of this workflow.", { type: "string", pattern: "^(wf_[0-9a-z]{16,40})?$" }),
+  aFilter("workflow", "Of this workflow.", { type: "string", pattern: "^(wf_[0-9a-z]{16,40})?$", maxLength: 43 }),
   aFilter("commit", "Of this commit of the workflow: its id, or how it begins.", {
     type: "string",
     pattern: "^([0-9a-f]{4,40})?$",
+    maxLength: 40,
   }),
   aFilter("state", "In this state.", STATUS),
   aFilter("trigger", "Started by this.", TRIGGER),

@@ -1,14 +1,28 @@
 import { NewInvitation } from "../../editor/invitations.ts";
 import { Join, LookAtInvitation } from "../../editor/join.ts";
 import { NewRole } from "../../editor/members.ts";
-import { answerWith, bodyOf, describeFields, exactly, IN_PERSON, orNull, TEXT, TIME } from "../content.ts";
+import {
+  ALWAYS_TRUE,
+  answerWith,
+  bodyOf,
+  describeFields,
+  describeId,
+  IN_PERSON,
+  orNull,
+  TEXT,
+  TIME,
+} from "../content.ts";
 import { ACCOUNT, aPathId } from "../parameters.ts";
 import type { Routes } from "../route.ts";
 import { refer } from "../schemas.ts";
 import { SIGNED_IN } from "../session.ts";
 
-const USER_ID = aPathId("userId", "^usr_[0-9a-z]{16,40}$", "The member, as the list of members has it.");
-const INVITATION_ID = aPathId("invitationId", "^inv_[0-9a-f]{32}$", "The invitation, as the list of members has it.");
+const USER_ID = aPathId("userId", describeId("usr"), "The member, as the list of members has it.");
+const INVITATION_ID = aPathId(
+  "invitationId",
+  describeId("inv", "[0-9a-f]{32}", 32),
+  "The invitation, as the list of members has it.",
+);
 const MEMBER = describeFields({
   userId: TEXT,
   email: TEXT,
@@ -93,7 +107,7 @@ export const MEMBER_ROUTES = {
       200: {
         description: "They belong to the account no more.",
         sometimes: ["Set-Cookie"],
-        content: answerWith(describeFields({ userId: TEXT, removed: exactly(true) }), {
+        content: answerWith(describeFields({ userId: TEXT, removed: ALWAYS_TRUE }), {
           userId: ADA.userId,
           removed: true,
         }),
@@ -162,7 +176,7 @@ export const MEMBER_ROUTES = {
     answers: {
       200: {
         description: "Nobody can join by it any more.",
-        content: answerWith(describeFields({ invitationId: TEXT, revoked: exactly(true) }), {
+        content: answerWith(describeFields({ invitationId: TEXT, revoked: ALWAYS_TRUE }), {
           invitationId: "inv_0123456789abcdef0123456789abcdef",
           revoked: true,
         }),

@@ -5,7 +5,7 @@ import type { Answer, Parameter } from "../route.ts";
 
 export const COUNT: JsonSchema = { type: "integer", minimum: 0 };
 export const FLAG: JsonSchema = { type: "boolean" };
-export const COMMIT_ID: JsonSchema = { type: "string", pattern: "^[0-9a-f]{40}$" };
+export const COMMIT_ID: JsonSchema = { type: "string", pattern: "^[0-9a-f]{40}$", maxLength: 40 };
 
 export const COMMIT_ID_PARAMETER: Parameter = {
   name: "commitId",
