@@ -10,7 +10,10 @@ export const STORAGE_LOCK = 7_283_516;
 /** How long somebody who took a removal on may need for it; then it is given to the next. */
 const CLAIM_SECONDS = 300;
 
-/** What was moved to storage and never recorded: of an upload that was interrupted, or that a host made after it was given up. */
+/**
+ * Whether there may be objects that the record does not know: of an upload that was interrupted, or that a host made after it was given
+ * up. Who looks for them takes all there is, so nobody looks before files and log have both had their time.
+ */
 const MAY_HAVE_MORE = `(e.uploaded_at is null
   or exists (select from attempts a where a.execution_id = e.id and a.outputs_lost))`;
 
@@ -50,7 +53,8 @@ async function expire(
   const [row] = await queryRows<Expired>(
     db,
     `with due as (
-       select e.id, e.log_key, ${MAY_HAVE_MORE} as look,
+       select e.id, e.log_key, ${MAY_HAVE_MORE} as more, e.files_removed_at is not null as files_gone,
+              e.log_key is null or e.log_removed_at is not null as log_gone,
               e.files_removed_at is null and ${isDue("fileDays")} as files,
               e.log_removed_at is null and ${isDue("logDays")} as log
          from executions e
@@ -64,7 +68,7 @@ async function expire(
      ), noted as (
        insert into removals (execution_id, keys, look)
        select g.id, g.keys, g.look
-         from (select due.id, due.files and due.look as look,
+         from (select due.id, due.more and (due.files or due.files_gone) and (due.log or due.log_gone) as look,
                       case when due.files then array(select f.storage_key from execution_files f where f.execution_id = due.id)
                            else '{}' end
                       || case when due.log and due.log_key is not null then array[due.log_key] else '{}' end as keys
@@ -100,7 +104,7 @@ export async function removeExecutions(db: Db, input: { days: number; limit: num
      ), noted as (
        insert into removals (execution_id, keys, look)
        select g.id, g.keys, g.look
-         from (select due.id, due.files_removed_at is null and due.look as look,
+         from (select due.id, due.look and (due.files_removed_at is null or due.log_removed_at is null) as look,
                       case when due.files_removed_at is null
                            then array(select f.storage_key from execution_files f where f.execution_id = due.id)
                            else '{}' end

@@ -4,7 +4,7 @@ import type { Storage } from "../../activities/storage/storage.ts";
 import { connect, queryRows } from "../../db/connect.ts";
 import { findMoneyFaults } from "../../db/credits/audit.ts";
 import { findBalance, release, reserve } from "../../db/credits.ts";
-import { findExecution } from "../../db/executions.ts";
+import { findExecution, insertLog } from "../../db/executions.ts";
 import { claimRemovals, expireFiles, removeExecutions, STORAGE_LOCK } from "../../db/retention.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { loadSettings } from "../../src/config.ts";
@@ -130,6 +130,21 @@ test("retention, of an execution that left objects the record does not know, rem
   await release(db, { executionId: lost, status: "failed", failure: "internal", message: "terminated" });
   await age(db, lost, { days: 31 });
   await remove({ fileDays: 30 });
+  expect(await listKeys(storage)).toEqual([]);
+});
+
+test("retention, of an execution that has a log and left objects the record does not know, keeps the log as long as logs are kept", async () => {
+  const { db, storage, workflow } = kept;
+  const lost = await anExecution(db, { workflow });
+  const logKey = `executions/${lost}/log.ndjson`;
+  await storage.put(`executions/${lost}/outputs/0`, Readable.from(["half of an upload"]));
+  await storage.put(logKey, Readable.from(["what it wrote"]));
+  await insertLog(db, { executionId: lost, logKey, logBytes: 13, attempt: null });
+  await release(db, { executionId: lost, status: "failed", failure: "internal", message: "terminated" });
+  await age(db, lost, { days: 31 });
+  await remove({ fileDays: 30, logDays: 60 });
+  expect(await listKeys(storage)).toContain(logKey);
+  await remove({ fileDays: 30, logDays: 30 });
   expect(await listKeys(storage)).toEqual([]);
 });
 
