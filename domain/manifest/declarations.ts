@@ -1,6 +1,7 @@
 import { CHARACTERS, type ManifestBounds } from "./bounds.ts";
 import type { InputDeclaration } from "./input-schema.ts";
 import type { Problems } from "./issues.ts";
+import { isChangedNumber } from "./json-text.ts";
 import { type JsonValue, quote } from "./json-values.ts";
 import type { Input } from "./manifest.ts";
 import { checkPattern, PATTERN_VALUE_CHARACTERS_MAX } from "./patterns.ts";
@@ -31,8 +32,8 @@ export function toInput(
     const digits = findDigitsProblem(input, text);
     for (const message of digits === undefined ? checkValue(input, input.default) : [digits])
       report("default", message);
-    if (problems.count() === before && input.kind === "json" && text !== undefined)
-      return { ...input, defaultText: text };
+    const keepsText = input.kind === "json" || (input.kind === "number" && isChangedNumber(text ?? ""));
+    if (problems.count() === before && keepsText && text !== undefined) return { ...input, defaultText: text };
   }
   return problems.count() === before ? input : undefined;
 }

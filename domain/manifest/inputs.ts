@@ -1,6 +1,6 @@
 import type { InputProblem } from "../errors.ts";
 import { type CheckBudget, createCheckBudget } from "./check-budget.ts";
-import { hasEndlessNumber, type JsonTexts, splitMembers, textOf } from "./json-text.ts";
+import { hasEndlessNumber, isChangedNumber, type JsonTexts, splitMembers, textOf } from "./json-text.ts";
 import { describeKind, isJsonObject, type JsonValue, quote } from "./json-values.ts";
 import type { Input, InputKind, Manifest } from "./manifest.ts";
 import { suggest } from "./nearest.ts";
@@ -82,7 +82,8 @@ export function splitBody(manifest: Declarations, body: unknown, text: string): 
 
 /**
  * Returns the texts of those inputs of kind `json` that have a value in `inputs`: as they were sent, or as config.yaml
- * writes their default. What Python could not read has none: there the value counts.
+ * writes their default. What Python could not read has none: there the value counts. A `number` has one where JavaScript
+ * would write it otherwise: `1.0` is a float in Python, `1` is not.
  */
 export function findJsonTexts(
   manifest: Declarations,
@@ -90,10 +91,11 @@ export function findJsonTexts(
   sent: JsonTexts,
 ): JsonTexts {
   const found = manifest.inputs.flatMap((input) => {
-    if (input.kind !== "json" || (inputs[input.name] ?? null) === null) return [];
+    if ((input.kind !== "json" && input.kind !== "number") || (inputs[input.name] ?? null) === null) return [];
     const text = textOf(sent, input.name)?.trim();
     // Null means not given, so the value is the default.
     const own = text === undefined || text === "null" ? input.defaultText : text;
+    if (input.kind === "number" && !isChangedNumber(own ?? "")) return [];
     return own === undefined || hasEndlessNumber(own) ? [] : [[input.name, own] as const];
   });
   return Object.fromEntries(found);

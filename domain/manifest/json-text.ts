@@ -102,6 +102,12 @@ export function markNumbers(text: string): string {
   return marked + text.slice(done);
 }
 
+/** True for the text of a JSON number that JavaScript would write otherwise, such as `1.0`. */
+export function isChangedNumber(text: string): boolean {
+  NUMBER.lastIndex = 0;
+  return NUMBER.exec(text)?.[0] === text && String(Number(text)) !== text;
+}
+
 /** True when a JSON text has more digits in a row than Python reads. JavaScript's value has none such, where a key is there twice. */
 export function hasEndlessNumber(text: string): boolean {
   let digits = 0;

@@ -62,6 +62,8 @@ export interface NumberInput extends Declared {
   readonly max: number | null;
   readonly step: number | null;
   readonly default: number | null;
+  /** The default as JSON text, where JavaScript would write another, such as `1.0`. */
+  readonly defaultText?: string;
 }
 
 export interface BooleanInput extends Declared {

@@ -167,20 +167,24 @@ const NUMBERS = [
   anInput("number", "ratio", { required: false }),
 ];
 
-test("execute, with JSON of a json input, keeps its text, in a body, nested, in a form, and of a default", async () => {
+test("execute, with numbers that JavaScript writes otherwise, keeps their text, in a body, nested, in a form, and of a default", async () => {
   const workflow = await aWorkflow(service.db, { inputs: NUMBERS });
-  const flat = `{"ratio": 6.02e23, "data": ${EXACT} }`;
+  const flat = `{"ratio": 1.0, "data": ${EXACT} }`;
   const data = { name: "data", content: ` ${EXACT}\n` };
   const answers = [
     await execute(service, workflow, flat),
     await execute(service, workflow, `{"inputs": ${flat}}`),
-    await sendForm(service, workflow, [data, { name: "ratio", content: "6.02e23" }]),
-    await sendForm(service, workflow, [{ ...data, contentType: "application/json" }]),
+    await sendForm(service, workflow, [data, { name: "ratio", content: "1.0" }]),
+    await sendForm(service, workflow, [
+      { ...data, contentType: "application/json" },
+      { name: "ratio", content: "1" },
+    ]),
   ];
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-  const texts = { data: EXACT, more: "1.0" };
-  expect(await queryRows(service.db, "select input_texts from executions")).toEqual(
-    answers.map(() => ({ input_texts: texts })),
+  const exact = { data: EXACT, more: "1.0" };
+  const texts = { ...exact, ratio: "1.0" };
+  expect(await queryRows(service.db, "select input_texts from executions order by id")).toEqual(
+    [texts, texts, texts, exact].map((kept) => ({ input_texts: kept })),
   );
 });
 

@@ -44,6 +44,26 @@ test("findJsonTexts, of digits that Python does not read behind a key that is th
   expect(findJsonTexts({ inputs }, { data: { a: "" } }, { data: text(4_300) })).toEqual({ data: text(4_300) });
 });
 
+test.each([
+  ["1.0", "1.0"],
+  ["-0", "-0"],
+  [" 1e3 ", "1e3"],
+  ["1", undefined],
+  ["-2.5", undefined],
+  [".5", undefined],
+  ["0x10", undefined],
+])("findJsonTexts, of a number written as %j, keeps %j", (written, kept) => {
+  const { inputs } = read("1", "{}");
+  const texts = findJsonTexts({ inputs }, { ratio: Number(written) }, { ratio: written });
+  expect(texts).toEqual(kept === undefined ? {} : { ratio: kept });
+});
+
+test("parseManifest, of a number's default that JavaScript writes otherwise, keeps its text", () => {
+  const { inputs } = read("1", "{}");
+  expect(inputs[1]).toMatchObject({ default: 6.02e23, defaultText: "6.02e23" });
+  expect(findJsonTexts({ inputs }, { ratio: 6.02e23 }, {})).toEqual({ ratio: "6.02e23" });
+});
+
 test("markNumbers, of numbers that JavaScript changes, keeps their digits and touches no text", () => {
   expect(JSON.parse(markNumbers('[1, -2.5, "1.0", 1.0, {"1.0": 9007199254740993}, 1e5]'))).toEqual([
     ...[1, -2.5, "1.0", { "\0": "1.0" }],

@@ -58,13 +58,16 @@ test("beginValues, given what went in before, shows that instead, but no secret"
   expect(again).toMatchObject({ title: "Ada", loud: "false", notes: "", token: "", orders: [kept("a.csv")] });
 });
 
-test("a form, of JSON that browsers change, shows and sends it as it was written, and refuses such digits for a number", () => {
+test("a form, of JSON that browsers change, shows and sends it as it was written, a number too, and refuses such digits for one", () => {
   const text = '{"id": 9007199254740993}';
   const exact = inputsOf(`inputs:\n  data: { type: json, default: ${text} }\n  ratio: { type: number, default: 1 }`);
   expect(beginValues(exact)["data"]).toBe('{"id":9007199254740993}');
   const again = beginValues(exact, { data: { id: 1 } }, {}, { data: text });
-  const { form, problems } = readForm(exact, { ...again, ratio: "9007199254740993" });
-  expect(form.texts).toEqual({ data: text });
+  expect(readForm(exact, { ...again, ratio: "1.0" })).toMatchObject({
+    form: { texts: { data: text, ratio: "1.0" } },
+    problems: [],
+  });
+  const { problems } = readForm(exact, { ...again, ratio: "9007199254740993" });
   expect(problems).toEqual([{ input: "ratio", message: expect.stringContaining("±9007199254740991") }]);
 });
 

@@ -59,7 +59,7 @@ function toControl(input: Input, value: JsonValue, text: string | undefined): Fo
   if (input.kind === "multi_select") return Array.isArray(value) ? value.map(String) : [];
   if (value === null) return "";
   if (input.kind === "json") return layOut(text ?? JSON.stringify(value));
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return typeof value === "string" ? value : (text ?? JSON.stringify(value));
 }
 
 /**
