@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { endByName, findByName, LONE_SURROGATE } from "./scene.ts";
-import type { Attack } from "./siege.ts";
+import type { Attack, Siege } from "./siege.ts";
 import { NO_PROCESS_NAMESPACE } from "./weaken.ts";
 
 const BOTH = ["cold", "lane"] as const;
@@ -14,11 +14,19 @@ const OUTPUT_NAME = /^(?!\.+$)[^\p{Cc}\\/]{1,200}$/u;
 const SUPERVISION = "activities/sandbox/supervision.ts";
 const CONTROL = "activities/sandbox/control.ts";
 
-/** Bills that are all too low, of an attack that was tried again while they were: what the service does not notice because it gets no processor, it does not bill. */
-async function billSeconds(execute: () => Promise<number>): Promise<string[]> {
-  const bills: number[] = [];
-  while (bills.length < TRIES_MAX && !bills.some((seconds) => seconds >= SECONDS)) bills.push(await execute());
-  return bills.some((seconds) => seconds >= SECONDS) ? [] : bills.map((seconds) => `${seconds} s`);
+/**
+ * Returns bills that are too low. A busy machine makes single ones wrong both ways: what the service does not notice for want
+ * of a processor, it does not bill, and an end that it sees late costs more. So the attack is tried until one bill is as it
+ * is expected to be: right, or in a control too low.
+ */
+async function billSeconds(siege: Siege, execute: () => Promise<number>): Promise<string[]> {
+  const low: string[] = [];
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    const seconds = await execute();
+    if (seconds < SECONDS) low.push(`${seconds} s`);
+    if (siege.isControl === seconds < SECONDS) return siege.isControl ? low : [];
+  }
+  return siege.isControl ? [] : low;
 }
 
 export const PROTOCOL_ATTACKS: readonly Attack[] = [
@@ -67,9 +75,9 @@ export const PROTOCOL_ATTACKS: readonly Attack[] = [
     essence: `works for ${SECONDS} s and says again and again that it has just started, is ready, has ended`,
     containment: "the seconds that are billed are those it took",
     ways: BOTH,
-    wage: ({ run }) =>
-      billSeconds(async () => {
-        const { ran } = await run("forged_clock", { inputs: { seconds: SECONDS } });
+    wage: (siege) =>
+      billSeconds(siege, async () => {
+        const { ran } = await siege.run("forged_clock", { inputs: { seconds: SECONDS } });
         return ran.outcome.secondsUsed;
       }),
     control: {
@@ -89,11 +97,11 @@ export const PROTOCOL_ATTACKS: readonly Attack[] = [
     essence: "has its work done by orphaned processes",
     containment: "the seconds that are billed are those it took",
     ways: BOTH,
-    wage: ({ run, inOne }) =>
-      billSeconds(async () => {
-        const { ran } = await run("work_in_children", { inputs: { seconds: SECONDS } });
+    wage: (siege) =>
+      billSeconds(siege, async () => {
+        const { ran } = await siege.run("work_in_children", { inputs: { seconds: SECONDS } });
         // The processor time of the main process is what a meter by wait4 would show.
-        return inOne ? 0.05 : ran.outcome.secondsUsed;
+        return siege.inOne ? 0.05 : ran.outcome.secondsUsed;
       }),
     control: { without: "wall time: by the processor time of the main process", inOne: true },
   },

@@ -59,6 +59,8 @@ export interface Siege {
   readonly way: Way;
   readonly bench: Bench;
   readonly scene: Scene;
+  /** Whether its defence was taken away, so that it is to get something. */
+  readonly isControl: boolean;
   /** Set in a control whose attack has nothing between one execution and the next: it does both parts in one. */
   readonly inOne: boolean;
   /** Looks again and again for what comes by itself: until there is some loot, which in a control may take its time. */

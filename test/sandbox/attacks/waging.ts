@@ -79,6 +79,7 @@ function besiege(around: {
     way,
     bench,
     scene,
+    isControl: control,
     inOne: weakenings.some((each) => each.inOne === true),
     lookFor: (look) => watch(look, control ? SUCCESS_MS : CONTAINED_MS),
     post,
