@@ -23,7 +23,8 @@ export async function runCommandLine(argv) {
     process.exitCode = 1;
   }
   // What a service that failed to start has left open must not keep the process: its servers end with it.
-  if (started) process.exit();
+  if (started && process.exitCode === 0) process.exit();
+  if (started) await import("../dist/src/lifecycle.js").then(({ endProcess }) => endProcess(process.exitCode));
 }
 
 let started = false;

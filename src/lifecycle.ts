@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { writeSync } from "node:fs";
 import type { Log } from "./log.ts";
 
@@ -75,4 +76,23 @@ export function outliveRejections(events: Pick<NodeJS.Process, "on">, log: Pick<
       "A step failed and nothing was waiting for it. The service goes on; please report this.",
     ),
   );
+}
+
+/** How long the clean-up of native libraries may take when the process exits. */
+const EXIT_MAX_SECONDS = 3;
+
+/** Looks ten times a second, so that it is gone soon after the process is; `kill -0` sends nothing. */
+const GUARD = `left=$2; while [ $left -gt 0 ] && kill -0 $1; do sleep 0.1; left=$((left - 1)); done; kill -KILL $1`;
+
+/**
+ * Ends this process with `code`, and for certain. `process.exit` waits on this thread for the clean-up of native libraries:
+ * one of them was seen to wait for ever when the servers it talked to were gone. A shell kills the process then.
+ */
+export function endProcess(code: number | undefined): never {
+  const guard = spawn("/bin/sh", ["-c", GUARD, "sh", String(process.pid), String(EXIT_MAX_SECONDS * 10)], {
+    stdio: "ignore",
+    detached: true,
+  });
+  guard.on("error", () => {}); // Without a shell the exit is as certain as Node's own.
+  process.exit(code);
 }

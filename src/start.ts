@@ -1,6 +1,6 @@
 import { budgetDescriptors, readDescriptorLimit } from "./descriptors.ts";
 import { drainMsMax } from "./draining.ts";
-import { type Defer, outliveRejections, stopRequested, withReleases } from "./lifecycle.ts";
+import { type Defer, endProcess, outliveRejections, stopRequested, withReleases } from "./lifecycle.ts";
 import { createLog, type Log } from "./log.ts";
 import type { Ground, StartInput } from "./opening.ts";
 import { describeLargest } from "./setup/folder-sizes.ts";
@@ -21,7 +21,7 @@ export async function runStart(input: StartInput): Promise<void> {
   const { settings, machine } = input;
   const log = createLog({ level: settings.TREADLE_LOG_LEVEL, terminal: process.stdout.isTTY === true });
   outliveRejections(process, log);
-  const stop = stopRequested(() => process.exit(INTERRUPTED));
+  const stop = stopRequested(() => endProcess(INTERRUPTED));
   await withReleases(async (defer) => {
     defer(() => machine.release());
     const descriptors = budgetDescriptors(settings, await readDescriptorLimit());
@@ -41,7 +41,7 @@ export async function runStart(input: StartInput): Promise<void> {
     const asked = stop.then((cause) => ({ cause, asked: true }));
     const stopping = await Promise.race([asked, unasked.then((cause) => ({ cause, asked: false }))]);
     log.info({ event: "service.stopping", cause: stopping.cause }, "Stopping.");
-    const leaveWithin = (ms: number) => setTimeout(() => process.exit(1), ms).unref();
+    const leaveWithin = (ms: number) => setTimeout(() => endProcess(1), ms).unref();
     leaveWithin(drainMsMax(settings) + STOP_MAX_MS);
     await drain(stopping.asked);
     leaveWithin(STOP_MAX_MS);
