@@ -1,4 +1,3 @@
-import { isExact } from "./json-text.ts";
 import type { JsonObject, JsonValue } from "./json-values.ts";
 import type { DateInput, Input, NumberInput } from "./manifest.ts";
 import { isFileInput, type ValueInput } from "./values.ts";
@@ -98,7 +97,7 @@ function describe(input: ValueInput): JsonSchema {
     sentences.push(`Goes in steps of ${input.step} from ${input.min ?? 0}.`);
   if (input.kind === "datetime")
     sentences.push("A date and time such as 2026-05-01T09:30:00+02:00; without an offset it is a local time.");
-  if (input.kind === "json" && input.defaultText !== undefined && !isExact(input.defaultText))
+  if (input.kind === "json" && input.default !== null && input.defaultText !== undefined)
     sentences.push(`${input.defaultText} unless given.`);
   const own = input.description.trim();
   const text = [sentences.length === 0 ? own : toSentence(own), ...sentences].join(" ").trim();
@@ -116,9 +115,9 @@ function describeTimes({ min, max }: DateInput): string[] {
 }
 
 function withDefault(input: ValueInput): JsonSchema {
-  if (input.kind === "secret" || input.default === null) return {};
-  // Clients and generators would read another number than config.yaml has.
-  return input.kind === "json" && !isExact(input.defaultText ?? "null") ? {} : { default: input.default as JsonValue };
+  // Of a value of any type, openapi-generator for Java writes the default as JSON into its code; and clients would read other numbers.
+  if (input.kind === "secret" || input.kind === "json" || input.default === null) return {};
+  return { default: input.default as JsonValue };
 }
 
 function describeFile(input: Extract<Input, { kind: "file" | "file_list" }>): JsonSchema {
@@ -127,8 +126,9 @@ function describeFile(input: Extract<Input, { kind: "file" | "file_list" }>): Js
   const description = `${toSentence(input.description)} ${size}${accepted}`.trim();
   const file = { type: "string", contentMediaType: "application/octet-stream" };
   if (input.kind === "file") return { title: input.label, ...file, description };
-  const least = input.required ? { minItems: 1 } : {};
-  return { title: input.label, type: "array", items: file, ...least, maxItems: input.filesMax, description };
+  // In words: of bounds on a list of files, openapi-generator for Go makes code that does not compile.
+  const many = `At most ${input.filesMax.toLocaleString("en")} files.`;
+  return { title: input.label, type: "array", items: file, description: `${description} ${many}` };
 }
 
 /** `null` means not given, which is the same as leaving it out. */

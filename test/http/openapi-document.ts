@@ -62,7 +62,8 @@ export function schemaOf(document: Document, content: Content | undefined): Sche
 
 /**
  * What generators of clients cannot use, each found with one of them: a constant that may be left out or has no type
- * (openapi-python-client), or is no text, and options of a list that are no component (openapi-generator for Java), content of any type that is no bytes (openapi-generator), objects that say nothing of their fields
+ * (openapi-python-client), or is no text, options of a list that are no component and a default of a value of any type (openapi-generator for Java),
+ * a bound on a list of files (openapi-generator for Go), content of any type that is no bytes (openapi-generator), objects that say nothing of their fields
  * (openapi-typescript), two schemas for the bodies of one operation where one would do (openapi-generator for Java), a field of
  * alternatives whose name is a word of the language (openapi-generator for TypeScript), and components that nothing refers to. And
  * what Schemathesis then sends: ids of any length.
@@ -91,6 +92,10 @@ function walk(value: unknown, place: string, found: string[]): void {
   if (isIdOfAnyLength(value as Schema)) found.push(`${place}: an id without an upper length`);
   if ("const" in value && type !== "string") found.push(`${place}: a constant that is no text, or has no type`);
   const { items } = value as { items?: Schema };
+  if (isPropertyOf(place) && "default" in value && ["type", "$ref", "anyOf"].every((word) => !(word in value)))
+    found.push(`${place}: a default of a value of any type`);
+  if (items?.["format"] === "binary" && ("minItems" in value || "maxItems" in value))
+    found.push(`${place}: a bound on a list of files`);
   if (items?.["enum"] !== undefined) found.push(`${place}: options of a list that are no component`);
   if (type === "object" && properties === undefined && !("additionalProperties" in value))
     found.push(`${place}: an object of nothing`);
@@ -103,6 +108,8 @@ function walk(value: unknown, place: string, found: string[]): void {
   if (place.endsWith(".example") || place.includes(".examples")) return;
   for (const [name, part] of Object.entries(value)) walk(part, `${place}.${name}`, found);
 }
+
+const isPropertyOf = (place: string): boolean => /\.properties\.[^.]+$/.test(place);
 
 function isIdOfAnyLength({ pattern, maxLength }: Schema): boolean {
   return typeof pattern === "string" && /^\^\(?([a-z]+_|\[0-9a-f\])/.test(pattern) && maxLength === undefined;

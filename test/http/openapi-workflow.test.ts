@@ -50,6 +50,7 @@ inputs:
   token: { type: secret, required: false }
   orders: { type: file, accept: [.csv], required: false, description: Export from the shop }
   extras: { type: file_list, max_files: 3, required: false }
+  shape: { type: json, default: { a: [1] } }
 outputs:
   report: { type: file, description: The PDF }
   notes: { type: file, required: false }
@@ -84,9 +85,15 @@ test("document of a workflow, as a form, has files, lists of files, and which pa
   const form = operationOf(document, "validateInputs").requestBody?.content["multipart/form-data"];
   const file = { type: "string", contentMediaType: "application/octet-stream" };
   expect(schemaOf(document, form)).toMatchObject({
-    properties: { orders: file, extras: { type: "array", items: file, maxItems: 3 } },
+    properties: {
+      orders: file,
+      extras: { type: "array", items: file, description: expect.stringContaining("At most 3 files.") },
+    },
   });
-  expect(form?.encoding).toEqual({ tags: { contentType: "application/json" } });
+  expect(form?.encoding).toEqual({
+    tags: { contentType: "application/json" },
+    shape: { contentType: "application/json" },
+  });
 });
 
 test("document of a workflow, of its success, has the outputs that it declares", async () => {

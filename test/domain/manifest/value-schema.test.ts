@@ -111,7 +111,10 @@ test("describeForm, values and files, names the parts whose content is JSON and 
   const file = { type: "string", contentMediaType: "application/octet-stream" };
   expect(schema).toMatchObject({
     required: ["f"],
-    properties: { f: { ...file, description: expect.stringContaining(".csv") }, l: { items: file, maxItems: 3 } },
+    properties: {
+      f: { ...file, description: expect.stringContaining(".csv") },
+      l: { items: file, description: expect.stringContaining("At most 3 files.") },
+    },
   });
   expect(encoding).toEqual({ m: { contentType: "application/json" } });
 });
