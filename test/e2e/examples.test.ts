@@ -3,11 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { FormData, Response } from "undici";
+import { aFolder, treadle } from "../support/command-line.ts";
 import { createOrders, sumPaidCents, toCsv } from "../support/orders.ts";
 import { readPage } from "../support/pdf.ts";
 import { type Answer, aDataDir, exampleOf, startService, type TestService } from "../support/service.ts";
-import { GENERATORS } from "./generators/all.ts";
-import { DOCUMENTS, type Downloaded, type Generator, type Site } from "./generators/generator.ts";
+import { GENERATORS, IS_LONG } from "./generators/all.ts";
+import { DOCUMENTS, type Downloaded, type Generator, KINDS, type Site } from "./generators/generator.ts";
 
 /** The first time, packages are fetched. */
 const GENERATORS_MS = 600_000;
@@ -134,21 +135,60 @@ test("nightly, with the payload of its schedule, lists the hours by week and per
   expect(capacity).toContain("Ada");
 });
 
+const KINDS_CONFIG = `
+inputs:
+  name: { type: string, max_length: 100 }
+  note: { type: text, required: false }
+  token: { type: secret, required: false }
+  amount: { type: number, default: 1.5 }
+  count: { type: integer, default: 3, min: 1 }
+  loud: { type: boolean, default: false }
+  size: { type: select, options: [S, M, L], default: M }
+  colors: { type: multi_select, options: [red, dark blue, 3D] }
+  tags: { type: multi_select, options: [x, y], required: false }
+  sides: { type: multi_select, options: [left, right], default: [left] }
+  day: { type: date, required: false }
+  at: { type: datetime, required: false }
+  extra: { type: json, default: { a: [1] } }
+outputs:
+  echo: { type: file }
+triggers:
+  api: { enabled: true }
+`;
+const KINDS_CODE = 'def main(**inputs): return {"echo": {name: str(value) for name, value in inputs.items()}}';
+
+let workflows: Readonly<Record<string, { workflowId: string; apiKey: string }>>;
+
+/** The examples; in the long form also a workflow with inputs of many kinds. */
+async function publishKinds(): Promise<typeof workflows> {
+  if (!IS_LONG) return service.ready.workflows;
+  const folder = await aFolder({ "config.yaml": KINDS_CONFIG, "main.py": KINDS_CODE });
+  const published = await treadle(dataDir.dataDir, ["publish", folder, "--json"]);
+  const { workflowId, apiKey } = published.json() as { workflowId: string; apiKey: string };
+  return { ...service.ready.workflows, [KINDS]: { workflowId, apiKey } };
+}
+
+function workflowOf(name: string): { workflowId: string; apiKey: string } {
+  return workflows[name === "service" ? "hello" : name] as { workflowId: string; apiKey: string };
+}
+
 /** Makes what clients are generated from: each document, and a file that says where the service is. */
 async function writeSite(folder: string): Promise<Site> {
   const { ready } = service;
   const documentOf = async (name: string): Promise<string> => {
-    const { workflowId, apiKey } = exampleOf(ready, name === "service" ? "hello" : name);
+    const { workflowId, apiKey } = workflowOf(name);
     const path = name === "service" ? "/openapi.json" : `/workflows/${workflowId}/openapi.json`;
     return (await service.call(path, { method: "GET", headers: { "x-api-key": apiKey } })).text;
   };
-  for (const name of DOCUMENTS) await writeFile(join(folder, `${name}.json`), await documentOf(name));
+  workflows ??= await publishKinds();
+  for (const name of IS_LONG ? [...DOCUMENTS, KINDS] : DOCUMENTS)
+    await writeFile(join(folder, `${name}.json`), await documentOf(name));
   const tables = { "a.csv": "id,city\n1,Oslo\n", "b.csv": "id,city\n2,Rome\n" };
   const orders = toCsv(createOrders({ count: 100, seed: 7 }));
   for (const [name, text] of Object.entries({ ...tables, "orders.csv": orders }))
     await writeFile(join(folder, name), text);
   const site = {
-    ...{ url: ready.url, caFile: ready.caFile, examples: ready.workflows },
+    ...{ url: ready.url, caFile: ready.caFile, examples: workflows },
     ...{ files: Object.keys(tables).map((name) => join(folder, name)), orders: join(folder, "orders.csv") },
   };
   await writeFile(join(folder, "site.json"), JSON.stringify(site));
@@ -161,7 +201,7 @@ async function expectFound(generator: Generator): Promise<void> {
   try {
     for (const { refused, ...downloads } of await generator.use(folder, await writeSite(folder))) {
       expect(refused).toBe("Unauthorized");
-      expect(Object.keys(downloads).sort()).toEqual([...DOCUMENTS].sort());
+      expect(Object.keys(downloads)).toEqual(expect.arrayContaining(DOCUMENTS));
       await expectStored(downloads);
     }
   } finally {
@@ -171,7 +211,7 @@ async function expectFound(generator: Generator): Promise<void> {
 
 async function expectStored(downloads: Readonly<Record<string, Downloaded>>): Promise<void> {
   for (const [name, { executionId, fileName, sha256 }] of Object.entries(downloads)) {
-    const { apiKey } = exampleOf(service.ready, name === "service" ? "hello" : name);
+    const { apiKey } = workflowOf(name);
     const path = `/run-logs/${executionId}/files/${encodeURIComponent(fileName)}`;
     const { status, headers } = await service.call(path, { method: "GET", headers: { "x-api-key": apiKey } });
     expect([name, status, headers["etag"]]).toEqual([name, 200, `"${sha256}"`]);

@@ -27,6 +27,9 @@ export type Found = Readonly<Record<string, Downloaded>> & { readonly refused: s
 /** The documents that clients are made of: the service's, and that of each example. */
 export const DOCUMENTS = ["service", "hello", "nightly", "merge-files", "sales-report"];
 
+/** In the long form also that of a workflow with an input of every kind but files. */
+export const KINDS = "kinds";
+
 /** Makes clients of the documents `NAME.json` in a folder, compiles them, and calls the site by each. */
 export interface Generator {
   use(folder: string, site: Site): Promise<Found[]>;
