@@ -1,6 +1,7 @@
 import { realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import nodeVersion from "./node-version.cjs";
 import { prepareCheckout } from "./setup.mjs";
 
 const checkout = realpathSync(dirname(dirname(fileURLToPath(import.meta.url))));
@@ -34,6 +35,8 @@ async function start({ port, dataDir }) {
   started = true;
   if (port !== undefined) env.TREADLE_PORT = String(port);
   if (dataDir !== undefined) env.TREADLE_DATA_DIR = dataDir;
+  const warning = nodeVersion.warnOfOldNode(process.versions.node);
+  if (warning !== undefined) report(warning);
   const { loadSettings } = await import("../dist/src/config.js");
   const settings = loadSettings(env);
   const { prepareMachine } = await import("../dist/src/setup/machine.js");

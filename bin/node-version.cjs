@@ -1,13 +1,19 @@
 // Old words only: this file is read by every Node.js, however old.
 var LEAST = [20, 19];
+/** The first that still gets fixes of security. */
+var SUPPORTED = [22, 12];
+
+function isBefore(version, least) {
+  var parts = version.split(".").map(Number);
+  return parts[0] < least[0] || (parts[0] === least[0] && parts[1] < least[1]);
+}
 
 /** What to tell somebody whose Node.js is too old for this project; undefined when it is not. */
 function explainOldNode(version) {
-  var parts = version.split(".").map(Number);
-  if (parts[0] > LEAST[0] || (parts[0] === LEAST[0] && parts[1] >= LEAST[1])) return undefined;
+  if (!isBefore(version, LEAST)) return undefined;
   return (
     "Treadle needs Node.js " +
-    LEAST.join(".") +
+    SUPPORTED.join(".") +
     " or later, and this is " +
     version +
     " (" +
@@ -17,4 +23,12 @@ function explainOldNode(version) {
   );
 }
 
-module.exports = { explainOldNode: explainOldNode };
+/** What to tell somebody whose Node.js still does, but gets no more fixes; undefined when it does. */
+function warnOfOldNode(version) {
+  if (!isBefore(version, SUPPORTED)) return undefined;
+  return (
+    "Node.js " + version + " gets no more security fixes. Treadle still runs on it; install Node.js 22 or 24 soon."
+  );
+}
+
+module.exports = { explainOldNode: explainOldNode, warnOfOldNode: warnOfOldNode };

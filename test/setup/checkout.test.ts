@@ -181,13 +181,17 @@ test("treadle, typed anywhere in the checkout, hands words, exit code and the ch
   expect((await finish([join(checkout.path, "bin/treadle"), "bogus"], options)).code).toBe(2);
 });
 
-test("explainOldNode, for a Node.js before 20.19, says what is needed, and is content from there on", () => {
-  const { explainOldNode } = createRequire(import.meta.url)("../../bin/node-version.cjs") as {
-    explainOldNode(version: string): string | undefined;
-  };
+test("node-version, of a Node.js before 20.19, says what is needed; of one before 22.12 warns; is content from there on", () => {
+  const { explainOldNode, warnOfOldNode } = createRequire(import.meta.url)("../../bin/node-version.cjs") as Record<
+    "explainOldNode" | "warnOfOldNode",
+    (version: string) => string | undefined
+  >;
   for (const old of ["18.20.4", "20.18.3", "16.0.0"])
-    expect(explainOldNode(old)).toContain(`Treadle needs Node.js 20.19 or later, and this is ${old}`);
+    expect(explainOldNode(old)).toContain(`Treadle needs Node.js 22.12 or later, and this is ${old}`);
   for (const good of ["20.19.0", "20.20.2", "22.0.0", "100.1.0"]) expect(explainOldNode(good)).toBeUndefined();
+  for (const old of ["20.20.2", "22.11.9"])
+    expect(warnOfOldNode(old)).toContain(`Node.js ${old} gets no more security fixes`);
+  for (const good of ["22.12.0", "24.0.0", "100.1.0"]) expect(warnOfOldNode(good)).toBeUndefined();
 });
 
 /** How often a test of a tier's one file had each status; whether the file failed beside its tests; files that jest says nothing of. */
