@@ -69,6 +69,7 @@ async function writeWithPackage(page) {
   ];
   const { version } = await call(page, `${path}/draft`, { version: 0, changes });
   const { commitId } = await call(page, `${path}/commits`, { message: "Begin", version, expectedHead: null });
+  await call(page, `${path}/key/rotate`, { graceDays: 1 });
   return { workflowId, commitId };
 }
 

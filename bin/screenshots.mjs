@@ -52,6 +52,7 @@ function listPages({ workflows }, things) {
     "run-draft-broken": `${own}/run?draft=1`,
     "run-empty": `${empty}/run`,
     api: `${workflow("hello")}/api`,
+    "api-replaced-key": `/workflows/${things.packaged.workflowId}/api`,
     "api-empty": `${empty}/api`,
     schedule: `${own}/schedule`,
     "schedule-none": `${workflow("hello")}/schedule`,
@@ -156,7 +157,7 @@ async function signIn(page, { email, password }) {
   await page.getByRole("heading", { name: "Workflows", level: 1 }).waitFor();
 }
 
-async function takeAll(browser, ready, folder) {
+async function takeAll(browser, ready, { folder, only }) {
   let things;
   for (const colorScheme of ["light", "dark"]) {
     for (const screen of SCREENS) {
@@ -174,6 +175,17 @@ async function takeAll(browser, ready, folder) {
         await page.screenshot({ path: join(folder, `${name}-${colorScheme}-${viewport.width}.png`) });
         if (height > viewport.height) await page.setViewportSize(viewport);
       };
+      if (only.length > 0) {
+        await page.goto("/");
+        await signIn(page, ready.signIn);
+        things ??= await makeThings(page, ready);
+        for (const name of only) {
+          await page.goto(listPages(ready, things)[name]);
+          await take(name, true);
+        }
+        await context.close();
+        continue;
+      }
       await page.goto("/sign-in?ended=1");
       await page.getByRole("button", { name: "Sign in" }).waitFor();
       await take("sign-in-ended");
@@ -216,8 +228,8 @@ async function takeAll(browser, ready, folder) {
   }
 }
 
-/** Writes every page of the editor, in light and dark, wide and narrow, into `folder`. */
-async function takeScreenshots(folder) {
+/** Writes every page of the editor, or those of `only`, in light and dark, wide and narrow, into `folder`. */
+async function takeScreenshots(folder, only) {
   await mkdir(folder, { recursive: true });
   const data = await mkdtemp(join(tmpdir(), "treadle-screenshots-"));
   const { child, ready } = await startService(join(data, "data"));
@@ -225,7 +237,7 @@ async function takeScreenshots(folder) {
     const executablePath = process.env.CHROMIUM_PATH ?? "/usr/bin/chromium";
     const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
     try {
-      await takeAll(browser, ready, folder);
+      await takeAll(browser, ready, { folder, only });
     } finally {
       await browser.close();
     }
@@ -237,4 +249,4 @@ async function takeScreenshots(folder) {
   report(`The pictures are in ${folder}.`);
 }
 
-await takeScreenshots(resolve(process.argv[2] ?? join(tmpdir(), "treadle-pages")));
+await takeScreenshots(resolve(process.argv[2] ?? join(tmpdir(), "treadle-pages")), process.argv.slice(3));
