@@ -70,7 +70,8 @@ export function createProgramRunner(deps: ProgramDeps) {
         outputs: result.outputs,
         logPath: result.logBytes > 0 ? deps.spool.logPathOf(work.executionId) : undefined,
         logBytes: result.logBytes,
-        ...{ attempt: work.attempt, outputsLost: work.previous?.outputsLost ?? 0 },
+        attempt: work.attempt,
+        outputsLost: work.previous?.outputsLost ?? 0,
       });
       return result.outcome;
     } catch (error) {
