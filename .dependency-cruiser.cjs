@@ -2,9 +2,21 @@
 const ROOMS = {
   domain: { folders: ["domain"], packages: ["zod", "yaml"], builtins: false },
   db: { folders: ["db", "domain"], packages: true, builtins: true },
-  activities: { folders: ["activities", "db", "domain"], packages: true, builtins: true },
+  system: { folders: ["system", "domain"], packages: true, builtins: true },
+  sandbox: { folders: ["sandbox", "system", "domain"], packages: true, builtins: true },
+  storage: { folders: ["storage", "system", "domain"], packages: true, builtins: true },
+  environments: { folders: ["environments", "sandbox", "system", "db", "domain"], packages: true, builtins: true },
+  activities: {
+    folders: ["activities", "environments", "storage", "sandbox", "system", "db", "domain"],
+    packages: true,
+    builtins: true,
+  },
   workflows: { folders: ["workflows", "domain", "activities"], packages: ["@temporalio/workflow"], builtins: false },
-  src: { folders: ["src", "activities", "db", "domain", "workflows"], packages: true, builtins: true },
+  src: {
+    folders: ["src", "activities", "environments", "storage", "sandbox", "system", "db", "domain", "workflows"],
+    packages: true,
+    builtins: true,
+  },
   web: { folders: ["web", "domain"], packages: true, builtins: false },
 };
 /** What runs with the packages for production. The pages of the editor carry theirs in them. */

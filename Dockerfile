@@ -20,9 +20,14 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY bin bin
 COPY activities activities
 COPY db db
+COPY docs docs
 COPY domain domain
+COPY environments environments
 COPY runner runner
+COPY sandbox sandbox
 COPY src src
+COPY storage storage
+COPY system system
 COPY web web
 COPY workflows workflows
 RUN npm run build
@@ -36,6 +41,7 @@ RUN npm ci --omit=dev --omit=optional --no-audit --no-fund
 RUN find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 ! -name "$(uname -m)-unknown-linux-gnu" -exec rm -r {} +
 
 FROM node:24.21.0-bookworm-slim
+LABEL org.opencontainers.image.licenses=Apache-2.0
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends bubblewrap ca-certificates python3 python3-venv \
  && rm -rf /var/lib/apt/lists/*
@@ -44,7 +50,7 @@ RUN useradd --uid 10001 --create-home --home-dir /home/treadle --shell /usr/sbin
  && install -d -o treadle -g treadle -m 0711 /data \
  && install -d -o treadle -g treadle -m 0700 /keys
 WORKDIR /app
-COPY package.json package-lock.json ./
+COPY package.json package-lock.json LICENSE ./
 COPY bin bin
 COPY examples examples
 COPY deploy/healthcheck.mjs deploy/healthcheck.mjs

@@ -21,6 +21,9 @@ const tier = (name) => ({
 export const TIERS = [
   "domain",
   "db",
+  "system",
+  "storage",
+  "environments",
   "activities",
   "runner",
   "sandbox",

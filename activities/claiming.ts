@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Db } from "../db/connect.ts";
 import {
   type Claim,
   type Claimable,
@@ -6,10 +7,9 @@ import {
   claimAttempt,
   type ExecutionWork,
   findClaimable,
-} from "../db/attempts.ts";
-import type { Db } from "../db/connect.ts";
+} from "../db/executions/attempts.ts";
 import type { AccountId } from "../domain/ids.ts";
-import type { Slots } from "./slots.ts";
+import type { Slots } from "../system/slots.ts";
 
 /** How often a call that found the program running in another process looks again. */
 const LOOK_AGAIN_MS = 500;
@@ -20,7 +20,7 @@ const LOOK_SELDOM_MS = 16_000;
 export interface ClaimingDeps {
   readonly db: Db;
   readonly slots: Slots;
-  readonly onFault: (executionId: Claim["executionId"], error: unknown) => void;
+  readonly onError: (executionId: Claim["executionId"], error: unknown) => void;
 }
 
 /** The attempt is ours, and so is a slot to run it in. */
@@ -56,7 +56,7 @@ export async function claimWithSlot(
 
 /** Leaves the queue early when the record needs no attempt any more, for example when a dead process recorded its end. */
 async function takeSlot(
-  { db, slots, onFault }: ClaimingDeps,
+  { db, slots, onError }: ClaimingDeps,
   claim: Claim & { readonly accountId: AccountId },
   signal: AbortSignal,
 ): Promise<(() => void) | undefined> {
@@ -66,7 +66,7 @@ async function takeSlot(
     for (let ms = LOOK_FIRST_MS; ; ms = Math.min(ms * 2, LOOK_SELDOM_MS)) {
       await sleep(ms, undefined, { signal: taken.signal, ref: false });
       const { kind } = await findClaimable(db, claim).catch((error: unknown) => {
-        onFault(claim.executionId, error);
+        onError(claim.executionId, error);
         return { kind: "claimable" };
       });
       if (kind !== "claimable") return needless.abort();

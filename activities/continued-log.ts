@@ -2,11 +2,11 @@ import { createWriteStream } from "node:fs";
 import { rename } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type { ExecutionWork } from "../db/attempts.ts";
+import type { ExecutionWork } from "../db/executions/attempts.ts";
+import type { SandboxRequest } from "../sandbox/sandbox.ts";
+import type { Storage } from "../storage/storage.ts";
 import { joinLogs } from "./log-lines.ts";
-import type { SandboxRequest } from "./sandbox/sandbox.ts";
 import type { Spool } from "./spool.ts";
-import type { Storage } from "./storage/storage.ts";
 
 /** Lines of an attempt whose log is on another host have ids below this many for each attempt. */
 const UNSEEN_LINES_MAX = 1_000_000;

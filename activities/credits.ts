@@ -1,9 +1,9 @@
 import { asyncLocalStorage } from "@temporalio/activity";
 import { ApplicationFailure } from "@temporalio/common";
 import type { Db } from "../db/connect.ts";
-import { createLedger } from "../db/credits/ledger.ts";
-import { findBilling, findRefusal } from "../db/credits.ts";
-import { explainRefusal } from "../db/refused-executions.ts";
+import { explainRefusal } from "../db/executions/refused.ts";
+import { findBilling, findRefusal } from "../db/ledger/credits.ts";
+import { createLedger } from "../db/ledger/ledger.ts";
 import { chargeFor, microCredits, type Prices } from "../domain/credits.ts";
 import type { ExecutionEnd } from "../domain/execution.ts";
 import type { AccountId, ExecutionId } from "../domain/ids.ts";
@@ -76,7 +76,7 @@ export function createCredits({ db, prices, onEnded }: CreditsDeps) {
     async settleCredits(bill: { executionId: ExecutionId; status: ExecutionEnd; secondsUsed: number }): Promise<void> {
       const billing = await findBilling(db, bill.executionId);
       if (billing === undefined || billing.ended) return onEnded(bill.executionId);
-      // Who has heard of an attempt whose outputs were lost since may be late.
+      // A call may be late and speak of an attempt whose outputs were lost since.
       const { status, secondsUsed } = billing.outcome ?? bill;
       // Cancelled while it waited for its turn: nothing ran, nothing is due.
       const used = status === "cancelled" && secondsUsed === 0 ? undefined : secondsUsed;

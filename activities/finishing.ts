@@ -1,52 +1,54 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import type { ExecutionEnd, PythonProgress, UploadProgress } from "../domain/execution.ts";
+import { LAST_STEPS, type LastStep, type PythonProgress } from "../domain/execution.ts";
 import type { ExecutionId } from "../domain/ids.ts";
+import { withTimeout } from "../system/with-timeout.ts";
 
 /** How long it is remembered what was done, for a workflow that comes late. One that comes later asks the record. */
 const REMEMBER_MS = 60_000;
 const CLOSE_MS = 2_000;
-/** How long a program's own step may last beyond the program for the last steps to be told with it. */
+/** How long a program's own step may wait, after the program, for the last steps to end. */
 const TELL_MS = 1_000;
 
 export type EndedProgram = Extract<PythonProgress, { kind: "ended" }>;
 
+/** Takes one of the last steps. False leaves it, and those after it, to the workflow. */
+export type TakeStep = (executionId: ExecutionId, ended: EndedProgram) => Promise<boolean>;
+
 export interface FinishingDeps {
-  readonly upload: (executionId: ExecutionId) => Promise<UploadProgress>;
-  readonly settle: (bill: { executionId: ExecutionId; status: ExecutionEnd; secondsUsed: number }) => Promise<void>;
-  readonly onFault: (executionId: ExecutionId, error: unknown) => void;
+  readonly steps: Readonly<Record<LastStep, TakeStep>>;
+  readonly onError: (executionId: ExecutionId, error: unknown) => void;
 }
 
 /** How far the last steps of one execution are. */
-interface LastSteps {
-  isUploaded: boolean;
-  /** Whether it was settled here; never rejects. */
-  settled: Promise<boolean>;
+interface Finishing {
+  readonly taken: Set<LastStep>;
+  /** Whether all were taken here; never rejects. */
+  over: Promise<boolean>;
   readonly forgetting: NodeJS.Timeout;
 }
 
 /**
- * Takes the last steps of an execution as soon as its program has ended: nobody who waits for a result that is at hand waits
- * until its workflow has asked for them, one after the other, or for a Temporal that is away. The workflow hears with the
- * program's end that they are taken. Where they take longer, it asks for them, and finds them taken, or waits for them here.
- * Tried once; whatever fails is the workflow's to do again.
+ * Takes the last steps as soon as the program ends, without waiting for the workflow to ask for them. Callers get their
+ * result sooner, even when Temporal is down. The program's result tells the workflow that the steps are done. Where they
+ * take longer, it asks for them, and finds them taken, or waits for them here. Tries each step once. The workflow repeats
+ * a step that failed.
  */
-export function createFinishing({ upload, settle, onFault }: FinishingDeps) {
-  const begun = new Map<ExecutionId, LastSteps>();
+export function createFinishing({ steps, onError }: FinishingDeps) {
+  const begun = new Map<ExecutionId, Finishing>();
 
   function forget(executionId: ExecutionId): void {
     clearTimeout(begun.get(executionId)?.forgetting);
     begun.delete(executionId);
   }
 
-  async function finish(executionId: ExecutionId, ended: EndedProgram, steps: LastSteps): Promise<boolean> {
+  async function finish(executionId: ExecutionId, ended: EndedProgram, taken: Set<LastStep>): Promise<boolean> {
     try {
-      const { kind } = await upload(executionId);
-      if (kind !== "uploaded") return false;
-      steps.isUploaded = true;
-      await settle({ executionId, status: ended.status, secondsUsed: ended.secondsUsed });
+      for (const step of LAST_STEPS) {
+        if (!(await steps[step](executionId, ended))) return false;
+        taken.add(step);
+      }
       return true;
     } catch (error) {
-      onFault(executionId, error);
+      onError(executionId, error);
       return false;
     }
   }
@@ -56,33 +58,30 @@ export function createFinishing({ upload, settle, onFault }: FinishingDeps) {
     begin(executionId: ExecutionId, ended: EndedProgram): void {
       if (begun.has(executionId)) return;
       const forgetting = setTimeout(() => forget(executionId), REMEMBER_MS).unref();
-      const steps: LastSteps = { isUploaded: false, settled: Promise.resolve(false), forgetting };
-      begun.set(executionId, steps);
-      steps.settled = finish(executionId, ended, steps);
+      const finishing: Finishing = { taken: new Set(), over: Promise.resolve(false), forgetting };
+      begun.set(executionId, finishing);
+      finishing.over = finish(executionId, ended, finishing.taken);
     },
-    /** Whether its outputs have been uploaded from here. */
-    hasUploaded: (executionId: ExecutionId): boolean => begun.get(executionId)?.isUploaded === true,
-    /** Whether the last step was taken here, within a second. */
+    /** Whether the step has been taken here. */
+    hasTaken: (executionId: ExecutionId, step: LastStep): boolean => begun.get(executionId)?.taken.has(step) === true,
+    /** Whether all steps were taken here, within a second. */
     async isFinished(executionId: ExecutionId): Promise<boolean> {
-      const steps = begun.get(executionId);
-      if (steps === undefined) return false;
-      const waiting = new AbortController();
-      const late = sleep(TELL_MS, false, { signal: waiting.signal, ref: false }).catch(() => false);
-      const isSettled = await Promise.race([steps.settled, late]);
-      waiting.abort();
-      if (isSettled) forget(executionId);
-      return isSettled;
+      const finishing = begun.get(executionId);
+      if (finishing === undefined) return false;
+      const isOver = await withTimeout(finishing.over, TELL_MS, () => false);
+      if (isOver) forget(executionId);
+      return isOver;
     },
-    /** Waits for the last step if it is under way; answers whether it was taken here. What was not is the caller's. */
-    async hasSettled(executionId: ExecutionId): Promise<boolean> {
-      const isSettled = (await begun.get(executionId)?.settled) ?? false;
+    /** Waits for the steps under way; returns whether all were taken here. What was not is the caller's. */
+    async whenOver(executionId: ExecutionId): Promise<boolean> {
+      const isOver = (await begun.get(executionId)?.over) ?? false;
       forget(executionId);
-      return isSettled;
+      return isOver;
     },
     /** Waits for what is under way, for a time: a database that is away must not keep a process that stops. */
     async close(): Promise<void> {
-      const ended = Promise.all([...begun.values()].map(({ settled }) => settled));
-      await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, CLOSE_MS).unref())]);
+      const ended = Promise.all([...begun.values()].map(({ over }) => over));
+      await withTimeout(ended, CLOSE_MS, () => undefined);
       for (const executionId of [...begun.keys()]) forget(executionId);
     },
   };

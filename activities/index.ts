@@ -1,5 +1,6 @@
+import type { LastStep } from "../domain/execution.ts";
 import { type CreditsDeps, createCredits } from "./credits.ts";
-import { createFinishing } from "./finishing.ts";
+import { createFinishing, type TakeStep } from "./finishing.ts";
 import { createOutputs, type OutputsDeps } from "./outputs.ts";
 import { createPython, type PythonDeps } from "./python.ts";
 import type { Ticks } from "./ticks.ts";
@@ -10,10 +11,18 @@ export function createActivities(
 ) {
   const credits = createCredits(deps);
   const outputs = createOutputs(deps);
-  const { settleCredits: settle } = credits;
-  const finishing = createFinishing({ upload: outputs.upload, settle, onFault: deps.onFault });
+  const steps: Readonly<Record<LastStep, TakeStep>> = {
+    uploadOutputs: async (executionId) => (await outputs.upload(executionId)).kind === "uploaded",
+    settleCredits: async (executionId, { status, secondsUsed }) => {
+      await credits.settleCredits({ executionId, status, secondsUsed });
+      return true;
+    },
+  };
+  const finishing = createFinishing({ steps, onError: deps.onError });
   const { executePython: execute, ...python } = createPython({
-    ...{ ...deps, keepLog: outputs.keepLog, onEndedHere: finishing.begin },
+    ...deps,
+    keepLog: outputs.keepLog,
+    onEndedHere: finishing.begin,
   });
   const executePython: typeof execute = async (input) => {
     const progress = await execute(input);
@@ -21,9 +30,9 @@ export function createActivities(
     return { ...progress, finished: true };
   };
   const uploadOutputs: typeof outputs.uploadOutputs = async (input) =>
-    finishing.hasUploaded(input.executionId) ? { kind: "uploaded" } : outputs.uploadOutputs(input);
-  const settleCredits: typeof settle = async (bill) => {
-    if (!(await finishing.hasSettled(bill.executionId))) await settle(bill);
+    finishing.hasTaken(input.executionId, "uploadOutputs") ? { kind: "uploaded" } : outputs.uploadOutputs(input);
+  const settleCredits: typeof credits.settleCredits = async (bill) => {
+    if (!(await finishing.whenOver(bill.executionId))) await credits.settleCredits(bill);
   };
   const releaseCredits: typeof credits.releaseCredits = async (input) => {
     await credits.releaseCredits(input);
@@ -39,9 +48,11 @@ export function createActivities(
       uploadOutputs,
       recordTick: deps.recordTick,
     },
+    /** The steps of an execution for the process that begins it before Temporal knows of it. */
+    steps: { reserve: credits.reserveCredits, run: python.run, isFinished: finishing.isFinished },
     /** What keeps outputs and logs for which no workflow asks. */
     keeping: { keepLog: outputs.keepLog, upload: outputs.upload },
-    /** Control over the programs running in this process, for whoever owns the process. */
+    /** Controls the programs that run in this process; for the owner of the process. */
     python: {
       ...python,
       async drain(...given: Parameters<typeof python.drain>): Promise<void> {
@@ -53,4 +64,5 @@ export function createActivities(
 }
 
 export type Activities = ReturnType<typeof createActivities>["activities"];
+export type ExecutionSteps = ReturnType<typeof createActivities>["steps"];
 export type PythonControl = ReturnType<typeof createActivities>["python"];

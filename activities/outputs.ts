@@ -6,13 +6,14 @@ import { activityInfo, heartbeat } from "@temporalio/activity";
 import { ApplicationFailure } from "@temporalio/common";
 import mime from "mime-types";
 import type { Db } from "../db/connect.ts";
-import { findUpload, insertLog, insertOutputs, type UploadState } from "../db/executions.ts";
-import { loseOutputs } from "../db/stranded.ts";
+import { findUpload, insertLog, insertOutputs, type UploadState } from "../db/executions/executions.ts";
+import { loseOutputs } from "../db/executions/stranded.ts";
 import type { StoredFile, UploadProgress } from "../domain/execution.ts";
 import type { ExecutionId } from "../domain/ids.ts";
+import { NoSuchObjectError, type Storage } from "../storage/storage.ts";
+import { forEachAtOnce } from "../system/at-once.ts";
 import { joinLogs, mergeLogs } from "./log-lines.ts";
 import type { Spool, SpooledOutput, SpooledResult } from "./spool.ts";
-import { NoSuchObjectError, type Storage } from "./storage/storage.ts";
 
 /** More than this is left to the host's own queue, where an upload may take its time. */
 const BRIEF_BYTES_MAX = 64 * 1024 * 1024;
@@ -28,7 +29,7 @@ export interface OutputsDeps {
 
 /**
  * Brings outputs from the host's spool to storage. Repeated, it finds what is there and records the same rows. A call
- * whose time ran out goes on all the same, so its retry joins it: two that move the same files would trip over each other.
+ * whose time ran out still runs, so its retry joins it. Two calls that move the same files would disturb each other.
  */
 export function createOutputs(deps: OutputsDeps) {
   const uploading = new Map<ExecutionId, Promise<void>>();
@@ -42,7 +43,7 @@ export function createOutputs(deps: OutputsDeps) {
   }
 
   return {
-    /** The same outside of an activity, whatever its size. */
+    /** The same outside of an activity, of any size. */
     async upload(executionId: ExecutionId): Promise<UploadProgress> {
       const spooled = await deps.spool.readResult(executionId);
       if (spooled === undefined) return withoutSpool(deps, executionId);
@@ -87,7 +88,9 @@ export function createOutputs(deps: OutputsDeps) {
   };
 }
 
-/** Those of a run that takes the place of lost outputs have a folder of their own: their host may come back, and store them late. */
+/**
+ * A run that replaces lost outputs has a folder of its own: the lost host may come back and store the old outputs late.
+ */
 const folderOf = (executionId: ExecutionId, { outputsLost = 0 }: Pick<SpooledResult, "outputsLost">): string =>
   `executions/${executionId}${outputsLost === 0 ? "" : `/again-${outputsLost}`}`;
 
@@ -117,20 +120,10 @@ async function uploadSpooled(deps: OutputsDeps, executionId: ExecutionId, spoole
   });
   if (logPath !== undefined && logKey !== null)
     moves.push(async () => void (await moveOnce(deps.storage, logKey, logPath)));
-  await moveSome(moves);
+  // Most of the time of a small file is waiting for the disk.
+  await forEachAtOnce(moves, MOVES_AT_ONCE, (move) => move());
   if (await insertOutputs(deps.db, { executionId, files, logKey, logBytes, attempt })) return;
   throw new Error(`The outputs of ${executionId} are void: they were given up while this host was away.`);
-}
-
-/** A few at a time: most of a small file's time is waiting for the disk. Ends when none is under way, also when one failed. */
-async function moveSome(moves: readonly (() => Promise<void>)[]): Promise<void> {
-  let next = 0;
-  const work = async (): Promise<void> => {
-    for (let move = moves[next++]; move !== undefined; move = moves[next++]) await move();
-  };
-  const ended = await Promise.allSettled(Array.from({ length: MOVES_AT_ONCE }, work));
-  const failed = ended.find((each) => each.status === "rejected");
-  if (failed) throw failed.reason;
 }
 
 /** Nothing waits here: it was uploaded before, or another host has it. */

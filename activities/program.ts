@@ -1,17 +1,16 @@
 import { existsSync, statSync } from "node:fs";
-import type { ExecutionWork } from "../db/attempts.ts";
-import { findCommit } from "../db/commits.ts";
+import { findCommit } from "../db/commits/commits.ts";
+import { findWorkflow } from "../db/commits/workflows.ts";
 import type { Db } from "../db/connect.ts";
-import { findWorkflow } from "../db/workflows.ts";
+import type { ExecutionWork } from "../db/executions/attempts.ts";
 import type { PythonOutcome, StoredFile } from "../domain/execution.ts";
 import type { CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
 import { DEFAULT_BOUNDS } from "../domain/manifest/bounds.ts";
 import type { Manifest } from "../domain/manifest/manifest.ts";
-import type { Checkouts } from "./commits/checkout.ts";
-import { continueLog } from "./continued-log.ts";
-import type { DiskShare } from "./disk-room.ts";
-import { type CommitEnvironments, UnrunnableCommitError } from "./environments/commit-environments.ts";
-import type { Runtimes } from "./sandbox/runtimes.ts";
+import type { Checkouts } from "../environments/checkout.ts";
+import { type CommitEnvironments, UnrunnableCommitError } from "../environments/commit-environments.ts";
+import type { DiskShare } from "../sandbox/disk-room.ts";
+import type { Runtimes } from "../sandbox/runtimes.ts";
 import type {
   InputFiles,
   LaneRequest,
@@ -20,9 +19,10 @@ import type {
   SandboxLimits,
   SandboxRequest,
   Warmth,
-} from "./sandbox/sandbox.ts";
+} from "../sandbox/sandbox.ts";
+import type { Storage } from "../storage/storage.ts";
+import { continueLog } from "./continued-log.ts";
 import type { Spool } from "./spool.ts";
-import type { Storage } from "./storage/storage.ts";
 import { UnableError, UnbegunError } from "./unbegun.ts";
 
 export interface ProgramDeps {

@@ -1,12 +1,19 @@
 import { Context } from "@temporalio/activity";
 import { ApplicationFailure } from "@temporalio/common";
-import { type Claimable, type ClaimOutcome, type ExecutionWork, endAttempt, renewLease } from "../db/attempts.ts";
 import type { Db } from "../db/connect.ts";
-import { findExecution } from "../db/executions.ts";
+import {
+  type Claimable,
+  type ClaimOutcome,
+  type ExecutionWork,
+  endAttempt,
+  renewLease,
+} from "../db/executions/attempts.ts";
+import { findExecution } from "../db/executions/executions.ts";
 import type { PythonOutcome, PythonProgress } from "../domain/execution.ts";
 import type { AccountId, ExecutionId } from "../domain/ids.ts";
+import type { Slots } from "../system/slots.ts";
+import { withTimeout } from "../system/with-timeout.ts";
 import { type Claimed, claimWithSlot } from "./claiming.ts";
-import type { Slots } from "./slots.ts";
 import { hostQueue } from "./task-queues.ts";
 import { UnableError, UnbegunError } from "./unbegun.ts";
 
@@ -14,7 +21,7 @@ import { UnableError, UnbegunError } from "./unbegun.ts";
 const LEASE_SECONDS = 20;
 const RENEW_MS = 5_000;
 const HEARTBEAT_MS = 2_000;
-/** How often the end of an attempt is told to a database that does not answer. */
+/** How often the end of an attempt is sent to a database that does not answer. */
 const TELL_AGAIN_MS = 250;
 /** A workflow task stays open while it waits. With so many of an account waiting, further ones do not: others need them. */
 const BRIEFLY_WAITING_MAX = 50;
@@ -37,7 +44,7 @@ export interface PythonDeps {
   readonly runProgram: (work: ExecutionWork, signal: AbortSignal) => Promise<PythonOutcome>;
   /** Keeps what a program that is handed over has written, for the host that begins it again. */
   readonly keepLog?: (executionId: ExecutionId) => Promise<void>;
-  readonly onFault: (executionId: ExecutionId, error: unknown) => void;
+  readonly onError: (executionId: ExecutionId, error: unknown) => void;
   /** Told of each execution that has no more to run and whose outputs are on this host. */
   readonly onEndedHere?: (executionId: ExecutionId, ended: Extract<PythonProgress, { kind: "ended" }>) => void;
 }
@@ -54,8 +61,9 @@ interface Running {
 }
 
 /**
- * Why a program is stopped from outside. A process that is asked to stop hands its executions over to the next one. One that
- * stops for want of a server breaks them off, which counts as a lost worker: the program may be what brought the server down.
+ * Why a program is stopped from outside. A process that is asked to stop hands its executions over to the next one. A
+ * process that stops because a server is gone breaks them off. That counts as a lost worker: the program may have
+ * brought the server down.
  */
 export type StopReason = "cancelled" | "lease_lost" | "handed_over" | "broken_off";
 
@@ -80,13 +88,13 @@ export function createPython(deps: PythonDeps) {
       ),
       abort: (reason) => controller.abort(reason),
     };
-    // Whoever joins sees the error; this keeps one that nobody awaits from ending the process.
+    // A joined call sees the error. Without this line, an error that nobody awaits would end the process.
     entry.ended.then(
       (progress) => {
         if (progress.kind === "ended" && progress.hostQueue === hostQueue(deps.hostId))
           deps.onEndedHere?.(executionId, progress);
       },
-      (error: unknown) => deps.onFault(executionId, error),
+      (error: unknown) => deps.onError(executionId, error),
     );
     running.set(executionId, entry);
     return entry;
@@ -114,12 +122,15 @@ export function createPython(deps: PythonDeps) {
       try {
         if (input.waitSeconds === undefined) return await run.ended;
         if (waitsBehindMany(input)) return { kind: "running" };
-        return await Promise.race([run.ended, runningAfter(input.waitSeconds)]);
+        return await withTimeout(run.ended, input.waitSeconds * 1000, () => ({ kind: "running" as const }));
       } finally {
         clearInterval(beating);
         cancelled.removeEventListener("abort", onCancel);
       }
     },
+
+    /** Runs the execution's program to its end, or joins it, without an activity's context. Rejects as `executePython` does. */
+    run: (run: Run): Promise<PythonProgress> => join(run).ended,
 
     /** Stops a program of this process, if it is here. */
     stop(executionId: ExecutionId, reason: StopReason): boolean {
@@ -134,7 +145,7 @@ export function createPython(deps: PythonDeps) {
     async drain(graceMs: number, reason: "handed_over" | "broken_off" = "handed_over"): Promise<void> {
       draining.abort(reason);
       const ended = (): Promise<unknown> => Promise.allSettled([...running.values()].map((run) => run.ended));
-      await Promise.race([ended(), delay(graceMs)]);
+      await withTimeout(ended(), graceMs, () => undefined);
       for (const run of running.values()) run.abort(reason);
       await ended();
     },
@@ -142,10 +153,11 @@ export function createPython(deps: PythonDeps) {
 }
 
 /**
- * Whether somebody wants the program to end. A call is also cancelled when Temporal no longer knows of it, because it lost its
- * data or gave the call up: then the program goes on, and who asks next joins it. What ends an execution for good ends its lease.
- * A local call is cancelled with the same words when its workflow task took too long, as on a machine without time, and its workflow
- * begins the task anew: it means nothing. Who cancels a workflow in Temporal's UI then is heard when that releases its credits.
+ * Whether the program is to end. Temporal also cancels a call that it no longer knows, because it lost its data or gave
+ * the call up. Then the program goes on, and the next call joins it. What ends an execution for good ends its lease. A
+ * local call is cancelled with the same words when its workflow task took too long, as on an overloaded machine. Its
+ * workflow begins the task anew, so that cancellation means nothing. A cancellation in Temporal's UI then takes effect
+ * when it releases the credits.
  */
 function isAsked({ cancellationDetails: details, info }: Context): boolean {
   if (info.isLocal) return false;
@@ -155,11 +167,6 @@ function isAsked({ cancellationDetails: details, info }: Context): boolean {
 
 function delay(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms).unref());
-}
-
-async function runningAfter(seconds: number): Promise<PythonProgress> {
-  await delay(seconds * 1000);
-  return { kind: "running" };
 }
 
 async function runToEnd(
@@ -200,7 +207,7 @@ async function runAttempt(
   const renewing = setInterval(() => {
     renewLease(db, { executionId, attempt, processId, leaseSeconds: LEASE_SECONDS }).then(
       (state) => state !== "held" && lease.abort(state === "lost" ? "lease_lost" : "cancelled"),
-      (error: unknown) => deps.onFault(executionId, error),
+      (error: unknown) => deps.onError(executionId, error),
     );
   }, RENEW_MS).unref();
   try {
@@ -220,15 +227,15 @@ async function runAttempt(
 }
 
 /** A storage that is away must not keep a process that stops. */
-async function keepLogBriefly({ keepLog, onFault }: PythonDeps, executionId: ExecutionId): Promise<void> {
-  const kept = keepLog?.(executionId).catch((error: unknown) => onFault(executionId, error));
-  await Promise.race([kept, delay(KEEP_LOG_MS)]);
+async function keepLogBriefly({ keepLog, onError }: PythonDeps, executionId: ExecutionId): Promise<void> {
+  const kept = keepLog?.(executionId).catch((error: unknown) => onError(executionId, error));
+  if (kept !== undefined) await withTimeout(kept, KEEP_LOG_MS, () => undefined);
 }
 
 /**
- * Records the end of an attempt, again and again for as long as its lease may last: a database that is away for a second must
- * not cost an outcome that is at hand, and a second run of the user's code. Told twice, it counts once. A process that stops has
- * no time for that.
+ * Records the end of an attempt, and retries for as long as its lease may last. Otherwise a database that is away for a
+ * second would lose the outcome and run the user's code again. Told twice, it counts once. A process that stops has no
+ * time for that.
  */
 async function tellEnd(db: Db, end: Parameters<typeof endAttempt>[1], signal: AbortSignal): Promise<boolean> {
   const deadline = performance.now() + LEASE_SECONDS * 1000;
@@ -258,7 +265,7 @@ async function abandonAttempt(
     const end = { executionId, attempt, processId: deps.processId, outcome: null, begun, handedOver, unable };
     await tellEnd(deps.db, end, signal);
   } catch (second) {
-    deps.onFault(work.executionId, new AggregateError([error, second], "An attempt could not be given up."));
+    deps.onError(work.executionId, new AggregateError([error, second], "An attempt could not be given up."));
   }
 }
 

@@ -3,7 +3,7 @@ import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { type ExecutionId, isExecutionId } from "../domain/ids.ts";
-import { type RemoveTree, removeTree } from "./trees/remove-tree.ts";
+import { type RemoveTree, removeTree } from "../system/trees/remove-tree.ts";
 
 /** One output of an execution as it waits in the spool. */
 export interface SpooledOutput {
@@ -25,9 +25,9 @@ export interface SpooledResult {
 }
 
 /**
- * Where outputs and log of executions wait on this host until storage has them. One folder an execution. What is done for
- * each of them, with a folder and a file of a few hundred bytes, is done at once: to have it done by another thread, and
- * to hear of it, takes many times as long. What may take its time is not.
+ * Where outputs and log of executions wait on this host until storage has them. One folder an execution. Small file
+ * operations for each execution are synchronous on purpose: a round trip to another thread takes many times as long as
+ * the call. Large deletions stay asynchronous.
  */
 export type Spool = ReturnType<typeof createSpool>;
 

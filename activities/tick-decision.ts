@@ -1,10 +1,10 @@
-import { acceptExecution, type Conditions, type NewExecution, WAITING_MAX } from "../db/acceptance.ts";
 import type { Db } from "../db/connect.ts";
-import { releaseAll } from "../db/credits.ts";
-import { requestCancel } from "../db/executions.ts";
-import { isStorageFull } from "../db/kept-bytes.ts";
-import { recordRefusedExecution } from "../db/refused-executions.ts";
-import { listScheduledUnderWay, type TickTarget } from "../db/ticks.ts";
+import { acceptExecution, type Conditions, type NewExecution, WAITING_MAX } from "../db/executions/acceptance.ts";
+import { requestCancel } from "../db/executions/executions.ts";
+import { isStorageFull } from "../db/executions/kept-bytes.ts";
+import { recordRefusedExecution } from "../db/executions/refused.ts";
+import { releaseAll } from "../db/ledger/credits.ts";
+import { listScheduledUnderWay, type TickTarget } from "../db/schedules/ticks.ts";
 import { chargeMax, microCredits, type Prices } from "../domain/credits.ts";
 import type { ExecutionId, WorkflowId } from "../domain/ids.ts";
 import { findJsonTexts, parseInputs, splitBody } from "../domain/manifest/inputs.ts";
@@ -33,9 +33,10 @@ export interface Decision {
 }
 
 /**
- * Begins what a tick stands for, with the payload of the workflow's latest commit: an execution of its own, unless the account
- * cannot pay it, as many are under way as may, or those of earlier ticks are in the way: for one of the clock those of the clock, for
- * one that was asked for (`backfilled`) those that were. In the caller's transaction, who has locked the schedule and records the tick.
+ * Starts the execution for a tick, with the payload of the workflow's latest commit. Returns a refusal when the account
+ * lacks credits, the workflow is at its concurrency limit, or the overlap policy blocks it. Ticks of the clock wait
+ * only for ticks of the clock, and backfills (`backfilled`) only for backfills. In the caller's transaction, who has
+ * locked the schedule and records the tick.
  */
 export async function decideTick(
   tx: Db,

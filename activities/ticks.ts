@@ -1,11 +1,11 @@
 import type { Db } from "../db/connect.ts";
-import { findWatchedSince } from "../db/schedule-watch.ts";
-import { listSuccessors, lockScheduleAt, type StoredSchedule } from "../db/schedules.ts";
-import { findTick, findTickTarget, insertTicks, restartTick, type TickTarget } from "../db/ticks.ts";
+import { listSuccessors, lockScheduleAt, type StoredSchedule } from "../db/schedules/schedules.ts";
+import { findTick, findTickTarget, insertTicks, restartTick, type TickTarget } from "../db/schedules/ticks.ts";
+import { findWatchedSince } from "../db/schedules/watch.ts";
 import type { ExecutionId, WorkflowId } from "../domain/ids.ts";
 import { cronOf } from "../domain/schedules/declaration.ts";
 import { nominalTickOf } from "../domain/schedules/nominal-ticks.ts";
-import { findFirstDue, judgeTick, type Look, type MissedReason } from "../domain/schedules/tick-plan.ts";
+import { checkTick, findFirstDue, type Look, type MissedReason } from "../domain/schedules/tick-plan.ts";
 import type { TickOutcome, TickSource, TickSummary } from "../domain/schedules/ticks.ts";
 import { type Decision, type DecisionDeps, decideTick } from "./tick-decision.ts";
 
@@ -36,7 +36,7 @@ export interface TicksDeps extends DecisionDeps {
   readonly onTick: (tick: DecidedTick) => void;
 }
 
-/** A firing: at `firedAt` somebody held that the schedule of the workflow was due. */
+/** A firing: at `firedAt` its source found the schedule of the workflow due. */
 export interface Firing {
   readonly workflowId: WorkflowId;
   readonly firedAt: Date;
@@ -45,7 +45,7 @@ export interface Firing {
 /** What a firing came to. `none`: the schedule means nothing by it. */
 export type FiringOutcome =
   | { readonly kind: "none" }
-  /** Somebody else was first. */
+  /** Another firing was first. */
   | {
       readonly kind: "known";
       readonly outcome: TickOutcome;
@@ -55,9 +55,8 @@ export type FiringOutcome =
   | ({ readonly kind: "decided"; readonly nominalAt: Date } & Decision);
 
 /**
- * Ticks, each decided and recorded once, however often and by whomever it is fired: in one transaction, under the lock of its
- * schedule. An execution is started after that; one that was not, because the process ended, is by whoever fires the tick again,
- * or by the sweeper.
+ * Decides and records each tick once, however often it is fired, in one transaction, under the lock of its schedule.
+ * Starts the execution after that. If the process ends before, the next firing of the tick or the sweeper starts it.
  */
 export function createTicks(deps: TicksDeps) {
   async function fire(firing: Firing, source: "clock" | "repair"): Promise<FiringOutcome> {
@@ -68,8 +67,8 @@ export function createTicks(deps: TicksDeps) {
   }
 
   /**
-   * A past tick, for somebody who asked: begun after others that were asked for, unless it was started already. Where it cannot begin,
-   * the outcome says why, and nothing of it is kept: it may be asked for again.
+   * Starts a past tick that a user asked for, after the others that were asked for, unless it was started already.
+   * Where it cannot begin, the outcome says why, and nothing of it is kept: it may be asked for again.
    */
   async function backfill({ workflowId, firedAt }: Firing): Promise<FiringOutcome> {
     try {
@@ -123,12 +122,12 @@ async function decideOnce(db: Db, decide: (tx: Db) => Promise<FiringOutcome>): P
   }
 }
 
-/** Takes back what its transaction wrote: the tick has the record of somebody else. */
+/** Takes back what its transaction wrote: another firing has recorded the tick. */
 class RecordedMeanwhile extends Error {
   override readonly name = "RecordedMeanwhile";
 
   constructor() {
-    super("The tick was recorded by somebody else at the same time.");
+    super("Another firing recorded the tick at the same time.");
   }
 }
 
@@ -148,13 +147,13 @@ async function decideFiring(
   const now = deps.now();
   const look: Look = { now, watchedSince: await findWatchedSince(tx, now) };
   const successorDueAt = findFirstDue(await listSuccessors(tx, [schedule]));
-  const verdict = judgeTick({ ...schedule, cron, successorDueAt }, nominalAt, look);
+  const result = checkTick({ ...schedule, cron, successorDueAt }, nominalAt, look);
   const decision =
-    verdict.kind === "start"
+    result.kind === "start"
       ? await decideTick(tx, deps, { ...(await gather(tx, schedule)), backfilled: false })
       : {
-          outcome: verdict.kind,
-          reason: verdict.kind === "paused" ? PAUSED : MISSED[verdict.reason],
+          outcome: result.kind,
+          reason: result.kind === "paused" ? PAUSED : MISSED[result.reason],
           executionId: null,
           admitted: false,
         };

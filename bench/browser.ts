@@ -1,6 +1,6 @@
 import { type Browser, chromium, type Page } from "playwright-core";
-import type { ReadyFile } from "../src/ready-file.ts";
 import { listPrograms } from "../src/setup/programs.ts";
+import type { ReadyFile } from "../src/start/ready-file.ts";
 
 /** For what hangs, as jest's own bound: how long a page takes is the machine's affair. */
 export const WAIT_MS = 120_000;

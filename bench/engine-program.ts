@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { createSpool } from "../activities/spool.ts";
 import { loadSettings } from "../src/config.ts";
 import { prepareMachine } from "../src/setup/machine.ts";
-import { runStart } from "../src/start.ts";
+import { runStart } from "../src/start/start.ts";
 
 /**
  * The service with sandbox and Python replaced by nothing: what is left is the engine. Every other step is the real one,

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { listTree } from "../activities/sandbox/process-tree.ts";
+import { listTree } from "../sandbox/process-tree.ts";
 import { toFigure } from "./figures.ts";
 import type { BenchCommit, BenchSandbox } from "./sandbox.ts";
 

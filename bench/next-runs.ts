@@ -1,5 +1,5 @@
-import { type Cron, parseCron } from "../domain/manifest/cron.ts";
-import { nextTicks } from "../domain/manifest/ticks.ts";
+import { type Cron, parseCron } from "../domain/cron/cron.ts";
+import { nextTicks } from "../domain/cron/next-runs.ts";
 
 const DAY_MS = 86_400_000;
 

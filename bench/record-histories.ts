@@ -8,7 +8,7 @@ import { ApplicationFailure } from "@temporalio/common";
 import { historyToJSON } from "@temporalio/common/lib/proto-utils.js";
 import { DefaultLogger, NativeConnection, Runtime, Worker } from "@temporalio/worker";
 import type { Activities } from "../activities/index.ts";
-import type { PythonProgress } from "../domain/execution.ts";
+import type { ExecutionStory, PythonProgress } from "../domain/execution.ts";
 import { startTemporal } from "../src/setup/servers/temporal.ts";
 import { findCacheDir } from "../src/setup/servers/temporal-cache.ts";
 
@@ -49,9 +49,23 @@ const endedWhenStopped: Activities["executePython"] = async ({ waitSeconds }) =>
   return { kind: "ended", status: "cancelled", secondsUsed: 0.2, hostQueue: HOST_QUEUE };
 };
 
+const STORY: ExecutionStory = {
+  status: "success",
+  reserved: "2026-01-01T00:00:00.000Z",
+  programStarted: "2026-01-01T00:00:00.001Z",
+  programEnded: "2026-01-01T00:00:00.010Z",
+  attempts: 1,
+  secondsUsed: 0.009,
+  outputsUploaded: "2026-01-01T00:00:00.012Z",
+  settled: "2026-01-01T00:00:00.013Z",
+};
+
+type Shape = Partial<Activities> & { cancel?: true; story?: ExecutionStory };
+
 /** Every way through `executeCommit`, by the name of its file: what is different from the usual. */
-const SHAPES: Readonly<Record<string, Partial<Activities> & { cancel?: true }>> = {
+const SHAPES: Readonly<Record<string, Shape>> = {
   "short-success": {},
+  "told-later": { story: STORY },
   "short-finished": { executePython: async () => ({ ...ended, finished: true }) },
   "long-joined": {
     executePython: async ({ waitSeconds }) => (waitSeconds === undefined ? ended : { kind: "running" }),
@@ -75,7 +89,7 @@ const SHAPES: Readonly<Record<string, Partial<Activities> & { cancel?: true }>> 
 async function recordShape(
   temporal: { connection: NativeConnection; namespace: string },
   name: string,
-  { cancel, ...different }: Partial<Activities> & { cancel?: true },
+  { cancel, story, ...different }: Shape,
 ): Promise<string> {
   const activities = { ...USUAL, ...different };
   const common = {
@@ -91,7 +105,11 @@ async function recordShape(
   return host.runUntil(
     worker.runUntil(async () => {
       const workflowId = `ex_${name.replaceAll("-", "").slice(0, 30).padEnd(16, "0")}`;
-      const handle = await workflow.start("executeCommit", { workflowId, taskQueue, args: [{ timeoutSeconds: 300 }] });
+      const handle = await workflow.start("executeCommit", {
+        workflowId,
+        taskQueue,
+        args: [{ timeoutSeconds: 300, story }],
+      });
       if (cancel) {
         await new Promise((resolve) => setTimeout(resolve, BEFORE_CANCEL_MS));
         await handle.cancel();

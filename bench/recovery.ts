@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { request } from "undici";
-import { listTree } from "../activities/sandbox/process-tree.ts";
+import { listTree } from "../sandbox/process-tree.ts";
 import { toFigure } from "./figures.ts";
 import type { BenchService, Published } from "./service.ts";
 

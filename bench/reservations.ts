@@ -1,6 +1,6 @@
 import { type Db, queryRows } from "../db/connect.ts";
-import { createLedger } from "../db/credits/ledger.ts";
-import { reserve } from "../db/credits.ts";
+import { reserve } from "../db/ledger/credits.ts";
+import { createLedger } from "../db/ledger/ledger.ts";
 import type { AccountId, ExecutionId } from "../domain/ids.ts";
 import { toFigure } from "./figures.ts";
 

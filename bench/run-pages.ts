@@ -30,13 +30,13 @@ async function call<T>(page: Page, method: string, path: string, data?: object):
 
 /** A workflow of one's own whose program has 2,000 lines, open in the editor. */
 async function openProgram(page: Page, text: string): Promise<() => Promise<string>> {
-  const { workflowId } = await call<{ workflowId: string }>(page, "POST", "/api/editor/workflows", { name: "Long" });
-  const draft = `/api/editor/workflows/${workflowId}/draft`;
+  const { workflowId } = await call<{ workflowId: string }>(page, "POST", "/api/workflows", { name: "Long" });
+  const draft = `/api/workflows/${workflowId}/draft`;
   const changes = [
     { path: "config.yaml", text: CONFIG },
     { path: "main.py", text },
   ];
-  await call(page, "POST", draft, { version: 0, changes });
+  await call(page, "PATCH", draft, { version: 0, changes });
   await page.goto(`/workflows/${workflowId}/code?file=main.py`);
   await page.getByRole("textbox", { name: "main.py" }).waitFor();
   return async () => {

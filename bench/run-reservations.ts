@@ -3,7 +3,7 @@ import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connect, queryRows } from "../db/connect.ts";
-import { findMoneyFaults } from "../db/credits/audit.ts";
+import { findMoneyFaults } from "../db/ledger/audit.ts";
 import { migrate } from "../db/migrate.ts";
 import { runCommand } from "../src/setup/servers/command.ts";
 import { startPostgres } from "../src/setup/servers/postgres.ts";

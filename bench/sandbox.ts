@@ -3,14 +3,14 @@ import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises"
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { prepareRunnerFolder } from "../activities/sandbox/runner-folder.ts";
+import { prepareRunnerFolder } from "../sandbox/runner-folder.ts";
 import {
   createSandbox,
   type LaneRequest,
   type SandboxLimits,
   type SandboxRequest,
   type SandboxResult,
-} from "../activities/sandbox/sandbox.ts";
+} from "../sandbox/sandbox.ts";
 
 const RUNNER = fileURLToPath(new URL("../../runner", import.meta.url));
 const MIB = 1024 * 1024;

@@ -68,7 +68,7 @@ async function publishSchedule(
   const { cron, name, workflowId } = given;
   const config = `name: ${name}\ntriggers:\n  schedule: { enabled: true, cron: "${cron}", overlap: skip }\n`;
   const files = { "config.yaml": config, "main.py": PROGRAM };
-  const answer = await request(`${service.ready.apiUrl}/operator/publish`, {
+  const answer = await request(`${service.ready.apiUrl}/publish`, {
     method: "POST",
     query: workflowId === undefined ? { name } : { workflow: workflowId },
     dispatcher: service.agent,

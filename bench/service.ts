@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Agent, request } from "undici";
-import type { ReadyFile } from "../src/ready-file.ts";
+import type { ReadyFile } from "../src/start/ready-file.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** What is measured is how quick calls are, not how many are let through. */

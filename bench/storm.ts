@@ -1,4 +1,4 @@
-import type { SandboxLimits } from "../activities/sandbox/sandbox.ts";
+import type { SandboxLimits } from "../sandbox/sandbox.ts";
 import { toFigure } from "./figures.ts";
 import { TRIVIAL } from "./lanes.ts";
 import type { BenchCommit, BenchSandbox } from "./sandbox.ts";

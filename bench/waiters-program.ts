@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { createSpool } from "../activities/spool.ts";
 import { loadSettings } from "../src/config.ts";
 import { prepareMachine } from "../src/setup/machine.ts";
-import { runStart } from "../src/start.ts";
+import { runStart } from "../src/start/start.ts";
 
 const AFTER_COLLECTION_MS = 100;
 

@@ -11,6 +11,8 @@ import { runToEnd, withProgress } from "./progress.mjs";
 const PYTHON_ROOM = "runner";
 /** Its files are not copied: they become the pages of the editor. */
 const WEB_ROOM = "web";
+/** The service shows them as pages. */
+const DOCS_ROOM = "docs";
 const FILES = ["package-lock.json", "tsconfig.json", "tsconfig.build.json", "bin/build.mjs", "bin/build-web.mjs"];
 /** Caches, and the figures of benchmarks: writing them down must not make the build old. */
 const NOT_SOURCES = new Set(["__pycache__", "results"]);
@@ -69,7 +71,7 @@ async function compile(checkout, draft) {
   if (code !== 0) throw new Error(tail.join("\n"));
 }
 
-/** What the compiler leaves out: SQL, the Python runner, Go's module files. */
+/** What the compiler leaves out: SQL, the Python runner, Go's module files, the documents. */
 async function copyOthers(checkout, draft) {
   for (const path of listSources(checkout)) {
     if (path.endsWith(".ts") || FILES.includes(path) || path.startsWith(`${WEB_ROOM}/`)) continue;
@@ -117,7 +119,7 @@ function listSources(checkout) {
       else if (entry.isFile()) found.push(path);
     }
   };
-  for (const room of [...readRooms(checkout), PYTHON_ROOM, WEB_ROOM]) walk(room);
+  for (const room of [...readRooms(checkout), PYTHON_ROOM, DOCS_ROOM, WEB_ROOM]) walk(room);
   return found.sort();
 }
 

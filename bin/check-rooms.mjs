@@ -1,9 +1,24 @@
+// Written for dependency-cruiser 17.4.3: it takes the parser from @swc/core as it finds it when it is loaded.
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import configuration from "../.dependency-cruiser.cjs";
 
-const ROOMS = ["domain", "db", "activities", "workflows", "src", "web", "test", "bench", "chaos"];
+const ROOMS = [
+  "domain",
+  "db",
+  "system",
+  "sandbox",
+  "storage",
+  "environments",
+  "activities",
+  "workflows",
+  "src",
+  "web",
+  "test",
+  "bench",
+  "chaos",
+];
 /** Far below what there is: it is here because a parser that can read nothing finds nothing wrong. */
 const MODULES_MIN = 150;
 

@@ -41,9 +41,9 @@ async function start({ port, dataDir }) {
   const settings = loadSettings(env);
   const { prepareMachine } = await import("../dist/src/setup/machine.js");
   // A third of what a start loads, in the time in which the machine's programs answer. What is wrong with it shows later.
-  import("../dist/src/workers.js").catch(() => {});
+  import("../dist/src/temporal/workers.js").catch(() => {});
   const machine = await prepareMachine({ env, settings, checkout, report });
-  const { runStart } = await import("../dist/src/start.js");
+  const { runStart } = await import("../dist/src/start/start.js");
   await runStart({ env: machine.env, settings, machine, examplesDir: join(checkout, "examples"), report });
   return 0;
 }
@@ -63,7 +63,7 @@ async function restore({ dataDir, source, open, report: say }) {
 
 async function checkMachine(dataDir) {
   const { loadSettings } = await import("../dist/src/config.js");
-  const { inspectMachine } = await import("../dist/src/setup/inspection.js");
+  const { inspectMachine } = await import("../dist/src/start/inspection.js");
   return inspectMachine({ env, settings: loadSettings(env), dataDir });
 }
 

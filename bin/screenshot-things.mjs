@@ -1,14 +1,14 @@
 // What the pictures of the pages show: workflows, commits and executions, made by the calls that the pages make.
 
 /** Calls the service as the page does, and answers what it says. */
-export function call(page, path, body, more = {}) {
+export function call(page, path, body, { method = "POST", headers: more = {} } = {}) {
   return page.evaluate(
-    async ([address, text, others]) => {
+    async ([address, text, how, others]) => {
       const headers = { "content-type": "application/json", ...others };
-      const answer = await fetch(address, text === null ? {} : { method: "POST", headers, body: text });
+      const answer = await fetch(address, text === null ? {} : { method: how, headers, body: text });
       return answer.json();
     },
-    [path, body === undefined ? null : JSON.stringify(body), more],
+    [path, body === undefined ? null : JSON.stringify(body), method, more],
   );
 }
 
@@ -18,11 +18,11 @@ const SCHEDULED = `name: Every minute\ndescription: Comes by the clock, and by h
 
 /** Makes a workflow with some commits, the last of them made while there was a draft that changes the same file. */
 async function writeWorkflow(page) {
-  const { workflowId } = await call(page, "/api/editor/workflows", { name: "Every minute" });
-  const path = `/api/editor/workflows/${workflowId}`;
+  const { workflowId } = await call(page, "/api/workflows", { name: "Every minute" });
+  const path = `/api/workflows/${workflowId}`;
   const commit = async (message, changes, expectedHead) => {
     const { version: before } = await call(page, `${path}/draft`);
-    const { version } = await call(page, `${path}/draft`, { version: before, changes });
+    const { version } = await call(page, `${path}/draft`, { version: before, changes }, { method: "PATCH" });
     return (await call(page, `${path}/commits`, { message, version, expectedHead })).commitId;
   };
   const files = [
@@ -34,42 +34,52 @@ async function writeWorkflow(page) {
   const second = await commit("Read orders", [{ path: "main.py", text: FAILING.replace("40", "60") }], first);
   const change = { path: "main.py", text: FAILING.replace("40", "80").replace("name}", "name} now}") };
   const { version } = await call(page, `${path}/draft`);
-  await call(page, `${path}/draft`, {
-    version,
-    changes: [change, { path: "config.yaml", text: `nmae: x\n${SCHEDULED}` }],
-  });
+  await call(
+    page,
+    `${path}/draft`,
+    {
+      version,
+      changes: [change, { path: "config.yaml", text: `nmae: x\n${SCHEDULED}` }],
+    },
+    { method: "PATCH" },
+  );
   await call(page, `${path}/commits/${first}/restore`, { expectedHead: second });
   return { workflowId, first, second };
 }
 
 /** A workflow that goes on for long enough to be looked at, with a draft that changes much for its callers. */
 async function writeSlow(page) {
-  const { workflowId } = await call(page, "/api/editor/workflows", { name: "Takes its time" });
-  const path = `/api/editor/workflows/${workflowId}`;
+  const { workflowId } = await call(page, "/api/workflows", { name: "Takes its time" });
+  const path = `/api/workflows/${workflowId}`;
   const changes = [
     { path: "config.yaml", text: "triggers:\n  api: { enabled: true }\n" },
     { path: "main.py", text: SLOW },
   ];
-  const { version } = await call(page, `${path}/draft`, { version: 0, changes });
+  const { version } = await call(page, `${path}/draft`, { version: 0, changes }, { method: "PATCH" });
   await call(page, `${path}/commits`, { message: "Begin", version, expectedHead: null });
   const { version: next } = await call(page, `${path}/draft`);
   const config = `inputs:\n  limit: { type: integer, required: true }\n${SCHEDULED.slice(SCHEDULED.indexOf("triggers")).replace("Europe/Berlin", "Europe/Berlin, payload: { limit: 3 }")}`;
-  await call(page, `${path}/draft`, { version: next, changes: [{ path: "config.yaml", text: config }] });
+  await call(
+    page,
+    `${path}/draft`,
+    { version: next, changes: [{ path: "config.yaml", text: config }] },
+    { method: "PATCH" },
+  );
   return workflowId;
 }
 
 /** A workflow that needs a package. Answers its only commit, too. */
 async function writeWithPackage(page) {
-  const { workflowId } = await call(page, "/api/editor/workflows", { name: "Needs a package" });
-  const path = `/api/editor/workflows/${workflowId}`;
+  const { workflowId } = await call(page, "/api/workflows", { name: "Needs a package" });
+  const path = `/api/workflows/${workflowId}`;
   const changes = [
     { path: "config.yaml", text: "triggers:\n  api: { enabled: true }\n" },
     { path: "main.py", text: "import six\n\nprint(six.__version__)\n" },
     { path: "requirements.txt", text: "six==1.17.0\n" },
   ];
-  const { version } = await call(page, `${path}/draft`, { version: 0, changes });
+  const { version } = await call(page, `${path}/draft`, { version: 0, changes }, { method: "PATCH" });
   const { commitId } = await call(page, `${path}/commits`, { message: "Begin", version, expectedHead: null });
-  await call(page, `${path}/key/rotate`, { graceDays: 1 });
+  await call(page, `${path}/keys`, { graceSeconds: 86_400 });
   return { workflowId, commitId };
 }
 
@@ -95,9 +105,9 @@ export async function makeThings(page, { workflows }) {
   const slowId = await writeSlow(page);
   const packaged = await writeWithPackage(page);
   const withFilesId = await executeWithFiles(page, workflows["merge-files"].workflowId);
-  const { workflowId: emptyId } = await call(page, "/api/editor/workflows", { name: "Just begun" });
-  const { url } = await call(page, "/api/editor/invitations", { email: "vera@treadle.localhost", role: "viewer" });
-  await call(page, "/api/editor/tokens", { name: "Laptop", days: 90 });
+  const { workflowId: emptyId } = await call(page, "/api/workflows", { name: "Just begun" });
+  const { url } = await call(page, "/api/invitations", { email: "vera@treadle.localhost", role: "viewer" });
+  await call(page, "/api/tokens", { name: "Laptop", days: 90 });
   const joining = new URL(url).pathname + new URL(url).hash;
   return { executionId, failedId, withFilesId, emptyId, slowId, packaged, ...written, joining };
 }

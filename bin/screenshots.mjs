@@ -17,6 +17,8 @@ const SCREENS = [
 const READY_MS_MAX = 600_000;
 /** What is on its way has come, and nothing moves. */
 const SETTLED_MS = 800;
+/** All calls of a page but the one that says who is signed in. */
+const BUT_SESSION = /\/api\/(?!session$)/;
 const report = (line) => void process.stderr.write(`${line}\n`);
 
 /** Starts the service with data of its own, and answers what `ready.json` says. */
@@ -112,18 +114,23 @@ function listStates({ workflows }, things) {
 
 /** What is there for moments only: an execution under way, what has not come yet, and what does not come. */
 async function takeWaiting(page, things, take) {
-  const { executionId } = await call(page, `/api/workflows/${things.slowId}/execute`, {}, { prefer: "respond-async" });
+  const { executionId } = await call(
+    page,
+    `/api/workflows/${things.slowId}/execute`,
+    {},
+    { headers: { prefer: "respond-async" } },
+  );
   await page.goto(`/executions/${executionId}`);
   await page.getByText("step 3").waitFor();
   await take("a-run-going", true);
   await page.getByRole("button", { name: "Cancel run" }).click();
   const pages = { list: "/", form: `/workflows/${things.workflowId}/run`, runs: "/executions", credits: "/account" };
   for (const [name, path] of Object.entries(pages)) {
-    await page.route("**/api/editor/**", () => undefined);
+    await page.route(BUT_SESSION, () => undefined);
     await page.goto(path);
     await take(`loading-${name}`);
     await page.unrouteAll();
-    await page.route("**/api/editor/**", (route) => route.fulfill({ status: 400, json: BROKEN }));
+    await page.route(BUT_SESSION, (route) => route.fulfill({ status: 400, json: BROKEN }));
     await page.goto(path);
     await take(`broken-${name}`);
     await page.unrouteAll();
@@ -157,6 +164,65 @@ async function signIn(page, { email, password }) {
   await page.getByRole("heading", { name: "Workflows", level: 1 }).waitFor();
 }
 
+/** Pictures of the pages and states that are named, by somebody who is signed in. */
+async function takeNamed(page, { ready, things, take, names }) {
+  for (const name of names) {
+    const [path, act] = listStates(ready, things)[name] ?? [listPages(ready, things)[name]];
+    if (path === undefined) throw new Error(`There is no page ${name}.`);
+    await page.goto(path);
+    if (act === undefined) await take(name, true);
+    else {
+      await sleep(SETTLED_MS);
+      await act(page);
+      await take(name);
+    }
+  }
+}
+
+/** Pictures of what everybody sees who has not signed in. */
+async function takeSignIn(page, take) {
+  await page.goto("/sign-in?ended=1");
+  await page.getByRole("button", { name: "Sign in" }).waitFor();
+  await take("sign-in-ended");
+  await page.goto("/");
+  await page.getByRole("button", { name: "Sign in" }).waitFor();
+  await take("sign-in");
+}
+
+async function takeEverything(page, { ready, things, take }) {
+  await page.goto(things.joining);
+  await take("join");
+  for (const [name, path] of Object.entries(listPages(ready, things))) {
+    await page.goto(path);
+    await take(name, true);
+  }
+  for (const [name, [path, act]] of Object.entries(listStates(ready, things))) {
+    await page.goto(path);
+    await sleep(SETTLED_MS);
+    await act(page).catch((error) => report(`${name}: ${error.message.split("\n")[0]}`));
+    await take(name);
+  }
+  await takeWaiting(page, things, take);
+}
+
+/** Whoever chooses the colours by the system sees these, and nothing of ours. */
+async function takeForcedColors(page, { ready, things, take }) {
+  await page.emulateMedia({ forcedColors: "active" });
+  for (const name of ["workflows", "code-problems", "run", "a-run-failed", "schedule", "credits"]) {
+    await page.goto(listPages(ready, things)[name]);
+    await take(`${name}-forced`, true);
+  }
+  await page.emulateMedia({ forcedColors: null });
+}
+
+async function takeAway(page, context, take) {
+  await page.goto("/");
+  await page.getByRole("link", { name: "Every minute" }).waitFor();
+  await context.setOffline(true);
+  await page.getByText("The service does not answer").waitFor();
+  await take("away");
+}
+
 async function takeAll(browser, ready, { folder, only }) {
   let things;
   for (const colorScheme of ["light", "dark"]) {
@@ -175,53 +241,17 @@ async function takeAll(browser, ready, { folder, only }) {
         await page.screenshot({ path: join(folder, `${name}-${colorScheme}-${viewport.width}.png`) });
         if (height > viewport.height) await page.setViewportSize(viewport);
       };
-      if (only.length > 0) {
-        await page.goto("/");
-        await signIn(page, ready.signIn);
-        things ??= await makeThings(page, ready);
-        for (const name of only) {
-          await page.goto(listPages(ready, things)[name]);
-          await take(name, true);
-        }
-        await context.close();
-        continue;
-      }
-      await page.goto("/sign-in?ended=1");
-      await page.getByRole("button", { name: "Sign in" }).waitFor();
-      await take("sign-in-ended");
-      await page.goto("/");
-      await page.getByRole("button", { name: "Sign in" }).waitFor();
-      await take("sign-in");
+      if (only.length === 0) await takeSignIn(page, take);
+      else await page.goto("/");
       await signIn(page, ready.signIn);
       things ??= await makeThings(page, ready);
-      await page.goto(things.joining);
-      await take("join");
-      for (const [name, path] of Object.entries(listPages(ready, things))) {
-        await page.goto(path);
-        await take(name, true);
+      if (only.length > 0) await takeNamed(page, { ready, things, take, names: only });
+      else {
+        await takeEverything(page, { ready, things, take });
+        if (colorScheme === "dark" && screen === SCREENS.at(-1)) await takeConflicts(page, things, folder);
+        if (colorScheme === "light") await takeForcedColors(page, { ready, things, take });
+        await takeAway(page, context, take);
       }
-      for (const [name, [path, act]] of Object.entries(listStates(ready, things))) {
-        await page.goto(path);
-        await sleep(SETTLED_MS);
-        await act(page).catch((error) => report(`${name}: ${error.message.split("\n")[0]}`));
-        await take(name);
-      }
-      await takeWaiting(page, things, take);
-      if (colorScheme === "dark" && screen === SCREENS.at(-1)) await takeConflicts(page, things, folder);
-      if (colorScheme === "light") {
-        // Whoever chooses the colours by the system sees these, and nothing of ours.
-        await page.emulateMedia({ forcedColors: "active" });
-        for (const name of ["workflows", "code-problems", "run", "a-run-failed", "schedule", "credits"]) {
-          await page.goto(listPages(ready, things)[name]);
-          await take(`${name}-forced`, true);
-        }
-        await page.emulateMedia({ forcedColors: null });
-      }
-      await page.goto("/");
-      await page.getByRole("link", { name: "Every minute" }).waitFor();
-      await context.setOffline(true);
-      await page.getByText("The service does not answer").waitFor();
-      await take("away");
       await context.close();
       report(`${colorScheme}, ${viewport.width} px wide: done.`);
     }

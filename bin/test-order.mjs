@@ -5,7 +5,13 @@ import { relative, sep } from "node:path";
  * line take turns: one that mostly waits beside one that computes. jest itself would go by how long each took before, which a
  * fresh clone does not know, so that each run had an order of its own.
  */
-const LONGEST_FIRST = [["e2e", "browser"], ["chaos", "sandbox"], ["hostile"], ["setup"], ["activities", "workflows"]];
+const LONGEST_FIRST = [
+  ["e2e", "browser"],
+  ["chaos", "sandbox"],
+  ["hostile"],
+  ["setup"],
+  ["environments", "activities", "workflows"],
+];
 
 /** Puts test files into an order that is the same everywhere: by tier, in a tier the largest file first. */
 export default class TestOrder {

@@ -152,7 +152,7 @@ export interface UnderWay {
   readonly open: number;
   readonly schedules: readonly ScheduleRow[];
   readonly ticks: readonly TickRow[];
-  /** Schedules that Temporal is still to be told of. */
+  /** Schedules and executions that Temporal has yet to learn of. */
   readonly untold: number;
   /** Requests that may have left files in storage, and no execution. */
   readonly uploads: number;
@@ -165,7 +165,7 @@ export async function readUnderWay(dataDir: string): Promise<UnderWay> {
   try {
     const { rows } = await client.query<Counts>(
       `select (select count(*) from executions where finished_at is null)::int as open,
-              (select count(*) from schedule_changes)::int as untold,
+              ((select count(*) from schedule_changes) + (select count(*) from workflow_starts))::int as untold,
               (select count(*) from uploads)::int as uploads`,
     );
     const schedules = (await client.query<ScheduleRow>(SCHEDULES)).rows;
@@ -227,9 +227,14 @@ export async function gatherEvidence(
            from execution_files order by execution_id, direction, name, position`,
       ),
       storage: readStorage(join(dataDir, "storage/objects")),
-      unfinished: ["storage/incoming", "spool", "commits/.writing", "environments/.building"].flatMap((folder) =>
-        list(join(dataDir, folder)).map((name) => `${folder}/${name}`),
-      ),
+      unfinished: [
+        ...["storage/incoming", "spool", "commits/.writing", "environments/.building"].flatMap((folder) =>
+          list(join(dataDir, folder)).map((name) => `${folder}/${name}`),
+        ),
+        ...(await query<{ id: string }>("select execution_id as id from workflow_starts")).map(
+          ({ id }) => `the start of ${id} in Temporal`,
+        ),
+      ],
     };
   } finally {
     await client.end();

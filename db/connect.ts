@@ -16,7 +16,7 @@ const NUMERIC = 1700;
 pg.types.setTypeParser(INT8, BigInt);
 pg.types.setTypeParser(NUMERIC, Number);
 
-/** What goes wrong rejects, and is logged by whoever asked. The library would print it as well, and not as our lines. */
+/** An error rejects, and the caller logs it. The library would print it as well, and not as our lines. */
 const QUIET = { debug: ignore, warn: ignore, error: ignore, deprecate: ignore };
 function ignore(): void {}
 
@@ -59,9 +59,9 @@ export function isPoolExhausted(error: unknown): boolean {
 }
 
 /**
- * SQLSTATE of a server that is away, is full, or did not get to the statement in time: connection exceptions (08),
- * insufficient resources (53), shutdown and crash recovery (57P01 to 57P05), statement and lock time-outs, idle time-out.
- * https://www.postgresql.org/docs/current/errcodes-appendix.html
+ * SQLSTATE of a server that is away, is full, or did not run the statement in time. These are connection exceptions
+ * (08), insufficient resources (53), shutdown and crash recovery (57P01 to 57P05), and time-outs of statements, locks
+ * and idle sessions. https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 const AWAY_STATE = /^(08...|53...|57P0.|57014|55P03|25P03)$/;
 const AWAY_CODES = new Set([

@@ -10,7 +10,7 @@ export interface OpenFigures {
   /** Let in, and not begun. */
   readonly queued: number;
   readonly running: number;
-  /** Since the oldest of those that wait was accepted. */
+  /** Since the oldest waiting one was accepted. */
   readonly oldestWaitingSeconds: number;
   /** Since the oldest of the others was let in. */
   readonly oldestOpenSeconds: number;

@@ -40,7 +40,7 @@ export async function lockInstallation(tx: Db): Promise<InstallationSecrets> {
   return row;
 }
 
-/** Keeps secrets instead of those that were kept. */
+/** Replaces the kept secrets. */
 export async function keepInstallationSecrets(tx: Db, secrets: InstallationSecrets): Promise<void> {
   await queryRows(tx, `update installation set operator_token = :operatorToken, owner_password = :ownerPassword`, {
     ...secrets,

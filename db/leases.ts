@@ -6,7 +6,7 @@ export interface Lease {
   readonly holder: string;
 }
 
-/** Takes a lease for so many seconds, or prolongs the holder's own. False: somebody else has it. */
+/** Takes a lease for so many seconds, or prolongs the holder's own. False: another process has it. */
 export async function takeLease(db: Db, lease: Lease & { seconds: number }): Promise<boolean> {
   const rows = await queryRows(
     db,
@@ -19,7 +19,7 @@ export async function takeLease(db: Db, lease: Lease & { seconds: number }): Pro
   return rows.length === 1;
 }
 
-/** Gives a lease back, unless somebody else has it by now. */
+/** Gives a lease back, unless another process has it by now. */
 export async function giveLease(db: Db, { name, holder }: Lease): Promise<void> {
   await queryRows(db, `delete from leases where name = :name and holder = :holder`, { name, holder });
 }

@@ -16,6 +16,22 @@ export function listMigrations(): string[] {
     .sort();
 }
 
+/** The last of 31 migrations that the first nine files replaced: both make the same database. */
+const LAST_REPLACED = "0031_logs_of_attempts";
+
+/** Returns what a database with these migrations has, by the names of today's files. Other names stay as they are. */
+export function renameReplaced(names: readonly string[]): string[] {
+  return names.includes(LAST_REPLACED) ? listMigrations().slice(0, 9) : [...names];
+}
+
+/** Returns the names of a database's migrations, in order, or undefined when it has none of our tables. */
+export async function listApplied(db: Db): Promise<string[] | undefined> {
+  const [there] = await queryRows<{ there: boolean }>(db, "select to_regclass('migrations') is not null as there");
+  if (there?.there !== true) return undefined;
+  const applied = await queryRows<{ name: string }>(db, "select name from migrations order by name");
+  return renameReplaced(applied.map(({ name }) => name));
+}
+
 /** Names are recorded without extension or folder, so that sources and builds are the same migrations. */
 class SqlFolder implements Knex.MigrationSource<string> {
   readonly names: readonly string[];
@@ -43,9 +59,9 @@ function refuseDown(name: string): never {
 }
 
 /**
- * Applies what is missing, once, in order; answers the names applied. Processes that start together wait
- * for each other on an advisory lock: knex's own lock needs its tables first, and they would race to create those.
- * Refuses a database that a newer program has migrated, and changes nothing in it.
+ * Applies what is missing, once, in order; returns the names applied. Processes that start together wait for each other
+ * on an advisory lock. The lock of knex needs its tables first, and they would race to create those. Refuses a database
+ * that a newer program has migrated, and changes nothing in it.
  */
 export async function migrate(db: Db): Promise<string[]> {
   return db.transaction(async (lock) => {
@@ -54,7 +70,11 @@ export async function migrate(db: Db): Promise<string[]> {
     await lock.raw("set local idle_in_transaction_session_timeout = 0");
     await lock.raw("select pg_advisory_xact_lock(?)", [ADVISORY_LOCK]);
     const source = new SqlFolder();
-    await refuseNewer(lock, source.names);
+    const before = await listApplied(lock);
+    if (before !== undefined) {
+      refuseUnknown(before, source.names);
+      await recordRenamed(db, before);
+    }
     const [, applied]: [number, string[]] = await db.migrate.latest({
       migrationSource: source,
       tableName: "migrations",
@@ -63,18 +83,31 @@ export async function migrate(db: Db): Promise<string[]> {
   });
 }
 
-async function refuseNewer(db: Db, known: readonly string[]): Promise<void> {
-  const [table] = await queryRows<{ name: string | null }>(db, "select to_regclass('migrations')::text as name");
-  if (table?.name == null) return;
-  const applied = await queryRows<{ name: string }>(db, "select name from migrations order by name");
-  const [unknown] = applied.map(({ name }) => name).filter((name) => !known.includes(name));
+function refuseUnknown(applied: readonly string[], known: readonly string[]): void {
+  const unknown = applied.find((name) => !known.includes(name));
   if (unknown === undefined) return;
+  if (applied.includes("0001_accounts_and_ledger"))
+    throw new Error(
+      `The database was written by a Treadle from before 0.1.0, up to ${applied.at(-1)}. Start the last program before 0.1.0 on it once, then this one. Nothing was changed.`,
+    );
   throw new Error(
     `The database was written by a newer Treadle: it has ${unknown}, and this program knows migrations up to ${known.at(-1)}. Start the newer program. To go back to this one, restore the backup that was made before the upgrade (docs/upgrades.md). Nothing was changed.`,
   );
 }
 
-/** Applies exactly these migrations to an empty database, as part of a transaction: what a backup of an older version was made of. */
+/** Records migrations under today's names where they have others. Outside the lock's transaction, because knex must see it. */
+async function recordRenamed(db: Db, names: readonly string[]): Promise<void> {
+  await queryRows(
+    db,
+    `with renamed as (delete from migrations where name <> all (cast(:names as text[])) returning 1)
+     insert into migrations (name, batch, migration_time)
+     select n.name, 1, now() from unnest(cast(:names as text[])) as n (name) where exists (select from renamed)
+      order by n.name`,
+    { names },
+  );
+}
+
+/** Applies exactly these migrations to an empty database, in a transaction. A backup of an older version was made of those. */
 export async function migrateTo(tx: Db, names: readonly string[]): Promise<void> {
   await tx.migrate.latest({ migrationSource: new SqlFolder(names), tableName: "migrations" });
 }

@@ -1,7 +1,7 @@
 /**
- * Everything a caller can be told went wrong, and the fixed `error` text of its answer.
- * The interface specification fixes `Unauthorized` and `Insufficient credits`; the rest is ours.
- * `src/http/errors.ts` gives each its HTTP status, `docs/errors.md` explains each to people.
+ * Everything that can go wrong for a caller, and the fixed `error` text of its answer. The interface specification
+ * fixes `Unauthorized` and `Insufficient credits`; the rest is ours. `src/http/errors.ts` gives each its HTTP status,
+ * `docs/errors.md` explains each to people.
  */
 export const ERROR_TEXT = {
   invalid_request: "Invalid request",

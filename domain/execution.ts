@@ -14,12 +14,32 @@ export interface ExecutionInput {
   readonly timeoutSeconds: number;
   /** Whose credits it uses: executions of one account share statements. */
   readonly accountId?: AccountId;
+  /** What became of an execution that had ended before Temporal learned of it. Absent where the workflow drives it. */
+  readonly story?: ExecutionStory;
+}
+
+/**
+ * How an execution went that its process carried out by itself: each step with its time (ISO 8601), as Temporal's UI
+ * shows it. A step that was not taken is absent.
+ */
+export interface ExecutionStory {
+  readonly status: ExecutionEnd;
+  readonly reserved?: string;
+  readonly programStarted?: string;
+  readonly programEnded?: string;
+  readonly attempts: number;
+  readonly secondsUsed: number;
+  readonly outputsUploaded?: string;
+  readonly settled: string;
+  readonly failure?: string;
 }
 
 /** What the Workflow Definition returns: enough to read in Temporal's UI, the record itself is in PostgreSQL. */
 export interface ExecutionSummary {
   readonly executionId: ExecutionId;
   readonly status: ExecutionEnd;
+  /** The steps of an execution that had ended before Temporal learned of it. */
+  readonly story?: ExecutionStory;
 }
 
 /** How the user's process ended. Every end is a value: user code that fails is not an error of ours. */
@@ -34,8 +54,8 @@ export interface PythonOutcome {
 }
 
 /**
- * What `executePython` answers, and so what stands in Temporal's history: that it is still going after the seconds it
- * was asked to wait, or how it ended. Never the message: it may quote inputs.
+ * What `executePython` returns, and so what stands in Temporal's history. The program is still going after the seconds
+ * it was asked to wait, or it has ended in some way. Never the message: it may quote inputs.
  */
 export type PythonProgress =
   | { readonly kind: "running" }
@@ -48,6 +68,14 @@ export type PythonProgress =
       /** The last steps are taken, too: its outputs are in storage and it is settled. Otherwise they are the workflow's to ask for. */
       readonly finished?: true;
     };
+
+/**
+ * The steps after a program's end, in order; each is the activity of that name. The process that ran the program takes
+ * them at once, and the workflow asks for those that were not taken. Both go through this list, and the compiler refuses
+ * either when it leaves a step out.
+ */
+export const LAST_STEPS = ["uploadOutputs", "settleCredits"] as const;
+export type LastStep = (typeof LAST_STEPS)[number];
 
 /** What `uploadOutputs` answers: done, or that only the host that ran the program can do it, or needs longer. */
 export type UploadProgress = { readonly kind: "uploaded" } | { readonly kind: "deferred" };

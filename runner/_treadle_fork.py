@@ -130,31 +130,31 @@ class Lane:
         self.make_world(number)
         self.lock()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        stdout, stderr, request, verdict = posix.pipe(), posix.pipe(), posix.pipe(), posix.pipe()
+        stdout, stderr, request, result = posix.pipe(), posix.pipe(), posix.pipe(), posix.pipe()
         control, seal = posix.pipe(), posix.pipe()
         user = posix.fork()
         if user == 0:
-            posix.close(verdict[1])
-            self.become_user(stdout, stderr, request, control, verdict[0], seal[0])
-        for end in (*stdout, *stderr, *control, request[0], verdict[0], self.runner.CONTROL_FD):
+            posix.close(result[1])
+            self.become_user(stdout, stderr, request, control, result[0], seal[0])
+        for end in (*stdout, *stderr, *control, request[0], result[0], self.runner.CONTROL_FD):
             posix.close(end)
         for output in (1, 2):
             posix.dup2(0, output)  # Nothing is left that the zygote has, too.
         # The host has looked at this process, which only works before this: nobody in here is to look into it.
         posix.read(seal[0], 1)
         check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "dumpable")
-        posix.write(verdict[1], b"sealed\n")
+        posix.write(result[1], b"sealed\n")
         # The request's writing end stays open until the end: without a writer, the reader would see the end of it at once.
         while True:
             pid, status = posix.waitpid(-1, 0)
             if pid == user:
                 break
         self.end_the_others()
-        posix.write(verdict[1], b"%d\n" % (posix.WEXITSTATUS(status) if posix.WIFEXITED(status) else 128 + posix.WTERMSIG(status)))
+        posix.write(result[1], b"%d\n" % (posix.WEXITSTATUS(status) if posix.WIFEXITED(status) else 128 + posix.WTERMSIG(status)))
         posix._exit(0)
 
     def end_the_others(self):
-        """The end of the user's process is the end of the execution. What it started goes before anybody hears of it."""
+        """The end of the user's process is the end of the execution. What it started ends before the end is reported."""
         if libc.kill(-1, signal.SIGKILL) == 0:
             while libc.waitpid(-1, None, 0) > 0:
                 pass
@@ -191,15 +191,15 @@ class Lane:
         check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
         check(libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(self.program), 0, 0), "seccomp")
 
-    def become_user(self, stdout, stderr, request, control, verdict, seal):
+    def become_user(self, stdout, stderr, request, control, result, seal):
         """The user's process, up to the point where only the request is missing; then with it, to its end."""
         runner = self.runner
         # Above the ends that are given fixed numbers below, so that none of them is overwritten.
-        ends = [move_up(end) for end in (stdout[0], stderr[0], control[0], request[0], verdict)]
+        ends = [move_up(end) for end in (stdout[0], stderr[0], control[0], request[0], result)]
         outer = move_up(runner.CONTROL_FD)
         for end, descriptor in ((stdout[1], 1), (stderr[1], 2), (control[1], runner.CONTROL_FD), (request[0], REQUEST_FD)):
             posix.dup2(move_up(end), descriptor, descriptor < 3)
-        names = ("stdout", "stderr", "control", "request", "verdict", "seal")
+        names = ("stdout", "stderr", "control", "request", "result", "seal")
         fields = ",".join('"%s":%d' % pair for pair in zip(names, [*ends, seal]))
         posix.closerange(REQUEST_FD + 1, LOWEST_MOVED)
         posix.write(outer, ('{"type":"forked",%s}\n' % fields).encode())

@@ -1,14 +1,20 @@
-"""Declared inputs whose Python type is not what JSON carries."""
+"""Declared inputs whose Python type is not what JSON carries. `CONVERSIONS` of main.py has the function of each kind."""
 
 
-def convert(kind, value, work, load):
-    if kind == "date":
-        return load("datetime").date.fromisoformat(value)
-    if kind == "datetime":
-        return load("datetime").datetime.fromisoformat(normalise(value, load("re")))
+def to_date(value, work, load):
+    return load("datetime").date.fromisoformat(value)
+
+
+def to_datetime(value, work, load):
+    return load("datetime").datetime.fromisoformat(normalise(value, load("re")))
+
+
+def to_path(value, work, load):
+    return load("pathlib").Path(work, value)
+
+
+def to_paths(value, work, load):
     Path = load("pathlib").Path
-    if kind == "file":
-        return Path(work, value)
     return [Path(work, path) for path in value]
 
 

@@ -88,7 +88,7 @@ class Saver:
         kind = type(value)
         bases = {"%s.%s" % (base.__module__.split(".")[0], base.__name__) for base in kind.__mro__}
         if bases & {"pandas.DataFrame", "pandas.Series"}:
-            # A plain 0, 1, 2 … index is no data; one that somebody set is.
+            # A plain 0, 1, 2 … index is no data; one that was set is.
             with_index = type(value.index).__name__ != "RangeIndex" or value.index.name is not None
             return ".csv", lambda path: value.to_csv(path, index=with_index)
         if "polars.DataFrame" in bases:

@@ -20,6 +20,13 @@ MESSAGE_CHARS_MAX = 2000
 CO_VARKEYWORDS = 0x08
 LONG_MAX = (1 << 63) - 1
 
+# How each kind of input becomes a Python value: a function of _treadle_inputs, or None where it is what JSON carries.
+CONVERSIONS = {
+    "string": None, "text": None, "secret": None, "select": None, "multi_select": None, "json": None,
+    "number": None, "integer": None, "boolean": None,
+    "date": "to_date", "datetime": "to_datetime", "file": "to_path", "file_list": "to_paths",
+}
+
 # Replacing sys.modules["__main__"] must not tear down the globals of the functions below.
 _kept = sys.modules["__main__"]
 loaded = {}
@@ -96,7 +103,7 @@ def take_streams(ends, use_pipes):
     if use_pipes:
         posix.dup2(ends[1], 1)
         posix.dup2(ends[3], 2)
-    # The ends of the pipes, and whatever the service was started with and passed on without knowing.
+    # The ends of the pipes, and what the service inherited and passed on without knowing.
     posix.closerange(CONTROL_FD + 1, DESCRIPTORS_MAX)
     flush_each_line()
 
@@ -108,7 +115,8 @@ def flush_each_line():
 
 def give_way():
     """Offers this process first when memory runs out, and leaves a busy processor to the service where no cgroup sees to it."""
-    posix.setpriority(posix.PRIO_PROCESS, 0, NICE)
+    # A service that runs at a lower priority yet must not make this one higher: the kernel refuses that.
+    posix.setpriority(posix.PRIO_PROCESS, 0, max(NICE, posix.getpriority(posix.PRIO_PROCESS, 0)))
     for name, value in (("oom_score_adj", b"1000"), ("autogroup", b"%d" % NICE)):
         try:
             with open("/proc/self/" + name, "wb") as file:
@@ -235,12 +243,11 @@ def run_entry(request, compiled):
 
 def declared_values(request):
     """Declared inputs as Python values; one that was not given is None."""
-    plain = {"date", "datetime", "file", "file_list"}
     values = {}
     for name, kind in request["kinds"].items():
         value = request["inputs"].get(name)
-        if value is not None and kind in plain:
-            value = load("_treadle_inputs").convert(kind, value, request["workDir"], load_library)
+        if value is not None and CONVERSIONS[kind]:
+            value = getattr(load("_treadle_inputs"), CONVERSIONS[kind])(value, request["workDir"], load_library)
         values[name] = value
     return values
 
@@ -315,7 +322,7 @@ def to_exit_code(number):
 
 
 def run_user_code(request, compiled=None):
-    """Returns the process's exit code. Ends of every kind have been told to the host by then."""
+    """Returns the process's exit code. Ends of every kind have been reported to the host by then."""
     first_process = posix.getpid()
     try:
         called, result = run_entry(request, compiled)

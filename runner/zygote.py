@@ -10,7 +10,7 @@ import posix
 import sys
 
 CONTROL_FD = int(sys.argv[1])
-"""What a cold run of the same commit starts with; whatever else is loaded here must not be in the way of the commit's own modules."""
+"""What a cold run of the same commit starts with; anything else that is loaded here must not be in the way of the commit's own modules."""
 BASELINE = frozenset(sys.modules)
 
 

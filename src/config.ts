@@ -1,9 +1,11 @@
 import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { z } from "zod";
-import type { S3Credentials } from "../activities/storage/s3.ts";
+import { microCredits, type Prices, parseCredits } from "../domain/credits.ts";
 import { DEFAULT_BOUNDS, type ManifestBounds } from "../domain/manifest/bounds.ts";
+import type { S3Credentials } from "../storage/s3.ts";
 
-const megabytes = (count: number): number => count * 1024 * 1024;
+const mebibytes = (count: number): number => count * 1024 * 1024;
 const whole = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
 /** How long something is kept; 0: for ever. */
 const days = whole(0, 36_500);
@@ -42,10 +44,12 @@ export const SETTINGS = z.object({
   TREADLE_NETWORK_DENY: z.string().min(1).optional(),
   TREADLE_NETWORK_NAMESERVERS: z.string().min(1).optional(),
   TREADLE_LANES_MAX: whole(0, 1_000).default(16),
-  TREADLE_LANES_BYTES_MAX: whole(0, Number.MAX_SAFE_INTEGER).default(megabytes(1024)),
+  TREADLE_LANES_BYTES_MAX: whole(0, Number.MAX_SAFE_INTEGER).default(mebibytes(1024)),
   TREADLE_LANE_IDLE_SECONDS: whole(1, 86_400).default(600),
   TREADLE_WAITING_CALLS_MAX: whole(1, 1_000_000).default(5_000),
   TREADLE_WAIT_MAX_SECONDS: whole(1, 3_600).default(300),
+  TREADLE_STARTS_MAX: whole(0, 1_000_000).default(10_000),
+  TREADLE_STARTS_AGE_SECONDS: whole(1, 86_400).default(600),
   TREADLE_STOP_DELAY_SECONDS: whole(0, 600).default(0),
   TREADLE_DRAIN_SECONDS: whole(0, 3_600).default(3),
   TREADLE_HOST_GONE_SECONDS: whole(10, 86_400).default(300),
@@ -56,9 +60,9 @@ export const SETTINGS = z.object({
   TREADLE_HEADERS_SECONDS: whole(1, 600).default(30),
   TREADLE_KEEP_ALIVE_SECONDS: whole(1, 3_600).default(65),
   TREADLE_TRANSFER_WINDOW_SECONDS: whole(1, 3_600).default(30),
-  TREADLE_TRANSFER_BYTES_MIN: whole(1, megabytes(1024)).default(30_000),
+  TREADLE_TRANSFER_BYTES_MIN: whole(1, mebibytes(1024)).default(30_000),
   TREADLE_BODY_SECONDS: whole(1, 86_400).default(600),
-  TREADLE_BODY_BYTES_PER_SECOND: whole(1, megabytes(1024)).default(100_000),
+  TREADLE_BODY_BYTES_PER_SECOND: whole(1, mebibytes(1024)).default(100_000),
   TREADLE_RATE_LIMIT_PER_MINUTE: whole(0, 1_000_000).default(120),
   TREADLE_RATE_LIMIT_BURST: whole(1, 1_000_000).default(40),
   TREADLE_ACCOUNT_RATE_LIMIT_PER_MINUTE: whole(0, 1_000_000).default(600),
@@ -67,10 +71,10 @@ export const SETTINGS = z.object({
   TREADLE_FILE_DAYS: days.default(30),
   TREADLE_LOG_DAYS: days.default(30),
   TREADLE_EXECUTION_DAYS: days.default(365),
-  TREADLE_FILE_BYTES_MAX: whole(1, Number.MAX_SAFE_INTEGER).default(megabytes(2048)),
-  TREADLE_REQUEST_BYTES_MAX: whole(1, Number.MAX_SAFE_INTEGER).default(megabytes(4096)),
-  TREADLE_OUTPUT_BYTES_MAX: whole(1, Number.MAX_SAFE_INTEGER).default(megabytes(2048)),
-  TREADLE_LOG_BYTES_MAX: whole(1, megabytes(1024)).default(megabytes(10)),
+  TREADLE_FILE_BYTES_MAX: whole(1, Number.MAX_SAFE_INTEGER).default(mebibytes(2048)),
+  TREADLE_REQUEST_BYTES_MAX: whole(1, Number.MAX_SAFE_INTEGER).default(mebibytes(4096)),
+  TREADLE_OUTPUT_BYTES_MAX: whole(1, Number.MAX_SAFE_INTEGER).default(mebibytes(2048)),
+  TREADLE_LOG_BYTES_MAX: whole(1, mebibytes(1024)).default(mebibytes(10)),
   TREADLE_CREDITS_PER_CPU_SECOND: credits.default("0.01"),
   TREADLE_CREDITS_PER_EXECUTION: credits.default("0.001"),
   TREADLE_INITIAL_CREDITS: credits.default("1000"),
@@ -115,6 +119,14 @@ export function boundsOf(settings: Settings): ManifestBounds {
   return { ...DEFAULT_BOUNDS, processesMax, openFilesMax };
 }
 
+/** Returns what programs cost on this installation. The shape of both settings has been checked already. */
+export function pricesOf(settings: Settings): Prices {
+  return {
+    perCpuSecond: parseCredits(settings.TREADLE_CREDITS_PER_CPU_SECOND) ?? microCredits(0),
+    perExecution: parseCredits(settings.TREADLE_CREDITS_PER_EXECUTION) ?? microCredits(0),
+  };
+}
+
 /** Output files that an execution may make. */
 export const OUTPUT_FILES_MAX = 1_000;
 
@@ -151,7 +163,7 @@ function readOrExplain(path: string, variable: string): string {
 }
 
 /**
- * Reads all settings, and the files of those that are secrets, and reports every problem at once, before anything is opened. An empty
+ * Reads all settings, and the files of secrets. Reports every problem at once, before anything is opened. An empty
  * variable counts as unset.
  */
 export function loadSettings(env: Environment): Settings {
@@ -180,4 +192,9 @@ export function storageOf(settings: Settings): { url: string | undefined; creden
       ? undefined
       : { accessKeyId, secretAccessKey, sessionToken: others.AWS_SESSION_TOKEN };
   return { url: others.TREADLE_STORAGE_URL, credentials };
+}
+
+/** Returns how many programs may run at a time. */
+export function slotCountOf(settings: Settings): number {
+  return settings.TREADLE_SANDBOX_SLOTS ?? availableParallelism() * 2;
 }

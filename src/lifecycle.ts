@@ -5,13 +5,16 @@ import type { Log } from "./log.ts";
 /** Takes what closes something again; called in reverse order. */
 export type Defer = (release: () => unknown) => void;
 
-/** Opens things in order and closes them in reverse, also when opening one of them failed. A failed opening is what is told. */
+/**
+ * Opens things in order and closes them in reverse, also when opening one of them failed. Throws the error of a failed
+ * opening.
+ */
 export async function withReleases<T>(open: (defer: Defer) => Promise<T>): Promise<T> {
   const releases: (() => unknown)[] = [];
   try {
     const answer = await open((release) => releases.push(release));
-    const faults = await releaseAll(releases);
-    if (faults.length > 0) throw new AggregateError(faults, "Not everything could be closed.");
+    const errors = await releaseAll(releases);
+    if (errors.length > 0) throw new AggregateError(errors, "Not everything could be closed.");
     return answer;
   } catch (error) {
     await releaseAll(releases);
@@ -20,15 +23,15 @@ export async function withReleases<T>(open: (defer: Defer) => Promise<T>): Promi
 }
 
 async function releaseAll(releases: (() => unknown)[]): Promise<unknown[]> {
-  const faults: unknown[] = [];
+  const errors: unknown[] = [];
   for (let release = releases.pop(); release !== undefined; release = releases.pop()) {
     try {
       await release();
     } catch (error) {
-      faults.push(error);
+      errors.push(error);
     }
   }
-  return faults;
+  return errors;
 }
 
 /** Signals that reach a process twice within this time are one: npm passes on the Ctrl-C the terminal sends to both. */
@@ -66,8 +69,8 @@ function isTerminalGone(): boolean {
 }
 
 /**
- * Logs a rejected promise that nothing handles, and keeps the process running. Node would end it. Every promise is to have
- * a handler of its own; one that was forgotten is a fault of one step, and no tenant may turn it into the end of everybody's.
+ * Logs a rejected promise that nothing handles, and keeps the process running. Node would end it. Every promise should
+ * have a handler of its own. A forgotten one is an error of one step, and no tenant may end the service by it.
  */
 export function outliveRejections(events: Pick<NodeJS.Process, "on">, log: Pick<Log, "error">): void {
   events.on("unhandledRejection", (error) =>
@@ -85,8 +88,8 @@ const EXIT_MAX_SECONDS = 3;
 const GUARD = `left=$2; while [ $left -gt 0 ] && kill -0 $1; do sleep 0.1; left=$((left - 1)); done; kill -KILL $1`;
 
 /**
- * Ends this process with `code`, and for certain. `process.exit` waits on this thread for the clean-up of native libraries:
- * one of them was seen to wait for ever when the servers it talked to were gone. A shell kills the process then.
+ * Ends this process with `code`, and for certain. `process.exit` waits on this thread for the clean-up of native
+ * libraries. One of them was seen to wait for ever when its servers were gone. A shell kills the process then.
  */
 export function endProcess(code: number | undefined): never {
   const guard = spawn("/bin/sh", ["-c", GUARD, "sh", String(process.pid), String(EXIT_MAX_SECONDS * 10)], {

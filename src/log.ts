@@ -1,6 +1,6 @@
 import pino from "pino";
 import pretty from "pino-pretty";
-import { showOn } from "./shown-text.ts";
+import { showOn } from "../system/shown-text.ts";
 
 export type Log = pino.Logger;
 

@@ -9,7 +9,13 @@ import {
   workflowInfo,
 } from "@temporalio/workflow";
 import type { Activities } from "../activities/index.ts";
-import type { ExecutionInput, ExecutionSummary, PythonProgress } from "../domain/execution.ts";
+import {
+  type ExecutionInput,
+  type ExecutionSummary,
+  LAST_STEPS,
+  type LastStep,
+  type PythonProgress,
+} from "../domain/execution.ts";
 import type { ExecutionId } from "../domain/ids.ts";
 
 /** A program that ends within this time costs one workflow task; a longer one is joined by a regular activity. */
@@ -32,21 +38,23 @@ const patientLedger = proxyActivities<Activities>({
 });
 
 /**
- * One execution, from hold to charge. Whatever happens, the reservation ends settled or released.
- * The release is armed before the reserve: a reserve whose answer was lost may hold credits all the same.
+ * One execution, from hold to charge. The reservation always ends settled or released. The release is armed before the
+ * reserve: a reserve whose answer was lost may hold credits all the same.
  */
 export async function executeCommit(input: ExecutionInput): Promise<ExecutionSummary> {
   const executionId = workflowInfo().workflowId as ExecutionId;
-  // Left out where it is unknown: workflows that began before it was told go on as they were.
+  // The process that accepted it has carried it out, and the record has it: there is nothing left to drive.
+  if (input.story !== undefined) return { executionId, status: input.story.status, story: input.story };
+  // Left out where it is unknown: workflows that began before it was an input go on as they were.
   const holder = { executionId, ...(input.accountId === undefined ? {} : { accountId: input.accountId }) };
   try {
     await reserve(holder);
     const run = await runPython(holder, input);
     // From here on the program has run: nothing may keep its result from being kept and charged.
+    // Usually the process that ran it has taken the last steps already (`activities/finishing.ts`).
     if (run.finished !== true)
       await CancellationScope.nonCancellable(async () => {
-        await upload(executionId, run.hostQueue);
-        await settle(executionId, run);
+        for (const step of LAST_STEPS) await lastSteps[step](executionId, run);
       });
     return { executionId, status: run.status };
   } catch (error) {
@@ -99,7 +107,12 @@ async function runPython(holder: Holder, input: ExecutionInput): Promise<EndedPy
   return progress;
 }
 
-async function upload(executionId: ExecutionId, hostQueue: string): Promise<void> {
+const lastSteps: Readonly<Record<LastStep, (executionId: ExecutionId, run: EndedPython) => Promise<void>>> = {
+  uploadOutputs: upload,
+  settleCredits: settle,
+};
+
+async function upload(executionId: ExecutionId, { hostQueue }: EndedPython): Promise<void> {
   const here = proxyLocalActivities<Activities>({
     startToCloseTimeout: "6 seconds",
     retry: { maximumAttempts: 2, initialInterval: "100 milliseconds" },

@@ -44,7 +44,7 @@ interface Listed {
 /** None while the service does not answer. */
 async function listOpen(deps: LoadDeps & { operatorToken: string }): Promise<Listed[]> {
   try {
-    const answer = await request(`${deps.apiUrl}/operator/executions?limit=${LISTED}`, {
+    const answer = await request(`${deps.apiUrl}/executions?limit=${LISTED}`, {
       dispatcher: deps.agent,
       headers: { authorization: `Bearer ${deps.operatorToken}` },
       headersTimeout: 5_000,

@@ -26,7 +26,7 @@ export type CommitterDeps = LoadDeps & {
 
 /** Makes a workflow of the folder, without a schedule: to commit one is part of the record, this is not. */
 export async function createClock(deps: Omit<CommitterDeps, "workflows">, name: string): Promise<Published> {
-  const answer = await request(`${deps.apiUrl}/operator/publish?${new URLSearchParams({ name }).toString()}`, {
+  const answer = await request(`${deps.apiUrl}/publish?${new URLSearchParams({ name }).toString()}`, {
     dispatcher: deps.agent,
     method: "POST",
     headers: { authorization: `Bearer ${deps.operatorToken}`, "content-type": "application/x-tar" },
@@ -77,7 +77,7 @@ export function createCommitter(
       const heard = await askUntilDone(deps, asked, (workflow) => {
         const query = new URLSearchParams({ workflow, message: token, expectedHead: heads.get(name) ?? "" });
         return {
-          url: `${deps.apiUrl}/operator/publish?${query.toString()}`,
+          url: `${deps.apiUrl}/publish?${query.toString()}`,
           method: "POST",
           message: { contentType: "application/x-tar", body: Readable.from([body]) },
         };
@@ -91,7 +91,7 @@ export function createCommitter(
       const times = { from: new Date(from).toISOString(), to: new Date(to).toISOString() };
       const asked = { purpose: "backfill", workflow: name, token: nextToken(name), from, to } as const;
       await askUntilDone(deps, asked, (workflow) => ({
-        url: `${deps.apiUrl}/operator/schedules/${workflow}/backfill`,
+        url: `${deps.apiUrl}/workflows/${workflow}/backfills`,
         method: "POST",
         message: { contentType: "application/json", body: JSON.stringify(times) },
       }));
@@ -99,7 +99,7 @@ export function createCommitter(
     async remove(name: string): Promise<void> {
       const asked = { purpose: "delete", workflow: name, token: nextToken(name), schedule: null } as const;
       const toSending = (workflow: string): Omit<Sending, "headers"> => ({
-        url: `${deps.apiUrl}/operator/workflows/${workflow}`,
+        url: `${deps.apiUrl}/workflows/${workflow}`,
         method: "DELETE",
       });
       // When it was deleted by a try that was not answered, it is not found.

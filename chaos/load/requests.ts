@@ -42,14 +42,13 @@ export async function sendRecorded(
 }
 
 async function exchange(agent: Agent, sending: Sending, number: number): Promise<Heard> {
-  const controller = new AbortController();
   const { hangUpMs, message } = sending;
-  const timer = setTimeout(() => controller.abort(), hangUpMs ?? ANSWER_MAX_MS);
+  const signal = AbortSignal.timeout(hangUpMs ?? ANSWER_MAX_MS);
   try {
     const answer = await request(sending.url, {
       dispatcher: agent,
       method: sending.method,
-      signal: controller.signal,
+      signal,
       headers: {
         ...sending.headers,
         ...(message === undefined ? {} : { "content-type": message.contentType }),
@@ -75,9 +74,7 @@ async function exchange(agent: Agent, sending: Sending, number: number): Promise
   } catch (error) {
     const { code, message: reason } = error as NodeJS.ErrnoException;
     const silence = { type: "silence", at: Date.now(), request: number, reason: code ?? reason } as const;
-    if (controller.signal.aborted) return { ...silence, cause: hangUpMs === undefined ? "too_long" : "hung_up" };
+    if (signal.aborted) return { ...silence, cause: hangUpMs === undefined ? "too_long" : "hung_up" };
     return { ...silence, cause: code === "ECONNREFUSED" ? "refused" : "broken" };
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -1,3 +1,4 @@
+// Written for pg 8.23.1: its types leave out what its connection can do for COPY, and knex knows nothing of it.
 import { once } from "node:events";
 import { Readable } from "node:stream";
 import type pg from "pg";
@@ -21,8 +22,8 @@ async function connectionOf(tx: Db): Promise<pg.Client> {
 }
 
 /**
- * What `copy … to stdout` answers, as a stream. To be read to its end before the transaction is asked for anything else; when it
- * is given up before, the rest is read and thrown away.
+ * What `copy … to stdout` answers, as a stream. Read it to its end before the transaction does anything else. When you
+ * give it up before, the rest is read and thrown away.
  */
 export async function copyOut(tx: Db, sql: string): Promise<Readable> {
   const client = await connectionOf(tx);

@@ -1,7 +1,7 @@
 import type { ExecutionId } from "../../domain/ids.ts";
 import { type Db, queryRows } from "../connect.ts";
-import { findMoneyFaults } from "../credits/audit.ts";
-import { releaseAll } from "../credits.ts";
+import { findMoneyFaults } from "../ledger/audit.ts";
+import { releaseAll } from "../ledger/credits.ts";
 import { migrateTo } from "../migrate.ts";
 import { copyIn } from "./copy.ts";
 import { liftLimits } from "./snapshot.ts";
@@ -28,9 +28,10 @@ export interface Loaded {
 }
 
 /**
- * Fills an empty database with a dump: all of it, checked against every constraint, or nothing. Answers `not_empty`, and changes
- * nothing, when there is anything in it. `endOpen` is the message with which executions under way are ended, uncharged, unless
- * their program had ended and its outputs were stored: those need no program any more. Without it all of them stay open.
+ * Fills an empty database with a dump: all of it, checked against every constraint, or nothing. Returns `not_empty`,
+ * and changes nothing, when there is anything in it. `endOpen` is the message with which executions under way are
+ * ended, uncharged. Those whose program had ended with its outputs stored stay: they need no program any more. Without
+ * it all of them stay open.
  */
 export async function loadDump(
   db: Db,
@@ -54,8 +55,8 @@ export async function loadDump(
 }
 
 /**
- * Without triggers: they would move every account again. Foreign keys are taken off and put on again, which checks every row; tables
- * that refer to each other have no order in which they could be filled otherwise.
+ * Without triggers: they would move every account again. Foreign keys are taken off and put on again, which checks
+ * every row. Tables that refer to each other could not be filled in any order otherwise.
  */
 async function fillTables(tx: Db, dump: Dump): Promise<number> {
   const known = new Set((await listTables(tx)).map(({ name }) => name));
@@ -78,7 +79,10 @@ async function fillTables(tx: Db, dump: Dump): Promise<number> {
   }
   for (const { table, column, value, called } of dump.sequences)
     await queryRows(tx, `select setval(pg_get_serial_sequence(:table, :column), cast(:value as bigint), :called)`, {
-      ...{ table: quoteName(table), column, value, called },
+      table: quoteName(table),
+      column,
+      value,
+      called,
     });
 
   for (const table of all) await tx.raw(`alter table ${table} enable trigger user`);

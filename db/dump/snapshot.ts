@@ -1,10 +1,11 @@
 import type { Readable } from "node:stream";
 import { type Db, queryRows } from "../connect.ts";
-import { STORAGE_LOCK } from "../retention.ts";
+import { STORAGE_LOCK } from "../executions/retention.ts";
+import { listApplied } from "../migrate.ts";
 import { copyOut } from "./copy.ts";
-import { listMigrationsOf, listSequences, listTables, quoteName, type Sequence, type Table } from "./tables.ts";
+import { listSequences, listTables, quoteName, type Sequence, type Table } from "./tables.ts";
 
-/** Held by whoever makes a backup, so that there is one at a time. */
+/** Held during a backup, so that there is one at a time. */
 const BACKUP_LOCK = 7_283_517;
 
 /** A database at one moment. */
@@ -25,7 +26,7 @@ export interface Snapshot {
 
 /**
  * Shows one moment of the whole database to `read`. As long as that takes, callers are served as always, and what this moment
- * promises to be in storage stays there. Answers `busy` when another backup is being made.
+ * promises to be in storage stays there. Returns `busy` when another backup is being made.
  */
 export async function readSnapshot<T>(db: Db, read: (snapshot: Snapshot) => Promise<T>): Promise<T | "busy"> {
   return db.transaction(async (lock) => {
@@ -57,7 +58,7 @@ async function openSnapshot(tx: Db): Promise<Snapshot> {
     tx,
     `select now() as "takenAt", current_setting('server_version') as server`,
   );
-  const migrations = await listMigrationsOf(tx);
+  const migrations = await listApplied(tx);
   if (moment === undefined || migrations === undefined) throw new Error("The database holds no data of Treadle.");
   const [open] = await queryRows<{ count: number }>(
     tx,

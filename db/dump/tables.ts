@@ -52,14 +52,7 @@ export async function listSequences(db: Db): Promise<Sequence[]> {
   return sequences;
 }
 
-/** The names of the migrations that a database has; undefined when it has none of our tables. */
-export async function listMigrationsOf(db: Db): Promise<string[] | undefined> {
-  const [there] = await queryRows<{ there: boolean }>(db, `select to_regclass('migrations') is not null as there`);
-  if (there?.there !== true) return undefined;
-  return (await queryRows<{ name: string }>(db, `select name from migrations order by name`)).map(({ name }) => name);
-}
-
-/** Whether there is any table at all, also of somebody else. */
+/** Returns whether there is any table at all, also one that is not ours. */
 export async function hasTables(db: Db): Promise<boolean> {
   const rows = await queryRows(
     db,

@@ -11,7 +11,7 @@ export interface InputChange {
   readonly message: string;
 }
 
-/** Said of an input to people and in documents; no call is judged by them. */
+/** Said of an input to people and in documents; no call is validated by them. */
 const WORDS = new Set(["label", "description"]);
 /** Not among the rest of a declaration: compared by name, or told in words of their own. */
 const TOLD_APART = new Set(["name", "kind", "required", "default", "defaultText", ...WORDS]);

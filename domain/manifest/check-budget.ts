@@ -4,7 +4,9 @@
  */
 const CHECK_STEPS_MAX = 100_000_000;
 
-/** What is left of the steps of one request. Whoever takes some counts them down; below 0 the request asks for too much. */
+/**
+ * What is left of the steps of one request. A check counts down what it takes; below 0 the request asks for too much.
+ */
 export interface CheckBudget {
   steps: number;
 }

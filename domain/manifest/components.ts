@@ -1,6 +1,7 @@
 /**
- * Returns for each node that can be reached from `starts` the number of its strongly connected component: two nodes have the same
- * one when each can be reached from the other. Tarjan's algorithm without recursion; time grows with nodes and edges.
+ * Returns for each node that can be reached from `starts` the number of its strongly connected component. Two nodes
+ * have the same one when each can be reached from the other. Tarjan's algorithm without recursion; time grows with
+ * nodes and edges.
  */
 export function findComponents(
   starts: Iterable<number>,

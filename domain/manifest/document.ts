@@ -33,10 +33,10 @@ const DEPTH_MAX = 100;
 /** Tokens that the parser may have open: one for each level, and the document, the last key and the last scalar. */
 const OPEN_MAX = DEPTH_MAX + 3;
 
-/** Far above what 64 KB of honest YAML hold; each token of nonsense costs the composer an error with a stack trace. */
+/** Far above what 64 KiB of honest YAML hold; each token of nonsense costs the composer an error with a stack trace. */
 const TOKENS_MAX = 20_000;
 
-/** Nodes after every alias is written out: some 4,000 fit into 64 KB of honest text. */
+/** Nodes after every alias is written out: some 4,000 fit into 64 KiB of honest text. */
 const NODES_MAX = 20_000;
 
 /**

@@ -5,9 +5,9 @@ const EXTENSION_BYTES_MAX = 64;
 const UNSAFE = /[\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}\u202a-\u202e\u2066-\u2069]/gu;
 
 /**
- * The name an uploaded file keeps inside an execution: the last path component (of `/` and `\` alike), unsafe characters
- * as `_`, at most 255 bytes with its extension kept, and not one of `taken`: a repeat gets ` (2)` before the extension.
- * Never empty, `.` or `..`. Does not add to `taken`; the caller does.
+ * Returns the name an uploaded file keeps inside an execution. It is the last path component (of `/` and `\` alike),
+ * with unsafe characters as `_`. It has at most 255 bytes, with its extension kept, and is not one of `taken`: a repeat
+ * gets ` (2)` before the extension. Never empty, `.` or `..`. Does not add to `taken`; the caller does.
  */
 export function safeFileName(name: string, taken: ReadonlySet<string>): string {
   const component = name.split(/[/\\]/).findLast((part) => part !== "") ?? "";

@@ -1,11 +1,11 @@
 import type { InputProblem } from "../errors.ts";
 import { type CheckBudget, createCheckBudget } from "./check-budget.ts";
-import { hasEndlessNumber, isChangedNumber, type JsonTexts, splitMembers, textOf } from "./json-text.ts";
+import { hasEndlessNumber, type JsonTexts, splitMembers, textOf } from "./json-text.ts";
 import { describeKind, isJsonObject, type JsonValue, quote } from "./json-values.ts";
 import type { Input, InputKind, Manifest } from "./manifest.ts";
 import { suggest } from "./nearest.ts";
 import { checkUploads, type UploadedFile } from "./uploads.ts";
-import { checkValue, findDigitsProblem, isFileInput } from "./values.ts";
+import { checkValue, exampleTextOf, findTextProblem, isFileInput, valueKindOf } from "./values.ts";
 
 /**
  * The values of an execution. `inputs` has every declared input but those given as files or secrets: null where nothing
@@ -52,7 +52,7 @@ export function parseInputs(
   for (const input of manifest.inputs) {
     const value = Object.hasOwn(values, input.name) ? values[input.name] : undefined;
     const uploads = Object.hasOwn(files, input.name) ? (files[input.name] ?? []) : [];
-    const digits = findDigitsProblem(input, textOf(texts, input.name));
+    const digits = findTextProblem(input, textOf(texts, input.name));
     const given = digits === undefined ? readGiven(input, value, uploads, budget) : refuse(digits);
     if (given.kind === "problems") problems.push(...given.messages.map((message) => ({ input: input.name, message })));
     else if (given.kind === "none") inputs.push([input.name, null]);
@@ -65,8 +65,8 @@ export function parseInputs(
 }
 
 /**
- * The flat form of an execute body: when its only key is `inputs`, holding an object, the inner object, unless the
- * workflow declares an input of that name. Any other body unchanged.
+ * Returns the flat form of an execute body. When its only key is `inputs`, holding an object, that is the inner object,
+ * unless the workflow declares an input of that name. Returns any other body unchanged.
  */
 export function flattenBody(manifest: Declarations, body: unknown): unknown {
   if (!isJsonObject(body) || !Object.hasOwn(body, "inputs") || Object.keys(body).length !== 1) return body;
@@ -81,9 +81,8 @@ export function splitBody(manifest: Declarations, body: unknown, text: string): 
 }
 
 /**
- * Returns the texts of those inputs of kind `json` that have a value in `inputs`: as they were sent, or as config.yaml
- * writes their default. What Python could not read has none: there the value counts. A `number` has one where JavaScript
- * would write it otherwise: `1.0` is a float in Python, `1` is not.
+ * Returns the texts of inputs that have a value in `inputs` and whose text says more than JavaScript's value. They are as
+ * they were sent, or as config.yaml writes the default. What Python could not read has none: there the value counts.
  */
 export function findJsonTexts(
   manifest: Declarations,
@@ -91,18 +90,16 @@ export function findJsonTexts(
   sent: JsonTexts,
 ): JsonTexts {
   const found = manifest.inputs.flatMap((input) => {
-    if ((input.kind !== "json" && input.kind !== "number") || (inputs[input.name] ?? null) === null) return [];
+    const keepsText = isFileInput(input) ? null : valueKindOf(input).keepsText;
+    if (keepsText === null || (inputs[input.name] ?? null) === null) return [];
     const text = textOf(sent, input.name)?.trim();
     // Null means not given, so the value is the default.
-    const own = text === undefined || text === "null" ? input.defaultText : text;
-    if (input.kind === "number" && !isChangedNumber(own ?? "")) return [];
-    return own === undefined || hasEndlessNumber(own) ? [] : [[input.name, own] as const];
+    const own = text === undefined || text === "null" ? defaultTextOf(input) : text;
+    if (own === undefined || !keepsText(own) || hasEndlessNumber(own)) return [];
+    return [[input.name, own] as const];
   });
   return Object.fromEntries(found);
 }
-
-/** Kinds whose value is a text, so that a part of a form may be written without JSON's quotes. */
-const TEXTUAL: ReadonlySet<InputKind> = new Set(["string", "text", "select", "date", "datetime", "secret"]);
 
 export type TextPart =
   | { readonly ok: true; readonly value: JsonValue }
@@ -114,9 +111,9 @@ export type TextPart =
  */
 export function parseTextPart(kind: InputKind, text: string): TextPart {
   const parsed = parseJson(text);
-  if (TEXTUAL.has(kind))
-    return { ok: true, value: parsed.ok && typeof parsed.value === "string" ? parsed.value : text };
-  return parsed.ok ? parsed : { ok: false, message: `must be JSON text, such as ${EXAMPLES[kind] ?? "null"}.` };
+  const example = exampleTextOf(kind);
+  if (example === null) return { ok: true, value: parsed.ok && typeof parsed.value === "string" ? parsed.value : text };
+  return parsed.ok ? parsed : { ok: false, message: `must be JSON text, such as ${example}.` };
 }
 
 /** The value of a part that says it is JSON, for any kind: a text in it has quotes. */
@@ -125,20 +122,16 @@ export function parseJsonPart(text: string): TextPart {
   return parsed.ok ? parsed : { ok: false, message: "came as application/json, but is not JSON." };
 }
 
-const EXAMPLES: Partial<Record<InputKind, string>> = {
-  number: "1.5",
-  integer: "3",
-  boolean: "true",
-  multi_select: '["a", "b"]',
-  json: '{"a": 1}',
-};
-
 function parseJson(text: string): { readonly ok: true; readonly value: JsonValue } | { readonly ok: false } {
   try {
     return { ok: true, value: JSON.parse(text) as JsonValue };
   } catch {
     return { ok: false };
   }
+}
+
+function defaultTextOf(input: Input): string | undefined {
+  return "defaultText" in input ? input.defaultText : undefined;
 }
 
 /** The names of everything that was given, each once. There may be a hundred thousand. */

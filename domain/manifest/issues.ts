@@ -1,8 +1,8 @@
 import type * as z from "zod";
+import { DECLARED_KINDS, INPUT_KINDS } from "./declared-kinds.ts";
 import type { PlacedProblem } from "./document.ts";
-import { INPUT_SCHEMAS } from "./input-schema.ts";
 import { describeKind, isJsonObject, quote } from "./json-values.ts";
-import { INPUT_KINDS } from "./manifest.ts";
+import type { InputKind } from "./manifest.ts";
 import { findNearest, suggest } from "./nearest.ts";
 import type { Path, Places } from "./positions.ts";
 import { ConfigSchema } from "./schema.ts";
@@ -17,7 +17,7 @@ export interface Problems {
   readonly count: () => number;
 }
 
-/** A `Problems` that puts what it is told into `list`. */
+/** A `Problems` that puts its issues into `list`. */
 export function createProblems(places: Places, list: PlacedProblem[]): Problems {
   const write = (path: Path, message: string): string =>
     path.length === 0 ? message : `${path.map(String).join(".")}: ${message}`;
@@ -56,32 +56,14 @@ function explainMissing(path: Path): string {
 function explainKind(value: unknown): string {
   const shown = typeof value === "string" ? quote(value) : describeKind(value);
   const meant =
-    typeof value === "string" ? (KIND_SYNONYMS.get(value.toLowerCase()) ?? findNearest(value, INPUT_KINDS)) : undefined;
+    typeof value === "string" ? (findAlias(value.toLowerCase()) ?? findNearest(value, INPUT_KINDS)) : undefined;
   const hint = meant ? ` Did you mean "${meant}"?` : "";
   return `${shown} is not a type of input.${hint} There are ${INPUT_KINDS.join(", ")}.`;
 }
 
-/** What other systems call our kinds. */
-const KIND_SYNONYMS: ReadonlyMap<string, string> = new Map([
-  ["str", "string"],
-  ["int", "integer"],
-  ["float", "number"],
-  ["bool", "boolean"],
-  ["enum", "select"],
-  ["choice", "select"],
-  ["dropdown", "select"],
-  ["multiselect", "multi_select"],
-  ["textarea", "text"],
-  ["multiline", "text"],
-  ["files", "file_list"],
-  ["filelist", "file_list"],
-  ["list", "file_list"],
-  ["object", "json"],
-  ["dict", "json"],
-  ["array", "json"],
-  ["password", "secret"],
-  ["timestamp", "datetime"],
-]);
+function findAlias(name: string): InputKind | undefined {
+  return INPUT_KINDS.find((kind) => DECLARED_KINDS[kind].aliases.includes(name));
+}
 
 function explainChoice(value: unknown, choices: readonly unknown[]): string {
   const names = choices.map(String);
@@ -100,23 +82,21 @@ function explainUnknownKey(key: string, path: Path, data: unknown): string {
   const parent = valueAt(data, path);
   const kind = path[0] === "inputs" && path.length === 2 && isJsonObject(parent) ? String(parent["type"]) : undefined;
   if (kind !== undefined) {
-    const others = INPUT_KINDS.filter((other) => Object.hasOwn(INPUT_SCHEMAS[other].shape, key));
-    if (key === "default" && kind === "secret") {
-      return "A secret cannot have a default, because config.yaml is stored readable. Remove it, and give the value with each execution.";
-    }
-    if (key === "default") return "A file cannot have a default. Say required: false if it may be left out.";
+    const refusal = key === "default" && isKind(kind) ? DECLARED_KINDS[kind].defaultRefusal : null;
+    if (refusal !== null) return refusal;
+    const others = INPUT_KINDS.filter((other) => Object.hasOwn(DECLARED_KINDS[other].schema.shape, key));
     if (others.length > 0) return `does not apply to inputs of type ${kind}, only to ${others.join(", ")}.`;
   }
   return `Unknown key.${suggest(key, listKeys(path, kind))}`;
 }
 
+function isKind(name: string): name is InputKind {
+  return Object.hasOwn(DECLARED_KINDS, name);
+}
+
 /** The keys that may stand in the map at a path. */
 function listKeys(path: Path, kind: string | undefined): string[] {
-  if (kind !== undefined) {
-    return Object.hasOwn(INPUT_SCHEMAS, kind)
-      ? Object.keys(INPUT_SCHEMAS[kind as keyof typeof INPUT_SCHEMAS].shape)
-      : [];
-  }
+  if (kind !== undefined) return isKind(kind) ? Object.keys(DECLARED_KINDS[kind].schema.shape) : [];
   let schema: unknown = ConfigSchema;
   for (const step of path) schema = findMember(unwrap(schema), step);
   const shape = (unwrap(schema) as { shape?: object } | undefined)?.shape;

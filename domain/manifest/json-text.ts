@@ -1,5 +1,5 @@
 /**
- * The texts of JSON values by the names of their inputs, as somebody wrote them. JavaScript's own values lose what JSON
+ * The texts of JSON values by the names of their inputs, as they were written. JavaScript's own values lose what JSON
  * can say: digits beyond 2^53, `1.0`, the order of keys that look like numbers.
  */
 export type JsonTexts = Readonly<Record<string, string>>;

@@ -31,7 +31,7 @@ const PROBLEMS_MAX = 200;
 const SECTIONS = new Set(["inputs", "outputs", "limits", "retry", "concurrency", "triggers"]);
 
 /**
- * Reads a `config.yaml`. Refuses what it does not know or cannot keep, with every problem at its line and column (from 1),
+ * Reads a `config.yaml`. Refuses what it does not know or cannot keep. Every problem has its line and column (from 1),
  * in the order of the file, at most 200. Believes nothing of the text: it may be hostile.
  */
 export function parseManifest(source: string, options: ManifestOptions = {}): ManifestResult {

@@ -3,7 +3,7 @@ import { formatDuration } from "./durations.ts";
 import type { Manifest, Output } from "./manifest.ts";
 import { formatSize } from "./sizes.ts";
 
-/** What a commit changes of what a workflow gives, and may use. What it takes is told by `findInputChanges`. */
+/** What a commit changes of what a workflow gives, and may use. What it takes stands in `findInputChanges`. */
 export interface PromiseChange {
   readonly about: "output" | "api" | "limits";
   /** Callers may no longer get what they had. */

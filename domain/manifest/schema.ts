@@ -1,7 +1,9 @@
 import * as z from "zod";
 import { DEFAULT_BOUNDS } from "./bounds.ts";
+import { InputSchema } from "./declared-kinds.ts";
 import { formatDuration, parseDuration } from "./durations.ts";
-import { DECLARED, InputSchema, SizeSchema } from "./input-schema.ts";
+import { SizeSchema } from "./kinds/declared-file.ts";
+import { DECLARED_KEYS } from "./kinds/declared-kind.ts";
 import { BUILDS, CATCHUPS, OVERLAPS, WHEN_FULL } from "./manifest.ts";
 import { formatSize } from "./sizes.ts";
 
@@ -23,8 +25,8 @@ const duration = z
 
 const OutputSchema = z.strictObject({
   type: z.literal("file").optional().meta({ description: "Outputs are files; this is the only type." }),
-  label: DECLARED.label,
-  description: DECLARED.description,
+  label: DECLARED_KEYS.label,
+  description: DECLARED_KEYS.description,
   required: flag
     .optional()
     .meta({ description: "Whether an execution without this output has failed. True unless said otherwise." }),

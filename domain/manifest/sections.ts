@@ -1,6 +1,7 @@
+import { parseCron } from "../cron/cron.ts";
+import { checkTimeZone } from "../cron/time-zones.ts";
 import type { ManifestBounds } from "./bounds.ts";
 import { createCheckBudget } from "./check-budget.ts";
-import { parseCron } from "./cron.ts";
 import { formatDuration } from "./durations.ts";
 import { flattenBody, parseInputs, splitBody } from "./inputs.ts";
 import type { Problems } from "./issues.ts";
@@ -9,7 +10,6 @@ import type { Concurrency, Input, Limits, Output, Schedule } from "./manifest.ts
 import { findOutputNameProblem } from "./names.ts";
 import type { Config, LimitsConfig, ScheduleConfig } from "./schema.ts";
 import { formatSize } from "./sizes.ts";
-import { checkTimeZone } from "./time-zones.ts";
 
 const LATENESS_SECONDS_DEFAULT = 3_600;
 

@@ -19,7 +19,7 @@ interface Replacement {
  * enabled, because nobody has said when it is due.
  */
 export function editTrigger(source: string, trigger: "api" | "schedule", enabled: boolean): TriggerEdit {
-  // Whoever wrote it: what follows is only safe with text that this one has looked at.
+  // From any author: what follows is only safe with text that was checked here.
   if (!readConfigDocument(source, DEFAULT_BOUNDS.configBytesMax).readable)
     return { ok: false, message: "config.yaml is not valid YAML. Correct it first, then change the trigger." };
   const root = parseDocument(source, { version: "1.2", schema: "core", logLevel: "silent" }).contents as Node | null;

@@ -30,7 +30,7 @@ export function checkUploads(input: FileInput | FileListInput, files: readonly U
   return problems;
 }
 
-/** The words for a file over its limit; whoever stops an upload half way says the same. */
+/** The words for a file over its limit; the code that stops an upload half way says the same. */
 export function explainSize(bytesMax: number, fileName: string): string {
   return `${quote(fileName)} is larger than ${formatSize(bytesMax)}.`;
 }

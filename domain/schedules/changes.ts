@@ -1,7 +1,7 @@
+import { describeSchedule } from "../cron/description.ts";
 import { toStableJson } from "../manifest/json-values.ts";
 import type { Schedule } from "../manifest/manifest.ts";
 import { cronOf } from "./declaration.ts";
-import { describeSchedule } from "./description.ts";
 
 /** What a commit changes about when the workflow runs by the clock. */
 export interface ScheduleChange {

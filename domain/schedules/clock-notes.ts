@@ -1,14 +1,14 @@
-import type { Cron } from "../manifest/cron.ts";
-import { listOffsetChanges, type OffsetChange } from "../manifest/offsets.ts";
-import { nextTicks } from "../manifest/ticks.ts";
+import type { Cron } from "../cron/cron.ts";
+import { nextTicks } from "../cron/next-runs.ts";
+import { listOffsetChanges, type OffsetChange } from "../cron/offsets.ts";
 
 const DAY_MS = 86_400_000;
 /** Of the times that a gap leaves out so many are named. */
 const TIMES_MAX = 3;
 
 /**
- * What the change of the clock does to a tick, for people; undefined when there is none near. A tick right after a gap names the
- * times that do not exist that day; one in a fold says that its time comes twice, and which of the two it is.
+ * What the change of the clock does to a tick, for people; undefined when there is none near. A tick right after a gap
+ * names the times that do not exist that day. One in a fold says that its time comes twice, and which of the two it is.
  */
 export function findClockNote(cron: Cron, timezone: string, tick: Date): string | undefined {
   const tickMs = tick.getTime();

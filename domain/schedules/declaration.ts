@@ -1,4 +1,4 @@
-import { type Cron, parseCron } from "../manifest/cron.ts";
+import { type Cron, parseCron } from "../cron/cron.ts";
 import type { Schedule } from "../manifest/manifest.ts";
 
 /** A manifest's schedule without its payload: when executions are due, and what becomes of each time. */

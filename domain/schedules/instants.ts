@@ -1,5 +1,5 @@
-import { parseDate, parseDateTime } from "../manifest/calendar-dates.ts";
-import { findOffsetMs, listOffsetChanges } from "../manifest/offsets.ts";
+import { parseDate, parseDateTime } from "../cron/calendar-dates.ts";
+import { findOffsetMs, listOffsetChanges } from "../cron/offsets.ts";
 
 const DAY_MS = 86_400_000;
 const WITH_OFFSET = /(?:Z|[+-]\d{2}:\d{2})$/;
@@ -12,8 +12,9 @@ export type ParsedInstant =
   | { readonly ok: false; readonly message: string };
 
 /**
- * An instant as people write it: ISO 8601 with offset or `Z`; a local time of the zone; or a date, which is the first instant of
- * that day in the zone. Refused is a local time that does not exist there that day, or comes twice. From 1970 on.
+ * An instant as people write it. It is ISO 8601 with offset or `Z`, or a local time of the zone. A date is the first
+ * instant of that day in the zone. Refused is a local time that does not exist there that day, or comes twice. From
+ * 1970 on.
  */
 export function parseInstant(text: string, timezone: string): ParsedInstant {
   const days = parseDate(text);
@@ -35,7 +36,10 @@ export function parseInstant(text: string, timezone: string): ParsedInstant {
   return { ok: true, at: new Date(first) };
 }
 
-/** The instants at which the zone's clock shows a local time (milliseconds, as if it were UTC), in order: none in a gap, two in a fold. */
+/**
+ * Returns the instants at which the zone's clock shows a local time (milliseconds, as if it were UTC), in order. There
+ * are none in a gap, two in a fold.
+ */
 function listInstants(localMs: number, timezone: string): number[] {
   const around = [localMs - DAY_MS, localMs, localMs + DAY_MS].map((ms) => findOffsetMs(timezone, ms));
   return [...new Set(around)]

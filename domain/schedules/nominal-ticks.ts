@@ -1,6 +1,6 @@
-import type { Cron } from "../manifest/cron.ts";
-import { listOffsetChanges } from "../manifest/offsets.ts";
-import { nextTicks } from "../manifest/ticks.ts";
+import type { Cron } from "../cron/cron.ts";
+import { nextTicks } from "../cron/next-runs.ts";
+import { listOffsetChanges } from "../cron/offsets.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -13,9 +13,9 @@ export interface NominalTick {
 }
 
 /**
- * The guard before a tick starts anything. What was fired (seconds are cut off) is one of our ticks, or the repetition of
- * the local time of an earlier one, or undefined: then the schedule means nothing by it, and nothing may start. Once each
- * is started by keeping a record by `at`; a repetition without one means that the tick was lost and is late.
+ * The guard before a tick starts anything. What was fired (seconds are cut off) is one of our ticks, or the repetition
+ * of the local time of an earlier one. Undefined: the schedule has no such tick, and nothing may start. Once each is
+ * started by keeping a record by `at`; a repetition without one means that the tick was lost and is late.
  */
 export function nominalTickOf(cron: Cron, timezone: string, firedAt: Date): NominalTick | undefined {
   const firedMs = Math.floor(firedAt.getTime() / MINUTE_MS) * MINUTE_MS;

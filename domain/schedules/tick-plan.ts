@@ -1,12 +1,13 @@
-import type { Cron } from "../manifest/cron.ts";
-import { nextTicks } from "../manifest/ticks.ts";
+import type { Cron } from "../cron/cron.ts";
+import { nextTicks } from "../cron/next-runs.ts";
 import { cronOf, type ScheduleDeclaration } from "./declaration.ts";
 
 /** A tick is on time for this long: many at one minute take their turn. */
 export const ON_TIME_SECONDS = 60;
 /**
- * A tick is left to Temporal for this long, which fires few within a tenth of a second; of many at one minute it is still
- * firing the first, and each costs it as much as the execution does. Who looks after ticks begins the others meanwhile.
+ * A tick is left to Temporal for this long, which fires few within a tenth of a second. Of many at one minute it is
+ * still firing the first then, and each costs it as much as the execution. Who looks after ticks begins the others
+ * meanwhile.
  */
 export const LEFT_TO_TEMPORAL_SECONDS = 5;
 
@@ -36,7 +37,7 @@ export function findFirstDue(successors: readonly Successor[]): Date | null {
   return due.toSorted((one, other) => one.getTime() - other.getTime())[0] ?? null;
 }
 
-/** From when somebody looks. */
+/** From when a process watches. */
 export interface Look {
   readonly now: Date;
   /** Since when the service has looked after ticks without a break. A tick due since then is late only because much is due. */
@@ -45,8 +46,8 @@ export interface Look {
 
 export type MissedReason = "too_late" | "catchup_none" | "superseded";
 
-/** What has to become of one tick that has no record. `paused`: its schedule was, when it was due. */
-export type TickVerdict =
+/** What has to become of one tick that has no record. `paused`: its schedule was paused when the tick was due. */
+export type TickResult =
   | { readonly kind: "start" }
   | { readonly kind: "missed"; readonly reason: MissedReason }
   | { readonly kind: "paused" };
@@ -54,7 +55,7 @@ export type TickVerdict =
 export interface PlannedTick {
   readonly at: Date;
   readonly lateSeconds: number;
-  readonly verdict: TickVerdict;
+  readonly result: TickResult;
 }
 
 export interface TickPlan {
@@ -65,11 +66,11 @@ export interface TickPlan {
 }
 
 /**
- * Whether a tick that is due at `at` starts. Later than `max_lateness` never, jitter not counted. On time always, by whatever
- * policy, and so when the service was there at the time. Otherwise `none` starts nothing, `latest` only a tick after which no
- * other was due while the schedule was enabled, `all` everything.
+ * Returns what becomes of a tick that is due at `at`. One later than `max_lateness` never starts, jitter not counted.
+ * One on time always does, with any policy; so does one at whose time the service was there. Otherwise `none` starts nothing,
+ * `latest` only a tick after which no other was due while the schedule was enabled, `all` everything.
  */
-export function judgeTick(policy: TickPolicy, at: Date, { now, watchedSince }: Look): TickVerdict {
+export function checkTick(policy: TickPolicy, at: Date, { now, watchedSince }: Look): TickResult {
   if (!policy.enabled) return { kind: "paused" };
   const lateMs = now.getTime() - at.getTime() - policy.jitterSeconds * 1_000;
   if (lateMs > policy.maxLatenessSeconds * 1_000) return { kind: "missed", reason: "too_late" };
@@ -107,15 +108,15 @@ export function planTicks(given: {
       (at): PlannedTick => ({
         at,
         lateSeconds: (look.now.getTime() - at.getTime()) / 1_000,
-        verdict: judgeTick(policy, at, look),
+        result: checkTick(policy, at, look),
       }),
     );
   return { ticks, accountedUntil: due.length < countMax ? end : (due.at(-1) ?? since) };
 }
 
 /**
- * When to look next whether a declaration's ticks have their records, all up to `accountedUntil` having one: once the next tick is
- * no longer Temporal's to fire. Null: none is to come.
+ * When to check next whether a declaration's ticks have their records, all up to `accountedUntil` having one. That is
+ * once the next tick is no longer Temporal's to fire. Null: none is to come.
  */
 export function findNextLook(
   policy: Pick<TickPolicy, "cron" | "timezone" | "jitterSeconds">,

@@ -1,6 +1,6 @@
-import type { Cron } from "../manifest/cron.ts";
-import { findOffsetMs, listOffsetChanges, type OffsetChange } from "../manifest/offsets.ts";
-import { nextTicks } from "../manifest/ticks.ts";
+import type { Cron } from "../cron/cron.ts";
+import { nextTicks } from "../cron/next-runs.ts";
+import { findOffsetMs, listOffsetChanges, type OffsetChange } from "../cron/offsets.ts";
 import { toRanges, type ValueRange } from "./ranges.ts";
 
 const MONTHS = [
@@ -58,12 +58,12 @@ export interface Horizon {
 
 /**
  * What Temporal shall fire so that between `from` and `to` it fires at each of our own ticks. It fires at more: at the
- * repetition of a local time, and where its own walk over a change of the clock goes astray; `nominalTickOf` tells those.
+ * repetition of a local time, and where its own walk over a clock change goes wrong. `nominalTickOf` recognises those.
  *
- * Calendars alone do not do it. Temporal leaves out a time that does not exist, takes the second of two equal times in
- * zones east of Greenwich, leaves out ticks for up to an hour after that, and loses a whole weekday whose midnight is
- * missing. So all ticks near a change stand in the spec once more, as the instants they are: an interval from 1970 to the
- * instant ends there, whatever any clock shows. An expression for all hours of all days needs no calendar at all.
+ * Calendars alone do not do it. Temporal leaves out a time that does not exist, and takes the second of two equal times
+ * in zones east of Greenwich. It leaves out ticks for up to an hour after that, and loses a whole weekday whose
+ * midnight is missing. So all ticks near a change stand in the spec once more, as instants. An interval from 1970 to
+ * the instant ends there on any clock. An expression for all hours of all days needs no calendar at all.
  */
 export function compileSchedule(cron: Cron, timezone: string, horizon: Horizon): TickSpec {
   const changes = listOffsetChanges(timezone, horizon.from.getTime() - DAY_MS, horizon.to.getTime() + DAY_MS);
@@ -83,8 +83,8 @@ export function fingerprintSpec(spec: TickSpec): string {
 }
 
 /**
- * The horizon to compile for: from the beginning of the quarter (UTC) for fifteen months, so that a year lies ahead at any
- * time and specs change four times a year at most.
+ * The horizon to compile for: from the beginning of the quarter (UTC) for fifteen months. So a year lies ahead at any
+ * time, and specs change four times a year at most.
  */
 export function findHorizon(now: Date): Horizon {
   const quarter = Math.floor(now.getUTCMonth() / 3) * 3;
@@ -127,8 +127,9 @@ function isEither(cron: Cron): boolean {
 }
 
 /**
- * Our ticks around a change, as Unix milliseconds: as far as the clock is moved and Temporal's walk by the hour may be
- * thrown by it. By weekday, it judges a day by its midnight: when that is missing, everything until the day's end.
+ * Our ticks around a change, as Unix milliseconds. The span is that of the clock's move, and of the hours in which
+ * Temporal may go wrong after it. By weekday, Temporal looks at a day's midnight: when that is missing, the span lasts
+ * until the day's end.
  */
 function listTicksNear(cron: Cron, timezone: string, change: OffsetChange): number[] {
   const moved = change.offsetMs - change.offsetBeforeMs;

@@ -13,7 +13,7 @@ export const TICK_OUTCOMES = [
 ] as const;
 export type TickOutcome = (typeof TICK_OUTCOMES)[number];
 
-/** Who found out: Temporal's clock, the look for ticks without a record, or somebody who asked for past ones. */
+/** What fired it: Temporal's clock, the check for ticks without a record, or a user who asked for past ones. */
 export const TICK_SOURCES = ["clock", "repair", "backfill"] as const;
 export type TickSource = (typeof TICK_SOURCES)[number];
 

@@ -3,10 +3,11 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { createGzip, constants as zlib } from "node:zlib";
-import { NoSuchObjectError, type Storage } from "../../activities/storage/storage.ts";
 import type { Db } from "../../db/connect.ts";
 import { readSnapshot, type Snapshot } from "../../db/dump/snapshot.ts";
 import { listMigrations } from "../../db/migrate.ts";
+import { NoSuchObjectError, type Storage } from "../../storage/storage.ts";
+import { forEachAtOnce } from "../../system/at-once.ts";
 import { DATA_VERSION } from "../setup/data-dir.ts";
 import { BackupRefused, DATA_PREFIX, type Description, FORMAT, STORAGE_PREFIX, tableFile } from "./description.ts";
 import { type BackupDraft, createBackupDraft } from "./folder.ts";
@@ -121,13 +122,7 @@ async function copyObjects(
     counts.bytes += written.bytes;
     if (sha256 !== "" && sha256 !== written.sha256) counts.damaged += 1;
   };
-  const lines = splitLines(await snapshot.readObjects());
-  const work = async (): Promise<void> => {
-    for (let next = await lines.next(); next.done !== true; next = await lines.next()) await copy(next.value);
-  };
-  const ended = await Promise.allSettled(Array.from({ length: OBJECTS_AT_ONCE }, work));
-  const failed = ended.find((each) => each.status === "rejected");
-  if (failed !== undefined) throw failed.reason;
+  await forEachAtOnce(splitLines(await snapshot.readObjects()), OBJECTS_AT_ONCE, copy);
   return counts;
 }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { renameReplaced } from "../../db/migrate.ts";
 
 /** Raised when a program that knows only earlier ones can no longer read what is written. */
 export const FORMAT = 1;
@@ -23,7 +24,10 @@ export const Description = z.object({
   takenAt: z.iso.datetime(),
   dataVersion: z.number().int().min(1),
   postgres: z.string(),
-  migrations: z.array(z.string().regex(/^\d{4}_[a-z0-9_]+$/)).min(1),
+  migrations: z
+    .array(z.string().regex(/^\d{4}_[a-z0-9_]+$/))
+    .min(1)
+    .transform(renameReplaced),
   tables: z.array(z.object({ name: Name, columns: z.array(Name).min(1) })).min(1),
   sequences: z.array(
     z.object({ table: Name, column: Name, value: z.string().regex(/^-?\d{1,19}$/), called: z.boolean() }),

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { type FileHandle, lstat, mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { syncFolder } from "../../system/whole-file.ts";
 import { BackupRefused, DESCRIPTION_FILE, SUMS_FILE } from "./description.ts";
 
 /** It holds secrets: nobody else may look into it. */
@@ -94,16 +95,6 @@ async function writeFile(path: string, content: AsyncIterable<Buffer> | Iterable
     await handle.close();
   }
   return { bytes, sha256: hash.digest("hex") };
-}
-
-/** Makes names that were given in a folder last. */
-export async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 function ignoreMissing(error: NodeJS.ErrnoException): undefined {

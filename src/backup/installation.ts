@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { openStorage } from "../../activities/storage/open.ts";
+import { openStorage } from "../../storage/open.ts";
 import { type Environment, type Settings, storageOf } from "../config.ts";
 import { makeBackup } from "./backup.ts";
 import type { Description } from "./description.ts";
@@ -20,7 +20,11 @@ export async function backUpInstallation(input: {
   const database = await openDatabase({ ...input, dataDir });
   try {
     return await makeBackup({
-      ...{ db: database.db, storage, dataDir, target, withFiles },
+      db: database.db,
+      storage,
+      dataDir,
+      target,
+      withFiles,
       masterKeyFile: settings.TREADLE_MASTER_KEY_FILE,
     });
   } finally {

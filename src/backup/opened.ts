@@ -18,8 +18,8 @@ export interface OpenedBackup {
 }
 
 /**
- * Opens the backup in a folder, after reading all of it. Refuses one that is not complete, of a newer Treadle, or changed in
- * any way since it was made: every file's SHA-256 is compared, and there must be no other file.
+ * Opens the backup in a folder, after reading all of it. Refuses one that is not complete, of a newer Treadle, or
+ * changed since it was made. Every file's SHA-256 is compared, and there must be no other file.
  */
 export async function openBackup(folder: string): Promise<OpenedBackup> {
   const description = await readDescription(folder);

@@ -35,8 +35,8 @@ export async function findDataDir(wanted: string): Promise<string> {
 }
 
 /**
- * The database of an installation: that of `DATABASE_URL`; the embedded one of a service that is running; or, when none is, the
- * embedded one started for the time, during which no service can start.
+ * The database of an installation. It is that of `DATABASE_URL`, or the embedded one of a running service. When none
+ * runs, the embedded one is started, and no service can start meanwhile.
  */
 export async function openDatabase(input: {
   env: Environment;
@@ -100,7 +100,7 @@ async function findRunning(data: string): Promise<OpenedDatabase | undefined> {
     await opened.db.raw("select 1");
     return opened;
   } catch {
-    // The file of a server that is gone: whoever starts one removes it.
+    // The file of a server that is gone: the next start of a server removes it.
     await opened.close();
     return undefined;
   }

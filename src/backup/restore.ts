@@ -1,11 +1,13 @@
-import { type FileHandle, mkdir, open, readdir, readFile, realpath, rename, rm, rmdir } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readdir, readFile, realpath, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
-import { openStorage } from "../../activities/storage/open.ts";
-import type { Storage } from "../../activities/storage/storage.ts";
 import { type Dump, type Loaded, loadDump } from "../../db/dump/load.ts";
+import { openStorage } from "../../storage/open.ts";
+import type { Storage } from "../../storage/storage.ts";
+import { forEachAtOnce } from "../../system/at-once.ts";
+import { writeWhole } from "../../system/whole-file.ts";
 import { type Environment, type Settings, storageOf } from "../config.ts";
 import { DATA_VERSION, prepareDataDir, RESTORE_FILE, VERSION_FILE } from "../setup/data-dir.ts";
 import { claimInstance } from "../setup/instance-lock.ts";
@@ -14,7 +16,6 @@ import { runCommand } from "../setup/servers/command.ts";
 import { endLeftoverServer } from "../setup/servers/postgres-data.ts";
 import { prepareServiceUser } from "../setup/user.ts";
 import { BackupRefused, DATA_PREFIX, type Description, STORAGE_PREFIX, tableFile } from "./description.ts";
-import { syncFolder } from "./folder.ts";
 import { type OpenedBackup, openBackup } from "./opened.ts";
 import { openExternal, startDatabase } from "./place.ts";
 
@@ -32,8 +33,9 @@ export interface RestoreInput {
   /** Does not exist yet, or is empty. */
   readonly dataDir: string;
   /**
-   * What becomes of executions that were under way: `release` ends them uncharged, because they may have ended since, and
-   * their programs must not run twice; `continue` lets the service go on with them: right only when no service has run since.
+   * What becomes of executions that were under way. `release` ends them uncharged, because they may have ended since,
+   * and their programs must not run twice. `continue` lets the service continue them, which is right only when no
+   * service has run since.
    */
   readonly open: "release" | "continue";
   readonly report: (line: string) => void;
@@ -46,10 +48,10 @@ export interface Restored extends Loaded {
 }
 
 /**
- * Makes a data folder, with the database and storage that the settings name, of a backup: all of it or nothing. Everything is
- * verified first. A folder, a database or a bucket that is not empty is refused, but not a folder in which a restore was killed: that
- * one is emptied first. The data count as there when everything is: until then the folder has no `data-version`, and no service
- * starts on it.
+ * Makes a data folder, with the database and storage that the settings name, of a backup: all of it or nothing.
+ * Everything is verified first. A folder, a database or a bucket that is not empty is refused. A folder in which a
+ * restore was killed is emptied first. The data count as there when everything is: until then the folder has no
+ * `data-version`, and no service starts on it.
  */
 export async function restoreBackup(input: RestoreInput): Promise<Restored> {
   const { env, settings, report } = input;
@@ -65,9 +67,7 @@ export async function restoreBackup(input: RestoreInput): Promise<Restored> {
   try {
     await writeFile(join(dataDir, RESTORE_FILE), [Buffer.from(`${input.source}\n`)]);
     const restored = await fill({ backup, env, settings, dataDir, open: input.open, runAs: user, report });
-    await writeFile(join(dataDir, `${VERSION_FILE}.tmp`), [Buffer.from(`${DATA_VERSION}\n`)]);
-    await rename(join(dataDir, `${VERSION_FILE}.tmp`), join(dataDir, VERSION_FILE));
-    await syncFolder(dataDir);
+    await writeWhole(join(dataDir, VERSION_FILE), `${DATA_VERSION}\n`);
     await rm(join(dataDir, RESTORE_FILE));
     return { ...restored, dataDir, description: backup.description };
   } catch (error) {
@@ -98,7 +98,7 @@ async function removeUnfinished(wanted: string, report: (line: string) => void):
   }
 }
 
-/** Answers whether it exists. */
+/** Returns whether it exists. */
 async function demandEmpty(dataDir: string): Promise<boolean> {
   const names = await readdir(dataDir).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "ENOENT") throw error;
@@ -158,17 +158,11 @@ async function putObjects(backup: OpenedBackup, storage: Storage, stored: string
     throw new BackupRefused(
       "The storage of TREADLE_STORAGE_URL has files already. Name an empty bucket or another prefix; a restore that was killed leaves files, too.",
     );
-  const paths = backup.list(STORAGE_PREFIX);
-  const work = async (): Promise<void> => {
-    for (let next = await paths.next(); next.done !== true; next = await paths.next()) {
-      const key = next.value.slice(STORAGE_PREFIX.length);
-      stored.push(key);
-      await storage.put(key, Readable.from(backup.read(next.value)));
-    }
-  };
-  const ended = await Promise.allSettled(Array.from({ length: OBJECTS_AT_ONCE }, work));
-  const failed = ended.find((each) => each.status === "rejected");
-  if (failed !== undefined) throw failed.reason;
+  await forEachAtOnce(backup.list(STORAGE_PREFIX), OBJECTS_AT_ONCE, async (path) => {
+    const key = path.slice(STORAGE_PREFIX.length);
+    stored.push(key);
+    await storage.put(key, Readable.from(backup.read(path)));
+  });
 }
 
 async function fillDatabase({ backup, env, settings, dataDir, open, runAs, report }: Filling): Promise<Loaded> {
@@ -203,7 +197,7 @@ async function fillDatabase({ backup, env, settings, dataDir, open, runAs, repor
 async function* decompress(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const plain = createGunzip();
   const flow = pipeline(Readable.from(content), plain);
-  // Whoever reads hears of it; this keeps one that nobody awaits from ending the process.
+  // The reader gets the error. Without this line, an error that nobody awaits would end the process.
   flow.catch(() => undefined);
   yield* plain as AsyncIterable<Buffer>;
   await flow;

@@ -1,28 +1,16 @@
 import type { Command } from "commander";
+import type { z } from "zod";
+import type { Account, AccountList, Balance, ShownAccount } from "../../domain/api/accounts.ts";
 import { formatSize } from "../../domain/manifest/sizes.ts";
 import { type Act, addCommand, addGroup, parseAmount } from "./command.ts";
 import { type Answer, toTable } from "./io.ts";
 import { addLedgerCommands } from "./ledger.ts";
 
-interface BalanceDocument {
-  readonly balance: number;
-  readonly reserved: number;
-  readonly available: number;
-}
-
-interface AccountDocument extends BalanceDocument {
-  readonly accountId: string;
-  readonly name: string;
-}
+type BalanceDocument = z.infer<typeof Balance>;
 
 interface EntryOptions {
   readonly account?: string;
   readonly reason?: string;
-}
-
-interface ShownAccount extends AccountDocument {
-  readonly contact: string | null;
-  readonly storage: { readonly bytes: number; readonly bytesMax: number | null };
 }
 
 /** `accounts list|show|create` and `credits show|ledger|spend|grant|adjust`. */
@@ -31,7 +19,7 @@ export function addAccountCommands(program: Command, act: Act): void {
 
   addCommand(accounts, "list", "list accounts, oldest first").action(
     act(async (context) => {
-      const document = await (await context.client()).get<{ accounts: AccountDocument[] }>("/api/operator/accounts");
+      const document = await (await context.client()).get<z.infer<typeof AccountList>>("/api/accounts");
       const rows = document.accounts.map((one) => [one.name, one.accountId, one.balance, one.reserved, one.available]);
       return { document, lines: toTable(["Name", "Account", "Balance", "Reserved", "Available"], rows) };
     }),
@@ -42,7 +30,7 @@ export function addAccountCommands(program: Command, act: Act): void {
     .action(
       act<{ account?: string }>(async (context, _args, { account }) => {
         const client = await context.client();
-        const document = await client.get<ShownAccount>("/api/editor/account", { query: { account } });
+        const document = await client.get<z.infer<typeof ShownAccount>>("/api/account", { query: { account } });
         const { lines } = toBalanceAnswer(document);
         const { bytes, bytesMax } = document.storage;
         const allowed = bytesMax === null ? "" : ` of ${formatSize(bytesMax)}`;
@@ -57,7 +45,7 @@ export function addAccountCommands(program: Command, act: Act): void {
     .option("--credits <amount>", "credits to begin with", parseAmount)
     .action(
       act<{ credits?: string }>(async (context, [name], { credits }) => {
-        const document = await (await context.client()).post<AccountDocument>("/api/operator/accounts", {
+        const document = await (await context.client()).post<z.infer<typeof Account>>("/api/accounts", {
           json: { name, credits },
         });
         return { document, lines: [`Created ${document.accountId} with ${document.balance} credits`] };
@@ -70,9 +58,7 @@ export function addAccountCommands(program: Command, act: Act): void {
     .option("--account <name>", "of this account instead of the first")
     .action(
       act<EntryOptions>(async (context, _args, { account }) =>
-        toBalanceAnswer(
-          await (await context.client()).get<BalanceDocument>("/api/operator/credits", { query: { account } }),
-        ),
+        toBalanceAnswer(await (await context.client()).get<BalanceDocument>("/api/account", { query: { account } })),
       ),
     );
 
@@ -85,16 +71,16 @@ export function addAccountCommands(program: Command, act: Act): void {
       .option("--reason <text>", "kept with the ledger entry")
       .action(
         act<EntryOptions>(async (context, [amount], { account, reason }) => {
-          const json = { credits: amount, account, reason };
-          return toBalanceAnswer(await (await context.client()).post<BalanceDocument>(path, { json }));
+          const call = { query: { account }, json: { credits: amount, reason } };
+          return toBalanceAnswer(await (await context.client()).post<BalanceDocument>(path, call));
         }),
       );
   };
-  addEntryCommand("grant", "/api/operator/credits/grants", "add credits");
-  addEntryCommand("adjust", "/api/operator/credits/adjustments", "correct the balance, up or down (-5)");
+  addEntryCommand("grant", "/api/account/grants", "add credits");
+  addEntryCommand("adjust", "/api/account/adjustments", "correct the balance, up or down (-5)");
 }
 
-function toBalanceAnswer(document: BalanceDocument): Answer {
-  const { balance, reserved, available } = document;
+function toBalanceAnswer({ balance, reserved, available }: BalanceDocument): Answer {
+  const document = { balance, reserved, available };
   return { document, lines: [`balance ${balance}, reserved ${reserved}, available ${available}`] };
 }

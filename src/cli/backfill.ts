@@ -1,21 +1,12 @@
 import type { Command } from "commander";
+import type { z } from "zod";
+import type { Backfill } from "../../domain/api/schedules.ts";
 import { type Act, addCommand, type Context } from "./command.ts";
 import { type Answer, toTable } from "./io.ts";
+import { workflowPathOf } from "./made-commit.ts";
 import { findViewerZone, formatClock } from "./wall-clock.ts";
 
-interface BackfillDocument {
-  readonly timezone: string;
-  readonly dryRun: boolean;
-  readonly started: number;
-  readonly startedBefore: number;
-  readonly left: number;
-  readonly stopped: { nominalAt: string; outcome: string; reason: string; whatToDo: string } | null;
-  readonly ticks: readonly {
-    nominalAt: string;
-    state: "started" | "started_before" | "due";
-    executionId: string | null;
-  }[];
-}
+type BackfillDocument = z.infer<typeof Backfill>;
 
 interface Options {
   readonly from: string;
@@ -37,7 +28,7 @@ export function addBackfillCommand(schedules: Command, act: Act): void {
 
 async function backfill(context: Context, [workflow]: readonly string[], options: Options): Promise<Answer> {
   const { from, to, dryRun = false } = options;
-  const path = `/api/operator/schedules/${encodeURIComponent(workflow as string)}/backfill`;
+  const path = `${workflowPathOf(workflow as string)}/backfills`;
   const document = await (await context.client()).post<BackfillDocument>(path, { json: { from, to, dryRun } });
   const { timezone, stopped } = document;
   const zone = findViewerZone(context.io);

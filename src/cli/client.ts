@@ -41,6 +41,7 @@ export interface Client {
   get<T>(path: string, call?: Call): Promise<T>;
   post<T>(path: string, call?: Call): Promise<T>;
   put<T>(path: string, call?: Call): Promise<T>;
+  patch<T>(path: string, call?: Call): Promise<T>;
   delete<T>(path: string, call?: Call): Promise<T>;
   /** Writes the content of a 2xx answer to a file, over what is there; answers how many bytes. Any other is thrown as a Refusal. */
   save(path: string, file: string): Promise<number>;
@@ -117,6 +118,7 @@ export function createClient(service: ServiceAddress): Client {
     get: (path, options) => getDocument("GET", path, options),
     post: (path, options) => getDocument("POST", path, options),
     put: (path, options) => getDocument("PUT", path, options),
+    patch: (path, options) => getDocument("PATCH", path, options),
     delete: (path, options) => getDocument("DELETE", path, options),
     close: () => agent.close(),
   };

@@ -1,8 +1,10 @@
 import type { Command } from "commander";
+import type { z } from "zod";
+import type { Commit, CommitPage, Difference as DifferenceDocument, ShownCommit } from "../../domain/api/commits.ts";
 import type { Client } from "./client.ts";
 import { type Act, addCommand, addGroup, type Context, parseCount } from "./command.ts";
 import { type Answer, toTable } from "./io.ts";
-import { editorPathOf, findHead, makeCommit } from "./made-commit.ts";
+import { findHead, makeCommit, workflowPathOf } from "./made-commit.ts";
 import { Refusal } from "./refusal.ts";
 
 const PAGE_MAX = 100;
@@ -11,32 +13,9 @@ const SHORT_CHARACTERS = 12;
 const DRAFT = "draft";
 const WHOLE_ID = /^[0-9a-f]{40}$/;
 
-interface CommitDocument {
-  readonly commitId: string;
-  readonly parentId: string | null;
-  readonly message: string;
-  readonly author: { readonly email: string } | null;
-  readonly createdAt: string;
-  readonly executions: number;
-  readonly isHead: boolean;
-}
+type CommitDocument = z.infer<typeof Commit>;
 
-interface Page {
-  readonly commits: readonly CommitDocument[];
-  readonly nextCursor: string | null;
-}
-
-interface FileDocument {
-  readonly path: string;
-  readonly bytes: number;
-}
-
-interface Difference {
-  readonly path: string;
-  readonly status: "added" | "changed" | "removed";
-  readonly bytesBefore: number | null;
-  readonly bytesAfter: number | null;
-}
+type Page = z.infer<typeof CommitPage>;
 
 /** `commits list|show|diff|restore`. A commit may be named by the beginning of its id. */
 export function addCommitCommands(program: Command, act: Act): void {
@@ -83,9 +62,7 @@ async function listCommits(context: Context, [workflow = ""]: readonly string[],
 async function showCommit(context: Context, [workflow = "", commit]: readonly string[]): Promise<Answer> {
   const client = await context.client();
   const commitId = await findCommit(client, workflow, commit);
-  const document = await client.get<CommitDocument & { files: readonly FileDocument[] }>(
-    `${editorPathOf(workflow)}/commits/${commitId}`,
-  );
+  const document = await client.get<z.infer<typeof ShownCommit>>(`${workflowPathOf(workflow)}/commits/${commitId}`);
   const { parentId, message, author, createdAt, executions, files } = document;
   const lines = [
     `Commit      ${document.commitId}${document.isHead ? "  (latest)" : ""}`,
@@ -108,7 +85,7 @@ async function compareCommits(context: Context, [workflow = "", from, to]: reado
   const after = to === DRAFT ? DRAFT : await findCommit(client, workflow, to);
   const before =
     from === undefined ? await findParent(client, workflow, after) : await findCommit(client, workflow, from);
-  const { files } = await client.get<{ files: readonly Difference[] }>(`${editorPathOf(workflow)}/diff`, {
+  const { files } = await client.get<z.infer<typeof DifferenceDocument>>(`${workflowPathOf(workflow)}/diff`, {
     query: { from: before ?? undefined, to: after },
   });
   const sign = { added: "+", changed: "~", removed: "-" } as const;
@@ -124,7 +101,7 @@ async function restoreCommit(
 ): Promise<Answer> {
   const client = await context.client();
   const commitId = await findCommit(client, workflow, commit);
-  const made = await makeCommit(context, client, `${editorPathOf(workflow)}/commits/${commitId}/restore`, {
+  const made = await makeCommit(context, client, `${workflowPathOf(workflow)}/commits/${commitId}/restore`, {
     expectedHead: await findHead(client, workflow),
     ...(message === undefined ? {} : { message }),
   });
@@ -137,7 +114,7 @@ async function restoreCommit(
 }
 
 async function findParent(client: Client, workflow: string, commitId: string): Promise<string | null> {
-  return (await client.get<CommitDocument>(`${editorPathOf(workflow)}/commits/${commitId}`)).parentId;
+  return (await client.get<CommitDocument>(`${workflowPathOf(workflow)}/commits/${commitId}`)).parentId;
 }
 
 /** The whole id of a commit; undefined means the latest, and a part the only commit that begins with it. */
@@ -161,7 +138,7 @@ export async function findCommit(client: Client, workflow: string, name: string 
 async function* walkCommits(client: Client, workflow: string): AsyncGenerator<CommitDocument, void> {
   let cursor: string | undefined;
   do {
-    const page: Page = await client.get<Page>(`${editorPathOf(workflow)}/commits`, {
+    const page: Page = await client.get<Page>(`${workflowPathOf(workflow)}/commits`, {
       query: { limit: String(PAGE_MAX), cursor },
     });
     yield* page.commits;

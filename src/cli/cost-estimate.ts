@@ -1,8 +1,7 @@
+import type { z } from "zod";
+import type { Estimate } from "../../domain/api/workflows.ts";
 /** What executions of a workflow usually cost, as the service tells it. */
-export interface CostEstimate {
-  readonly credits: number;
-  readonly basedOn: number;
-}
+export type CostEstimate = z.infer<typeof Estimate>;
 
 export function formatEstimate({ credits, basedOn }: CostEstimate): string {
   return `${credits} credits (median of ${basedOn})`;

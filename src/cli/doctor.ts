@@ -1,4 +1,6 @@
 import type { Command } from "commander";
+import type { z } from "zod";
+import type { UnrunnableCommits } from "../../domain/api/workflows.ts";
 import type { Client } from "./client.ts";
 import { type Act, addCommand, type Context } from "./command.ts";
 import type { Answer } from "./io.ts";
@@ -45,19 +47,16 @@ async function checkService(context: Context): Promise<Check[]> {
   }
 }
 
-interface Unrunnable {
-  readonly workflowId: string;
-  readonly name: string;
-  readonly commitId: string;
-  readonly reason: string;
-}
+type Unrunnable = z.infer<typeof UnrunnableCommits>["commits"][number];
 
 /** `/readyz` tells strangers only how many commits cannot run; we may ask which. */
 async function nameCommits(client: Client, checks: readonly Check[]): Promise<readonly Check[]> {
   if (checks.every(({ name, ok }) => name !== "commits" || ok)) return checks;
-  const { commits } = await client.get<{ commits: readonly Unrunnable[] }>("/api/operator/unrunnable");
+  const { commits } = await client.get<z.infer<typeof UnrunnableCommits>>("/api/unrunnable-commits");
   const toCheck = ({ workflowId, name, commitId, reason }: Unrunnable): Check => ({
-    ...{ name: workflowId, ok: false, message: `${JSON.stringify(name)}, commit ${commitId}: ${reason}` },
+    name: workflowId,
+    ok: false,
+    message: `${JSON.stringify(name)}, commit ${commitId}: ${reason}`,
   });
   return [...checks, ...commits.map(toCheck)];
 }

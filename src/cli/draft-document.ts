@@ -1,23 +1,14 @@
+import type { z } from "zod";
+import type { Draft, SavedDraft } from "../../domain/api/drafts.ts";
 import type { Client } from "./client.ts";
 import type { Answer } from "./io.ts";
-import { editorPathOf } from "./made-commit.ts";
-import { type Detail, toLine } from "./refusal.ts";
+import { workflowPathOf } from "./made-commit.ts";
+import { toLine } from "./refusal.ts";
 
-export interface DraftDocument {
-  readonly base: string | null;
-  readonly head: string | null;
-  readonly changed: boolean;
-  readonly updatedAt: string | null;
-  /** 0: there is no draft, these are the files of the latest commit. */
-  readonly version: number;
-  readonly files: readonly { path: string; bytes: number; text: string | null; executable: boolean }[];
-  /** Files that somebody else has changed as well, and what commit has that. */
-  readonly conflicts: readonly { path: string; commitId: string }[];
-  readonly problems: readonly Detail[];
-}
+export type DraftDocument = z.infer<typeof Draft>;
 
 export function draftPathOf(workflow: string): string {
-  return `${editorPathOf(workflow)}/draft`;
+  return `${workflowPathOf(workflow)}/draft`;
 }
 
 /** The draft of whose token it is, or the files of the latest commit. */
@@ -25,12 +16,16 @@ export function getDraft(client: Client, workflow: string): Promise<DraftDocumen
   return client.get<DraftDocument>(draftPathOf(workflow));
 }
 
-/** Saves changes on the version that was read before: refused when somebody saved in between. */
+/**
+ * Saves changes on top of the version that was read before. The service refuses them when another save came in between.
+ */
 export async function changeDraft(
   client: Client,
   workflow: string,
   json: { version: number; changes: readonly object[] },
 ): Promise<Answer> {
-  const document = await client.post<{ version: number; problems: readonly Detail[] }>(draftPathOf(workflow), { json });
+  const document = await client.patch<z.infer<typeof SavedDraft>>(draftPathOf(workflow), {
+    json,
+  });
   return { document, lines: [`Saved as version ${document.version}`, ...document.problems.map(toLine)] };
 }

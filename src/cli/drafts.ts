@@ -1,31 +1,17 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import type { InputChange } from "../../domain/manifest/changes.ts";
-import type { NextRun } from "../publish/next-runs.ts";
+import type { z } from "zod";
+import type { DraftPreview, RebasedDraft } from "../../domain/api/drafts.ts";
 import { type Act, addCommand, addGroup, type Context } from "./command.ts";
 import { changeDraft, type DraftDocument, draftPathOf, getDraft } from "./draft-document.ts";
 import { addDraftFileCommands } from "./draft-files.ts";
 import { type Answer, toTable } from "./io.ts";
-import { editorPathOf, makeCommit } from "./made-commit.ts";
+import { makeCommit, workflowPathOf } from "./made-commit.ts";
 import { CHANGE_SIGNS, readFiles, toInputLines } from "./publish.ts";
-import { type Detail, Refusal, toLine } from "./refusal.ts";
+import { Refusal, toLine } from "./refusal.ts";
 
-interface FileLines {
-  readonly path: string;
-  /** Null: binary. */
-  readonly linesAdded: number | null;
-  readonly linesRemoved: number | null;
-}
-
-interface PreviewDocument {
-  readonly problems: readonly Detail[];
-  readonly warnings: readonly Detail[];
-  readonly files: Readonly<Record<"added" | "changed" | "removed", readonly FileLines[]>>;
-  readonly inputs: readonly InputChange[];
-  readonly schedule: { readonly change: string; readonly before: string | null; readonly after: string | null } | null;
-  readonly nextRuns: readonly NextRun[];
-}
+type PreviewDocument = z.infer<typeof DraftPreview>;
 
 /** `drafts show|get|save|put|rename|delete|preview|commit|take-over|settle|discard`: of whose token it is that asks. */
 export function addDraftCommands(program: Command, act: Act): void {
@@ -89,7 +75,7 @@ function toConflictLine({ path, commitId }: DraftDocument["conflicts"][number]):
   return `${path}: ${commitId} has changed it as well; "drafts settle" when it is as you want it`;
 }
 
-/** All files at once, whatever the draft had: what the folder does not have is deleted. */
+/** Replaces all files of the draft by those of the folder. Files that the folder lacks are deleted. */
 async function saveFolder(context: Context, [workflow = "", dir = ""]: readonly string[]): Promise<Answer> {
   const folder = resolve(context.io.cwd, dir);
   const isFolder = await stat(folder).then(
@@ -114,7 +100,9 @@ async function preview(context: Context, [workflow = ""]: readonly string[]): Pr
   const { files, inputs, schedule, nextRuns, problems, warnings } = document;
   const rows = (["added", "changed", "removed"] as const).flatMap((change) =>
     files[change].map(({ path, linesAdded, linesRemoved }) => [
-      ...[CHANGE_SIGNS[change], path, linesAdded === null ? "binary" : `+${linesAdded} -${linesRemoved}`],
+      CHANGE_SIGNS[change],
+      path,
+      linesAdded === null ? "binary" : `+${linesAdded} -${linesRemoved}`,
     ]),
   );
   const lines = [
@@ -129,7 +117,10 @@ async function preview(context: Context, [workflow = ""]: readonly string[]): Pr
   return { document, lines, good: problems.length === 0 };
 }
 
-/** Refused when the draft was saved elsewhere since it was read here, or somebody has committed since it began. */
+/**
+ * Commits the draft. The service refuses it after a save elsewhere since it was read here, or a newer commit since it
+ * began.
+ */
 async function commitDraft(
   context: Context,
   [workflow = ""]: readonly string[],
@@ -137,8 +128,10 @@ async function commitDraft(
 ): Promise<Answer> {
   const client = await context.client();
   const { version, base } = await getDraft(client, workflow);
-  const made = await makeCommit(context, client, `${editorPathOf(workflow)}/commits`, {
-    ...{ message, version, expectedHead: base },
+  const made = await makeCommit(context, client, `${workflowPathOf(workflow)}/commits`, {
+    message,
+    version,
+    expectedHead: base,
   });
   return { document: made, lines: [made.changed ? `Committed ${made.commitId}` : `Nothing changed: ${made.commitId}`] };
 }
@@ -146,10 +139,9 @@ async function commitDraft(
 async function takeOver(context: Context, [workflow = ""]: readonly string[]): Promise<Answer> {
   const client = await context.client();
   const { version } = await getDraft(client, workflow);
-  const document = await client.post<{ draft: DraftDocument; conflicts: readonly string[] }>(
-    `${draftPathOf(workflow)}/rebase`,
-    { json: { version } },
-  );
+  const document = await client.post<z.infer<typeof RebasedDraft>>(`${draftPathOf(workflow)}/rebase`, {
+    json: { version },
+  });
   const { conflicts, draft } = document;
   const lines = [
     `Your draft goes on from ${draft.base ?? "-"}`,

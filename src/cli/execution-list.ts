@@ -1,5 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { EXECUTION_ENDS, TRIGGERS } from "../../domain/execution.ts";
+import type { z } from "zod";
+import { type ExecutionPage, STATUSES } from "../../domain/api/executions.ts";
+import { TRIGGERS } from "../../domain/execution.ts";
 import { parseDuration } from "../../domain/manifest/durations.ts";
 import type { Client } from "./client.ts";
 import { type Act, addCommand, type Context, parseCount } from "./command.ts";
@@ -7,34 +9,12 @@ import { findCommit } from "./commits.ts";
 import { type Answer, toTable } from "./io.ts";
 import { Refusal } from "./refusal.ts";
 
-const STATES = ["queued", "running", ...EXECUTION_ENDS];
 const PAGE_MAX = 200;
 /** A day, or a time with its zone: without one nobody could tell which is meant. */
 const DAY_OR_TIME = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:\d{2}))?$/i;
 
-interface ExecutionDocument {
-  readonly executionId: string;
-  readonly workflowId: string;
-  readonly status: string;
-  readonly trigger: string;
-  readonly createdAt: string;
-  /** Only of one that was refused for want of credits. */
-  readonly needed?: number;
-  readonly available?: number;
-}
-
-interface ListedDocument extends ExecutionDocument {
-  readonly workflowName: string;
-  readonly draft: boolean;
-  readonly duration: number | null;
-  readonly cost: number | null;
-  readonly message: string;
-}
-
-interface Page {
-  readonly executions: readonly ListedDocument[];
-  readonly nextCursor: string | null;
-}
+type Page = z.infer<typeof ExecutionPage>;
+type ListedDocument = Page["executions"][number];
 
 interface Options {
   readonly workflow?: string;
@@ -49,13 +29,13 @@ interface Options {
   readonly cursor?: string;
 }
 
-/** `executions list`; with a filter, the list that the editor shows. */
+/** `executions list`. */
 export function addListCommand(executions: Command, act: Act): void {
   addCommand(executions, "list", "list executions, newest first")
     .option("--workflow <id>", "of this workflow only")
     .option("--account <name>", "of this account only")
     .option("--limit <count>", "at most this many", parseCount, 50)
-    .addOption(new Option("--state <state>", "in this state only").choices(STATES))
+    .addOption(new Option("--state <state>", "in this state only").choices([...STATUSES]))
     .addOption(new Option("--trigger <trigger>", "started by this only").choices(TRIGGERS))
     .option("--commit <id>", "of this commit of the workflow only; the beginning of its id is enough")
     .option("--since <time>", "accepted then or later: a day, a time with its zone, or how long ago (2h)", parseTime)
@@ -80,34 +60,32 @@ function parseTime(text: string): string {
 async function listExecutions(context: Context, _args: readonly string[], options: Options): Promise<Answer> {
   const { workflow, account, limit, state, trigger, commit, since, until, text, cursor } = options;
   const client = await context.client();
-  const isFiltered = [state, trigger, commit, since, until, text, cursor].some((value) => value !== undefined);
-  if (!isFiltered) return listLatest(client, { workflow, account, limit });
   if (commit !== undefined && workflow === undefined)
     throw new Refusal("Invalid request", "A commit is one of a workflow: name that too, by --workflow.");
   const query = {
-    ...{ workflow, account, state, trigger, text, from: since, to: until },
+    workflow,
+    account,
+    state,
+    trigger,
+    text,
+    from: since,
+    to: until,
     commit: commit === undefined ? undefined : await findCommit(client, workflow ?? "", commit),
   };
   const document = await collect(client, query, { limit, cursor });
   if (document.nextCursor !== null) context.say(`Further back: --cursor ${document.nextCursor}`);
   const rows = document.executions.map((one) => [
-    ...[one.executionId, one.status, one.draft ? `${one.trigger}, draft` : one.trigger, one.createdAt, one.duration],
-    ...[one.cost, one.workflowName, one.message.split("\n")[0]],
+    one.executionId,
+    one.status,
+    one.draft ? `${one.trigger}, draft` : one.trigger,
+    one.createdAt,
+    one.duration,
+    one.cost,
+    one.workflowName,
+    one.message.split("\n")[0],
   ]);
   const headings = ["Execution", "Status", "Trigger", "Created", "Seconds", "Credits", "Workflow", "Message"];
   return { document, lines: toTable(headings, rows) };
-}
-
-async function listLatest(
-  client: Client,
-  { limit, ...of }: { workflow: string | undefined; account: string | undefined; limit: number },
-): Promise<Answer> {
-  const query = { ...of, limit: String(limit) };
-  const document = await client.get<{ executions: ExecutionDocument[] }>("/api/operator/executions", { query });
-  const rows = document.executions.map((one) => [
-    ...[one.executionId, toStatus(one), one.trigger, one.createdAt, one.workflowId],
-  ]);
-  return { document, lines: toTable(["Execution", "Status", "Trigger", "Created", "Workflow"], rows) };
 }
 
 /** Page after page until there are so many: a page may have fewer than asked for, even none, and others behind it. */
@@ -120,15 +98,11 @@ async function collect(
   let next: string | null | undefined = cursor;
   do {
     const count = String(Math.min(PAGE_MAX, limit - executions.length));
-    const page: Page = await client.get<Page>("/api/editor/executions", {
+    const page: Page = await client.get<Page>("/api/executions", {
       query: { ...query, limit: count, cursor: next ?? undefined },
     });
     executions.push(...page.executions);
     next = page.nextCursor;
   } while (next !== null && executions.length < limit);
   return { executions, nextCursor: next };
-}
-
-function toStatus({ status, needed, available }: ExecutionDocument): string {
-  return needed === undefined ? status : `${status}: needed ${needed} credits, had ${available}`;
 }

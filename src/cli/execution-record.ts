@@ -1,36 +1,18 @@
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
-import { type JsonTexts, textOf } from "../../domain/manifest/json-text.ts";
+import type { z } from "zod";
+import type { ExecutionRecord } from "../../domain/api/executions.ts";
+import { textOf } from "../../domain/manifest/json-text.ts";
 import type { Client } from "./client.ts";
 import { type Act, addCommand, type Context } from "./command.ts";
 import { execute } from "./execution-result.ts";
 import { type GivenInputs, takeInputs, toCall } from "./given-inputs.ts";
 import { type Answer, toTable } from "./io.ts";
-import { editorPathOf } from "./made-commit.ts";
+import { workflowPathOf } from "./made-commit.ts";
 import { Refusal } from "./refusal.ts";
 import { saveFile } from "./saved-file.ts";
 
-interface RecordDocument {
-  readonly executionId: string;
-  readonly workflowId: string;
-  readonly workflowName: string;
-  readonly status: string;
-  readonly trigger: string;
-  readonly draft: boolean;
-  readonly commitId: string;
-  readonly createdAt: string;
-  readonly startedAt: string | null;
-  readonly finishedAt: string | null;
-  readonly message: string;
-  readonly slotPosition: number | null;
-  readonly cost: { readonly total: number; readonly atMost: number };
-  readonly inputs: Readonly<Record<string, unknown>> | null;
-  /** Those of kind `json` as they were sent. */
-  readonly inputTexts: JsonTexts;
-  readonly inputFiles: readonly { input: string; position: number; fileName: string; bytes: number }[];
-  readonly files: readonly { name: string; fileName: string; bytes: number; url: string }[];
-  readonly attempts: readonly { attempt: number; status: string | null; secondsUsed: number; message: string }[];
-}
+type RecordDocument = z.infer<typeof ExecutionRecord>;
 
 interface Options {
   readonly account?: string;
@@ -67,7 +49,7 @@ export function addRecordCommands(executions: Command, act: Act): void {
 }
 
 function getRecord(client: Client, id: string, account: string | undefined): Promise<RecordDocument> {
-  return client.get<RecordDocument>(`/api/editor/executions/${encodeURIComponent(id)}`, { query: { account } });
+  return client.get<RecordDocument>(`/api/executions/${encodeURIComponent(id)}`, { query: { account } });
 }
 
 function toAnswer(document: RecordDocument): Answer {
@@ -134,7 +116,8 @@ interface FileToSave {
 
 function listOutputs({ executionId, files }: RecordDocument): FileToSave[] {
   return files.map(({ fileName }) => ({
-    ...{ fileName, place: fileName },
+    fileName,
+    place: fileName,
     source: `/api/run-logs/${executionId}/files/${encodeURIComponent(fileName)}`,
   }));
 }
@@ -143,12 +126,17 @@ function listOutputs({ executionId, files }: RecordDocument): FileToSave[] {
 function listInputs({ executionId, inputFiles }: RecordDocument, account: string | undefined): FileToSave[] {
   const query = account === undefined ? "" : `?account=${encodeURIComponent(account)}`;
   return inputFiles.map(({ input, position, fileName }) => ({
-    ...{ input, position, fileName, place: join(input, fileName) },
-    source: `/api/editor/executions/${executionId}/inputs/${encodeURIComponent(input)}/${position}${query}`,
+    input,
+    position,
+    fileName,
+    place: join(input, fileName),
+    source: `/api/executions/${executionId}/inputs/${encodeURIComponent(input)}/${position}${query}`,
   }));
 }
 
-/** Inputs the workflow does not take any more are left out, and secrets, which nobody is told. */
+/**
+ * Starts an execution with the inputs of an earlier one. Leaves out secrets, and inputs the workflow no longer takes.
+ */
 async function rerun(
   context: Context,
   [id = ""]: readonly string[],
@@ -157,7 +145,7 @@ async function rerun(
   const client = await context.client();
   const record = await getRecord(client, id, account);
   const { manifest } = await client.get<{ manifest: { inputs: readonly { name: string; kind: string }[] } | null }>(
-    editorPathOf(record.workflowId),
+    workflowPathOf(record.workflowId),
   );
   const before: Record<string, unknown> = {};
   for (const { name, kind } of manifest?.inputs ?? []) {

@@ -7,7 +7,7 @@ import { toRefusal } from "./refusal.ts";
 const NO_CREDITS = 402;
 const POLL_MS_MIN = 150;
 const POLL_MS_MAX = 2_000;
-/** The log says of each line when it was written and to which stream; somebody watching sees that for himself. */
+/** The time and stream before each line of a log. A reader who follows it live needs neither. */
 const LINE_PREFIX = /^\d{4}-\S+ (?:stdout|stderr|system) /gm;
 
 /** What execute and `GET /api/run-logs/{id}` answer: the parts the command line shows. */

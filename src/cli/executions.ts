@@ -1,19 +1,13 @@
 import type { Command } from "commander";
+import type { z } from "zod";
+import type { CancelledExecutions } from "../../domain/api/executions.ts";
+import { CANCELLED_AT_ONCE_MAX } from "../../domain/api/limits.ts";
 import type { Client } from "./client.ts";
 import { type Act, addCommand, addGroup, type Context } from "./command.ts";
 import { addListCommand } from "./execution-list.ts";
 import { addRecordCommands } from "./execution-record.ts";
 import { type Envelope, getEnvelope, getLog, logPathOf, toEnvelopeAnswer } from "./execution-result.ts";
 import type { Answer } from "./io.ts";
-
-/** The service takes so many at once. */
-const CANCELLED_AT_ONCE = 100;
-
-interface Cancelled {
-  readonly cancelled: readonly string[];
-  readonly ended: readonly string[];
-  readonly unknown: readonly string[];
-}
 
 /** `executions list|show|record|logs|download|cancel|rerun`. */
 export function addExecutionCommands(program: Command, act: Act): void {
@@ -47,12 +41,14 @@ async function cancel(context: Context, ids: readonly string[], { account }: { a
 }
 
 async function cancelSeveral(client: Client, ids: readonly string[], account: string | undefined): Promise<Answer> {
-  const parts: Cancelled[] = [];
-  for (let at = 0; at < ids.length; at += CANCELLED_AT_ONCE) {
-    const json = { executionIds: ids.slice(at, at + CANCELLED_AT_ONCE) };
-    parts.push(await client.post<Cancelled>("/api/editor/executions/cancel", { query: { account }, json }));
+  const parts: z.infer<typeof CancelledExecutions>[] = [];
+  for (let at = 0; at < ids.length; at += CANCELLED_AT_ONCE_MAX) {
+    const json = { executionIds: ids.slice(at, at + CANCELLED_AT_ONCE_MAX) };
+    parts.push(
+      await client.post<z.infer<typeof CancelledExecutions>>("/api/executions/cancel", { query: { account }, json }),
+    );
   }
-  const document: Cancelled = {
+  const document: z.infer<typeof CancelledExecutions> = {
     cancelled: parts.flatMap((part) => part.cancelled),
     ended: parts.flatMap((part) => part.ended),
     unknown: parts.flatMap((part) => part.unknown),

@@ -9,7 +9,9 @@ interface FolderRecord {
   readonly commits: Readonly<Record<string, string>>;
 }
 
-/** The commit a folder was last published as to a workflow: what a newer head is told from. */
+/**
+ * Returns the commit that the folder was last published as to a workflow. A later publish compares it with the head.
+ */
 export async function findPublishedCommit(dir: string, workflowId: string): Promise<string | undefined> {
   return (await readRecord(dir)).commits[workflowId];
 }

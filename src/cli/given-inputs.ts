@@ -27,7 +27,7 @@ function collectNamed(text: string, previous: readonly Named[]): Named[] {
   return [...previous, { name: text.slice(0, equals), value: text.slice(equals + 1) }];
 }
 
-/** Inputs that were given elsewhere, and the JSON texts of those that have one. */
+/** Inputs that were given elsewhere, and the JSON texts of some of them. */
 interface OtherInputs {
   readonly values: Readonly<Record<string, unknown>>;
   readonly texts: JsonTexts;

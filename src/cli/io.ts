@@ -1,5 +1,5 @@
 import type { Writable } from "node:stream";
-import { showOn } from "../shown-text.ts";
+import { showOn } from "../../system/shown-text.ts";
 
 /** Where a command reads its surroundings and writes its answer: all it knows of the process it runs in. */
 export interface CliIo {
@@ -11,8 +11,8 @@ export interface CliIo {
 }
 
 /**
- * Returns surroundings in which what is written to a terminal is shown and not obeyed: nearly every text of a service was
- * chosen by a tenant. `raw`: as it is. Call `finish` after the last write.
+ * Returns an `io` whose terminal shows control characters instead of obeying them. Nearly every text of a service was
+ * chosen by a tenant. `raw` writes texts as they are. Call `finish` after the last write.
  */
 export function showIo(io: CliIo, { raw }: { raw: boolean }): { readonly io: CliIo; finish(): void } {
   if (raw) return { io, finish: () => undefined };

@@ -1,28 +1,14 @@
 import type { Command } from "commander";
+import type { z } from "zod";
+import type { LedgerPage, Spend } from "../../domain/api/accounts.ts";
 import { type Act, addCommand, type Context, parseCount } from "./command.ts";
 import { type Answer, toTable } from "./io.ts";
 
 const PAGE_MAX = 200;
 
-interface Entry {
-  readonly id: string;
-  readonly kind: string;
-  readonly amount: number;
-  readonly executionId: string | null;
-  readonly workflowName: string | null;
-  readonly reason: string;
-  readonly createdAt: string;
-}
-
-interface Page {
-  readonly entries: readonly Entry[];
-  readonly nextCursor: string | null;
-}
-
-interface SpendDocument {
-  readonly days: readonly string[];
-  readonly workflows: readonly { workflowId: string; name: string; perDay: readonly number[]; total: number }[];
-}
+type Page = z.infer<typeof LedgerPage>;
+type Entry = Page["entries"][number];
+type SpendDocument = z.infer<typeof Spend>;
 
 interface LedgerOptions {
   readonly account?: string;
@@ -53,7 +39,7 @@ async function listLedger(
   let next: string | null | undefined = cursor;
   do {
     const limit = String(Math.min(PAGE_MAX, count - entries.length));
-    const page: Page = await client.get<Page>("/api/editor/ledger", {
+    const page: Page = await client.get<Page>("/api/account/ledger", {
       query: { account, limit, cursor: next ?? undefined },
     });
     entries.push(...page.entries);
@@ -73,7 +59,7 @@ async function showSpend(
   { account, days }: { account?: string; days: number },
 ): Promise<Answer> {
   const query = { account, days: String(days) };
-  const document = await (await context.client()).get<SpendDocument>("/api/editor/spend", { query });
+  const document = await (await context.client()).get<SpendDocument>("/api/account/spend", { query });
   const rows = document.workflows.flatMap(({ name, perDay, total }) => [
     [name, "in all", total],
     ...perDay.flatMap((amount, index) => (amount === 0 ? [] : [["", document.days[index], amount]])),

@@ -1,37 +1,21 @@
 import type { Command } from "commander";
+import type { z } from "zod";
+import type { MemberList } from "../../domain/api/people.ts";
 import type { Role } from "../../domain/members.ts";
 import { type Act, addCommand, addGroup, parseRole } from "./command.ts";
 import { toTable } from "./io.ts";
 import { Refusal } from "./refusal.ts";
 
-interface MemberDocument {
-  readonly userId: string;
-  readonly email: string;
-  readonly role: Role;
-  readonly createdAt: string;
-  readonly lastSeenAt: string | null;
-}
-
-interface InvitationDocument {
-  readonly invitationId: string;
-  readonly email: string;
-  readonly role: Role;
-  readonly createdAt: string;
-  readonly expiresAt: string;
-  readonly invitedBy: string;
-}
-
-interface PeopleDocument {
-  readonly members: readonly MemberDocument[];
-  readonly invitations: readonly InvitationDocument[];
-}
+type PeopleDocument = z.infer<typeof MemberList>;
+type MemberDocument = PeopleDocument["members"][number];
+type InvitationDocument = PeopleDocument["invitations"][number];
 
 interface Options {
   readonly account?: string;
 }
 
-const MEMBERS = "/api/editor/members";
-const INVITATIONS = "/api/editor/invitations";
+const MEMBERS = "/api/members";
+const INVITATIONS = "/api/invitations";
 
 /** `members list|set-role|sign-in-link|remove` and `invitations create|list|revoke`. */
 export function addMemberCommands(program: Command, act: Act): void {
@@ -53,7 +37,7 @@ function addPeople(program: Command, act: Act): void {
     }),
   );
 
-  ofAccount(addCommand(members, "set-role", "give somebody another role; their sessions end"))
+  ofAccount(addCommand(members, "set-role", "change a member's role; their sessions end"))
     .argument("<member>", "the email address, or the user's id")
     .argument("<role>", "owner, member or viewer", parseRole)
     .action(
@@ -61,12 +45,12 @@ function addPeople(program: Command, act: Act): void {
         const client = await context.client();
         const query = toQuery(options);
         const { userId } = choose(await client.get<PeopleDocument>(MEMBERS, { query }), member);
-        const document = await client.post<MemberDocument>(`${MEMBERS}/${userId}`, { query, json: { role } });
+        const document = await client.patch<MemberDocument>(`${MEMBERS}/${userId}`, { query, json: { role } });
         return { document, lines: [`${document.email} is ${document.role} now`] };
       }),
     );
 
-  ofAccount(addCommand(members, "sign-in-link", "make a link for somebody who is kept out by others' guesses"))
+  ofAccount(addCommand(members, "sign-in-link", "make a link for a member who is locked out by others' guesses"))
     .argument("<member>", "the email address, or the user's id")
     .action(
       act<Options>(async (context, [member = ""], options) => {
@@ -82,7 +66,7 @@ function addPeople(program: Command, act: Act): void {
       }),
     );
 
-  ofAccount(addCommand(members, "remove", "remove somebody; what let them in ends at once"))
+  ofAccount(addCommand(members, "remove", "remove a member; their sessions and tokens end at once"))
     .argument("<member>", "the email address, or the user's id")
     .action(
       act<Options>(async (context, [member = ""], options) => {
@@ -98,7 +82,7 @@ function addPeople(program: Command, act: Act): void {
 function addInvitations(program: Command, act: Act): void {
   const invitations = addGroup(program, "invitations", "links by which others join an account");
 
-  ofAccount(addCommand(invitations, "create", "make a link for somebody; it is shown this once"))
+  ofAccount(addCommand(invitations, "create", "make a link for a new member; it is shown only once"))
     .argument("<email>")
     .option("--role <role>", "owner, member or viewer", parseRole, "member")
     .action(

@@ -1,12 +1,12 @@
 import { basename, resolve } from "node:path";
 import type { Command } from "commander";
+import type { z } from "zod";
+import type { Published as PublishedDocument, PublishPreview } from "../../domain/api/publish.ts";
 import type { InputChange } from "../../domain/manifest/changes.ts";
 import { createArchive } from "../publish/archive.ts";
-import type { FileDifference } from "../publish/difference.ts";
 import { checkFolder } from "../publish/folder.ts";
 import type { CommitFile } from "../publish/git-objects.ts";
 import { readLocalFolder } from "../publish/local-folder.ts";
-import type { NextRun } from "../publish/next-runs.ts";
 import type { Client } from "./client.ts";
 import { type Act, addCommand, type Context } from "./command.ts";
 import { findPublishedCommit, rememberPublished } from "./folder-record.ts";
@@ -18,26 +18,8 @@ const LOG_LINES_SHOWN = 12;
 /** Before what was added, changed or removed. */
 export const CHANGE_SIGNS = { added: "+", changed: "~", removed: "-" } as const;
 
-export interface Published {
-  readonly workflowId: string;
-  readonly commitId: string;
-  /** True when the workflow was made by this publish. */
-  readonly created: boolean;
-  /** False when the folder was the workflow's latest commit already. */
-  readonly changed: boolean;
-  readonly apiKey?: string;
-  readonly buildLog?: string;
-  readonly warnings?: readonly Detail[];
-}
-
-interface DryRun {
-  readonly workflowId: string | null;
-  readonly files: readonly FileDifference[];
-  readonly inputs: readonly InputChange[];
-  readonly nextRuns: readonly NextRun[];
-  readonly schedule?: { readonly description: string; readonly paused: boolean };
-  readonly warnings?: readonly Detail[];
-}
+export type Published = z.infer<typeof PublishedDocument>;
+type Preview = z.infer<typeof PublishPreview>;
 
 interface Options {
   readonly workflow?: string;
@@ -63,14 +45,14 @@ async function publishDir(context: Context, [dir]: readonly string[], options: O
   const client = await context.client();
   const folder = resolve(context.io.cwd, dir as string);
   if (options.dryRun === true)
-    return toDryRunAnswer(await upload<DryRun>(context, client, folder, { ...options, force: true }));
+    return toDryRunAnswer(await upload<Preview>(context, client, folder, { ...options, force: true }));
   const published = await publishFolder(context, client, folder, options);
   return toAnswer(published, client.url);
 }
 
 /**
- * Publishes a folder and remembers in it what it was published as, so that a later publish to the same workflow
- * notices when somebody else has published in between, and is refused.
+ * Publishes a folder, and records in it the commit that it became. A later publish to the same workflow is refused when
+ * another commit came in between.
  */
 export async function publishFolder(
   context: Context,
@@ -98,14 +80,13 @@ async function upload<T extends { warnings?: readonly Detail[] }>(
     options.workflow === undefined || options.force === true
       ? undefined
       : await findPublishedCommit(folder, options.workflow);
-  const answer = await client.post<T>("/api/operator/publish", {
+  const answer = await client.post<T>(options.dryRun === true ? "/api/publish/preview" : "/api/publish", {
     query: {
       workflow: options.workflow,
       account: options.account,
       message: options.message,
       name: basename(folder),
       expectedHead,
-      dryRun: options.dryRun === true ? "true" : undefined,
     },
     headers: { "content-type": "application/x-tar" },
     body: createArchive(files),
@@ -141,7 +122,7 @@ function toAnswer(published: Published, serviceUrl: string): Answer {
   return { document, lines };
 }
 
-function toDryRunAnswer(dryRun: DryRun): Answer {
+function toDryRunAnswer(dryRun: Preview): Answer {
   const files = dryRun.files.map((file) => [
     CHANGE_SIGNS[file.change],
     file.path,
@@ -163,7 +144,7 @@ export function toInputLines(inputs: readonly InputChange[]): string[] {
   return rows.length === 0 ? [] : ["", ...toTable(["", "Input", "For callers"], rows)];
 }
 
-function toTimetable(schedule: { description: string; paused: boolean }, nextRuns: readonly NextRun[]): string[] {
+function toTimetable(schedule: { description: string; paused: boolean }, nextRuns: Preview["nextRuns"]): string[] {
   if (schedule.paused) return [`Schedule  ${schedule.description}, paused`];
   const runs = nextRuns.map(({ local, note }) => `  ${local}${note === undefined ? "" : `  ${note}`}`);
   return [`Schedule  ${schedule.description}`, "Next runs", ...runs];

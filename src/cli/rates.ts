@@ -1,37 +1,14 @@
 import { type Command, InvalidArgumentError } from "commander";
+import type { z } from "zod";
+import type { AccountRates, AgreedRates } from "../../domain/api/accounts.ts";
 import { type Act, addCommand, addGroup } from "./command.ts";
 import type { Answer } from "./io.ts";
 import { Refusal } from "./refusal.ts";
 
-/** Null: as everybody. 0 a minute: no limit. */
-interface Rates {
-  readonly perMinute: number | null;
-  readonly burst: number | null;
-  readonly accountPerMinute: number | null;
-}
+const PATH = "/api/account/rates";
 
-interface RatesDocument extends Rates {
-  readonly accountId: string;
-  readonly name: string;
-}
-
-interface Limit {
-  readonly perMinute: number;
-  readonly burst: number;
-  /** Only of a bucket that there is: an account's, or the one of a workflow's key. */
-  readonly remaining?: number;
-  readonly fullAfterSeconds?: number;
-}
-
-/** What counts now; null: no limit. */
-interface CountingDocument {
-  readonly accountId: string;
-  readonly name: string;
-  readonly workflowId?: string;
-  readonly agreed: Rates;
-  readonly key: Limit | null;
-  readonly account: Limit | null;
-}
+type Rates = z.infer<typeof AgreedRates>;
+type RatesDocument = z.infer<typeof AccountRates>;
 
 type RateOptions = Partial<Record<keyof Rates, number>> & { readonly account?: string };
 
@@ -45,7 +22,7 @@ export function addRateCommands(program: Command, act: Act): void {
     .action(
       act<{ account?: string; workflow?: string }>(async (context, _args, { account, workflow }) => {
         const query = { account, workflow };
-        const document = await (await context.client()).get<CountingDocument>("/api/operator/rates", { query });
+        const document = await (await context.client()).get<RatesDocument>(PATH, { query });
         return { document, lines: describe(document) };
       }),
     );
@@ -68,7 +45,7 @@ export function addRateCommands(program: Command, act: Act): void {
           burst: burst ?? null,
           accountPerMinute: accountPerMinute ?? null,
         };
-        return toAnswer(await (await context.client()).put("/api/operator/rates", { json: { account, ...agreed } }));
+        return toAnswer(await (await context.client()).put<RatesDocument>(PATH, { query: { account }, json: agreed }));
       }),
     );
 
@@ -76,13 +53,13 @@ export function addRateCommands(program: Command, act: Act): void {
     .option("--account <name>", "of this account instead of the first")
     .action(
       act<{ account?: string }>(async (context, _args, { account }) => {
-        const json = { account, perMinute: null, burst: null, accountPerMinute: null };
-        return toAnswer(await (await context.client()).put("/api/operator/rates", { json }));
+        const json = { perMinute: null, burst: null, accountPerMinute: null };
+        return toAnswer(await (await context.client()).put<RatesDocument>(PATH, { query: { account }, json }));
       }),
     );
 }
 
-function describe({ name, workflowId, agreed, key, account }: CountingDocument): string[] {
+function describe({ name, workflowId, agreed, key, account }: RatesDocument): string[] {
   const isAgreed = (limit: number | null): string => (limit === null ? "" : ", as agreed");
   const whose = workflowId === undefined ? "Each workflow's key" : `The key of ${workflowId}`;
   return [
@@ -91,7 +68,7 @@ function describe({ name, workflowId, agreed, key, account }: CountingDocument):
   ];
 }
 
-function say(limit: Limit | null): string {
+function say(limit: RatesDocument["key"]): string {
   if (limit === null) return "no limit";
   const { perMinute, burst, remaining, fullAfterSeconds = 0 } = limit;
   const rate = `${perMinute} a minute, ${burst} at once`;
@@ -103,7 +80,8 @@ function say(limit: Limit | null): string {
 function toAnswer(document: RatesDocument): Answer {
   const sayAgreed = (limit: number | null): string =>
     limit === null ? "as everybody" : limit === 0 ? "no limit" : String(limit);
-  const { name, perMinute, burst, accountPerMinute } = document;
+  const { name, agreed } = document;
+  const { perMinute, burst, accountPerMinute } = agreed;
   const words = `per minute ${sayAgreed(perMinute)}, burst ${sayAgreed(burst)}, account per minute ${sayAgreed(accountPerMinute)}`;
   return { document, lines: [`${name}: ${words}`] };
 }

@@ -33,7 +33,13 @@ export function addRestoreCommand(program: Command, act: Act, restore: Restore |
         const restored = await explained(() => restore({ dataDir, source, open, report: context.say }));
         const { description, rows, objects, released, moneyFaults } = restored;
         const document = {
-          ...{ dataDir, takenAt: description.takenAt, rows, objects, released, open: restored.open, moneyFaults },
+          dataDir,
+          takenAt: description.takenAt,
+          rows,
+          objects,
+          released,
+          open: restored.open,
+          moneyFaults,
         };
         const lines = [
           `${dataDir} is as the installation was at ${description.takenAt}: ${rows} rows, ${objects} files.`,

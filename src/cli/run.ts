@@ -1,15 +1,16 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
+import type { z } from "zod";
+import type { Validity } from "../../domain/api/results.ts";
 import { isWorkflowId } from "../../domain/ids.ts";
-import type { NextRun } from "../publish/next-runs.ts";
 import type { Client } from "./client.ts";
 import { type Act, addCommand, type Context } from "./command.ts";
-import { type CostEstimate, formatEstimate } from "./cost-estimate.ts";
+import { formatEstimate } from "./cost-estimate.ts";
 import { execute } from "./execution-result.ts";
 import { findLastWorkflow } from "./folder-record.ts";
 import { type GivenInputs, takeInputs, toCall } from "./given-inputs.ts";
 import type { Answer } from "./io.ts";
-import { editorPathOf } from "./made-commit.ts";
+import { workflowPathOf } from "./made-commit.ts";
 import { publishFolder } from "./publish.ts";
 import { Refusal, toRefusal } from "./refusal.ts";
 
@@ -25,14 +26,14 @@ export function addRunCommand(program: Command, act: Act): void {
     .argument("<workflow-or-dir>")
     .option("--account <name>", "the account a new workflow belongs to")
     .option("--draft", "execute your draft of the workflow, and commit nothing")
-    .option("--dry-run", "judge the inputs against the latest commit, and execute nothing")
+    .option("--dry-run", "validate the inputs against the latest commit, without running it")
     .action(act<Options>(run));
 }
 
 async function run(context: Context, [target = ""]: readonly string[], options: Options): Promise<Answer> {
   const client = await context.client();
   if (options.draft === true) return runDraft(context, client, target, options);
-  if (options.dryRun === true) return judge(context, client, target, options);
+  if (options.dryRun === true) return validate(context, client, target, options);
   const workflowId = isWorkflowId(target) ? target : await publishTarget(context, client, target, options);
   const call = await toCall(options, context.io.cwd);
   return execute(context, client, `/api/workflows/${workflowId}/execute`, call);
@@ -43,23 +44,13 @@ async function runDraft(context: Context, client: Client, target: string, option
   if (!isWorkflowId(target))
     throw new Refusal("Invalid request", `A draft is of a workflow: name it by its id (wf_…) instead of ${target}.`);
   if (options.dryRun === true)
-    throw new Refusal(
-      "Invalid request",
-      'A draft cannot be judged by --dry-run. "drafts preview" says what is wrong with it.',
-    );
+    throw new Refusal("Invalid request", '--dry-run does not work with a draft. Validate it with "drafts preview".');
   const call = await toCall(options, context.io.cwd);
-  return execute(context, client, `${editorPathOf(target)}/draft/execute`, call);
+  return execute(context, client, `${workflowPathOf(target)}/draft/execute`, call);
 }
 
-interface Validity {
-  readonly valid: boolean;
-  readonly nextRuns: readonly NextRun[];
-  readonly schedule?: { readonly description: string; readonly paused: boolean };
-  readonly estimate?: CostEstimate;
-}
-
-/** Nothing is published for it: a folder stands for the workflow it was last published to. */
-async function judge(context: Context, client: Client, target: string, options: Options): Promise<Answer> {
+/** Validates the inputs, and publishes nothing: a folder stands for the workflow it was last published to. */
+async function validate(context: Context, client: Client, target: string, options: Options): Promise<Answer> {
   const workflowId = isWorkflowId(target)
     ? target
     : await findLastWorkflow(resolve(context.io.cwd, target)).then((last) => findKnownWorkflow(client, last));
@@ -69,7 +60,7 @@ async function judge(context: Context, client: Client, target: string, options: 
       `${target} was not published to this service yet. "publish --dry-run" checks it.`,
     );
   const call = await toCall(options, context.io.cwd);
-  const document = await client.post<Validity>(`/api/workflows/${workflowId}/validate`, call);
+  const document = await client.post<z.infer<typeof Validity>>(`/api/workflows/${workflowId}/validate`, call);
   const { estimate } = document;
   const lines = [
     `${workflowId} would take these inputs.`,
@@ -95,7 +86,7 @@ async function publishTarget(context: Context, client: Client, dir: string, opti
 /** Undefined when the workflow is gone, or belongs to another service. */
 async function findKnownWorkflow(client: Client, workflowId: string | undefined): Promise<string | undefined> {
   if (workflowId === undefined) return undefined;
-  const { status, body } = await client.call("GET", `/api/operator/workflows/${encodeURIComponent(workflowId)}`);
+  const { status, body } = await client.call("GET", workflowPathOf(workflowId));
   if (status === 200) return workflowId;
   if (status === 404) return undefined;
   throw toRefusal(status, body);

@@ -1,11 +1,10 @@
 import type { Command } from "commander";
+import type { z } from "zod";
+import type { SwitchPreview } from "../../domain/api/schedules.ts";
 import { type Act, addCommand } from "./command.ts";
-import { editorPathOf, findHead, makeCommit } from "./made-commit.ts";
+import { findHead, makeCommit, workflowPathOf } from "./made-commit.ts";
 
-interface Shown {
-  readonly before: string;
-  readonly after: string;
-}
+type Shown = z.infer<typeof SwitchPreview>;
 
 /** `schedules pause|resume`: each a commit that changes `enabled` in config.yaml and nothing else. */
 export function addSwitchCommands(schedules: Command, act: Act): void {
@@ -19,7 +18,7 @@ export function addSwitchCommands(schedules: Command, act: Act): void {
       .action(
         act<{ dryRun?: boolean }>(async (context, [workflow = ""], { dryRun = false }) => {
           const client = await context.client();
-          const path = `${editorPathOf(workflow)}/schedule`;
+          const path = `${workflowPathOf(workflow)}/schedule`;
           const json = { enabled, expectedHead: await findHead(client, workflow), dryRun };
           if (dryRun) {
             const document = await client.post<Shown>(path, { json });

@@ -1,52 +1,32 @@
 import type { Command } from "commander";
-import type { TickOutcome } from "../../domain/schedules/ticks.ts";
-import type { NextRun } from "../publish/next-runs.ts";
+import type { z } from "zod";
+import { TICKS_PAGE_MAX } from "../../domain/api/limits.ts";
+import type { ListedSchedule, Schedule, ScheduleList, Tick, TickPage } from "../../domain/api/schedules.ts";
+import { parseInstant } from "../../domain/schedules/instants.ts";
 import { addBackfillCommand } from "./backfill.ts";
+import type { Client } from "./client.ts";
 import { type Act, addCommand, addGroup, type Context, parseCount } from "./command.ts";
 import { type Answer, toTable } from "./io.ts";
+import { workflowPathOf } from "./made-commit.ts";
+import { Refusal } from "./refusal.ts";
 import { addSwitchCommands } from "./schedule-switch.ts";
 import { formatSpan, OUTCOME_WORDS } from "./tick-words.ts";
 import { findViewerZone, formatClock, formatUtc } from "./wall-clock.ts";
 
-const SCHEDULES = "/api/operator/schedules";
+type ScheduleDocument = z.infer<typeof ListedSchedule>;
+type TickDocument = z.infer<typeof Tick>;
 
-interface ScheduleDocument {
-  readonly workflowId: string;
-  readonly name: string;
-  readonly timezone: string;
-  readonly description: string;
-  readonly nextRun: NextRun | null;
-  readonly paused: boolean;
-  readonly reason: string | null;
-  readonly untoldSeconds: number | null;
-  readonly lastTick: TickDocument | null;
-}
+/** A workflow's schedule; `schedule` is null without one. */
+type ShownSchedule = z.infer<typeof Schedule>;
 
-interface NextDocument extends Pick<ScheduleDocument, "timezone" | "description" | "paused" | "reason"> {
-  readonly nextRuns: readonly NextRun[];
-}
-
-interface TickDocument {
-  readonly nominalAt: string;
-  readonly outcome: TickOutcome;
-  readonly reason: string;
-  readonly lateSeconds: number;
-  readonly executionId: string | null;
-  readonly source: string;
-}
-
-interface TicksDocument {
-  readonly timezone: string;
-  readonly ticks: readonly TickDocument[];
-  readonly nextBefore: string | null;
-}
+type TicksPage = z.infer<typeof TickPage>;
 
 /** `schedules list|next|ticks|pause|resume|backfill`. */
 export function addScheduleCommands(program: Command, act: Act): void {
   const schedules = addGroup(program, "schedules", "workflows that run by the clock");
-  addCommand(schedules, "list", "list schedules, when each runs next, and what became of the last time").action(
-    act(listSchedules),
-  );
+  addCommand(schedules, "list", "list schedules, when each runs next, and what became of the last time")
+    .option("--account <name>", "of this account instead of the first")
+    .action(act<{ account?: string }>(listSchedules));
   addCommand(schedules, "next", "show the next runs of a workflow's schedule")
     .argument("<workflow>")
     .option("-n, --count <count>", "how many, up to 100", parseCount, 10)
@@ -60,8 +40,8 @@ export function addScheduleCommands(program: Command, act: Act): void {
   addBackfillCommand(schedules, act);
 }
 
-async function listSchedules(context: Context): Promise<Answer> {
-  const document = await (await context.client()).get<{ schedules: ScheduleDocument[] }>(SCHEDULES);
+async function listSchedules(context: Context, _args: readonly string[], query: { account?: string }): Promise<Answer> {
+  const document = await (await context.client()).get<z.infer<typeof ScheduleList>>("/api/schedules", { query });
   if (document.schedules.length === 0) return { document, lines: ["No workflow has a schedule."] };
   const zone = findViewerZone(context.io);
   const lines = document.schedules.flatMap((schedule, index) => [
@@ -108,14 +88,13 @@ function toWords({ nominalAt, outcome, reason, executionId }: TickDocument, time
 
 async function showNextRuns(
   context: Context,
-  [workflow]: readonly string[],
+  [workflow = ""]: readonly string[],
   { count }: { count: number },
 ): Promise<Answer> {
-  const document = await (await context.client()).get<NextDocument>(
-    `${SCHEDULES}/${encodeURIComponent(workflow as string)}/next`,
-    { query: { count: String(count) } },
-  );
-  const { timezone, description, paused, reason, nextRuns } = document;
+  const document = await getSchedule(await context.client(), workflow, String(count));
+  const { schedule, paused, reason, nextRuns } = document;
+  if (schedule === null) throw new Refusal("Not found", "The workflow's latest commit declares no schedule.");
+  const { timezone, description } = schedule;
   const zone = findViewerZone(context.io);
   const rows = nextRuns.map(({ utc, note = "" }) => [
     formatClock(utc, timezone),
@@ -124,19 +103,19 @@ async function showNextRuns(
     note,
   ]);
   const table = toTable([timezone, `Here (${zone})`, "UTC", ""], rows);
-  return { document, lines: [description, ...(paused ? [`Paused: ${reason}`] : table)] };
+  const lines = [description, ...(paused ? [`Paused: ${reason}`] : table)];
+  return { document: { workflowId: workflow, timezone, description, paused, reason, nextRuns }, lines };
 }
 
 async function showTicks(
   context: Context,
-  [workflow]: readonly string[],
+  [workflow = ""]: readonly string[],
   { count, before }: { count: number; before?: string },
 ): Promise<Answer> {
-  const document = await (await context.client()).get<TicksDocument>(
-    `${SCHEDULES}/${encodeURIComponent(workflow as string)}/ticks`,
-    { query: { limit: String(count), before } },
-  );
-  const { timezone, ticks, nextBefore } = document;
+  const client = await context.client();
+  const timezone = (await getSchedule(client, workflow, "1")).schedule?.timezone ?? "UTC";
+  const page = await collectTicks(client, workflow, { count, before: before && toUtcText(before, timezone) });
+  const { ticks, nextBefore } = page;
   const rows = ticks.map(({ nominalAt, outcome, lateSeconds, source, executionId, reason }) => [
     formatClock(nominalAt, timezone),
     OUTCOME_WORDS[outcome],
@@ -147,5 +126,33 @@ async function showTicks(
   ]);
   const table = toTable([`Due (${timezone})`, "Outcome", "Late", "By", "Execution", "Why"], rows);
   if (nextBefore !== null) context.say(`Earlier ones: --before ${nextBefore}`);
-  return { document, lines: table };
+  return { document: { workflowId: workflow, timezone, ...page }, lines: table };
+}
+
+function getSchedule(client: Client, workflow: string, count: string): Promise<ShownSchedule> {
+  return client.get<ShownSchedule>(`${workflowPathOf(workflow)}/schedule`, { query: { count } });
+}
+
+/** Reads page after page until there are `count` ticks. */
+async function collectTicks(
+  client: Client,
+  workflow: string,
+  { count, before }: { count: number; before: string | undefined },
+): Promise<TicksPage> {
+  const ticks: TickDocument[] = [];
+  let next: string | null = before ?? null;
+  do {
+    const limit = String(Math.min(TICKS_PAGE_MAX, count - ticks.length));
+    const query = { limit, before: next ?? undefined };
+    const page: TicksPage = await client.get<TicksPage>(`${workflowPathOf(workflow)}/ticks`, { query });
+    ticks.push(...page.ticks);
+    next = page.nextBefore;
+  } while (next !== null && ticks.length < count);
+  return { ticks, nextBefore: next };
+}
+
+function toUtcText(text: string, timezone: string): string {
+  const parsed = parseInstant(text, timezone);
+  if (!parsed.ok) throw new Refusal("Invalid request", `--before ${parsed.message}`);
+  return parsed.at.toISOString();
 }

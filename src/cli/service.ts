@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { readSecret, SettingsError } from "../config.ts";
-import type { ReadyFile } from "../ready-file.ts";
+import type { ReadyFile } from "../start/ready-file.ts";
 import type { CliIo } from "./io.ts";
 import { Refusal } from "./refusal.ts";
 

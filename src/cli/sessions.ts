@@ -1,23 +1,18 @@
 import type { Command } from "commander";
+import type { z } from "zod";
+import type { SessionList } from "../../domain/api/people.ts";
 import { type Act, addCommand, addGroup, type Context } from "./command.ts";
 import { type Answer, toTable } from "./io.ts";
 import { Refusal } from "./refusal.ts";
 
-interface SessionDocument {
-  readonly sessionId: string;
-  readonly createdAt: string;
-  readonly seenAt: string;
-  readonly userAgent: string;
-}
-
-const SESSIONS = "/api/editor/sessions";
+const SESSIONS = "/api/sessions";
 
 /** `sessions list|end`: of whose token it is that asks. */
 export function addSessionCommands(program: Command, act: Act): void {
   const sessions = addGroup(program, "sessions", "the browsers in which you are signed in");
   addCommand(sessions, "list", "list the browsers in which you are signed in").action(
     act(async (context) => {
-      const document = await (await context.client()).get<{ sessions: SessionDocument[] }>(SESSIONS);
+      const document = await (await context.client()).get<z.infer<typeof SessionList>>(SESSIONS);
       const rows = document.sessions.map((one) => [one.sessionId, one.createdAt, one.seenAt, one.userAgent]);
       return { document, lines: toTable(["Session", "Signed in", "Last seen", "Browser"], rows) };
     }),

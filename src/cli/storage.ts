@@ -1,19 +1,13 @@
 import { type Command, InvalidArgumentError } from "commander";
+import type { z } from "zod";
+import type { ShownAccount } from "../../domain/api/accounts.ts";
 import { formatSize, parseSize } from "../../domain/manifest/sizes.ts";
 import { type Act, addCommand, addGroup } from "./command.ts";
 import type { Answer } from "./io.ts";
 
-const PATH = "/api/operator/storage";
+const PATH = "/api/account/storage";
 
-interface StorageDocument {
-  readonly accountId: string;
-  readonly name: string;
-  readonly bytes: number;
-  /** What counts; null: no bound. */
-  readonly bytesMax: number | null;
-  /** What was agreed; null: nothing, 0: no bound. */
-  readonly agreedMax: number | null;
-}
+type AccountDocument = z.infer<typeof ShownAccount>;
 
 /** `storage show|set|reset`. */
 export function addStorageCommands(program: Command, act: Act): void {
@@ -23,7 +17,7 @@ export function addStorageCommands(program: Command, act: Act): void {
     .option("--account <name>", "of this account instead of the first")
     .action(
       act<{ account?: string }>(async (context, _args, { account }) =>
-        toAnswer(await (await context.client()).get<StorageDocument>(PATH, { query: { account } })),
+        toAnswer(await (await context.client()).get<AccountDocument>("/api/account", { query: { account } })),
       ),
     );
 
@@ -32,8 +26,8 @@ export function addStorageCommands(program: Command, act: Act): void {
     .option("--account <name>", "with this account instead of the first")
     .action(
       act<{ account?: string }>(async (context, [size = ""], { account }) => {
-        const json = { account, bytesMax: readSize(String(size)) };
-        return toAnswer(await (await context.client()).put<StorageDocument>(PATH, { json }));
+        const call = { query: { account }, json: { bytesMax: readSize(String(size)) } };
+        return toAnswer(await (await context.client()).put<AccountDocument>(PATH, call));
       }),
     );
 
@@ -41,15 +35,18 @@ export function addStorageCommands(program: Command, act: Act): void {
     .option("--account <name>", "of this account instead of the first")
     .action(
       act<{ account?: string }>(async (context, _args, { account }) =>
-        toAnswer(await (await context.client()).put<StorageDocument>(PATH, { json: { account, bytesMax: null } })),
+        toAnswer(
+          await (await context.client()).put<AccountDocument>(PATH, { query: { account }, json: { bytesMax: null } }),
+        ),
       ),
     );
 }
 
-function toAnswer(document: StorageDocument): Answer {
-  const { name, bytes, bytesMax, agreedMax } = document;
+function toAnswer({ accountId, name, storage }: AccountDocument): Answer {
+  const { bytes, bytesMax, agreedMax } = storage;
   const allowed = bytesMax === null ? "no bound" : `${formatSize(bytesMax)} allowed`;
   const agreed = agreedMax === null ? "" : ", as agreed";
+  const document = { accountId, name, ...storage };
   return { document, lines: [`${name}: ${formatSize(bytes)} kept, ${allowed}${agreed}`] };
 }
 

@@ -1,17 +1,11 @@
 import { type Command, InvalidArgumentError } from "commander";
+import type { z } from "zod";
+import type { MadeToken, TokenList } from "../../domain/api/people.ts";
 import { TOKEN_DAYS_MAX } from "../../domain/members.ts";
 import { type Act, addCommand, addGroup } from "./command.ts";
 import { toTable } from "./io.ts";
 
-interface TokenDocument {
-  readonly tokenId: string;
-  readonly name: string;
-  readonly createdAt: string;
-  readonly lastUsedAt: string | null;
-  readonly expiresAt: string | null;
-}
-
-const TOKENS = "/api/editor/tokens";
+const TOKENS = "/api/tokens";
 const DAYS_DEFAULT = 90;
 
 /** `tokens list|create|revoke`: of whose token it is that asks. */
@@ -20,7 +14,7 @@ export function addTokenCommands(program: Command, act: Act): void {
 
   addCommand(tokens, "list", "list your access tokens").action(
     act(async (context) => {
-      const document = await (await context.client()).get<{ tokens: TokenDocument[] }>(TOKENS);
+      const document = await (await context.client()).get<z.infer<typeof TokenList>>(TOKENS);
       const rows = document.tokens.map((one) => [one.name, one.tokenId, one.createdAt, one.lastUsedAt, one.expiresAt]);
       return { document, lines: toTable(["Name", "Token", "Made", "Last used", "Until"], rows) };
     }),
@@ -37,7 +31,7 @@ export function addTokenCommands(program: Command, act: Act): void {
     .action(
       act<{ days: number; forever?: boolean }>(async (context, [name], { days, forever }) => {
         const json = { name, days: forever === true ? null : days };
-        const document = await (await context.client()).post<TokenDocument & { token: string }>(TOKENS, { json });
+        const document = await (await context.client()).post<z.infer<typeof MadeToken>>(TOKENS, { json });
         context.say(document.expiresAt === null ? "Good until it is revoked." : `Good until ${document.expiresAt}.`);
         return { document, lines: [document.token] };
       }),

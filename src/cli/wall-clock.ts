@@ -1,9 +1,9 @@
-import { formatLocal } from "../../domain/manifest/ticks.ts";
+import { formatLocal } from "../../domain/cron/next-runs.ts";
 import type { CliIo } from "./io.ts";
 
 const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
-/** The zone of whoever looks: that of `TZ` where it names one, else that of the machine. */
+/** Returns the reader's time zone: that of `TZ` where it names one, else that of the machine. */
 export function findViewerZone({ env }: Pick<CliIo, "env">): string {
   const named = env["TZ"]?.replace(/^:/, "");
   return named !== undefined && isZone(named) ? named : Intl.DateTimeFormat().resolvedOptions().timeZone;

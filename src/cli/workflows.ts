@@ -1,53 +1,17 @@
 import type { Command } from "commander";
+import type { z } from "zod";
+import type { BuildLog } from "../../domain/api/commits.ts";
+import type { EndedKey, KeyList, RotatedKey, WholeKey } from "../../domain/api/keys.ts";
+import type { CreatedWorkflow } from "../../domain/api/workflows.ts";
 import { type Act, addCommand, addGroup, parseSeconds } from "./command.ts";
-import { type CostEstimate, formatEstimate } from "./cost-estimate.ts";
 import { toTable } from "./io.ts";
-import { editorPathOf } from "./made-commit.ts";
-import { addOverviewCommands, createFromTemplate } from "./workflow-overview.ts";
+import { findHead, workflowPathOf } from "./made-commit.ts";
+import { Refusal } from "./refusal.ts";
+import { addOverviewCommands } from "./workflow-overview.ts";
 
-interface WorkflowDocument {
-  readonly workflowId: string;
-  readonly name: string;
-  readonly commitId: string | null;
-  readonly createdAt: string;
-  readonly estimate?: CostEstimate;
-}
-
-interface BuildLogDocument {
-  readonly commitId: string;
-  /** Null when the commit asks for no packages. */
-  readonly environment: string | null;
-  /** Null when it is no longer there, or was built on another machine. */
-  readonly log: string | null;
-}
-
-interface KeyDocument {
-  readonly apiKey: string;
-  readonly previousKeyExpiresAt: string | null;
-}
-
-/** `workflows list|overview|show|templates|create|rename|delete|build-log` and `key show|rotate|end-previous`. */
+/** `workflows list|show|templates|create|rename|delete|build-log` and `key list|show|rotate|end`. */
 export function addWorkflowCommands(program: Command, act: Act): void {
   const workflows = addGroup(program, "workflows", "the workflows there are");
-
-  addCommand(workflows, "list", "list workflows, newest first")
-    .option("--account <name>", "of this account only")
-    .action(
-      act<{ account?: string }>(async (context, _args, { account }) => {
-        const client = await context.client();
-        const document = await client.get<{ workflows: WorkflowDocument[] }>("/api/operator/workflows", {
-          query: { account },
-        });
-        const rows = document.workflows.map((workflow) => [
-          workflow.workflowId,
-          workflow.name,
-          workflow.commitId?.slice(0, 12),
-          workflow.createdAt,
-          workflow.estimate && formatEstimate(workflow.estimate),
-        ]);
-        return { document, lines: toTable(["Workflow", "Name", "Commit", "Created", "Usual cost"], rows) };
-      }),
-    );
 
   addOverviewCommands(workflows, act);
 
@@ -62,8 +26,8 @@ export function addWorkflowCommands(program: Command, act: Act): void {
     .argument("<name>")
     .action(
       act(async (context, [workflow = "", name = ""]) => {
-        const document = await (await context.client()).post<{ workflowId: string; name: string }>(
-          editorPathOf(workflow),
+        const document = await (await context.client()).patch<{ workflowId: string; name: string }>(
+          workflowPathOf(workflow),
           { json: { name } },
         );
         return { document, lines: [`${document.workflowId} is called ${document.name}`] };
@@ -74,9 +38,7 @@ export function addWorkflowCommands(program: Command, act: Act): void {
     .argument("<workflow>")
     .action(
       act(async (context, [workflow]) => {
-        const document = await (await context.client()).delete(
-          `/api/operator/workflows/${encodeURIComponent(workflow as string)}`,
-        );
+        const document = await (await context.client()).delete(workflowPathOf(workflow as string));
         return { document, lines: [`Deleted ${workflow}`] };
       }),
     );
@@ -86,9 +48,12 @@ export function addWorkflowCommands(program: Command, act: Act): void {
     .option("--commit <id>", "this commit, rather than the latest")
     .action(
       act<{ commit?: string }>(async (context, [workflow], { commit }) => {
-        const path = `/api/operator/workflows/${encodeURIComponent(workflow as string)}/build-log`;
-        const document = await (await context.client()).get<BuildLogDocument>(path, { query: { commit } });
-        return { document, lines: toLogLines(document) };
+        const client = await context.client();
+        const commitId = commit ?? (await findHead(client, workflow as string));
+        if (commitId === null) throw new Refusal("Not found", "The workflow has no commit yet.");
+        const path = `${workflowPathOf(workflow as string)}/commits/${encodeURIComponent(commitId)}/build-log`;
+        const log = await client.get<z.infer<typeof BuildLog>>(path);
+        return { document: { commitId, ...log }, lines: toLogLines(log) };
       }),
     );
 
@@ -103,24 +68,43 @@ function addCreateCommand(workflows: Command, act: Act): void {
     .action(
       act<{ account?: string; template?: string }>(async (context, [name], { account, template }) => {
         const client = await context.client();
-        if (template !== undefined) return createFromTemplate(client, { name, templateId: template }, account);
-        const document = await client.post<{ workflowId: string; apiKey: string }>("/api/operator/workflows", {
-          json: { name, account },
+        const document = await client.post<z.infer<typeof CreatedWorkflow>>("/api/workflows", {
+          query: { account },
+          json: { name, templateId: template },
         });
-        return { document, lines: [`Created ${document.workflowId}`, `API key  ${document.apiKey}`] };
+        const { workflowId, apiKey } = document;
+        const lines = [`Created ${workflowId}`, `API key  ${apiKey}`];
+        if (template !== undefined) lines.push(`Its files are your draft: "drafts commit ${workflowId}" commits them.`);
+        return { document, lines };
       }),
     );
 }
 
 function addKeyCommands(program: Command, act: Act): void {
-  const key = addGroup(program, "key", "the API key of a workflow");
+  const key = addGroup(program, "key", "the API keys of a workflow");
 
-  addCommand(key, "show", "show the key")
+  addCommand(key, "list", "list every key that works now, with its last use")
     .argument("<workflow>")
     .action(
-      act(async (context, [workflow]) => {
-        const path = `/api/operator/workflows/${encodeURIComponent(workflow as string)}/key`;
-        return toKeyAnswer(await (await context.client()).get<KeyDocument>(path));
+      act(async (context, [workflow = ""]) => {
+        const document = await (await context.client()).get<z.infer<typeof KeyList>>(
+          `${workflowPathOf(workflow)}/keys`,
+        );
+        const rows = document.keys.map(({ keyId, masked, createdAt, lastUsedAt, expiresAt }) => [
+          ...[keyId, masked, createdAt, lastUsedAt ?? "never", expiresAt === null ? "current" : `until ${expiresAt}`],
+        ]);
+        return { document, lines: toTable(["Key", "", "Created", "Last used", "Works"], rows) };
+      }),
+    );
+
+  addCommand(key, "show", "show the current key itself")
+    .argument("<workflow>")
+    .action(
+      act(async (context, [workflow = ""]) => {
+        const document = await (await context.client()).get<z.infer<typeof WholeKey>>(
+          `${workflowPathOf(workflow)}/key`,
+        );
+        return { document, lines: [document.apiKey] };
       }),
     );
 
@@ -130,35 +114,31 @@ function addKeyCommands(program: Command, act: Act): void {
     "replace the key; the old one stops working at once, or after --grace, and older ones at once",
   )
     .argument("<workflow>")
-    .option("--grace <time>", "how long the old key goes on working, such as 1h", parseSeconds)
+    .option("--grace <time>", "how long the old key goes on working, such as 1h; 30 days at most", parseSeconds)
     .action(
-      act<{ grace?: number }>(async (context, [workflow], { grace }) => {
-        const path = `/api/operator/workflows/${encodeURIComponent(workflow as string)}/key/rotate`;
-        return toKeyAnswer(
-          await (await context.client()).post<KeyDocument>(path, { json: { graceSeconds: grace ?? 0 } }),
-        );
+      act<{ grace?: number }>(async (context, [workflow = ""], { grace }) => {
+        const path = `${workflowPathOf(workflow)}/keys`;
+        const json = { graceSeconds: grace ?? 0 };
+        const document = await (await context.client()).post<z.infer<typeof RotatedKey>>(path, { json });
+        const { apiKey, previousKeyExpiresAt } = document;
+        const more = previousKeyExpiresAt === null ? [] : [`The previous key works until ${previousKeyExpiresAt}`];
+        return { document, lines: [apiKey, ...more] };
       }),
     );
 
-  addCommand(key, "end-previous", "end replaced keys before their --grace is over; the current one stays")
+  addCommand(key, "end", "end a replaced key before its grace is over; the current one stays")
     .argument("<workflow>")
+    .argument("<key>", 'its id, as "key list" shows it')
     .action(
-      act(async (context, [workflow]) => {
-        const path = `/api/editor/workflows/${encodeURIComponent(workflow as string)}/key/end-previous`;
-        const document = await (await context.client()).post<{ ended: number }>(path);
-        return { document, lines: [`Ended ${document.ended} of the keys before the current one`] };
+      act(async (context, [workflow = "", keyId = ""]) => {
+        const path = `${workflowPathOf(workflow)}/keys/${encodeURIComponent(keyId)}`;
+        const document = await (await context.client()).delete<z.infer<typeof EndedKey>>(path);
+        return { document, lines: [document.ended ? `Ended ${keyId}` : `${keyId} had ended before`] };
       }),
     );
 }
 
-function toLogLines({ environment, log }: BuildLogDocument): string[] {
+function toLogLines({ environment, log }: z.infer<typeof BuildLog>): string[] {
   if (environment === null) return ["The commit asks for no packages, so nothing was built."];
   return [log?.trimEnd() ?? "There is no log of this environment on the service's machine any more."];
-}
-
-function toKeyAnswer(document: KeyDocument) {
-  const { apiKey, previousKeyExpiresAt } = document;
-  const lines =
-    previousKeyExpiresAt === null ? [apiKey] : [apiKey, `The previous key works until ${previousKeyExpiresAt}`];
-  return { document, lines };
 }

@@ -1,8 +1,8 @@
-import { z } from "zod";
+import type { z } from "zod";
+import type { FileChange } from "../../domain/api/drafts.ts";
 import type { FileProblem } from "../../domain/errors.ts";
-import { findPathProblem, PATH_BYTES_MAX } from "../../domain/file-path.ts";
-import { isStorable } from "../../domain/manifest/json-values.ts";
-import { FILES_MAX, FOLDER_BYTES_MAX, findFolderProblems, problemOf } from "../publish/folder.ts";
+import { findPathProblem } from "../../domain/file-path.ts";
+import { FOLDER_BYTES_MAX, findFolderProblems, problemOf } from "../publish/folder.ts";
 import { type CommitFile, createGitObject, toBuffer } from "../publish/git-objects.ts";
 
 /** A file of a draft, and the blob that git would make of it. */
@@ -10,49 +10,8 @@ export interface DraftFile extends CommitFile {
   readonly blobId: string;
 }
 
-/** Half of a surrogate pair is no character: it could not come back as it was sent. */
-const HALF_CHARACTER = /\p{Surrogate}/u;
-const NOT_BASE64 = /[^A-Za-z0-9+/]/;
 const PROBLEMS_MAX = 100;
 
-/** Of a file or folder, as a body has it. */
-export const FilePath = z
-  .string()
-  .min(1)
-  .max(PATH_BYTES_MAX)
-  .refine(isStorable, "holds a character that cannot be stored");
-/** Looks at one character after the other: an expression that repeats groups goes too deep in a text of megabytes. */
-function isBase64(text: string): boolean {
-  const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
-  return text.length % 4 === 0 && !NOT_BASE64.test(text.slice(0, text.length - padding));
-}
-
-const FATES = ["text", "base64", "renameTo", "delete"] as const;
-
-/**
- * One change of a draft: a path, and one of `text`, `base64`, `renameTo` and `delete`. `renameTo` and `delete` of a folder's path are
- * for all files in it. One object rather than four alternatives: generators of clients make a type of it that compiles.
- */
-export const FileChange = z
-  .strictObject({
-    path: FilePath,
-    text: z
-      .string()
-      .refine((text) => !HALF_CHARACTER.test(text), "holds half of a character")
-      .optional(),
-    base64: z.string().refine(isBase64, "must be base64 with its padding").optional(),
-    executable: z.boolean().optional().describe("Of a file with `text` or `base64`."),
-    renameTo: FilePath.optional(),
-    delete: z
-      .boolean()
-      .refine((wanted) => wanted, "must be true")
-      .optional(),
-  })
-  .refine((change) => FATES.filter((fate) => fate in change).length === 1, `needs one of ${FATES.join(", ")}`)
-  .refine(
-    (change) => change.executable === undefined || "text" in change || "base64" in change,
-    "has `executable`, which is for a file with `text` or `base64`",
-  );
 /** A change whose content is there as bytes, with the blob that git would make of it. */
 export type ReadChange =
   | {
@@ -73,8 +32,6 @@ export function readChange(change: z.infer<typeof FileChange>): ReadChange {
   return { path, content, blobId: createGitObject("blob", content).id, executable };
 }
 
-/** As many as a folder has files: a whole folder may be dropped in at once. */
-export const CHANGES_MAX = FILES_MAX;
 /** A commit's worth of files in base64, as JSON. */
 export const CHANGES_BYTES_MAX = Math.ceil(FOLDER_BYTES_MAX * 1.5);
 

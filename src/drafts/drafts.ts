@@ -1,8 +1,8 @@
-import { findCommit, listKnownObjects } from "../../db/commits.ts";
+import { findCommit, listKnownObjects } from "../../db/commits/commits.ts";
+import { addDraftConflicts } from "../../db/commits/draft-conflicts.ts";
+import { changeDraft, type DraftKey, findDraftWithFiles } from "../../db/commits/drafts.ts";
+import { holdObjects } from "../../db/commits/git-objects.ts";
 import type { Db } from "../../db/connect.ts";
-import { addDraftConflicts } from "../../db/draft-conflicts.ts";
-import { changeDraft, type DraftKey, findDraftWithFiles } from "../../db/drafts.ts";
-import { holdObjects } from "../../db/git-objects.ts";
 import type { FileProblem } from "../../domain/errors.ts";
 import type { CommitId, WorkflowId } from "../../domain/ids.ts";
 import { createCommitReader, walkTree } from "../publish/commit-files.ts";
@@ -22,7 +22,7 @@ export interface WorkingCopy {
 export interface Saved {
   readonly kind: "saved";
   readonly version: number;
-  readonly updatedAt: Date | null;
+  readonly updatedAt: Date;
   readonly base: CommitId | null;
   readonly files: readonly DraftFile[];
 }
@@ -88,11 +88,11 @@ export async function saveDraft(
 export async function rebaseDraft(
   db: Db,
   target: Target & { readonly version: number },
-): Promise<SaveOutcome & { readonly conflicts?: readonly string[] }> {
+): Promise<(SaveOutcome & { readonly conflicts?: readonly string[] }) | { readonly kind: "unchanged" }> {
   const { workflowId, head } = target;
   const copy = await readWorkingCopy(db, target);
   if (copy.version !== target.version) return { kind: "version_moved", version: copy.version };
-  if (copy.updatedAt === null || copy.base === head) return { ...copy, kind: "saved", conflicts: [] };
+  if (copy.version === 0 || copy.base === head) return { kind: "unchanged" };
   const [base, current] = [await readCommit(db, workflowId, copy.base), await readCommit(db, workflowId, head)];
   const { files, conflicts } = mergeFiles({ draft: copy.files, base, head: current });
   const problems = findFolderProblems(files);

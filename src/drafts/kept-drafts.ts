@@ -1,8 +1,13 @@
-import { findObjects } from "../../db/commits.ts";
+import { findObjects } from "../../db/commits/commits.ts";
+import {
+  listBlobsOfDrafts,
+  listWorkflowsWithLeftBlobs,
+  noteDraftBlobs,
+  takeLeftBlobs,
+} from "../../db/commits/draft-blobs.ts";
+import { deleteUnusedDrafts, listUnusedDrafts } from "../../db/commits/draft-commits.ts";
+import { claimObjects, deleteObjects, listNamedObjects, listTrees } from "../../db/commits/git-objects.ts";
 import type { Db } from "../../db/connect.ts";
-import { listBlobsOfDrafts, listWorkflowsWithLeftBlobs, noteDraftBlobs, takeLeftBlobs } from "../../db/draft-blobs.ts";
-import { deleteUnusedDrafts, listUnusedDrafts } from "../../db/draft-commits.ts";
-import { claimObjects, deleteObjects, listNamedObjects, listTrees } from "../../db/git-objects.ts";
 import type { WorkflowId } from "../../domain/ids.ts";
 import { parseTree } from "../publish/git-objects.ts";
 
@@ -10,9 +15,9 @@ import { parseTree } from "../publish/git-objects.ts";
 const TREES_PER_FETCH = 200;
 
 /**
- * Removes commits of drafts that were executed and that no execution is of any more, at most `limit`, with those of their files that
- * no other commit and nobody's draft has; answers how many commits. What only a draft still names is noted, for `removeDraftBlobs`. A
- * workflow that is committed to or written at this moment is left for the next time.
+ * Removes commits of drafts that were executed and that no execution has any more, at most `limit`. Their files go with
+ * them, unless another commit or draft has them. Returns how many commits. What only a draft still names is noted, for
+ * `removeDraftBlobs`. A workflow that is committed to or written at this moment is left for the next time.
  */
 export async function removeDraftCommits(db: Db, limit: number): Promise<number> {
   let removed = 0;
@@ -42,9 +47,9 @@ async function removeFrom(tx: Db, { workflowId, limit }: { workflowId: WorkflowI
 }
 
 /**
- * Removes contents of files that only drafts still named when the commit that had them went, once those drafts are gone or have other
- * files, at most `limit`; answers how many. One that a commit has again stays. A workflow that is committed to or written at this moment
- * is left for the next time.
+ * Removes contents of files that only drafts still named when their commit went. They go once those drafts are gone or
+ * have other files, at most `limit`. Returns how many. One that a commit has again stays. A workflow that is committed
+ * to or written at this moment is left for the next time.
  */
 export async function removeDraftBlobs(db: Db, limit: number): Promise<number> {
   let removed = 0;

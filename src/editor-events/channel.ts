@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
-import type { StateOfExecution } from "../../db/execution-states.ts";
+import type { StateOfExecution } from "../../db/executions/states.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 
 /** Who was away for longer than this many events has to ask again for what is shown. */
 const PAST_MAX = 500;
-/** Executions whose state is remembered, so that nothing is told twice. */
+/** Executions whose state is remembered, so that nothing is sent twice. */
 const KNOWN_MAX = 2_000;
 
 export interface EditorEvent {
@@ -14,7 +14,7 @@ export interface EditorEvent {
   readonly data: Readonly<Record<string, string>>;
 }
 
-/** Whoever follows an account. */
+/** A follower of an account. */
 export interface Follower {
   readonly receive: (event: EditorEvent) => void;
   /** No event comes any more. */
@@ -26,10 +26,14 @@ export interface Channel {
   readonly followers: Set<Follower>;
   /** The id of the last event, or of the beginning. */
   lastId(): string;
-  tell(name: EditorEvent["name"], data: EditorEvent["data"]): void;
-  /** Tells of those whose state is another one than was told. At first, and after too much has happened, there is nothing to compare with. */
+  /** Sends an event to all followers. */
+  send(name: EditorEvent["name"], data: EditorEvent["data"]): void;
+  /**
+   * Sends those whose state differs from the one sent last. At first, and after too much has happened, there is nothing
+   * to compare with.
+   */
   learn(states: readonly StateOfExecution[], how: "all" | "some"): void;
-  /** Those that were under way when last heard of. */
+  /** Those that were under way at the last notification. */
   openIds(): ExecutionId[];
   /** Sends a follower what came behind the event of that id, or that it has to ask again. */
   catchUp(follower: Follower, lastId: string): void;
@@ -43,7 +47,7 @@ export function createChannel(): Channel {
   let count = 0;
   let hasLearnt = false;
 
-  function tell(eventName: EditorEvent["name"], data: EditorEvent["data"]): void {
+  function send(eventName: EditorEvent["name"], data: EditorEvent["data"]): void {
     count += 1;
     const event = { id: `${name}.${count}`, name: eventName, data };
     past.push(event);
@@ -51,7 +55,7 @@ export function createChannel(): Channel {
     for (const follower of [...followers]) follower.receive(event);
   }
 
-  /** A look that began before another may end after it: nothing goes back to a state that it has left. */
+  /** A poll that began before another may end after it: nothing goes back to a state that it has left. */
   function remember({ executionId, status }: StateOfExecution): boolean {
     const before = known.get(executionId) ?? -1;
     const stage = stageOf(status);
@@ -70,7 +74,7 @@ export function createChannel(): Channel {
   return {
     followers,
     lastId: () => `${name}.${count}`,
-    tell,
+    send,
     learn(states, how) {
       const isFirst = !hasLearnt;
       hasLearnt ||= how === "all";
@@ -79,9 +83,9 @@ export function createChannel(): Channel {
       for (const one of states) {
         if (!remember(one) || isFirst || hasGap) continue;
         const { executionId, workflowId, status } = one;
-        tell("execution", { executionId, workflowId, status });
+        send("execution", { executionId, workflowId, status });
       }
-      if (hasGap) tell("resync", {});
+      if (hasGap) send("resync", {});
       trim();
     },
     openIds: () => [...known].filter(([, stage]) => stage < ENDED).map(([id]) => id),

@@ -1,43 +1,46 @@
 import type { Db } from "../../db/connect.ts";
-import { EXECUTION_ENDED } from "../../db/credits.ts";
-import { listLatestStates, listStates, WORKFLOW_CHANGED } from "../../db/execution-states.ts";
+import { listLatestStates, listStates, WORKFLOW_CHANGED } from "../../db/executions/states.ts";
+import { EXECUTION_ENDED } from "../../db/ledger/credits.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
+import type { Subscription } from "../executions/listener.ts";
 import type { Log } from "../log.ts";
-import type { Notice } from "../waiters.ts";
 import { type Channel, createChannel, type Follower } from "./channel.ts";
 
-/** Accepting and beginning are announced to nobody, which would slow them down: the record of a followed account is looked at this often. */
-const LOOK_MS = 1_000;
-const LOOKED_AT_MAX = 200;
+/**
+ * How often the record of a followed account is polled. Accepting and beginning send no notification, which would slow
+ * them down.
+ */
+const POLL_MS = 1_000;
+const POLLED_MAX = 200;
 /** Ends that come together are looked up together. */
 const TOGETHER_MS = 100;
-const HEARD_MAX = 1_000;
-/** Whoever comes back within this time has missed nothing. */
+const ENDED_MAX = 1_000;
+/** A page that comes back within this time has missed nothing. */
 const KEPT_MS = 60_000;
 const FOLLOWERS_MAX = 500;
 /** Of one account: its open pages leave room for those of others. */
 const FOLLOWERS_OF_ACCOUNT_MAX = 100;
 
-/** What happens in the accounts that somebody has open, told as it happens. */
+/** Sends what happens in the accounts that users have open, as it happens. */
 export interface EditorEvents {
   /**
-   * Tells the follower what happens from now on, or from behind `lastId`. Answers the id to begin with and how to leave; undefined
-   * when there are as many followers as this process, or one account, may have.
+   * Sends the follower what happens from now on, or after `lastId`. Returns the id to begin with and how to leave, or
+   * undefined when this process or the account has as many followers as it may.
    */
   follow(
     accountId: AccountId,
     follower: Follower,
     lastId: string | undefined,
   ): Promise<{ readonly firstId: string; readonly leave: () => void } | undefined>;
-  /** What it has to hear of the database. */
-  readonly notices: readonly Notice[];
+  /** The notifications of the database that it needs. */
+  readonly subscriptions: readonly Subscription[];
   /** Ends every stream; nobody can follow any more. */
   close(): void;
 }
 
 interface Watched {
   readonly channel: Channel;
-  /** Settles when the record was looked at for the first time. */
+  /** Settles when the record was polled for the first time. */
   ready: Promise<void>;
   timer: NodeJS.Timeout | undefined;
   /** Since when nobody follows it. */
@@ -58,30 +61,29 @@ export function createEditorEvents(deps: EditorEventsDeps): EditorEvents {
   let closed = false;
 
   const complain = (error: unknown): void =>
-    log.warn({ event: "fault", error }, "What happens could not be told to open pages yet.");
+    log.warn({ event: "fault", error }, "Events could not be sent to open pages yet.");
 
-  async function look(accountId: AccountId, { channel }: Watched): Promise<void> {
-    channel.learn(await listLatestStates(db, { accountId, ids: channel.openIds(), limit: LOOKED_AT_MAX }), "all");
+  async function poll(accountId: AccountId, { channel }: Watched): Promise<void> {
+    channel.learn(await listLatestStates(db, { accountId, ids: channel.openIds(), limit: POLLED_MAX }), "all");
   }
 
-  function lookLater(accountId: AccountId, watched: Watched): void {
+  function pollLater(accountId: AccountId, watched: Watched): void {
     watched.timer = setTimeout(() => {
       const isForgotten = watched.emptySince !== undefined && Date.now() - watched.emptySince > KEPT_MS;
       if (isForgotten) return void accounts.delete(accountId);
-      void look(accountId, watched)
+      void poll(accountId, watched)
         .catch(complain)
-        .finally(() => !closed && lookLater(accountId, watched));
-    }, LOOK_MS).unref();
+        .finally(() => !closed && pollLater(accountId, watched));
+    }, POLL_MS).unref();
   }
 
   function watch(accountId: AccountId): Watched {
-    const watched: Watched = {
-      ...{ channel: createChannel(), timer: undefined, emptySince: undefined, ready: Promise.resolve() },
-    };
+    const ready = Promise.resolve();
+    const watched: Watched = { channel: createChannel(), timer: undefined, emptySince: undefined, ready };
     accounts.set(accountId, watched);
-    watched.ready = look(accountId, watched);
+    watched.ready = poll(accountId, watched);
     watched.ready.then(
-      () => !closed && lookLater(accountId, watched),
+      () => !closed && pollLater(accountId, watched),
       () => accounts.delete(accountId),
     );
     return watched;
@@ -114,7 +116,7 @@ export function createEditorEvents(deps: EditorEventsDeps): EditorEvents {
       }
       return { firstId, leave };
     },
-    notices: toNotices({ db, accounts, complain }),
+    subscriptions: toSubscriptions({ db, accounts, complain }),
     close() {
       closed = true;
       for (const { channel, timer } of accounts.values()) {
@@ -126,23 +128,23 @@ export function createEditorEvents(deps: EditorEventsDeps): EditorEvents {
   };
 }
 
-interface Hearing {
+interface SubscriptionDeps {
   readonly db: Db;
   readonly accounts: ReadonlyMap<AccountId, Watched>;
   readonly complain: (error: unknown) => void;
 }
 
-function toNotices({ db, accounts, complain }: Hearing): Notice[] {
+function toSubscriptions({ db, accounts, complain }: SubscriptionDeps): Subscription[] {
   let ended = new Set<ExecutionId>();
 
-  function tellAllToAskAgain(): void {
-    for (const { channel } of accounts.values()) channel.tell("resync", {});
+  function resyncAll(): void {
+    for (const { channel } of accounts.values()) channel.send("resync", {});
   }
 
   async function lookUp(): Promise<void> {
     const ids = ended;
     ended = new Set();
-    if (ids.size > HEARD_MAX) return tellAllToAskAgain();
+    if (ids.size > ENDED_MAX) return resyncAll();
     const states = await listStates(db, [...ids]);
     for (const [accountId, { channel }] of accounts) {
       const own = states.filter((one) => one.accountId === accountId);
@@ -153,19 +155,19 @@ function toNotices({ db, accounts, complain }: Hearing): Notice[] {
   return [
     {
       channel: EXECUTION_ENDED,
-      receive(id) {
+      onNotify(id) {
         if (accounts.size === 0) return;
         if (ended.size === 0) setTimeout(() => void lookUp().catch(complain), TOGETHER_MS).unref();
-        if (ended.size <= HEARD_MAX) ended.add(id as ExecutionId);
+        if (ended.size <= ENDED_MAX) ended.add(id as ExecutionId);
       },
-      // Ends would be seen by looking; what became of workflows would not.
-      missed: tellAllToAskAgain,
+      // Polling finds the ends, and nothing of what became of workflows.
+      onReconnect: resyncAll,
     },
     {
       channel: WORKFLOW_CHANGED,
-      receive(payload) {
+      onNotify(payload) {
         const { accountId, workflowId } = JSON.parse(payload) as { accountId: AccountId; workflowId: string };
-        accounts.get(accountId)?.channel.tell("workflow", { workflowId });
+        accounts.get(accountId)?.channel.send("workflow", { workflowId });
       },
     },
   ];

@@ -1,5 +1,7 @@
 import type { ErrorRequestHandler, RequestHandler, Response } from "express";
+import { errorAnswer } from "../../domain/api/errors.ts";
 import type { Log } from "../log.ts";
+import { checkAnswer } from "./answer-check.ts";
 import { toAwayError } from "./away.ts";
 import { ApiError, toApiError } from "./errors.ts";
 
@@ -8,7 +10,7 @@ export function requestIdOf(response: Response): string {
   return String(response.getHeader("X-Request-Id"));
 }
 
-/** Answers whatever no route knew. */
+/** Refuses addresses that no route has with 404. */
 export const answerUnknownPath: RequestHandler = (request) => {
   throw new ApiError(
     "not_found",
@@ -16,7 +18,7 @@ export const answerUnknownPath: RequestHandler = (request) => {
   );
 };
 
-/** Answers the methods that a known path does not have. */
+/** Returns a handler that refuses the methods a known path does not have with 405. */
 export function refuseMethod(...allowed: readonly string[]): RequestHandler {
   return (request) => {
     throw new ApiError(
@@ -29,8 +31,8 @@ export function refuseMethod(...allowed: readonly string[]): RequestHandler {
 }
 
 /**
- * The one place where a thrown value becomes an answer. What nobody expected is logged in full and answered without detail;
- * what the service needs and does not have just now is logged in full and answered with 503.
+ * Returns the one handler that turns thrown values into answers. It logs an unexpected error in full and answers 500
+ * without detail. It logs a missing part of the service in full and answers 503.
  */
 export function answerErrors(log: Log): ErrorRequestHandler {
   return (error: unknown, request, response, _next) => {
@@ -53,7 +55,9 @@ export function answerErrors(log: Log): ErrorRequestHandler {
     // A route that failed late has perhaps said what its answer would have been.
     for (const name of ["Content-Type", "Content-Length", "Content-Range", "Content-Disposition", "ETag"])
       response.removeHeader(name);
-    response.status(answer.status).set(answer.headers).json(answer.toBody());
+    const body = answer.toBody();
+    checkAnswer(response, errorAnswer(answer.code), body);
+    response.status(answer.status).set(answer.headers).json(body);
   };
 }
 

@@ -2,13 +2,15 @@ import express, { type Express, type RequestHandler } from "express";
 import helmet from "helmet";
 import type { Log } from "../log.ts";
 import { PAGES_PATH } from "../setup/servers/temporal-door.ts";
+import { CHECKS_ANSWERS } from "./answer-check.ts";
 import { answerErrors, answerUnknownPath, requestIdOf } from "./answers.ts";
+import { refuseForeignOrigin } from "./auth/same-origin.ts";
 import type { AppDeps } from "./deps.ts";
+import { createDocuments } from "./docs/documents.ts";
 import { ApiError } from "./errors.ts";
 import { createHandlers } from "./handlers.ts";
-import { createRequestId } from "./request-id.ts";
 import { mountRoutes } from "./routes/mounting.ts";
-import { refuseForeignOrigin } from "./same-origin.ts";
+import { createRequestId } from "./server/request-id.ts";
 import { createTemporalPages } from "./temporal/pages.ts";
 import { createAssetsRoute } from "./web/assets.ts";
 import { createPageRoute } from "./web/pages.ts";
@@ -20,6 +22,7 @@ export function createApp(deps: AppDeps): Express {
   app.disable("x-powered-by").disable("etag");
   app.set("trust proxy", deps.trustProxy ? 1 : false);
   app.set("query parser", "simple");
+  app.set(CHECKS_ANSWERS, deps.checksAnswers === true);
 
   if (deps.countRequest !== undefined) app.use(deps.countRequest);
   app.use(nameRequest);
@@ -33,8 +36,9 @@ export function createApp(deps: AppDeps): Express {
   const api = express.Router();
   api.use(keepOutOfCaches, refuseForeignOrigin);
   api.use(mountRoutes("below /api", handlers));
-  for (const router of deps.routers) api.use(router);
+  for (const router of deps.routers ?? []) api.use(router);
   app.use("/api", api, answerUnknownPath);
+  app.use("/docs", createDocuments());
 
   if (deps.webFolder !== undefined) {
     app.use("/assets", createAssetsRoute(deps.webFolder));
@@ -72,7 +76,7 @@ function logRequests(log: Log): RequestHandler {
   };
 }
 
-/** Answers are data: nothing in them may run, be framed, or be taken for another type. */
+/** Sets headers that say an answer is data: nothing in it may run, be framed, or be taken for another type. */
 function secureHeaders(deps: Pick<AppDeps, "strictTransport" | "trustProxy">): RequestHandler {
   return helmet({
     contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },

@@ -1,5 +1,5 @@
-import { findStorageFault } from "../../activities/storage/storage.ts";
 import { isPoolExhausted, isUnavailable } from "../../db/connect.ts";
+import { findStorageFault } from "../../storage/storage.ts";
 import { PasswordQueueFullError } from "../keys/password.ts";
 import { ApiError } from "./errors.ts";
 
@@ -12,8 +12,8 @@ const MAY_BE_DONE =
   "What it was to change may have been changed: look first, or send it with the same Idempotency-Key.";
 
 /**
- * The answer for an error, or for a cause of it, that says that something the service needs is away or used up: 503,
- * what it is, and when to try again. Undefined for other errors. The original is the answer's `cause`.
+ * Returns the answer for an error, or for a cause of it, when something that the service needs is away or used up. It
+ * is 503 with what is missing and when to try again. Undefined for other errors. The original is the answer's `cause`.
  */
 export function toAwayError(error: unknown): ApiError | undefined {
   let cause = error;

@@ -1,22 +1,28 @@
 import type { Readable } from "node:stream";
 import type { RequestHandler, Router } from "express";
-import type { Storage } from "../../activities/storage/storage.ts";
-import type { Threads } from "../../activities/threads/threads.ts";
 import type { Db } from "../../db/connect.ts";
 import type { Prices } from "../../domain/credits.ts";
 import type { Trigger } from "../../domain/execution.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
+import type { Storage } from "../../storage/storage.ts";
+import type { Threads } from "../../system/threads/threads.ts";
+import type { Settings } from "../config.ts";
 import type { EditorEvents } from "../editor-events/editor-events.ts";
+import type { KeyUses } from "../keys/key-uses.ts";
+import type { OpenAccess } from "../keys/open-access.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
 import type { Log } from "../log.ts";
-import type { OpenAccess } from "../open-access.ts";
 import type { PagesTarget } from "../setup/servers/temporal-door.ts";
-import type { EditorParts } from "./editor/parts.ts";
-import type { RateLimits } from "./rates.ts";
+import type { RateLimits } from "./auth/rates.ts";
+import type { EditorParts } from "./publishing/parts.ts";
 
 /** Executions as the HTTP room sees them. */
 export interface Executions {
+  /** Whether this process begins the next execution itself, before Temporal knows of it. It is recorded with `headStart` then. */
+  beginsHere(): boolean;
+  /** Begins an execution that was recorded with `headStart`. Never throws: what goes wrong is left to its workflow. */
+  begin(execution: { readonly executionId: ExecutionId; readonly accountId: AccountId }): void;
   /** Starts a recorded execution. When it throws, it is unknown whether the execution was started. */
   start(input: {
     readonly executionId: ExecutionId;
@@ -45,7 +51,9 @@ export interface Executions {
     readonly workflowId: WorkflowId;
     readonly commitId: CommitId;
   }) => string | undefined;
-  /** Whether one more program of the account may wait here; `reason` says why not where it is not the number of those that wait. */
+  /**
+   * Returns whether one more program of the account may wait here. `reason` says why not, unless too many wait already.
+   */
   capacity(accountId: AccountId): {
     readonly accepting: boolean;
     readonly reason?: string;
@@ -62,13 +70,15 @@ export interface HttpLimits {
   readonly filesMax: number;
 }
 
-/** The limits of design section 15. */
-export const DEFAULT_HTTP_LIMITS: HttpLimits = {
-  jsonBytesMax: 1_048_576,
-  fileBytesMax: 2 * 1024 ** 3,
-  requestBytesMax: 4 * 1024 ** 3,
-  filesMax: 100,
-};
+/** Returns the bounds of this installation. Those of JSON and of the number of files are not settings. */
+export function httpLimitsOf(settings: Settings): HttpLimits {
+  return {
+    jsonBytesMax: 1_048_576,
+    fileBytesMax: settings.TREADLE_FILE_BYTES_MAX,
+    requestBytesMax: settings.TREADLE_REQUEST_BYTES_MAX,
+    filesMax: 100,
+  };
+}
 
 export interface Readiness {
   readonly ready: boolean;
@@ -93,6 +103,8 @@ export interface AppDeps {
   readonly rateLimits: RateLimits;
   /** How many bytes an account may keep with which nothing else was agreed; 0: any number. */
   readonly keptBytesMax: number;
+  /** When API keys were last used. */
+  readonly keyUses: Pick<KeyUses, "note">;
   readonly processId: string;
   /** Whom to ask for credits; named in the answers. */
   readonly contact: string | undefined;
@@ -105,7 +117,7 @@ export interface AppDeps {
   readonly trustProxy: boolean;
   /** The service's certificate where it made it itself: `pem`, and the file it is in. Nothing behind a proxy. */
   readonly ownCertificate?: { readonly file: string; readonly pem: string };
-  /** Browsers are told to insist on HTTPS: only right with a certificate that they accept. */
+  /** Makes browsers insist on HTTPS: only right with a certificate that they accept. */
   readonly strictTransport?: boolean;
   readonly readiness: () => Promise<Readiness>;
   /** Prometheus' text format. */
@@ -113,7 +125,7 @@ export interface AppDeps {
   /** Sees every request before anybody else. */
   readonly countRequest?: RequestHandler;
   /** Other routes under /api, before the answer to unknown paths. */
-  readonly routers: readonly Router[];
+  readonly routers?: readonly Router[];
   /** The log of an execution that is still going, as NDJSON from a byte on, where this process has it. */
   readonly liveLog?: (executionId: ExecutionId, start?: number) => Promise<Readable | undefined>;
   /** How far a program says it is, where this process runs it: the same object until it says something else. */
@@ -128,5 +140,7 @@ export interface AppDeps {
   readonly openAccess: OpenAccess;
   /** Aborted when the process stops: streams that wait for an execution end. */
   readonly leaving?: AbortSignal;
+  /** Compares each answer with its schema, for tests. A difference is an error of ours. */
+  readonly checksAnswers?: boolean;
   readonly log: Log;
 }

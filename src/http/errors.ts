@@ -1,5 +1,5 @@
-import { ThreadsBusyError } from "../../activities/threads/threads.ts";
 import { ERROR_TEXT, type ErrorCode } from "../../domain/errors.ts";
+import { ThreadsBusyError } from "../../system/threads/threads.ts";
 
 /** The HTTP status of each code. A new code does not compile before it has one. */
 export const STATUS: Readonly<Record<ErrorCode, number>> = {
@@ -23,7 +23,10 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   storage_full: 507,
 };
 
-/** What a caller is told went wrong. `message` is for a person and says what to do; `extra` are further fields of the answer. */
+/**
+ * What went wrong, for the caller. `message` is for a person and says what to do; `extra` are further fields of the
+ * answer.
+ */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly code: ErrorCode;
@@ -64,8 +67,8 @@ interface HttpFault {
 }
 
 /**
- * The translation of what a caller did wrong into an answer. Knows our own errors and those of Express and its body
- * parser; undefined for anything else: `toAwayError` knows more, and the rest is our fault and is answered without detail.
+ * Returns the answer to what a caller did wrong. It knows our own errors and those of Express and its body parser.
+ * Undefined for anything else: `toAwayError` knows more, and what is left is our fault.
  */
 export function toApiError(error: unknown): ApiError | undefined {
   if (error instanceof ApiError) return error;

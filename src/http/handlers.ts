@@ -1,25 +1,25 @@
+import { createEventsRoute } from "./accounts/events.ts";
+import { createAccountHandlers } from "./accounts/handlers.ts";
+import { createSessionRoute, createSignInRoute, createSignOutRoute } from "./auth/sessions.ts";
+import { createSignInThrottle } from "./auth/sign-in-throttle.ts";
 import type { AppDeps } from "./deps.ts";
 import { createAssetRoute } from "./docs/assets.ts";
 import { createDocsRoute } from "./docs/page.ts";
-import { createAccountHandlers } from "./editor/account-handlers.ts";
-import { chooseDraft } from "./editor/draft-execution.ts";
-import { createEventsRoute } from "./editor/events.ts";
-import { createExecutionRecordRoute } from "./editor/execution-record.ts";
-import { createBulkCancelRoute, createExecutionsRoute } from "./editor/executions.ts";
-import { createEditorHandlers } from "./editor/handlers.ts";
-import { createInputFileRoute } from "./editor/input-files.ts";
-import { createExecuteRoute } from "./execute.ts";
-import { createLogRoute } from "./execution-log.ts";
-import { createCancelRoute, createExecutionRoute } from "./executions.ts";
-import { createLinkRoute } from "./file-link.ts";
-import { createFileRoute } from "./files.ts";
+import { createExecuteRoute } from "./execute/execute.ts";
+import { createValidateRoute } from "./execute/validate.ts";
+import { createExecutionRecordRoute } from "./executions/execution-record.ts";
+import { createBulkCancelRoute, createExecutionsRoute } from "./executions/executions.ts";
+import { createInputFileRoute } from "./executions/input-files.ts";
 import { createMetricsRoute, createReadinessRoute, showAlive } from "./health.ts";
 import { createServiceDocumentRoute, createWorkflowDocumentRoute } from "./openapi/serving.ts";
+import { chooseDraft } from "./publishing/draft-execution.ts";
+import { createEditorHandlers } from "./publishing/handlers.ts";
+import { createScheduleRoute, createTicksRoute } from "./publishing/schedule.ts";
+import { createLogRoute } from "./results/execution-log.ts";
+import { createCancelRoute, createExecutionRoute } from "./results/executions.ts";
+import { createLinkRoute } from "./results/file-link.ts";
+import { createFileRoute } from "./results/files.ts";
 import type { Handlers } from "./routes/table.ts";
-import { createScheduleRoute, createTicksRoute } from "./schedules.ts";
-import { createSessionRoute, createSignInRoute, createSignOutRoute } from "./sessions.ts";
-import { createSignInThrottle } from "./sign-in-throttle.ts";
-import { createValidateRoute } from "./validate.ts";
 
 /** What each route of the table does. */
 export function createHandlers(deps: AppDeps): Handlers {

@@ -1,12 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { link, open, readFile, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
+import { syncFolder } from "../../system/whole-file.ts";
 
 const KEY_BYTES = 32;
 
 /**
  * The 32 bytes in the file at `path`, made at first use with mode 0600. Processes that start together agree on one key:
- * the file appears whole under its name, once. Refuses a file of another length, and one that others can read: without
+ * the file appears whole under its name, once. Refuses a file of another length, and one that others can read. Without
  * its key an installation's secrets are lost, and with it they are open.
  */
 export async function loadOrCreateKey(path: string): Promise<Buffer> {
@@ -53,13 +54,4 @@ async function createKey(path: string): Promise<Buffer> {
   const key = await readKey(path);
   if (key === undefined) throw new Error(`The key file ${path} disappeared while it was being made.`);
   return key;
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }

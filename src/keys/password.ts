@@ -1,11 +1,11 @@
 import { randomBytes, scrypt, timingSafeEqual } from "node:crypto";
 
-/** OWASP's first choice: 128 MB and about 0.4 s a hash. */
+/** OWASP's first choice: 128 MiB and about 0.4 s a hash. */
 const COST = { N: 2 ** 17, r: 8, p: 1 } as const;
 const HASH_BYTES = 32;
 const SALT_BYTES = 16;
 const MEMORY_BYTES_MAX = 256 * 1024 * 1024;
-/** At 128 MB each, more at once would be a way to use up the machine's memory. */
+/** At 128 MiB each, more at once would be a way to use up the machine's memory. */
 const CONCURRENT_MAX = 2;
 /** Guesses of strangers that wait for their turn: about 4 s of work. */
 const WAITING_MAX = 20;

@@ -1,13 +1,13 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 import type { Db } from "../../db/connect.ts";
-import { EXECUTION_ENDED } from "../../db/credits.ts";
 import { type EndedFigures, listEndedFigures } from "../../db/figures.ts";
+import { EXECUTION_ENDED } from "../../db/ledger/credits.ts";
 import { toCredits } from "../../domain/credits.ts";
 import { EXECUTION_ENDS, TRIGGERS } from "../../domain/execution.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
-import type { Notice } from "../waiters.ts";
+import type { Subscription } from "../executions/listener.ts";
 
-/** So many are looked up together, or as many as there are when somebody asks. */
+/** So many are looked up together, or as many as there are when figures are asked for. */
 const BATCH = 500;
 /** While the database does not answer, more ends than this are not remembered. */
 const HEARD_MAX = 100_000;
@@ -21,7 +21,7 @@ const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600];
 
 /**
  * Counts the executions of the whole installation that end while this process listens. Only their ids are kept until
- * somebody asks, or many have come together; then the record is asked for all of them at once.
+ * figures are asked for, or many have come together. Then the record is asked for all of them at once.
  */
 export function countEndedExecutions({ db, registry }: { db: Db; registry: Registry }) {
   const figures = createFigures(registry);
@@ -40,7 +40,9 @@ export function countEndedExecutions({ db, registry }: { db: Db; registry: Regis
     }
   }
 
-  /** Resolves when all that were heard of are counted. Rejects when the record cannot be asked; they are counted later. */
+  /**
+   * Resolves when all that were announced are counted. Rejects when the record cannot be asked; they are counted later.
+   */
   function count(): Promise<void> {
     counting ??= countHeard().finally(() => {
       counting = undefined;
@@ -48,14 +50,14 @@ export function countEndedExecutions({ db, registry }: { db: Db; registry: Regis
     return counting;
   }
 
-  const notice: Notice = {
+  const subscription: Subscription = {
     channel: EXECUTION_ENDED,
-    receive(id) {
+    onNotify(id) {
       if (heard.length < HEARD_MAX) heard.push(id as ExecutionId);
       if (heard.length % BATCH === 0) count().catch(() => undefined);
     },
   };
-  return { notice, count };
+  return { subscription, count };
 }
 
 export type EndedExecutions = ReturnType<typeof countEndedExecutions>;

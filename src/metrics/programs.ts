@@ -4,7 +4,7 @@ import { Histogram, type Registry } from "prom-client";
 const SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600];
 const PATHS = ["cold", "lane"] as const;
 
-/** Counts the programs that end on this host by the seconds that are billed. Answers what is to be told of each. */
+/** Counts the programs that end on this host by the seconds that are billed. Returns what to report of each. */
 export function createProgramTimes(registry: Registry): (path: (typeof PATHS)[number], secondsUsed: number) => void {
   const seconds = new Histogram({
     name: "treadle_program_seconds",

@@ -1,28 +1,31 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { Db } from "../../db/connect.ts";
-import { findMoneyFaults } from "../../db/credits/audit.ts";
+import { findKeptFaults, sumKeptBytes } from "../../db/executions/kept-bytes.ts";
+import { findRepairCounts, REPAIRS } from "../../db/executions/repairs.ts";
+import { findStartBacklog } from "../../db/executions/workflow-starts.ts";
 import { findOpenFigures } from "../../db/figures.ts";
-import { findKeptFaults, sumKeptBytes } from "../../db/kept-bytes.ts";
-import { findRepairCounts, REPAIRS } from "../../db/repairs.ts";
-import { countScheduleChanges } from "../../db/schedule-changes.ts";
+import { findMoneyFaults } from "../../db/ledger/audit.ts";
+import { countScheduleChanges } from "../../db/schedules/changes.ts";
+import { withTimeout } from "../../system/with-timeout.ts";
 
 const CACHE_MS = 2_000;
 const DATABASE_MS_MAX = 2_000;
 /** The money is added up anew this often, and never for more than a thousandth of the time: it reads whole tables. */
 const AUDIT_EVERY_MS = 600_000;
 const AUDIT_REST_FACTOR = 1_000;
-/** Where the tables are small, whoever asks first is told already. */
+/** Where the tables are small, the first caller gets them already. */
 const AUDIT_PATIENCE_MS = 500;
 const FAULT_KINDS = ["balance", "reserved", "reservation", "settlement", "days", "kept"] as const;
 
 /**
- * Figures of the whole installation, read from the database when somebody asks: every process tells the same. While the
+ * Figures of the whole installation, read from the database on request: every process reports the same. While the
  * database does not answer, those of executions are left out, and the others are the last known.
  */
 export function createRecordFigures({ db, registry }: { db: Db; registry: Registry }) {
   const showOpen = createOpenGauges(registry);
   const showRepairs = createRepairCounter(registry);
   const showChanges = createChangeGauges(registry);
+  const showStarts = createStartGauges(registry);
   const audit = createAudit(db, registry);
   const kept = new Gauge({
     name: "treadle_kept_bytes",
@@ -32,20 +35,23 @@ export function createRecordFigures({ db, registry }: { db: Db; registry: Regist
   let shownAt = Number.NEGATIVE_INFINITY;
 
   async function show(): Promise<void> {
-    const [open, repairs, changes, bytes] = await Promise.allSettled([
-      withinTime(findOpenFigures(db), DATABASE_MS_MAX),
-      withinTime(findRepairCounts(db), DATABASE_MS_MAX),
-      withinTime(countScheduleChanges(db), DATABASE_MS_MAX),
-      withinTime(sumKeptBytes(db), DATABASE_MS_MAX),
+    const [open, repairs, changes, bytes, starts] = await Promise.allSettled([
+      answerOf(findOpenFigures(db)),
+      answerOf(findRepairCounts(db)),
+      answerOf(countScheduleChanges(db)),
+      answerOf(sumKeptBytes(db)),
+      answerOf(findStartBacklog(db)),
     ]);
     showOpen(open.status === "fulfilled" ? open.value : undefined);
     if (repairs.status === "fulfilled") showRepairs(repairs.value);
     if (changes.status === "fulfilled") showChanges(changes.value);
+    if (starts.status === "fulfilled") showStarts(starts.value);
     if (bytes.status === "fulfilled") kept.set(bytes.value);
-    if (open.status === "fulfilled") await withinTime(audit(), AUDIT_PATIENCE_MS).catch(() => undefined);
+    if (open.status === "fulfilled")
+      await withTimeout(audit(), AUDIT_PATIENCE_MS, () => undefined).catch(() => undefined);
   }
 
-  /** Never rejects. Whoever asks often does not ask the database often. */
+  /** Never rejects. Frequent requests do not read the database often. */
   return async (): Promise<void> => {
     if (performance.now() - shownAt < CACHE_MS) return;
     shownAt = performance.now();
@@ -109,6 +115,24 @@ function createChangeGauges(registry: Registry) {
   };
 }
 
+function createStartGauges(registry: Registry) {
+  const registers = [registry];
+  const waiting = new Gauge({
+    name: "treadle_workflow_starts_waiting",
+    help: "Executions that were begun and that Temporal has yet to learn of",
+    registers,
+  });
+  const oldest = new Gauge({
+    name: "treadle_workflow_starts_oldest_seconds",
+    help: "Since the oldest of them was accepted; 0 without one",
+    registers,
+  });
+  return ({ count, ageSeconds }: Awaited<ReturnType<typeof findStartBacklog>>): void => {
+    waiting.set(count);
+    oldest.set(ageSeconds);
+  };
+}
+
 /** Adds the money up when it is time to, one audit at a time; resolves with the one under way, or at once. */
 function createAudit(db: Db, registry: Registry): () => Promise<void> {
   const registers = [registry];
@@ -148,16 +172,8 @@ function createAudit(db: Db, registry: Registry): () => Promise<void> {
   };
 }
 
-async function withinTime<T>(promise: Promise<T>, ms: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`No answer within ${ms} ms.`)), ms);
+function answerOf<Value>(promise: Promise<Value>): Promise<Value> {
+  return withTimeout(promise, DATABASE_MS_MAX, () => {
+    throw new Error(`No answer within ${DATABASE_MS_MAX} ms.`);
   });
-  // The race hears of it first; a rejection after that is nobody's.
-  promise.catch(() => undefined);
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

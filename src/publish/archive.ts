@@ -39,10 +39,10 @@ export function createArchive(files: readonly CommitFile[]): Readable {
 }
 
 /**
- * Reads a tar of a folder as it arrives. Every header is judged before a byte of its content is kept: links,
- * devices and bad paths become problems and their content is skipped; too much of anything ends the reading at
- * once (`too_large`), so that at most `ARCHIVE_BYTES_MAX` bytes are ever looked at. Leading `./` and folders,
- * which other tar programs write, are accepted and mean nothing.
+ * Reads a tar of a folder as it arrives. Every header is checked before a byte of its content is kept. Links, devices
+ * and bad paths become problems, and their content is skipped. Too much of anything ends the reading at once
+ * (`too_large`), so that at most `ARCHIVE_BYTES_MAX` bytes are ever read. Leading `.//` and folders, which other tar
+ * programs write, are accepted and mean nothing.
  */
 export async function readArchive(source: AsyncIterable<Uint8Array>): Promise<Archive> {
   const reading = new ArchiveReading();

@@ -1,4 +1,4 @@
-import { endBuild, insertBuild, noteBuild } from "../../db/builds.ts";
+import { endBuild, insertBuild, noteBuild } from "../../db/commits/builds.ts";
 import type { Db } from "../../db/connect.ts";
 import { ERROR_TEXT } from "../../domain/errors.ts";
 import type { WorkflowId } from "../../domain/ids.ts";
@@ -65,7 +65,7 @@ function toOutcome(publication: Publication): Parameters<typeof endBuild>[2] {
     case "head_moved":
       return {
         error: ERROR_TEXT.conflict,
-        message: "Somebody else committed meanwhile. Look at what changed, take it over, and commit again.",
+        message: "Another member has committed since then. Look at what changed, take it over, and commit again.",
         details: [],
       };
     case "unknown_workflow":

@@ -1,4 +1,4 @@
-import { findCommit, findObjects } from "../../db/commits.ts";
+import { findCommit, findObjects } from "../../db/commits/commits.ts";
 import type { Db } from "../../db/connect.ts";
 import type { CommitId, WorkflowId } from "../../domain/ids.ts";
 import { type CommitFile, parseTree } from "./git-objects.ts";

@@ -1,4 +1,4 @@
-import { type Threads, toTask } from "../../activities/threads/threads.ts";
+import { type Threads, toTask } from "../../system/threads/threads.ts";
 import { type CommitFile, toBuffer } from "./git-objects.ts";
 
 /** Steps of counting the lines of one request; 0.2 s. Files beyond are counted as sets of lines. */

@@ -1,8 +1,9 @@
+import { FOLDER_FILES_MAX } from "../../domain/api/limits.ts";
 import type { FileProblem } from "../../domain/errors.ts";
 import { findPathProblem, foldPath } from "../../domain/file-path.ts";
 import type { CommitFile } from "./git-objects.ts";
 
-export const FILES_MAX = 1_000;
+export const FILES_MAX = FOLDER_FILES_MAX;
 export const FOLDER_BYTES_MAX = 20_000_000;
 export const MANIFEST_FILE = "config.yaml";
 

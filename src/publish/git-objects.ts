@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { GitObject } from "../../db/git-objects.ts";
+import type { GitObject } from "../../db/commits/git-objects.ts";
 
 /** Who git says committed, as that is an act of the service; and who wrote what nobody in particular did. */
 const IDENTITY = "Treadle <treadle@localhost>";

@@ -14,9 +14,9 @@ export type LocalFolder =
   | { readonly ok: false; readonly problems: FileProblem[] };
 
 /**
- * Reads a folder of this machine for publishing, sorted by path, leaving out what is never part of a workflow
- * (`.git`, `__pycache__`, `*.pyc`, virtual environments, `node_modules`, `.DS_Store`, `.treadle`). Links and
- * devices are refused by name; reading stops once the folder is too large. Throws when `dir` cannot be read.
+ * Reads a folder of this machine for publishing, sorted by path. Leaves out what is never part of a workflow (`.git`,
+ * `__pycache__`, `*.pyc`, virtual environments, `node_modules`, `.DS_Store`, `.treadle`). Links and devices are refused
+ * by name; reading stops once the folder is too large. Throws when `dir` cannot be read.
  */
 export async function readLocalFolder(dir: string): Promise<LocalFolder> {
   if (!(await stat(dir)).isDirectory()) return { ok: false, problems: [problemOf(".", `${dir} is not a folder.`)] };

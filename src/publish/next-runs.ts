@@ -1,8 +1,8 @@
+import { describeSchedule } from "../../domain/cron/description.ts";
+import { formatLocal, nextTicks } from "../../domain/cron/next-runs.ts";
 import type { Schedule } from "../../domain/manifest/manifest.ts";
-import { formatLocal, nextTicks } from "../../domain/manifest/ticks.ts";
 import { findClockNote } from "../../domain/schedules/clock-notes.ts";
 import { cronOf } from "../../domain/schedules/declaration.ts";
-import { describeSchedule } from "../../domain/schedules/description.ts";
 
 /** When a schedule is due, and whether it runs at all. */
 export type Timetable = Pick<Schedule, "enabled" | "cron" | "timezone">;

@@ -1,16 +1,16 @@
-import { findCommit } from "../../db/commits.ts";
+import { findCommit } from "../../db/commits/commits.ts";
+import { findWorkflow } from "../../db/commits/workflows.ts";
 import type { Db } from "../../db/connect.ts";
-import { findWorkflow } from "../../db/workflows.ts";
 import type { FileProblem } from "../../domain/errors.ts";
 import type { AccountId, CommitId, WorkflowId } from "../../domain/ids.ts";
 import { findInputChanges, type InputChange } from "../../domain/manifest/changes.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { findScheduleChange, type ScheduleChange } from "../../domain/schedules/changes.ts";
-import { type Abilities, checkCandidate } from "./candidate.ts";
 import { createCommitReader } from "./commit-files.ts";
 import { compareFolders, type FileDifference } from "./difference.ts";
 import type { CommitFile } from "./git-objects.ts";
 import { describeTimetable, findNextRuns, type NextRun } from "./next-runs.ts";
+import { type Abilities, validateFolder } from "./validation.ts";
 
 const NEXT_RUNS = 10;
 
@@ -55,9 +55,9 @@ export function createPreview(deps: Abilities & { readonly db: Db; readonly now?
     const old = workflow === undefined || head === null ? undefined : await findCommit(db, workflow.id, head);
     if (old !== undefined) for await (const file of readCommitFiles(old.workflowId, old.id)) before.push(file);
     const differences = { head, files: await compareFolders(deps.threads, accountId, [before, files]) };
-    const candidate = await checkCandidate(files, deps, accountId);
-    if (!candidate.ok) return { kind: "invalid", ...differences, problems: candidate.problems };
-    const { manifest, warnings } = candidate;
+    const validation = await validateFolder(files, deps, accountId);
+    if (!validation.ok) return { kind: "invalid", ...differences, problems: validation.problems };
+    const { manifest, warnings } = validation;
     const { schedule } = manifest.triggers;
     const oldManifest = (old?.manifest ?? null) as Manifest | null;
     return {

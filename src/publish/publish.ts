@@ -1,8 +1,3 @@
-import { EnvironmentError } from "../../activities/environments/build-steps.ts";
-import { type CommitEnvironments, UnrunnableCommitError } from "../../activities/environments/commit-environments.ts";
-import { minorVersionOf, type Recipe } from "../../activities/environments/lock.ts";
-import { type Requirements, toRequirementsText } from "../../activities/environments/requirements.ts";
-import { findPlace } from "../../activities/environments/resolver-words.ts";
 import {
   type Commit,
   type CommitAuthor,
@@ -11,23 +6,29 @@ import {
   type NewCommit,
   publishCommit,
   publishUnseenCommit,
-} from "../../db/commits.ts";
+} from "../../db/commits/commits.ts";
+import { createWorkflow, findWorkflow, type Workflow } from "../../db/commits/workflows.ts";
 import type { Db } from "../../db/connect.ts";
-import { lockSchedule } from "../../db/schedules.ts";
-import { createWorkflow, findWorkflow, type Workflow } from "../../db/workflows.ts";
+import { lockSchedule } from "../../db/schedules/schedules.ts";
+import { MESSAGE_CHARACTERS_MAX } from "../../domain/api/limits.ts";
 import type { FileProblem } from "../../domain/errors.ts";
 import type { AccountId, CommitId, WorkflowId } from "../../domain/ids.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { formatSize } from "../../domain/manifest/sizes.ts";
+import { EnvironmentError } from "../../environments/build-steps.ts";
+import { type CommitEnvironments, UnrunnableCommitError } from "../../environments/commit-environments.ts";
+import type { BuildSpec } from "../../environments/lock.ts";
+import { type Requirements, toRequirementsText } from "../../environments/requirements.ts";
+import { findPlace } from "../../environments/resolver-messages.ts";
+import { minorVersionOf } from "../../sandbox/interpreter.ts";
 import { createWorkflowId } from "../ids.ts";
 import { createApiKey, hashApiKey } from "../keys/api-key.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
 import type { Log } from "../log.ts";
-import { type Abilities, type Candidate, checkCandidate } from "./candidate.ts";
 import { type CommitFile, createCommit, createTree } from "./git-objects.ts";
 import { publishFirstSchedule, publishSchedule } from "./published-schedule.ts";
+import { type Abilities, type Validation, validateFolder } from "./validation.ts";
 
-export const MESSAGE_CHARACTERS_MAX = 1_000;
 const NAME_CHARACTERS_MAX = 200;
 /** How often a publish without an expected head starts again because another one was quicker. */
 const RACES_MAX = 5;
@@ -44,13 +45,13 @@ export interface PublishRequest {
   readonly name: string;
   readonly files: readonly CommitFile[];
   readonly message: string;
-  /** The commit the folder is based on (null: none). Undefined: whatever the head is. */
+  /** The commit the folder is based on (null: none). Undefined: any head. */
   readonly expectedHead?: CommitId | null | undefined;
   /** Who commits, for the record. */
   readonly author?: CommitAuthor | undefined;
   /** False: where the files are the head already, nothing that this host lacks for them is built. */
   readonly rebuild?: boolean;
-  /** Told what making the environment says, line by line. */
+  /** Called with each line of the environment's build. */
   readonly report?: ((line: string) => void) | undefined;
 }
 
@@ -61,7 +62,7 @@ export type Publication =
       readonly commitId: CommitId;
       /** True when the workflow was made. */
       readonly created: boolean;
-      /** False when the head has exactly these files already: then no commit is made, whatever the message. */
+      /** False when the head has exactly these files already: then no commit is made, also with another message. */
       readonly changed: boolean;
       /** Of a new workflow. */
       readonly apiKey: string | null;
@@ -73,8 +74,8 @@ export type Publication =
   | { readonly kind: "head_moved"; readonly head: CommitId | null }
   | { readonly kind: "unknown_workflow" };
 
-/** What an environment is made with, for which account, and who is told how far it is. */
-type BuildOptions = Recipe & { readonly accountId: AccountId; readonly report: (line: string) => void };
+/** What an environment is made with, for which account, and who gets its progress. */
+type BuildOptions = BuildSpec & { readonly accountId: AccountId; readonly report: (line: string) => void };
 
 export interface PublisherDeps extends Abilities {
   readonly db: Db;
@@ -89,9 +90,9 @@ export interface PublisherDeps extends Abilities {
   };
   /** What builds again what this host lacks for a commit. */
   readonly commitEnvironments?: Pick<CommitEnvironments, "ensure">;
-  /** 20 GB unless given. */
+  /** 20 GiB unless given. */
   readonly environmentBytesOfAccountMax?: number;
-  /** Told of every new head, once it is one. Not waited for. */
+  /** Called with every new head, once it is one. Not waited for. */
   readonly onPublished?: (workflowId: WorkflowId, commitId: CommitId) => void;
   readonly log: Log;
 }
@@ -107,19 +108,19 @@ export function createPublisher(deps: PublisherDeps): Publish {
   const { db, log } = deps;
 
   return async function publish(request) {
-    const candidate = await checkCandidate(request.files, deps, request.accountId);
-    if (!candidate.ok) return { kind: "invalid", problems: candidate.problems, buildLog: "" };
-    const { manifest, python, warnings } = candidate;
+    const validation = await validateFolder(request.files, deps, request.accountId);
+    if (!validation.ok) return { kind: "invalid", problems: validation.problems, buildLog: "" };
+    const { manifest, python, warnings } = validation;
 
     const workflow = request.workflowId === null ? undefined : await findWorkflow(db, request.workflowId);
     if (workflow === undefined && request.workflowId !== null) return { kind: "unknown_workflow" };
     const { treeId, objects } = createTree(request.files);
     const same = workflow && (await findSame(db, workflow, treeId));
-    if (same !== undefined) return publishSame(deps, request, same, candidate);
+    if (same !== undefined) return publishSame(deps, request, same, validation);
     const head = workflow?.head ?? null;
     if (request.expectedHead !== undefined && request.expectedHead !== head) return { kind: "head_moved", head };
 
-    const built = await buildEnvironment(deps, candidate, request);
+    const built = await buildEnvironment(deps, validation, request);
     if (!built.ok) return { kind: "invalid", problems: built.problems, buildLog: built.log };
 
     const { environment } = built;
@@ -146,11 +147,11 @@ async function findSame(db: Db, { id, head }: Workflow, treeId: string): Promise
 /** Makes no commit. Builds what this host lacks for the one that there is: its Python or C library may be another one since. */
 async function publishSame(
   { commitEnvironments }: PublisherDeps,
-  { accountId, rebuild = true, report: tell }: PublishRequest,
+  { accountId, rebuild = true, report: passOn }: PublishRequest,
   { id: commitId, ...commit }: Commit,
-  { requirements, warnings }: Extract<Candidate, { ok: true }>,
+  { requirements, warnings }: Extract<Validation, { ok: true }>,
 ): Promise<Publication> {
-  const said = createBuildLog(tell);
+  const said = createBuildLog(passOn);
   try {
     if (rebuild && requirements !== null)
       await commitEnvironments?.ensure({ ...commit, commitId, accountId }, { report: said.report, isRepeated: true });
@@ -161,22 +162,28 @@ async function publishSame(
   }
   const { workflowId } = commit;
   return {
-    ...{ kind: "published", workflowId, commitId, created: false, changed: false, apiKey: null },
-    ...{ warnings, buildLog: said.text() },
+    kind: "published",
+    workflowId,
+    commitId,
+    created: false,
+    changed: false,
+    apiKey: null,
+    warnings,
+    buildLog: said.text(),
   };
 }
 
-/** A full disk is the operator's; everything else an installer says is for whoever wrote the requirements. */
+/** A full disk is the operator's; everything else an installer says is for the author of the requirements. */
 function isDiskFull(error: unknown): boolean {
   return error instanceof EnvironmentError && error.kind === "disk_full";
 }
 
 /** Keeps what a build says, and passes it on. */
-function createBuildLog(tell: PublishRequest["report"]): { report(line: string): void; text(): string } {
+function createBuildLog(passOn: PublishRequest["report"]): { report(line: string): void; text(): string } {
   let text = "";
   return {
     report(line) {
-      tell?.(line);
+      passOn?.(line);
       if (text.length < LOG_CHARACTERS_MAX) text += `${line}\n`;
     },
     text: () => text,
@@ -187,19 +194,19 @@ type Built =
   | { readonly ok: true; readonly environment: NewCommit["environment"]; readonly log: string }
   | { readonly ok: false; readonly problems: readonly FileProblem[]; readonly log: string };
 
-/** Makes the environment that a candidate needs, and says what making it said. */
+/** Makes the environment that a valid folder needs. Returns it with the installer's log. */
 export async function buildEnvironment(
   deps: PublisherDeps,
-  { manifest, python, requirements }: Extract<Candidate, { ok: true }>,
+  { manifest, python, requirements }: Extract<Validation, { ok: true }>,
   {
     accountId,
     workflowId = null,
-    report: tell,
+    report: passOn,
   }: Pick<PublishRequest, "accountId" | "report"> & Partial<PublishRequest>,
 ): Promise<Built> {
   if (requirements === null) return { ok: true, environment: null, log: "" };
   const { environments } = deps;
-  const said = createBuildLog(tell);
+  const said = createBuildLog(passOn);
   const options = { python, build: manifest.build, accountId, report: said.report };
   try {
     const locked = await environments.lock(requirements, options);

@@ -1,5 +1,5 @@
 import type { Db } from "../../db/connect.ts";
-import { declareFirstSchedule, declareSchedule } from "../../db/schedule-declarations.ts";
+import { declareFirstSchedule, declareSchedule } from "../../db/schedules/declarations.ts";
 import type { WorkflowId } from "../../domain/ids.ts";
 import type { Schedule } from "../../domain/manifest/manifest.ts";
 import { cronOf } from "../../domain/schedules/declaration.ts";
@@ -12,8 +12,8 @@ interface PublishedSchedule {
 }
 
 /**
- * Makes a workflow's schedule that of its new head from `at` on (null: none), in the transaction that moves the head. True when
- * that changed it; Temporal is told soon after.
+ * Makes a workflow's schedule that of its new head from `at` on (null: none), in the transaction that moves the head.
+ * True when that changed it; it is pushed to Temporal soon after.
  */
 export async function publishSchedule(tx: Db, { workflowId, schedule, at }: PublishedSchedule): Promise<boolean> {
   return declareSchedule(tx, { workflowId, declaration: schedule, at, lookAt: findFirstLook(schedule, at) });

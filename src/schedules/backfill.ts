@@ -1,13 +1,13 @@
 import type { FiringOutcome, Ticks } from "../../activities/ticks.ts";
 import type { Db } from "../../db/connect.ts";
-import type { StoredSchedule } from "../../db/schedules.ts";
-import { listStartedTicks } from "../../db/ticks.ts";
+import type { StoredSchedule } from "../../db/schedules/schedules.ts";
+import { listStartedTicks } from "../../db/schedules/ticks.ts";
+import { nextTicks } from "../../domain/cron/next-runs.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
-import { nextTicks } from "../../domain/manifest/ticks.ts";
 import { cronOf } from "../../domain/schedules/declaration.ts";
 import type { TickOutcome } from "../../domain/schedules/ticks.ts";
 
-/** Ticks of one call: each is a transaction, and whoever asked waits. */
+/** Ticks of one call: each is a transaction, and the caller waits. */
 export const BACKFILL_TICKS_MAX = 1_000;
 
 export interface BackfilledTick {
@@ -42,8 +42,9 @@ export function listBackfillTicks(
 }
 
 /**
- * Starts past ticks in their order, each that was not started already, until one cannot begin or nobody waits for it any more. To be
- * repeated: then it goes on where it stopped, and nothing is started twice, whoever else does the same at the time.
+ * Starts past ticks in their order, each that was not started already, until one cannot begin or nobody waits for it
+ * any more. To be repeated: then it continues where it stopped. Nothing is started twice, also when others do the same
+ * at the time.
  */
 export async function backfillTicks(
   deps: { readonly db: Db; readonly ticks: Pick<Ticks, "backfill"> },

@@ -4,9 +4,10 @@ import {
   listScheduleChanges,
   putOffScheduleChange,
   type ScheduleChange,
-} from "../../db/schedule-changes.ts";
+} from "../../db/schedules/changes.ts";
+import { forEachAtOnce } from "../../system/at-once.ts";
 import type { Log } from "../log.ts";
-import { type TemporalSchedules, toWanted } from "./temporal-schedules.ts";
+import { type TemporalSchedules, toDesired } from "./temporal-schedules.ts";
 
 const PAGE = 200;
 /** Calls under way at once: Temporal serves callers and ticks, too. */
@@ -20,39 +21,39 @@ export interface OutboxDeps {
 }
 
 /**
- * Tells Temporal what the outbox says until there is nothing left that it could be told now, or the signal comes. Answers how
- * many schedules were told. What fails is put off; it keeps nothing else.
+ * Pushes the schedules of the outbox to Temporal until none is left that could be pushed now, or the signal comes.
+ * Returns how many were pushed. What fails is put off; it keeps nothing else.
  */
 export async function emptyOutbox(deps: OutboxDeps, signal: AbortSignal): Promise<number> {
-  let told = 0;
+  let pushed = 0;
   for (;;) {
     const changes = signal.aborted ? [] : await listScheduleChanges(deps.db, PAGE);
-    if (changes.length === 0) return told;
-    told += await tellAll(deps, changes, signal);
+    if (changes.length === 0) return pushed;
+    pushed += await pushAll(deps, changes, signal);
   }
 }
 
-async function tellAll(deps: OutboxDeps, changes: readonly ScheduleChange[], signal: AbortSignal): Promise<number> {
-  const left = [...changes];
-  const told: ScheduleChange[] = [];
-  const work = async (): Promise<void> => {
-    for (let change = left.shift(); change !== undefined && !signal.aborted; change = left.shift()) {
-      try {
-        await tellOne(deps, change);
-        told.push(change);
-      } catch (error) {
-        const { workflowId } = change;
-        deps.log.warn({ event: "fault", workflowId, error }, "Temporal could not be told of a schedule yet.");
-        await putOffScheduleChange(deps.db, change);
-      }
+async function pushAll(deps: OutboxDeps, changes: readonly ScheduleChange[], signal: AbortSignal): Promise<number> {
+  const pushed: ScheduleChange[] = [];
+  await forEachAtOnce(changes, CALLS_MAX, async (change) => {
+    if (signal.aborted) return;
+    try {
+      await pushOne(deps, change);
+      pushed.push(change);
+    } catch (error) {
+      const { workflowId } = change;
+      deps.log.warn(
+        { event: "fault", workflowId, error },
+        "A schedule could not be pushed to Temporal yet. It will be tried again.",
+      );
+      await putOffScheduleChange(deps.db, change);
     }
-  };
-  await Promise.all(Array.from({ length: CALLS_MAX }, work));
-  if (told.length > 0) await endScheduleChanges(deps.db, told);
-  return told.length;
+  });
+  if (pushed.length > 0) await endScheduleChanges(deps.db, pushed);
+  return pushed.length;
 }
 
-async function tellOne({ schedules, now }: OutboxDeps, { workflowId, schedule }: ScheduleChange): Promise<void> {
+async function pushOne({ schedules, now }: OutboxDeps, { workflowId, schedule }: ScheduleChange): Promise<void> {
   if (schedule === null) await schedules.remove(workflowId);
-  else await schedules.put(toWanted(schedule, now()));
+  else await schedules.put(toDesired(schedule, now()));
 }

@@ -1,12 +1,12 @@
 import type { Db } from "../../db/connect.ts";
-import { noteScheduleChange } from "../../db/schedule-changes.ts";
-import { listSchedules } from "../../db/schedules.ts";
+import { noteScheduleChange } from "../../db/schedules/changes.ts";
+import { listSchedules } from "../../db/schedules/schedules.ts";
 import type { WorkflowId } from "../../domain/ids.ts";
-import { isAsWanted, type TemporalSchedules, toWanted } from "./temporal-schedules.ts";
+import { isAsDesired, type TemporalSchedules, toDesired } from "./temporal-schedules.ts";
 
 const PAGE = 1_000;
-/** Of all schedules so many are told anew whatever a list shows of them: it does not show everything. */
-const TOLD_ANEW = 50;
+/** So many of all schedules are pushed anew also when a list shows no difference: it does not show everything. */
+const PUSHED_ANEW = 50;
 
 export interface ReconcilerDeps {
   readonly db: Db;
@@ -14,26 +14,26 @@ export interface ReconcilerDeps {
   readonly now: () => Date;
 }
 
-/** What a look at all schedules found. */
+/** What a comparison of all schedules found. */
 export interface Differences {
   /** Temporal has them otherwise, or not at all. */
   readonly different: number;
-  /** Temporal has them, and nobody declares them. */
+  /** Temporal has them, and no workflow declares them. */
   readonly stray: number;
 }
 
 /**
- * Compares the schedules that Temporal has with those declared, and notes each difference in the outbox. What a list does not
- * show, policies for one, is put right in turn: each look notes some schedules whatever they look like.
+ * Compares the schedules that Temporal has with those declared, and notes each difference in the outbox. What a list
+ * does not show, such as policies, is put right in turn: each check notes some schedules that look right, too.
  */
 export function createReconciler(deps: ReconcilerDeps) {
-  /** A list may be behind: what nobody declares is deleted when two looks have found it. */
+  /** A list may be behind: what no workflow declares is deleted when two comparisons have found it. */
   let strayBefore: ReadonlySet<WorkflowId> = new Set();
   let anewAfter = "";
 
   return {
-    async look(): Promise<Differences> {
-      const listed = new Map<WorkflowId, Parameters<typeof isAsWanted>[0]>();
+    async compare(): Promise<Differences> {
+      const listed = new Map<WorkflowId, Parameters<typeof isAsDesired>[0]>();
       for await (const { workflowId, summary } of deps.schedules.list()) listed.set(workflowId, summary);
       const different: WorkflowId[] = [];
       const anew: WorkflowId[] = [];
@@ -42,10 +42,10 @@ export function createReconciler(deps: ReconcilerDeps) {
         const { workflowId } = schedule;
         const summary = listed.get(workflowId);
         listed.delete(workflowId);
-        if (summary === undefined || !isAsWanted(summary, toWanted(schedule, now))) different.push(workflowId);
-        else if (anew.length < TOLD_ANEW && workflowId > anewAfter) anew.push(workflowId);
+        if (summary === undefined || !isAsDesired(summary, toDesired(schedule, now))) different.push(workflowId);
+        else if (anew.length < PUSHED_ANEW && workflowId > anewAfter) anew.push(workflowId);
       }
-      anewAfter = anew.length < TOLD_ANEW ? "" : (anew.at(-1) ?? "");
+      anewAfter = anew.length < PUSHED_ANEW ? "" : (anew.at(-1) ?? "");
       const stray = [...listed.keys()];
       const noted = [...different, ...anew, ...stray.filter((workflowId) => strayBefore.has(workflowId))];
       strayBefore = new Set(stray);

@@ -11,27 +11,27 @@ import {
 } from "@temporalio/client";
 import type { NativeConnection } from "@temporalio/worker";
 import { TASK_QUEUE } from "../../activities/task-queues.ts";
-import type { StoredSchedule } from "../../db/schedules.ts";
+import type { StoredSchedule } from "../../db/schedules/schedules.ts";
 import { isWorkflowId, type WorkflowId } from "../../domain/ids.ts";
 import { cronOf } from "../../domain/schedules/declaration.ts";
 import { compileSchedule, findHorizon, fingerprintSpec, type TickSpec } from "../../domain/schedules/tick-spec.ts";
 import type { TickInput } from "../../domain/schedules/ticks.ts";
 import type { fireTick } from "../../workflows/index.ts";
 
-/** Raised whenever schedules of equal declarations are to be told to Temporal anew. */
+/** Raised whenever schedules of equal declarations are to be pushed to Temporal anew. */
 const FORMAT = 1;
 /**
- * For how long Temporal makes up for what it did not fire: a stumble of its own. What is older we find out ourselves, and judge
- * without a Workflow Execution for each.
+ * For how long Temporal makes up for what it did not fire: a stumble of its own. What is older we find ourselves, and
+ * decide without a Workflow Execution for each.
  */
 const CATCHUP_SECONDS = 600;
 /** A tick that waits for the database this long has been recorded by others, or never will be. */
 const TICK_TIMEOUT = "1 day";
-/** Lists tell no more than so many calendars and intervals of each schedule. */
+/** Lists show no more than so many calendars and intervals of each schedule. */
 const LISTED_MAX = 10;
 
-/** A schedule as Temporal shall have it. */
-export interface Wanted {
+/** A schedule as Temporal is to have it. */
+export interface DesiredSchedule {
   readonly workflowId: WorkflowId;
   readonly paused: boolean;
   /** What is declared, and over how long many at one minute are spread. */
@@ -41,8 +41,10 @@ export interface Wanted {
   readonly note: string;
 }
 
-/** What Temporal shall have for a declaration, at a time: which changes of the clock are spelt out depends on it. */
-export function toWanted(schedule: StoredSchedule, now: Date): Wanted {
+/**
+ * Returns what Temporal is to have for a declaration. The time decides which changes of the clock are spelt out.
+ */
+export function toDesired(schedule: StoredSchedule, now: Date): DesiredSchedule {
   const { workflowId, enabled, timezone } = schedule;
   const jitterSeconds = schedule.jitterSeconds + schedule.spreadSeconds;
   const spec = compileSchedule(cronOf(schedule), timezone, findHorizon(now));
@@ -55,10 +57,10 @@ export function toWanted(schedule: StoredSchedule, now: Date): Wanted {
   return { workflowId, paused: !enabled, jitterSeconds, spec, note };
 }
 
-/** Whether Temporal, as far as a list tells, has what it shall have. */
-export function isAsWanted(listed: ScheduleSummary, wanted: Wanted): boolean {
+/** Returns whether Temporal has the desired schedule, as far as a list shows. */
+export function isAsDesired(listed: ScheduleSummary, desired: DesiredSchedule): boolean {
   const { spec } = listed;
-  if (spec === undefined || listed.state.note !== wanted.note || listed.state.paused !== wanted.paused) return false;
+  if (spec === undefined || listed.state.note !== desired.note || listed.state.paused !== desired.paused) return false;
   const seen = {
     calendars: (spec.calendars ?? []).slice(0, LISTED_MAX),
     intervals: (spec.intervals ?? []).slice(0, LISTED_MAX).map(({ every, offset }) => [every, offset]),
@@ -69,12 +71,12 @@ export function isAsWanted(listed: ScheduleSummary, wanted: Wanted): boolean {
     action: listed.action?.workflowType,
   };
   return isDeepStrictEqual(JSON.parse(JSON.stringify(seen)), {
-    calendars: wanted.spec.calendars.slice(0, LISTED_MAX).map(toListed),
-    intervals: wanted.spec.intervals.slice(0, LISTED_MAX).map(({ every, offset }) => [every, offset]),
+    calendars: desired.spec.calendars.slice(0, LISTED_MAX).map(toListed),
+    intervals: desired.spec.intervals.slice(0, LISTED_MAX).map(({ every, offset }) => [every, offset]),
     others: 0,
     bounded: false,
-    jitter: wanted.jitterSeconds * 1_000,
-    timezone: wanted.spec.timezone,
+    jitter: desired.jitterSeconds * 1_000,
+    timezone: desired.spec.timezone,
     action: "fireTick",
   });
 }
@@ -96,26 +98,26 @@ function toListed(calendar: TickSpec["calendars"][number]): object {
 
 /** Temporal's schedules as this service uses them: one a workflow, its id the workflow's. */
 export interface TemporalSchedules {
-  /** Creates it, or makes it what is wanted, whatever it is now. */
-  put(wanted: Wanted): Promise<void>;
+  /** Creates it, or changes it to what is desired. */
+  put(desired: DesiredSchedule): Promise<void>;
   /** Deletes it, if there is one. */
   remove(workflowId: WorkflowId): Promise<void>;
   /** All that are ours by their id. What was changed a moment ago may not show yet. */
   list(): AsyncIterable<{ workflowId: WorkflowId; summary: ScheduleSummary }>;
 }
 
-/** Lists tell neither policies nor arguments; a schedule that is told anew has all of them. */
+/** Lists show neither policies nor arguments; a schedule that is pushed anew has all of them. */
 export function createTemporalSchedules(connection: NativeConnection, namespace: string): TemporalSchedules {
   const client = new Client({ connection, namespace });
   return {
-    async put(wanted) {
-      const options = toOptions(wanted);
+    async put(desired) {
+      const options = toOptions(desired);
       try {
         await client.schedule.create(options);
       } catch (error) {
         if (!(error instanceof ScheduleAlreadyRunning)) throw error;
         const { spec, action, policies = {}, state = {} } = options;
-        await client.schedule.getHandle(wanted.workflowId).update(() => ({ spec, action, policies, state }) as never);
+        await client.schedule.getHandle(desired.workflowId).update(() => ({ spec, action, policies, state }) as never);
       }
     },
     async remove(workflowId) {
@@ -133,7 +135,7 @@ export function createTemporalSchedules(connection: NativeConnection, namespace:
   };
 }
 
-function toOptions({ workflowId, paused, jitterSeconds, spec, note }: Wanted): ScheduleOptions<{
+function toOptions({ workflowId, paused, jitterSeconds, spec, note }: DesiredSchedule): ScheduleOptions<{
   type: "startWorkflow";
   workflowType: typeof fireTick;
   args: [TickInput];

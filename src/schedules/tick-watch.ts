@@ -6,8 +6,8 @@ import {
   listSuccessors,
   noteAccounted,
   type StoredSchedule,
-} from "../../db/schedules.ts";
-import { insertUnstartedTicks, listRecorded, type NewTick } from "../../db/ticks.ts";
+} from "../../db/schedules/schedules.ts";
+import { insertUnstartedTicks, listRecorded, type NewTick } from "../../db/schedules/ticks.ts";
 import type { WorkflowId } from "../../domain/ids.ts";
 import { cronOf } from "../../domain/schedules/declaration.ts";
 import {
@@ -18,6 +18,7 @@ import {
   planTicks,
   type TickPolicy,
 } from "../../domain/schedules/tick-plan.ts";
+import { forEachAtOnce } from "../../system/at-once.ts";
 import type { Log } from "../log.ts";
 
 const PAGE = 100;
@@ -29,15 +30,15 @@ export interface TickWatchDeps {
   readonly db: Db;
   readonly ticks: Pick<Ticks, "fire">;
   readonly now: () => Date;
-  /** Told of each tick that nothing was started for; of the others `ticks` tells. */
+  /** Called with each tick that nothing was started for. `ticks` reports the others. */
   readonly onTick?: (tick: DecidedTick) => void;
   readonly log: Log;
 }
 
 /**
- * Gives a record to every tick that was due a while ago and has none, whoever was to fire it: starts what the policy lets start,
- * and says of the rest why not. Answers how many of those due since `watchedSince`, while the service was there, nobody had fired
- * although Temporal was to, at once: it may not have what it should.
+ * Gives a record to every tick that was due a while ago and has none. Starts what the policy lets start, and records of
+ * the rest why not. Returns how many of those due since `watchedSince`, while the service was there, Temporal had not
+ * fired although it should have at once. Then it may lack schedules.
  */
 export async function accountForTicks(
   deps: TickWatchDeps,
@@ -73,30 +74,25 @@ async function accountForPage(
   const unstarted = planned.flatMap(({ schedule, ticks }) =>
     ticks.flatMap((tick) => toUnstarted(schedule, tick, look.now)),
   );
-  // Another look may have recorded some of them meanwhile: those it tells of.
+  // Another look may have recorded some of them meanwhile: those it reports.
   for (const { decidedAt, nominalAt, scheduleId: _, ...tick } of await insertUnstartedTicks(deps.db, unstarted))
     deps.onTick?.({ ...tick, nominalAt, lateSeconds: (decidedAt.getTime() - nominalAt.getTime()) / 1_000 });
   const accounted: Accounted[] = [];
   let unfired = 0;
-  const left = [...planned];
-  const work = async (): Promise<void> => {
-    for (let plan = left.shift(); plan !== undefined && !signal.aborted; plan = left.shift()) {
-      const { schedule, policy, ticks, accountedUntil } = plan;
-      try {
-        for (const { at, verdict } of ticks) {
-          if (verdict.kind === "start")
-            await deps.ticks.fire({ workflowId: schedule.workflowId, firedAt: at }, "repair");
-          if (verdict.kind === "start" && at >= look.watchedSince && schedule.spreadSeconds === 0) unfired += 1;
-        }
-        const lookAt = findNextLook(policy, { accountedUntil, until: schedule.until });
-        accounted.push({ id: schedule.id, accountedUntil, lookAt });
-      } catch (error) {
-        const { workflowId } = schedule;
-        deps.log.warn({ event: "fault", workflowId, error }, "A tick could not be recorded yet.");
+  await forEachAtOnce(planned, STARTS_MAX, async ({ schedule, policy, ticks, accountedUntil }) => {
+    if (signal.aborted) return;
+    try {
+      for (const { at, result } of ticks) {
+        if (result.kind === "start") await deps.ticks.fire({ workflowId: schedule.workflowId, firedAt: at }, "repair");
+        if (result.kind === "start" && at >= look.watchedSince && schedule.spreadSeconds === 0) unfired += 1;
       }
+      const lookAt = findNextLook(policy, { accountedUntil, until: schedule.until });
+      accounted.push({ id: schedule.id, accountedUntil, lookAt });
+    } catch (error) {
+      const { workflowId } = schedule;
+      deps.log.warn({ event: "fault", workflowId, error }, "A tick could not be recorded yet.");
     }
-  };
-  await Promise.all(Array.from({ length: STARTS_MAX }, work));
+  });
   if (accounted.length > 0) await noteAccounted(deps.db, accounted, due);
   return { unfired, failed: planned.length - accounted.length };
 }
@@ -129,15 +125,15 @@ async function planPage(db: Db, due: readonly StoredSchedule[], look: Look): Pro
 /** The record of a tick that nothing is started for. */
 function toUnstarted(
   { id: scheduleId, workflowId }: StoredSchedule,
-  { at, verdict }: PlannedTick,
+  { at, result }: PlannedTick,
   now: Date,
 ): (NewTick & { readonly scheduleId: bigint })[] {
-  if (verdict.kind === "start") return [];
-  const reason = verdict.kind === "paused" ? PAUSED : MISSED[verdict.reason];
+  if (result.kind === "start") return [];
+  const reason = result.kind === "paused" ? PAUSED : MISSED[result.reason];
   const tick = {
     workflowId,
     nominalAt: at,
-    outcome: verdict.kind,
+    outcome: result.kind,
     reason,
     source: "repair",
     executionId: null,

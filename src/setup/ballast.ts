@@ -2,11 +2,12 @@ import { randomFillSync } from "node:crypto";
 import { rmSync, statfsSync, statSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
+import { type Repeating, repeat } from "../../system/repeating.ts";
 
 const MIB = 1024 * 1024;
 const BALLAST_FILE = "ballast";
 const BALLAST_BYTES = 64 * MIB;
-/** Less than a segment of PostgreSQL's log (16 MB) and what Temporal's database writes meanwhile. */
+/** Less than a segment of PostgreSQL's log (16 MiB) and what Temporal's database writes meanwhile. */
 const FREE_BYTES_MIN = 32 * MIB;
 /** It is not made where it would soon be needed. */
 const FREE_BYTES_PLENTY = 1024 * MIB;
@@ -29,15 +30,14 @@ export function giveUpBallast(dataDir: string): boolean {
 }
 
 /**
- * Keeps a file in the data folder that is good for nothing but to be deleted: when the disk is full, its space lets
- * PostgreSQL and Temporal write again, so that executions can end and their outputs go. Made again when there is plenty of
- * space. `look` does what is to be done now and never rejects; it is also done once a second until `close`.
+ * Keeps a file in the data folder only to delete it when the disk is full. Its space then lets PostgreSQL and Temporal
+ * write again, so that executions can end and their outputs go. Made again when there is plenty of space. `look` does
+ * what is to be done now and never rejects; it is also done once a second until `close`.
  */
-export function keepBallast(settings: BallastSettings): { look(): Promise<void>; close(): void } {
+export function keepBallast(settings: BallastSettings): Repeating & { look(): Promise<void> } {
   const { dataDir, onChange, bytes = BALLAST_BYTES } = settings;
   const path = join(dataDir, BALLAST_FILE);
   const readFree = settings.readFree ?? (() => readFreeBytes(dataDir));
-  let looking: Promise<void> | undefined;
 
   const lookOnce = async (): Promise<void> => {
     const free = readFree();
@@ -50,12 +50,8 @@ export function keepBallast(settings: BallastSettings): { look(): Promise<void>;
     }
   };
   // What fails, as on a disk that is read-only, is tried again.
-  const look = (): Promise<void> =>
-    (looking ??= lookOnce()
-      .catch(() => undefined)
-      .finally(() => (looking = undefined)));
-  const timer = setInterval(() => void look(), LOOK_EVERY_MS).unref();
-  return { look, close: () => clearInterval(timer) };
+  const looking = repeat(lookOnce, { everyMs: LOOK_EVERY_MS, first: "later", onError: () => undefined });
+  return { look: looking.now, close: looking.close };
 }
 
 /** No zeros: a file system may keep those without space. */

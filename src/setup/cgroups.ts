@@ -1,6 +1,6 @@
 import { access, chown, mkdir, readdir, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { findCgroupFolders } from "../../activities/sandbox/cgroup-folders.ts";
+import { findCgroupFolders } from "../../sandbox/cgroup-folders.ts";
 import type { RunAs } from "./servers/child.ts";
 
 const PREFIX = "treadle-host-";
@@ -10,9 +10,9 @@ const SERVICE_LEAF = "treadle-service";
 const FILES = ["cgroup.procs", "cgroup.threads", "cgroup.subtree_control", "tasks"];
 
 /**
- * Moves this process, still root, into cgroups of its own that belong to `user`, so that memory, processes and time of
- * each program can be limited by the kernel when the service has become that user. Where cgroups cannot be had, also not
- * by root, nothing happens: sandboxes then watch over their programs themselves.
+ * Moves this process, still root, into cgroups of its own that belong to `user`. So the kernel can limit memory,
+ * processes and time of each program when the service has become that user. Where cgroups cannot be had, also not by
+ * root, nothing happens: sandboxes then watch over their programs themselves.
  */
 export async function delegateCgroups(user: RunAs): Promise<void> {
   const folders = findCgroupFolders();

@@ -16,6 +16,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { formatSize } from "../../domain/manifest/sizes.ts";
 import { clearFullDisk, FREE_BYTES_MIN } from "./full-disk.ts";
 import type { RunAs } from "./servers/child.ts";
 import { toDiskFullError } from "./servers/disk-full.ts";
@@ -47,10 +48,10 @@ export interface DataDirOptions {
 }
 
 /**
- * The data folder, ready to be written, as a path without links. It is `wanted`; but where a folder above keeps the
- * unprivileged user out (a checkout in a 0700 home) and there are no data yet, it is made under `/var/lib/treadle` and
- * `wanted` becomes a link to it. Refuses data of a newer version, of another user, or of another program, and new data on a
- * disk that is nearly full, each with what to do; nothing is changed then.
+ * The data folder, ready to be written, as a path without links. It is `wanted`. Where a folder above keeps the
+ * unprivileged user out (as a 0700 home does), new data are under `/var/lib/treadle`, and `wanted` becomes a link.
+ * Refuses data of a newer version, of another user or of another program, and new data on a disk that is nearly full.
+ * Each message says what to do, and nothing is changed.
  */
 export async function prepareDataDir(options: DataDirOptions): Promise<string> {
   try {
@@ -148,7 +149,7 @@ async function isWithinReach(dir: string, traveller: RunAs | undefined): Promise
 async function placeOutside(options: DataDirOptions): Promise<string> {
   const { wanted, report } = options;
   const base = options.outsideFolder ?? OUTSIDE_FOLDER;
-  // Whatever our umask is: everybody must be able to pass.
+  // With any umask: everybody must be able to pass.
   if ((await mkdir(base, { recursive: true })) !== undefined) await chmod(base, 0o755);
   const hash = createHash("sha256").update(wanted).digest("hex").slice(0, 8);
   const name = `${basename(wanted).replace(/^\.+/, "") || "data"}-${hash}`;
@@ -193,9 +194,8 @@ async function checkFreeSpace(
     await clearFullDisk({ dataDir: dir, report, readFree: () => freeBytes(dir) });
     return;
   }
-  const megabytes = (bytes: number) => `${Math.floor(bytes / 1024 / 1024)} MB`;
   throw new Error(
-    `The disk that holds ${dir} has ${megabytes(free)} left; Treadle starts with ${megabytes(FREE_BYTES_MIN)} or more. Free space on it, or choose a data folder on another disk (TREADLE_DATA_DIR). Nothing was changed.`,
+    `The disk that holds ${dir} has ${formatSize(free)} left; Treadle starts with ${formatSize(FREE_BYTES_MIN)} or more. Free space on it, or choose a data folder on another disk (TREADLE_DATA_DIR). Nothing was changed.`,
   );
 }
 

@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
-import { chmod, lchown, lstat, mkdir, readdir, rename, writeFile } from "node:fs/promises";
+import { chmod, lchown, lstat, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { removeTree } from "../../activities/trees/remove-tree.ts";
+import { removeTree } from "../../system/trees/remove-tree.ts";
+import { writeWhole } from "../../system/whole-file.ts";
 import { DATA_VERSION, VERSION_FILE } from "./data-dir.ts";
 import type { RunAs } from "./servers/child.ts";
 import { SYSTEM_PATH } from "./user.ts";
@@ -12,7 +13,7 @@ const PATH_LENGTH_MAX = 2_048;
 
 /**
  * What is in a data folder. All of it belongs to the service's user. A mode with others' `x` lets the unprivileged user
- * pass to what is its own or readable to it in there, by exact name; 0700 keeps secrets and stored files from it.
+ * pass, by exact name, to what it owns or may read in there. 0700 keeps secrets and stored files from it.
  */
 const FOLDERS = {
   /** Master key, sign-in, operator token. */
@@ -50,9 +51,7 @@ export type DataPaths = Readonly<Record<keyof typeof FOLDERS | "runner", string>
  */
 export async function layOutDataDir(dir: string, owner: RunAs): Promise<DataPaths> {
   const isRoot = process.getuid?.() === 0;
-  const version = join(dir, VERSION_FILE);
-  await writeFile(`${version}.tmp`, `${DATA_VERSION}\n`);
-  await rename(`${version}.tmp`, version);
+  await writeWhole(join(dir, VERSION_FILE), `${DATA_VERSION}\n`);
   for (const [name, mode] of Object.entries(FOLDERS)) {
     const path = join(dir, name);
     await mkdir(path, { recursive: true, mode });
@@ -91,8 +90,9 @@ export async function handOver(
 }
 
 /**
- * By `chown`, which goes from folder to folder by descriptors: a program that is still dying cannot lead it elsewhere by a link.
- * What it cannot take over, as a file that the program has just deleted, is no reason not to start: its removal says what is left.
+ * By `chown`, which goes from folder to folder by descriptors: a program that is still dying cannot lead it elsewhere
+ * by a link. What it cannot take over, such as a file that the program has just deleted, does not stop the start. Its
+ * removal says what is left.
  */
 async function handOverLeft(dir: string, { uid, gid }: RunAs): Promise<void> {
   const paths = LEFT_BY_PROGRAMS.map((name) => join(dir, name));

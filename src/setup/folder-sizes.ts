@@ -1,12 +1,12 @@
 import { execFile } from "node:child_process";
 import { basename } from "node:path";
+import { formatSize } from "../../domain/manifest/sizes.ts";
 
 const TIMEOUT_MS = 20_000;
 const NAMED_MAX = 3;
-const MIB = 1024 * 1024;
 
 /**
- * Returns the largest folders of `dir` in words, such as `storage 12000 MB, spool 3800 MB`, by the blocks they take. A text
+ * Returns the largest folders of `dir` in words, such as `storage 12.1 GB, spool 3.8 GB`, by the blocks they take. A text
  * without figures where they cannot be had. Counts in a process of its own (`du`): nothing else waits.
  */
 export async function describeLargest(dir: string): Promise<string> {
@@ -19,6 +19,6 @@ export async function describeLargest(dir: string): Promise<string> {
     return path === "" || path === dir ? [] : [{ name: basename(path), bytes: Number(kilobytes) * 1024 }];
   });
   folders.sort((a, b) => b.bytes - a.bytes);
-  const largest = folders.slice(0, NAMED_MAX).map(({ name, bytes }) => `${name} ${Math.round(bytes / MIB)} MB`);
+  const largest = folders.slice(0, NAMED_MAX).map(({ name, bytes }) => `${name} ${formatSize(bytes)}`);
   return largest.length === 0 ? "unknown" : largest.join(", ");
 }

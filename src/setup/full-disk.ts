@@ -1,8 +1,9 @@
 import { readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FILLED_DISK_FILE, RESULT_FILE } from "../../activities/spool.ts";
-import { type RemoveTree, removeTree } from "../../activities/trees/remove-tree.ts";
 import { isExecutionId } from "../../domain/ids.ts";
+import { formatSize } from "../../domain/manifest/sizes.ts";
+import { type RemoveTree, removeTree } from "../../system/trees/remove-tree.ts";
 import { giveUpBallast } from "./ballast.ts";
 import { describeLargest } from "./folder-sizes.ts";
 import { isServed } from "./instance-lock.ts";
@@ -25,11 +26,11 @@ export interface FullDiskDeps {
 }
 
 /**
- * On a disk with less than 200 MB free, clears what nobody needs from the data folder of a service that is not running:
- * ballast, trash, folders of lanes, and outputs of executions that never came to a result. Such an execution with many
- * outputs is not run again, to fill the disk again: it is marked as failed for that. Reports what is large where it is
- * still not enough. Never rejects for what it cannot remove. A lock could not be written, so each removal looks first
- * whether another service has the data folder meanwhile.
+ * On a disk with less than 200 MiB free, clears what nobody needs from the data folder of a service that is not running.
+ * That is ballast, trash, folders of lanes, and outputs of executions that never came to a result. Such an execution
+ * with many outputs is not run again, to fill the disk again: it is marked as failed for that. Reports what is large
+ * where it is still not enough. Never rejects for what it cannot remove. A lock could not be written, so each removal
+ * looks first whether another service has the data folder meanwhile.
  */
 export async function clearFullDisk(deps: FullDiskDeps): Promise<void> {
   const { dataDir, report, readFree, remove = removeTree, run = runCommand } = deps;
@@ -48,7 +49,7 @@ export async function clearFullDisk(deps: FullDiskDeps): Promise<void> {
     await clearUnfinished(join(dataDir, "spool", id), { discard, readFree, report });
   const after = await readFree();
   report(
-    `The disk of ${dataDir} had ${toMegabytes(before)} left. What executions had left behind was removed: ${toMegabytes(after)} are free now.`,
+    `The disk of ${dataDir} had ${formatSize(before)} left. What executions had left behind was removed: ${formatSize(after)} are free now.`,
   );
   if (after >= FREE_BYTES_MIN) return;
   report(
@@ -85,8 +86,4 @@ function listNames(folder: string): string[] {
   } catch {
     return []; // Not made yet.
   }
-}
-
-function toMegabytes(bytes: number): string {
-  return `${Math.floor(bytes / MIB)} MB`;
 }

@@ -1,9 +1,9 @@
 import { chmod, stat } from "node:fs/promises";
 import { homedir, hostname } from "node:os";
 import { resolve } from "node:path";
-import type { Python } from "../../activities/environments/lock.ts";
-import { collectPackageSettings } from "../../activities/environments/package-settings.ts";
-import type { GvisorSettings } from "../../activities/sandbox/request.ts";
+import type { Python } from "../../environments/lock.ts";
+import { collectPackageSettings } from "../../environments/package-settings.ts";
+import type { GvisorSettings } from "../../sandbox/request.ts";
 import type { Settings } from "../config.ts";
 import { type Certificate, readGivenCertificate } from "./certificate.ts";
 import { delegateCgroups } from "./cgroups.ts";
@@ -63,9 +63,9 @@ export interface Machine {
 }
 
 /**
- * Prepares this machine for one service on one data folder, in an order in which nothing is changed before it is known
- * to be ours: user, data folder, lock, Python, sandbox tools, uv, certificate. Started as root, the process itself then
- * becomes the unprivileged user for good, if that user can read the checkout; otherwise it stays root, and `runAs` says
+ * Prepares this machine for one service on one data folder: user, data folder, lock, Python, sandbox tools, uv,
+ * certificate. In this order nothing is changed before it is known to be ours. Started as root, the process itself then
+ * becomes the unprivileged user for good, if that user can read the checkout. Otherwise it stays root, and `runAs` says
  * whom its children must be. `env` is changed only by the former.
  */
 export async function prepareMachine(deps: {

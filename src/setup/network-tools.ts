@@ -1,10 +1,11 @@
+import { messageOf } from "../../domain/message-of.ts";
 import {
   type FoundPrograms,
   NETWORK_TOOLS,
   type NetworkCommand,
   requirePrograms,
-} from "../../activities/sandbox/network/programs.ts";
-import { prepareTunDevice, type TunDevice } from "../../activities/sandbox/network/tun-device.ts";
+} from "../../sandbox/network/programs.ts";
+import { prepareTunDevice, type TunDevice } from "../../sandbox/network/tun-device.ts";
 import { listPrograms } from "./programs.ts";
 import type { RunAs } from "./servers/child.ts";
 import type { RunCommand } from "./servers/command.ts";
@@ -12,7 +13,7 @@ import { installPackage } from "./system-packages.ts";
 import { SYSTEM_PATH } from "./user.ts";
 
 export interface NetworkTools {
-  /** What is missing is undefined; whoever makes the network says what to do about it. */
+  /** What is missing is undefined; the code that makes the network says what to do about it. */
   readonly programs: FoundPrograms;
   /** For a service that is about to be root no more, and the device only root's. */
   readonly tun: TunDevice | undefined;
@@ -48,7 +49,10 @@ export async function prepareNetworkTools(deps: {
   return { programs, tun: await prepareDevice(programs, deps) };
 }
 
-/** Only root can make it, so it is made before root is given up. Anybody else opens the host's, or is told what to do. */
+/**
+ * Only root can make it, so it is made before root is given up. Any other user opens the host's, or gets a message with
+ * what to do.
+ */
 async function prepareDevice(
   found: FoundPrograms,
   deps: { becomes: RunAs | undefined; within?: readonly string[]; report: (line: string) => void },
@@ -59,7 +63,7 @@ async function prepareDevice(
   try {
     return await prepareTunDevice(programs, becomes, within);
   } catch (error) {
-    report(error instanceof Error ? error.message : String(error));
+    report(messageOf(error));
     return undefined;
   }
 }

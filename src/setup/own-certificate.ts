@@ -1,7 +1,8 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from "node:crypto";
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
+import { writeWhole } from "../../system/whole-file.ts";
 import type { Certificate } from "./certificate.ts";
 import {
   authorityExtensions,
@@ -38,9 +39,10 @@ interface Files {
 }
 
 /**
- * The certificate of our own making in `dir`, for `localhost` and `hostNames` (names and addresses), signed by an authority of this
- * installation: the one that is there, or a new one when it is missing, damaged, ends within 30 days, or lacks a name. A self-signed
- * one, as older versions made it, is used on until then, and stays in what callers trust. P-256; keys have mode 0600.
+ * The certificate of our own making in `dir`, for `localhost` and `hostNames` (names and addresses), signed by an
+ * authority of this installation. It makes a new one when the present one is missing, damaged, ends within 30 days, or
+ * lacks a name. A self-signed one, as older versions made it, is used on until then, and stays in what callers trust.
+ * P-256; keys have mode 0600.
  */
 export async function ensureCertificate(deps: {
   dir: string;
@@ -83,8 +85,12 @@ async function makeAuthority(files: Files, now: number): Promise<Pair> {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const name = `Treadle authority ${keyIdOf(publicKey).toString("hex", 0, 4)}`;
   const certPem = issueCertificate({
-    ...{ subject: publicKey, name, issuerName: name, issuerKey: privateKey },
-    ...{ from: now - BACKDATE_MS, to: now + AUTHORITY_DAYS * DAY_MS },
+    subject: publicKey,
+    name,
+    issuerName: name,
+    issuerKey: privateKey,
+    from: now - BACKDATE_MS,
+    to: now + AUTHORITY_DAYS * DAY_MS,
     extensions: [...authorityExtensions(), ...keyIdExtensions(publicKey, publicKey)],
   });
   const made = { certPem: `${certPem}${before?.certPem ?? ""}`, keyPem: toPem(privateKey) };
@@ -100,7 +106,8 @@ function issueFor(names: readonly string[], authority: Pair, now: number): Pair 
     name: "Treadle on localhost",
     issuerName: issuer.subject.replace(/^CN=/, ""),
     issuerKey: createPrivateKey(authority.keyPem),
-    ...{ from: now - BACKDATE_MS, to: now + VALID_DAYS * DAY_MS },
+    from: now - BACKDATE_MS,
+    to: now + VALID_DAYS * DAY_MS,
     extensions: [
       ...endExtensions(PURPOSE.server),
       namesExtension(names),
@@ -125,11 +132,6 @@ async function readPair(certPath: string, keyPath: string): Promise<Pair | undef
 async function writePair(certPath: string, keyPath: string, { certPem, keyPem }: Pair): Promise<void> {
   await writeWhole(keyPath, keyPem, 0o600);
   await writeWhole(certPath, certPem, 0o644);
-}
-
-async function writeWhole(path: string, text: string, mode: number): Promise<void> {
-  await writeFile(`${path}.tmp`, text, { mode });
-  await rename(`${path}.tmp`, path);
 }
 
 function isGood(certPem: string, authority: Pair, names: readonly string[], now: number): boolean {

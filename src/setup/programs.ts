@@ -1,7 +1,10 @@
 import { access, constants, stat } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 
-/** The programs of this name in the folders of a PATH, in order. Relative folders are left out: they would run whatever lies in the current one. */
+/**
+ * The programs of this name in the folders of a PATH, in order. Relative folders are left out: they would run any
+ * program of the current one.
+ */
 export async function listPrograms(name: string, path: string | undefined): Promise<string[]> {
   const found: string[] = [];
   for (const folder of new Set((path ?? "").split(delimiter))) {

@@ -1,7 +1,7 @@
 import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname } from "node:path";
-import type { Python } from "../../activities/environments/lock.ts";
+import type { Python } from "../../environments/lock.ts";
 import { listPrograms } from "./programs.ts";
 import type { RunAs } from "./servers/child.ts";
 import type { RunCommand } from "./servers/command.ts";
@@ -57,7 +57,7 @@ export interface PythonOptions {
 
 /**
  * The interpreter of all programs: CPython 3.10 or later that `runAs` can really execute. `TREADLE_PYTHON`, which must
- * do when it is set; else the newest known name on PATH, then in the usual folders; else the system's package, where it
+ * do when it is set; else the newest known name on PATH, then in the usual folders. Else the system's package, where it
  * may be installed. Rejects with what was tried and what to do.
  */
 export async function findPython(options: PythonOptions): Promise<Python> {
@@ -115,7 +115,7 @@ export async function examinePython(
 async function examine(path: string, options: Pick<PythonOptions, "env" | "runAs" | "run">): Promise<Answer | string> {
   const answer = await ask(path, options);
   if (typeof answer === "string" || answer.executable === path) return answer;
-  // The path that sandboxes will start, without whatever a wrapper script or a virtual environment set up.
+  // The path that sandboxes will start, without what a wrapper script or a virtual environment set up.
   return ask(answer.executable, options);
 }
 
@@ -155,8 +155,8 @@ function toPython(answer: Answer): Python {
 }
 
 /**
- * Folders outside `/usr` that a sandbox must show: the whole prefix (its `lib` may hold OpenSSL and more), but only its
- * parts where the prefix is somebody's home or the root of the disk.
+ * Folders outside `/usr` that a sandbox must show. Of a home or the root of the disk they are only the prefix's parts.
+ * Otherwise it is the whole prefix (its `lib` may hold OpenSSL and more).
  */
 export function toBindPaths({
   executable,

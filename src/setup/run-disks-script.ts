@@ -1,11 +1,11 @@
 /**
- * The program that keeps the disks, as root, for as long as the service lives. It works in its own folder by relative names only: the
- * folders above belong to the service's user, who could put a link in their place. Standard input is the line to the service:
- * `renew N` makes a disk anew, and its end, however it comes about, takes all of them away.
+ * The program that keeps the disks, as root, for as long as the service lives. It works in its own folder by relative
+ * names only. The folders above belong to the service's user, who could put a link in their place. Standard input is
+ * the line to the service: `renew N` makes a disk anew, and its end, however it comes about, takes all of them away.
  *
- * No journal: what is on a disk is of one execution, and nobody needs it after a crash. Blocks of deleted files are given back to
- * the data folder's own disk by `trim N`. The mount option `discard` would do so with each file, and makes the removal of a folder wait
- * 2 to 10 ms. No tables are written ahead either (`noinit_itable`).
+ * No journal: what is on a disk is of one execution, and nobody needs it after a crash. Blocks of deleted files are
+ * given back to the data folder's own disk by `trim N`. The mount option `discard` would do so with each file, and
+ * makes the removal of a folder wait 2 to 10 ms. No tables are written ahead either (`noinit_itable`).
  */
 export const KEEPER_SCRIPT = `
 trap '' INT TERM HUP

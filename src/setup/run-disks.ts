@@ -3,9 +3,10 @@ import { statSync } from "node:fs";
 import { lstat, mkdir, readdir, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { RunDisks } from "../../activities/sandbox/run-disks.ts";
-import { OUTPUT_FILES_MAX, type Settings } from "../config.ts";
-import { slotCountOf } from "../descriptors.ts";
+import { messageOf } from "../../domain/message-of.ts";
+import type { RunDisks } from "../../sandbox/run-disks.ts";
+import { withTimeout } from "../../system/with-timeout.ts";
+import { OUTPUT_FILES_MAX, type Settings, slotCountOf } from "../config.ts";
 import { listPrograms } from "./programs.ts";
 import { KEEPER_SCRIPT } from "./run-disks-script.ts";
 import type { RunAs } from "./servers/child.ts";
@@ -56,10 +57,11 @@ export type PreparedRunDisks =
   | { readonly problem: string; close(): Promise<void> };
 
 /**
- * Makes the disks that programs write their outputs to, one for each that can run at a time: images in the data folder with a file
- * system of their own, so that the kernel counts whatever is written, also what has no name. Each can grow to `outputBytesMax`
- * and 128 MB, and takes from the data folder's disk only what is written. They go with this process, however it ends.
- * Never rejects: where they cannot be had, `problem` says why, and outputs are measured ten times a second instead.
+ * Makes the disks that programs write their outputs to, one for each that can run at a time. They are images in the
+ * data folder with a file system of their own, so the kernel counts everything written, also what has no name. Each can
+ * grow to `outputBytesMax` and 128 MiB, and takes from the data folder's disk only what is written. They go with this
+ * process, however it ends. Never rejects: where they cannot be had, `problem` says why, and outputs are measured ten
+ * times a second instead.
  */
 export async function prepareRunDisks(deps: {
   readonly dataDir: string;
@@ -84,11 +86,14 @@ export async function prepareRunDisks(deps: {
     await mkdir(folder, { mode: 0o711 });
     return await startKeeper(folder, deps, path);
   } catch (error) {
-    return none(`the disks could not be made (${error instanceof Error ? error.message : String(error)})`);
+    return none(`the disks could not be made (${messageOf(error)})`);
   }
 }
 
-/** Why programs cannot have disks of their own on this machine, as far as can be seen without making one; undefined when nothing speaks against it. */
+/**
+ * Returns why programs cannot have disks of their own on this machine, as far as can be seen without making one.
+ * Undefined when nothing is against it.
+ */
 export async function findRunDiskProblem(path: string = SYSTEM_PATH): Promise<string | undefined> {
   if (process.platform !== "linux") return "only Linux has them";
   if (process.getuid?.() !== 0) return "the service is not started as root";
@@ -159,7 +164,10 @@ async function startKeeper(
   };
 }
 
-/** The lines that the keeper says, for whoever waits for one of them; undefined when it ends, or says nothing in time. */
+/**
+ * The lines that the keeper writes, for callers that wait for one of them. Undefined when it ends, or writes nothing in
+ * time.
+ */
 function createAnswers(keeper: ChildProcess) {
   const waiting = new Set<(line: string | undefined) => boolean>();
   const give = (line: string | undefined) => {
@@ -192,9 +200,7 @@ function createAnswers(keeper: ChildProcess) {
       });
     },
     async ended(timeoutMs: number): Promise<void> {
-      let timer: NodeJS.Timeout | undefined;
-      await Promise.race([ended, new Promise((resolve) => (timer = setTimeout(resolve, timeoutMs)))]);
-      clearTimeout(timer);
+      await withTimeout(ended, timeoutMs, () => undefined);
     },
   };
 }

@@ -3,8 +3,8 @@ import { readFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 
 /**
- * Above what distributions, systemd and its containers give out, below 2^31: nobody's, by systemd's list of user ids
- * (systemd.io/UIDS-GIDS), which ends with a range of its own.
+ * Above what distributions, systemd and its containers give out, below 2^31. By systemd's list of user ids
+ * (systemd.io/UIDS-GIDS), nobody has them.
  */
 const NOBODYS = { first: 0x7000_0000, end: 0x7ffe_0000 };
 /** Where only few ids are mapped, as in a rootless container: above people, below what systemd gives out by itself. */
@@ -63,9 +63,9 @@ export async function readIdFiles(): Promise<IdFiles> {
 }
 
 /**
- * Returns the kernel users of the sandboxes of one service: the subordinate ids of its user where it has some; otherwise,
- * for root, a range that nobody has, which depends on the data folder so that two services of a machine differ. Undefined
- * where there is none to be had.
+ * Returns the kernel users of the sandboxes of one service: the subordinate ids of its user where it has some. For root
+ * it is otherwise a range that nobody has. The range depends on the data folder, so that two services of a machine
+ * differ. Undefined where there is none to be had.
  */
 export function chooseSandboxIds(
   files: IdFiles,

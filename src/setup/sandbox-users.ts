@@ -1,5 +1,6 @@
 import { writeFile } from "node:fs/promises";
-import { type KernelUsers, openKernelUsers } from "../../activities/sandbox/users/kernel-users.ts";
+import { messageOf } from "../../domain/message-of.ts";
+import { type KernelUsers, openKernelUsers } from "../../sandbox/users/kernel-users.ts";
 import { listPrograms } from "./programs.ts";
 import { chooseSandboxIds, readIdFiles, type SandboxIds } from "./sandbox-ids.ts";
 import type { RunAs } from "./servers/child.ts";
@@ -30,8 +31,8 @@ export interface SandboxUsersDeps {
 }
 
 /**
- * Gives each sandbox a kernel user of its own where that can be had: as root with ids that nobody has, as an ordinary
- * user by subordinate ids. A first command is run as one of them. Never rejects: what stands in the way is said.
+ * Gives each sandbox a kernel user of its own where that is possible. Root uses ids that nobody has, an ordinary user
+ * subordinate ids. A first command is run as one of them. Never rejects: what stands in the way is said.
  */
 export async function prepareSandboxUsers(deps: SandboxUsersDeps): Promise<SandboxUsers> {
   const { owner, isRoot, dataDir, env } = deps;
@@ -58,7 +59,7 @@ export async function prepareSandboxUsers(deps: SandboxUsersDeps): Promise<Sandb
     await users.close();
     return { users: undefined, message: `${SHARED}. ${refusal}` };
   } catch (error) {
-    return { users: undefined, message: `${SHARED}. ${(error as Error).message}` };
+    return { users: undefined, message: `${SHARED}. ${messageOf(error)}` };
   }
 }
 

@@ -31,9 +31,9 @@ export type InstallOutcome =
   | { readonly kind: "not_installed"; readonly problem: string };
 
 /**
- * Installs a package with the system's package manager, without questions, and says so. Not when that is forbidden
- * (`TREADLE_INSTALL=never`), when we are not root, or when there is none of the managers known here: then it answers
- * what to type.
+ * Installs a package with the system's package manager, without questions, and says so. It does not when that is
+ * forbidden (`TREADLE_INSTALL=never`), when we are not root, or without a manager known here. Then it returns what to
+ * type.
  */
 export async function installPackage(
   names: PackageNames,

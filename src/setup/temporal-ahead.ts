@@ -5,7 +5,7 @@ import { bringIntoReach } from "./servers/temporal-reach.ts";
 import type { TemporalBinary } from "./servers/temporal-version.ts";
 
 /**
- * Finds, or makes, Temporal's server while we are still root, with root's cache, Go and settings, and puts it where the
+ * Finds, or makes, Temporal's server while we are still root, with root's cache, Go and settings. Puts it where the
  * user that the service becomes can execute it. Undefined when `TEMPORAL_ADDRESS` says that none is started.
  */
 export async function fetchTemporalAhead(options: {

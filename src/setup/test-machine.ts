@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { requirePrograms } from "../../activities/sandbox/network/programs.ts";
+import { requirePrograms } from "../../sandbox/network/programs.ts";
 import { prepareNetworkTools } from "./network-tools.ts";
 import { findPython } from "./python.ts";
 import { runCommand } from "./servers/command.ts";
@@ -22,8 +22,9 @@ const TEST_TOOLS: readonly ToolNeed[] = [
 ];
 
 /**
- * Gets what the tests need of this machine, in the way the service does: the unprivileged user, Python, bubblewrap, uv,
- * Temporal's server in the cache, and a browser. Answers what could not be had; the tests that need it then fail and say so.
+ * Gets what the tests need of this machine, as the service does. That is the unprivileged user, Python, bubblewrap, uv,
+ * Temporal's server in the cache, and a browser. Answers what could not be had; the tests that need it then fail and
+ * say so.
  */
 export async function prepareTestMachine(deps: {
   env: Readonly<Record<string, string | undefined>>;
@@ -45,7 +46,7 @@ export async function prepareTestMachine(deps: {
   const python = await attempt(() => findPython(common));
   const tools = await prepareTools(common);
   problems.push(...tools.problems);
-  // Tests open it as whoever runs them.
+  // Tests open it as the user who runs them.
   problems.push(...(await prepareTools({ ...common, runAs: undefined, needs: TEST_TOOLS })).problems);
   const network = await prepareNetworkTools({ ...common, becomes: undefined });
   const lacking = requirePrograms(network.programs);

@@ -25,7 +25,7 @@ interface Facts {
   readonly said: string;
 }
 
-/** Each known cause: how it is recognised, and what a person can do. The first that fits is told. */
+/** Each known cause: how it is recognised, and what a person can do. Returns the first that fits. */
 const CAUSES: readonly { readonly applies: (facts: Facts) => Promise<boolean>; readonly advice: string }[] = [
   {
     applies: async ({ setting }) => (await setting("/proc/sys/kernel/unprivileged_userns_clone")) === "0",

@@ -31,8 +31,8 @@ export interface UvOptions {
 }
 
 /**
- * A `uv` that `runAs` can execute: on the PATH, in our cache, or installed there from the index that this machine's pip
- * is set to (one pinned version, as a wheel, so that no code of it runs). Undefined where there is none and none can be
+ * A `uv` that `runAs` can execute: on the PATH, in our cache, or installed there from the index of this machine's pip.
+ * That is one pinned version, as a wheel, so that no code of it runs. Undefined where there is none and none can be
  * had: environments are then built with pip. A machine without network fails within seconds.
  */
 export async function findUv(options: UvOptions): Promise<{ readonly path: string } | undefined> {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Db } from "../../db/connect.ts";
 import { queryRows } from "../../db/connect.ts";
-import { release } from "../../db/credits.ts";
-import { findExecution } from "../../db/executions.ts";
-import { findTick, listTicks } from "../../db/ticks.ts";
+import { findExecution } from "../../db/executions/executions.ts";
+import { release } from "../../db/ledger/credits.ts";
+import { findTick, listTicks } from "../../db/schedules/ticks.ts";
 import type { ExecutionId, WorkflowId } from "../../domain/ids.ts";
 import type { Overlap } from "../../domain/manifest/manifest.ts";
 import { anAccount } from "../support/builders.ts";

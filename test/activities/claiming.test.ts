@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { MockActivityEnvironment } from "@temporalio/testing";
 import { createPython, type PythonDeps } from "../../activities/python.ts";
-import { createSlots, type Slots } from "../../activities/slots.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
-import { findExecution } from "../../db/executions.ts";
+import { findExecution } from "../../db/executions/executions.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
+import { createSlots, type Slots } from "../../system/slots.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 import {
   aProgram,
@@ -100,7 +100,7 @@ test("executePython, that another process runs, waits for it without holding a s
   const slots = createSlots({ count: 1 });
   const second = createPython({
     ...{ db, hostId: "host2", processId: "proc_b", slots, runProgram: program.runProgram },
-    onFault: () => undefined,
+    onError: () => undefined,
   });
   const other = new MockActivityEnvironment().run(second.executePython, { executionId, accountId: ACCOUNT });
   await tick(200);

@@ -5,11 +5,11 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { continueLog } from "../../activities/continued-log.ts";
 import { createOutputs } from "../../activities/outputs.ts";
 import { createSpool, type Spool } from "../../activities/spool.ts";
-import { createDiskStorage } from "../../activities/storage/disk.ts";
-import type { Storage } from "../../activities/storage/storage.ts";
-import { claimAttempt, type ExecutionWork, endAttempt } from "../../db/attempts.ts";
 import type { Db } from "../../db/connect.ts";
+import { claimAttempt, type ExecutionWork, endAttempt } from "../../db/executions/attempts.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
+import { createDiskStorage } from "../../storage/disk.ts";
+import type { Storage } from "../../storage/storage.ts";
 import { anExecution, aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 

@@ -8,13 +8,13 @@ import { MockActivityEnvironment } from "@temporalio/testing";
 import { DefaultLogger } from "@temporalio/worker";
 import { createOutputs } from "../../activities/outputs.ts";
 import { createSpool, type Spool } from "../../activities/spool.ts";
-import { createDiskStorage } from "../../activities/storage/disk.ts";
-import type { Storage } from "../../activities/storage/storage.ts";
-import { claimAttempt, endAttempt } from "../../db/attempts.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
-import { findUpload } from "../../db/executions.ts";
-import { loseOutputs } from "../../db/stranded.ts";
+import { claimAttempt, endAttempt } from "../../db/executions/attempts.ts";
+import { findUpload } from "../../db/executions/executions.ts";
+import { loseOutputs } from "../../db/executions/stranded.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
+import { createDiskStorage } from "../../storage/disk.ts";
+import type { Storage } from "../../storage/storage.ts";
 import { anExecution, aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 

@@ -1,9 +1,9 @@
 import { MockActivityEnvironment } from "@temporalio/testing";
 import { createPython, type PythonDeps } from "../../activities/python.ts";
-import { createSlots, type Slots } from "../../activities/slots.ts";
 import type { Db } from "../../db/connect.ts";
 import type { PythonOutcome, PythonProgress } from "../../domain/execution.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
+import { createSlots, type Slots } from "../../system/slots.ts";
 import { anAccount, anExecution, aWorkflow } from "../support/builders.ts";
 
 export const success: PythonOutcome = { status: "success", message: "", secondsUsed: 0.5 };
@@ -30,7 +30,7 @@ export function createProcess(
       started.push(work.attempt);
       return runProgram(work, signal);
     },
-    onFault: (_id, error) => faults.push(error),
+    onError: (_id, error) => faults.push(error),
   });
   const execute = (executionId: ExecutionId, waitSeconds?: number, accountId?: AccountId): Promise<PythonProgress> =>
     new MockActivityEnvironment().run(python.executePython, {

@@ -5,7 +5,7 @@ import { MockActivityEnvironment } from "@temporalio/testing";
 import type { PythonDeps } from "../../activities/python.ts";
 import { UnableError, UnbegunError } from "../../activities/unbegun.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
-import { requestCancel } from "../../db/executions.ts";
+import { requestCancel } from "../../db/executions/executions.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 import {

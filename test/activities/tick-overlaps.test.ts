@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { acceptExecution } from "../../db/acceptance.ts";
-import { admitExecutions } from "../../db/admissions.ts";
 import type { Db } from "../../db/connect.ts";
 import { queryRows } from "../../db/connect.ts";
-import { release } from "../../db/credits.ts";
-import { findExecution } from "../../db/executions.ts";
-import { findTick } from "../../db/ticks.ts";
+import { acceptExecution } from "../../db/executions/acceptance.ts";
+import { admitExecutions } from "../../db/executions/admissions.ts";
+import { findExecution } from "../../db/executions/executions.ts";
+import { release } from "../../db/ledger/credits.ts";
+import { findTick } from "../../db/schedules/ticks.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import type { Overlap } from "../../domain/manifest/manifest.ts";

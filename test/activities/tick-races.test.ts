@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import type { DecidedTick } from "../../activities/ticks.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
-import { insertTicks, listTicks, type NewTick } from "../../db/ticks.ts";
+import { insertTicks, listTicks, type NewTick } from "../../db/schedules/ticks.ts";
 import type { WorkflowId } from "../../domain/ids.ts";
 import { createLog } from "../../src/log.ts";
 import { accountForTicks } from "../../src/schedules/tick-watch.ts";

@@ -38,6 +38,8 @@ function listPages(): Record<string, { path: string; sign: string }> {
     members: { path: "/account/members", sign: "Members" },
     tokens: { path: "/account/tokens", sign: "Access tokens" },
     security: { path: "/account/security", sign: "Sessions" },
+    "the documents": { path: "/docs/", sign: "Documentation" },
+    "a document": { path: "/docs/operating", sign: "Operating Treadle" },
   };
 }
 

@@ -3,7 +3,7 @@ import nodePath from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { findGrave } from "../support/accessibility.ts";
-import { fillSignIn } from "../support/browser.ts";
+import { fillSignIn, signIn, waitUntil } from "../support/browser.ts";
 import { join } from "../support/desk.ts";
 import { type Editor, openEditor } from "../support/editor.ts";
 
@@ -20,7 +20,7 @@ afterAll(() => editor?.close());
 /** Invites somebody to look, by the form, and answers the address to hand over. */
 async function inviteViewer(page: Page): Promise<string> {
   await page.goto("/account/members");
-  const form = page.getByRole("region", { name: "Invite somebody" });
+  const form = page.getByRole("region", { name: "Invite a member" });
   await form.getByLabel("Email address").fill(vera.email);
   await form.getByLabel("Role").selectOption("viewer");
   await form.getByRole("button", { name: "Invite" }).click();
@@ -73,13 +73,13 @@ test("a viewer, invited by a link, sees everything and changes nothing, and is t
   expect(controls).toEqual(Object.fromEntries(Object.keys(controls).map((name) => [name, []])));
 
   viewer.expectProblems(/status of 403/);
-  const routes = `/api/editor${path}`;
+  const routes = `/api${path}`;
   const refused = [
-    await callFrom(page, "POST", `/api${path}/execute`, {}),
-    await callFrom(page, "POST", `${routes}/key/rotate`, { graceDays: 0 }),
-    await callFrom(page, "POST", `${routes}/draft`, { version: 0, changes: [{ path: "a.py", text: "" }] }),
+    await callFrom(page, "POST", `${routes}/execute`, {}),
+    await callFrom(page, "POST", `${routes}/keys`, { graceSeconds: 0 }),
+    await callFrom(page, "PATCH", `${routes}/draft`, { version: 0, changes: [{ path: "a.py", text: "" }] }),
     await callFrom(page, "POST", `${routes}/commits`, { message: "Mine", version: 0, expectedHead: null }),
-    await callFrom(page, "POST", "/api/editor/invitations", { email: "x@treadle.localhost", role: "owner" }),
+    await callFrom(page, "POST", "/api/invitations", { email: "x@treadle.localhost", role: "owner" }),
   ];
   expect(refused).toEqual([403, 403, 403, 403, 403]);
 
@@ -98,16 +98,32 @@ test("a viewer, invited by a link, sees everything and changes nothing, and is t
   await owner.leave();
 });
 
+test("a session, ended on the page of another browser, is signed out there and stays nowhere else in the list", async () => {
+  const elsewhere = await editor.visit();
+  await signIn(elsewhere.page, editor.owner);
+  const { page, leave } = await editor.enter("/account/security");
+  const rows = page.getByRole("row").filter({ has: page.getByRole("button", { name: /^End the session of/ }) });
+  await rows.first().waitFor();
+  const before = await rows.count();
+  await rows.first().getByRole("button").click();
+  await waitUntil("the session has left the list", async () => (await rows.count()) === before - 1);
+  elsewhere.expectProblems(/status of 401/);
+  await elsewhere.page.goto("/");
+  await elsewhere.page.getByRole("button", { name: "Sign in" }).waitFor();
+  await elsewhere.leave();
+  await leave();
+});
+
 /** What the account keeps, and may keep, by the operator. */
 async function putStorage(bytesMax: number | null): Promise<{ bytes: number }> {
   const token = (await readFile(nodePath.join(editor.dataDir, "keys/operator-token"), "utf8")).trim();
-  const answer = await editor.service.call("/operator/storage", {
+  const answer = await editor.service.call(`/account/storage?account=${editor.account}`, {
     method: "PUT",
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-    body: JSON.stringify({ account: editor.account, bytesMax }),
+    body: JSON.stringify({ bytesMax }),
   });
   if (answer.status !== 200) throw new Error(answer.text);
-  return answer.body as unknown as { bytes: number };
+  return answer.body["storage"] as { bytes: number };
 }
 
 test("the account page shows what is kept of what may be kept; when that is all, it says so, and so does the form of a run", async () => {
@@ -120,7 +136,7 @@ test("the account page shows what is kept of what may be kept; when that is all,
   const { bytes } = await putStorage(null);
   await putStorage(bytes);
   await page.reload();
-  await storage.getByRole("status").filter({ hasText: "no run begins and nothing can be committed" }).waitFor();
+  await storage.getByRole("status").filter({ hasText: "No run starts and nothing can be committed" }).waitFor();
   expect(await storage.getByRole("progressbar").getAttribute("aria-valuenow")).toBe("100");
   expect(await findGrave(page)).toEqual([]);
   await page.goto(`/workflows/${editor.examples["hello"]?.workflowId}`);

@@ -55,11 +55,12 @@ test("the key, copied from the page, opens the workflow until it is replaced at 
 
   // Replaced once more, with a day of grace, which is then ended by hand.
   await card.getByRole("button", { name: "Regenerate" }).click();
+  await dialog.getByText("1 day", { exact: true }).click();
   await dialog.getByRole("button", { name: "Regenerate" }).click();
   await dialog.waitFor({ state: "detached" });
   expect((await call(workflowId, current)).status).toBe(200);
-  await card.getByRole("button", { name: "End it now" }).click();
-  await card.getByText(/The key before it is good until/).waitFor({ state: "detached" });
+  await card.getByRole("button", { name: /^End it now/ }).click();
+  await card.getByText(/works until/).waitFor({ state: "detached" });
   expect((await call(workflowId, current)).status).toBe(401);
   await leave();
 });

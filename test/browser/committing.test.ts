@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Locator, Page } from "playwright-core";
-import { findUv, onlyFrom } from "../activities/environments/machine.ts";
-import { anIndexOfSources, aSource } from "../activities/environments/source-index.ts";
+import { findUv, onlyFrom } from "../environments/machine.ts";
+import { anIndexOfSources, aSource } from "../environments/source-index.ts";
 import { findGrave } from "../support/accessibility.ts";
 import { waitUntil } from "../support/browser.ts";
 import { aWriter, commit, openFile, sendCommit, waitUntilSaved, writeAll, writeFirst } from "../support/desk.ts";
@@ -107,7 +107,7 @@ test("a folder, dragged into the files, is there with what is in it, can be chan
 
   await openFile(page, workflowId, "store/tax/rates.py");
   expect(await page.locator(".cm-line").first().innerText()).toBe("RATE = 0.2");
-  const draft = await page.request.get(`/api/editor/workflows/${workflowId}/draft`);
+  const draft = await page.request.get(`/api/workflows/${workflowId}/draft`);
   const { files } = (await draft.json()) as { files: { path: string; text: string | null }[] };
   const kept = Object.fromEntries(files.map(({ path, text }) => [path, text]));
   expect(Object.keys(kept).toSorted()).toEqual([
@@ -219,6 +219,6 @@ test("a commit, looked at later, says what building its packages said, that it n
   await page.unroute(route);
   await page.route(route, (call) => call.fulfill({ json: { environment: "of old", log: null } }));
   await page.getByRole("alert").getByRole("button", { name: "Try again" }).click();
-  await page.getByText("What the build said is not kept any more").waitFor();
+  await page.getByText("The build log is no longer available").waitFor();
   await leave();
 });

@@ -28,20 +28,20 @@ test("a file, that somebody else has committed otherwise, is shown beside one's 
 
   await page
     .getByRole("alert")
-    .filter({ hasText: "Somebody has committed" })
+    .filter({ hasText: "was committed after your draft began" })
     .getByRole("button", { name: "Take it over" })
     .click();
-  const notice = page.getByRole("alert").filter({ hasText: "have changed the same file" });
+  const notice = page.getByRole("alert").filter({ hasText: "changed the same file" });
   await notice.waitFor();
   // It is there as long as nothing was decided, in another browser, too.
   const elsewhere = await editor.visit();
   await signIn(elsewhere.page, { email: editor.emailOf("both"), password: "a long enough password" });
   await openFile(elsewhere.page, workflowId, "main.py");
-  const reminder = elsewhere.page.getByRole("alert").filter({ hasText: "have changed the same file" });
+  const reminder = elsewhere.page.getByRole("alert").filter({ hasText: "changed the same file" });
   await reminder.getByRole("button", { name: "Compare main.py" }).waitFor();
   await openFile(page, workflowId, "main.py");
   await page.keyboard.press("Control+Shift+Enter");
-  await page.getByRole("dialog").getByText("Somebody else has changed main.py, too.").waitFor();
+  await page.getByRole("dialog").getByText("Another author changed main.py, too.").waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Compare first" }).click();
   await notice.getByRole("button", { name: "Compare main.py" }).click();
   const dialog = page.getByRole("dialog", { name: "Both have changed main.py" });
@@ -74,8 +74,8 @@ test("a file, that somebody else has committed otherwise, is shown beside one's 
 });
 
 test("on a phone, each place where two texts differ has its own choice above its lines, and is decided by itself", async () => {
-  const { workflowId } = await editor.ask<{ workflowId: string }>("POST", "/api/editor/workflows", { name: "Twice" });
-  const path = `/api/editor/workflows/${workflowId}`;
+  const { workflowId } = await editor.ask<{ workflowId: string }>("POST", "/api/workflows", { name: "Twice" });
+  const path = `/api/workflows/${workflowId}`;
   const write = async (first: number, last: number): Promise<number> => {
     const lines = [`FIRST = ${first}`, ...Array.from({ length: 8 }, (_, line) => `# ${line}`), `LAST = ${last}`];
     const changes = [
@@ -83,7 +83,7 @@ test("on a phone, each place where two texts differ has its own choice above its
       { path: "main.py", text: `${lines.join("\n")}\n` },
     ];
     const { version } = await editor.ask<{ version: number }>("GET", `${path}/draft`);
-    return (await editor.ask<{ version: number }>("POST", `${path}/draft`, { version, changes })).version;
+    return (await editor.ask<{ version: number }>("PATCH", `${path}/draft`, { version, changes })).version;
   };
   const send = async (version: number, message: string, expectedHead: string | null): Promise<string> =>
     (await editor.ask<{ commitId: string }>("POST", `${path}/commits`, { version, message, expectedHead })).commitId;

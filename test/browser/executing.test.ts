@@ -57,7 +57,7 @@ async function readTold(page: Page, executionId: string): Promise<unknown> {
 }
 
 async function countExecutions(page: Page, workflowId: string): Promise<number> {
-  const answer = await page.request.get(`/api/editor/executions?workflow=${workflowId}&limit=200`);
+  const answer = await page.request.get(`/api/executions?workflow=${workflowId}&limit=200`);
   return ((await answer.json()) as { executions: unknown[] }).executions.length;
 }
 
@@ -92,7 +92,7 @@ test("a form with files, dropped and chosen, runs with their bytes on a page of 
   expect((await readFile(await (await download).path())).equals(LETTER)).toBe(true);
 
   // As it is when its files were kept long enough.
-  await page.route(`**/api/editor/executions/${second}`, async (route) => {
+  await page.route(`**/api/executions/${second}`, async (route) => {
     const response = await route.fetch();
     const record = (await response.json()) as object;
     await route.fulfill({ response, json: { ...record, files: [], filesRemovedAt: "2026-01-01T00:00:00Z" } });
@@ -140,7 +140,7 @@ test("files on their way, cancelled, run nothing and stay in the form; sent agai
   expect(await percent()).toBeLessThan(100);
   await page.getByText(/ of 12(\.0)? MB sent$/).waitFor();
   await page.getByRole("link", { name: "Workflows", exact: true }).first().click();
-  const asked = page.getByRole("dialog", { name: "Your files are still being sent" });
+  const asked = page.getByRole("dialog", { name: "Files are still uploading" });
   expect(await findGrave(page)).toEqual([]);
   await asked.getByRole("button", { name: "Stay here" }).click();
   await asked.waitFor({ state: "detached" });
@@ -188,7 +188,7 @@ test("a draft, run without committing it, is marked as one wherever it is shown,
   await page.goto(`/workflows/${carry.workflowId}/runs`);
   const line = page.getByRole("row").filter({ has: page.locator(`a[href="/executions/${executionId}"]`) });
   await line.getByText("Draft", { exact: true }).waitFor();
-  const commits = await page.request.get(`/api/editor/workflows/${carry.workflowId}/commits`);
+  const commits = await page.request.get(`/api/workflows/${carry.workflowId}/commits`);
   expect(((await commits.json()) as { commits: unknown[] }).commits).toHaveLength(1);
   await leave();
 });
@@ -249,7 +249,7 @@ test("executions that go on, chosen together, are cancelled together, and the li
   await waitUntil("all three are cancelled", async () => (await cancelled.count()) === 3);
   await bar.waitFor({ state: "detached" });
   for (const id of ids) {
-    const record = await page.request.get(`/api/editor/executions/${id}`);
+    const record = await page.request.get(`/api/executions/${id}`);
     expect(await record.json()).toMatchObject({ status: "cancelled" });
   }
   await leave();
@@ -293,8 +293,11 @@ test("the list of executions, narrowed by state, trigger, commit, text and date,
 
   await page.goto(`/executions?workflow=${wait.workflowId}&state=success&commit=${next.commitId}`);
   await waitForLines(page, [latest]);
-  expect(await page.getByLabel("Workflow", { exact: true }).inputValue()).toBe(wait.workflowId);
-  await page.getByLabel("Workflow", { exact: true }).selectOption({ label: "All workflows" });
+  const chosen = page.getByLabel("Workflow", { exact: true });
+  // The list of workflows may come after the runs.
+  await chosen.locator(`option[value="${wait.workflowId}"]`).waitFor({ state: "attached" });
+  expect(await chosen.inputValue()).toBe(wait.workflowId);
+  await chosen.selectOption({ label: "All workflows" });
   await page.waitForURL(/\/executions\?state=success$/);
   await leave();
 });

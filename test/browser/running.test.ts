@@ -45,12 +45,12 @@ test("the list, opened by somebody who is signed in, asks for its workflows at o
   await page.goto("/");
   await page.getByRole("link", { name: "Hello" }).waitFor();
   const calls = asked.filter((path) => path.startsWith("/api/"));
-  expect(calls[0]).toBe("/api/editor/workflows");
+  expect(calls[0]).toBe("/api/workflows");
   expect(calls.filter((path) => path === "/api/session")).toEqual([]);
   // The page named all of its parts: none of them had to wait for another to ask for it.
   const text = await (await page.request.get("/")).text();
   const named = [...text.matchAll(/"(\/assets\/[^"]+\.(?:js|css))"/g)].map(([, path]) => String(path));
-  const before = asked.slice(0, asked.indexOf("/api/editor/workflows")).filter((path) => /\.(?:js|css)$/.test(path));
+  const before = asked.slice(0, asked.indexOf("/api/workflows")).filter((path) => /\.(?:js|css)$/.test(path));
   expect(before.toSorted()).toEqual(named.toSorted());
   expect(named.length).toBeGreaterThan(2);
   await leave();

@@ -91,7 +91,7 @@ test("the log, while its program runs, shows lines as they come, in their colour
   await page.getByText("Cancelled", { exact: true }).first().waitFor();
   await page.getByRole("note").filter({ hasText: "The execution was cancelled." }).waitFor();
   await page.getByRole("button", { name: "Cancel run" }).waitFor({ state: "detached" });
-  const record = await page.request.get(`/api/editor/executions/${executionId}`);
+  const record = await page.request.get(`/api/executions/${executionId}`);
   expect(await record.json()).toMatchObject({ status: "cancelled", draft: false });
   // Of all that changed meanwhile, lines and steps among it, these two were said, and once.
   const heard = await page.evaluate<string[]>("heard");

@@ -114,7 +114,7 @@ test("a commit, when somebody else was first, is told, shows what they did, and 
   await commit(page, "Second");
 
   await openFile(member.page, workflowId, "main.py");
-  const notice = member.page.getByRole("alert").filter({ hasText: "Somebody has committed" });
+  const notice = member.page.getByRole("alert").filter({ hasText: "was committed after your draft began" });
   await notice.getByRole("button", { name: "Show what changed" }).click();
   await member.page.getByRole("region", { name: "config.yaml, changed" }).getByText("# second").waitFor();
   await notice.getByRole("button", { name: "Take it over" }).click();
@@ -193,7 +193,7 @@ test("the palette, opened by its keys, finds a page and a workflow by letters of
 
   await page.keyboard.press("Control+k");
   await field.fill("nothing is called this");
-  await page.getByText("Nothing has these letters in its name.").waitFor();
+  await page.getByText("No name has these letters.").waitFor();
   await page.keyboard.press("Control+k");
   await field.waitFor({ state: "detached" });
   await leave();
@@ -291,7 +291,7 @@ test("Ctrl+S saves at once and Ctrl+Enter runs the draft, then its form, whereve
   await openFile(page, workflowId, "main.py");
   const saves: string[] = [];
   page.on("request", (request) => {
-    if (request.method() === "POST" && request.url().endsWith("/draft")) saves.push(request.postData() ?? "");
+    if (request.method() === "PATCH" && request.url().endsWith("/draft")) saves.push(request.postData() ?? "");
   });
   await writeFirst(page, "# by keys\n");
   await page.keyboard.press("Control+s");

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { type Acceptance, acceptExecution, type Conditions, UNCONDITIONAL } from "../../db/acceptance.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
+import { type Acceptance, acceptExecution, type Conditions, UNCONDITIONAL } from "../../db/executions/acceptance.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { createExecutionId } from "../../src/ids.ts";

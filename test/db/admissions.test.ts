@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { acceptExecution, UNCONDITIONAL } from "../../db/acceptance.ts";
-import { admitExecutions, listWaitingWorkflows } from "../../db/admissions.ts";
 import type { Db } from "../../db/connect.ts";
+import { acceptExecution, UNCONDITIONAL } from "../../db/executions/acceptance.ts";
+import { admitExecutions, listWaitingWorkflows } from "../../db/executions/admissions.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { createExecutionId } from "../../src/ids.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { claimAttempt, endAttempt, handOverAttempts, renewLease } from "../../db/attempts.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
-import { findExecution, requestCancel } from "../../db/executions.ts";
-import { loseOutputs } from "../../db/stranded.ts";
+import { claimAttempt, endAttempt, handOverAttempts, renewLease } from "../../db/executions/attempts.ts";
+import { findExecution, requestCancel } from "../../db/executions/executions.ts";
+import { loseOutputs } from "../../db/executions/stranded.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { anAccount, anExecution, aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { findObjects, publishCommit } from "../../db/commits.ts";
-import type { GitObject } from "../../db/git-objects.ts";
+import { findObjects, publishCommit } from "../../db/commits/commits.ts";
+import type { GitObject } from "../../db/commits/git-objects.ts";
 import type { CommitId } from "../../domain/ids.ts";
 import { aManifest, aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";

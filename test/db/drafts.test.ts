@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { queryRows } from "../../db/connect.ts";
-import { addDraftConflicts, listDraftConflicts } from "../../db/draft-conflicts.ts";
+import { addDraftConflicts, listDraftConflicts } from "../../db/commits/draft-conflicts.ts";
 import {
   changeDraft,
   concludeDraft,
@@ -8,7 +7,8 @@ import {
   deleteDraft,
   findDraftWithFiles,
   type NewDraftEntry,
-} from "../../db/drafts.ts";
+} from "../../db/commits/drafts.ts";
+import { queryRows } from "../../db/connect.ts";
 import type { CommitId } from "../../domain/ids.ts";
 import { readChange } from "../../src/drafts/changes.ts";
 import { saveDraft } from "../../src/drafts/drafts.ts";

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { listForPeople } from "../../db/commits/workflow-list.ts";
 import { queryRows } from "../../db/connect.ts";
-import { findMoneyFaults } from "../../db/credits/audit.ts";
-import { reserve, settle } from "../../db/credits.ts";
-import { countExecutionDays } from "../../db/execution-days.ts";
-import { removeExecutions } from "../../db/retention.ts";
-import { listForPeople } from "../../db/workflow-list.ts";
+import { countExecutionDays } from "../../db/executions/days.ts";
+import { removeExecutions } from "../../db/executions/retention.ts";
+import { findMoneyFaults } from "../../db/ledger/audit.ts";
+import { reserve, settle } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import { anExecution, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { type Db, queryRows } from "../../db/connect.ts";
-import { type ExecutionFilter, listExecutionPage, type Place } from "../../db/execution-pages.ts";
+import { type ExecutionFilter, listExecutionPage, type Place } from "../../db/executions/pages.ts";
 import { aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 

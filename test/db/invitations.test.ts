@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { findAccessToken, findUserByEmail } from "../../db/access.ts";
-import { type Db, queryRows } from "../../db/connect.ts";
+import { findAccessToken, findUserByEmail } from "../../db/accounts/access.ts";
 import {
   acceptInvitation,
   createInvitation,
@@ -10,8 +9,9 @@ import {
   listInvitations,
   type OpenInvitation,
   revokeInvitation,
-} from "../../db/invitations.ts";
-import { changeRole, listMembers, removeMember } from "../../db/members.ts";
+} from "../../db/accounts/invitations.ts";
+import { changeRole, listMembers, removeMember } from "../../db/accounts/members.ts";
+import { type Db, queryRows } from "../../db/connect.ts";
 import type { AccountId } from "../../domain/ids.ts";
 import type { Role } from "../../domain/members.ts";
 import { createUserId } from "../../src/ids.ts";

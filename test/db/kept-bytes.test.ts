@@ -1,13 +1,19 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
-import { insertObjects } from "../../db/commits.ts";
+import { insertObjects } from "../../db/commits/commits.ts";
+import { changeDraft, deleteDraft } from "../../db/commits/drafts.ts";
+import { deleteObjects } from "../../db/commits/git-objects.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
-import { reserve, settle } from "../../db/credits.ts";
-import { changeDraft, deleteDraft } from "../../db/drafts.ts";
-import { countExecutionDays } from "../../db/execution-days.ts";
-import { insertOutputs } from "../../db/executions.ts";
-import { deleteObjects } from "../../db/git-objects.ts";
-import { addUpKeptChanges, findKeptFaults, getKeptBytes, putKeptBytesMax, sumKeptBytes } from "../../db/kept-bytes.ts";
-import { expireFiles, expireLogs, removeExecutions } from "../../db/retention.ts";
+import { countExecutionDays } from "../../db/executions/days.ts";
+import { insertOutputs } from "../../db/executions/executions.ts";
+import {
+  addUpKeptChanges,
+  findKeptFaults,
+  getKeptBytes,
+  putKeptBytesMax,
+  sumKeptBytes,
+} from "../../db/executions/kept-bytes.ts";
+import { expireFiles, expireLogs, removeExecutions } from "../../db/executions/retention.ts";
+import { reserve, settle } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { StoredFile } from "../../domain/execution.ts";
 import type { AccountId, CommitId, ExecutionId } from "../../domain/ids.ts";

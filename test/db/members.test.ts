@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { findAccessToken, findSessionUser, putUser } from "../../db/access.ts";
+import { findAccessToken, findSessionUser, putUser } from "../../db/accounts/access.ts";
+import { changeRole, listMembers, removeMember } from "../../db/accounts/members.ts";
+import { insertSession } from "../../db/accounts/sessions.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
-import { changeRole, listMembers, removeMember } from "../../db/members.ts";
-import { listMigrations, migrate, migrateTo } from "../../db/migrate.ts";
-import { insertSession } from "../../db/sessions.ts";
 import type { AccountId } from "../../domain/ids.ts";
 import { createUserId } from "../../src/ids.ts";
 import { createSessionToken, hashToken } from "../../src/keys/tokens.ts";
@@ -230,38 +229,4 @@ test("putUser, of an address that was removed, brings nobody back", async () => 
   await queryRows(db, "update users set removed_at = now() where id = :userId", { ...viewer });
   await putUser(db, { id: createUserId(), accountId, email: viewer.email, role: "owner", passwordHash: "new" });
   expect(await rolesOf(accountId)).toEqual(["owner"]);
-});
-
-test("migration of members, on an installation from before, makes owners of users and gives tokens to them", async () => {
-  const empty = await aDatabase();
-  try {
-    await empty.db.raw("drop schema public cascade");
-    await empty.db.raw("create schema public");
-    const before = listMigrations().filter((name) => name < "0013");
-    await empty.db.transaction((tx) => migrateTo(tx, before));
-    await empty.db.raw(`
-      insert into accounts (id, name) values ('acct_00000000000000000000000001', 'one'), ('acct_00000000000000000000000002', 'two');
-      insert into users (id, account_id, email, password_hash) values
-        ('usr_1', 'acct_00000000000000000000000001', 'a@example.test', 'x'),
-        ('usr_2', 'acct_00000000000000000000000001', 'b@example.test', 'x');
-      insert into sessions (token_hash, user_id, expires_at)
-        select sha256(cast(n as text)::bytea), 'usr_1', now() + interval '1 day' from generate_series(1, 2) n;
-      insert into access_tokens (token_hash, account_id, name) values
-        (sha256('o'), null, 'operator'), (sha256('1'), 'acct_00000000000000000000000001', 'of one'),
-        (sha256('2'), 'acct_00000000000000000000000002', 'of nobody');
-    `);
-    await migrate(empty.db);
-    expect(await queryRows(empty.db, "select id, role from users order by id")).toEqual([
-      { id: "usr_1", role: "owner" },
-      { id: "usr_2", role: "owner" },
-    ]);
-    expect(await queryRows(empty.db, "select name, user_id from access_tokens order by name")).toEqual([
-      { name: "of one", user_id: "usr_1" },
-      { name: "operator", user_id: null },
-    ]);
-    const ids = await queryRows<{ id: string }>(empty.db, "select id from sessions union select id from access_tokens");
-    expect(ids).toHaveLength(4);
-  } finally {
-    await empty.drop();
-  }
 });

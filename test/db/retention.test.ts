@@ -1,15 +1,21 @@
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
-import type { Storage } from "../../activities/storage/storage.ts";
 import { connect, queryRows } from "../../db/connect.ts";
-import { findMoneyFaults } from "../../db/credits/audit.ts";
-import { findBalance, release, reserve } from "../../db/credits.ts";
-import { findExecution, insertLog } from "../../db/executions.ts";
-import { claimRemovals, expireFiles, removeExecutions, STORAGE_LOCK } from "../../db/retention.ts";
+import { findExecution, insertLog } from "../../db/executions/executions.ts";
+import { claimRemovals, expireFiles, removeExecutions, STORAGE_LOCK } from "../../db/executions/retention.ts";
+import { findMoneyFaults } from "../../db/ledger/audit.ts";
+import { findBalance, release, reserve } from "../../db/ledger/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { loadSettings } from "../../src/config.ts";
+import {
+  NOTHING_REMOVED,
+  type Retention,
+  removeOld,
+  retentionOf,
+  startRetention,
+} from "../../src/housekeeping/retention.ts";
 import { createLog } from "../../src/log.ts";
-import { NOTHING_REMOVED, type Retention, removeOld, retentionOf, startRetention } from "../../src/retention.ts";
+import type { Storage } from "../../storage/storage.ts";
 import { anExecution, aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 import { S3_INSTALL_MS_MAX } from "../support/s3-server.ts";
@@ -34,7 +40,7 @@ beforeEach(async () => {
   const { db } = database;
   for (const { id } of await queryRows<{ id: ExecutionId }>(db, "select id from executions where finished_at is null"))
     await release(db, { executionId: id, status: "failed", failure: "internal", message: "the test is over" });
-  await db.raw("truncate attempts, execution_files, executions, removals, refusals");
+  await db.raw("truncate attempts, execution_files, executions, workflow_starts, removals, refusals");
   await db.raw("delete from reservations where state <> 'open'");
   for (const { storage } of [disk, bucket]) for (const key of await listKeys(storage)) await storage.delete(key);
   kept = { db, storage: disk.storage, workflow: await aWorkflow(db) };

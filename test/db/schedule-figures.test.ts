@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Registry } from "prom-client";
 import { type Db, queryRows } from "../../db/connect.ts";
-import { listTicks } from "../../db/ticks.ts";
+import { listTicks } from "../../db/schedules/ticks.ts";
 import { createLog } from "../../src/log.ts";
 import { createRecordFigures } from "../../src/metrics/record.ts";
 import { countTicks } from "../../src/metrics/ticks.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { type Db, queryRows } from "../../db/connect.ts";
-import { insertTicks, listTicks } from "../../db/ticks.ts";
-import { NOTHING_REMOVED, removeOld } from "../../src/retention.ts";
+import { insertTicks, listTicks } from "../../db/schedules/ticks.ts";
+import { NOTHING_REMOVED, removeOld } from "../../src/housekeeping/retention.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 import { aScheduledWorkflow, commitSchedule } from "../support/schedules.ts";
 

@@ -48,7 +48,7 @@ function send(workflow: Workflow, headers: Record<string, string> = {}, inputs: 
 async function waitUntilRunning({ workflowId }: Workflow): Promise<void> {
   const token = (await readFile(join(dataDir.dataDir, "keys/operator-token"), "utf8")).trim();
   for (const isRunning = (each: Listed) => each.workflowId === workflowId && each.status === "running"; ; ) {
-    const { body } = await service.call("/operator/executions", { headers: { authorization: `Bearer ${token}` } });
+    const { body } = await service.call("/executions", { headers: { authorization: `Bearer ${token}` } });
     if ((body["executions"] as Listed[]).some(isRunning)) return;
     await sleep(50);
   }

@@ -199,14 +199,20 @@ async function writeSite(folder: string): Promise<Site> {
 async function expectFound(generator: Generator): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "treadle-generated-"));
   try {
-    for (const { refused, ...downloads } of await generator.use(folder, await writeSite(folder))) {
+    for (const { refused, log, ...downloads } of await generator.use(folder, await writeSite(folder))) {
       expect(refused).toBe("Unauthorized");
       expect(Object.keys(downloads)).toEqual(expect.arrayContaining(DOCUMENTS));
       await expectStored(downloads);
+      if (log !== undefined) expect(log).toBe((await readLog(downloads["hello"])).text);
     }
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+async function readLog(of: Downloaded | undefined): Promise<Answer> {
+  const { apiKey } = workflowOf("hello");
+  return service.call(`/run-logs/${of?.executionId}/logs`, { method: "GET", headers: { "x-api-key": apiKey } });
 }
 
 async function expectStored(downloads: Readonly<Record<string, Downloaded>>): Promise<void> {

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
-import { findMoneyFaults } from "../../db/credits/audit.ts";
+import { findMoneyFaults } from "../../db/ledger/audit.ts";
 import { aCluster, type Cluster, type ClusterHost } from "../support/cluster.ts";
 import { aFolder, treadle } from "../support/command-line.ts";
 import { S3_INSTALL_MS_MAX } from "../support/s3-server.ts";
@@ -29,6 +29,7 @@ def main(wait):
 `;
 const config = (more = "") =>
   `inputs:\n  wait: { type: boolean, default: false }\n${more}triggers:\n  api: { enabled: true }\n`;
+const NETWORKED = config("limits: { network: true }\n");
 
 let cluster: Cluster;
 let hosts: { readonly api: ClusterHost; readonly one: ClusterHost; readonly two: ClusterHost };
@@ -43,7 +44,7 @@ beforeAll(async () => {
   running = { api: await hosts.api.start({ TREADLE_ROLE: "api" }) };
   plain = await publish(config());
   retried = await publish(config("retry: { max_attempts: 2 }\n"));
-  networked = await publish(config("limits: { network: true }\n"));
+  networked = await publish(NETWORKED); // No worker is known yet.
 }, S3_INSTALL_MS_MAX);
 
 afterAll(async () => {
@@ -51,9 +52,13 @@ afterAll(async () => {
   await cluster?.stop();
 });
 
-async function publish(text: string): Promise<Published> {
+async function tryToPublish(text: string): ReturnType<typeof treadle> {
   const folder = await aFolder({ "config.yaml": text, "main.py": PROGRAM });
-  const published = await treadle(hosts.api.dataDir, ["publish", folder, "--json"]);
+  return treadle(hosts.api.dataDir, ["publish", folder, "--json"]);
+}
+
+async function publish(text: string): Promise<Published> {
+  const published = await tryToPublish(text);
   expect([published.code, published.stderr]).toEqual([0, expect.any(String)]);
   return published.json() as unknown as Published;
 }
@@ -126,7 +131,7 @@ async function refused(of: Published): Promise<Answer> {
 
 const countExecutions = async () => (await queryRows(cluster.db, "select from executions")).length;
 
-test("a call whose program no worker can begin, for want of isolation, is answered 503 with the reason, and nothing is recorded or charged", async () => {
+test("a call whose program no worker can begin, for want of isolation, is answered 503 with the reason, and nothing is recorded or charged; what needs a network is not published", async () => {
   // One that is found first, says its version, and makes no sandbox.
   const bin = join(dirname(hosts.one.dataDir), "bin");
   await mkdir(bin);
@@ -144,7 +149,9 @@ test("a call whose program no worker can begin, for want of isolation, is answer
       /^No worker can run it\. One says: Programs are not run on this host: .* Nothing was started or charged;/,
     );
   }
+  const published = await tryToPublish(NETWORKED);
   await stop();
+  expect([published.code, published.stdout]).toEqual([1, expect.stringContaining("access to the network")]);
   expect([await countExecutions(), await findMoney()]).toEqual([count, before]);
 });
 

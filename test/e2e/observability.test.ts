@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -169,7 +169,7 @@ test("figures and readiness, on the port that is for them alone, are those of th
 });
 
 test("docs/operating.md, in its table of metrics, has those of ours that a service tells, with their labels, and no other", () => {
-  const rows = [...readOperating().matchAll(/^\| (`treadle_[^|]*) \| (?:process|record|heard) \| ([^|]*)\|/gm)];
+  const rows = [...readOperating().matchAll(/^\| (`treadle_[^|]*) \| (?:process|record|listener) \| ([^|]*)\|/gm)];
   const codes = (cell = ""): string[] => [...cell.matchAll(/`(\w+)`/g)].map(([, code = ""]) => code);
   const documented = rows.flatMap(([, names, labels]) => codes(names).map((name) => [name, codes(labels).toSorted()]));
   const told = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)]
@@ -210,12 +210,23 @@ test("what a service prints, where that is no terminal, has no password and no k
   expect(JSON.parse(stdout)).toMatchObject({ status: "success" });
 });
 
+/** The command lines of those that are still there. The kernel may take a moment to end the processes of a sandbox. */
+async function nameLeft(tree: readonly number[]): Promise<string[]> {
+  for (let look = 0; ; look += 1) {
+    const alive = await Promise.all(tree.map(isAlive));
+    const left = tree.filter((_, index) => alive[index]);
+    if (left.length === 0) return [];
+    if (look === 30)
+      return Promise.all(left.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => `${pid} just ended`)));
+    await sleep(100);
+  }
+}
+
 test("a service that npm has started ends with all that is its own when npm alone is asked to", async () => {
   const tree = await listTree(service.child.pid as number);
   expect(tree.length).toBeGreaterThan(3);
   await service.stop("SIGTERM");
-  const left = await Promise.all(tree.map(isAlive));
-  expect(tree.filter((_, index) => left[index])).toEqual([]);
+  expect(await nameLeft(tree)).toEqual([]);
   expect(service.output()).toContain('"service.stopped"');
 });
 

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { type Cron, matchesDate, parseCron } from "../../domain/manifest/cron.ts";
-import { nextTicks } from "../../domain/manifest/ticks.ts";
+import { type Cron, matchesDate, parseCron } from "../../domain/cron/cron.ts";
+import { nextTicks } from "../../domain/cron/next-runs.ts";
 import { readProcessorMs } from "../support/processor.ts";
 import { FUZZ_MS, fuzz } from "./fuzz-settings.ts";
 import { mutated } from "./mutations.ts";

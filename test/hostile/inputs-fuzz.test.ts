@@ -1,7 +1,8 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
+import { INPUT_KINDS } from "../../domain/manifest/declared-kinds.ts";
 import { parseInputs, parseTextPart } from "../../domain/manifest/inputs.ts";
-import { INPUT_KINDS, type InputKind, type Manifest } from "../../domain/manifest/manifest.ts";
+import type { InputKind, Manifest } from "../../domain/manifest/manifest.ts";
 import { parseManifest } from "../../domain/manifest/parse.ts";
 import type { UploadedFile } from "../../domain/manifest/uploads.ts";
 import { readProcessorMs } from "../support/processor.ts";

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
-import { EDITOR_BUILD_ROUTES } from "../../src/http/routes/editor/builds.ts";
-import { EDITOR_COMMIT_ROUTES } from "../../src/http/routes/editor/commits.ts";
-import { EDITOR_DRAFT_ROUTES } from "../../src/http/routes/editor/drafts.ts";
-import { EDITOR_SCHEDULE_ROUTES } from "../../src/http/routes/editor/schedule.ts";
-import { EDITOR_WORKFLOW_ROUTES } from "../../src/http/routes/editor/workflows.ts";
+import { BUILD_ROUTES } from "../../src/http/routes/builds.ts";
+import { COMMIT_ROUTES } from "../../src/http/routes/commits.ts";
+import { DRAFT_ROUTES } from "../../src/http/routes/drafts.ts";
+import { SCHEDULE_SWITCH_ROUTES } from "../../src/http/routes/schedule-switch.ts";
 import { ROUTE_NAMES, ROUTES, type RouteName } from "../../src/http/routes/table.ts";
+import { WORKFLOW_ROUTES } from "../../src/http/routes/workflows.ts";
 import { anEditor, commit } from "../http/editor/callers.ts";
 import { CASES, FUZZ_MS, SEED } from "./fuzz-settings.ts";
 import { FILE_NAME } from "./requests.ts";
@@ -65,8 +65,11 @@ async function attack({ of, aims = {}, headers = {}, falsify, ...selection }: Wi
   });
 }
 
-/** Those of the editor are for people, and a key is nobody's: it would be told so each time. */
-const FOR_PROGRAMS = ROUTE_NAMES.filter((name) => !ROUTES[name].path.startsWith("/api/editor/"));
+/** Not those for people alone: a workflow's key would be refused by them each time. */
+const FOR_PROGRAMS = ROUTE_NAMES.filter((name) => {
+  const { credentials, path } = ROUTES[name];
+  return credentials.length === 0 || credentials.includes("apiKey") || path === "/api/session";
+});
 
 const WISHES: Readonly<Record<string, Wish>> = {
   "the service's document allows and forbids": { of: "service", operations: FOR_PROGRAMS },
@@ -100,11 +103,11 @@ test.each(Object.keys(WISHES))(
 /** Those of workflows, drafts and commits, but for deleting the workflow that all others are about. */
 const EDITING: readonly RouteName[] = (
   Object.keys({
-    ...EDITOR_WORKFLOW_ROUTES,
-    ...EDITOR_DRAFT_ROUTES,
-    ...EDITOR_COMMIT_ROUTES,
-    ...EDITOR_BUILD_ROUTES,
-    ...EDITOR_SCHEDULE_ROUTES,
+    ...WORKFLOW_ROUTES,
+    ...DRAFT_ROUTES,
+    ...COMMIT_ROUTES,
+    ...BUILD_ROUTES,
+    ...SCHEDULE_SWITCH_ROUTES,
   }) as RouteName[]
 ).filter((name) => name !== "deleteWorkflow");
 

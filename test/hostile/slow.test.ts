@@ -2,10 +2,12 @@ import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import pino from "pino";
-import { type BodyPace, DEFAULT_PACE } from "../../src/http/request-body.ts";
-import { createHttpsServer, type HttpsServer } from "../../src/http/server.ts";
+import type { BodyPace } from "../../src/http/server/request-body.ts";
+import { createHttpsServer, type HttpsServer } from "../../src/http/server/server.ts";
+import { withTimeout } from "../../system/with-timeout.ts";
 import { anEndedExecution } from "../http/service.ts";
 import { aCertificate } from "../support/https.ts";
+import { serverDefaults } from "../support/server-defaults.ts";
 import { aKeyedRequest, anExecuteRequest, aRequest, executePath, filePath } from "./requests.ts";
 import { aTarget, type Holdings, type HostileService, takeStock } from "./target.ts";
 import { type Address, exchange, openConnection } from "./wire.ts";
@@ -15,7 +17,7 @@ const HEADERS_MS = 400;
 const SECOND_HEADERS_MS = 4_000;
 /** Where something else is to be found too slow. */
 const AMPLE_MS = 60_000;
-const PACE = { ...DEFAULT_PACE, windowMs: 300, bytesMin: 2_000, lingerMs: 500, lingerBytesMax: 1_000_000 };
+const PACE = { ...serverDefaults().pace, windowMs: 300, bytesMin: 2_000, lingerMs: 500, lingerBytesMax: 1_000_000 };
 /** What this machine may be late by, above what the settings say; others use it too. */
 const LATE_MS = 15_000;
 /** How long a file is not read: long enough to be cut off for it. */
@@ -39,15 +41,15 @@ beforeAll(async () => {
   service = await aTarget();
   const tls = await aCertificate();
   const open = async (headersMs: number, pace: BodyPace): Promise<Address> => {
-    const common = { app: service.app, tls, host: "127.0.0.1", port: 0, trustProxy: false };
-    const server = await createHttpsServer({ ...common, log: pino({ level: "silent" }), pace, headersMs });
+    const log = pino({ level: "silent" });
+    const server = await createHttpsServer({ ...serverDefaults(), app: service.app, tls, log, pace, headersMs });
     servers.push(server);
     return { port: server.port, cert: tls.cert };
   };
   address = await open(AMPLE_MS, PACE);
   byHeaders = await open(HEADERS_MS, PACE);
   bySecondHeaders = await open(SECOND_HEADERS_MS, PACE);
-  byLimits = await open(AMPLE_MS, DEFAULT_PACE);
+  byLimits = await open(AMPLE_MS, serverDefaults().pace);
   unspoken = Promise.all(["", "\x16", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc"].map(sendUnspoken));
 });
 
@@ -79,7 +81,7 @@ async function waitForClose(socket: Socket, ms: number): Promise<End | undefined
     if (socket.destroyed) resolve(true);
     socket.once("close", () => resolve(true));
   });
-  const outcome = await Promise.race([closed, sleep(ms, undefined, { ref: false })]);
+  const outcome = await withTimeout(closed, ms, () => undefined);
   socket.destroy();
   return outcome === true ? { ms: Date.now() - since, text: Buffer.concat(chunks).toString() } : undefined;
 }

@@ -1,19 +1,12 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type Express, Router } from "express";
-import { insertOperatorToken } from "../../db/access.ts";
-import { type Db, queryRows } from "../../db/connect.ts";
-import { insertTicks } from "../../db/ticks.ts";
-import { createOperatorRouter } from "../../src/http/operator/router.ts";
+import { insertOperatorToken } from "../../db/accounts/access.ts";
+import { queryRows } from "../../db/connect.ts";
+import { insertTicks } from "../../db/schedules/ticks.ts";
 import { createAccessToken, hashToken } from "../../src/keys/tokens.ts";
-import { createPreview } from "../../src/publish/preview.ts";
-import { createPublisher } from "../../src/publish/publish.ts";
-import { fakeEnvironments, SILENT } from "../http/operator/operator-service.ts";
 import { anEndedExecution, aService, type TestService, type TestServiceOptions } from "../http/service.ts";
-import { anAccount, anInput, aSession, aWorkflow, TEST_SECRET_BOX, type TestWorkflow } from "../support/builders.ts";
-import { A_PYTHON, onlyInterpreter } from "../support/python.ts";
-import { aScheduledWorkflow, someTicks } from "../support/schedules.ts";
-import { TEST_THREADS } from "../support/threads.ts";
+import { anAccount, anInput, aSession, aWorkflow, type TestWorkflow } from "../support/builders.ts";
+import { aScheduledWorkflow } from "../support/schedules.ts";
 import { aRequest, FILE_NAME, type Target } from "./requests.ts";
 import { type Address, exchange } from "./wire.ts";
 
@@ -40,22 +33,11 @@ export interface HostileService extends TestService {
   readonly target: Target;
   readonly workflow: TestWorkflow;
   readonly address: Address;
-  /** For a server of the test's own, with other time-outs. */
-  readonly app: Express;
 }
 
 /** A service with everything that the corpus aims at. */
 export async function aTarget(options: TestServiceOptions = {}): Promise<HostileService> {
-  let app: Express | undefined;
-  // A router is told which application a request came to: the only way to the one that the harness made. The operator's
-  // routes need the database, which the harness makes first.
-  const operator = Router();
-  const routers = Router().use((request, _response, next) => {
-    app = request.app as Express;
-    next();
-  }, operator);
-  const service = await aService({ limits: LIMITS, ...options, routers: [routers, ...(options.routers ?? [])] });
-  operator.use(anOperatorRouter(service.db));
+  const service = await aService({ limits: LIMITS, ...options });
   const accountId = await anAccount(service.db, { credits: "1000000" });
   const since = new Date("2026-05-04T08:30:00Z");
   const workflow = await aScheduledWorkflow(service.db, { accountId, since, manifest: { inputs: INPUTS } });
@@ -75,33 +57,12 @@ export async function aTarget(options: TestServiceOptions = {}): Promise<Hostile
   const token = createAccessToken();
   await insertOperatorToken(service.db, { tokenHash: hashToken(token), name: "test" });
   const cookie = await aSession(service.db, accountId);
-  await service.call("/api/nothing");
-  if (app === undefined) throw new Error("No request came through the application's routers.");
   return {
     ...service,
-    app,
     workflow,
     address: { port: service.port, cert: service.cert },
     target: { ...workflow, executionId, foreignKey: other.apiKey, cookie, token },
   };
-}
-
-/** The operator's routes; publishing builds no environments. */
-function anOperatorRouter(db: Db): Router {
-  const environments = fakeEnvironments();
-  const abilities = { interpreters: onlyInterpreter(A_PYTHON), networkAvailable: false, threads: TEST_THREADS };
-  return createOperatorRouter({
-    db,
-    secretBox: TEST_SECRET_BOX,
-    publish: createPublisher({ db, secretBox: TEST_SECRET_BOX, environments, log: SILENT, ...abilities }),
-    preview: createPreview({ db, ...abilities }),
-    environments,
-    ticks: someTicks(db),
-    tickDays: 365,
-    rateLimits: { perMinute: 120, burst: 40, accountPerMinute: 600 },
-    keptBytesMax: 0,
-    log: SILENT,
-  });
 }
 
 /** What the service holds. Files are counted by what they have no business to be: unknown to the record, or half written. */

@@ -1,6 +1,7 @@
 import { connect as connectTcp, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
+import { withTimeout } from "../../system/with-timeout.ts";
 
 /** Longer than any answer may take; an exchange that is not over by then counts as a hang. */
 const HANG_MS = 15_000;
@@ -77,11 +78,8 @@ export async function exchange(
     const isComplete = readReplies(Buffer.concat(chunks), { isHead, closed }).replies.length >= replies;
     const patienceMs = isComplete ? QUIET_MS : hangMs - (performance.now() - since);
     if (patienceMs <= 0) break;
-    const outcome = await Promise.race([
-      new Promise<"news">((resolve) => (notify = () => resolve("news"))),
-      sleep(patienceMs, "quiet" as const, { ref: false }),
-    ]);
-    quiet = outcome === "quiet" && isComplete;
+    const news = new Promise<true>((resolve) => (notify = () => resolve(true)));
+    quiet = !(await withTimeout(news, patienceMs, () => false)) && isComplete;
   }
   const wasClosed = closed;
   const ms = performance.now() - since;

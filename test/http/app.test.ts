@@ -2,7 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect as tlsConnect } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import express, { Router } from "express";
+import { z } from "zod";
 import { ERROR_TEXT, type ErrorCode } from "../../domain/errors.ts";
+import { CHECKS_ANSWERS } from "../../src/http/answer-check.ts";
+import { sendAnswer } from "../../src/http/body.ts";
 import type { Readiness } from "../../src/http/deps.ts";
 import { ApiError, STATUS } from "../../src/http/errors.ts";
 import { aService, type TestService } from "./service.ts";
@@ -27,6 +30,8 @@ beforeAll(async () => {
     response.write("half of");
     throw new Error("A late failure.");
   });
+  const Numbers = z.object({ numbers: z.array(z.object({ value: z.number() })) });
+  router.post("/numbers", express.json(), ({ body }, response) => sendAnswer(response, Numbers, body));
   router.post(
     "/parsed",
     express.json({ limit: 100, inflate: false }),
@@ -34,6 +39,8 @@ beforeAll(async () => {
   );
   service = await aService({
     routers: [router],
+    // The errors here have a field of no schema.
+    checksAnswers: false,
     readiness: async () => readiness,
     metrics: async () => "treadle_up 1\n",
   });
@@ -41,7 +48,7 @@ beforeAll(async () => {
 
 afterAll(() => service?.close());
 
-test.each(["/", "/api", "/api/nothing", "/api/workflows/wf_x", "/nothing/%2F", "/api/run-logs"])(
+test.each(["/", "/api", "/api/nothing", "/api/workflow/wf_x", "/nothing/%2F", "/api/run-logs"])(
   "app, at the unknown path %s, answers 404 as JSON",
   async (path) => {
     const answer = await service.call(path);
@@ -99,6 +106,25 @@ test.each(Object.keys(STATUS) as ErrorCode[])(
     ]);
   },
 );
+
+test.each([
+  ["its schema's fields", { value: 1 }, 200, ""],
+  ["a field too many", { value: 1, unit: "s" }, 500, "numbers.0.unit"],
+  ["a field too few", {}, 500, "numbers[0].value"],
+  ["a field of another kind", { value: "1" }, 500, "numbers[0].value"],
+])("app that checks its answers, given %s, notices each difference", async (_, number, status, named) => {
+  const body = JSON.stringify({ numbers: [number] });
+  const call = { method: "POST", body, headers: { "content-type": "application/json" } };
+  expect((await service.call("/api/numbers", call)).status).toBe(200);
+  service.app.set(CHECKS_ANSWERS, true);
+  try {
+    expect((await service.call("/api/numbers", call)).status).toBe(status);
+    expect(JSON.stringify(service.logged.findLast(({ error }) => error !== undefined) ?? "")).toContain(named);
+    expect((await service.call("/api/refused/not_found")).status).toBe(500);
+  } finally {
+    service.app.set(CHECKS_ANSWERS, false);
+  }
+});
 
 test("app, serves the routers it is given under /api", async () => {
   expect((await service.call("/api/extra")).json()).toEqual({ extra: true });

@@ -1,10 +1,10 @@
 import { S3ServiceException } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Router } from "express";
-import { createS3Storage } from "../../activities/storage/s3.ts";
 import { connect, type Db, queryRows } from "../../db/connect.ts";
 import { migrate } from "../../db/migrate.ts";
 import { type Postgres, startPostgres } from "../../src/setup/servers/postgres.ts";
+import { createS3Storage } from "../../storage/s3.ts";
 import { aFolder, afterwards, RUN_AS } from "../setup/servers/surroundings.ts";
 import { aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { aService, execute, type TestService } from "./service.ts";

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
-import { admitExecutions } from "../../db/admissions.ts";
 import { queryRows } from "../../db/connect.ts";
-import { release, reserve } from "../../db/credits.ts";
-import { findExecution, findStartable, listOpenExecutions } from "../../db/executions.ts";
+import { admitExecutions } from "../../db/executions/admissions.ts";
+import { findExecution, findStartable, listOpenExecutions } from "../../db/executions/executions.ts";
+import { release, reserve } from "../../db/ledger/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { aCommit, aManifest, anInput, aWorkflow, type TestWorkflow } from "../support/builders.ts";
@@ -24,7 +24,7 @@ afterEach(async () => {
     service.db,
     "update executions set state = 'cancelled', finished_at = now() where finished_at is null",
   );
-  await queryRows(service.db, "truncate executions, attempts, execution_files, reservations");
+  await queryRows(service.db, "truncate executions, workflow_starts, attempts, execution_files, reservations");
 });
 
 const queueing = (executionsMax: number): Partial<Manifest> => ({

@@ -4,9 +4,10 @@ import { type Socket, connect as tcpConnect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeAll, expect, test } from "@jest/globals";
 import pino from "pino";
-import { createConnections } from "../../src/http/connections.ts";
-import { createHttpsServer, type HttpsServer } from "../../src/http/server.ts";
+import { createConnections } from "../../src/http/server/connections.ts";
+import { createHttpsServer, type HttpsServer } from "../../src/http/server/server.ts";
 import { aCertificate, type TestCertificate } from "../support/https.ts";
+import { serverDefaults } from "../support/server-defaults.ts";
 
 let certificate: TestCertificate;
 let server: HttpsServer | undefined;
@@ -38,8 +39,7 @@ async function serve(bounds: { max: number; perAddressMax: number }, options: { 
   logged = [];
   const log = pino({}, { write: (line: string) => void logged.push(JSON.parse(line) as Record<string, unknown>) });
   const connections = createConnections(bounds, { trustProxy });
-  const given = { app, tls: certificate, host: "127.0.0.1", port: 0, trustProxy, log, connections };
-  server = await createHttpsServer(given);
+  server = await createHttpsServer({ ...serverDefaults({ trustProxy }), app, tls: certificate, log, connections });
   const { port } = server;
   const isOpen = async (count: number): Promise<void> => {
     for (let tries = 0; tries < 1_000 && connections.figures().open !== count; tries += 1) await sleep(10);

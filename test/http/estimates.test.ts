@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
-import { reserve, settle } from "../../db/credits.ts";
+import { reserve, settle } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { anAccount, anExecution, aWorkflow, type TestWorkflow } from "../support/builders.ts";

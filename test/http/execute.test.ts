@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
-import { claimAttempt, endAttempt } from "../../db/attempts.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
-import { findBalance, release, reserve, settle } from "../../db/credits.ts";
-import { findExecution, insertOutputs } from "../../db/executions.ts";
+import { claimAttempt, endAttempt } from "../../db/executions/attempts.ts";
+import { findExecution, insertOutputs } from "../../db/executions/executions.ts";
+import { findBalance, release, reserve, settle } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { aCommit, aManifest, anAccount, anInput, aWorkflow, TEST_SECRET_BOX } from "../support/builders.ts";
@@ -30,7 +30,7 @@ afterAll(() => service?.close());
 afterEach(async () => {
   run = succeed;
   service.started.length = 0;
-  await queryRows(service.db, "truncate executions, attempts, execution_files, reservations");
+  await queryRows(service.db, "truncate executions, workflow_starts, attempts, execution_files, reservations");
 });
 
 test("execute, of a workflow that succeeds, answers exactly the five fields", async () => {

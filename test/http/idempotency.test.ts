@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
-import { claimAttempt, endAttempt } from "../../db/attempts.ts";
 import { queryRows } from "../../db/connect.ts";
-import { findBalance, release, reserve, settle } from "../../db/credits.ts";
-import { findExecution } from "../../db/executions.ts";
-import { forgetKeys } from "../../db/idempotency.ts";
+import { claimAttempt, endAttempt } from "../../db/executions/attempts.ts";
+import { findExecution } from "../../db/executions/executions.ts";
+import { forgetKeys } from "../../db/executions/idempotency.ts";
+import { findBalance, release, reserve, settle } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { anAccount, anInput, aWorkflow, type TestWorkflow } from "../support/builders.ts";
@@ -36,7 +36,10 @@ const countFiles = async (): Promise<number> => (await findLeftovers(service)).f
 afterEach(async () => {
   run = succeed;
   service.started.length = 0;
-  await queryRows(service.db, "truncate executions, attempts, execution_files, reservations, rate_buckets");
+  await queryRows(
+    service.db,
+    "truncate executions, workflow_starts, attempts, execution_files, reservations, rate_buckets",
+  );
 });
 
 const KEY = "a key of 2026";

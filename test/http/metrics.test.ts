@@ -2,13 +2,13 @@ import { tmpdir } from "node:os";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Registry } from "prom-client";
 import { queryRows } from "../../db/connect.ts";
-import { release, reserve } from "../../db/credits.ts";
-import { countRepairs } from "../../db/repairs.ts";
+import { countRepairs } from "../../db/executions/repairs.ts";
+import { release, reserve } from "../../db/ledger/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
-import { createRequestMetrics } from "../../src/http/request-metrics.ts";
+import { toFigures } from "../../src/housekeeping/retention.ts";
+import { createRequestMetrics } from "../../src/http/server/request-metrics.ts";
 import { countEndedExecutions, type EndedExecutions } from "../../src/metrics/ended.ts";
-import { createMetrics } from "../../src/metrics.ts";
-import { toFigures } from "../../src/retention.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
 import { anAccount, anExecution, aWorkflow } from "../support/builders.ts";
 import { aService, execute, succeed, type TestService } from "./service.ts";
 
@@ -136,7 +136,7 @@ test("executions that end, once heard of, are counted by trigger and status with
   await succeed(service.db, { executionId: good });
   await reserve(service.db, bad);
   await release(service.db, { executionId: bad, status: "failed", failure: "internal", message: "ours" });
-  for (const id of [good, bad, open]) ended.notice.receive(id);
+  for (const id of [good, bad, open]) ended.subscription.onNotify(id);
   const after = await readFigures();
   const grown = (key: string): number => (after.get(key) ?? 0) - (before.get(key) ?? 0);
   expect(grown('treadle_executions_ended_total{status="success",trigger="api"}')).toBe(1);
@@ -153,7 +153,7 @@ test("ends, of thousands of executions, are looked up when somebody asks, each o
   const before = await readFigures();
   const many = Array.from({ length: 1_234 }, (_, index) => `ex_${String(index).padStart(20, "0")}` as ExecutionId);
   // Where one look-up of 500 ends and the next begins.
-  for (const each of [...many.slice(0, 499), id, ...many.slice(499)]) ended.notice.receive(each);
+  for (const each of [...many.slice(0, 499), id, ...many.slice(499)]) ended.subscription.onNotify(each);
   await ended.count();
   const key = 'treadle_executions_ended_total{status="success",trigger="api"}';
   expect(((await readFigures()).get(key) ?? 0) - (before.get(key) ?? 0)).toBe(1);

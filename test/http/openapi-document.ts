@@ -7,7 +7,10 @@ export interface Document {
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly servers: readonly { readonly url: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>;
+    readonly securitySchemes: Readonly<Record<string, { readonly in?: string }>>;
+  };
 }
 
 export type Schema = Record<string, unknown>;
@@ -63,9 +66,9 @@ export function schemaOf(document: Document, content: Content | undefined): Sche
 /**
  * What generators of clients cannot use, each found with one of them: a constant that may be left out or has no type
  * (openapi-python-client), or is no text, options of a list that are no component and a default of a value of any type (openapi-generator for Java),
- * a bound on a list of files (openapi-generator for Go), content of any type that is no bytes (openapi-generator), objects that say nothing of their fields
+ * a bound on a list of files and a default of options of which null is one (openapi-generator for Go), content of any type that is no bytes (openapi-generator), objects that say nothing of their fields
  * (openapi-typescript), two schemas for the bodies of one operation where one would do (openapi-generator for Java), a field of
- * alternatives whose name is a word of the language (openapi-generator for TypeScript), and components that nothing refers to. And
+ * alternatives whose name is a word of the language and a key in the query beside one in a header (openapi-generator for TypeScript), and components that nothing refers to. And
  * what Schemathesis then sends: ids of any length.
  */
 export function findUnusable(document: Document): string[] {
@@ -75,6 +78,8 @@ export function findUnusable(document: Document): string[] {
   const text = JSON.stringify(document);
   for (const name of Object.keys(document.components.schemas))
     if (!text.includes(`"#/components/schemas/${name}"`)) found.push(`${name}: nothing refers to it`);
+  for (const [name, scheme] of Object.entries(document.components.securitySchemes))
+    if (scheme.in === "query") found.push(`${name}: a key in the query`);
   for (const { operationId, parameters, requestBody } of operationsOf(document)) {
     const schemas = Object.values(requestBody?.content ?? {}).map(({ schema }) => schema);
     for (const { name, schema } of parameters)
@@ -96,6 +101,8 @@ function walk(value: unknown, place: string, found: string[]): void {
     found.push(`${place}: a default of a value of any type`);
   if (items?.["format"] === "binary" && ("minItems" in value || "maxItems" in value))
     found.push(`${place}: a bound on a list of files`);
+  if ("default" in value && (value as { enum?: unknown[] }).enum?.includes(null))
+    found.push(`${place}: a default of options of which null is one`);
   if (items?.["enum"] !== undefined) found.push(`${place}: options of a list that are no component`);
   if (type === "object" && properties === undefined && !("additionalProperties" in value))
     found.push(`${place}: an object of nothing`);

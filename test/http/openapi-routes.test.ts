@@ -1,8 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { type Express, Router } from "express";
 import { createApp } from "../../src/http/app.ts";
-import { createOperatorRouter, type OperatorDeps } from "../../src/http/operator/router.ts";
-import { INTERNAL_ROUTES } from "../../src/http/routes/internal.ts";
 import { ROUTE_NAMES, ROUTES } from "../../src/http/routes/table.ts";
 
 type AppDeps = Parameters<typeof createApp>[0];
@@ -15,7 +13,7 @@ interface Layer {
 }
 
 /** Where a router may be mounted. One that is anywhere else is not looked into, and so must not be there. */
-const MOUNTS = ["", "/api", "/operator"];
+const MOUNTS = ["", "/api", "/deeper"];
 
 /** Every route of an application as `GET /path/{parameter}`. */
 function listRoutes(app: Express): string[] {
@@ -45,28 +43,21 @@ function anApp(routers: readonly Router[]): Express {
 }
 
 const documented = ROUTE_NAMES.map((name) => `${ROUTES[name].method.toUpperCase()} ${ROUTES[name].path}`);
-const internal = INTERNAL_ROUTES.flatMap(({ prefix, routes }) =>
-  routes.map((route) => route.replace(" ", ` ${prefix}`)),
-);
 
 test("route table, beside what the application mounts, has the same routes: none more, none less, none twice", () => {
-  const mounted = listRoutes(anApp([createOperatorRouter({} as OperatorDeps)]));
+  const mounted = listRoutes(anApp([]));
   expect(mounted.length).toBeGreaterThan(30);
-  expect(mounted.sort()).toEqual([...documented, ...internal].sort());
+  expect(mounted.sort()).toEqual([...documented].sort());
   expect(new Set(mounted).size).toBe(mounted.length);
 });
 
 test("the walk over routes, of an application with a route past the table, finds it wherever it was put", () => {
   const stray = Router();
   stray.get("/stray/:id", () => undefined);
-  const deeper = Router().use("/operator", stray);
+  const deeper = Router().use("/deeper", stray);
   const strays = listRoutes(anApp([stray, deeper])).filter((route) => !documented.includes(route));
-  expect(strays).toEqual(["GET /api/stray/{id}", "GET /api/operator/stray/{id}"]);
+  expect(strays).toEqual(["GET /api/stray/{id}", "GET /api/deeper/stray/{id}"]);
   expect(() => listRoutes(anApp([Router().use("/elsewhere", stray)]))).toThrow("nobody knows");
-});
-
-test("route table, read for internal routes, gives a reason for each group that no document shows", () => {
-  for (const { reason } of INTERNAL_ROUTES) expect(reason).toMatch(/\w+.*\./);
 });
 
 test("route table, of a process without figures, mounts all but those", () => {

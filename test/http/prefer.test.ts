@@ -1,9 +1,9 @@
 import { request as httpsRequest } from "node:https";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
-import { findExecution } from "../../db/executions.ts";
+import { findExecution } from "../../db/executions/executions.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
-import { parsePrefer } from "../../src/http/prefer.ts";
+import { parsePrefer } from "../../src/http/execute/prefer.ts";
 import { aWorkflow } from "../support/builders.ts";
 import { aService, execute, succeed, type TestService, type TestServiceOptions } from "./service.ts";
 
@@ -23,7 +23,7 @@ afterAll(() => service?.close());
 
 afterEach(async () => {
   run = succeed;
-  await queryRows(service.db, "truncate executions, attempts, execution_files, reservations");
+  await queryRows(service.db, "truncate executions, workflow_starts, attempts, execution_files, reservations");
 });
 
 const runLater: NonNullable<TestServiceOptions["run"]> = async (db, start) => {

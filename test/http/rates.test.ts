@@ -1,8 +1,8 @@
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { deleteFullBuckets, putAccountRates } from "../../db/accounts/rates.ts";
 import { queryRows } from "../../db/connect.ts";
-import { deleteFullBuckets, putAccountRates } from "../../db/rates.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { aMember, anAccount, anInput, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { type Answer, aForm } from "../support/https.ts";
@@ -22,7 +22,10 @@ afterAll(() => service?.close());
 
 afterEach(async () => {
   service.started.length = 0;
-  await queryRows(service.db, "truncate executions, attempts, execution_files, reservations, rate_buckets");
+  await queryRows(
+    service.db,
+    "truncate executions, workflow_starts, attempts, execution_files, reservations, rate_buckets",
+  );
 });
 
 const statuses = (answers: readonly Answer[]): number[] => answers.map((answer) => answer.status);

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
-import { rotateKey } from "../../db/api-keys.ts";
+import { rotateKey } from "../../db/accounts/api-keys.ts";
+import { deleteWorkflow } from "../../db/commits/workflows.ts";
 import { queryRows } from "../../db/connect.ts";
-import { deleteWorkflow } from "../../db/workflows.ts";
 import { createApiKey, hashApiKey } from "../../src/keys/api-key.ts";
 import { anAccount, anInput, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { aService, execute, expectRefused, type TestService, type TestServiceOptions } from "./service.ts";
@@ -28,7 +28,7 @@ afterEach(async () => {
   reason = undefined;
   hostProblem = undefined;
   service.started.length = 0;
-  await queryRows(service.db, "truncate executions, attempts, execution_files, reservations");
+  await queryRows(service.db, "truncate executions, workflow_starts, attempts, execution_files, reservations");
 });
 
 const KEY_MESSAGE = "The API key is invalid or missing. Send the workflow's own key in the header x-api-key.";

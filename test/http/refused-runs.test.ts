@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { putAccountRates } from "../../db/accounts/rates.ts";
 import { queryRows } from "../../db/connect.ts";
-import { findMoneyFaults } from "../../db/credits/audit.ts";
-import { findBalance } from "../../db/credits.ts";
-import { findExecution } from "../../db/executions.ts";
-import { putAccountRates } from "../../db/rates.ts";
-import { recordRefusedExecution } from "../../db/refused-executions.ts";
+import { findExecution } from "../../db/executions/executions.ts";
+import { recordRefusedExecution } from "../../db/executions/refused.ts";
+import { findMoneyFaults } from "../../db/ledger/audit.ts";
+import { findBalance } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import { createExecutionId } from "../../src/ids.ts";

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
-import { findMoneyFaults } from "../../db/credits/audit.ts";
+import { findMoneyFaults } from "../../db/ledger/audit.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
+import { type Retention, removeOld, startRetention } from "../../src/housekeeping/retention.ts";
 import { createLog } from "../../src/log.ts";
-import { type Retention, removeOld, startRetention } from "../../src/retention.ts";
 import { aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { endEarlier } from "../support/ends.ts";
 import type { Answer, Call } from "../support/https.ts";

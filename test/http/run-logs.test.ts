@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { release } from "../../db/credits.ts";
-import { findExecution } from "../../db/executions.ts";
+import { findExecution } from "../../db/executions/executions.ts";
+import { release } from "../../db/ledger/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { createExecutionId } from "../../src/ids.ts";
 import { createApiKey } from "../../src/keys/api-key.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { insertTicks } from "../../db/ticks.ts";
+import { insertTicks } from "../../db/schedules/ticks.ts";
 import type { WorkflowId } from "../../domain/ids.ts";
 import { createExecutionId } from "../../src/ids.ts";
 

@@ -5,9 +5,9 @@ import type { Duplex } from "node:stream";
 import { type TLSSocket, connect as tlsConnect } from "node:tls";
 import { afterEach, beforeAll, expect, test } from "@jest/globals";
 import pino from "pino";
-import { DEFAULT_PACE } from "../../src/http/request-body.ts";
-import { createHttpsServer, type HttpsServer, type HttpsServerOptions } from "../../src/http/server.ts";
+import { createHttpsServer, type HttpsServer, type HttpsServerOptions } from "../../src/http/server/server.ts";
 import { aCertificate, createCaller, type TestCertificate } from "../support/https.ts";
+import { serverDefaults } from "../support/server-defaults.ts";
 
 let certificate: TestCertificate;
 let server: HttpsServer | undefined;
@@ -24,11 +24,9 @@ afterEach(async () => {
 
 async function serve(app: RequestListener, options: Partial<HttpsServerOptions> = {}): Promise<HttpsServer> {
   server = await createHttpsServer({
+    ...serverDefaults(options),
     app,
     tls: certificate,
-    host: "127.0.0.1",
-    port: 0,
-    trustProxy: false,
     log,
     ...options,
   });
@@ -169,7 +167,7 @@ test("server, when headers do not come, gives up after its time", async () => {
   expect(Date.now() - since).toBeLessThan(20_000); // It would be a minute.
 });
 
-const SLOW = { ...DEFAULT_PACE, windowMs: 150, bytesMin: 1_000, lingerMs: 400, lingerBytesMax: 1_000_000 };
+const SLOW = { ...serverDefaults().pace, windowMs: 150, bytesMin: 1_000, lingerMs: 400, lingerBytesMax: 1_000_000 };
 
 test("server, when a body trickles, answers 400 and closes", async () => {
   const { port } = await serve((request) => void request.resume(), { pace: SLOW });
@@ -307,7 +305,7 @@ test("server, whose calls do not end while it closes, ends them after the grace"
 
 test("server, on a port that is taken, says so and what to do", async () => {
   const { port } = await serve(echo);
-  await expect(
-    createHttpsServer({ app: echo, tls: certificate, host: "127.0.0.1", port, trustProxy: false, log }),
-  ).rejects.toThrow(`Port ${port} of 127.0.0.1 is in use.`);
+  await expect(createHttpsServer({ ...serverDefaults(), app: echo, tls: certificate, port, log })).rejects.toThrow(
+    `Port ${port} of 127.0.0.1 is in use.`,
+  );
 });

@@ -4,29 +4,34 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "@jest/globals";
+import type { Express } from "express";
 import pino from "pino";
-import { createDiskStorage } from "../../activities/storage/disk.ts";
-import type { Storage } from "../../activities/storage/storage.ts";
 import { createListener, type Db, queryRows } from "../../db/connect.ts";
-import { reserve, settle } from "../../db/credits.ts";
-import { findExecution, findStartable, insertOutputs } from "../../db/executions.ts";
+import { findExecution, findStartable, insertOutputs } from "../../db/executions/executions.ts";
+import { reserve, settle } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { createEditorEvents } from "../../src/editor-events/editor-events.ts";
+import { startListener } from "../../src/executions/listener.ts";
 import { createApp } from "../../src/http/app.ts";
-import { type AppDeps, DEFAULT_HTTP_LIMITS, type Executions } from "../../src/http/deps.ts";
-import { createHttpsServer } from "../../src/http/server.ts";
-import { createOpenAccess } from "../../src/open-access.ts";
-import { createWaiters } from "../../src/waiters.ts";
+import { type AppDeps, type Executions, httpLimitsOf } from "../../src/http/deps.ts";
+import { createHttpsServer } from "../../src/http/server/server.ts";
+import { createKeyUses, type KeyUses } from "../../src/keys/key-uses.ts";
+import { createOpenAccess } from "../../src/keys/open-access.ts";
+import { createDiskStorage } from "../../storage/disk.ts";
+import type { Storage } from "../../storage/storage.ts";
 import { anExecution, TEST_SECRET_BOX, type TestWorkflow } from "../support/builders.ts";
 import { type Answer, aCertificate, aForm, type Call, createCaller, type Part } from "../support/https.ts";
 import { aDatabase } from "../support/postgres.ts";
+import { DEFAULT_SETTINGS, serverDefaults } from "../support/server-defaults.ts";
 import { TEST_THREADS } from "../support/threads.ts";
 import { someEditorParts } from "./editor/parts.ts";
 
 export type Start = Parameters<Executions["start"]>[0];
 
 export interface TestService {
+  readonly app: Express;
+  readonly keyUses: KeyUses;
   readonly db: Db;
   readonly storage: Storage;
   /** The folder of the storage. */
@@ -89,6 +94,8 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     { write: (line: string) => void logged.push(JSON.parse(line) as Record<string, unknown>) },
   );
   const executions: Executions = {
+    beginsHere: () => false,
+    begin: () => undefined,
     async start(start) {
       started.push(start);
       await (options.run ?? succeed)(db, start);
@@ -107,14 +114,15 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
   };
   const editorEvents = createEditorEvents({ db, log });
   const openAccess = createOpenAccess({ db, log });
+  const keyUses = createKeyUses({ db, log });
   const { address } = database;
-  const waiters =
+  const listener =
     options.listens === true && address !== undefined
-      ? createWaiters({
+      ? startListener({
           db,
           openSession: () => createListener(address, "test listener"),
-          notices: [...editorEvents.notices, ...openAccess.notices],
-          onFault: (error) => log.warn({ error }, "Listening was interrupted."),
+          subscriptions: [...editorEvents.subscriptions, ...openAccess.subscriptions],
+          onError: (error) => log.warn({ error }, "Listening was interrupted."),
         })
       : undefined;
   let url = "";
@@ -124,7 +132,7 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     secretBox: TEST_SECRET_BOX,
     prices: { perCpuSecond: microCredits(10_000n), perExecution: microCredits(1_000n) },
     apiUrl: () => `${url}/api`,
-    limits: DEFAULT_HTTP_LIMITS,
+    limits: httpLimitsOf(DEFAULT_SETTINGS),
     waitMaxSeconds: 20,
     waitingCallsMax: 5_000,
     // Tests of other things are not to be counted.
@@ -136,23 +144,24 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     contact: undefined,
     trustProxy: false,
     readiness: async () => ({ ready: true, checks: {} }),
-    routers: [],
     editorEvents,
     openAccess,
+    keyUses,
+    checksAnswers: true,
     log,
     ...options,
     executions,
   });
   const server = await createHttpsServer({
+    ...serverDefaults({ trustProxy: options.trustProxy }),
     app,
     tls: certificate,
-    host: "127.0.0.1",
-    port: 0,
-    trustProxy: options.trustProxy ?? false,
     log,
   });
   url = `https://localhost:${server.port}`;
   return {
+    app,
+    keyUses,
     db,
     storage,
     dir,
@@ -166,9 +175,10 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     call: createCaller({ url, cert: certificate.cert }),
     async close() {
       editorEvents.close();
-      openAccess.close();
+      await openAccess.close();
+      await keyUses.close();
       await server.close(0);
-      await waiters?.close();
+      await listener?.close();
       await database.drop();
       await rm(dir, { recursive: true, force: true });
     },

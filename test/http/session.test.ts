@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
 import type { AccountId } from "../../domain/ids.ts";
-import { createSignInThrottle } from "../../src/http/sign-in-throttle.ts";
+import { createSignInThrottle } from "../../src/http/auth/sign-in-throttle.ts";
 import { anAccount, aUser } from "../support/builders.ts";
 import type { Answer } from "../support/https.ts";
 import { aService, type TestService } from "./service.ts";

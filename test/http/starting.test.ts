@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
-import { claimAttempt } from "../../db/attempts.ts";
 import { queryRows } from "../../db/connect.ts";
-import { findBalance, reserve, settle } from "../../db/credits.ts";
-import { findExecution } from "../../db/executions.ts";
+import { claimAttempt } from "../../db/executions/attempts.ts";
+import { findExecution } from "../../db/executions/executions.ts";
+import { findBalance, reserve, settle } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { aWorkflow } from "../support/builders.ts";
@@ -23,7 +23,7 @@ afterAll(() => service?.close());
 afterEach(async () => {
   run = succeed;
   service.started.length = 0;
-  await queryRows(service.db, "truncate executions, attempts, execution_files, reservations");
+  await queryRows(service.db, "truncate executions, workflow_starts, attempts, execution_files, reservations");
 });
 
 test("execute, when it cannot be started, answers 503, holds nothing and will not begin later", async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { putKeptBytesMax } from "../../db/kept-bytes.ts";
-import { expireFiles, expireLogs } from "../../db/retention.ts";
+import { putKeptBytesMax } from "../../db/executions/kept-bytes.ts";
+import { expireFiles, expireLogs } from "../../db/executions/retention.ts";
 import type { AccountId } from "../../domain/ids.ts";
 import { aMember, anAccount, aWorkflow } from "../support/builders.ts";
 import { endEarlier } from "../support/ends.ts";
@@ -21,7 +21,7 @@ afterAll(() => service?.close());
 
 async function readStorage(accountId: AccountId): Promise<{ bytes: number; bytesMax: number | null }> {
   const { cookie } = await aMember(service.db, accountId);
-  const answer = await service.call("/api/editor/account", { headers: { cookie } });
+  const answer = await service.call("/api/account", { headers: { cookie } });
   return (answer.json() as { storage: { bytes: number; bytesMax: number | null } }).storage;
 }
 
@@ -31,7 +31,7 @@ test("an account that keeps as much as it may, is refused 507 by key and in pers
   const workflow = await aWorkflow(db, { accountId });
   expect((await execute(service, workflow)).status).toBe(200);
   const old = await anEndedExecution(service, workflow, { outputs: { "out.bin": { content: OUTPUT } } });
-  expect(await readStorage(accountId)).toEqual({ bytes: ALLOWED, bytesMax: ALLOWED });
+  expect(await readStorage(accountId)).toEqual({ bytes: ALLOWED, bytesMax: ALLOWED, agreedMax: null });
 
   const before = await findLeftovers(service);
   const startedBefore = service.started.length;
@@ -61,7 +61,7 @@ test("an account that keeps as much as it may, is refused 507 by key and in pers
   const days = { files: 30, logs: 30 };
   await expireFiles(db, { days, limit: 10 });
   await expireLogs(db, { days, limit: 10 });
-  expect(await readStorage(accountId)).toEqual({ bytes: COMMIT_BYTES, bytesMax: ALLOWED });
+  expect(await readStorage(accountId)).toEqual({ bytes: COMMIT_BYTES, bytesMax: ALLOWED, agreedMax: null });
   expect((await execute(service, workflow)).status).toBe(200);
 });
 
@@ -89,7 +89,7 @@ test("an account that keeps as much as it may, saves drafts and mends its workfl
   expect((await readStorage(accountId)).bytes).toBe(full);
   // What somebody has written is not lost: a draft has a bound of its own.
   expect(await save(editor, path, [{ path: "notes.md", text: "12345" }])).toBe(version + 1);
-  expect(await readStorage(accountId)).toEqual({ bytes: full + 5, bytesMax: full });
+  expect(await readStorage(accountId)).toEqual({ bytes: full + 5, bytesMax: full, agreedMax: full });
   expect((await editor.delete(`${path}/draft`)).status).toBe(200);
   expect((await readStorage(accountId)).bytes).toBe(full - PROGRAM.length * 20);
   expect((await editor.post("workflows", { name: "Another" })).status).toBe(201);
@@ -105,10 +105,10 @@ test("an account with which more was agreed, or no bound, runs beyond that of ev
   expect((await execute(service, workflow)).status).toBe(507);
   await putKeptBytesMax(db, accountId, ALLOWED + 1);
   expect((await execute(service, workflow)).status).toBe(200);
-  expect(await readStorage(accountId)).toEqual({ bytes: ALLOWED, bytesMax: ALLOWED + 1 });
+  expect(await readStorage(accountId)).toEqual({ bytes: ALLOWED, bytesMax: ALLOWED + 1, agreedMax: ALLOWED + 1 });
   await putKeptBytesMax(db, accountId, 0);
   expect((await execute(service, workflow)).status).toBe(200);
-  expect(await readStorage(accountId)).toEqual({ bytes: ALLOWED, bytesMax: null });
+  expect(await readStorage(accountId)).toEqual({ bytes: ALLOWED, bytesMax: null, agreedMax: 0 });
 });
 
 test("a call that is repeated under its key, is answered although the storage is full by then", async () => {

@@ -77,7 +77,7 @@ test("an owner, while strangers guess hundreds of times from fifty networks, sig
 
   const { token } = await aMember(service.db, accountId);
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-  const link = await service.call(`/api/editor/members/${owner.userId}/sign-in-link`, {
+  const link = await service.call(`/api/members/${owner.userId}/sign-in-link`, {
     method: "POST",
     headers: { ...headers, "x-forwarded-proto": "https" },
     body: "{}",

@@ -1,7 +1,7 @@
 import { request as httpsRequest } from "node:https";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "@temporalio/client";
-import { insertOperatorToken } from "../../db/access.ts";
+import { insertOperatorToken } from "../../db/accounts/access.ts";
 import { createAccessToken, hashToken } from "../../src/keys/tokens.ts";
 import { anExecution, aWorkflow } from "../support/builders.ts";
 import { aTemporal, type TestTemporal } from "../support/temporal.ts";
@@ -137,7 +137,7 @@ function askForBytes(path: string): Promise<number | undefined> {
 
 test("links to Temporal's pages are at the service's own address, for those who may open them", async () => {
   const url = async (who: { cookie: string }) =>
-    (await ask(service, `/api/editor/executions/${executionId}`, {}, who)).json().temporalUrl;
+    (await ask(service, `/api/executions/${executionId}`, {}, who)).json().temporalUrl;
   const link = `${service.url}/temporal/namespaces/treadle/workflows/${executionId}`;
   expect([await url(second.owner), await url(second.viewer)]).toEqual([link, null]);
   expect((await ask(service, link, { headers: PAGE }, second.owner)).status).toBe(200);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
-import { createTurns } from "../../src/http/turns.ts";
+import { createTurns } from "../../src/http/server/turns.ts";
 
 test("takeTurn, for one thing, acts one after the other in the order asked, also after one that failed", async () => {
   const takeTurn = createTurns();

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
-import { createWaitingCalls } from "../../src/http/waiting-calls.ts";
+import { createWaitingCalls } from "../../src/http/execute/waiting-calls.ts";
 import { anInput, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { aService, execute, findLeftovers, sendForm, succeed, type TestService } from "./service.ts";
 
@@ -26,7 +26,7 @@ afterAll(() => service?.close());
 afterEach(async () => {
   for (const { executionId } of service.started.splice(0)) await succeed(service.db, { executionId });
   await Promise.allSettled(waiting.splice(0));
-  await queryRows(service.db, "truncate executions, attempts, execution_files, reservations");
+  await queryRows(service.db, "truncate executions, workflow_starts, attempts, execution_files, reservations");
   left = 0;
 });
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { findExecution } from "../../db/executions.ts";
+import { findExecution } from "../../db/executions/executions.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { aWorkflow } from "../support/builders.ts";
 import { aService, type TestService } from "./service.ts";

@@ -4,6 +4,7 @@ import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
+import { TEMPORAL_VERSION } from "../../src/setup/servers/temporal-version.ts";
 import { findForbiddenImports, ROOMS, type SourceFile } from "./room-rules.ts";
 
 const CHECKOUT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
@@ -44,7 +45,11 @@ test.each([
   ["db/a.ts", 'import { x } from "../activities/index.ts";', "activities/index.ts"],
   ["activities/a.ts", 'import { loadSettings } from "../src/config.ts";', "src/config.ts"],
   ["chaos/a.ts", 'import { toCredits } from "../domain/credits.ts";', "domain"],
-  ["web/src/a.tsx", 'import { toEnvelope } from "../../src/http/envelope.ts"; export const a = <p />;', "src/http"],
+  [
+    "web/src/a.tsx",
+    'import { toEnvelope } from "../../src/http/results/envelope.ts"; export const a = <p />;',
+    "src/http",
+  ],
   ["web/src/a.ts", 'import { readFile } from "node:fs/promises";', "node:fs/promises"],
   ["bench/a.ts", 'import { aService } from "../test/support/service.ts";', "test/support"],
 ])("imports, of %s saying %s, are refused", (path, text, problem) => {
@@ -78,6 +83,11 @@ test("files, of code, have 300 lines at most without blank lines and comments", 
   expect(pathsOf(long)).toEqual([]);
 });
 
+test("objects, of the product, name each property, and spread no literal to save a line", () => {
+  const product = files.filter(({ path }) => /\.tsx?$/.test(path) && !/^(test|bench|chaos)\//.test(path));
+  expect(pathsOf(product.filter(({ text }) => /\.\.\.\{/.test(text)))).toEqual([]);
+});
+
 test("the environment, of the process, is read in src/config.ts and handed on", () => {
   expect(
     pathsOf(
@@ -88,6 +98,34 @@ test("the environment, of the process, is read in src/config.ts and handed on", 
     ),
   ).toEqual([]);
 });
+
+/** Outside src/patches, because their rooms may not look into src. */
+const OTHER_PATCHES = ["db/dump/copy.ts", "bin/check-rooms.mjs"];
+const isPatch = (path: string): boolean => path.startsWith("src/patches/") || OTHER_PATCHES.includes(path);
+
+test("patches, of what they reach into, are written for the versions that are installed", () => {
+  for (const { path, text } of files.filter((file) => isPatch(file.path))) {
+    const written = [...text.matchAll(/^\/\/ Written for (\S+(?: CLI)?) ([\d., and]+): /gm)];
+    expect([path, written.length]).not.toEqual([path, 0]);
+    // On failure: read the patch against the new version, run the tests of its behaviour, then write that version.
+    for (const [, name = "", versions = ""] of written)
+      expect([path, name, versions.split(/, | and /)]).toEqual([path, name, expect.arrayContaining([versionOf(name)])]);
+  }
+});
+
+test("code, outside the patches, uses no private field and replaces nothing of a prototype", () => {
+  const rooms = /^(domain|db|system|sandbox|storage|environments|activities|workflows|src|web)\//;
+  const isOurs = (path: string): boolean => rooms.test(path) && isCode(path) && !isPatch(path);
+  expect(pathsOf(matching(/(?<!\bos)\._[a-z]|\.prototype\.\w+ =/i, isOurs))).toEqual([]);
+});
+
+/** Returns the version of a package, the major one of Node.js, or that of the Temporal command line that is installed. */
+function versionOf(name: string): string | undefined {
+  if (name === "Node.js") return process.versions.node.split(".")[0];
+  if (name === "Temporal CLI") return TEMPORAL_VERSION;
+  return (JSON.parse(readFileSync(join(CHECKOUT, "node_modules", name, "package.json"), "utf8")) as { version: string })
+    .version;
+}
 
 test("tests, of all tiers, mock no module and leave none out", () => {
   const shortcuts = [

@@ -4,10 +4,10 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "@jest/globals";
 import { parse } from "yaml";
-import { parseStorageUrl } from "../../activities/storage/open.ts";
 import { loadSettings, SETTINGS } from "../../src/config.ts";
 import { SEARCH_ATTRIBUTES } from "../../src/setup/servers/temporal-namespace.ts";
 import { serverArguments } from "../../src/setup/servers/temporal-server.ts";
+import { parseStorageUrl } from "../../storage/open.ts";
 import { environmentOf, parseDockerfile, VARIABLES_OF_LIBRARIES } from "./dockerfile.ts";
 
 const CHECKOUT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));

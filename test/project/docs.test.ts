@@ -1,9 +1,11 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseEnv } from "node:util";
 import { expect, test } from "@jest/globals";
 import { ERROR_TEXT, type ErrorCode } from "../../domain/errors.ts";
+import { parseManifest } from "../../domain/manifest/parse.ts";
 import { TICK_OUTCOMES } from "../../domain/schedules/ticks.ts";
 import { OUTCOME_WORDS } from "../../src/cli/tick-words.ts";
 import { loadSettings, SETTINGS, type Settings } from "../../src/config.ts";
@@ -66,9 +68,10 @@ test(".env.example, line by line, has the settings of src/config.ts in their ord
   expect(lines).toEqual(SETTING_NAMES.map((name) => `# ${name}=${DEFAULTS[name] ?? ""}`));
 });
 
-test(".env.example, with every line in force, changes nothing", () => {
-  const given = [...read(".env.example").matchAll(/^# ([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [name, value]);
-  expect(loadSettings(Object.fromEntries(given) as Record<string, string>)).toEqual(DEFAULTS);
+test(".env.example, with every line in force and read as --env-file is, changes nothing", () => {
+  const given = parseEnv(read(".env.example").replaceAll(/^# (?=[A-Z_]+=)/gm, ""));
+  expect(new Set(Object.keys(given))).toEqual(new Set(SETTING_NAMES));
+  expect(loadSettings(given as Record<string, string>)).toEqual(DEFAULTS);
 });
 
 function byName(rows: readonly (readonly unknown[])[]): readonly unknown[][] {
@@ -131,10 +134,10 @@ function readRoutes(cell: string): string[] {
 
 test("docs/api.md, in its table of routes, has those that the application answers, and no other", () => {
   // Nothing is called: only what is mounted counts.
-  const app = createApp({ metrics: async () => "", routers: [] } as unknown as Parameters<typeof createApp>[0]);
+  const app = createApp({ metrics: async () => "" } as unknown as Parameters<typeof createApp>[0]);
   const mounted = listRoutes((app as unknown as { router: { stack: readonly Layer[] } }).router.stack);
   const documented = readTable("docs/api.md", "Route").flatMap(([routes = ""]) => readRoutes(routes));
-  // Whatever answers GET answers HEAD.
+  // Every address that answers GET answers HEAD.
   expect(documented.filter((route) => !route.startsWith("HEAD ")).sort()).toEqual(mounted.sort());
 });
 
@@ -145,6 +148,15 @@ test.each([
 ])("the reader of routes, given %s, finds each method of each path", (cell, routes) => {
   expect(readRoutes(cell)).toEqual(routes);
 });
+
+test.each(["README.md", "docs/first-workflow.md"])(
+  "%s, in its examples of config.yaml, has manifests that can be published",
+  (path) => {
+    const examples = [...read(path).matchAll(/```yaml\n(name: [\s\S]*?)```/g)].map(([, text = ""]) => text);
+    expect(examples.length).toBeGreaterThan(0);
+    expect(examples.map((text) => parseManifest(text)).filter(({ ok }) => !ok)).toEqual([]);
+  },
+);
 
 const documents = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard", "*.md"], {
   cwd: CHECKOUT,
@@ -177,8 +189,15 @@ test("documents, where they link to one another, link to what is there", () => {
   expect(broken).toEqual([]);
 });
 
+test("ARCHITECTURE.md, in its table of rooms, has every folder of src/ and no other", () => {
+  const documented = readTable("ARCHITECTURE.md", "Folder").flatMap(([name = ""]) => readCode(name).slice(0, 1));
+  const folders = readdirSync(join(CHECKOUT, "src"), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  expect(documented.sort()).toEqual(folders.map(({ name }) => `src/${name}/`).sort());
+});
+
 test("documents, where they name a file or folder of this repository, name one that is there", () => {
-  const place = /^(activities|bench|bin|chaos|db|deploy|docs|domain|examples|runner|src|test|workflows)\/[\w./-]*$/;
+  const place =
+    /^(activities|bench|bin|chaos|db|deploy|docs|domain|environments|examples|runner|sandbox|src|storage|system|test|workflows)\/[\w./-]*$/;
   const missing = documents.flatMap((document) =>
     readCode(read(document))
       .filter((code) => place.test(code) && !existsSync(join(CHECKOUT, code)))

@@ -12,24 +12,31 @@ interface Room {
 
 const FREE = { types: [], packages: "all", node: true } as const;
 
-/** The table of rooms in CONTRIBUTING.md, as data. */
+/** What a worker has under its activities. */
+const WORKERS = ["environments", "storage", "sandbox", "system", "db", "domain"];
+
+/** The table of rooms in ARCHITECTURE.md, as data. */
 export const ROOMS: Readonly<Record<string, Room>> = {
   domain: { values: ["domain"], types: [], packages: ["zod", "yaml"], node: false },
   db: { ...FREE, values: ["db", "domain"] },
-  activities: { ...FREE, values: ["activities", "db", "domain"] },
+  system: { ...FREE, values: ["system", "domain"] },
+  sandbox: { ...FREE, values: ["sandbox", "system", "domain"] },
+  storage: { ...FREE, values: ["storage", "system", "domain"] },
+  environments: { ...FREE, values: ["environments", "sandbox", "system", "db", "domain"] },
+  activities: { ...FREE, values: ["activities", ...WORKERS] },
   workflows: {
     values: ["workflows", "domain"],
     types: ["activities"],
     packages: ["@temporalio/workflow"],
     node: false,
   },
-  src: { ...FREE, values: ["src", "activities", "db", "domain"], types: ["workflows"] },
+  src: { ...FREE, values: ["src", "activities", ...WORKERS], types: ["workflows"] },
   // Bundled for browsers. What of Node it would need, it asks the service for.
   web: { ...FREE, values: ["web", "domain"], node: false },
-  bench: { ...FREE, values: ["bench", "src", "activities", "db", "domain"] },
+  bench: { ...FREE, values: ["bench", "src", "activities", ...WORKERS] },
   // What judges the service must share nothing with it.
   chaos: { ...FREE, values: ["chaos"] },
-  test: { ...FREE, values: ["test", "bench", "chaos", "src", "web", "workflows", "activities", "db", "domain"] },
+  test: { ...FREE, values: ["test", "bench", "chaos", "src", "web", "workflows", "activities", ...WORKERS] },
 };
 
 export interface SourceFile {

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import type { Python } from "../../activities/environments/lock.ts";
-import { findCommit, listHeads } from "../../db/commits.ts";
+import { findCommit, listHeads } from "../../db/commits/commits.ts";
 import { queryRows } from "../../db/connect.ts";
 import type { CommitId } from "../../domain/ids.ts";
-import { startPreparingCommits } from "../../src/commit-preparation.ts";
-import { addPackages, aFolder } from "../activities/environments/machine.ts";
-import { SILENT } from "../http/operator/operator-service.ts";
+import type { Python } from "../../environments/lock.ts";
+import { startPreparingCommits } from "../../src/publish/commit-preparation.ts";
+import { addPackages, aFolder } from "../environments/machine.ts";
+import { SILENT } from "../http/editor/parts.ts";
 import { aHost, minorOf } from "./machines.ts";
 
 let host: Awaited<ReturnType<typeof aHost>>;

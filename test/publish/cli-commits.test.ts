@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { listAccounts } from "../../db/accounts.ts";
+import { listAccounts } from "../../db/accounts/accounts.ts";
 import { createArchive } from "../../src/publish/archive.ts";
 import type { PublisherDeps } from "../../src/publish/publish.ts";
-import { someEditorParts } from "../http/editor/parts.ts";
-import { fakeEnvironments } from "../http/operator/operator-service.ts";
+import { fakeEnvironments, someEditorParts } from "../http/editor/parts.ts";
 import { aMember } from "../support/builders.ts";
 import { aCliService, type CliService } from "./cli-service.ts";
 
@@ -76,7 +75,7 @@ test("a commit, published with a member's token, has the member as its author", 
     { path: "config.yaml", content: Buffer.from(CONFIG), executable: false },
     { path: "main.py", content: Buffer.from("1"), executable: false },
   ]);
-  const published = await service.call("/api/operator/publish", {
+  const published = await service.call("/api/publish", {
     method: "POST",
     headers: { authorization: `Bearer ${member.token}`, "content-type": "application/x-tar" },
     body: archive,

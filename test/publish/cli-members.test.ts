@@ -109,7 +109,7 @@ test("tokens create, for people, puts the token alone on standard output", async
 test("tokens, of the operator, are refused with words that say whose to use", async () => {
   const refused = await service.cli("tokens", "list", "--json");
   expect([refused.code, refused.json()]).toMatchObject([1, { error: "Forbidden" }]);
-  expect(String(refused.json()["message"])).toContain("Use the token of a member");
+  expect(String(refused.json()["message"])).toContain("use a member's token");
 });
 
 test.each([["0"], ["366"], ["x"]])("tokens create, for %s days, is wrong usage", async (days) => {

@@ -5,8 +5,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
 import { ROUTE_NAMES, ROUTES, type RouteName } from "../../src/http/routes/table.ts";
 import type { PublisherDeps } from "../../src/publish/publish.ts";
-import { someEditorParts } from "../http/editor/parts.ts";
-import { fakeEnvironments } from "../http/operator/operator-service.ts";
+import { fakeEnvironments, someEditorParts } from "../http/editor/parts.ts";
 import { aMember, anAccount, type TestMember } from "../support/builders.ts";
 import { aCliService, type CliService } from "./cli-service.ts";
 
@@ -30,19 +29,19 @@ interface Reason {
 /** The command that uses a route, or why none does. */
 type Use = ((world: World) => readonly string[]) | Reason;
 
-const BY_OPERATOR = "The command uses the operator's route, which does the same and more.";
+const OF_OPERATOR = "Its command is for the operator's token: see the commands of accounts and credits.";
 
 /**
- * What the pages can do the command line can, by the same routes: each route of the editor with the command that uses it. They run in
+ * What the pages can do the command line can, by the same routes: each route for people with the command that uses it. They run in
  * this order, as the owner of an account.
  */
 const USES: Readonly<Record<string, Use>> = {
   listTemplates: () => ["workflows", "templates"],
-  createEditorWorkflow: () => ["workflows", "create", "Of a template", "--template", "hello"],
-  listEditorWorkflows: () => ["workflows", "overview", "--search", "walked"],
-  showEditorWorkflow: ({ workflowId }) => ["workflows", "show", workflowId],
+  createWorkflow: () => ["workflows", "create", "Of a template", "--template", "hello"],
+  listWorkflows: () => ["workflows", "list", "--search", "walked"],
+  showWorkflow: ({ workflowId }) => ["workflows", "show", workflowId],
   renameWorkflow: ({ workflowId }) => ["workflows", "rename", workflowId, "Walked over"],
-  showEditorService: {
+  describeInstallation: {
     reason: "It tells where the service is and whose certificate it has: a command knows both before it asks.",
   },
 
@@ -69,11 +68,26 @@ const USES: Readonly<Record<string, Use>> = {
     workflowId,
     String(answers["commitDraft"]?.["commitId"]),
   ],
-  readBuildLog: { reason: BY_OPERATOR, instead: ({ workflowId }) => ["workflows", "build-log", workflowId] },
+  readBuildLog: ({ workflowId }) => ["workflows", "build-log", workflowId],
 
-  showKey: { reason: BY_OPERATOR, instead: ({ workflowId }) => ["key", "show", workflowId] },
-  rotateKey: { reason: BY_OPERATOR, instead: ({ workflowId }) => ["key", "rotate", workflowId, "--grace", "1h"] },
-  endPreviousKeys: ({ workflowId }) => ["key", "end-previous", workflowId],
+  showKey: ({ workflowId }) => ["key", "show", workflowId],
+  rotateKey: ({ workflowId }) => ["key", "rotate", workflowId, "--grace", "1h"],
+  listKeys: ({ workflowId }) => ["key", "list", workflowId],
+  endKey: ({ workflowId, answers }) => [
+    ...["key", "end", workflowId, (answers["listKeys"] as { keys: { keyId: string }[] }).keys[1]?.keyId ?? ""],
+  ],
+  listUnrunnable: { reason: "`doctor` asks for it when /readyz says that there are some." },
+  publish: ({ workflowId, folder }) => ["publish", folder, "--workflow", workflowId, "--force"],
+  previewPublish: ({ workflowId, folder }) => ["publish", folder, "--workflow", workflowId, "--dry-run"],
+  listSchedules: () => ["schedules", "list"],
+  backfill: { reason: "Its own tests run it: it needs a schedule that has been due." },
+  listAccounts: () => ["accounts", "list"],
+  showRates: () => ["rates", "show"],
+  createAccount: { reason: OF_OPERATOR },
+  grantCredits: { reason: OF_OPERATOR },
+  adjustCredits: { reason: OF_OPERATOR },
+  agreeRates: { reason: OF_OPERATOR },
+  agreeStorage: { reason: OF_OPERATOR },
 
   listExecutions: ({ workflowId }) => ["executions", "list", "--workflow", workflowId, "--state", "success"],
   showExecutionRecord: ({ executionId }) => ["executions", "record", executionId],
@@ -101,15 +115,18 @@ const USES: Readonly<Record<string, Use>> = {
   listSessions: () => ["sessions", "list"],
   endSession: ({ sessionId }) => ["sessions", "end", sessionId],
   signOutElsewhere: () => ["sessions", "end", "--all"],
-  changePassword: { reason: "A password is changed by whoever is signed in with it; access tokens are refused." },
   createToken: () => ["tokens", "create", "another"],
   listTokens: () => ["tokens", "list"],
   revokeToken: ({ answers }) => ["tokens", "revoke", String(answers["createToken"]?.["tokenId"])],
 
-  deleteWorkflow: { reason: BY_OPERATOR, instead: ({ workflowId }) => ["workflows", "delete", workflowId] },
+  deleteWorkflow: ({ workflowId }) => ["workflows", "delete", workflowId],
 };
 
-const EDITOR_ROUTES = ROUTE_NAMES.filter((name) => ROUTES[name].path.startsWith("/api/editor/"));
+/** Those that need an access token or a session: a workflow's key does not open them. */
+const ROUTES_FOR_PEOPLE = ROUTE_NAMES.filter((name) => {
+  const { credentials } = ROUTES[name];
+  return credentials.includes("accessToken") && !credentials.includes("apiKey");
+});
 
 let service: CliService;
 let owner: TestMember;
@@ -167,11 +184,11 @@ function isOf(name: RouteName, call: string): boolean {
   return new RegExp(`^${method.toUpperCase()} ${pattern}$`).test(call);
 }
 
-test("routes, of the editor, are each used by a command, or there is a reason", () => {
-  expect(Object.keys(USES).sort()).toEqual([...EDITOR_ROUTES].sort());
+test("routes, for people, are each used by a command, or there is a reason", () => {
+  expect(Object.keys(USES).sort()).toEqual([...ROUTES_FOR_PEOPLE].sort());
 });
 
-test("commands, each of a route of the editor, do what they are asked by that route", async () => {
+test("commands, each of a route for people, do what they are asked by that route", async () => {
   for (const [name, use] of Object.entries(USES)) {
     asked = [];
     const argv = typeof use === "function" ? use(world) : use.instead?.(world);

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
-import { insertTicks } from "../../db/ticks.ts";
+import { insertTicks } from "../../db/schedules/ticks.ts";
 import { TICK_OUTCOMES } from "../../domain/schedules/ticks.ts";
 import { formatSpan, OUTCOME_WORDS } from "../../src/cli/tick-words.ts";
 import { findViewerZone, formatClock, formatUtc } from "../../src/cli/wall-clock.ts";
 import { createExecutionId } from "../../src/ids.ts";
 import type { TestWorkflow } from "../support/builders.ts";
+import { anAccount } from "../support/builders.ts";
 import { aScheduledWorkflow } from "../support/schedules.ts";
 import { aCliService, type CliResult, type CliService, cli } from "./cli-service.ts";
 
@@ -36,10 +37,11 @@ test("schedules list, without any, says so", async () => {
 });
 
 test("schedules list, on a terminal, tells each in plain words, its next run by three clocks, its last tick and what Temporal does not know", async () => {
+  const accountId = await anAccount(service.db, { name: "scheduled" });
   const schedule = { cron: "0 9 * * *", timezone: "America/New_York" };
-  const { workflowId } = await aScheduledWorkflow(service.db, { since: hoursAgo(9), schedule });
+  const { workflowId } = await aScheduledWorkflow(service.db, { since: hoursAgo(9), accountId, schedule });
   const paused = await aScheduledWorkflow(service.db, {
-    since: hoursAgo(9),
+    ...{ since: hoursAgo(9), accountId },
     schedule: { ...schedule, enabled: false },
   });
   await queryRows(
@@ -53,7 +55,7 @@ test("schedules list, on a terminal, tells each in plain words, its next run by 
   await insertTicks(service.db, [
     { workflowId, nominalAt, outcome: "started", reason: "", source: "clock", executionId, decidedAt: nominalAt },
   ]);
-  const { code, out } = await seen("list");
+  const { code, out } = await seen("list", "--account", "scheduled");
   const [first = "", second = ""] = out.split("\n\n");
   expect([code, first.split("\n")]).toEqual([
     0,
@@ -73,7 +75,7 @@ test("schedules list, on a terminal, tells each in plain words, its next run by 
     "  next  paused: enabled is false in config.yaml",
     "  last  nothing yet",
   ]);
-  const listed = (await seen("list", "--json")).json()["schedules"];
+  const listed = (await seen("list", "--account", "scheduled", "--json")).json()["schedules"];
   expect(listed).toMatchObject([
     { workflowId, nextRun: { local: expect.stringMatching(/T09:00:00-0[45]:00$/) }, lastTick: { executionId } },
     { workflowId: paused.workflowId, nextRun: null, untoldSeconds: null },

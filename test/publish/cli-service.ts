@@ -2,19 +2,13 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Writable } from "node:stream";
-import { Router } from "express";
-import { insertOperatorToken } from "../../db/access.ts";
+import { insertOperatorToken } from "../../db/accounts/access.ts";
 import { type CliParts, runCli } from "../../src/cli/main.ts";
-import { createOperatorRouter, type OperatorDeps } from "../../src/http/operator/router.ts";
+import type { EditorParts } from "../../src/http/publishing/parts.ts";
 import { createAccessToken, hashToken } from "../../src/keys/tokens.ts";
-import { createPreview } from "../../src/publish/preview.ts";
-import { createPublisher } from "../../src/publish/publish.ts";
-import { fakeEnvironments, SILENT } from "../http/operator/operator-service.ts";
+import { fakeEnvironments, someEditorParts } from "../http/editor/parts.ts";
 import { aService, type TestService, type TestServiceOptions } from "../http/service.ts";
-import { anAccount, TEST_SECRET_BOX } from "../support/builders.ts";
-import { A_PYTHON, onlyInterpreter } from "../support/python.ts";
-import { someTicks } from "../support/schedules.ts";
-import { TEST_THREADS } from "../support/threads.ts";
+import { anAccount } from "../support/builders.ts";
 
 export interface CliResult {
   readonly code: number;
@@ -56,15 +50,10 @@ export async function cli(
   return { code, out, err, json: () => JSON.parse(out) as Record<string, unknown> };
 }
 
-/** The whole HTTP interface with the operator's routes, one account called "main" with 100 credits, and a data folder for the CLI. */
+/** The whole HTTP interface, one account called "main" with 100 credits, and a data folder for the CLI. */
 export async function aCliService(
-  options: TestServiceOptions & Pick<OperatorDeps, "commitProblems"> = {},
+  options: TestServiceOptions & Pick<EditorParts, "commitProblems"> = {},
 ): Promise<CliService> {
-  // The routes need the database, which is made with the service.
-  const routes = Router();
-  const service = await aService({ ...options, routers: [routes] });
-  const { db } = service;
-  const abilities = { interpreters: onlyInterpreter(A_PYTHON), networkAvailable: false, threads: TEST_THREADS };
   const fake = fakeEnvironments();
   const environments: typeof fake = {
     ...fake,
@@ -73,28 +62,12 @@ export async function aCliService(
       await fake.ensure(key, lock, options);
     },
   };
-  const publish = createPublisher({
-    db,
-    secretBox: TEST_SECRET_BOX,
-    environments,
-    log: SILENT,
-    ...abilities,
+  const { commitProblems, ...rest } = options;
+  const service = await aService({
+    editorParts: (db) => ({ ...someEditorParts(db, { environments, commitProblems }), environments }),
+    ...rest,
   });
-  routes.use(
-    createOperatorRouter({
-      db,
-      secretBox: TEST_SECRET_BOX,
-      publish,
-      preview: createPreview({ db, ...abilities }),
-      environments,
-      ticks: someTicks(db),
-      tickDays: 365,
-      rateLimits: { perMinute: 120, burst: 40, accountPerMinute: 600 },
-      keptBytesMax: 0,
-      log: SILENT,
-      ...(options.commitProblems === undefined ? {} : { commitProblems: options.commitProblems }),
-    }),
-  );
+  const { db } = service;
   await anAccount(db, { name: "main", credits: "100" });
   const operatorToken = createAccessToken();
   await insertOperatorToken(db, { tokenHash: hashToken(operatorToken), name: "operator" });

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
-import { showControls } from "../../src/shown-text.ts";
+import { showControls } from "../../system/shown-text.ts";
 import { anEndedExecution } from "../http/service.ts";
 import { aWorkflow } from "../support/builders.ts";
 import { aCliService, type CliService } from "./cli-service.ts";

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import type { CommitProblem } from "../../activities/environments/commit-environments.ts";
-import { findTarget } from "../../db/commits.ts";
+import { findTarget } from "../../db/commits/commits.ts";
 import type { WorkflowId } from "../../domain/ids.ts";
+import type { CommitProblem } from "../../environments/commit-environments.ts";
 import { createWorkflowId } from "../../src/ids.ts";
 import { hashApiKey } from "../../src/keys/api-key.ts";
 import { aMember, anAccount } from "../support/builders.ts";
@@ -26,10 +26,7 @@ test("workflows and key, through a life, answer the documents of the contract", 
     workflows: { workflowId: string; name: string }[];
   };
   expect(listed.workflows[0]).toMatchObject({ workflowId, name: "My flow", commitId: null });
-  expect((await service.cli("key", "show", workflowId, "--json")).json()).toEqual({
-    apiKey,
-    previousKeyExpiresAt: null,
-  });
+  expect((await service.cli("key", "show", workflowId, "--json")).json()).toEqual({ apiKey });
 
   const rotated = (await service.cli("key", "rotate", workflowId, "--grace", "1h30m", "--json")).json();
   expect(Math.round((Date.parse(rotated["previousKeyExpiresAt"] as string) - Date.now()) / 60_000)).toBe(90);

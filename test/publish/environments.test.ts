@@ -1,11 +1,11 @@
 import { readdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { createSandbox } from "../../activities/sandbox/sandbox.ts";
-import { findCommit } from "../../db/commits.ts";
+import { findCommit } from "../../db/commits/commits.ts";
 import { queryRows } from "../../db/connect.ts";
+import { createSandbox } from "../../sandbox/sandbox.ts";
+import { prune } from "../../src/housekeeping/pruning.ts";
 import { createExecutionId } from "../../src/ids.ts";
-import { prune } from "../../src/pruning.ts";
 import { LIMITS } from "../runner/harness.ts";
 import { aHost, minorOf } from "./machines.ts";
 

@@ -5,15 +5,15 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "@jest/globals";
-import { checkCandidate } from "../../src/publish/candidate.ts";
 import { readLocalFolder } from "../../src/publish/local-folder.ts";
 import { findNextRuns } from "../../src/publish/next-runs.ts";
+import { validateFolder } from "../../src/publish/validation.ts";
 import { createOrders, sumPaidCents, toCsv } from "../support/orders.ts";
 import { A_PYTHON, onlyInterpreter } from "../support/python.ts";
 import { TEST_THREADS } from "../support/threads.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../examples/", import.meta.url));
-const ABILITIES = { interpreters: onlyInterpreter(A_PYTHON), networkAvailable: false, threads: TEST_THREADS };
+const ABILITIES = { interpreters: onlyInterpreter(A_PYTHON), networkAvailable: () => false, threads: TEST_THREADS };
 
 const dirs: string[] = [];
 afterAll(() => {
@@ -46,8 +46,8 @@ test.each(["hello", "sales-report", "merge-files", "nightly"])(
   async (example) => {
     const folder = await readLocalFolder(join(EXAMPLES, example));
     if (!folder.ok) throw new Error(JSON.stringify(folder.problems));
-    const candidate = await checkCandidate(folder.files, ABILITIES, "acct_test");
-    expect(candidate).toMatchObject({
+    const validation = await validateFolder(folder.files, ABILITIES, "acct_test");
+    expect(validation).toMatchObject({
       ok: true,
       warnings: [],
       manifest: { name: expect.any(String), triggers: { api: { enabled: true } } },
@@ -57,9 +57,9 @@ test.each(["hello", "sales-report", "merge-files", "nightly"])(
 
 test("the example nightly, by its schedule, runs at 6:30 in Berlin on weekdays", async () => {
   const folder = await readLocalFolder(join(EXAMPLES, "nightly"));
-  const candidate = folder.ok ? await checkCandidate(folder.files, ABILITIES, "acct_test") : undefined;
-  if (candidate?.ok !== true) throw new Error("The example is not valid.");
-  const runs = findNextRuns(candidate.manifest.triggers.schedule, new Date("2026-10-23T12:00:00Z"), 2);
+  const validation = folder.ok ? await validateFolder(folder.files, ABILITIES, "acct_test") : undefined;
+  if (validation?.ok !== true) throw new Error("The example is not valid.");
+  const runs = findNextRuns(validation.manifest.triggers.schedule, new Date("2026-10-23T12:00:00Z"), 2);
   expect(runs).toEqual([
     { utc: "2026-10-26T05:30:00Z", local: "2026-10-26T06:30:00+01:00" },
     { utc: "2026-10-27T05:30:00Z", local: "2026-10-27T06:30:00+01:00" },

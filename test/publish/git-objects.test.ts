@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { deflateSync } from "node:zlib";
 import { afterAll, expect, test } from "@jest/globals";
-import type { GitObject } from "../../db/git-objects.ts";
+import type { GitObject } from "../../db/commits/git-objects.ts";
 import {
   type CommitFile,
   createCommit,

@@ -1,27 +1,27 @@
 import { mkdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createCheckouts } from "../../activities/commits/checkout.ts";
-import { createCommitEnvironments } from "../../activities/environments/commit-environments.ts";
-import { createInterpreters } from "../../activities/environments/interpreters.ts";
-import type { Python } from "../../activities/environments/lock.ts";
 import { createProgramRunner, createWarmer } from "../../activities/program.ts";
-import { prepareRunnerFolder } from "../../activities/sandbox/runner-folder.ts";
-import { createRuntimes } from "../../activities/sandbox/runtimes.ts";
-import { createSandbox, type SandboxSettings } from "../../activities/sandbox/sandbox.ts";
 import { createSpool } from "../../activities/spool.ts";
-import type { ExecutionWork } from "../../db/attempts.ts";
-import { findCommit } from "../../db/commits.ts";
+import { findCommit } from "../../db/commits/commits.ts";
 import { type Db } from "../../db/connect.ts";
+import type { ExecutionWork } from "../../db/executions/attempts.ts";
 import type { AccountId, CommitId, WorkflowId } from "../../domain/ids.ts";
 import { DEFAULT_BOUNDS } from "../../domain/manifest/bounds.ts";
+import { createCheckouts } from "../../environments/checkout.ts";
+import { createCommitEnvironments } from "../../environments/commit-environments.ts";
+import { createInterpreters } from "../../environments/interpreters.ts";
+import type { Python } from "../../environments/lock.ts";
+import { prepareRunnerFolder } from "../../sandbox/runner-folder.ts";
+import { createRuntimes } from "../../sandbox/runtimes.ts";
+import { createSandbox, type SandboxSettings } from "../../sandbox/sandbox.ts";
 import { createExecutionId } from "../../src/ids.ts";
 import { createCommitReader } from "../../src/publish/commit-files.ts";
 import { createPreview } from "../../src/publish/preview.ts";
 import { createPublisher, type PublishRequest } from "../../src/publish/publish.ts";
-import { aFolder, onlyFrom, PYTHON, RUN_AS, someEnvironments } from "../activities/environments/machine.ts";
-import { anIndexOfSources, aSource } from "../activities/environments/source-index.ts";
-import { SILENT } from "../http/operator/operator-service.ts";
+import { aFolder, onlyFrom, PYTHON, RUN_AS, someEnvironments } from "../environments/machine.ts";
+import { anIndexOfSources, aSource } from "../environments/source-index.ts";
+import { SILENT } from "../http/editor/parts.ts";
 import { LANES, LIMITS, RUNNER_SOURCE } from "../runner/harness.ts";
 import { anAccount, TEST_SECRET_BOX } from "../support/builders.ts";
 import { aDatabase } from "../support/postgres.ts";
@@ -77,7 +77,7 @@ async function aMachine({ db, accountId, standard, others, index }: MachineParts
     ...{ hostProblem: () => undefined, openSecrets: () => ({}) },
   });
   const bounds = { ...DEFAULT_BOUNDS, processesMax: ceilings.processes, openFilesMax: ceilings.openFiles };
-  const abilities = { interpreters, networkAvailable: false, bounds, threads: TEST_THREADS };
+  const abilities = { interpreters, networkAvailable: () => false, bounds, threads: TEST_THREADS };
   const made = { environments, commitEnvironments };
   const publish = createPublisher({ db, secretBox: TEST_SECRET_BOX, ...made, log: SILENT, ...abilities });
   const toFiles = (files: Record<string, string>) =>

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { deleteWorkflow } from "../../db/commits/workflows.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
-import { lockScheduleAt, type StoredSchedule } from "../../db/schedules.ts";
-import { insertTicks } from "../../db/ticks.ts";
-import { deleteWorkflow } from "../../db/workflows.ts";
+import { lockScheduleAt, type StoredSchedule } from "../../db/schedules/schedules.ts";
+import { insertTicks } from "../../db/schedules/ticks.ts";
 import type { AccountId, WorkflowId } from "../../domain/ids.ts";
 import { createPublisher, type Publish } from "../../src/publish/publish.ts";
-import { fakeEnvironments, SILENT } from "../http/operator/operator-service.ts";
+import { fakeEnvironments, SILENT } from "../http/editor/parts.ts";
 import { anAccount, TEST_SECRET_BOX } from "../support/builders.ts";
 import { waitForLockWait } from "../support/lock-waits.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -23,7 +23,7 @@ beforeAll(async () => {
   accountId = await anAccount(db, { credits: "100" });
   publish = createPublisher({
     ...{ db, secretBox: TEST_SECRET_BOX, environments: fakeEnvironments(), log: SILENT },
-    ...{ interpreters: onlyInterpreter(A_PYTHON), networkAvailable: false, threads: TEST_THREADS },
+    ...{ interpreters: onlyInterpreter(A_PYTHON), networkAvailable: () => false, threads: TEST_THREADS },
   });
 });
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { CommitId } from "../../domain/ids.ts";
-import { publishExamples } from "../../src/examples.ts";
+import { publishExamples } from "../../src/start/examples.ts";
 import { aCommit, anAccount, aWorkflow, TEST_SECRET_BOX } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { listTree } from "../../activities/sandbox/process-tree.ts";
+import { listTree } from "../../sandbox/process-tree.ts";
 import { type Bench, openBench, type Ran } from "./harness.ts";
 import { listSandboxes } from "./zygotes.ts";
 
@@ -62,7 +62,7 @@ test("bubblewrap, killed from outside while a program runs in it, is a fault of 
   });
   const failure = ran.then(String, String);
   while (!hasBegun) await sleep(10);
-  // The others are parked, and have nothing in them yet.
+  // The others are prestarted, and have nothing in them yet.
   const [outermost] = listSandboxes().sort((one, other) => listTree(other).length - listTree(one).length);
   process.kill(outermost as number, "SIGKILL");
   expect(await failure).toContain("ended from outside");
@@ -228,7 +228,7 @@ test("memory, all at once, ends as out_of_memory", async () => {
   const ran = await bench.run({ code: "x = bytearray(2 << 30)\nx[::4096] = b'x' * len(x[::4096])" });
   expect(ran.outcome).toMatchObject({
     status: "out_of_memory",
-    message: expect.stringContaining("limits.memory (256 MB)"),
+    message: expect.stringContaining("limits.memory (256 MiB)"),
   });
 });
 

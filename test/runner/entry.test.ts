@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { THREAD_VARIABLES } from "../../activities/sandbox/bubblewrap.ts";
+import { THREAD_VARIABLES } from "../../sandbox/bubblewrap.ts";
 import { type Bench, jsonOf, openBench, writeFolder } from "./harness.ts";
 
 let bench: Bench;

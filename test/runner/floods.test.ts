@@ -115,7 +115,7 @@ test("outputs, growing over their limit, end the execution while it runs", async
   const ran = await bench.run({
     code: "import time\nfor i in range(1000):\n    open('outputs/%d' % (i % 40), 'ab').write(b'x' * (1 << 20)); time.sleep(0.003)\ntime.sleep(15)",
   });
-  expect(ran.outcome).toMatchObject({ status: "failed", message: "The outputs grew beyond the 32 MB they may have." });
+  expect(ran.outcome).toMatchObject({ status: "failed", message: "The outputs grew beyond the 32 MiB they may have." });
   expect(ran.outcome.secondsUsed).toBeLessThan(10);
   expect([ran.outputs, ran.log.at(-1)?.text]).toEqual([[], expect.stringContaining("No output is kept")]);
 });
@@ -131,7 +131,7 @@ test("outputs, one cut where a file may not grow, are kept of a program that goe
 
 test("outputs, over their limit at once, fail the execution", async () => {
   const ran = await bench.run({ code: "for i in range(3): open('outputs/%d' % i, 'wb').write(b'x' * (15 << 20))" });
-  expect(ran.outcome).toMatchObject({ status: "failed", message: "The outputs grew beyond the 32 MB they may have." });
+  expect(ran.outcome).toMatchObject({ status: "failed", message: "The outputs grew beyond the 32 MiB they may have." });
 });
 
 test("outputs, deleted while open, count as outputs", async () => {
@@ -143,7 +143,7 @@ while True:
     file = open("outputs/x", "wb"); file.write(b"x" * (4 << 20)); file.flush(); os.unlink("outputs/x"); held.append(file); time.sleep(0.02)
 `,
   });
-  expect(ran.outcome).toMatchObject({ status: "failed", message: "The outputs grew beyond the 32 MB they may have." });
+  expect(ran.outcome).toMatchObject({ status: "failed", message: "The outputs grew beyond the 32 MiB they may have." });
   expect(ran.outcome.secondsUsed).toBeLessThan(10);
 });
 

@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { createDiskRoom } from "../../activities/disk-room.ts";
-import { createSandbox, type Sandbox, type SandboxResult } from "../../activities/sandbox/sandbox.ts";
+import { createDiskRoom } from "../../sandbox/disk-room.ts";
+import { createSandbox, type Sandbox, type SandboxResult } from "../../sandbox/sandbox.ts";
 import { type Bench, LIMITS, openBench, writeFolder } from "./harness.ts";
 
 const MIB = 1024 * 1024;

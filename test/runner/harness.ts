@@ -12,10 +12,12 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { prepareRunnerFolder } from "../../activities/sandbox/runner-folder.ts";
+import type { JsonValue } from "../../domain/manifest/json-values.ts";
+import type { InputKind } from "../../domain/manifest/manifest.ts";
+import type { Interpreter } from "../../sandbox/interpreter.ts";
+import { prepareRunnerFolder } from "../../sandbox/runner-folder.ts";
 import {
   createSandbox,
-  type Interpreter,
   type LaneSettings,
   type LogLine,
   type Progress,
@@ -24,12 +26,10 @@ import {
   type SandboxRequest,
   type SandboxResult,
   type Warmth,
-} from "../../activities/sandbox/sandbox.ts";
-import { type KernelUsers, openKernelUsers } from "../../activities/sandbox/users/kernel-users.ts";
-import { removeTree } from "../../activities/trees/remove-tree.ts";
-import type { JsonValue } from "../../domain/manifest/json-values.ts";
-import type { InputKind } from "../../domain/manifest/manifest.ts";
+} from "../../sandbox/sandbox.ts";
+import { type KernelUsers, openKernelUsers } from "../../sandbox/users/kernel-users.ts";
 import { chooseSandboxIds, findSelf, readIdFiles } from "../../src/setup/sandbox-ids.ts";
+import { removeTree } from "../../system/trees/remove-tree.ts";
 
 const MIB = 1024 * 1024;
 /** Nobody's user id: what the tests' sandboxes run as when the tests run as root. */

@@ -1,4 +1,7 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { INPUT_KINDS } from "../../domain/manifest/declared-kinds.ts";
 import { type Bench, jsonOf, openBench } from "./harness.ts";
 
 let bench: Bench;
@@ -169,4 +172,17 @@ test("main, with a name Python gives a meaning to, keeps working: positional-onl
     inputs: { a: '"; import os #\n\u2028', b: { __proto__x: 1, "": 2 } },
   });
   expect(jsonOf(ran)).toEqual(['"; import os #\n\u2028', { __proto__x: 1, "": 2 }, "dict"]);
+});
+
+test("the runner, asked for its conversions, has one for every kind of input, and the function that it names", async () => {
+  const script = `
+import ast, json, sys
+sys.path.insert(0, "runner")
+import _treadle_inputs
+tree = ast.parse(open("runner/main.py").read())
+[table] = [node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "CONVERSIONS"]
+print(json.dumps({kind: name is None or callable(getattr(_treadle_inputs, name)) for kind, name in ast.literal_eval(table).items()}))
+`;
+  const { stdout } = await promisify(execFile)("python3", ["-B", "-c", script]);
+  expect(JSON.parse(stdout)).toEqual(Object.fromEntries(INPUT_KINDS.map((kind) => [kind, true])));
 });

@@ -2,9 +2,9 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
-import { noteStart, takeGroup } from "../../activities/sandbox/lanes/group.ts";
-import { measureLane } from "../../activities/sandbox/lanes/lane-meter.ts";
-import { measureMemoryBytes } from "../../activities/sandbox/process-tree.ts";
+import { noteStart, takeGroup } from "../../sandbox/lanes/group.ts";
+import { measureLane } from "../../sandbox/lanes/lane-meter.ts";
+import { measureMemoryBytes } from "../../sandbox/process-tree.ts";
 import { type Bench, LIMITS, openWarmBench } from "./harness.ts";
 import { listZygotes } from "./zygotes.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { chooseToGo, type Holding } from "../../activities/sandbox/lanes/shares.ts";
 import type { AccountId } from "../../domain/ids.ts";
+import { chooseToGo, type Holding } from "../../sandbox/lanes/shares.ts";
 import { openWarmBench } from "./harness.ts";
 
 const BUSY = "acct_busy" as AccountId;

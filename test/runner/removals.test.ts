@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
-import { createSandbox } from "../../activities/sandbox/sandbox.ts";
+import { createSandbox } from "../../sandbox/sandbox.ts";
 import { makeDeep } from "../support/trees.ts";
 import { type Bench, openBench, openWarmBench } from "./harness.ts";
 import { listZygotes } from "./zygotes.ts";

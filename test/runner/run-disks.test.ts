@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } fro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { createRunDiskPool } from "../../activities/sandbox/run-disks.ts";
+import { createRunDiskPool } from "../../sandbox/run-disks.ts";
 import { type PreparedRunDisks, prepareRunDisks } from "../../src/setup/run-disks.ts";
 import { runCommand } from "../../src/setup/servers/command.ts";
 import { runInLane } from "../sandbox/lane-runs.ts";

@@ -6,8 +6,8 @@ import { transformFileSync } from "@swc/core";
 const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
 const MAIN = `
 import { writeFileSync } from "node:fs";
-import { createSandbox } from "./activities/sandbox/sandbox.js";
-import { openKernelUsers } from "./activities/sandbox/users/kernel-users.js";
+import { createSandbox } from "./sandbox/sandbox.js";
+import { openKernelUsers } from "./sandbox/users/kernel-users.js";
 const { settings, request, users: given, becomes } = JSON.parse(process.argv[2]);
 const giveMap = async (pid) => {
   const owner = becomes ?? settings.runAs;
@@ -37,12 +37,12 @@ export function buildService(folder: string): string {
   for (const room of [
     "domain",
     "domain/manifest",
-    "activities",
-    "activities/sandbox",
-    "activities/sandbox/gvisor",
-    "activities/sandbox/lanes",
-    "activities/sandbox/users",
-    "activities/trees",
+    "sandbox",
+    "sandbox/gvisor",
+    "sandbox/lanes",
+    "sandbox/users",
+    "system",
+    "system/trees",
   ]) {
     for (const name of readdirSync(join(PROJECT, room)).filter((file) => file.endsWith(".ts"))) {
       const { code } = transformFileSync(join(PROJECT, room, name), {

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { watchStalls } from "../../activities/sandbox/stalls.ts";
+import { watchStalls } from "../../sandbox/stalls.ts";
 
 function aWatch() {
   const clock = { ms: 1_000 };

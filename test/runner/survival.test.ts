@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { findProcess, isRunning, listTree } from "../../activities/sandbox/process-tree.ts";
+import { findProcess, isRunning, listTree } from "../../sandbox/process-tree.ts";
 import { type Bench, LIMITS, openBench, UNPRIVILEGED, writeFolder } from "./harness.ts";
 import { buildService } from "./service.ts";
 
@@ -262,6 +262,6 @@ test("cgroups, after all of this, are not left behind", async () => {
     const folder = `/sys/fs/cgroup/${controller}`;
     return existsSync(folder) ? readdirSync(folder).filter((name) => name.startsWith(`treadle-${process.pid}-`)) : [];
   });
-  // Two are parked for the next execution at most.
+  // Two are prestarted for the next execution at most.
   expect(new Set(mine).size).toBeLessThanOrEqual(2);
 });

@@ -1,8 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { THREAD_VARIABLES } from "../../activities/sandbox/bubblewrap.ts";
-import { createSandbox } from "../../activities/sandbox/sandbox.ts";
+import { THREAD_VARIABLES } from "../../sandbox/bubblewrap.ts";
+import { createSandbox } from "../../sandbox/sandbox.ts";
 import { type Bench, jsonOf, LIMITS, openBench } from "./harness.ts";
 
 let bench: Bench;

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { listChildren } from "../../activities/sandbox/process-tree.ts";
+import { listChildren } from "../../sandbox/process-tree.ts";
 
 /** The outermost processes of this process's sandboxes. It may have other children: servers that earlier test files left running. */
 export function listSandboxes(): number[] {

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { collectPackageSettings } from "../../activities/environments/package-settings.ts";
-import { aFolder, findUv, lockOf, MACHINE_SETTINGS, someEnvironments } from "../activities/environments/machine.ts";
+import { collectPackageSettings } from "../../environments/package-settings.ts";
+import { aFolder, findUv, lockOf, MACHINE_SETTINGS, someEnvironments } from "../environments/machine.ts";
 import { type Bench, openBench, openWarmBench, type Program, type Ran } from "../runner/harness.ts";
 import { type CorpusProgram, listPrograms } from "./corpus.ts";
 import { type Given, RUNNER_FRAME } from "./given.ts";

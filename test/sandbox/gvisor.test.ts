@@ -1,7 +1,7 @@
 import { chmodSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { findProcess, isRunning, type KnownProcess, listTree } from "../../activities/sandbox/process-tree.ts";
+import { findProcess, isRunning, type KnownProcess, listTree } from "../../sandbox/process-tree.ts";
 import { type Bench, IN_GVISOR, jsonOf, LANES, makeFolder, openBench } from "../runner/harness.ts";
 
 const MIB = 1024 * 1024;

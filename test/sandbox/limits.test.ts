@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { findCgroupFolders } from "../../activities/sandbox/cgroup-folders.ts";
+import { findCgroupFolders } from "../../sandbox/cgroup-folders.ts";
 import { type Bench, openWarmBench, type Program, type Ran } from "../runner/harness.ts";
 import { runInLane } from "./lane-runs.ts";
 

@@ -7,9 +7,9 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "@jest/globals";
-import { watchCertificate } from "../../src/certificate-watch.ts";
 import { type Certificate, findServerName, readGivenCertificate } from "../../src/setup/certificate.ts";
 import { ensureCertificate } from "../../src/setup/own-certificate.ts";
+import { watchCertificate } from "../../src/start/certificate-watch.ts";
 import { aFolder, afterwards } from "./servers/surroundings.ts";
 
 const DAY_MS = 86_400_000;

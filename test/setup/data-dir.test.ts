@@ -15,10 +15,10 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "@jest/globals";
-import { removeTree } from "../../activities/trees/remove-tree.ts";
 import { DATA_VERSION, type DataDirOptions, prepareDataDir } from "../../src/setup/data-dir.ts";
 import { handOver, layOutDataDir } from "../../src/setup/data-folders.ts";
 import { canReach } from "../../src/setup/servers/reachability.ts";
+import { removeTree } from "../../system/trees/remove-tree.ts";
 import { makeDeep } from "../support/trees.ts";
 import { aFolder, IS_ROOT, RUN_AS } from "./servers/surroundings.ts";
 
@@ -145,14 +145,14 @@ test("prepareDataDir, on data of another user, says whose they are", async () =>
   );
 });
 
-test("prepareDataDir, for new data with less than 200 MB free, refuses with both figures", async () => {
+test("prepareDataDir, for new data with less than 200 MiB free, refuses with both figures", async () => {
   const wanted = join(aFolder(), "data");
   await expect(prepare(wanted, { freeBytes: async () => 150 * 1024 * 1024 })).rejects.toThrow(
-    "has 150 MB left; Treadle starts with 200 MB or more",
+    "has 150 MiB left; Treadle starts with 200 MiB or more",
   );
 });
 
-test("prepareDataDir, of data that are there, on a disk with less than 200 MB free, gives up the ballast and goes on", async () => {
+test("prepareDataDir, of data that are there, on a disk with less than 200 MiB free, gives up the ballast and goes on", async () => {
   const dir = await aDataDir();
   writeFileSync(join(dir, "ballast"), "x");
   expect(await prepare(dir, { freeBytes: async () => 1024 * 1024 })).toBe(dir);

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import { loadSettings } from "../../src/config.ts";
-import { budgetDescriptors, readDescriptorLimit } from "../../src/descriptors.ts";
-import { refusingMax } from "../../src/http/connections.ts";
+import { refusingMax } from "../../src/http/server/connections.ts";
+import { budgetDescriptors, readDescriptorLimit } from "../../src/start/descriptors.ts";
 
 const SETTINGS = loadSettings({ TREADLE_SANDBOX_SLOTS: "4" });
 

@@ -2,13 +2,13 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "@jest/globals";
 import { createSpool } from "../../activities/spool.ts";
-import { removeTree } from "../../activities/trees/remove-tree.ts";
 import { createExecutionId } from "../../src/ids.ts";
 import { giveUpBallast, keepBallast } from "../../src/setup/ballast.ts";
 import { describeLargest } from "../../src/setup/folder-sizes.ts";
 import { clearFullDisk } from "../../src/setup/full-disk.ts";
 import { claimInstance } from "../../src/setup/instance-lock.ts";
 import type { RunCommand } from "../../src/setup/servers/command.ts";
+import { removeTree } from "../../system/trees/remove-tree.ts";
 import { makeDeep } from "../support/trees.ts";
 import { aFolder } from "./servers/surroundings.ts";
 
@@ -42,7 +42,7 @@ test("clearFullDisk, on a full disk, clears what nobody needs, keeps results, an
   expect(readdirSync(join(dataDir, "spool", small))).toEqual([]);
   expect(await spool.readResult(done)).toBeDefined();
   expect(lines).toEqual([
-    expect.stringContaining("had 1 MB left. What executions had left behind was removed: 500 MB"),
+    expect.stringContaining("had 1 MiB left. What executions had left behind was removed: 500 MiB"),
   ]);
   await spool.open(large); // What the next attempt begins with.
   expect(spool.hasFilledDisk(large)).toBe(false);
@@ -72,7 +72,7 @@ test("clearFullDisk, where that is not enough and something cannot be removed, s
   const run: RunCommand = async () => ({ code: 1, stdout: "", tail: [] });
   await clearFullDisk({ dataDir, readFree: async () => 1 * MIB, remove, run, report: (line) => lines.push(line) });
   expect(lines.filter((line) => line.includes("could not be removed: Error: It is stuck."))).not.toEqual([]);
-  expect(lines.at(-1)).toMatch(/Largest in .*: storage 3 MB/);
+  expect(lines.at(-1)).toMatch(/Largest in .*: storage 3(?:\.\d+ MB| MiB)/);
 });
 
 test("clearFullDisk, of trees that belong to users of sandboxes, removes them as those users' owner", async () => {
@@ -88,7 +88,7 @@ test("clearFullDisk, of trees that belong to users of sandboxes, removes them as
   await clearFullDisk({ dataDir, readFree, remove, run, report: (line) => lines.push(line) });
   expect(new Set(asked)).toEqual(new Set(["unshare --map-root-user --map-auto -- rm -rf --"]));
   expect(readdirSync(join(dataDir, "lanes"))).toEqual([]);
-  expect(lines).toEqual([expect.stringContaining("500 MB are free now.")]);
+  expect(lines).toEqual([expect.stringContaining("500 MiB are free now.")]);
 });
 
 test("describeLargest, of a folder that is not there, says that it does not know", async () => {
@@ -111,7 +111,7 @@ test("a ballast, on a disk with room, is made once, is given up when the disk is
       await ballast.look();
     }
   } finally {
-    ballast.close();
+    await ballast.close();
   }
   expect(changes).toEqual(["made", "given up", "made"]);
   expect(giveUpBallast(dataDir)).toBe(true);

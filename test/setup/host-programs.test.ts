@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { expect, test } from "@jest/globals";
 import { findHostProblem } from "../../activities/program.ts";
 import { loadSettings } from "../../src/config.ts";
-import { openHost } from "../../src/host-programs.ts";
 import { createLog } from "../../src/log.ts";
-import { createReadiness, readyOnceOpen } from "../../src/readiness.ts";
+import { createReadiness, readyOnceOpen } from "../../src/metrics/readiness.ts";
 import type { Machine } from "../../src/setup/machine.ts";
+import { openHost } from "../../src/start/host-programs.ts";
 import { findInterpreter, LIMITS, UNPRIVILEGED, writeFolder } from "../runner/harness.ts";
 import { aFolder, afterwards, aProgram, IS_ROOT, until } from "./servers/surroundings.ts";
 
@@ -117,7 +117,7 @@ function look(
   return createReadiness({
     db: { raw: () => Promise.resolve() } as never,
     storage: { check: () => Promise.resolve() } as never,
-    driver: { check: () => Promise.resolve() } as never,
+    temporalClient: { check: () => Promise.resolve() } as never,
     ...{ isolation: "sandbox", isInGvisor: true, isolationProblems },
     laneProblem: () => "gVisor starts a kernel for each program.",
     sandboxUsers: { users: undefined, message: "shared" },

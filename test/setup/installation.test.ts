@@ -2,18 +2,24 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { changePassword, findAccessToken, findUserByEmail, insertOperatorToken, putUser } from "../../db/access.ts";
+import {
+  changePassword,
+  findAccessToken,
+  findUserByEmail,
+  insertOperatorToken,
+  putUser,
+} from "../../db/accounts/access.ts";
+import { listMembers, removeMember } from "../../db/accounts/members.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
-import { listMembers, removeMember } from "../../db/members.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { AccountId } from "../../domain/ids.ts";
-import { createBanner } from "../../src/banner.ts";
 import { createUserId } from "../../src/ids.ts";
-import { type Installation, prepareInstallation } from "../../src/installation.ts";
 import { demandMasterKey } from "../../src/keys/master-key.ts";
 import { hashPassword, verifyPassword } from "../../src/keys/password.ts";
 import { createSecretBox } from "../../src/keys/secret-box.ts";
 import { hashToken } from "../../src/keys/tokens.ts";
+import { createBanner } from "../../src/start/banner.ts";
+import { type Installation, prepareInstallation } from "../../src/start/installation.ts";
 import { aMember, anAccount, aWorkflow, TEST_SECRET_BOX } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 

@@ -15,12 +15,12 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "@jest/globals";
-import { findCgroupFolders } from "../../activities/sandbox/cgroup-folders.ts";
+import { findCgroupFolders } from "../../sandbox/cgroup-folders.ts";
 import { loadSettings } from "../../src/config.ts";
-import { inspectMachine } from "../../src/setup/inspection.ts";
 import { runCommand } from "../../src/setup/servers/command.ts";
 import { canReach } from "../../src/setup/servers/reachability.ts";
 import { findServiceUser } from "../../src/setup/user.ts";
+import { inspectMachine } from "../../src/start/inspection.ts";
 import {
   aFolder,
   afterwards,
@@ -57,7 +57,7 @@ function aCheckout() {
   const path = aFolder();
   for (const file of [
     "package.json",
-    "dist/src/start.js",
+    "dist/src/start/start.js",
     "dist/runner/main.py",
     "node_modules/pg/package.json",
     "examples/x",

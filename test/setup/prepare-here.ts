@@ -2,7 +2,7 @@
 // is JSON. `become` turns this process into an ordinary user's first.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { findCgroupFolders } from "../../activities/sandbox/cgroup-folders.ts";
+import { findCgroupFolders } from "../../sandbox/cgroup-folders.ts";
 import { loadSettings } from "../../src/config.ts";
 import { prepareMachine } from "../../src/setup/machine.ts";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import { announceWhenReady, type ReadyFile } from "../../src/ready-file.ts";
+import { announceWhenReady, type ReadyFile } from "../../src/start/ready-file.ts";
 
 const CONTENT: ReadyFile = {
   ...{

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
 import { loadSettings } from "../../src/config.ts";
-import { outputsCheck } from "../../src/readiness.ts";
+import { outputsCheck } from "../../src/metrics/readiness.ts";
 import { findRunDiskProblem, prepareRunDisks, runDisksSizeOf } from "../../src/setup/run-disks.ts";
 import { runCommand } from "../../src/setup/servers/command.ts";
 import { SYSTEM_PATH } from "../../src/setup/user.ts";

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { expect, test } from "@jest/globals";
 import { loadSettings } from "../../src/config.ts";
-import { inspectMachine } from "../../src/setup/inspection.ts";
 import { findRuntime } from "../../src/setup/runsc.ts";
 import { runCommand } from "../../src/setup/servers/command.ts";
+import { inspectMachine } from "../../src/start/inspection.ts";
 import { aFolder, aProgram, RUN_AS } from "./servers/surroundings.ts";
 
 const find = (wanted: string, path = "/nowhere") =>

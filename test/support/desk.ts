@@ -6,7 +6,7 @@ import type { Editor } from "./editor.ts";
 /** The owner at the code of a new workflow of their own, made of the example. */
 export async function aWriter(editor: Editor, name: string): Promise<Visit & { workflowId: string }> {
   const made = { name, templateId: "hello" };
-  const { workflowId } = await editor.ask<{ workflowId: string }>("POST", "/api/editor/workflows", made);
+  const { workflowId } = await editor.ask<{ workflowId: string }>("POST", "/api/workflows", made);
   const visitor = await editor.enter();
   await openFile(visitor.page, workflowId, "config.yaml");
   return { ...visitor, workflowId };
@@ -26,7 +26,7 @@ export async function createWorkflow(page: Page, name: string): Promise<string> 
 /** Somebody else of the account, who joins by an invitation. */
 export async function aMember(editor: Editor, name: string): Promise<Visit> {
   const invited = { email: editor.emailOf(name), role: "member" };
-  const { url } = await editor.ask<{ url: string }>("POST", "/api/editor/invitations", invited);
+  const { url } = await editor.ask<{ url: string }>("POST", "/api/invitations", invited);
   const visitor = await editor.visit();
   await visitor.page.goto(url);
   await join(visitor.page);

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BrowserContext } from "playwright-core";
-import type { ReadyFile } from "../../src/ready-file.ts";
+import type { ReadyFile } from "../../src/start/ready-file.ts";
 import { openBrowser, type Visit, visit, waitUntil } from "./browser.ts";
 import { borrowService } from "./lent-service.ts";
 import { aDataDir, type CalledService, callService, startService } from "./service.ts";
@@ -37,7 +37,7 @@ export interface Editor {
   /** The owner, signed in: at a page, where one is given. */
   enter(path?: string, options?: VisitOptions): Promise<Visit>;
   /** What the service answers to the owner's browser; throws unless that is good. */
-  ask<T>(method: "GET" | "POST", path: string, body?: object): Promise<T>;
+  ask<T>(method: "GET" | "POST" | "PATCH", path: string, body?: object): Promise<T>;
   /** Makes a workflow of these files, or the next commit of one that there is. `config.yaml` enables the API unless it is given. */
   publish(files: Readonly<Record<string, string>>, workflowId?: string): Promise<Published>;
   close(): Promise<void>;
@@ -127,8 +127,8 @@ async function inviteOwner({ service, dataDir }: Place, account: string, email: 
     if (answer.status !== 201) throw new Error(`${path} was answered ${answer.status}: ${answer.text}`);
     return answer.body;
   };
-  await send("/operator/accounts", { name: account, credits: CREDITS });
-  const { url } = await send(`/editor/invitations?account=${account}`, { email, role: "owner" });
+  await send("/accounts", { name: account, credits: CREDITS });
+  const { url } = await send(`/invitations?account=${account}`, { email, role: "owner" });
   return new URL(String(url)).hash.slice(1);
 }
 
@@ -148,13 +148,13 @@ async function publish(
   files: Readonly<Record<string, string>>,
   given: string | undefined,
 ): Promise<Published> {
-  const workflows = "/api/editor/workflows";
+  const workflows = "/api/workflows";
   const workflowId = given ?? (await ask<{ workflowId: string }>("POST", workflows, { name: "New" })).workflowId;
   const path = `${workflows}/${workflowId}`;
   const draft = await ask<{ version: number; head: string | null }>("GET", `${path}/draft`);
   const all = { "config.yaml": "triggers:\n  api: { enabled: true }\n", ...files };
   const changes = Object.entries(all).map(([file, text]) => ({ path: file, text }));
-  const { version } = await ask<{ version: number }>("POST", `${path}/draft`, { version: draft.version, changes });
+  const { version } = await ask<{ version: number }>("PATCH", `${path}/draft`, { version: draft.version, changes });
   await ask("POST", `${path}/commits`, { version, expectedHead: draft.head });
   let commitId = draft.head;
   await waitUntil("the files are committed", async () => {

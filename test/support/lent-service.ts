@@ -1,5 +1,5 @@
 import { connect } from "node:net";
-import type { ReadyFile } from "../../src/ready-file.ts";
+import type { ReadyFile } from "../../src/start/ready-file.ts";
 
 export interface LentService {
   readonly ready: ReadyFile;

@@ -1,11 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  collectPackageSettings,
-  toUvArguments,
-  toUvVariables,
-} from "../../activities/environments/package-settings.ts";
+import { collectPackageSettings, toUvArguments, toUvVariables } from "../../environments/package-settings.ts";
 import { findPython } from "../../src/setup/python.ts";
 import { runCommand } from "../../src/setup/servers/command.ts";
 import { findCacheDir } from "../../src/setup/servers/temporal-cache.ts";

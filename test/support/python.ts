@@ -1,5 +1,6 @@
-import type { Interpreters } from "../../activities/environments/interpreters.ts";
-import { minorVersionOf, type Python } from "../../activities/environments/lock.ts";
+import type { Interpreters } from "../../environments/interpreters.ts";
+import type { Python } from "../../environments/lock.ts";
+import { minorVersionOf } from "../../sandbox/interpreter.ts";
 
 /** An interpreter for tests that start none. */
 export const A_PYTHON: Python = {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Agent, type Dispatcher, request } from "undici";
-import type { ReadyFile } from "../../src/ready-file.ts";
+import type { ReadyFile } from "../../src/start/ready-file.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** The first start of a data folder builds the packages of `sales-report`, where that is wanted. */

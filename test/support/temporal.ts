@@ -9,7 +9,7 @@ import { runCommand } from "../../src/setup/servers/command.ts";
 import { startTemporal } from "../../src/setup/servers/temporal.ts";
 import { findCacheDir } from "../../src/setup/servers/temporal-cache.ts";
 import type { PagesTarget } from "../../src/setup/servers/temporal-door.ts";
-import { connectTemporal } from "../../src/workers.ts";
+import { connectTemporal } from "../../src/temporal/workers.ts";
 import { keepText } from "./kept-text.ts";
 
 const CHECKOUT = fileURLToPath(new URL("../../", import.meta.url));

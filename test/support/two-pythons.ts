@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, join } from "node:path";
-import type { Python } from "../../activities/environments/lock.ts";
+import type { Python } from "../../environments/lock.ts";
 import { examinePython } from "../../src/setup/python.ts";
 import { runCommand } from "../../src/setup/servers/command.ts";
 

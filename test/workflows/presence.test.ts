@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { type Db, queryRows } from "../../db/connect.ts";
-import { type HostLacks, listHostLacks, notePresence } from "../../db/hosts.ts";
+import { type HostLacks, listHostLacks, notePresence } from "../../db/executions/hosts.ts";
 import type { CommitId, WorkflowId } from "../../domain/ids.ts";
+import { startPresence, watchWorkers } from "../../src/executions/presence.ts";
 import { createLog } from "../../src/log.ts";
-import { startPresence, watchWorkers } from "../../src/presence.ts";
 import { aManifest } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 
@@ -34,9 +34,16 @@ async function find(...commits: (typeof hello)[]): Promise<(string | undefined)[
   return commits.map(watch.problemOf);
 }
 
+async function findNetworkProblem(): Promise<string | undefined> {
+  const watch = watchWorkers({ db, log });
+  await watch.close();
+  return watch.networkProblem();
+}
+
 test("what no worker has is a problem, with the reason of one; what one has, or nobody knows, is none", async () => {
   expect(await find(hello, networked)).toEqual([undefined, undefined]);
   await say("api", null);
+  expect(await findNetworkProblem()).toBeUndefined();
   await say("one", {
     ...ALL,
     networkProblem: "No tun.",
@@ -48,8 +55,12 @@ test("what no worker has is a problem, with the reason of one; what one has, or 
   expect(await find({ ...hello, commitId: "c2" as CommitId })).toEqual([undefined]);
   await say("two", { ...ALL, isolationProblems: ["There is no runsc."] });
   expect((await find(hello))[0]).toContain("No Python 3.9.");
+  expect(await findNetworkProblem()).toBeUndefined();
+  await say("two", { ...ALL, isolationProblems: ["There is no runsc."], networkProblem: "No nft." });
+  expect(await findNetworkProblem()).toBe("No tun.");
   await say("three", ALL);
   expect(await find(hello, networked)).toEqual([undefined, undefined]);
+  expect(await findNetworkProblem()).toBeUndefined();
   await say("three", ALL, -1);
   expect((await find(hello))[0]).toContain("No Python 3.9.");
 });

@@ -7,16 +7,16 @@ import pino from "pino";
 import { createCredits } from "../../activities/credits.ts";
 import { createSpool, type Spool } from "../../activities/spool.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
-import { findMoneyFaults } from "../../db/credits/audit.ts";
-import { findBalance, reserve } from "../../db/credits.ts";
-import { findExecution } from "../../db/executions.ts";
+import { findExecution } from "../../db/executions/executions.ts";
+import { findRepairCounts, REPAIRS } from "../../db/executions/repairs.ts";
 import { giveLease, takeLease } from "../../db/leases.ts";
-import { findRepairCounts, REPAIRS } from "../../db/repairs.ts";
+import { findMoneyFaults } from "../../db/ledger/audit.ts";
+import { findBalance, reserve } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
+import { createSweeper } from "../../src/executions/sweeper.ts";
 import { createExecutionId, createProcessId } from "../../src/ids.ts";
-import { createSweeper } from "../../src/sweeper.ts";
-import type { Driver, DriverState } from "../../src/temporal.ts";
+import type { TemporalClient, WorkflowState } from "../../src/temporal/client.ts";
 import { anAccount, anExecution, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 
@@ -53,9 +53,9 @@ afterEach(() => database.drop());
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
 /** A Temporal that says of each execution what it is told to, and notes what it is asked to start. */
-function aDriver(describe: (id: ExecutionId) => DriverState | Promise<DriverState>) {
+function aTemporalClient(describe: (id: ExecutionId) => WorkflowState | Promise<WorkflowState>) {
   const started: ExecutionId[] = [];
-  const driver: Driver = {
+  const temporalClient: TemporalClient = {
     async start({ executionId }) {
       started.push(executionId);
       return { eagerly: false };
@@ -65,16 +65,25 @@ function aDriver(describe: (id: ExecutionId) => DriverState | Promise<DriverStat
     describe: async (id) => describe(id),
     check: async () => undefined,
   };
-  return { driver, started };
+  return { temporalClient, started };
 }
 
 /** The sweeper of another process. */
-function aSweeper(driver: Driver, processId = createProcessId()) {
+function aSweeper(temporalClient: TemporalClient, processId = createProcessId()) {
   const prices = { perCpuSecond: microCredits(10_000), perExecution: microCredits(1_000) };
   const log = pino({ level: "warn" }, { write: (line: string) => void logged.push(JSON.parse(line)) });
   const activities = createCredits({ db, prices, onEnded: () => undefined });
   const keeping = { keepLog: async () => undefined, upload: async () => ({ kind: "deferred" as const }) };
-  const sweeper = createSweeper({ db, driver, activities, keeping, spool, processId, hostGoneSeconds: 300, log });
+  const sweeper = createSweeper({
+    db,
+    temporalClient,
+    activities,
+    keeping,
+    spool,
+    processId,
+    hostGoneSeconds: 300,
+    log,
+  });
   return {
     processId,
     async sweep(openSeconds = 0) {
@@ -95,14 +104,14 @@ test("sweep, of a lost execution behind 230 long-running ones, repairs it in the
   await anExecution(db, { workflow, id: LAST });
   const asked = new Set<ExecutionId>();
   let [now, most] = [0, 0];
-  const { driver, started } = aDriver(async (id) => {
+  const { temporalClient, started } = aTemporalClient(async (id) => {
     asked.add(id);
     most = Math.max(most, (now += 1));
     await sleep(1);
     now -= 1;
     return id === LAST ? ("gone" as const) : ("running" as const);
   });
-  await aSweeper(driver).sweep();
+  await aSweeper(temporalClient).sweep();
   expect([asked.size, started, most]).toEqual([231, [LAST], 8]);
   expect(await findRepairCounts(db)).toEqual({ ...NONE, started: 1 });
   expect(repaired()).toEqual([[LAST, "started"]]);
@@ -111,11 +120,15 @@ test("sweep, of a lost execution behind 230 long-running ones, repairs it in the
 test("sweep, by two processes at once, makes and counts a repair once", async () => {
   const executionId = await anExecution(db, { workflow });
   await reserve(db, executionId);
-  const { driver } = aDriver(async () => {
+  const { temporalClient } = aTemporalClient(async () => {
     await sleep(50);
     return "terminated" as const;
   });
-  await Promise.all([aSweeper(driver).sweep(), aSweeper(driver).sweep(), aSweeper(driver).sweep()]);
+  await Promise.all([
+    aSweeper(temporalClient).sweep(),
+    aSweeper(temporalClient).sweep(),
+    aSweeper(temporalClient).sweep(),
+  ]);
   expect(await findRepairCounts(db)).toEqual({ ...NONE, terminated: 1 });
   expect(repaired()).toEqual([[executionId, "terminated"]]);
   expect(await findBalance(db, accountId)).toMatchObject({ balance: GRANTED, reserved: 0n });
@@ -125,11 +138,11 @@ test("sweep, while a process that sweeps does not go on, is done by another one 
   const executionId = await anExecution(db, { workflow });
   const paused = { name: "sweep", holder: "proc_paused" };
   expect(await takeLease(db, { ...paused, seconds: 60 })).toBe(true);
-  const { driver, started } = aDriver(() => "gone");
-  await aSweeper(driver).sweep();
+  const { temporalClient, started } = aTemporalClient(() => "gone");
+  await aSweeper(temporalClient).sweep();
   expect(started).toEqual([]);
   await queryRows(db, "update leases set held_until = now() - interval '1 second'");
-  await aSweeper(driver).sweep();
+  await aSweeper(temporalClient).sweep();
   expect(started).toEqual([executionId]);
 });
 
@@ -154,11 +167,11 @@ test("sweep, of an execution that comes to its end while it is looked at, counts
     prices: { perCpuSecond: microCredits(10_000), perExecution: microCredits(1_000) },
     onEnded: () => undefined,
   });
-  const { driver } = aDriver(async () => {
+  const { temporalClient } = aTemporalClient(async () => {
     await credits.settleCredits({ executionId, status: "success", secondsUsed: 1 });
     return "completed" as const;
   });
-  await aSweeper(driver).sweep();
+  await aSweeper(temporalClient).sweep();
   expect(await findRepairCounts(db)).toEqual(NONE);
   expect(repaired()).toEqual([]);
   expect(await findExecution(db, executionId)).toMatchObject({ state: "success" });
@@ -167,12 +180,12 @@ test("sweep, of an execution that comes to its end while it is looked at, counts
 test("sweep, when Temporal does not answer, stops asking and says so", async () => {
   for (let count = 0; count < 60; count += 1) await anExecution(db, { workflow });
   let asked = 0;
-  const { driver } = aDriver(async () => {
+  const { temporalClient } = aTemporalClient(async () => {
     asked += 1;
     await sleep(5);
     throw new Error("Temporal is away.");
   });
-  await expect(aSweeper(driver).sweep()).rejects.toThrow("Temporal is away.");
+  await expect(aSweeper(temporalClient).sweep()).rejects.toThrow("Temporal is away.");
   expect(asked).toBeLessThan(20);
 });
 
@@ -180,12 +193,12 @@ test("sweep, of many that cannot be repaired, repairs the one behind them", asyn
   const broken: ExecutionId[] = [];
   for (let count = 0; count < 12; count += 1) broken.push(await anExecution(db, { workflow }));
   await anExecution(db, { workflow, id: LAST });
-  const { driver, started } = aDriver((id) => {
+  const { temporalClient, started } = aTemporalClient((id) => {
     if (id === LAST) return "gone";
     if (id === broken.toSorted()[0]) return "running";
     throw new Error("It cannot be read.");
   });
-  await expect(aSweeper(driver).sweep()).rejects.toThrow("11 executions were not repaired");
+  await expect(aSweeper(temporalClient).sweep()).rejects.toThrow("11 executions were not repaired");
   expect(started).toEqual([LAST]);
 });
 
@@ -209,8 +222,12 @@ test("sweep, of credits held for no execution, or for one that has ended, frees 
   const kinds = (await findMoneyFaults(db)).map(({ what, due }) => [what, due]);
   expect(kinds).toEqual([ended, missing].toSorted().map((id) => [`reservation ${id}`, 0n]));
   expect(await findBalance(db, accountId)).toMatchObject({ reserved: 2n * CHARGE + 5_000_000n });
-  const { driver } = aDriver(() => "running");
-  await Promise.all([aSweeper(driver).sweep(), aSweeper(driver).sweep(), aSweeper(driver).sweep()]);
+  const { temporalClient } = aTemporalClient(() => "running");
+  await Promise.all([
+    aSweeper(temporalClient).sweep(),
+    aSweeper(temporalClient).sweep(),
+    aSweeper(temporalClient).sweep(),
+  ]);
   expect(await findMoneyFaults(db)).toEqual([]);
   expect(await findBalance(db, accountId)).toMatchObject({ balance: GRANTED, reserved: CHARGE });
   expect(await findRepairCounts(db)).toEqual({ ...NONE, reservation_released: 2 });
@@ -222,7 +239,7 @@ test("sweep, of credits held for no execution, or for one that has ended, frees 
 
 test("sweep, of a hold that was made just now, leaves it", async () => {
   await aStrayHold(5_000_000n);
-  const { driver } = aDriver(() => "running");
-  await aSweeper(driver).sweep(3_600);
+  const { temporalClient } = aTemporalClient(() => "running");
+  await aSweeper(temporalClient).sweep(3_600);
   expect(await findBalance(db, accountId)).toMatchObject({ reserved: 5_000_000n });
 });

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { createCredits } from "../../activities/credits.ts";
-import { claimAttempt, endAttempt } from "../../db/attempts.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
-import { findMoneyFaults } from "../../db/credits/audit.ts";
-import { findBalance, reserve } from "../../db/credits.ts";
-import { findExecution, findUpload, insertOutputs, requestCancel } from "../../db/executions.ts";
-import { notePresence } from "../../db/hosts.ts";
-import { loseOutputs } from "../../db/stranded.ts";
+import { claimAttempt, endAttempt } from "../../db/executions/attempts.ts";
+import { findExecution, findUpload, insertOutputs, requestCancel } from "../../db/executions/executions.ts";
+import { endPresence, notePresence } from "../../db/executions/hosts.ts";
+import { loseOutputs } from "../../db/executions/stranded.ts";
+import { findMoneyFaults } from "../../db/ledger/audit.ts";
+import { findBalance, reserve } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
-import { createStrandedWatch } from "../../src/stranded.ts";
+import { createStrandedWatch, endCancelled } from "../../src/executions/stranded.ts";
 import { anAccount, anExecution, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 
@@ -31,12 +31,18 @@ afterEach(() => database.drop());
 
 /** One whose program has ended on another host, which has its outputs. */
 async function aStranded(attemptsMax = 1): Promise<ExecutionId> {
-  const executionId = await anExecution(db, { workflow, attemptsMax });
-  await reserve(db, executionId);
-  await runAttempt(executionId, 1, "host_away");
+  const executionId = await anEnded(attemptsMax);
   await queryRows(db, "update attempts set ended_at = now() - interval '2 minutes' where execution_id = :executionId", {
     executionId,
   });
+  return executionId;
+}
+
+/** The same, a moment ago. */
+async function anEnded(attemptsMax = 1): Promise<ExecutionId> {
+  const executionId = await anExecution(db, { workflow, attemptsMax });
+  await reserve(db, executionId);
+  await runAttempt(executionId, 1, "host_away");
   return executionId;
 }
 
@@ -57,18 +63,24 @@ function aStrandedWatch() {
   const prices = { perCpuSecond: microCredits(10_000), perExecution: microCredits(1_000) };
   const activities = createCredits({ db, prices, onEnded: () => undefined });
   const restarted: ExecutionId[] = [];
-  const driver = {
+  const temporalClient = {
     restart: async ({ executionId }: { executionId: ExecutionId }) => void restarted.push(executionId),
     terminate: async (id: ExecutionId) => void terminated.push(id),
   };
   const onRepeated = async (id: ExecutionId) => void repeated.push(id);
   const look = async (count: number, everyMs = 30_000): Promise<ExecutionId[]> => {
     for (let times = 0; times < count; times += 1, clock.ms += everyMs)
-      await watch({ db, driver, activities, onRepeated, onEnded: async ({ id }) => void ended.push(id) });
+      await watch({ db, temporalClient, activities, onRepeated, onEnded: async ({ id }) => void ended.push(id) });
     expect([terminated, restarted]).toEqual([ended, repeated]);
     return ended;
   };
-  return { look, repeated, activities };
+  const cancel = async (executionId: ExecutionId): Promise<ExecutionId[]> => {
+    await requestCancel(db, executionId, "api");
+    await endCancelled({ db, temporalClient, activities, onEnded: async ({ id }) => void ended.push(id) }, executionId);
+    expect(terminated).toEqual(ended);
+    return ended;
+  };
+  return { look, cancel, repeated, activities };
 }
 
 test("an execution whose outputs are on a host that is gone ends uncharged after five minutes of looks, and not before", async () => {
@@ -91,6 +103,27 @@ test("an execution whose host is gone ends at once where that was asked for, and
   await notePresence(db, { hostId: "host_away", processId: "proc_again", seconds: 60, lacks: null });
   await look(20);
   expect((await findExecution(db, kept))?.finishedAt).toBeNull();
+});
+
+test("an execution that is cancelled when its host has ended is ended by that call, uncharged; one whose host is there, or that runs, is not", async () => {
+  const [here, gone, waiting, running] = [
+    await anEnded(),
+    await anEnded(2),
+    await anEnded(),
+    await anExecution(db, { workflow }),
+  ];
+  const { look, cancel } = aStrandedWatch();
+  const host = { hostId: "host_away", processId: "proc_away" };
+  await notePresence(db, { ...host, seconds: 60, lacks: null });
+  expect(await cancel(here)).toEqual([]);
+  await endPresence(db, host);
+  const claim = { executionId: running, hostId: "host_away", processId: "proc_away", leaseSeconds: 20, lostMax: 3 };
+  expect(await claimAttempt(db, claim)).toMatchObject({ kind: "claimed" });
+  expect([await cancel(running), await cancel(gone)]).toEqual([[gone], [gone]]);
+  expect(await findExecution(db, gone)).toMatchObject({ state: "cancelled", failure: null, chargeTotal: 0n });
+  expect(await look(1)).toEqual([gone, here]);
+  expect((await findExecution(db, waiting))?.finishedAt).toBeNull();
+  expect(await findMoneyFaults(db)).toEqual([]);
 });
 
 test("an execution whose host could say nothing while the database was away is not ended when it is back", async () => {

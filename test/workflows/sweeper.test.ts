@@ -6,22 +6,22 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "@temporalio/client";
 import { Worker } from "@temporalio/worker";
 import { type Activities, createActivities } from "../../activities/index.ts";
-import { createSlots } from "../../activities/slots.ts";
 import { createSpool, type Spool } from "../../activities/spool.ts";
-import { createDiskStorage } from "../../activities/storage/disk.ts";
-import type { Storage } from "../../activities/storage/storage.ts";
 import { hostQueue, TASK_QUEUE } from "../../activities/task-queues.ts";
-import { removeTree } from "../../activities/trees/remove-tree.ts";
-import { claimAttempt, endAttempt } from "../../db/attempts.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
-import { findBalance, reserve } from "../../db/credits.ts";
-import { findExecution, insertOutputs, listOpenExecutions } from "../../db/executions.ts";
-import { findRepairCounts, type Repair } from "../../db/repairs.ts";
+import { claimAttempt, endAttempt } from "../../db/executions/attempts.ts";
+import { findExecution, insertOutputs, listOpenExecutions } from "../../db/executions/executions.ts";
+import { findRepairCounts, type Repair } from "../../db/executions/repairs.ts";
+import { findBalance, reserve } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
+import { createSweeper, type SweeperDeps } from "../../src/executions/sweeper.ts";
 import { createLog } from "../../src/log.ts";
-import { createSweeper } from "../../src/sweeper.ts";
-import { createDriver, type Driver } from "../../src/temporal.ts";
+import { createTemporalClient, type TemporalClient } from "../../src/temporal/client.ts";
+import { createDiskStorage } from "../../storage/disk.ts";
+import type { Storage } from "../../storage/storage.ts";
+import { createSlots } from "../../system/slots.ts";
+import { removeTree } from "../../system/trees/remove-tree.ts";
 import { anAccount, anExecution, aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 import { aTemporal, type TestTemporal } from "../support/temporal.ts";
@@ -34,7 +34,7 @@ const log = createLog({ level: "silent", terminal: false });
 let database: TestDatabase;
 let db: Db;
 let temporal: TestTemporal;
-let driver: Driver;
+let temporalClient: TemporalClient;
 let client: Client;
 let dir: string;
 let spool: Spool;
@@ -47,7 +47,7 @@ beforeAll(async () => {
   database = await aDatabase();
   db = database.db;
   temporal = await aTemporal();
-  driver = createDriver(temporal.connection, temporal.namespace);
+  temporalClient = createTemporalClient(temporal.connection, temporal.namespace);
   client = new Client({ connection: temporal.connection, namespace: temporal.namespace });
   dir = await mkdtemp(join(tmpdir(), "treadle-sweeper-"));
   storage = await createDiskStorage({ dir: join(dir, "storage") });
@@ -68,7 +68,7 @@ beforeAll(async () => {
       return { status: "success", message: "", secondsUsed: 1 };
     },
     onEnded: () => undefined,
-    onFault: () => undefined,
+    onError: () => undefined,
     recordTick: async () => Promise.reject(new Error("No schedule is fired here.")),
   }));
 });
@@ -80,10 +80,10 @@ afterAll(async () => {
 });
 
 /** One sweep, as if `openSeconds` had passed for every open execution. */
-async function sweep(given: { openSeconds?: number; driver?: Driver; spool?: Spool } = {}): Promise<void> {
+async function sweep(given: Partial<SweeperDeps> & { openSeconds?: number } = {}): Promise<void> {
   const sweeper = createSweeper({
     db,
-    driver: given.driver ?? driver,
+    temporalClient: given.temporalClient ?? temporalClient,
     ...{ activities, keeping },
     spool: given.spool ?? spool,
     ...{ processId: "proc_a", hostGoneSeconds: 300 },
@@ -129,7 +129,7 @@ async function startInTemporal(executionId: ExecutionId): Promise<void> {
   const open = await listOpenExecutions(db, { olderThanSeconds: 0, limit: 1_000 });
   const execution = open.find(({ id }) => id === executionId);
   if (execution === undefined) throw new Error(`${executionId} is not open.`);
-  await driver.start({ ...execution, executionId });
+  await temporalClient.start({ ...execution, executionId });
 }
 
 /** Runs a worker with the real activities until the execution has ended in Temporal. */
@@ -154,9 +154,9 @@ async function recordOutcome(executionId: ExecutionId, given: { uploaded: boolea
 
 test("sweep, of an execution that was recorded but never started, starts it, and it ends as any other", async () => {
   const { executionId, findBalance: balance } = await anAcceptedExecution();
-  expect(await driver.describe(executionId)).toBe("gone");
+  expect(await temporalClient.describe(executionId)).toBe("gone");
   expect(await countRepairs(sweep)).toEqual({ started: 1 });
-  expect(await driver.describe(executionId)).toBe("running");
+  expect(await temporalClient.describe(executionId)).toBe("running");
   expect(await countRepairs(sweep)).toEqual({});
   await work(executionId);
   expect(started.filter((id) => id === executionId)).toHaveLength(1);
@@ -167,7 +167,7 @@ test("sweep, of an execution that was recorded but never started, starts it, and
 test("sweep, of an execution accepted just now, leaves it to whoever accepted it", async () => {
   const { executionId } = await anAcceptedExecution();
   await sweep({ openSeconds: 20 });
-  expect(await driver.describe(executionId)).toBe("gone");
+  expect(await temporalClient.describe(executionId)).toBe("gone");
   expect(await findExecution(db, executionId)).toMatchObject({ state: "queued" });
 });
 
@@ -206,8 +206,8 @@ test("sweep, of an execution that Temporal timed out, ends it as a fault of ours
     args: [{ timeoutSeconds: 1 }],
     workflowExecutionTimeout: "1 s",
   });
-  while ((await driver.describe(executionId)) === "running") await sleep(100);
-  expect(await driver.describe(executionId)).toBe("expired");
+  while ((await temporalClient.describe(executionId)) === "running") await sleep(100);
+  expect(await temporalClient.describe(executionId)).toBe("expired");
   expect(await countRepairs(sweep)).toEqual({ expired: 1 });
   expect(await findExecution(db, executionId)).toMatchObject({ state: "failed", failure: "internal", chargeTotal: 0n });
   expect(await balance()).toMatchObject({ balance: GRANTED, reserved: 0n });
@@ -240,8 +240,8 @@ test("sweep, of one that ran but was not uploaded and failed in Temporal, releas
   const { executionId, findBalance: balance } = await anAcceptedExecution();
   await reserve(db, executionId);
   await recordOutcome(executionId, { uploaded: false });
-  const lost = { ...driver, describe: async () => "completed" as const };
-  expect(await countRepairs(() => sweep({ driver: lost }))).toEqual({ released: 1 });
+  const lost = { ...temporalClient, describe: async () => "completed" as const };
+  expect(await countRepairs(() => sweep({ temporalClient: lost }))).toEqual({ released: 1 });
   expect(await findExecution(db, executionId)).toMatchObject({ state: "failed", failure: "internal", chargeTotal: 0n });
   expect(await balance()).toMatchObject({ balance: GRANTED, reserved: 0n });
 });
@@ -249,16 +249,16 @@ test("sweep, of one that ran but was not uploaded and failed in Temporal, releas
 test("sweep, when one execution cannot be repaired, repairs those after it and says what failed", async () => {
   const [broken, next] = [await anAcceptedExecution(), await anAcceptedExecution()];
   const sweeping = sweep({
-    driver: {
-      ...driver,
+    temporalClient: {
+      ...temporalClient,
       async start(input) {
         if (input.executionId === broken.executionId) throw new Error("Its name cannot be stored.");
-        return driver.start(input);
+        return temporalClient.start(input);
       },
     },
   });
   await expect(sweeping).rejects.toThrow("Its name cannot be stored.");
-  expect(await driver.describe(next.executionId)).toBe("running");
+  expect(await temporalClient.describe(next.executionId)).toBe("running");
   for (const { executionId } of [broken, next]) await activities.releaseCredits({ executionId, cause: "internal" });
   await client.workflow.getHandle(next.executionId).terminate();
 });

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "@temporalio/client";
 import { Worker } from "@temporalio/worker";
 import type { PythonProgress } from "../../domain/execution.ts";
-import { withLightThreads } from "../../src/workflow-threads.ts";
+import { withLightThreads } from "../../src/patches/workflow-threads.ts";
 import { aTemporal } from "../support/temporal.ts";
 
 /** Enters a context for longer than it may, and says how many of its promises were watched and how it came out. */

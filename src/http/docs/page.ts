@@ -2,7 +2,7 @@ import type { RequestHandler } from "express";
 import { isWorkflowId } from "../../../domain/ids.ts";
 import { ApiError } from "../errors.ts";
 
-/** Everything from here and nothing inline: whatever a document says, it cannot run in this page. */
+/** Everything from here and nothing inline: no document can run code in this page. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -27,7 +27,7 @@ export function createDocsRoute(of: keyof typeof PLACES): RequestHandler {
     const { assets, root } = PLACES[of];
     const { workflowId } = request.params;
     if (of === "workflow" && !(typeof workflowId === "string" && isWorkflowId(workflowId)))
-      throw new ApiError("workflow_not_found", "No workflow has such an id. Copy it as publishing has named it.");
+      throw new ApiError("workflow_not_found", "No workflow has such an id. Copy the id that publishing printed.");
     // A path that ends in a slash is one folder deeper.
     const up = request.path.endsWith("/") ? "../" : "";
     response

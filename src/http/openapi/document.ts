@@ -1,7 +1,6 @@
 import type { JsonObject, JsonValue } from "../../../domain/manifest/json-values.ts";
 import type { JsonSchema } from "../../../domain/manifest/value-schema.ts";
 import { HEADERS } from "../routes/headers.ts";
-import { INTERNAL_ROUTES } from "../routes/internal.ts";
 import { type Route, TAGS } from "../routes/route.ts";
 import { SCHEMAS } from "../routes/schemas.ts";
 import { ROUTE_NAMES, ROUTES } from "../routes/table.ts";
@@ -15,7 +14,7 @@ const INTERFACE_VERSION = "1.0.0";
 
 const ABOUT = `Runs published Python workflows: durable, isolated, metered.
 
-HTTPS only. Every error is JSON with \`error\`, a fixed text, and \`message\`, which is for a person; every answer has \`X-Request-Id\`. Whatever answers GET answers HEAD. Another method than those shown is answered 405 with \`Allow\`, an unknown address 404. Each workflow has a document of its own, with its real inputs, at \`/api/workflows/{workflowId}/openapi.json\`.`;
+HTTPS only. Every error is JSON with \`error\`, a fixed text, and \`message\`, which is for a person; every answer has \`X-Request-Id\`. Every address that answers GET answers HEAD. Another method than those shown is answered 405 with \`Allow\`, an unknown address 404. Each workflow has a document of its own, with its real inputs, at \`/api/workflows/{workflowId}/openapi.json\`.`;
 
 /**
  * OpenAPI 3.1 of these routes, each by its `operationId`. `url` is what their paths are below; `schemas` are components of this
@@ -75,10 +74,9 @@ function pick(all: JsonObject, names: ReadonlySet<string>): JsonObject {
 
 /** The service's own document: every route for callers. */
 export function describeService(url: string): OpenApiDocument {
-  const internal = INTERNAL_ROUTES.map(({ prefix, reason }) => `Not in here: \`${prefix}/…\`. ${reason}`);
   return createDocument({
     title: "Treadle",
-    description: [ABOUT, ...internal].join("\n\n"),
+    description: ABOUT,
     version: INTERFACE_VERSION,
     url,
     routes: Object.fromEntries(ROUTE_NAMES.map((name) => [name, ROUTES[name]])),

@@ -8,9 +8,9 @@ import { nameError, refer } from "../routes/schemas.ts";
 
 type Json = Record<string, JsonValue>;
 
-/** What any request may be told, whatever it asks for: it is malformed, we are at fault, or have no room or database. */
+/** Errors of any request: it is malformed, the service is at fault, or it lacks slots or the database. */
 const EVERYWHERE: readonly ErrorCode[] = ["invalid_request", "internal", "no_capacity"];
-/** What a request that changes something may be told: another website has sent it. */
+/** Errors of a request that changes something: another website has sent it. */
 const ELSEWHERE_FROM: readonly ErrorCode[] = ["forbidden"];
 const LATE_STATUSES: ReadonlySet<number> = new Set([402, 500, 503]);
 const ERROR_HEADERS: Partial<Record<ErrorCode, Pick<Answer, "always" | "sometimes">>> = {
@@ -21,7 +21,7 @@ const ERROR_HEADERS: Partial<Record<ErrorCode, Pick<Answer, "always" | "sometime
   range_not_satisfiable: { always: ["Content-Range"] },
 };
 
-const SCHEMES: Readonly<Record<Credential, Json>> = {
+const SCHEMES: Readonly<Record<Exclude<Credential, "link">, Json>> = {
   apiKey: {
     type: "apiKey",
     in: "header",
@@ -32,19 +32,13 @@ const SCHEMES: Readonly<Record<Credential, Json>> = {
     type: "apiKey",
     in: "cookie",
     name: "__Host-session",
-    description: "A browser in which somebody of the account is signed in.",
+    description: "A browser in which a member of the account is signed in.",
   },
   accessToken: {
     type: "http",
     scheme: "bearer",
     description:
-      "A personal access token: somebody of the account, or the operator, by a program such as the command line.",
-  },
-  link: {
-    type: "apiKey",
-    in: "query",
-    name: "signature",
-    description: "A signed link to one file; complete, as it was made.",
+      "A personal access token: a member of the account, or the operator, by a program such as the command line.",
   },
 };
 
@@ -58,7 +52,8 @@ export function toOperation(operationId: string, route: Route): Json {
     tags: [route.tag],
     summary: route.summary,
     ...(route.description === undefined ? {} : { description: route.description }),
-    security: route.credentials.map((credential) => ({ [credential]: [] })),
+    // A signed link has its parameters. As a key in the query, openapi-generator for TypeScript would send the workflow's key there.
+    security: route.credentials.map((credential) => (credential === "link" ? {} : { [credential]: [] })),
     parameters: (route.parameters ?? []).map(toParameter),
     ...(route.body === undefined
       ? {}

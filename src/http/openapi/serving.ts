@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Request, RequestHandler, Response } from "express";
-import { authorizeWorkflow } from "../authenticate.ts";
-import { matchesTag } from "../byte-range.ts";
+import { authorizeWorkflow } from "../auth/authenticate.ts";
 import type { AppDeps } from "../deps.ts";
+import { matchesTag } from "../results/byte-range.ts";
 import { describeService, type OpenApiDocument } from "./document.ts";
 import { describeWorkflow } from "./workflow-document.ts";
 
@@ -17,9 +17,9 @@ export function createServiceDocumentRoute(deps: Pick<AppDeps, "apiUrl">): Reque
 }
 
 /** `GET /api/workflows/:workflowId/openapi.json`, for who may call the workflow or is signed in to its account. */
-export function createWorkflowDocumentRoute(deps: Pick<AppDeps, "apiUrl" | "db">): RequestHandler {
+export function createWorkflowDocumentRoute(deps: Pick<AppDeps, "apiUrl" | "db" | "keyUses">): RequestHandler {
   return async (request, response) => {
-    const workflow = await authorizeWorkflow(deps.db, request);
+    const workflow = await authorizeWorkflow(deps, request);
     const document = describeWorkflow(workflow, rootOf(deps));
     await sendDocument(request, response, { document, caching: "private, no-cache" });
   };

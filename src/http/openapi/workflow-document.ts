@@ -43,9 +43,10 @@ export function describeWorkflow(
 }
 
 /**
- * The inputs as components, and the bodies that they come in: a form where one of them is a file, and JSON. Where none is a file, a
- * form would be taken, too, and is left out: generators send one body, and some make two types of one name of two. The form comes
- * first, because openapi-generator sends the first: with JSON it could send no file, and for Java it leaves out the type of the other.
+ * Returns the inputs as components, and the bodies that they come in: a form where one of them is a file, and JSON.
+ * Where none is a file, the form is left out although it would be taken. Generators send one body, and some make two
+ * types of one name of two. The form comes first, because openapi-generator sends the first. With JSON it could send no
+ * file, and for Java it leaves out the type of the other.
  */
 function describeInputs({ inputs }: Manifest): { content: Contents; schemas: Record<string, JsonSchema> } {
   const json = describeJsonBody(inputs);

@@ -3,7 +3,7 @@ import type { JsonValue } from "../../../domain/manifest/json-values.ts";
 import type { JsonSchema } from "../../../domain/manifest/value-schema.ts";
 import type { HeaderName } from "./headers.ts";
 
-/** What lets a caller in. Of those that a route names, one is enough. */
+/** A way to be let in. One of those a route names is enough. */
 export type Credential = "apiKey" | "session" | "accessToken" | "link";
 
 export interface Parameter {
@@ -36,7 +36,7 @@ export interface Answer {
 
 /** One route: everything that a caller may rely on, and nothing of how it is done. */
 export interface Route {
-  readonly method: "get" | "post" | "delete";
+  readonly method: "get" | "post" | "put" | "patch" | "delete";
   /** With parameters as `{name}`, as OpenAPI writes them. */
   readonly path: `/${string}`;
   readonly tag: keyof typeof TAGS;
@@ -58,13 +58,12 @@ export type Routes = Readonly<Record<string, Route>>;
 
 export const TAGS = {
   Workflows: "Executing a workflow, with its own key.",
-  Executions: "What became of an execution: its result, log and files. With the workflow's key, or signed in.",
+  Executions: "What became of executions: results, logs and files. With the workflow's key, or signed in.",
   Schedules: "When a workflow runs by the clock, and what became of it. With the workflow's key, or signed in.",
-  Session: "For the editor: who is signed in.",
-  Runs: "For the editor and the command line: the executions of an account as people look at them.",
-  Account: "For the editor and the command line: an account, its credits and its members. See docs/accounts.md.",
-  Access: "For the editor and the command line: what lets somebody in, each their own.",
-  Editor:
-    "For the editor, and for programs that do what it does: workflows, drafts, commits. For members of an account.",
+  Session: "Who is signed in.",
+  Account: "An account, its credits and its members. See docs/accounts.md.",
+  Access: "Sessions, access tokens and the password: each caller's own.",
+  Publishing:
+    "Workflows, their keys, drafts and commits. For members of an account, signed in or with an access token.",
   Service: "Whether the service is well, and what it can do.",
 } as const;

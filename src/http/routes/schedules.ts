@@ -1,22 +1,18 @@
+import { NEXT_RUNS_MAX, TICKS_PAGE_MAX } from "../../../domain/api/limits.ts";
+import { Schedule, TICK_TIME, TickPage } from "../../../domain/api/schedules.ts";
+import { answerOf } from "./content.ts";
 import { WORKFLOW_ID } from "./parameters.ts";
 import type { Credential, Routes } from "./route.ts";
-import { refer } from "./schemas.ts";
-
-/** Ticks of one answer. */
-export const TICKS_MAX = 200;
-/** A time in UTC as answers write it. A day that its month does not have is one of the next month. */
-export const TICK_TIME =
-  "^20\\d\\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,3})?Z$";
 
 const READERS: readonly Credential[] = ["apiKey", "session", "accessToken"];
-const TICK_EXAMPLE = {
+export const TICK_EXAMPLE = {
   nominalAt: "2026-11-02T08:00:00Z",
   local: "2026-11-02T09:00:00+01:00",
-  outcome: "started",
+  outcome: "started" as const,
   reason: "",
   lateSeconds: 0.412,
   executionId: "ex_06d1k7q2m8v3r5t9w0x4y6z8a1",
-  source: "clock",
+  source: "clock" as const,
   decidedAt: "2026-11-02T08:00:00.412Z",
 };
 
@@ -28,32 +24,32 @@ export const SCHEDULE_ROUTES = {
     tag: "Schedules",
     summary: "The workflow's schedule: as declared, in plain words, its next runs and its last ticks",
     credentials: READERS,
-    parameters: [WORKFLOW_ID],
-    answers: {
-      200: {
-        description: "The schedule as it is now.",
-        content: {
-          "application/json": {
-            schema: refer("Schedule"),
-            example: {
-              schedule: {
-                cron: "0 9 * * 1-5",
-                timezone: "Europe/Berlin",
-                description: "every weekday at 09:00, Europe/Berlin",
-                overlap: "skip",
-                catchup: "latest",
-                maxLatenessSeconds: 3600,
-                jitterSeconds: 0,
-                since: "2026-10-30T14:21:07.031Z",
-              },
-              paused: false,
-              reason: null,
-              nextRuns: [{ utc: "2026-11-03T08:00:00Z", local: "2026-11-03T09:00:00+01:00" }],
-              lastTicks: [TICK_EXAMPLE],
-            },
-          },
-        },
+    parameters: [
+      WORKFLOW_ID,
+      {
+        name: "count",
+        in: "query",
+        description: "How many next runs. 10 unless given.",
+        schema: { type: "integer", minimum: 1, maximum: NEXT_RUNS_MAX },
       },
+    ],
+    answers: {
+      200: answerOf("The schedule as it is now.", Schedule, {
+        schedule: {
+          cron: "0 9 * * 1-5",
+          timezone: "Europe/Berlin",
+          description: "every weekday at 09:00, Europe/Berlin",
+          overlap: "skip" as const,
+          catchup: "latest" as const,
+          maxLatenessSeconds: 3600,
+          jitterSeconds: 0,
+          since: "2026-10-30T14:21:07.031Z",
+        },
+        paused: false,
+        reason: null,
+        nextRuns: [{ utc: "2026-11-03T08:00:00Z", local: "2026-11-03T09:00:00+01:00" }],
+        lastTicks: [TICK_EXAMPLE],
+      }),
     },
     errors: ["unauthorized", "workflow_not_found", "no_capacity"],
   },
@@ -69,7 +65,7 @@ export const SCHEDULE_ROUTES = {
         name: "limit",
         in: "query",
         description: "At most this many. 50 unless given.",
-        schema: { type: "integer", minimum: 1, maximum: TICKS_MAX },
+        schema: { type: "integer", minimum: 1, maximum: TICKS_PAGE_MAX },
       },
       {
         name: "before",
@@ -79,15 +75,7 @@ export const SCHEDULE_ROUTES = {
       },
     ],
     answers: {
-      200: {
-        description: "A page of them.",
-        content: {
-          "application/json": {
-            schema: refer("Ticks"),
-            example: { ticks: [TICK_EXAMPLE], nextBefore: "2026-11-02T08:00:00Z" },
-          },
-        },
-      },
+      200: answerOf("A page of them.", TickPage, { ticks: [TICK_EXAMPLE], nextBefore: "2026-11-02T08:00:00Z" }),
     },
     errors: ["unauthorized", "workflow_not_found", "no_capacity"],
   },

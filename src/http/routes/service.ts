@@ -1,8 +1,8 @@
+import { Alive, Readiness } from "../../../domain/api/service.ts";
 import { DOCS_ASSETS } from "../docs/assets.ts";
-import { ALWAYS_TRUE, ANY_OBJECT, answerWith, describeFields } from "./content.ts";
+import { ANY_OBJECT, answerOf } from "./content.ts";
 import { IF_NONE_MATCH } from "./parameters.ts";
 import type { Routes } from "./route.ts";
-import { refer } from "./schemas.ts";
 
 const TEXT = { type: "string" };
 
@@ -15,10 +15,7 @@ export const SERVICE_ROUTES = {
     summary: "Whether the process answers",
     credentials: [],
     answers: {
-      200: {
-        description: "It does.",
-        content: answerWith(describeFields({ alive: ALWAYS_TRUE }), { alive: true }),
-      },
+      200: answerOf("It does.", Alive, { alive: true }),
     },
     errors: [],
   },
@@ -29,19 +26,11 @@ export const SERVICE_ROUTES = {
     summary: "Whether everything that executions need is there",
     credentials: [],
     answers: {
-      200: { description: "Ready.", content: { "application/json": { schema: refer("Readiness") } } },
-      503: {
-        description: "Not ready; the checks that failed say why.",
-        content: {
-          "application/json": {
-            schema: refer("Readiness"),
-            example: {
-              ready: false,
-              checks: { storage: { ok: false, message: "The disk is full. Free some space." } },
-            },
-          },
-        },
-      },
+      200: answerOf("Ready.", Readiness),
+      503: answerOf("Not ready; the checks that failed say why.", Readiness, {
+        ready: false,
+        checks: { storage: { ok: false, message: "The disk is full. Free some space." } },
+      }),
     },
     errors: [],
   },

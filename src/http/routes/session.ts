@@ -1,24 +1,26 @@
-import { SignIn } from "../sessions.ts";
-import { ALWAYS_TRUE, answerWith, bodyOf, describeFields } from "./content.ts";
-import type { Routes } from "./route.ts";
-import { refer } from "./schemas.ts";
+import { Session, SignedOut, SignIn } from "../../../domain/api/session.ts";
+import { answerOf, bodyOf } from "./content.ts";
+import type { Answer, Routes } from "./route.ts";
 
 const PATH = "/api/session";
-/** Who is signed in, as answers say it. */
-export const SIGNED_IN = {
-  "application/json": {
-    schema: refer("Session"),
-    example: {
+
+/** Returns an answer that says who is signed in. */
+export function answerSession(description: string, headers: Pick<Answer, "always"> = {}): Answer {
+  return answerOf(
+    description,
+    Session,
+    {
       email: "ada@example.com",
       accountId: "acct_06d1k7q2m8v3r5t9w0x4y6z8a1",
       accountName: "main",
       userId: "usr_06d1k7q2m8v3r5t9w0x4y6z8a1",
-      role: "owner",
+      role: "owner" as const,
       temporalUiUrl: null,
       contact: null,
     },
-  },
-};
+    headers,
+  );
+}
 
 /** Who is signed in. */
 export const SESSION_ROUTES = {
@@ -29,7 +31,7 @@ export const SESSION_ROUTES = {
     summary: "Sign in",
     credentials: [],
     body: bodyOf(SignIn, { email: "ada@example.com", password: "correct horse battery staple" }),
-    answers: { 200: { description: "Signed in.", always: ["Set-Cookie"], content: SIGNED_IN } },
+    answers: { 200: answerSession("Signed in.", { always: ["Set-Cookie"] }) },
     errors: ["unauthorized", "payload_too_large", "unsupported_media_type", "rate_limited", "no_capacity"],
   },
   showSession: {
@@ -38,7 +40,7 @@ export const SESSION_ROUTES = {
     tag: "Session",
     summary: "Who is signed in",
     credentials: ["session"],
-    answers: { 200: { description: "The user.", content: SIGNED_IN } },
+    answers: { 200: answerSession("The user.") },
     errors: ["unauthorized", "no_capacity"],
   },
   signOut: {
@@ -48,11 +50,7 @@ export const SESSION_ROUTES = {
     summary: "Sign out",
     credentials: [],
     answers: {
-      200: {
-        description: "Nobody is signed in any more.",
-        always: ["Set-Cookie"],
-        content: answerWith(describeFields({ signedOut: ALWAYS_TRUE }), { signedOut: true }),
-      },
+      200: answerOf("You are signed out.", SignedOut, { signedOut: true }, { always: ["Set-Cookie"] }),
     },
     errors: ["no_capacity"],
   },

@@ -1,38 +1,42 @@
 import type { RequestHandler } from "express";
-import { ACCESS_ROUTES } from "./editor/access.ts";
-import { ACCOUNT_ROUTES } from "./editor/account.ts";
-import { EDITOR_BUILD_ROUTES } from "./editor/builds.ts";
-import { EDITOR_COMMIT_ROUTES } from "./editor/commits.ts";
-import { EDITOR_DRAFT_ROUTES } from "./editor/drafts.ts";
-import { EDITOR_EXECUTION_ROUTES } from "./editor/executions.ts";
-import { EDITOR_INPUT_FILE_ROUTES } from "./editor/input-files.ts";
-import { MEMBER_ROUTES } from "./editor/members.ts";
-import { EDITOR_SCHEDULE_ROUTES } from "./editor/schedule.ts";
-import { EDITOR_SERVICE_ROUTES } from "./editor/service.ts";
-import { EDITOR_WORKFLOW_ROUTES } from "./editor/workflows.ts";
+import { ABOUT_ROUTES } from "./about.ts";
+import { ACCESS_ROUTES } from "./access.ts";
+import { ACCOUNT_ROUTES } from "./account.ts";
+import { BUILD_ROUTES } from "./builds.ts";
+import { CALL_ROUTES } from "./calls.ts";
+import { COMMIT_ROUTES } from "./commits.ts";
+import { DRAFT_ROUTES } from "./drafts.ts";
 import { EXECUTION_ROUTES } from "./executions.ts";
+import { INPUT_FILE_ROUTES } from "./input-files.ts";
+import { MEMBER_ROUTES } from "./members.ts";
+import { PUBLISH_ROUTES } from "./publish.ts";
 import type { Route } from "./route.ts";
+import { RUN_LOG_ROUTES } from "./run-logs.ts";
+import { SCHEDULE_LIST_ROUTES } from "./schedule-list.ts";
+import { SCHEDULE_SWITCH_ROUTES } from "./schedule-switch.ts";
 import { SCHEDULE_ROUTES } from "./schedules.ts";
 import { SERVICE_ROUTES } from "./service.ts";
 import { SESSION_ROUTES } from "./session.ts";
 import { WORKFLOW_ROUTES } from "./workflows.ts";
 
 const TABLE = {
-  ...WORKFLOW_ROUTES,
-  ...EXECUTION_ROUTES,
+  ...CALL_ROUTES,
+  ...RUN_LOG_ROUTES,
   ...SCHEDULE_ROUTES,
-  ...EDITOR_EXECUTION_ROUTES,
-  ...EDITOR_INPUT_FILE_ROUTES,
+  ...SCHEDULE_SWITCH_ROUTES,
+  ...SCHEDULE_LIST_ROUTES,
+  ...EXECUTION_ROUTES,
+  ...INPUT_FILE_ROUTES,
   ...SESSION_ROUTES,
   ...ACCOUNT_ROUTES,
   ...MEMBER_ROUTES,
   ...ACCESS_ROUTES,
-  ...EDITOR_WORKFLOW_ROUTES,
-  ...EDITOR_DRAFT_ROUTES,
-  ...EDITOR_COMMIT_ROUTES,
-  ...EDITOR_BUILD_ROUTES,
-  ...EDITOR_SERVICE_ROUTES,
-  ...EDITOR_SCHEDULE_ROUTES,
+  ...PUBLISH_ROUTES,
+  ...WORKFLOW_ROUTES,
+  ...DRAFT_ROUTES,
+  ...COMMIT_ROUTES,
+  ...BUILD_ROUTES,
+  ...ABOUT_ROUTES,
   ...SERVICE_ROUTES,
 };
 

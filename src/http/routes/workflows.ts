@@ -1,151 +1,245 @@
-import { ANY_OBJECT } from "./content.ts";
-import { EVENTS } from "./events.ts";
-import type { HeaderName } from "./headers.ts";
-import { IDEMPOTENCY_KEY, IF_NONE_MATCH, PREFER, WORKFLOW_ID } from "./parameters.ts";
-import type { Contents, Credential, Parameter, Routes } from "./route.ts";
-import { refer } from "./schemas.ts";
+import { EndedKey, KeyList, KeyRotation, RotatedKey, WholeKey } from "../../../domain/api/keys.ts";
+import {
+  CreatedWorkflow,
+  DeletedWorkflow,
+  NewWorkflow,
+  RenamedWorkflow,
+  ShownWorkflow,
+  TemplateList,
+  UnrunnableCommits,
+  WorkflowList,
+  WorkflowName,
+} from "../../../domain/api/workflows.ts";
+import { answerOf, bodyOf, IN_PERSON } from "./content.ts";
+import { ACCOUNT, aPathId, WORKFLOW_ID } from "./parameters.ts";
+import { A_COMMIT, A_WORKFLOW, COMMIT_EXAMPLE } from "./parts.ts";
+import type { Routes } from "./route.ts";
 
-/** A program with the key; or somebody of the account, whose executions are of the trigger `form`. */
-const IN_PERSON: readonly Credential[] = ["apiKey", "session", "accessToken"];
-const RATES: readonly HeaderName[] = ["RateLimit-Policy", "RateLimit"];
-const REPEATED: readonly HeaderName[] = ["Idempotent-Replayed", "Preference-Applied"];
-const RESULT_EXAMPLE = {
-  status: "success",
-  executionId: "ex_06d1k7q2m8v3r5t9w0x4y6z8a1",
-  duration: 1.234,
-  outputs: { report: "https://localhost:8443/api/run-logs/ex_06d1k7q2m8v3r5t9w0x4y6z8a1/files/report.pdf" },
-  cost: { compute: 0.01234, total: 0.01334 },
+const PATH = "/api/workflows";
+const ONE = `${PATH}/{workflowId}` as const;
+
+const WORKFLOW_EXAMPLE = {
+  workflowId: A_WORKFLOW,
+  name: "Sales report",
+  description: "Turns an order export into a PDF",
+  commitId: A_COMMIT,
+  createdAt: "2026-10-30T14:21:07.031Z",
+  lastExecution: {
+    executionId: "ex_06d1k7q2m8v3r5t9w0x4y6z8a1",
+    status: "success" as const,
+    createdAt: "2026-11-02T08:00:00.412Z",
+  },
+  nextRun: { utc: "2026-11-03T08:00:00Z", local: "2026-11-03T09:00:00+01:00", timezone: "Europe/Berlin" },
+  schedulePaused: false,
+  apiEnabled: true,
+  spentThisMonth: 1.2345,
+  executionsThisMonth: 87,
+  estimate: { credits: 0.0134, basedOn: 42 },
 };
+const CHANGE_ERRORS = [
+  "unauthorized",
+  "workflow_not_found",
+  "not_found",
+  "payload_too_large",
+  "unsupported_media_type",
+  "no_capacity",
+] as const;
 
-/** Of any workflow. Its own document says which inputs. */
-const INPUTS: Contents = {
-  "application/json": { schema: refer("WorkflowInputs"), example: { region: "EU", count: 3 } },
-  "multipart/form-data": { schema: refer("WorkflowForm") },
-};
-
-/**
- * Validate takes what execute takes. It is named although it changes nothing: openapi-python-client makes a module that cannot be
- * imported of an operation with two bodies and nothing else that may be left out.
- */
-const PREFER_OF_EXECUTE: Parameter = { ...PREFER, description: "As for execute, and without effect: nothing waits." };
-
-/** What callers do with a workflow. */
+/** Workflows and their keys, as people of the account see and change them. */
 export const WORKFLOW_ROUTES = {
-  executeWorkflow: {
-    method: "post",
-    path: "/api/workflows/{workflowId}/execute",
-    tag: "Workflows",
-    summary: "Execute the workflow's latest commit",
-    description:
-      "Waits for the result, at most 300 seconds unless the operator has set another time, then answers 202. When the caller goes away, the execution goes on. With `Accept: text/event-stream` the log, the progress and the result come as server-sent events.",
-    credentials: IN_PERSON,
-    parameters: [WORKFLOW_ID, IDEMPOTENCY_KEY, PREFER],
-    body: { required: true, content: INPUTS },
-    answers: {
-      200: {
-        description: "It has ended with success; or, as events, it is being followed until it ends.",
-        always: ["X-Execution-Id", "Location"],
-        sometimes: [...RATES, ...REPEATED, "Server-Timing"],
-        content: {
-          "application/json": { schema: refer("Success"), example: RESULT_EXAMPLE },
-          "text/event-stream": EVENTS,
-        },
-      },
-      202: {
-        description: "It goes on. Ask again at `Location`.",
-        always: ["X-Execution-Id", "Location", "Retry-After", "Server-Timing"],
-        sometimes: [...RATES, ...REPEATED],
-        content: {
-          "application/json": {
-            schema: refer("Accepted"),
-            example: {
-              ...RESULT_EXAMPLE,
-              status: "running",
-              duration: 0,
-              outputs: {},
-              cost: { compute: 0, total: 0 },
-            },
-          },
-        },
-      },
-    },
-    errors: [
-      "unauthorized",
-      "insufficient_credits",
-      "storage_full",
-      "api_trigger_disabled",
-      "workflow_not_found",
-      "conflict",
-      "payload_too_large",
-      "unsupported_media_type",
-      "rate_limited",
-      "too_many_executions",
-      "execution_failed",
-      "no_capacity",
-    ],
-    lateHeaders: ["X-Execution-Id", "Location", "Server-Timing", ...RATES, ...REPEATED],
-  },
-  validateInputs: {
-    method: "post",
-    path: "/api/workflows/{workflowId}/validate",
-    tag: "Workflows",
-    summary: "Judge what execute would be sent, and start nothing",
-    credentials: IN_PERSON,
-    parameters: [WORKFLOW_ID, PREFER_OF_EXECUTE],
-    body: { required: true, content: INPUTS },
-    answers: {
-      200: {
-        description: "Execute would take it.",
-        content: {
-          "application/json": {
-            schema: refer("Validity"),
-            example: {
-              valid: true,
-              nextRuns: [{ utc: "2026-05-04T07:00:00Z", local: "2026-05-04T09:00:00+02:00" }],
-              schedule: { description: "every weekday at 09:00, Europe/Berlin", paused: false },
-              estimate: { credits: 0.0134, basedOn: 42 },
-            },
-          },
-        },
-      },
-    },
-    errors: [
-      "unauthorized",
-      "api_trigger_disabled",
-      "workflow_not_found",
-      "payload_too_large",
-      "unsupported_media_type",
-      "rate_limited",
-      "no_capacity",
-    ],
-  },
-  describeWorkflow: {
+  listWorkflows: {
     method: "get",
-    path: "/api/workflows/{workflowId}/openapi.json",
-    tag: "Workflows",
-    summary: "The OpenAPI document of one workflow, with its own inputs and outputs",
+    path: PATH,
+    tag: "Publishing",
+    summary: "The workflows of the account, by name",
     credentials: IN_PERSON,
-    parameters: [WORKFLOW_ID, IF_NONE_MATCH],
-    answers: {
-      200: {
-        description: "OpenAPI 3.1, of the latest commit.",
-        always: ["ETag"],
-        content: { "application/json": { schema: ANY_OBJECT } },
+    parameters: [
+      ACCOUNT,
+      {
+        name: "search",
+        in: "query",
+        description: "Only workflows whose name has this text, in upper or lower case.",
+        schema: { type: "string", maxLength: 200 },
       },
-      304: { description: "The caller has it already.", always: ["ETag"] },
+    ],
+    answers: {
+      200: answerOf("All of them.", WorkflowList, { workflows: [WORKFLOW_EXAMPLE] }),
     },
-    errors: ["unauthorized", "workflow_not_found", "no_capacity"],
+    errors: ["unauthorized", "not_found", "no_capacity"],
   },
-  showWorkflowDocs: {
+  listTemplates: {
     method: "get",
-    path: "/api/workflows/{workflowId}/docs",
-    tag: "Workflows",
-    summary: "A page on which one workflow can be read about and tried",
-    description:
-      "The page is there for every id that a workflow may have; it asks for the key where nobody is signed in.",
-    credentials: [],
+    path: "/api/templates",
+    tag: "Publishing",
+    summary: "What a new workflow can begin with",
+    credentials: IN_PERSON,
+    answers: {
+      200: answerOf("The templates.", TemplateList, {
+        templates: [
+          {
+            templateId: "hello",
+            name: "Hello",
+            description: "Greets you by name",
+            files: ["config.yaml", "main.py"],
+          },
+        ],
+      }),
+    },
+    errors: ["unauthorized", "not_found", "no_capacity"],
+  },
+  createWorkflow: {
+    method: "post",
+    path: PATH,
+    tag: "Publishing",
+    summary: "Make a workflow without a commit; the files of a template become the caller's draft",
+    credentials: IN_PERSON,
+    parameters: [ACCOUNT],
+    body: bodyOf(NewWorkflow, { name: "Sales report", templateId: "sales-report" }),
+    answers: {
+      201: answerOf("Made, with its API key.", CreatedWorkflow, { workflowId: A_WORKFLOW, apiKey: "trd_EXAMPLE" }),
+    },
+    errors: ["unauthorized", "not_found", "payload_too_large", "unsupported_media_type", "storage_full", "no_capacity"],
+  },
+  showWorkflow: {
+    method: "get",
+    path: ONE,
+    tag: "Publishing",
+    summary: "One workflow with its latest commit",
+    credentials: IN_PERSON,
     parameters: [WORKFLOW_ID],
-    answers: { 200: { description: "The page.", content: { "text/html": { schema: { type: "string" } } } } },
-    errors: ["workflow_not_found"],
+    answers: {
+      200: answerOf("The workflow.", ShownWorkflow, {
+        ...WORKFLOW_EXAMPLE,
+        manifest: { name: "Sales report", inputs: [] },
+        head: COMMIT_EXAMPLE,
+        executeUrl: `https://localhost:8443/api/workflows/${A_WORKFLOW}/execute`,
+        docsUrl: `https://localhost:8443/api/workflows/${A_WORKFLOW}/docs`,
+      }),
+    },
+    errors: ["unauthorized", "workflow_not_found", "not_found", "no_capacity"],
+  },
+  renameWorkflow: {
+    method: "patch",
+    path: ONE,
+    tag: "Publishing",
+    summary: "Give a workflow another name",
+    description: "A `name` in config.yaml is its name again with the next commit.",
+    credentials: IN_PERSON,
+    parameters: [WORKFLOW_ID],
+    body: bodyOf(WorkflowName, { name: "Sales report" }),
+    answers: {
+      200: answerOf("Renamed.", RenamedWorkflow, {
+        workflowId: A_WORKFLOW,
+        name: "Sales report",
+      }),
+    },
+    errors: CHANGE_ERRORS,
+  },
+  deleteWorkflow: {
+    method: "delete",
+    path: ONE,
+    tag: "Publishing",
+    summary: "Delete a workflow: its key and schedule end at once, its executions stay on record",
+    credentials: IN_PERSON,
+    parameters: [WORKFLOW_ID],
+    answers: {
+      200: answerOf("Deleted.", DeletedWorkflow, {
+        workflowId: A_WORKFLOW,
+        deleted: true,
+      }),
+    },
+    errors: ["unauthorized", "workflow_not_found", "not_found", "no_capacity"],
+  },
+  listKeys: {
+    method: "get",
+    path: `${ONE}/keys`,
+    tag: "Publishing",
+    summary: "Every key that opens the workflow now, with its last use",
+    description: "Masked: enough to recognise a key by. A replaced key is listed until its grace is over.",
+    credentials: IN_PERSON,
+    parameters: [WORKFLOW_ID],
+    answers: {
+      200: answerOf("The keys.", KeyList, {
+        keys: [
+          {
+            keyId: "key_5f0c9d1b7a3e4f6d",
+            masked: "trd_••••••••x4Qz",
+            createdAt: "2026-11-02T08:00:00.412Z",
+            lastUsedAt: "2026-11-03T08:00:00.000Z",
+            expiresAt: null,
+          },
+        ],
+        apiEnabled: true,
+      }),
+    },
+    errors: ["unauthorized", "workflow_not_found", "not_found", "no_capacity"],
+  },
+  showKey: {
+    method: "get",
+    path: `${ONE}/key`,
+    tag: "Publishing",
+    summary: "The workflow's current API key itself",
+    description: "Who asked is logged. A viewer is refused.",
+    credentials: IN_PERSON,
+    parameters: [WORKFLOW_ID],
+    answers: { 200: answerOf("The key.", WholeKey, { apiKey: "trd_EXAMPLE" }) },
+    errors: ["unauthorized", "workflow_not_found", "not_found", "no_capacity"],
+  },
+  rotateKey: {
+    method: "post",
+    path: `${ONE}/keys`,
+    tag: "Publishing",
+    summary: "Replace the API key; the old one works on for the seconds chosen, or ends at once",
+    description: "At most 30 days. Keys that were replaced before end at once.",
+    credentials: IN_PERSON,
+    parameters: [WORKFLOW_ID],
+    body: bodyOf(KeyRotation, { graceSeconds: 86_400 }),
+    answers: {
+      201: answerOf("The new key.", RotatedKey, {
+        apiKey: "trd_EXAMPLE",
+        previousKeyExpiresAt: "2026-11-03T08:00:00.412Z",
+      }),
+    },
+    errors: CHANGE_ERRORS,
+  },
+  endKey: {
+    method: "delete",
+    path: `${ONE}/keys/{keyId}`,
+    tag: "Publishing",
+    summary: "End a replaced key before its grace is over",
+    description: "The current key is refused with 409: replace it without grace instead.",
+    credentials: IN_PERSON,
+    parameters: [
+      WORKFLOW_ID,
+      aPathId(
+        "keyId",
+        { type: "string", pattern: "^key_[0-9a-f]{16}$", maxLength: 20 },
+        "The key, as the list of keys names it.",
+      ),
+    ],
+    answers: { 200: answerOf("Ended.", EndedKey, { keyId: "key_5f0c9d1b7a3e4f6d", ended: true }) },
+    errors: ["unauthorized", "workflow_not_found", "not_found", "conflict", "no_capacity"],
+  },
+  listUnrunnable: {
+    method: "get",
+    path: "/api/unrunnable-commits",
+    tag: "Publishing",
+    summary: "Commits that cannot run on this host, and why",
+    description: "Such as those whose version of Python is gone. At most 100.",
+    credentials: IN_PERSON,
+    answers: {
+      200: answerOf("The commits.", UnrunnableCommits, {
+        commits: [
+          {
+            workflowId: A_WORKFLOW,
+            name: "Sales report",
+            commitId: A_COMMIT,
+            reason: "Python 3.11 is not installed any more.",
+            isBeingMade: false,
+          },
+        ],
+      }),
+    },
+    errors: ["unauthorized", "no_capacity"],
   },
 } satisfies Routes;

@@ -1,11 +1,11 @@
 import type { Request } from "express";
 import { TASK_QUEUE } from "../../../activities/task-queues.ts";
-import { isFirstAccount } from "../../../db/accounts.ts";
+import { isFirstAccount } from "../../../db/accounts/accounts.ts";
 import type { Db } from "../../../db/connect.ts";
-import { findExecution } from "../../../db/executions.ts";
+import { findExecution } from "../../../db/executions/executions.ts";
 import { isExecutionId } from "../../../domain/ids.ts";
+import { demandRight, findPerson, type Person } from "../auth/person.ts";
 import { ApiError } from "../errors.ts";
-import { demandRight, findPerson, type Person } from "../person.ts";
 
 const LOOKING = ["GET", "HEAD"];
 /** What every page asks for, and says nothing of anybody. `/settings`, `/namespaces/<ours>` and the like. */
@@ -22,14 +22,14 @@ const LIST_PARAMETERS = ["query", "pageSize", "maximumPageSize"];
 const API = "/api/v1";
 
 /**
- * Lets owners look, and the operator's token do anything. Temporal knows no accounts, so what an owner sees of it is the executions
- * of their own account; owners of the installation's own account, the first, see all. Throws 401, 403, 404 or 405. `path` is what
- * follows `/temporal`, without encoded separators.
+ * Lets owners look, and the operator's token do anything. Temporal knows no accounts, so an owner sees the executions
+ * of their own account there. Owners of the installation's first account see all. Throws 401, 403, 404 or 405. `path`
+ * is what follows `/temporal`, without encoded separators.
  */
 export async function authorizePages(db: Db, request: Request, path: string): Promise<void> {
   const person = await findPerson(db, request);
   if (person === undefined)
-    throw new ApiError("unauthorized", "Nobody is signed in, or the session has ended. Sign in as an owner.");
+    throw new ApiError("unauthorized", "You are not signed in, or your session has ended. Sign in as an owner.");
   demandRight(person, "own");
   if (person.accountId === null) return;
   if (!LOOKING.includes(request.method))

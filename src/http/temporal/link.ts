@@ -5,8 +5,8 @@ import type { AppDeps } from "../deps.ts";
 export type LinkDeps = Pick<AppDeps, "apiUrl" | "temporalUiUrl" | "temporalPages">;
 
 /**
- * Returns where somebody of this role looks into Temporal: our own address where the pages are shown here, which is for owners
- * alone, else what `TEMPORAL_UI_URL` says. Null where there is nothing to look at.
+ * Returns where a user of this role looks into Temporal. Where the pages are shown here, it is our own address for
+ * owners, and null for others. Elsewhere it is `TEMPORAL_UI_URL`, or null.
  */
 export function findPagesUrl(deps: LinkDeps, role: Role): string | null {
   if (deps.temporalPages === undefined) return deps.temporalUiUrl ?? null;

@@ -4,9 +4,9 @@ const HOST = /^[\w.:[\]-]+$/;
 const INLINE_SCRIPT = /<script>([\s\S]*?)<\/script>/g;
 
 /**
- * What a page of Temporal's may load and do: its own files, its own interface, and the scripts that the server wrote into it.
- * Nothing of ours: an address of the API is outside of `base`, so that a script which got into the page by somebody's data finds
- * no way to act for who looks at it.
+ * Returns what a page of Temporal's may load and do: its own files, its own interface, and the scripts that the server
+ * wrote into it. Addresses of our API are outside of `base`. A script that another user's data brought into the page
+ * cannot act for its reader.
  */
 export function temporalPolicy(page: string, hosts: readonly string[], path: string): string {
   const bases = [...new Set(hosts)].filter((host) => HOST.test(host)).map((host) => `https://${host}${path}/`);

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Request, RequestHandler, Response } from "express";
-import type { SessionDeps } from "../sessions.ts";
+import type { SessionDeps } from "../auth/sessions.ts";
 import { readColours } from "./colours.ts";
 import { readPartLinks } from "./part-links.ts";
 import { pagePolicy } from "./policy.ts";
@@ -10,14 +10,14 @@ import { tellSession } from "./told-session.ts";
 
 /** First parts of the addresses that are pages of the editor. `web/src/app/router.tsx` says what is on them. */
 const OWN_PARTS: ReadonlySet<string> = new Set(["sign-in", "join", "workflows", "executions", "account"]);
-/** Pages that nobody need be signed in for. All others are the sign-in for whoever is not. */
+/** Pages for people who are not signed in. Every other page shows them the sign-in. */
 const SIGN_IN = "/sign-in";
 const OPEN_PAGES: ReadonlySet<string> = new Set([SIGN_IN, "/join"]);
 /** Where `web/index.html` wants the nonce, who is signed in, and links to what else the page consists of. */
 const NONCE_PLACE = /__NONCE__/g;
 const SESSION_PLACE = "__SESSION__";
 const LINKS_PLACE = "</head>";
-/** Where it has the colours that somebody has chosen: an attribute, which there is only then, and what browsers read first of all. */
+/** Where it has the chosen colours: an attribute, there only when chosen, and what browsers read first. */
 const COLOURS_PLACE = / data-mantine-color-scheme="__COLOURS__"/;
 const COLOUR_SCHEME_PLACE = "__COLOUR_SCHEME__";
 const NONCE_BYTES = 16;
@@ -25,9 +25,9 @@ const MISSING =
   "This installation has no editor: it was built without the folder web. The API is below /api; docs/api.md describes it.\n";
 
 /**
- * Answers addresses of pages with the one page that the editor is, under a policy and a nonce of their own. A browser that
- * asks for an address that does not exist gets the page as well, with 404, because the page can say where to go on. Leaves
- * alone what is not asked for as a page.
+ * Serves the one page that the editor is at every address of a page, under a policy and a nonce of their own. An
+ * address that does not exist gets the page with 404, because the page can say where to go on. Leaves alone what is not
+ * asked for as a page.
  */
 export function createPageRoute(folder: string, deps: SessionDeps): RequestHandler {
   return async (request, response, next) => {
@@ -64,8 +64,8 @@ async function sendPage(
 
 const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;" };
 
-/** A text as it may stand in an attribute. */
-function escapeText(text: string): string {
+/** Returns text as it may stand in HTML, in an attribute too. */
+export function escapeText(text: string): string {
   return text.replaceAll(/[&"<>]/g, (sign) => ESCAPES[sign] ?? sign);
 }
 

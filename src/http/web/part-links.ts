@@ -5,8 +5,9 @@ import { join } from "node:path";
 const LINKS_FILE = "links.json";
 
 /**
- * Links to the parts of the page at `path`, for its head: a browser fetches them together with the first ones, and not when those have
- * run. Empty where there is nothing to add. Read each time, as a new build may have been made meanwhile.
+ * Returns links to the parts of the page at `path`, for its head. A browser then fetches the parts together with the
+ * first ones, and not after those have run. Empty where there is nothing to add. Read each time, as a new build may
+ * have been made meanwhile.
  */
 export async function readPartLinks(folder: string, path: string): Promise<string> {
   const text = await readFile(join(folder, LINKS_FILE), "utf8").catch((error: NodeJS.ErrnoException) => {

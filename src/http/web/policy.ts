@@ -1,6 +1,7 @@
 /**
- * What the pages of the editor may load and do: code and pictures of our own, styles of our own and those that our code
- * makes with the page's nonce. Frames hold PDF files that the page itself has fetched. Nothing of another host.
+ * Returns what the pages of the editor may load and do. They load our own code, pictures and styles, and styles that
+ * our code makes with the page's nonce. Frames hold PDF files that the page itself has fetched. Nothing of another
+ * host.
  */
 export function pagePolicy(nonce: string): string {
   return [

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { EventEmitter, once } from "node:events";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
+import { withTimeout } from "../../../system/with-timeout.ts";
 
 const TAIL_LINES_MAX = 40;
 const LINE_CHARACTERS_MAX = 4_000;
@@ -11,11 +12,10 @@ const KILL_GRACE_MS = 1_000;
 
 /**
  * The parent-death pipe. The shell becomes the server itself (`exec`), so that pid, signals and exit code are the
- * server's own. Before that it leaves a watcher behind that reads our end of standard input: nobody ever writes there,
- * so the read ends when this process closes it or dies, however it dies. The watcher is an orphan on purpose (two
- * subshells): PostgreSQL would take the end of an unknown child of its own for a crash. It belongs to the server's
- * process group, which keeps the kernel from giving that number to a stranger while it waits, and with it the last
- * stragglers of the group end.
+ * server's own. Before that it leaves a watcher behind that reads our end of standard input. Nobody ever writes there,
+ * so the read ends when this process closes it or dies in any way. The watcher is an orphan on purpose (two subshells):
+ * PostgreSQL would take the end of an unknown child of its own for a crash. It belongs to the server's process group,
+ * so the kernel gives that number to no other process while it waits. It ends the last processes of the group.
  */
 const SCRIPT = `
 exec 3<&0 </dev/null
@@ -77,9 +77,9 @@ export interface Child {
 }
 
 /**
- * Starts a program that never outlives this process: it is told to stop within a moment even when this process is
- * killed with SIGKILL. It has its own session, so a Ctrl-C in the terminal reaches us alone and we decide the order of
- * stopping. Works for root (`runAs`: spawn's uid and gid) and for ordinary users; needs nothing but `/bin/sh`.
+ * Starts a program that never outlives this process: it gets the signal to stop within a moment even when this process
+ * is killed with SIGKILL. It has its own session, so a Ctrl-C in the terminal reaches us alone and we decide the order
+ * of stopping. Works for root (`runAs`: spawn's uid and gid) and for ordinary users; needs nothing but `/bin/sh`.
  */
 export function superviseChild(options: ChildOptions): Child {
   const stopSignal = options.stopSignal ?? "SIGTERM";
@@ -118,9 +118,8 @@ export function superviseChild(options: ChildOptions): Child {
 
   async function stopOnce(graceMs: number): Promise<ChildEnd> {
     child.kill(stopSignal);
-    if (await endsWithin(exited, graceMs)) return exited;
-    child.kill(insistSignal);
-    if (insistSignal !== "SIGKILL" && !(await endsWithin(exited, KILL_GRACE_MS))) child.kill("SIGKILL");
+    await withTimeout(exited, graceMs, () => void child.kill(insistSignal));
+    if (insistSignal !== "SIGKILL") await withTimeout(exited, KILL_GRACE_MS, () => void child.kill("SIGKILL"));
     return exited;
   }
 
@@ -145,20 +144,8 @@ async function waitForEnd(child: ChildProcess, keepLine: (line: string) => void)
     ended.emit("end", { code: 127, signal: undefined });
   });
   const [reached] = (await once(ended, "end")) as [ChildEnd];
-  await endsWithin(closed, LAST_OUTPUT_MS);
+  await withTimeout(closed, LAST_OUTPUT_MS, () => undefined);
   child.stdout?.destroy();
   child.stderr?.destroy();
   return reached;
-}
-
-async function endsWithin(event: Promise<unknown>, milliseconds: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), milliseconds);
-  });
-  try {
-    return await Promise.race([event.then(() => true as const), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -37,8 +37,13 @@ export function makeDoorCertificates(now: number): DoorCertificates {
   const authority = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const issue = (subject: KeyObject, name: string, extensions: readonly Extension[]) =>
     issueCertificate({
-      ...{ subject, name, extensions, issuerName: AUTHORITY, issuerKey: authority.privateKey },
-      ...{ from: now - BACKDATE_MS, to: now + VALID_DAYS * DAY_MS },
+      subject,
+      name,
+      extensions,
+      issuerName: AUTHORITY,
+      issuerKey: authority.privateKey,
+      from: now - BACKDATE_MS,
+      to: now + VALID_DAYS * DAY_MS,
     });
   const identity = (name: string, extensions: readonly Extension[]): Identity => {
     const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });

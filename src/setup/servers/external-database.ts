@@ -5,8 +5,8 @@ const PATIENCE_MS = 15_000;
 const PAUSE_MS = 500;
 
 /**
- * Somebody else's server: waited for as long as a container needs to start, otherwise left alone. Rejects when it cannot
- * be used. What it answers (a name for people), and what it rejects with, holds the host but no password.
+ * A server that is not ours: waited for as long as a container needs to start, otherwise left alone. Rejects when it
+ * cannot be used. What it answers (a name for people), and what it rejects with, holds the host but no password.
  */
 export async function checkExternalDatabase(connectionString: string): Promise<string> {
   const deadline = Date.now() + PATIENCE_MS;

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 
 /**
- * A TCP port that nobody listened on a moment ago. Somebody may take it before its user does, so the user must be
- * ready to ask again. The system hands them out in turn: two calls rarely get the same one.
+ * A TCP port that nobody listened on a moment ago. Another program may take it first, so the caller must be ready to
+ * ask again. The system hands them out in turn: two calls rarely get the same one.
  */
 export async function freePort(host: string): Promise<number> {
   const server = createServer();

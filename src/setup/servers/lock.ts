@@ -45,7 +45,10 @@ export async function isLockHeld(path: string): Promise<boolean> {
   return owner !== undefined && (await isOwnerAlive(owner));
 }
 
-/** Takes the lock at `path`, waiting as long as another living process holds it. `onWait` is told once whom we wait for. */
+/**
+ * Takes the lock at `path`, waiting as long as another living process holds it. `onWait` is called once with the
+ * process we wait for.
+ */
 export async function waitForLock(
   path: string,
   options: { signal?: AbortSignal | undefined; onWait: (pid: number) => void },

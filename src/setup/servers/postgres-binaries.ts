@@ -49,8 +49,8 @@ export async function findEmbeddedPackage(
 }
 
 /**
- * Makes the links between the package's libraries. npm packages cannot carry links and their install script, which
- * would make them, often does not run; without them nothing starts. Links that exist are left alone.
+ * Makes the links between the package's libraries. npm packages cannot carry links, and the install script that would
+ * make them often does not run. Without them nothing starts. Links that exist are left alone.
  */
 export async function linkLibraries(native: string): Promise<void> {
   const links = JSON.parse(await readFile(join(native, "pg-symlinks.json"), "utf8")) as {

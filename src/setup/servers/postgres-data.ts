@@ -78,8 +78,8 @@ export async function createData(options: {
 }
 
 /**
- * Ends a server that an earlier, killed service left on this data, and removes its pid files: their pid may meanwhile
- * belong to another program, which PostgreSQL would take for the server and refuse to start.
+ * Ends a server that an earlier, killed service left on this data, and removes its pid files. Their pid may belong to
+ * another program by now. PostgreSQL would take that for the server and refuse to start.
  */
 export async function clearLeftover(data: string, socketFolder: string, report: (line: string) => void): Promise<void> {
   await endLeftoverServer(data, report);

@@ -30,8 +30,8 @@ const SETTINGS = {
 } as const;
 
 /**
- * The folder of the socket, mode 0700, of the server's user: in `folder`, or, where that path is too long for a socket, in
- * a short one whose name depends only on `folder`. A folder of that name that is somebody else's is not used.
+ * The folder of the socket, mode 0700, of the server's user. It is in `folder`, or, where that path is too long for a
+ * socket, in a short one named after `folder`. A folder of that name that another user owns is not used.
  */
 export async function chooseSocketFolder(options: {
   folder: string;

@@ -55,10 +55,10 @@ export interface PostgresOptions {
 }
 
 /**
- * A PostgreSQL with an empty or our database `treadle`, by the first that works of: `DATABASE_URL`, the embedded
- * binaries from npm, a PostgreSQL installed on this system. The latter two run as our child on `<data dir>/postgres`,
- * reachable through a Unix socket only, restarted after a crash, never outliving us. Rejects with what was tried and
- * what to do.
+ * A PostgreSQL with an empty or our database `treadle`, by the first that works. These are `DATABASE_URL`, the embedded
+ * binaries from npm, and a PostgreSQL installed on this system. The latter two run as our child on `<data
+ * dir>/postgres`, reachable through a Unix socket only, restarted after a crash, never outliving us. Rejects with what
+ * was tried and what to do.
  */
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
   const { url } = options;

@@ -8,7 +8,10 @@ const STATE_FIELD = 3;
 const START_TIME_FIELD = 22;
 const POLL_MS = 100;
 
-/** Whether a process of this pid runs, whoever owns it. One that has ended and only waits to be collected (a zombie) does not. */
+/**
+ * Whether a process of this pid runs, of any user. One that has ended and only waits to be collected (a zombie) does
+ * not.
+ */
 export async function isRunning(pid: number): Promise<boolean> {
   try {
     process.kill(pid, 0);
@@ -35,8 +38,8 @@ export async function readCommandLine(pid: number): Promise<string> {
 
 /**
  * Ends a server that an earlier, killed service left running. It is only touched when its command line holds `mark`
- * (the path of its data), as its pid may long belong to somebody else. The watcher of `superviseChild` normally ends
- * it by itself within a second; `signals` are sent one by one to a server that is still there `patienceMs` later.
+ * (the path of its data), as its pid may long belong to another program. The watcher of `superviseChild` normally ends
+ * it within a second. `signals` go one by one to a server that is still there `patienceMs` later.
  */
 export async function endLeftover(
   pid: number,

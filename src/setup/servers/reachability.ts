@@ -45,9 +45,9 @@ export async function canReach(path: string, mode: "r" | "w" | "x", runAs: RunAs
 
 /**
  * The folder `<data dir>/<name>` for one server: made if missing, ours, and within reach of the user that the server
- * runs as. That user owns folders in it (`makeOwnFolder`), never the folder itself: root writes here, and must not do
- * so where another user could put a link in its way. Where a folder above the data dir keeps that user out (a checkout in a 0700 home) the data
- * live under `outsideFolder` instead and `<data dir>/<name>` is a link to them, so that a data dir that is moved or
+ * runs as. That user owns folders in it (`makeOwnFolder`), never the folder itself. Root writes here, and must not do
+ * so where another user could put a link in its way. A folder above the data dir may keep that user out, as a 0700 home
+ * does. Then the data live under `outsideFolder`, and `<data dir>/<name>` is a link. So a data dir that is moved or
  * deleted takes its data, or their address, along. The permissions of folders above the data dir are never changed.
  */
 export async function placeFolder(options: {
@@ -91,9 +91,9 @@ export async function placeFolder(options: {
 }
 
 /**
- * A path of `source` (a program, or a folder of them) that this user can execute: itself when `works` says so, else a
- * copy in `folder`, made once. `name` says which version it is: a copy of that name is taken as it is, and is whole,
- * since it gets its name last.
+ * A path of `source` (a program, or a folder of them) that this user can execute. It is the path itself when `works`
+ * says so, else a copy in `folder`, made once. `name` says which version it is: a copy of that name is taken as it is,
+ * and is whole, since it gets its name last.
  */
 export async function copyIntoReach(options: {
   source: string;

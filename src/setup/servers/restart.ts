@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "../../../domain/message-of.ts";
 import type { Child } from "./child.ts";
 
 const BACKOFF_MIN_MS = 500;
@@ -32,8 +33,8 @@ export interface SupervisionOptions {
 }
 
 /**
- * Starts a server and keeps it running: after a crash it is started again, at the same address, after 0.5 to 10 s
- * (doubling); after 5 crashes within a minute it is given up and `exited` says why. The first start is not repeated:
+ * Starts a server and keeps it running. After a crash it is started again, at the same address, after 0.5 to 10 s
+ * (doubling). After 5 crashes within a minute it is given up, and `exited` says why. The first start is not repeated:
  * its failure rejects.
  */
 export async function superviseServer(options: SupervisionOptions): Promise<SupervisedServer> {
@@ -66,7 +67,7 @@ export async function superviseServer(options: SupervisionOptions): Promise<Supe
         options.report(`${options.name} is running again.`);
       } catch (error) {
         if (stopped.signal.aborted) return undefined;
-        message = error instanceof Error ? error.message : String(error);
+        message = messageOf(error);
       }
     }
     return undefined;

@@ -25,10 +25,10 @@ export interface BinaryOptions {
 type Rung = TemporalBinary | { readonly problem: string };
 
 /**
- * A Temporal CLI to start, by the first that works of: `TEMPORAL_CLI_PATH` (which must be suitable when it is set), a
- * suitable `temporal` on PATH, our cache, the pinned release, a build with Go. What the last two make is kept in the
- * cache; of several processes that need it at once, one makes it and the others wait. Rejects with what was tried and
- * what to do.
+ * A Temporal CLI to start, by the first that works. These are `TEMPORAL_CLI_PATH` (which must be suitable), a suitable
+ * `temporal` on PATH, our cache, the pinned release, and a build with Go. What the last two make is kept in the cache;
+ * of several processes that need it at once, one makes it and the others wait. Rejects with what was tried and what to
+ * do.
  */
 export async function resolveTemporalBinary(options: BinaryOptions): Promise<TemporalBinary> {
   const { TEMPORAL_CLI_PATH: named } = options.env;
@@ -78,7 +78,7 @@ async function useNamed(path: string, { run, signal }: BinaryOptions): Promise<T
 async function findOnPath({ env, run, report, signal }: BinaryOptions): Promise<Rung> {
   const problems: string[] = [];
   for (const folder of (env.PATH ?? "").split(delimiter)) {
-    if (!folder.startsWith("/")) continue; // a relative one would run whatever lies in the checkout
+    if (!folder.startsWith("/")) continue; // a relative one would run any program in the checkout
     const path = await realpath(join(folder, "temporal")).catch(() => undefined);
     if (path === undefined) continue;
     const check = await checkBinary(path, run, signal);

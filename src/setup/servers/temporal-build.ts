@@ -36,8 +36,9 @@ export interface BuiltTemporal {
 
 /**
  * Builds Temporal's CLI with the Go toolchain of this machine (1.25 or later), from the module proxy that the user's Go
- * is set to. With Go 1.26.4 or later, or one that may fetch it, this is the pinned version through our wrapper module,
- * whose `go.sum` fixes every byte; otherwise the newest version that `go install` takes. Rejects with what is missing.
+ * is set to. With Go 1.26.4 or later, or one that may fetch it, this is the pinned version through our wrapper module.
+ * Its `go.sum` fixes every byte. Otherwise it is the newest version that `go install` takes. Rejects with what is
+ * missing.
  */
 export async function buildTemporal(options: BuildOptions): Promise<BuiltTemporal> {
   const go = await findGoVersion(options);

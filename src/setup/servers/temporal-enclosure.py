@@ -1,7 +1,7 @@
 """Runs Temporal's server in a network namespace of its own, with one door into it.
 
 The development server listens on six ports, and none of them asks who calls. In a namespace of their own nobody reaches
-them. The door is a TCP port of the host: whoever has no client certificate of the service's own authority is refused.
+them. The door is a TCP port of the host. It refuses callers without a client certificate of the service's own authority.
 
 argv: the door's port, the ports of gRPC and of the web interface inside, then the server's command line. With a port
 of 0 it only tries whether a namespace can be had. The environment variable TEMPORAL_DOOR holds JSON with `ca`, `cert`

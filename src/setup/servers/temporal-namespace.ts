@@ -14,8 +14,8 @@ const ALREADY_EXISTS = 6; // of gRPC
 const SECONDS_PER_DAY = 86_400;
 
 /**
- * Waits until the Temporal behind `entry` answers for `namespace`, then makes that namespace ours: closed executions stay
- * 30 days, and the search attributes exist also in data that an earlier version made. Rejects on abort.
+ * Waits until the Temporal behind `entry` answers for `namespace`, then makes that namespace ours. Closed executions
+ * stay 30 days, and the search attributes exist also in data that an earlier version made. Rejects on abort.
  */
 export async function prepareNamespace(options: {
   entry: TemporalEntry;
@@ -38,7 +38,9 @@ export async function prepareNamespace(options: {
 
 let client: Promise<typeof import("@temporalio/client")> | undefined;
 
-/** Loads Temporal's client, once: a server starts meanwhile. Whoever is about to lose sight of it does so before. */
+/**
+ * Loads Temporal's client, once: a server starts meanwhile. A caller that is about to lose sight of it does so before.
+ */
 export function loadTemporalClient(): Promise<typeof import("@temporalio/client")> {
   client ??= import("@temporalio/client");
   return client;

@@ -8,9 +8,9 @@ import { checkBinary, type TemporalBinary } from "./temporal-version.ts";
 const COPY = /^temporal-\d.*-\d+-\d+$/;
 
 /**
- * A server that this user can execute: the one found, or, where that lies in a home the user may not enter, a copy of it
- * in `folder`, made once for each version and state of the original; copies of others, 140 MB each, are removed. Rejects
- * with what happened when the user tried the copy.
+ * Returns a server that this user can execute. It is the one found, or, where that lies in a home the user may not
+ * enter, a copy of it in `folder`. The copy is made once for each version and state of the original. Copies of others,
+ * 140 MB each, are removed. Rejects with what happened when the user tried the copy.
  */
 export async function bringIntoReach(
   found: TemporalBinary,

@@ -5,6 +5,7 @@ import { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import { extract } from "tar-stream";
+import { formatSize } from "../../../domain/manifest/sizes.ts";
 import { releasePlatform } from "./temporal-cache.ts";
 import { TEMPORAL_VERSION } from "./temporal-version.ts";
 
@@ -28,7 +29,7 @@ export type Fetch = (url: string, init: { signal: AbortSignal }) => Promise<Resp
 /**
  * Downloads the pinned release into `folder` and unpacks its program there, after the whole archive has passed its
  * checksum. Answers the program's path. Rejects when there is no network within 5 s, no release for this system, or
- * other content than was pinned; the caller deletes `folder` in any case.
+ * other content than was pinned. The caller deletes `folder` in any case.
  */
 export async function downloadRelease(options: {
   folder: string;
@@ -83,7 +84,7 @@ async function download(options: {
         if (Date.now() - reportedAt >= REPORT_INTERVAL_MS) {
           reportedAt = Date.now();
           options.report(
-            `Downloading Temporal: ${toMegabytes(bytes)} of ${total > 0 ? toMegabytes(total) : "about 50 MB"}.`,
+            `Downloading Temporal: ${formatSize(bytes)} of ${total > 0 ? formatSize(total) : "about 50 MB"}.`,
           );
         }
         done(bytes > ARCHIVE_BYTES_MAX ? new Error("the file is far larger than expected") : null, chunk);
@@ -126,8 +127,4 @@ function explainFetch(error: unknown): string {
   const { message, cause } = error as { message: string; cause?: { code?: string; message?: string } };
   const reason = cause?.code ?? cause?.message;
   return reason === undefined ? message : `${message} (${reason})`;
-}
-
-function toMegabytes(bytes: number): string {
-  return `${Math.round(bytes / 1e6)} MB`;
 }

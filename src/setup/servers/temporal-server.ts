@@ -74,9 +74,9 @@ export function serverArguments(options: { databaseFile: string; namespace: stri
 }
 
 /**
- * Starts the server and resolves when it is ready for work: it has said that it serves (a client alone cannot tell it
- * from a stranger who was quicker to take the port), it lives, and its namespace is as we want it. Rejects with its own
- * words when it ends before that or takes more than 60 s; nothing is left running then.
+ * Starts the server and resolves when it is ready for work. It lives, has said that it serves, and its namespace is as
+ * we want it. A client alone could not distinguish it from another program on the port. Rejects with its own words when
+ * it ends before that or takes more than 60 s; nothing is left running then.
  */
 export async function launchTemporal(options: {
   binary: TemporalBinary;

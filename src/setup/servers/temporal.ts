@@ -1,5 +1,7 @@
 import { access, constants, mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { messageOf } from "../../../domain/message-of.ts";
+import { dropUnusedIndexes } from "../../patches/temporal-indexes.ts";
 import type { RunAs } from "./child.ts";
 import { type RunCommand, runCommand } from "./command.ts";
 import { toDiskFullError } from "./disk-full.ts";
@@ -13,7 +15,6 @@ import { resolveTemporalBinary } from "./temporal-binary.ts";
 import { findCached } from "./temporal-cache.ts";
 import { type PagesTarget, type TemporalEntry, toPages } from "./temporal-door.ts";
 import { type Enclosure, findEnclosureProblem } from "./temporal-enclosure.ts";
-import { dropUnusedIndexes } from "./temporal-indexes.ts";
 import { bringIntoReach } from "./temporal-reach.ts";
 import type { Fetch } from "./temporal-release.ts";
 import { launchTemporal, TEMPORAL_HOST, TEMPORAL_STOP_GRACE_MS, type TemporalPorts } from "./temporal-server.ts";
@@ -70,10 +71,11 @@ export interface TemporalOptions {
 }
 
 /**
- * A Temporal with our namespace: that of `TEMPORAL_ADDRESS` (nothing is started or changed then; `TEMPORAL_NAMESPACE`
- * and `TEMPORAL_UI_URL` go with it), else a development server with its web interface as our child on
- * `<data dir>/temporal`, restarted at the same address after a crash, never outliving us. On Linux its ports are in a network of
- * its own, and its address asks for a certificate made at this start; where that cannot be had they are on loopback.
+ * A Temporal with our namespace. It is that of `TEMPORAL_ADDRESS`, with `TEMPORAL_NAMESPACE` and `TEMPORAL_UI_URL`;
+ * nothing is started or changed then. Else it is a development server, our child, with its data in `temporal` of the
+ * data dir. That has its web interface, is restarted at the same address after a crash, and never outlives us. On Linux
+ * its ports are in a network of its own, and its address asks for a certificate made at this start. Elsewhere they are
+ * on loopback.
  */
 export async function startTemporal(options: TemporalOptions): Promise<Temporal> {
   const { TEMPORAL_ADDRESS: address, TEMPORAL_UI_URL: uiUrl } = options.env;
@@ -149,7 +151,7 @@ async function startEmbedded(
           return child;
         } catch (error) {
           attemptsLeft -= 1;
-          if (attemptsLeft <= 0 || !PORT_TAKEN.test((error as Error).message)) throw error;
+          if (attemptsLeft <= 0 || !PORT_TAKEN.test(messageOf(error))) throw error;
           report("A port chosen for Temporal was taken in the meantime; choosing another.");
           place = await choosePlace(options, certificates);
         }
@@ -190,7 +192,10 @@ async function findBinary(options: TemporalOptions, folder: string): Promise<Tem
   return bringIntoReach(found, { folder, user: runAs, report, run });
 }
 
-/** The given cache if we can write there, or need not as it holds the server; a user without a home has one in the data dir. */
+/**
+ * The given cache if we can write there, or need not because it holds the server. A user without a home has one in the
+ * data dir.
+ */
 async function chooseCacheDir(cacheDir: string, folder: string): Promise<string> {
   try {
     await mkdir(cacheDir, { recursive: true });

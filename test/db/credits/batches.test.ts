@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { createBatches } from "../../../db/credits/batches.ts";
+import { createBatches } from "../../../db/ledger/batches.ts";
 
 /** Batches whose statements end when the test says so, each answering its items in capitals. */
 function aBatcher(given: { batchMax?: number; isOfOneItem?: (error: unknown) => boolean } = {}) {

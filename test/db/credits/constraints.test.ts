@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { type Db, queryRows, sqlState } from "../../../db/connect.ts";
-import { findMoneyFaults } from "../../../db/credits/audit.ts";
-import { release, reserve, settle } from "../../../db/credits.ts";
+import { findMoneyFaults } from "../../../db/ledger/audit.ts";
+import { release, reserve, settle } from "../../../db/ledger/credits.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
 import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
 import { ATTACKS, REFUSED } from "./attacks.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { type Db, queryRows } from "../../../db/connect.ts";
-import { findCostEstimate } from "../../../db/credits/estimate.ts";
-import { reserve, settle } from "../../../db/credits.ts";
+import { reserve, settle } from "../../../db/ledger/credits.ts";
+import { findCostEstimate } from "../../../db/ledger/estimate.ts";
 import { createWorkflowId } from "../../../src/ids.ts";
 import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
 import { aBill, anAccountWith } from "./given.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Db, queryRows } from "../../../db/connect.ts";
-import type { Release, Settlement } from "../../../db/credits.ts";
+import type { Release, Settlement } from "../../../db/ledger/credits.ts";
 import { microCredits } from "../../../domain/credits.ts";
 import type { AccountId, ExecutionId, WorkflowId } from "../../../domain/ids.ts";
 import { anAccount, anExecution, aWorkflow } from "../../support/builders.ts";

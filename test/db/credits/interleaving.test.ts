@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { type Db, queryRows } from "../../../db/connect.ts";
-import { findMoneyFaults, type MoneyFault } from "../../../db/credits/audit.ts";
+import { findMoneyFaults, type MoneyFault } from "../../../db/ledger/audit.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
 import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
 import { anAccountWith } from "./given.ts";

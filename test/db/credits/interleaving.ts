@@ -1,7 +1,7 @@
 import { createCredits } from "../../../activities/credits.ts";
 import { connect, type Db, sqlState } from "../../../db/connect.ts";
-import { createLedger, type Ledger } from "../../../db/credits/ledger.ts";
-import { adjust, grant, release, reserve, settle } from "../../../db/credits.ts";
+import { adjust, grant, release, reserve, settle } from "../../../db/ledger/credits.ts";
+import { createLedger, type Ledger } from "../../../db/ledger/ledger.ts";
 import { microCredits } from "../../../domain/credits.ts";
 import type { AccountId, ExecutionId } from "../../../domain/ids.ts";
 import type { TestDatabase } from "../../support/postgres.ts";

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { type Db, queryRows } from "../../../db/connect.ts";
-import { findMoneyFaults } from "../../../db/credits/audit.ts";
-import { createBatches } from "../../../db/credits/batches.ts";
-import { createLedger } from "../../../db/credits/ledger.ts";
-import { findBalance, reserveAll } from "../../../db/credits.ts";
-import { findExecution } from "../../../db/executions.ts";
+import { findExecution } from "../../../db/executions/executions.ts";
+import { findMoneyFaults } from "../../../db/ledger/audit.ts";
+import { createBatches } from "../../../db/ledger/batches.ts";
+import { findBalance, reserveAll } from "../../../db/ledger/credits.ts";
+import { createLedger } from "../../../db/ledger/ledger.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
 import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
 import { aBill, anAccountWith, findWaiting, holdAccount } from "./given.ts";

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { type Db, queryRows } from "../../../db/connect.ts";
-import { findMoneyFaults } from "../../../db/credits/audit.ts";
-import { createLedger } from "../../../db/credits/ledger.ts";
-import { adjust, findBalance, findRefusal, type ReserveOutcome, reserveAll } from "../../../db/credits.ts";
+import { findMoneyFaults } from "../../../db/ledger/audit.ts";
+import { adjust, findBalance, findRefusal, type ReserveOutcome, reserveAll } from "../../../db/ledger/credits.ts";
+import { createLedger } from "../../../db/ledger/ledger.ts";
 import { microCredits } from "../../../domain/credits.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
 import { createExecutionId } from "../../../src/ids.ts";

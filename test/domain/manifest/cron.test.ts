@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { type Cron, parseCron } from "../../../domain/manifest/cron.ts";
+import { type Cron, parseCron } from "../../../domain/cron/cron.ts";
 
 function parse(text: string): Cron {
   const result = parseCron(text);

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "@jest/globals";
-import { INPUT_KINDS } from "../../../domain/manifest/manifest.ts";
+import { INPUT_KINDS } from "../../../domain/manifest/declared-kinds.ts";
 import { parseManifest } from "../../../domain/manifest/parse.ts";
 import { manifestJsonSchema } from "../../../domain/manifest/schema.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { createCheckBudget } from "../../../domain/manifest/check-budget.ts";
-import { checkPattern, matchesPattern } from "../../../domain/manifest/patterns.ts";
+import { checkPattern, matchesPattern } from "../../../domain/patterns/patterns.ts";
 import { readProcessorMs } from "../../support/processor.ts";
 
 const LEGAL = [

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { parseCron } from "../../../domain/manifest/cron.ts";
-import { nextTicks } from "../../../domain/manifest/ticks.ts";
+import { parseCron } from "../../../domain/cron/cron.ts";
+import { nextTicks } from "../../../domain/cron/next-runs.ts";
 
 // The oracle shares nothing with the module: it reads a field by trying every value on it, the clock from what it shows, and
 // goes through a year minute by minute. The long form is TREADLE_FUZZ_CASES=300000: 10,000 expressions.

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { type Cron, parseCron } from "../../../domain/manifest/cron.ts";
-import { formatLocal, nextTicks } from "../../../domain/manifest/ticks.ts";
+import { type Cron, parseCron } from "../../../domain/cron/cron.ts";
+import { formatLocal, nextTicks } from "../../../domain/cron/next-runs.ts";
 import { readProcessorMs } from "../../support/processor.ts";
 
 const MINUTE_MS = 60_000;

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { checkTimeZone } from "../../../domain/manifest/time-zones.ts";
+import { checkTimeZone } from "../../../domain/cron/time-zones.ts";
 
 test.each([
   "UTC",

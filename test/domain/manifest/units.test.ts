@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { parseDate, parseDateTime } from "../../../domain/manifest/calendar-dates.ts";
+import { parseDate, parseDateTime } from "../../../domain/cron/calendar-dates.ts";
 import { formatDuration, parseDuration } from "../../../domain/manifest/durations.ts";
 import { countCharacters } from "../../../domain/manifest/json-values.ts";
 import { findNearest } from "../../../domain/manifest/nearest.ts";

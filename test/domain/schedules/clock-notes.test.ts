@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { nextTicks } from "../../../domain/manifest/ticks.ts";
+import { nextTicks } from "../../../domain/cron/next-runs.ts";
 import { findClockNote } from "../../../domain/schedules/clock-notes.ts";
 import { cronOf } from "../../../domain/schedules/declaration.ts";
 import { parseInstant } from "../../../domain/schedules/instants.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
-import { parseCron } from "../../../domain/manifest/cron.ts";
-import { describeSchedule } from "../../../domain/schedules/description.ts";
+import { parseCron } from "../../../domain/cron/cron.ts";
+import { describeSchedule } from "../../../domain/cron/description.ts";
 
 test.each([
   ["30 7 * * 1-5", "every weekday at 07:30"],

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { parseCron } from "../../../domain/manifest/cron.ts";
+import { parseCron } from "../../../domain/cron/cron.ts";
 import { nominalTickOf } from "../../../domain/schedules/nominal-ticks.ts";
 
 function of(text: string, timezone: string, firedAt: string) {

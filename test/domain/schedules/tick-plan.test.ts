@@ -1,10 +1,10 @@
 import { expect, test } from "@jest/globals";
-import { parseCron } from "../../../domain/manifest/cron.ts";
+import { parseCron } from "../../../domain/cron/cron.ts";
 import type { Catchup } from "../../../domain/manifest/manifest.ts";
 import {
+  checkTick,
   findFirstDue,
   findNextLook,
-  judgeTick,
   type Look,
   ON_TIME_SECONDS,
   planTicks,
@@ -67,8 +67,8 @@ function plan(given: {
     recorded: new Set(recorded.map((time) => at(time).getTime())),
     countMax,
   });
-  const lines = ticks.map(({ at: tick, verdict }) => {
-    const what = verdict.kind === "missed" ? verdict.reason : verdict.kind;
+  const lines = ticks.map(({ at: tick, result }) => {
+    const what = result.kind === "missed" ? result.reason : result.kind;
     return `${tick.toISOString().slice(11, 16)} ${what}`;
   });
   return { lines, until: accountedUntil.toISOString().slice(11, 19), ticks };
@@ -112,7 +112,7 @@ test("planTicks, asked again from where it was accounted, neither repeats nor le
       policy: policyOf({ catchup: "all", maxLatenessSeconds: 86_400 }),
       ...{ since, look: lookAt(at("12:34:00")), recorded: new Set<number>(), countMax: 5 },
     });
-    lines.push(...step.ticks.map((tick) => `${tick.at.toISOString().slice(11, 16)} ${tick.verdict.kind}`));
+    lines.push(...step.ticks.map((tick) => `${tick.at.toISOString().slice(11, 16)} ${tick.result.kind}`));
     expect(step.ticks.length).toBeLessThanOrEqual(5);
     since = step.accountedUntil;
   }
@@ -157,10 +157,10 @@ test.each<[string, { successorDueAt?: string }, string]>([
   },
 );
 
-test("judgeTick, catchup latest of a declaration that ends later than now, counts what is due until now", () => {
+test("checkTick, catchup latest of a declaration that ends later than now, counts what is due until now", () => {
   const policy = policyOf({ catchup: "latest", until: at("12:00:00") });
-  expect(judgeTick(policy, at("09:00:00"), lookAt(at("09:59:00")))).toEqual({ kind: "start" });
-  expect(judgeTick(policy, at("09:00:00"), lookAt(at("10:01:00")))).toMatchObject({ reason: "superseded" });
+  expect(checkTick(policy, at("09:00:00"), lookAt(at("09:59:00")))).toEqual({ kind: "start" });
+  expect(checkTick(policy, at("09:00:00"), lookAt(at("10:01:00")))).toMatchObject({ reason: "superseded" });
 });
 
 test("findFirstDue, of several declarations, is the first tick of one that was enabled, in its own time", () => {
@@ -196,7 +196,7 @@ test("planTicks, with jitter, leaves a tick to Temporal for longer and takes it 
   expect(plan({ ...given, now: "09:10:05" }).lines).toEqual([]);
   expect(plan({ ...given, now: "09:10:06" }).lines).toEqual(["09:00 start"]);
   expect(plan({ ...given, now: "09:11:01" }).lines).toEqual(["09:00 too_late"]);
-  expect(judgeTick(policyOf(given), at("09:00:00"), lookAt(at("09:11:00")))).toEqual({ kind: "start" });
+  expect(checkTick(policyOf(given), at("09:00:00"), lookAt(at("09:11:00")))).toEqual({ kind: "start" });
 });
 
 test("findNextLook, of a schedule that goes on, is once its next tick is nobody else's to fire", () => {
@@ -225,13 +225,13 @@ test("planTicks, over a gap of the clock, plans its one tick", () => {
 
 const LATENESS = [0, 1, ON_TIME_SECONDS, ON_TIME_SECONDS + 1, 299, 300, 301, 3_601];
 
-test.each(CATCHUPS)("judgeTick, catchup %s at every lateness, with and without a later tick, is as told", (catchup) => {
+test.each(CATCHUPS)("checkTick, catchup %s at every lateness, with and without a later tick, is as told", (catchup) => {
   for (const late of LATENESS) {
     for (const hasLater of [false, true]) {
       const tick = at("09:00:00");
       const now = new Date(tick.getTime() + late * 1_000);
       const cron = cronOf(hasLater ? "* * * * *" : "0 9 * * *");
-      const verdict = judgeTick(policyOf({ cron, catchup, maxLatenessSeconds: 300 }), tick, lookAt(now));
+      const result = checkTick(policyOf({ cron, catchup, maxLatenessSeconds: 300 }), tick, lookAt(now));
       const expected =
         late > 300
           ? "too_late"
@@ -242,7 +242,7 @@ test.each(CATCHUPS)("judgeTick, catchup %s at every lateness, with and without a
               : hasLater
                 ? "superseded"
                 : "start";
-      expect([late, hasLater, verdict.kind === "missed" ? verdict.reason : verdict.kind]).toEqual([
+      expect([late, hasLater, result.kind === "missed" ? result.reason : result.kind]).toEqual([
         late,
         hasLater,
         expected,
@@ -251,8 +251,8 @@ test.each(CATCHUPS)("judgeTick, catchup %s at every lateness, with and without a
   }
 });
 
-test("judgeTick, a lateness bound below the time that counts as on time, holds", () => {
+test("checkTick, a lateness bound below the time that counts as on time, holds", () => {
   const policy = policyOf({ catchup: "all", maxLatenessSeconds: 10 });
-  expect(judgeTick(policy, at("09:00:00"), lookAt(at("09:00:10")))).toEqual({ kind: "start" });
-  expect(judgeTick(policy, at("09:00:00"), lookAt(at("09:00:11")))).toEqual({ kind: "missed", reason: "too_late" });
+  expect(checkTick(policy, at("09:00:00"), lookAt(at("09:00:10")))).toEqual({ kind: "start" });
+  expect(checkTick(policy, at("09:00:00"), lookAt(at("09:00:11")))).toEqual({ kind: "missed", reason: "too_late" });
 });

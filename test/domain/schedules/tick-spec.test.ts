@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import type { ScheduleSpec } from "@temporalio/client";
-import { type Cron, parseCron } from "../../../domain/manifest/cron.ts";
-import { nextTicks } from "../../../domain/manifest/ticks.ts";
+import { type Cron, parseCron } from "../../../domain/cron/cron.ts";
+import { nextTicks } from "../../../domain/cron/next-runs.ts";
 import { nominalTickOf } from "../../../domain/schedules/nominal-ticks.ts";
 import { compileSchedule, findHorizon, fingerprintSpec, type TickSpec } from "../../../domain/schedules/tick-spec.ts";
 import { listFirings, readOffsets } from "./server-walk.ts";

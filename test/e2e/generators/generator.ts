@@ -21,8 +21,8 @@ export interface Downloaded {
   readonly sha256: string;
 }
 
-/** An output for each document that was called by, and in which words a wrong key was refused. */
-export type Found = Readonly<Record<string, Downloaded>> & { readonly refused: string };
+/** An output for each document that was called by, in which words a wrong key was refused, and of some the log of `hello`. */
+export type Found = Readonly<Record<string, Downloaded>> & { readonly refused: string; readonly log?: string };
 
 /** The documents that clients are made of: the service's, and that of each example. */
 export const DOCUMENTS = ["service", "hello", "nightly", "merge-files", "sales-report"];

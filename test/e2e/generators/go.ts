@@ -1,7 +1,7 @@
 import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { DOCUMENTS, type Found, type Generator, run } from "./generator.ts";
+import { DOCUMENTS, type Found, type Generator, KINDS, run } from "./generator.ts";
 import { installOpenApiGenerator } from "./openapi-generator.ts";
 
 const MODULE = fileURLToPath(new URL("./go", import.meta.url));
@@ -13,7 +13,7 @@ export async function installGoClient(): Promise<Generator> {
     async use(folder) {
       const module = join(folder, "go");
       await cp(MODULE, module, { recursive: true });
-      for (const name of DOCUMENTS) {
+      for (const name of [...DOCUMENTS, KINDS]) {
         const own = name.replaceAll("-", "_");
         const output = join(module, own);
         await generate(folder, { language: "go", name, output, properties: `packageName=${own}` });

@@ -14,7 +14,7 @@ export interface OpenApiGenerator {
   /** Makes a client in the folder `output` of the document `NAME.json`. Properties are those of the language. */
   generate(
     folder: string,
-    client: { language: string; name: string; output: string; properties: string },
+    client: { language: string; name: string; output: string; properties?: string },
   ): Promise<void>;
   remove(): Promise<void>;
 }
@@ -29,7 +29,7 @@ export async function installOpenApiGenerator(): Promise<OpenApiGenerator> {
   await run("mvn", ["-q", "-B", "dependency:copy", artifact, `-DoutputDirectory=${dir}`], { cwd: dir });
   return {
     libraries,
-    async generate(folder, { language, name, output, properties }) {
+    async generate(folder, { language, name, output, properties = "" }) {
       const jar = join(dir, `openapi-generator-cli-${VERSION}.jar`);
       const args = ["-jar", jar, "generate", "-g", language, "-i", `${name}.json`, "-o", output];
       await run("java", [...args, `--additional-properties=${properties}`], { cwd: folder });

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { writeFetchProgram } from "./fetch-program.ts";
-import { DOCUMENTS, type Found, type Generator, run } from "./generator.ts";
+import { DOCUMENTS, type Found, type Generator, run, type Site } from "./generator.ts";
 import { writeSdkProgram } from "./sdk-program.ts";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
@@ -50,22 +50,27 @@ export async function installTypeScriptClients(): Promise<Generator> {
     async use(folder, site) {
       await symlink(join(dir, "node_modules"), join(folder, "node_modules"));
       const files = {
-        "package.json": '{ "type": "module" }',
-        "tsconfig.json": JSON.stringify({ compilerOptions: COMPILER, include: ["**/*.ts"] }),
-        "generate.js": GENERATE,
+        "generate.mjs": GENERATE,
         "sdk-program.ts": writeSdkProgram(),
         "fetch-program.ts": writeFetchProgram(site),
         "main.ts": MAIN,
       };
       for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
-      await run(process.execPath, ["generate.js"], { cwd: folder });
-      // All that was generated, whether the programs use it or not.
-      await run(join(ROOT, "node_modules/.bin/tsc"), ["-p", "."], { cwd: folder });
-      const bundle = ["build", "--ssr", "main.ts", "--outDir", "built", "--logLevel", "error"];
-      await run(join(ROOT, "node_modules/.bin/vite"), bundle, { cwd: folder });
-      const env = { NODE_EXTRA_CA_CERTS: site.caFile };
-      return JSON.parse(await run(process.execPath, ["built/main.js"], { cwd: folder, env })) as Found[];
+      await run(process.execPath, ["generate.mjs"], { cwd: folder });
+      return compileAndRun(folder, site);
     },
     remove: () => rm(dir, { recursive: true, force: true }),
   };
+}
+
+/** Compiles all of a folder, whether its program `main.ts` uses it or not, and runs the program. */
+export async function compileAndRun(folder: string, { caFile }: Site): Promise<Found[]> {
+  const settings = { compilerOptions: COMPILER, include: ["**/*.ts"] };
+  await writeFile(join(folder, "tsconfig.json"), JSON.stringify(settings));
+  await writeFile(join(folder, "package.json"), '{ "type": "module" }');
+  await run(join(ROOT, "node_modules/.bin/tsc"), ["-p", "."], { cwd: folder });
+  const bundle = ["build", "--ssr", "main.ts", "--outDir", "built", "--logLevel", "error"];
+  await run(join(ROOT, "node_modules/.bin/vite"), bundle, { cwd: folder });
+  const env = { NODE_EXTRA_CA_CERTS: caFile };
+  return JSON.parse(await run(process.execPath, ["built/main.js"], { cwd: folder, env })) as Found[];
 }

@@ -132,7 +132,7 @@ export const PATH_ENTRIES: readonly Entry[] = [
   under("an unknown word", "/inputs", [404]),
   {
     name: "the routes of the operator without a token",
-    send: (target) => aKeyedRequest(target, "GET", "/api/operator/accounts"),
+    send: (target) => aKeyedRequest(target, "GET", "/api/accounts"),
     statuses: [401, 404],
   },
   {

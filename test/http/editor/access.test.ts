@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { insertOperatorToken } from "../../../db/access.ts";
+import { insertOperatorToken } from "../../../db/accounts/access.ts";
 import { queryRows } from "../../../db/connect.ts";
 import { createAccessToken, hashToken } from "../../../src/keys/tokens.ts";
 import { aMember, anAccount, aSessionOf, aTokenOf, aUser, type TestMember } from "../../support/builders.ts";
@@ -15,8 +15,8 @@ beforeAll(async () => {
 
 afterAll(() => service?.close());
 
-const SESSIONS = "/api/editor/sessions";
-const TOKENS = "/api/editor/tokens";
+const SESSIONS = "/api/sessions";
+const TOKENS = "/api/tokens";
 const NEW_PASSWORD = "staple battery horse correct";
 
 async function signIn(user: { email: string; password: string }, userAgent = "test"): Promise<string> {
@@ -82,7 +82,7 @@ test("sessions, idle or over, are not shown", async () => {
 });
 
 function changePassword(json: unknown, cookie: string): Promise<Answer> {
-  return ask(service, "/api/editor/password", { json }, { cookie });
+  return ask(service, "/api/password", { method: "PUT", json }, { cookie });
 }
 
 test("password, changed, ends every session but this one, which goes on under a new token; tokens stay", async () => {
@@ -149,7 +149,7 @@ test("password, guessed at in a browser left open, is answered 429 after ten gue
 test("password, changed by an access token, is refused", async () => {
   const { viewer } = await aHouse(service);
   const json = { currentPassword: "none", newPassword: NEW_PASSWORD };
-  const answer = await ask(service, "/api/editor/password", { json, ...bearer(viewer.token) });
+  const answer = await ask(service, "/api/password", { method: "PUT", json, ...bearer(viewer.token) });
   expect([answer.status, answer.json()["error"]]).toEqual([403, "Forbidden"]);
 });
 
@@ -171,8 +171,8 @@ test("access token, made in the editor, acts with its user's role and is shown o
   ]);
   expect((Date.parse(String(listed["expiresAt"])) - Date.now()) / 86_400_000).toBeCloseTo(30, 1);
   const own = bearer(String(token));
-  expect((await ask(service, "/api/editor/members", own)).status).toBe(200);
-  expect((await ask(service, "/api/editor/invitations", { json: {}, ...own })).status).toBe(403);
+  expect((await ask(service, "/api/members", own)).status).toBe(200);
+  expect((await ask(service, "/api/invitations", { json: {}, ...own })).status).toBe(403);
   const { tokens } = (await ask(service, TOKENS, {}, viewer)).json() as { tokens: Record<string, unknown>[] };
   expect(tokens.map(({ name }) => name)).toEqual(["laptop", "test"]);
   expect(tokens[0]).toEqual({ ...listed, lastUsedAt: expect.any(String) });
@@ -181,7 +181,7 @@ test("access token, made in the editor, acts with its user's role and is shown o
   const revoked = await ask(service, path, { method: "DELETE" }, viewer);
   expect([revoked.status, revoked.json()]).toEqual([200, { tokenId: listed["tokenId"], revoked: true }]);
   expect((await ask(service, path, { method: "DELETE" }, viewer)).status).toBe(404);
-  expect((await ask(service, "/api/editor/members", own)).status).toBe(401);
+  expect((await ask(service, "/api/members", own)).status).toBe(401);
 });
 
 test("access token, over, opens nothing and is not shown", async () => {
@@ -237,13 +237,8 @@ test.each([SESSIONS, TOKENS])("%s, by the operator's token, is refused: it is no
 
 test("a session, of somebody who was removed and comes back, stays over", async () => {
   const { accountId, owner, viewer } = await aHouse(service);
-  await ask(service, `/api/editor/members/${viewer.userId}`, { method: "DELETE" }, owner);
-  const invited = await ask(
-    service,
-    "/api/editor/invitations",
-    { json: { email: viewer.email, role: "owner" } },
-    owner,
-  );
+  await ask(service, `/api/members/${viewer.userId}`, { method: "DELETE" }, owner);
+  const invited = await ask(service, "/api/invitations", { json: { email: viewer.email, role: "owner" } }, owner);
   const token = String(invited.json()["url"]).split("#")[1];
   const joined = await ask(service, "/api/join", { json: { token, password: NEW_PASSWORD } });
   expect(joined.json()).toMatchObject({ accountId, userId: viewer.userId, role: "owner" });

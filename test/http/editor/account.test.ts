@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../../db/connect.ts";
-import { adjust, grant, reserve, settle } from "../../../db/credits.ts";
-import { countExecutionDays } from "../../../db/execution-days.ts";
+import { countExecutionDays } from "../../../db/executions/days.ts";
+import { adjust, grant, reserve, settle } from "../../../db/ledger/credits.ts";
 import { microCredits } from "../../../domain/credits.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
 import { anExecution, aWorkflow, type TestWorkflow } from "../../support/builders.ts";
@@ -35,7 +35,7 @@ async function spend(workflow: TestWorkflow, total: bigint, at = new Date()): Pr
 
 /** What the last ten days show, without days on which nothing was spent. */
 async function readSpend(house: House): Promise<unknown[]> {
-  const { days, workflows } = (await get(house, "spend?days=10")) as unknown as Spend;
+  const { days, workflows } = (await get(house, "account/spend?days=10")) as unknown as Spend;
   expect(days).toHaveLength(10);
   expect(days).toEqual([...days].sort());
   return workflows.map(({ perDay, ...workflow }) => ({
@@ -45,7 +45,7 @@ async function readSpend(house: House): Promise<unknown[]> {
 }
 
 async function get(house: House, path: string, who = house.viewer): Promise<Record<string, unknown>> {
-  const answer = await ask(service, `/api/editor/${path}`, {}, who);
+  const answer = await ask(service, `/api/${path}`, {}, who);
   expect(answer.status).toBe(200);
   return answer.json();
 }
@@ -59,7 +59,7 @@ test("account, with credits held, shows what it has, what is held and what is le
     ...{ accountId, name: `account ${accountId}`, contact: "ops@example.test" },
     ...{ balance: 1000, reserved: 3.001, available: 996.999 },
     // The commit of the workflow.
-    storage: { bytes: 40, bytesMax: null },
+    storage: { bytes: 40, bytesMax: null, agreedMax: null },
   });
   const session = await ask(service, "/api/session", {}, house.viewer);
   expect(session.json()).toMatchObject({ contact: "ops@example.test", temporalUiUrl: "http://localhost:8233" });
@@ -78,7 +78,7 @@ test("ledger, page by page, shows each entry once, the newest first, with its wo
   const pages: Record<string, unknown>[] = [];
   let cursor: unknown = "";
   do {
-    const page = await get(house, `ledger?limit=2${cursor === "" ? "" : `&cursor=${String(cursor)}`}`);
+    const page = await get(house, `account/ledger?limit=2${cursor === "" ? "" : `&cursor=${String(cursor)}`}`);
     pages.push(page);
     cursor = page["nextCursor"];
   } while (cursor !== null && pages.length < 10);
@@ -95,14 +95,14 @@ test("ledger, page by page, shows each entry once, the newest first, with its wo
 
 test("ledger, of a page that is exactly full, promises no other", async () => {
   const house = await aHouse(service);
-  expect(await get(house, "ledger?limit=1")).toMatchObject({ entries: [{ amount: 1000 }], nextCursor: null });
+  expect(await get(house, "account/ledger?limit=1")).toMatchObject({ entries: [{ amount: 1000 }], nextCursor: null });
 });
 
 test("ledger, of an execution that is not on record any more, keeps its charge", async () => {
   const house = await aHouse(service);
   const executionId = await spend(await aWorkflow(service.db, { accountId: house.accountId }), 5n);
   await queryRows(service.db, "delete from executions where id = :executionId", { executionId });
-  const [entry] = (await get(house, "ledger"))["entries"] as object[];
+  const [entry] = (await get(house, "account/ledger"))["entries"] as object[];
   expect(entry).toMatchObject({ executionId, workflowId: null, workflowName: null, amount: -0.000005 });
 });
 
@@ -110,7 +110,7 @@ test.each(["limit=0", "limit=201", "limit=x", "cursor=x", "cursor=-1", "cursor=0
   "ledger, with %s, is refused by name",
   async (query) => {
     const { viewer } = await aHouse(service);
-    const answer = await ask(service, `/api/editor/ledger?${query}`, {}, viewer);
+    const answer = await ask(service, `/api/account/ledger?${query}`, {}, viewer);
     expect([answer.status, answer.json()]).toMatchObject([400, { details: [{ input: query.split("=")[0] }] }]);
   },
 );
@@ -140,11 +140,11 @@ test("spend, counted by day or not yet, is what executions cost on the day of UT
   expect(await readSpend(house)).toEqual(expected);
   while (await countExecutionDays(service.db));
   expect(await readSpend(house)).toEqual(expected);
-  expect(((await get(house, "spend")) as unknown as Spend).days).toHaveLength(30);
+  expect(((await get(house, "account/spend")) as unknown as Spend).days).toHaveLength(30);
 });
 
 test.each(["days=0", "days=367", "days=1.5", "days=x"])("spend, with %s, is refused by name", async (query) => {
   const { viewer } = await aHouse(service);
-  const answer = await ask(service, `/api/editor/spend?${query}`, {}, viewer);
+  const answer = await ask(service, `/api/account/spend?${query}`, {}, viewer);
   expect([answer.status, answer.json()]).toMatchObject([400, { details: [{ input: "days" }] }]);
 });

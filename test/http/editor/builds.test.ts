@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "@jest/globals";
-import { insertBuild } from "../../../db/builds.ts";
+import { insertBuild } from "../../../db/commits/builds.ts";
 import { queryRows } from "../../../db/connect.ts";
 import { createBuildId } from "../../../src/ids.ts";
 import type { PublisherDeps } from "../../../src/publish/publish.ts";
-import { fakeEnvironments } from "../operator/operator-service.ts";
 import { aService, type TestService } from "../service.ts";
 import { anEditor, commit, type Editor, FILES, save } from "./callers.ts";
-import { someEditorParts } from "./parts.ts";
+import { fakeEnvironments, someEditorParts } from "./parts.ts";
 
 const services: TestService[] = [];
 afterEach(async () => {

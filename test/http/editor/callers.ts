@@ -7,8 +7,11 @@ import type { TestService } from "../service.ts";
 /** Somebody who uses the editor: asks its routes, sends them JSON. */
 export interface Editor extends TestMember {
   readonly accountId: AccountId;
+  call(method: string, path: string, json?: unknown): Promise<Answer>;
   get(path: string, headers?: Record<string, string>): Promise<Answer>;
   post(path: string, json: unknown): Promise<Answer>;
+  patch(path: string, json: unknown): Promise<Answer>;
+  put(path: string, json: unknown): Promise<Answer>;
   delete(path: string): Promise<Answer>;
   /** Makes a workflow; answers where its routes are. */
   create(name?: string, templateId?: string): Promise<{ workflowId: WorkflowId; path: string }>;
@@ -25,7 +28,7 @@ export async function anEditor(
   if (given.accountId === undefined && role !== "owner") await aMember(service.db, accountId);
   const member = await aMember(service.db, accountId, role);
   const call = (method: string, path: string, json?: unknown, more: Record<string, string> = {}): Promise<Answer> =>
-    service.call(`/api/editor/${path}`, {
+    service.call(`/api/${path}`, {
       method,
       headers: {
         cookie: member.cookie,
@@ -38,8 +41,11 @@ export async function anEditor(
   return {
     ...member,
     accountId,
+    call: (method, path, json) => call(method, path, json),
     get: (path, headers) => call("GET", path, undefined, headers),
     post: (path, json) => call("POST", path, json),
+    patch: (path, json) => call("PATCH", path, json),
+    put: (path, json) => call("PUT", path, json),
     delete: (path) => call("DELETE", path),
     async create(name = "A workflow", templateId) {
       const answer = await call("POST", "workflows", { name, ...(templateId === undefined ? {} : { templateId }) });
@@ -65,7 +71,7 @@ export const FILES = [
 /** Saves changes on whatever the draft is, and answers its version. */
 export async function save(editor: Editor, path: string, changes: readonly object[]): Promise<number> {
   const { version } = (await editor.get(`${path}/draft`)).json() as { version: number };
-  const answer = await editor.post(`${path}/draft`, { version, changes });
+  const answer = await editor.patch(`${path}/draft`, { version, changes });
   if (answer.status !== 200) throw new Error(answer.text());
   return answer.json()["version"] as number;
 }

@@ -22,7 +22,7 @@ test("cancelling several, some of which have ended or are others', says what bec
   const foreign = await anExecution(service.db, { workflow: await aWorkflow(service.db) });
   const nobodys = createExecutionId();
   const executionIds = [open[0], ended, foreign, open[1], nobodys, open[0]];
-  const answer = await ask(service, "/api/editor/executions/cancel", { json: { executionIds } }, member);
+  const answer = await ask(service, "/api/executions/cancel", { json: { executionIds } }, member);
   expect([answer.status, answer.json()]).toEqual([
     200,
     { cancelled: open, ended: [ended], unknown: [foreign, nobodys] },
@@ -45,8 +45,8 @@ test("cancelling one that waits for its turn ends it", async () => {
   await queryRows(service.db, "update executions set admitted_at = null, turn = 1, limited = true where id = :id", {
     id,
   });
-  await ask(service, "/api/editor/executions/cancel", { json: { executionIds: [id] } }, house.member);
-  const listed = await ask(service, "/api/editor/executions", {}, house.viewer);
+  await ask(service, "/api/executions/cancel", { json: { executionIds: [id] } }, house.member);
+  const listed = await ask(service, "/api/executions", {}, house.viewer);
   expect(listed.json()).toMatchObject({ executions: [{ executionId: id, status: "cancelled" }] });
 });
 
@@ -58,6 +58,6 @@ test.each([
 ])("cancelling several, with %s, is refused and cancels nothing", async (_name, json) => {
   const { member } = await aHouse(service);
   const before = service.cancelled.length;
-  const answer = await ask(service, "/api/editor/executions/cancel", { json }, member);
+  const answer = await ask(service, "/api/executions/cancel", { json }, member);
   expect([answer.status, service.cancelled.length]).toEqual([400, before]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import type { StateOfExecution } from "../../../db/execution-states.ts";
+import type { StateOfExecution } from "../../../db/executions/states.ts";
 import { createChannel, type EditorEvent } from "../../../src/editor-events/channel.ts";
 import { createAccountId, createExecutionId, createWorkflowId } from "../../../src/ids.ts";
 
@@ -69,7 +69,7 @@ test("a channel, when a look shows nothing that it knew, says to ask again inste
 test("a follower, who comes back, gets what came behind the event that they had, in order", () => {
   const { channel, told } = aChannel();
   const beginning = channel.lastId();
-  for (const workflowId of ["one", "two", "three"]) channel.tell("workflow", { workflowId });
+  for (const workflowId of ["one", "two", "three"]) channel.send("workflow", { workflowId });
   expect(catchUp(channel, beginning)).toEqual(told);
   expect(catchUp(channel, told[0]?.id ?? "")).toEqual(told.slice(1));
   expect(catchUp(channel, told[1]?.id ?? "")).toEqual(told.slice(2));
@@ -78,7 +78,7 @@ test("a follower, who comes back, gets what came behind the event that they had,
 
 test("a follower, who comes back with an id of nobody's, of another channel or of the future, has to ask again", () => {
   const { channel } = aChannel();
-  channel.tell("workflow", { workflowId: "one" });
+  channel.send("workflow", { workflowId: "one" });
   const again = [{ id: channel.lastId(), name: "resync", data: {} }];
   const [name = ""] = channel.lastId().split(".");
   for (const id of ["unknown", `${createChannel().lastId().split(".")[0]}.0`, `${name}.2`, `${name}.x`, ""])
@@ -88,9 +88,9 @@ test("a follower, who comes back with an id of nobody's, of another channel or o
 test("a follower, who was away for more than 500 events, has to ask again, and for 500 has missed nothing", () => {
   const { channel } = aChannel();
   const beginning = channel.lastId();
-  for (let count = 0; count < 500; count += 1) channel.tell("workflow", { workflowId: String(count) });
+  for (let count = 0; count < 500; count += 1) channel.send("workflow", { workflowId: String(count) });
   expect(catchUp(channel, beginning)).toHaveLength(500);
-  channel.tell("workflow", { workflowId: "one more" });
+  channel.send("workflow", { workflowId: "one more" });
   expect(catchUp(channel, beginning).map(({ name }) => name)).toEqual(["resync"]);
   const [name = ""] = beginning.split(".");
   expect(catchUp(channel, `${name}.1`)).toHaveLength(500);

@@ -21,7 +21,12 @@ async function save(
   files: Record<string, string>,
 ): Promise<void> {
   const changes = Object.entries(files).map(([path, text]) => ({ path, text }));
-  const answer = await ask(service, `/api/editor/workflows/${workflowId}/draft`, { json: { version, changes } }, who);
+  const answer = await ask(
+    service,
+    `/api/workflows/${workflowId}/draft`,
+    { method: "PATCH", json: { version, changes } },
+    who,
+  );
   expect([answer.status, answer.status === 200 ? "" : answer.text()]).toEqual([200, ""]);
 }
 
@@ -31,7 +36,7 @@ async function aDraft(files: Record<string, string> = { "config.yaml": CONFIG, "
   const workflow = await aWorkflow(service.db, { accountId: house.accountId, commit: false });
   await save(house.member, workflow.workflowId, 0, files);
   const run = (json: unknown, who = house.member) =>
-    ask(service, `/api/editor/workflows/${workflow.workflowId}/draft/execute`, { json }, who);
+    ask(service, `/api/workflows/${workflow.workflowId}/draft/execute`, { json }, who);
   return { house, workflow, workflowId: workflow.workflowId, run };
 }
 
@@ -40,12 +45,12 @@ test("a draft, executed, is an execution of its files, marked as such, and no co
   const answer = await run({ region: "EU" });
   expect([answer.status, answer.json()]).toMatchObject([200, { status: "success", draft: true }]);
   const { executionId } = answer.json();
-  const record = await ask(service, `/api/editor/executions/${String(executionId)}`, {}, house.viewer);
+  const record = await ask(service, `/api/executions/${String(executionId)}`, {}, house.viewer);
   expect(record.json()).toMatchObject({ draft: true, trigger: "form", inputs: { region: "EU" } });
-  const list = (await ask(service, "/api/editor/executions", {}, house.viewer)).json();
+  const list = (await ask(service, "/api/executions", {}, house.viewer)).json();
   expect(list).toMatchObject({ executions: [{ executionId, draft: true }] });
   expect(service.started.at(-1)).toMatchObject({ executionId, workflowId, commitId: record.json()["commitId"] });
-  const commits = await ask(service, `/api/editor/workflows/${workflowId}/commits`, {}, house.viewer);
+  const commits = await ask(service, `/api/workflows/${workflowId}/commits`, {}, house.viewer);
   expect(commits.json()).toMatchObject({ commits: [] });
   // For those who call it there is nothing yet.
   expect((await execute(service, workflow, { region: "EU" })).status).toBe(404);
@@ -53,7 +58,7 @@ test("a draft, executed, is an execution of its files, marked as such, and no co
 
 test("a draft's execution, answered at once, asked for, or followed, says that it is of a draft; a commit's does not", async () => {
   const { house, workflow, workflowId, run } = await aDraft();
-  const path = `/api/editor/workflows/${workflowId}/draft/execute`;
+  const path = `/api/workflows/${workflowId}/draft/execute`;
   const call = (headers: Record<string, string>) =>
     ask(service, path, { json: { region: "EU" }, headers }, house.member);
   const started = await call({ prefer: "respond-async" });
@@ -65,7 +70,7 @@ test("a draft's execution, answered at once, asked for, or followed, says that i
 
   expect((await run({ region: "EU" })).json()).toHaveProperty("draft", true);
   const commit = { message: "first", version: 1, expectedHead: null };
-  await ask(service, `/api/editor/workflows/${workflowId}/commits`, { json: commit }, house.member);
+  await ask(service, `/api/workflows/${workflowId}/commits`, { json: commit }, house.member);
   expect((await execute(service, workflow, { region: "EU" })).json()).not.toHaveProperty("draft");
 });
 
@@ -97,7 +102,7 @@ test("drafts of two people, with the same files, are kept for each under their o
 test("a draft, executed beside a commit, leaves head, schedule and name as they are", async () => {
   const { house, workflow, workflowId, run } = await aDraft();
   const commit = { message: "first", version: 1, expectedHead: null };
-  const made = await ask(service, `/api/editor/workflows/${workflowId}/commits`, { json: commit }, house.member);
+  const made = await ask(service, `/api/workflows/${workflowId}/commits`, { json: commit }, house.member);
   expect(made.status).toBe(201);
   const state = () =>
     queryRows(

@@ -30,7 +30,7 @@ function textsOf({ files }: Draft): Record<string, string | null> {
 }
 
 async function save(editor: Editor, path: string, version: number, changes: readonly object[]) {
-  const answer = await editor.post(`${path}/draft`, { version, changes });
+  const answer = await editor.patch(`${path}/draft`, { version, changes });
   return { status: answer.status, ...answer.json() } as unknown as {
     status: number;
     version: number;
@@ -224,7 +224,7 @@ test.each([
 ])("a draft, sent %s, is refused", async (_what, body) => {
   const editor = await anEditor(service);
   const { path } = await aCommitted(editor);
-  const answer = await editor.post(`${path}/draft`, body);
+  const answer = await editor.patch(`${path}/draft`, body);
   expect([answer.status, answer.json()["error"]]).toEqual([400, "Invalid request"]);
 });
 

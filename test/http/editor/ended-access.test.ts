@@ -1,12 +1,12 @@
 import { request as httpsRequest } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
-import { insertBuild } from "../../../db/builds.ts";
+import { insertBuild } from "../../../db/commits/builds.ts";
 import { queryRows } from "../../../db/connect.ts";
 import type { AccountId } from "../../../domain/ids.ts";
 import { createBuildId } from "../../../src/ids.ts";
+import { createOpenAccess } from "../../../src/keys/open-access.ts";
 import { createLog } from "../../../src/log.ts";
-import { createOpenAccess } from "../../../src/open-access.ts";
 import { aMember, anExecution, aSessionOf, aWorkflow } from "../../support/builders.ts";
 import { aService, type TestService } from "../service.ts";
 import { aHouse, ask } from "./people.ts";
@@ -85,7 +85,7 @@ async function whatGoesOn(accountId: AccountId) {
   await insertBuild(service.db, { id: buildId, workflowId: workflow.workflowId });
   // One whose maker is silent is told as failed.
   await queryRows(service.db, "update builds set seen_at = now() + interval '1 day' where id = :buildId", { buildId });
-  const paths = ["/api/editor/events", `/api/run-logs/${executionId}/logs`, `/api/editor/builds/${buildId}`];
+  const paths = ["/api/events", `/api/run-logs/${executionId}/logs`, `/api/builds/${buildId}`];
   return { workflow, followAll: (headers: Headers) => Promise.all(paths.map((path) => follow(path, headers))) };
 }
 
@@ -102,11 +102,11 @@ test("what a viewer follows, when an owner removes them, ends at once, and what 
   const { accountId, owner, viewer } = await aHouse(service);
   const { followAll } = await whatGoesOn(accountId);
   const [theirs, others] = [await followAll({ cookie: viewer.cookie }), await followAll({ cookie: owner.cookie })];
-  const removed = await ask(service, `/api/editor/members/${viewer.userId}`, { method: "DELETE" }, owner);
+  const removed = await ask(service, `/api/members/${viewer.userId}`, { method: "DELETE" }, owner);
   expect(removed.status).toBe(200);
   await until(() => theirs.every((stream) => stream.hasEnded()));
   expectStates(theirs, true);
-  expect((await ask(service, "/api/editor/events", {}, viewer)).status).toBe(401);
+  expect((await ask(service, "/api/events", {}, viewer)).status).toBe(401);
   // Others hear what comes after it.
   const { workflowId } = await aWorkflow(service.db, { accountId, commit: false });
   await until(() => others[0]?.text().includes(workflowId) ?? false);
@@ -119,7 +119,7 @@ test("what somebody follows, when they sign out everywhere else, ends in those b
   const elsewhere = await followAll({ cookie: await aSessionOf(service.db, owner.userId) });
   const here = await followAll({ cookie: owner.cookie });
   const byToken = await followAll({ authorization: `Bearer ${owner.token}` });
-  await ask(service, "/api/editor/sessions", { method: "DELETE" }, owner);
+  await ask(service, "/api/sessions", { method: "DELETE" }, owner);
   await until(() => elsewhere.every((stream) => stream.hasEnded()));
   expectStates(elsewhere, true);
   expectStates([...here, ...byToken], false);
@@ -130,8 +130,8 @@ test("what a program follows with an access token, when that is revoked, ends", 
   const { followAll } = await whatGoesOn(accountId);
   const byToken = await followAll({ authorization: `Bearer ${member.token}` });
   const bySession = await followAll({ cookie: member.cookie });
-  const { tokens } = (await ask(service, "/api/editor/tokens", {}, member)).json() as { tokens: { tokenId: string }[] };
-  await ask(service, `/api/editor/tokens/${tokens[0]?.tokenId}`, { method: "DELETE" }, member);
+  const { tokens } = (await ask(service, "/api/tokens", {}, member)).json() as { tokens: { tokenId: string }[] };
+  await ask(service, `/api/tokens/${tokens[0]?.tokenId}`, { method: "DELETE" }, member);
   await until(() => byToken.every((stream) => stream.hasEnded()));
   expectStates(byToken, true);
   expectStates(bySession, false);
@@ -141,7 +141,7 @@ test("an execution, begun and followed by one call, when its caller is removed, 
   const { accountId, member, owner } = await aHouse(service);
   const { workflowId } = await aWorkflow(service.db, { accountId });
   const stream = await follow(`/api/workflows/${workflowId}/execute`, { cookie: member.cookie }, "{}");
-  await ask(service, `/api/editor/members/${member.userId}`, { method: "DELETE" }, owner);
+  await ask(service, `/api/members/${member.userId}`, { method: "DELETE" }, owner);
   await until(stream.hasEnded);
   expectStates([stream], true);
 });
@@ -168,10 +168,10 @@ test("open access, that ended before it was followed, or while nobody heard of i
     const leave = await openAccess.follow(ids.late, () => void ended.push("left"));
     leave();
     await end(late);
-    openAccess.notices[0]?.missed?.();
+    openAccess.subscriptions[0]?.onReconnect?.();
     await until(() => ended.length > 1);
     expect(ended).toEqual(["early", "late"]);
   } finally {
-    openAccess.close();
+    await openAccess.close();
   }
 });

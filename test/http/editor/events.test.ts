@@ -2,8 +2,8 @@ import { type ClientRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { deleteWorkflow } from "../../../db/commits/workflows.ts";
 import { queryRows } from "../../../db/connect.ts";
-import { deleteWorkflow } from "../../../db/workflows.ts";
 import { createEditorEvents } from "../../../src/editor-events/editor-events.ts";
 import { createLog } from "../../../src/log.ts";
 import { aCommit, anExecution, aWorkflow, type TestMember } from "../../support/builders.ts";
@@ -44,7 +44,7 @@ afterAll(() => service?.close());
 function follow(who: TestMember, lastId?: string, from: Pick<TestService, "url" | "cert"> = service): Promise<Stream> {
   return new Promise((resolve, reject) => {
     const sent: ClientRequest = httpsRequest(
-      new URL("/api/editor/events", from.url),
+      new URL("/api/events", from.url),
       {
         ...{ ca: from.cert, agent: false },
         headers: { cookie: who.cookie, ...(lastId === undefined ? {} : { "last-event-id": lastId }) },
@@ -213,7 +213,7 @@ test("events, for as many followers as a process takes, are refused to the next 
   try {
     const { viewer } = await aHouse(service);
     const first = await follow(viewer, undefined, small);
-    const refused = await ask(small, "/api/editor/events", {}, viewer);
+    const refused = await ask(small, "/api/events", {}, viewer);
     expect([refused.status, refused.headers["retry-after"]]).toEqual([503, "30"]);
     first.leave();
     let second: Stream | undefined;
@@ -221,7 +221,7 @@ test("events, for as many followers as a process takes, are refused to the next 
     expect(second?.status).toBe(200);
     editorEvents.close();
     await second?.ended;
-    expect((await ask(small, "/api/editor/events", {}, viewer)).status).toBe(503);
+    expect((await ask(small, "/api/events", {}, viewer)).status).toBe(503);
   } finally {
     editorEvents.close();
     await small.close();
@@ -235,7 +235,7 @@ test("events, for as many pages of one account as it may have open, are refused 
   try {
     const [{ viewer, owner }, other] = [await aHouse(service), await aHouse(service)];
     const first = await follow(viewer, undefined, small);
-    expect((await ask(small, "/api/editor/events", {}, owner)).status).toBe(503);
+    expect((await ask(small, "/api/events", {}, owner)).status).toBe(503);
     const second = await follow(other.viewer, undefined, small);
     expect([first.status, second.status]).toEqual([200, 200]);
   } finally {
@@ -246,6 +246,6 @@ test("events, for as many pages of one account as it may have open, are refused 
 
 test("events, by HEAD, are answered without a stream", async () => {
   const { viewer } = await aHouse(service);
-  const answer = await ask(service, "/api/editor/events", { method: "HEAD" }, viewer);
+  const answer = await ask(service, "/api/events", { method: "HEAD" }, viewer);
   expect([answer.status, answer.headers["content-type"]]).toEqual([200, "text/event-stream; charset=utf-8"]);
 });

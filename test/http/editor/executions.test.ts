@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../../db/connect.ts";
-import { insertExecution } from "../../../db/executions.ts";
+import { insertExecution } from "../../../db/executions/executions.ts";
 import { microCredits } from "../../../domain/credits.ts";
 import type { CommitId, ExecutionId } from "../../../domain/ids.ts";
 import { createExecutionId } from "../../../src/ids.ts";
@@ -37,7 +37,7 @@ beforeAll(async () => {
 afterAll(() => service?.close());
 
 async function list(who: TestMember, query = ""): Promise<{ executions: Listed[]; nextCursor: string | null }> {
-  const answer = await ask(service, `/api/editor/executions${query}`, {}, who);
+  const answer = await ask(service, `/api/executions${query}`, {}, who);
   expect([answer.status, answer.status === 200 ? "" : answer.text()]).toEqual([200, ""]);
   return answer.json() as unknown as { executions: Listed[]; nextCursor: string | null };
 }
@@ -128,7 +128,7 @@ test("executions, asked for by the beginning of two commits, are refused by name
   const ids = ["0", "1"].map((digit) => `deadbeef${digit.repeat(32)}` as CommitId);
   let parentId = commitId;
   for (const id of ids) parentId = await aCommit(service.db, { workflowId, parentId, manifest, id });
-  const query = `/api/editor/executions?workflow=${workflowId}&commit=`;
+  const query = `/api/executions?workflow=${workflowId}&commit=`;
   const refused = await ask(service, `${query}deadbeef`, {}, house.viewer);
   expect([refused.status, refused.json()]).toMatchObject([400, { details: [{ input: "commit" }] }]);
   expect((await ask(service, `${query}deadbeef1`, {}, house.viewer)).status).toBe(200);
@@ -186,7 +186,7 @@ test.each([
   ],
 ])("executions, asked for with %s, are refused by name", async (query) => {
   const { viewer } = await aHouse(service);
-  const answer = await ask(service, `/api/editor/executions?${query}`, {}, viewer);
+  const answer = await ask(service, `/api/executions?${query}`, {}, viewer);
   expect([answer.status, answer.json()]).toMatchObject([400, { details: [{ input: query.split("=")[0] }] }]);
 });
 
@@ -219,7 +219,7 @@ test("a record in full, of an ended execution, has its inputs without secrets, i
             (:id, 2, 'h', 'p', now(), '2026-05-01T10:00:03Z', '2026-05-01T10:00:04Z', 'success', '', 1)`,
     { id },
   );
-  const under = (await ask(service, `/api/editor/executions/${id}`, {}, house.viewer)).json();
+  const under = (await ask(service, `/api/executions/${id}`, {}, house.viewer)).json();
   expect(under).toMatchObject({ status: "queued", duration: null, progress, queuePosition: null });
   await queryRows(
     service.db,
@@ -227,7 +227,7 @@ test("a record in full, of an ended execution, has its inputs without secrets, i
     { id },
   );
   await succeed(service.db, { executionId: id });
-  const answer = await ask(service, `/api/editor/executions/${id}`, {}, house.viewer);
+  const answer = await ask(service, `/api/executions/${id}`, {}, house.viewer);
   expect(answer.text()).not.toContain(secret);
   const csv = { bytes: 4, contentType: "text/csv" };
   expect(answer.json()).toMatchObject({
@@ -265,7 +265,7 @@ test("a record in full, of an ended execution, has its inputs without secrets, i
     workflow: { ...workflow, commitId },
     ...{ inputs: { region: { z: 1 }, area: "north" }, inputTexts: { region: sent } },
   });
-  const shown = await ask(service, `/api/editor/executions/${exact}`, {}, house.viewer);
+  const shown = await ask(service, `/api/executions/${exact}`, {}, house.viewer);
   expect(shown.headers["content-type"]).toBe(answer.headers["content-type"]);
   expect(shown.text()).toContain(`"inputs":{"region":${sent},"area":"north"},`);
   expect(shown.json()["inputTexts"]).toEqual({ region: sent });
@@ -278,7 +278,7 @@ test("a record in full, of an execution with outputs, has addresses at which the
   const house = await aHouse(service);
   const workflow = await aWorkflow(service.db, { accountId: house.accountId });
   const id = await anEndedExecution(service, workflow, { outputs: { "a b.txt": { content: "hello" } } });
-  const record = (await ask(service, `/api/editor/executions/${id}`, {}, house.viewer)).json();
+  const record = (await ask(service, `/api/executions/${id}`, {}, house.viewer)).json();
   const [file] = record["files"] as { url: string; fileName: string; bytes: number }[];
   expect(file).toMatchObject({ fileName: "a b.txt", bytes: 5 });
   expect(record["outputs"]).toEqual({ "output 0": file?.url });
@@ -297,7 +297,7 @@ test("executions of others, by any way to them, are as unknown", async () => {
   ])
     expect(await listIds(stranger.owner, query)).toEqual([]);
   for (const id of [ids[0], createExecutionId(), "x"]) {
-    const answer = await ask(service, `/api/editor/executions/${id}`, {}, stranger.owner);
+    const answer = await ask(service, `/api/executions/${id}`, {}, stranger.owner);
     expect([answer.status, answer.json()]).toEqual([
       404,
       { error: "Not found", message: "There is no execution with this id." },

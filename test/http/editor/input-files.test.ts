@@ -37,7 +37,7 @@ async function aRun(): Promise<{ executionId: string; path: string }> {
   });
   expect(answer.status).toBe(200);
   const executionId = String(answer.json()["executionId"]);
-  return { executionId, path: `/api/editor/executions/${executionId}/inputs` };
+  return { executionId, path: `/api/executions/${executionId}/inputs` };
 }
 
 test("input files, read by a viewer of the account, come as they were given, to be kept and not to be shown", async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { insertOperatorToken } from "../../../db/access.ts";
+import { insertOperatorToken } from "../../../db/accounts/access.ts";
 import { queryRows } from "../../../db/connect.ts";
 import { createAccessToken, hashToken } from "../../../src/keys/tokens.ts";
 import { aMember, anAccount } from "../../support/builders.ts";
@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 afterAll(() => service?.close());
 
-const INVITATIONS = "/api/editor/invitations";
+const INVITATIONS = "/api/invitations";
 const PASSWORD = "correct horse battery staple";
 let addresses = 0;
 
@@ -47,7 +47,7 @@ test("invitation, accepted, makes a member who is signed in, and who can sign in
   const days = (Date.parse(String(answer.json()["expiresAt"])) - Date.now()) / 86_400_000;
   expect(days).toBeGreaterThan(6.9);
   expect(days).toBeLessThan(7.1);
-  const listed = (await ask(service, "/api/editor/members", {}, house.viewer)).json()["invitations"] as object[];
+  const listed = (await ask(service, "/api/members", {}, house.viewer)).json()["invitations"] as object[];
   expect(listed[0]).toEqual({
     ...{ invitationId: answer.json()["invitationId"], email, role: "viewer", invitedBy: house.owner.email },
     ...{ createdAt: expect.any(String), expiresAt: answer.json()["expiresAt"] },
@@ -66,7 +66,7 @@ test("invitation, accepted, makes a member who is signed in, and who can sign in
   const cookie = cookieOf(joined) as string;
   expect((await ask(service, "/api/session", {}, { cookie })).json()).toEqual(joined.json());
   expect((await ask(service, "/api/session", { json: { email, password: PASSWORD } })).status).toBe(200);
-  const { invitations } = (await ask(service, "/api/editor/members", {}, house.viewer)).json();
+  const { invitations } = (await ask(service, "/api/members", {}, house.viewer)).json();
   expect(JSON.stringify(invitations)).not.toContain(email);
 });
 
@@ -136,7 +136,7 @@ test("invitation, of somebody of another account, says so to them alone", async 
   const other = await aMember(service.db, await anAccount(service.db));
   const { answer, token } = await invite({ email: other.email });
   expect(answer.status).toBe(201);
-  const message = `${other.email} belongs to another account here, and somebody belongs to one account only. Leave that one first, or ask to be invited with another address.`;
+  const message = `${other.email} belongs to another account here, and a user belongs to one account only. Leave that one first, or ask to be invited with another address.`;
   for (const refused of [await look(token), await join(token), await join(token, PASSWORD, other)])
     expect([refused.status, refused.json()]).toEqual([409, { error: "Conflict", message }]);
   expect((await ask(service, "/api/session", {}, other)).status).toBe(200);

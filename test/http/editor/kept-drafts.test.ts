@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { takeLeftBlobs } from "../../../db/commits/draft-blobs.ts";
+import { claimObjects, deleteObjects, holdObjects } from "../../../db/commits/git-objects.ts";
 import { queryRows } from "../../../db/connect.ts";
-import { takeLeftBlobs } from "../../../db/draft-blobs.ts";
-import { claimObjects, deleteObjects, holdObjects } from "../../../db/git-objects.ts";
 import type { WorkflowId } from "../../../domain/ids.ts";
 import { removeDraftBlobs, removeDraftCommits } from "../../../src/drafts/kept-drafts.ts";
-import { removeOld } from "../../../src/retention.ts";
+import { removeOld } from "../../../src/housekeeping/retention.ts";
 import { aMember, aWorkflow, type TestMember } from "../../support/builders.ts";
 import { waitForLockWait } from "../../support/lock-waits.ts";
 import { aService, type TestService } from "../service.ts";
@@ -33,15 +33,15 @@ async function aPlace(): Promise<Place> {
   return { house, workflowId };
 }
 
-async function send(path: string, json: unknown, who: TestMember, status: number) {
-  const answer = await ask(service, path, { json }, who);
+async function send(path: string, json: unknown, who: TestMember, status: number, method = "POST") {
+  const answer = await ask(service, path, { method, json }, who);
   expect([answer.status, answer.status === status ? "" : answer.text()]).toEqual([status, ""]);
   return answer.json();
 }
 
 function save({ workflowId }: Place, who: TestMember, version: number, files: Record<string, string>) {
   const changes = Object.entries(files).map(([path, text]) => ({ path, text }));
-  return send(`/api/editor/workflows/${workflowId}/draft`, { version, changes }, who, 200);
+  return send(`/api/workflows/${workflowId}/draft`, { version, changes }, who, 200, "PATCH");
 }
 
 /** Answers the commit that it is of. */
@@ -50,7 +50,7 @@ async function execute(
   inputs: unknown = { region: "EU" },
   status = 200,
 ): Promise<string> {
-  await send(`/api/editor/workflows/${workflowId}/draft/execute`, inputs, house.member, status);
+  await send(`/api/workflows/${workflowId}/draft/execute`, inputs, house.member, status);
   const [row] = await queryRows<{ id: string }>(
     service.db,
     "select id from commits where workflow_id = :workflowId and draft order by created_at desc limit 1",
@@ -99,7 +99,7 @@ test("a draft's commit, as long as an execution is of it or it is young, stays; 
   expect(await removeDraftCommits(service.db, LIMIT)).toBe(0);
   expect(await countObjects(place)).toBe(0);
   // The draft itself has its files as before.
-  const draft = await ask(service, `/api/editor/workflows/${place.workflowId}/draft`, {}, place.house.member);
+  const draft = await ask(service, `/api/workflows/${place.workflowId}/draft`, {}, place.house.member);
   expect(draft.json()).toMatchObject({ files: [{ text: CONFIG }, { text: "a\n" }, { text: "print(1)\n" }] });
 });
 
@@ -117,7 +117,7 @@ test("a draft's commit, removed, leaves what the latest commit and other drafts 
   await execute(place);
   // The content of this one is only with the draft's commit.
   await save(place, owner, 0, { "config.yaml": CONFIG, "main.py": "print(3)\n", "copy.txt": "theirs\n" });
-  const path = `/api/editor/workflows/${place.workflowId}`;
+  const path = `/api/workflows/${place.workflowId}`;
   await send(
     `${path}/draft`,
     {
@@ -130,6 +130,7 @@ test("a draft's commit, removed, leaves what the latest commit and other drafts 
     },
     member,
     200,
+    "PATCH",
   );
   await send(`${path}/commits`, { message: "", version: 2, expectedHead: null }, member, 201);
   await age(place, 25);
@@ -204,7 +205,7 @@ test("commits of drafts, more than a batch, are removed batch by batch, of all w
 async function aPlaceOfOneDraft(): Promise<Place & { path: string }> {
   const place = await aPlace();
   const { member, owner } = place.house;
-  const path = `/api/editor/workflows/${place.workflowId}/draft`;
+  const path = `/api/workflows/${place.workflowId}/draft`;
   await save(place, member, 0, {
     "config.yaml": CONFIG,
     "main.py": "print(1)\n",

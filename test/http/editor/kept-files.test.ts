@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../../db/connect.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
+import { removeOld } from "../../../src/housekeeping/retention.ts";
 import { createExecutionId } from "../../../src/ids.ts";
-import { removeOld } from "../../../src/retention.ts";
 import { anInput, aWorkflow, type TestMember, type TestWorkflow } from "../../support/builders.ts";
 import { type Answer, aForm, type Part } from "../../support/https.ts";
 import { aService, findLeftovers, type TestService } from "../service.ts";
@@ -105,7 +105,7 @@ test("execute, with files of an earlier execution named in JSON, has copies of t
     extras: [from(first, "extras", 1), from(first, "extras", 0)],
   });
   expect(await filesOf(answer)).toEqual([["extras", 0, "two.txt", "two"], ["extras", 1, "one.txt", "one"], ORDERS]);
-  const record = await ask(service, `/api/editor/executions/${String(answer.json()["executionId"])}`, {}, house.viewer);
+  const record = await ask(service, `/api/executions/${String(answer.json()["executionId"])}`, {}, house.viewer);
   expect(record.json()).toMatchObject({ inputs: { region: "EU" }, status: "success" });
 });
 

@@ -11,7 +11,7 @@ beforeAll(async () => {
 
 afterAll(() => service?.close());
 
-const MEMBERS = "/api/editor/members";
+const MEMBERS = "/api/members";
 
 test("members, to whoever may look, show who belongs to the account and when they were seen last", async () => {
   const { owner, member, viewer } = await aHouse(service);
@@ -44,7 +44,7 @@ test("a role, given by an owner, counts from the next call on and ends the sessi
       body: "{}",
     });
   expect((await start()).status).toBe(403);
-  const given = await ask(service, `${MEMBERS}/${viewer.userId}`, { json: { role: "member" } }, owner);
+  const given = await ask(service, `${MEMBERS}/${viewer.userId}`, { method: "PATCH", json: { role: "member" } }, owner);
   expect([given.status, given.json()]).toMatchObject([200, { userId: viewer.userId, role: "member" }]);
   expect(cookieOf(given)).toBeUndefined();
   expect((await ask(service, MEMBERS, {}, viewer)).status).toBe(401);
@@ -53,7 +53,7 @@ test("a role, given by an owner, counts from the next call on and ends the sessi
 
 test("a role, given again as it is, ends no session", async () => {
   const { owner, viewer } = await aHouse(service);
-  const given = await ask(service, `${MEMBERS}/${viewer.userId}`, { json: { role: "viewer" } }, owner);
+  const given = await ask(service, `${MEMBERS}/${viewer.userId}`, { method: "PATCH", json: { role: "viewer" } }, owner);
   expect(given.status).toBe(200);
   expect((await ask(service, MEMBERS, {}, viewer)).status).toBe(200);
 });
@@ -61,7 +61,7 @@ test("a role, given again as it is, ends no session", async () => {
 test("an owner, stepping down while another stays, goes on in this browser under a new token and in no other", async () => {
   const { accountId, owner } = await aHouse(service);
   await aMember(service.db, accountId);
-  const answer = await ask(service, `${MEMBERS}/${owner.userId}`, { json: { role: "member" } }, owner);
+  const answer = await ask(service, `${MEMBERS}/${owner.userId}`, { method: "PATCH", json: { role: "member" } }, owner);
   expect([answer.status, answer.json()]).toMatchObject([200, { role: "member" }]);
   const cookie = cookieOf(answer) as string;
   expect(cookie).not.toBe(owner.cookie);
@@ -71,8 +71,8 @@ test("an owner, stepping down while another stays, goes on in this browser under
 
 test("the last owner, stepping down or leaving, is refused with 409 and stays", async () => {
   const { owner, member } = await aHouse(service);
-  const message = "The last owner of an account can neither leave nor step down. Make somebody else an owner first.";
-  for (const call of [{ json: { role: "viewer" } }, { method: "DELETE" }]) {
+  const message = "The last owner of an account can neither leave nor step down. Make another member an owner first.";
+  for (const call of [{ method: "PATCH", json: { role: "viewer" } }, { method: "DELETE" }]) {
     const answer = await ask(service, `${MEMBERS}/${owner.userId}`, call, owner);
     expect([answer.status, answer.json()]).toEqual([409, { error: "Conflict", message }]);
     expect(cookieOf(answer)).toBeUndefined();
@@ -85,7 +85,7 @@ test("two owners, demoting each other at once over HTTPS, leave one owner", asyn
     const { accountId, owner: ada, member } = await aHouse(service);
     const bob = await aMember(service.db, accountId);
     const demote = (by: { cookie: string }, whom: { userId: string }) =>
-      ask(service, `${MEMBERS}/${whom.userId}`, { json: { role: "member" } }, by);
+      ask(service, `${MEMBERS}/${whom.userId}`, { method: "PATCH", json: { role: "member" } }, by);
     const answers = await Promise.all([demote(ada, bob), demote(bob, ada)]);
     const statuses = answers.map(({ status }) => status).sort(byNumber);
     // The slower one is an owner no more, or not signed in any more.
@@ -104,7 +104,7 @@ test("a removed member, by session and by token, is out with the next call", asy
   const answer = await ask(service, `${MEMBERS}/${member.userId}`, { method: "DELETE" }, owner);
   expect([answer.status, answer.json()]).toEqual([200, { userId: member.userId, removed: true }]);
   const bearer = { authorization: `Bearer ${member.token}` };
-  for (const path of [MEMBERS, "/api/editor/account", "/api/editor/tokens"]) {
+  for (const path of [MEMBERS, "/api/account", "/api/tokens"]) {
     expect((await ask(service, path, {}, member)).status).toBe(401);
     expect((await ask(service, path, { headers: bearer })).status).toBe(401);
   }
@@ -127,7 +127,7 @@ test.each([
   ["a field too many", { role: "owner", accountId: "acct_x" }, 400],
 ])("a change of a member, with %s, is refused and changes nothing", async (_what, json, status) => {
   const { owner, viewer } = await aHouse(service);
-  const answer = await ask(service, `${MEMBERS}/${viewer.userId}`, { json }, owner);
+  const answer = await ask(service, `${MEMBERS}/${viewer.userId}`, { method: "PATCH", json }, owner);
   expect([answer.status, answer.json()]).toMatchObject([
     status,
     { error: "Invalid request", details: [{ input: expect.any(String), message: expect.any(String) }] },
@@ -138,9 +138,14 @@ test.each([
 test("a change of a member, as text or much too long, is refused", async () => {
   const { owner, viewer } = await aHouse(service);
   const path = `${MEMBERS}/${viewer.userId}`;
-  const text = await ask(service, path, { json: {}, headers: { "content-type": "text/plain" } }, owner);
+  const text = await ask(
+    service,
+    path,
+    { method: "PATCH", json: {}, headers: { "content-type": "text/plain" } },
+    owner,
+  );
   expect([text.status, text.json()["error"]]).toEqual([415, "Unsupported media type"]);
-  const long = await ask(service, path, { json: { role: "x".repeat(20_000) } }, owner);
+  const long = await ask(service, path, { method: "PATCH", json: { role: "x".repeat(20_000) } }, owner);
   expect([long.status, long.json()["error"]]).toEqual([413, "Payload too large"]);
 });
 
@@ -149,11 +154,21 @@ test.each(["cross-site", "same-site"])(
   async (site) => {
     const { owner, viewer } = await aHouse(service);
     const headers = { "sec-fetch-site": site };
-    const answer = await ask(service, `${MEMBERS}/${viewer.userId}`, { json: { role: "owner" }, headers }, owner);
+    const answer = await ask(
+      service,
+      `${MEMBERS}/${viewer.userId}`,
+      { method: "PATCH", json: { role: "owner" }, headers },
+      owner,
+    );
     expect([answer.status, answer.json()["message"]]).toEqual([403, expect.stringContaining("another website")]);
     // A password that a browser remembers for this address must not pass for a token that only a program can send.
     const basic = { ...headers, authorization: "Basic YTpi" };
-    const again = await ask(service, `${MEMBERS}/${viewer.userId}`, { json: { role: "owner" }, headers: basic }, owner);
+    const again = await ask(
+      service,
+      `${MEMBERS}/${viewer.userId}`,
+      { method: "PATCH", json: { role: "owner" }, headers: basic },
+      owner,
+    );
     expect([again.status, again.json()["message"]]).toEqual([403, expect.stringContaining("another website")]);
   },
 );

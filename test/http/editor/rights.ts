@@ -1,4 +1,3 @@
-import type { INTERNAL_ROUTES } from "../../../src/http/routes/internal.ts";
 import type { RouteName } from "../../../src/http/routes/table.ts";
 
 /**
@@ -37,6 +36,13 @@ export const ACCESS: Readonly<Record<RouteName, Access>> = {
   showAccount: "read",
   listLedger: "read",
   showSpend: "read",
+  listAccounts: "read",
+  createAccount: "operator",
+  grantCredits: "operator",
+  adjustCredits: "operator",
+  showRates: "read",
+  agreeRates: "operator",
+  agreeStorage: "operator",
 
   listMembers: "read",
   changeRole: "own",
@@ -55,16 +61,22 @@ export const ACCESS: Readonly<Record<RouteName, Access>> = {
   createToken: "self",
   revokeToken: "self",
 
-  listEditorWorkflows: "read",
+  listWorkflows: "read",
   listTemplates: "read",
-  showEditorService: "read",
-  createEditorWorkflow: "write",
-  showEditorWorkflow: "read",
+  describeInstallation: "read",
+  createWorkflow: "write",
+  showWorkflow: "read",
   renameWorkflow: "write",
   deleteWorkflow: "write",
-  showKey: "read",
+  listKeys: "read",
+  showKey: "write",
   rotateKey: "write",
-  endPreviousKeys: "write",
+  endKey: "write",
+  listUnrunnable: "read",
+  publish: "write",
+  previewPublish: "write",
+  listSchedules: "read",
+  backfill: "write",
 
   showDraft: "read",
   changeDraft: "write",
@@ -89,16 +101,4 @@ export const ACCESS: Readonly<Record<RouteName, Access>> = {
   describeService: "everybody",
   showDocs: "everybody",
   readDocsAsset: "everybody",
-};
-
-type InternalRoute = (typeof INTERNAL_ROUTES)[number]["routes"][number];
-
-/** Those of the command line alone, each for holders of an access token. What is not in here is `read` by GET, `write` otherwise. */
-export const INTERNAL_ACCESS: Readonly<Record<InternalRoute, Access>> = {
-  // It shows the key.
-  "GET /workflows/{workflowId}/key": "write",
-  "POST /accounts": "operator",
-  "POST /credits/grants": "operator",
-  "POST /credits/adjustments": "operator",
-  "PUT /rates": "operator",
 };

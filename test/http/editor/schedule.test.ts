@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { findScheduleState } from "../../../db/schedule-states.ts";
+import { findScheduleState } from "../../../db/schedules/states.ts";
 import { aService, type TestService } from "../service.ts";
 import { anEditor, commit, FILES, PROGRAM } from "./callers.ts";
 

@@ -52,6 +52,7 @@ test("workflows, of an account, are listed by name with their last execution, wh
     apiEnabled: true,
     spentThisMonth: 2 * SUCCESS_COST.total,
     executionsThisMonth: 2,
+    estimate: { credits: SUCCESS_COST.total, basedOn: 2 },
   });
   expect(find(scheduled.workflowId)).toMatchObject({
     nextRun: { utc: expect.stringMatching(/Z$/), local: expect.any(String), timezone: expect.any(String) },
@@ -107,7 +108,7 @@ test("a workflow, made of a template that is none, is not made, and the answer n
 test("a workflow, with a commit, is shown with its manifest, the commit and where it is called", async () => {
   const editor = await anEditor(service);
   const { workflowId, path } = await editor.create();
-  await editor.post(`${path}/draft`, { version: 0, changes: FILES });
+  await editor.patch(`${path}/draft`, { version: 0, changes: FILES });
   const { commitId } = (
     await editor.post(`${path}/commits`, { message: "First", version: 1, expectedHead: null })
   ).json() as { commitId: string };
@@ -133,7 +134,7 @@ test("a workflow, with a commit, is shown with its manifest, the commit and wher
 test("a workflow, renamed and deleted, has its new name and then is no more, for anybody", async () => {
   const editor = await anEditor(service, { role: "member" });
   const { workflowId, path } = await editor.create("Old", "hello");
-  expect((await editor.post(path, { name: "  New " })).json()).toEqual({ workflowId, name: "New" });
+  expect((await editor.patch(path, { name: "  New " })).json()).toEqual({ workflowId, name: "New" });
   expect((await editor.get(path)).json()).toMatchObject({ name: "New" });
   expect((await editor.delete(path)).json()).toEqual({ workflowId, deleted: true });
   for (const gone of [path, `${path}/draft`, `${path}/key`, `${path}/commits`])
@@ -159,15 +160,16 @@ test.each([
 });
 
 const CHANGES: readonly [string, string, unknown][] = [
-  ["POST", "", { name: "x" }],
+  ["PATCH", "", { name: "x" }],
   ["DELETE", "", {}],
-  ["POST", "/draft", { version: 0, changes: [{ path: "a", text: "" }] }],
+  ["PATCH", "/draft", { version: 0, changes: [{ path: "a", text: "" }] }],
   ["DELETE", "/draft", {}],
   ["POST", "/draft/rebase", { version: 0 }],
   ["POST", "/commits", { message: "", version: 0, expectedHead: null }],
   ["POST", `/commits/${"0".repeat(40)}/restore`, { expectedHead: null }],
-  ["POST", "/key/rotate", { graceDays: 0 }],
-  ["POST", "/key/end-previous", {}],
+  ["POST", "/keys", { graceSeconds: 0 }],
+  ["DELETE", "/keys/key_0000000000000000", {}],
+  ["GET", "/key", {}],
 ];
 const LOOKS = [
   "",
@@ -176,7 +178,7 @@ const LOOKS = [
   "/draft/files/main.py",
   "/commits",
   `/commits/${"0".repeat(40)}`,
-  "/key",
+  "/keys",
 ];
 
 test.each(CHANGES)(
@@ -187,17 +189,18 @@ test.each(CHANGES)(
     const viewer = await anEditor(service, { accountId: owner.accountId, role: "viewer" });
     const stranger = await anEditor(service);
     const send = (editor: typeof owner) =>
-      method === "POST" ? editor.post(`${path}${rest}`, body) : editor.delete(`${path}${rest}`);
+      editor.call(method, `${path}${rest}`, method === "GET" || method === "DELETE" ? undefined : body);
     const refused = await send(viewer);
     expect([refused.status, refused.json()]).toMatchObject([
       403,
       { error: "Forbidden", message: expect.stringContaining("viewer") },
     ]);
     expect([(await send(stranger)).status]).toEqual([404]);
-    const nobody = await service.call(`/api/editor/${path}${rest}`, {
+    const nobody = await service.call(`/api/${path}${rest}`, {
       method,
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(body ?? {}),
+      ...(method === "GET"
+        ? {}
+        : { headers: { "content-type": "application/json" }, body: JSON.stringify(body ?? {}) }),
     });
     expect(nobody.status).toBe(401);
     expect((await owner.get(path)).json()).toMatchObject({ name: "A workflow" });
@@ -211,7 +214,7 @@ test.each(LOOKS)(
     const { path } = await owner.create("x", "hello");
     const stranger = await anEditor(service);
     expect((await stranger.get(`${path}${rest}`)).json()["error"]).toBe("Workflow not found");
-    expect((await service.call(`/api/editor/${path}${rest}`)).status).toBe(401);
+    expect((await service.call(`/api/${path}${rest}`)).status).toBe(401);
     for (const none of ["wf_00000000000000000000000000", "nothing"])
       expect((await owner.get(`workflows/${none}${rest}`)).status).toBe(404);
   },
@@ -221,7 +224,7 @@ test("the editor's routes, for a token, act as its user; for the operator's, dra
   const editor = await anEditor(service, { role: "member" });
   const { path } = await editor.create("x", "hello");
   const call = (token: string, rest: string) =>
-    service.call(`/api/editor/${path}${rest}`, { headers: { authorization: `Bearer ${token}` } });
+    service.call(`/api/${path}${rest}`, { headers: { authorization: `Bearer ${token}` } });
   expect((await call(editor.token, "/draft")).json()).toMatchObject({ version: 1 });
   expect((await call("trt_wrong", "/draft")).status).toBe(401);
 });

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { EnvironmentError } from "../../../activities/environments/build-steps.ts";
 import { queryRows } from "../../../db/connect.ts";
+import { EnvironmentError } from "../../../environments/build-steps.ts";
 import { createArchive } from "../../../src/publish/archive.ts";
 import type { PublisherDeps } from "../../../src/publish/publish.ts";
-import { anOperatorService, fakeEnvironments, type OperatorService } from "./operator-service.ts";
+import { fakeEnvironments } from "../editor/parts.ts";
+import { anOperatorService, type OperatorService } from "./operator-service.ts";
 
 const current: PublisherDeps["environments"] = { ...fakeEnvironments() };
 let service: OperatorService;
@@ -24,7 +25,7 @@ const files = (requirement: string) => [
   { path: "requirements.txt", content: Buffer.from(requirement), executable: false },
 ];
 const publish = (requirement: string) =>
-  service.operator("/api/operator/publish", {
+  service.operator("/api/publish", {
     method: "POST",
     headers: { "content-type": "application/x-tar" },
     body: createArchive(files(requirement)),

@@ -1,14 +1,15 @@
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import tar from "tar-stream";
-import { findCommit } from "../../../db/commits.ts";
+import { findCommit } from "../../../db/commits/commits.ts";
 import { queryRows } from "../../../db/connect.ts";
 import type { CommitId, WorkflowId } from "../../../domain/ids.ts";
 import { createArchive } from "../../../src/publish/archive.ts";
 import { createCommitReader } from "../../../src/publish/commit-files.ts";
 import { aWorkflow } from "../../support/builders.ts";
 import type { Answer } from "../../support/https.ts";
-import { anOperatorService, fakeEnvironments, type OperatorService } from "./operator-service.ts";
+import { fakeEnvironments } from "../editor/parts.ts";
+import { anOperatorService, type OperatorService } from "./operator-service.ts";
 
 const environments = fakeEnvironments();
 let service: OperatorService;
@@ -31,8 +32,12 @@ function publish(contents: Readonly<Record<string, string | Buffer>>, query = ""
   return send(createArchive(toFiles(contents)), query);
 }
 
-function send(body: Readable | Buffer, query = "", type = "application/x-tar"): Promise<Answer> {
-  return service.operator(`/api/operator/publish?${query}`, {
+function preview(contents: Readonly<Record<string, string>>, query = ""): Promise<Answer> {
+  return send(createArchive(toFiles(contents)), query, "application/x-tar", "publish/preview");
+}
+
+function send(body: Readable | Buffer, query = "", type = "application/x-tar", route = "publish"): Promise<Answer> {
+  return service.operator(`/api/${route}?${query}`, {
     method: "POST",
     headers: { "content-type": type },
     body,
@@ -70,8 +75,8 @@ test("POST /publish, without a workflow, makes one with its commit and key, and 
   ]);
   const { workflowId, commitId } = answer.json() as { workflowId: string; commitId: string };
   expect(await readBack(workflowId, commitId)).toEqual(contents);
-  const shown = await service.operator(`/api/operator/workflows/${workflowId}`);
-  expect(shown.json()).toMatchObject({ name: "Greeter", commitId, accountId: service.accountId });
+  const shown = await service.operator(`/api/workflows/${workflowId}`);
+  expect(shown.json()).toMatchObject({ name: "Greeter", commitId });
 });
 
 test("POST /publish, again with the same files, answers the same commit and makes none", async () => {
@@ -205,21 +210,17 @@ test.each([["application/json"], ["application/gzip"], ["multipart/form-data"]])
 
 test.each([
   ["an expected head that is no commit", "expectedHead=main"],
-  ["a dry run that is neither true nor false", "dryRun=yes"],
   ["an unknown parameter", "colour=red"],
   ["too long a message", `message=${"x".repeat(1_001)}`],
 ])("POST /publish, with %s, answers 400", async (_what, query) => {
   expect((await publish(GOOD, query)).status).toBe(400);
 });
 
-test("POST /publish?dryRun, against a head, shows the difference of files and inputs and changes nothing", async () => {
+test("POST /publish/preview, against a head, shows the difference of files and inputs and changes nothing", async () => {
   const { workflowId } = (await publish({ ...GOOD, "old.py": "1\n2\n" })).json() as { workflowId: string };
   const before = await counts();
   const config = `${CONFIG.replace("who: { type: string, default: World }", "who: { type: text, default: World }\n  n: { type: integer, default: 1 }")}  schedule: { enabled: true, cron: "0 9 * * 1-5", timezone: Europe/Berlin }\n`;
-  const answer = await publish(
-    { "config.yaml": config, "main.py": GOOD["main.py"] },
-    `workflow=${workflowId}&dryRun=true`,
-  );
+  const answer = await preview({ "config.yaml": config, "main.py": GOOD["main.py"] }, `workflow=${workflowId}`);
   expect(answer.status).toBe(200);
   expect(answer.json()).toMatchObject({
     workflowId,
@@ -239,9 +240,9 @@ test("POST /publish?dryRun, against a head, shows the difference of files and in
   expect(await counts()).toEqual(before);
 });
 
-test("POST /publish?dryRun, without a workflow, shows everything as added and makes no workflow", async () => {
+test("POST /publish/preview, without a workflow, shows everything as added and makes no workflow", async () => {
   const before = await counts();
-  const answer = await publish(GOOD, "dryRun=true");
+  const answer = await preview(GOOD);
   expect(answer.json()).toMatchObject({
     workflowId: null,
     head: null,

@@ -1,4 +1,4 @@
-import { createThreads, toTask } from "../../../activities/threads/threads.ts";
+import { createThreads, toTask } from "../../../system/threads/threads.ts";
 import { createCaller } from "../../support/https.ts";
 
 export interface Sent {
@@ -13,17 +13,14 @@ export interface Sent {
 export async function sendRequest(sent: Sent): Promise<{ status: number; text: string }> {
   const { server, path, method, headers, body } = sent;
   const isStream = headers["accept"] === "text/event-stream";
-  const stopping = new AbortController();
-  const timer = isStream ? setTimeout(() => stopping.abort(), 3_000) : undefined;
-  const call = { method, headers, body: body === null ? undefined : Buffer.from(body), signal: stopping.signal };
+  const signal = isStream ? AbortSignal.timeout(3_000) : undefined;
+  const call = { method, headers, body: body === null ? undefined : Buffer.from(body), signal };
   try {
     const answer = await createCaller(server)(path, call);
     return { status: answer.status, text: answer.bytes.toString("utf8", 0, 300) };
   } catch (error) {
-    if (stopping.signal.aborted) return { status: 200, text: "" };
+    if (signal?.aborted) return { status: 200, text: "" };
     throw error;
-  } finally {
-    clearTimeout(timer);
   }
 }
 

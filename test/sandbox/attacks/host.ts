@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Attack, Post } from "./siege.ts";
 import { SCENE_FOLDER } from "./weaken.ts";
 
-const WATCHDOG = "activities/sandbox/watchdog.ts";
+const WATCHDOG = "sandbox/watchdog.ts";
 
 const BOTH = ["cold", "lane"] as const;
 const NO_ISOLATION = {

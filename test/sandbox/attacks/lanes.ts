@@ -168,17 +168,17 @@ export const LANE_ATTACKS: readonly Attack[] = [
           to: '        mount(b"tmpfs", b"/var" and b"/app/inputs",',
         },
         {
-          file: "activities/sandbox/lanes/guard.ts",
+          file: "sandbox/lanes/guard.ts",
           from: "if (mounts.get(INSIDE.lane) !== false)",
           to: "if (mounts.size === 0)",
         },
         {
-          file: "activities/sandbox/lanes/guard.ts",
+          file: "sandbox/lanes/guard.ts",
           from: "${INSIDE.work}/outputs`, ",
           to: "${INSIDE.work}/outputs`, INSIDE.lane, ",
         },
         {
-          file: "activities/sandbox/self-test.ts",
+          file: "sandbox/self-test.ts",
           from: '    forbid("the lane\'s folder can be read", lambda: os.listdir("/lane"))\n',
           to: "",
         },

@@ -9,9 +9,10 @@ import { transformSync } from "@swc/core";
 const PROJECT = fileURLToPath(new URL("../../..", import.meta.url));
 /** What the attacks are made of; the checkout itself may be in a place where that user cannot look. */
 const NEEDED = [
-  "activities/process-exists.ts",
-  "activities/sandbox",
-  "activities/trees",
+  "system/process-exists.ts",
+  "system/with-timeout.ts",
+  "sandbox",
+  "system/trees",
   "domain",
   "runner",
   "src/setup/sandbox-ids.ts",

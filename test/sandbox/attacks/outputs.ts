@@ -37,12 +37,12 @@ export const OUTPUT_ATTACKS: readonly Attack[] = [
       without: "looking at the link instead of what it leads to",
       sources: [
         {
-          file: "activities/sandbox/outputs.ts",
+          file: "sandbox/outputs.ts",
           from: "const stats = lstatSync(path);",
           to: "const stats = statSync(path, { throwIfNoEntry: false }) ?? lstatSync(path);",
         },
-        { file: "activities/sandbox/outputs.ts", from: "import { chmodSync, ", to: "import { statSync, chmodSync, " },
-        { file: "activities/sandbox/outputs.ts", from: "    chmodSync(path, 0o600);", to: "" },
+        { file: "sandbox/outputs.ts", from: "import { chmodSync, ", to: "import { statSync, chmodSync, " },
+        { file: "sandbox/outputs.ts", from: "    chmodSync(path, 0o600);", to: "" },
       ],
     },
   },
@@ -63,8 +63,8 @@ export const OUTPUT_ATTACKS: readonly Attack[] = [
     control: {
       without: "the refusal of files with several names and of deep folders",
       sources: [
-        { file: "activities/sandbox/outputs.ts", from: 'if (stats.nlink !== 1) return "a hard link";', to: "" },
-        { file: "activities/sandbox/outputs.ts", from: "const DEPTH_MAX = 16;", to: "const DEPTH_MAX = 160;" },
+        { file: "sandbox/outputs.ts", from: 'if (stats.nlink !== 1) return "a hard link";', to: "" },
+        { file: "sandbox/outputs.ts", from: "const DEPTH_MAX = 16;", to: "const DEPTH_MAX = 160;" },
       ],
     },
   },
@@ -85,7 +85,7 @@ export const OUTPUT_ATTACKS: readonly Attack[] = [
       without: "names of dots keeping all of them",
       sources: [
         {
-          file: "activities/sandbox/outputs.ts",
+          file: "sandbox/outputs.ts",
           from: "return /^\\.*$/.test(stem) ? fileName : stem;",
           to: "return stem;",
         },

@@ -2,17 +2,17 @@
 import { lstatSync, readFileSync, readlinkSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { findCgroupFolders } from "../../../activities/sandbox/cgroup-folders.ts";
-import { OWN_PROCESSES } from "../../../activities/sandbox/lanes/zygote.ts";
-import { measureMemoryBytes } from "../../../activities/sandbox/process-tree.ts";
-import { toDataBytes } from "../../../activities/sandbox/request.ts";
+import { findCgroupFolders } from "../../../sandbox/cgroup-folders.ts";
+import { OWN_PROCESSES } from "../../../sandbox/lanes/zygote.ts";
+import { measureMemoryBytes } from "../../../sandbox/process-tree.ts";
+import { toDataBytes } from "../../../sandbox/request.ts";
 import { findByName } from "./scene.ts";
 import type { Attack, Siege } from "./siege.ts";
 import type { Patch } from "./weaken.ts";
 
 const MIB = 1024 * 1024;
 const FOLDER = fileURLToPath(new URL("programs/packages", import.meta.url));
-const GUARD = "activities/sandbox/lanes/guard.ts";
+const GUARD = "sandbox/lanes/guard.ts";
 const read = (name: string) => readFileSync(`${FOLDER}/${name}.py`, "utf8");
 const evil = (name: string) => ({ "evil.py": read(name) });
 

@@ -11,8 +11,8 @@ const SECONDS = 0.5;
 const TRIES_MAX = 5;
 /** What `main` may call an output, in the words of the contract. */
 const OUTPUT_NAME = /^(?!\.+$)[^\p{Cc}\\/]{1,200}$/u;
-const SUPERVISION = "activities/sandbox/supervision.ts";
-const CONTROL = "activities/sandbox/control.ts";
+const SUPERVISION = "sandbox/supervision.ts";
+const CONTROL = "sandbox/control.ts";
 
 /**
  * Returns bills that are too low. A busy machine makes single ones wrong both ways: what the service does not notice for want
@@ -44,7 +44,7 @@ export const PROTOCOL_ATTACKS: readonly Attack[] = [
       without: "believing the exit code first",
       sources: [
         {
-          file: "activities/sandbox/outcome.ts",
+          file: "sandbox/outcome.ts",
           from: "  if (exitCode === 0) {\n",
           to: "  if (reported?.code === 0) return undefined;\n  if (exitCode === 0) {\n",
         },
@@ -64,9 +64,7 @@ export const PROTOCOL_ATTACKS: readonly Attack[] = [
     },
     control: {
       without: "the demand that main returns",
-      sources: [
-        { file: "activities/sandbox/outcome.ts", from: 'mode === "script" || reported !== undefined', to: "true" },
-      ],
+      sources: [{ file: "sandbox/outcome.ts", from: 'mode === "script" || reported !== undefined', to: "true" }],
     },
   },
   {
@@ -193,7 +191,7 @@ export const PROTOCOL_ATTACKS: readonly Attack[] = [
     },
     control: {
       without: "taking out NUL",
-      sources: [{ file: "activities/sandbox/log.ts", from: 'text: text.replaceAll("\\0", "\\ufffd"),', to: "text," }],
+      sources: [{ file: "sandbox/log.ts", from: 'text: text.replaceAll("\\0", "\\ufffd"),', to: "text," }],
     },
   },
   {

@@ -211,12 +211,12 @@ export const RESOURCE_ATTACKS: readonly Attack[] = [
         { file: "runner/main.py", from: "MESSAGE_CHARS_MAX = 2000", to: "MESSAGE_CHARS_MAX = 20000" },
         { file: "runner/_treadle_failures.py", from: "text[:1600]", to: "text[:16000]" },
         {
-          file: "activities/sandbox/control.ts",
+          file: "sandbox/control.ts",
           from: "const MESSAGE_CHARS_MAX = 2_000",
           to: "const MESSAGE_CHARS_MAX = 20_000",
         },
         {
-          file: "activities/sandbox/outcome.ts",
+          file: "sandbox/outcome.ts",
           from: "const MESSAGE_CHARS_MAX = 4_000",
           to: "const MESSAGE_CHARS_MAX = 40_000",
         },

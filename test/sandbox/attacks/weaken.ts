@@ -2,16 +2,19 @@
 import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { SandboxDeps, SandboxLimits } from "../../../activities/sandbox/sandbox.ts";
+import type { SandboxDeps, SandboxLimits } from "../../../sandbox/sandbox.ts";
 import { type Bench, LANES, LIMITS, makeFolder, openBench } from "../../runner/harness.ts";
 
 const PROJECT = fileURLToPath(new URL("../../..", import.meta.url));
 /** What a weakened copy of the sandbox is made of. */
 const COPIED = [
-  "activities/process-exists.ts",
+  "system/process-exists.ts",
+  "system/with-timeout.ts",
+  "domain/message-of.ts",
   "domain/manifest/json-text.ts",
-  "activities/sandbox",
-  "activities/trees",
+  "domain/manifest/sizes.ts",
+  "sandbox",
+  "system/trees",
   "runner",
   "test/runner/harness.ts",
   "src/setup/sandbox-ids.ts",
@@ -20,7 +23,7 @@ const COPIED = [
 
 /** What gives cgroups and lanes their numbers. */
 const COUNTERS = [
-  ["parking.ts", "let parkedBefore"],
+  ["bubblewrap-pool.ts", "let startedBefore"],
   ["cold-launch.ts", "let unprotectedBefore"],
   ["lanes/lane.ts", "let lanesBefore"],
 ] as const;
@@ -149,7 +152,7 @@ async function loadPatched(folder: string, patches: readonly Patch[]): Promise<t
 function makeNamesUnique(folder: string): void {
   copies += 1;
   for (const [file, counter] of COUNTERS) {
-    const path = join(folder, "activities/sandbox", file);
+    const path = join(folder, "sandbox", file);
     const text = readFileSync(path, "utf8");
     if (!text.includes(`${counter} = 0;`)) throw new Error(`${file} does not count by ${counter} any more.`);
     writeFileSync(path, text.replace(`${counter} = 0;`, `${counter} = ${copies}000000;`));

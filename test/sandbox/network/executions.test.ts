@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { prepareRunnerFolder } from "../../../activities/sandbox/runner-folder.ts";
+import { prepareRunnerFolder } from "../../../sandbox/runner-folder.ts";
 import { findInterpreter, makeFolder, RUNNER_SOURCE } from "../../runner/harness.ts";
 import { PROGRAMS, type Service, startService, WAYS } from "./bench.ts";
 import type { ExecutorPlace } from "./executor.ts";

@@ -1,8 +1,8 @@
 import { chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Network } from "../../../activities/sandbox/network/network.ts";
-import { createSandbox, type SandboxLimits } from "../../../activities/sandbox/sandbox.ts";
-import type { KernelUsers } from "../../../activities/sandbox/users/kernel-users.ts";
+import type { Network } from "../../../sandbox/network/network.ts";
+import { createSandbox, type SandboxLimits } from "../../../sandbox/sandbox.ts";
+import type { KernelUsers } from "../../../sandbox/users/kernel-users.ts";
 
 const MIB = 1024 * 1024;
 const LIMITS: SandboxLimits = {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
-import type { NetworkSettings } from "../../../activities/sandbox/network/network.ts";
-import { NETWORK_TOOLS, type NetworkCommand } from "../../../activities/sandbox/network/programs.ts";
+import type { NetworkSettings } from "../../../sandbox/network/network.ts";
+import { NETWORK_TOOLS, type NetworkCommand } from "../../../sandbox/network/programs.ts";
 import { hear, PROGRAMS, runInSlot, type Service, startService, writeProgram } from "./bench.ts";
 import { HOST, IS_ROOT, makeWorld, OUTSIDE, type World } from "./world.ts";
 

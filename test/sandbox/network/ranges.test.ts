@@ -1,12 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import {
-  DENIED_RANGES,
-  isWithin,
-  mergeRanges,
-  parseRange,
-  toAddress,
-} from "../../../activities/sandbox/network/ranges.ts";
-import { CONNECTION_LIMITS, toOwnUpdate, toRuleset } from "../../../activities/sandbox/network/ruleset.ts";
+import { DENIED_RANGES, isWithin, mergeRanges, parseRange, toAddress } from "../../../sandbox/network/ranges.ts";
+import { CONNECTION_LIMITS, toOwnUpdate, toRuleset } from "../../../sandbox/network/ruleset.ts";
 
 const DENIED = DENIED_RANGES.map(parseRange);
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { runCommand, startHolder } from "../../../activities/sandbox/network/commands.ts";
+import { runCommand, startHolder } from "../../../sandbox/network/commands.ts";
 import {
   enterRouter,
   hear,

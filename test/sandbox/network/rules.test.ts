@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
-import type { NetworkSettings } from "../../../activities/sandbox/network/network.ts";
+import type { NetworkSettings } from "../../../sandbox/network/network.ts";
 import { PROGRAMS, type Service, startService, until, writeProgram } from "./bench.ts";
 import { IS_ROOT, makeWorld, type World } from "./world.ts";
 

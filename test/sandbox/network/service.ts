@@ -3,9 +3,9 @@
  * `stays` root with `runAs`, `drops` root after preparing the device, or is an `ordinary` user from the beginning.
  */
 import { createInterface } from "node:readline";
-import { createNetwork, type NetworkSettings, type NetworkSlot } from "../../../activities/sandbox/network/network.ts";
-import { requirePrograms } from "../../../activities/sandbox/network/programs.ts";
-import { prepareTunDevice } from "../../../activities/sandbox/network/tun-device.ts";
+import { createNetwork, type NetworkSettings, type NetworkSlot } from "../../../sandbox/network/network.ts";
+import { requirePrograms } from "../../../sandbox/network/programs.ts";
+import { prepareTunDevice } from "../../../sandbox/network/tun-device.ts";
 import { openUsers } from "../../runner/harness.ts";
 import { createExecutor, type ExecutorPlace } from "./executor.ts";
 

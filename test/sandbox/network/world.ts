@@ -2,12 +2,8 @@ import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Holder, type Launcher, runCommand, startHolder } from "../../../activities/sandbox/network/commands.ts";
-import {
-  NETWORK_TOOLS,
-  type NetworkCommand,
-  type NetworkPrograms,
-} from "../../../activities/sandbox/network/programs.ts";
+import { type Holder, type Launcher, runCommand, startHolder } from "../../../sandbox/network/commands.ts";
+import { NETWORK_TOOLS, type NetworkCommand, type NetworkPrograms } from "../../../sandbox/network/programs.ts";
 import { SERVER } from "./server.ts";
 
 export const IS_ROOT = process.getuid?.() === 0;

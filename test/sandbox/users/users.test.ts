@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { findProcess, isRunning, listTree } from "../../../activities/sandbox/process-tree.ts";
-import type { KernelUsers } from "../../../activities/sandbox/users/kernel-users.ts";
-import { createDirectReach } from "../../../activities/sandbox/users/reach.ts";
-import { removeTree } from "../../../activities/trees/remove-tree.ts";
+import { findProcess, isRunning, listTree } from "../../../sandbox/process-tree.ts";
+import type { KernelUsers } from "../../../sandbox/users/kernel-users.ts";
+import { createDirectReach } from "../../../sandbox/users/reach.ts";
+import { removeTree } from "../../../system/trees/remove-tree.ts";
 import {
   type Bench,
   LIMITS,
@@ -107,18 +107,18 @@ time.sleep(10)
   expect(outcome).toMatchObject({ status: "failed", message: expect.stringContaining("output files") });
 });
 
-test("a keeper that is killed, is started again, and executions go on", async () => {
+test("a helper that is killed, is started again, and executions go on", async () => {
   if (!hasUsers) return expectNone();
-  const before = listKeepers();
+  const before = listHelpers();
   for (const pid of before) process.kill(pid, "SIGKILL");
   const program = { code: "def main():\n    return 1\n" };
   await bench.run(program).catch(() => undefined); // It may have been on its way by the old one.
   expect((await bench.run(program)).outcome.status).toBe("success");
   expect(users.problem()).toBeUndefined();
-  expect(listKeepers().filter((pid) => before.includes(pid))).toEqual([]);
+  expect(listHelpers().filter((pid) => before.includes(pid))).toEqual([]);
 });
 
-function listKeepers(): number[] {
+function listHelpers(): number[] {
   return listTree(process.pid).filter((pid) => commandOf(pid).includes("stat_descriptors"));
 }
 
@@ -148,7 +148,7 @@ for _ in range(500):
 `;
     const [command = "", ...args] = [...(await user.enter()), "/usr/bin/python3", "-c", grow];
     execFileSync(command, args, isRoot ? UNPRIVILEGED : {});
-    // What a service that stays root has made is its own already, and closed to the keeper.
+    // What a service that stays root has made is its own already, and closed to the helper.
     const roots = join(folder, "top", "roots");
     if (isRoot) mkdirSync(join(roots, "below"), { recursive: true, mode: 0o700 });
     const taking = own.takeBack(join(folder, "top"));

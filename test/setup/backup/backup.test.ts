@@ -3,25 +3,26 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
-import { createDiskStorage } from "../../../activities/storage/disk.ts";
-import { createS3Storage } from "../../../activities/storage/s3.ts";
-import type { Storage } from "../../../activities/storage/storage.ts";
 import { queryRows } from "../../../db/connect.ts";
-import { release } from "../../../db/credits.ts";
 import { hasTables } from "../../../db/dump/tables.ts";
-import { findExecution } from "../../../db/executions.ts";
+import { findExecution } from "../../../db/executions/executions.ts";
+import { release } from "../../../db/ledger/credits.ts";
+import { listApplied } from "../../../db/migrate.ts";
 import { makeBackup } from "../../../src/backup/backup.ts";
 import { BackupRefused, type Description } from "../../../src/backup/description.ts";
 import { findDataDir } from "../../../src/backup/place.ts";
 import { restoreBackup } from "../../../src/backup/restore.ts";
 import { loadSettings } from "../../../src/config.ts";
-import { removeOld } from "../../../src/retention.ts";
+import { removeOld } from "../../../src/housekeeping/retention.ts";
 import { DATA_VERSION } from "../../../src/setup/data-dir.ts";
+import { createDiskStorage } from "../../../storage/disk.ts";
+import { createS3Storage } from "../../../storage/s3.ts";
+import type { Storage } from "../../../storage/storage.ts";
 import { aKeptExecution, type Kept, listKeys } from "../../db/retained.ts";
 import { aWorkflow } from "../../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
 import { S3_INSTALL_MS_MAX, type S3Server, startS3Server } from "../../support/s3-server.ts";
-import { DAMAGES } from "./damages.ts";
+import { DAMAGES, describe } from "./damages.ts";
 import { listFiles, readAll, writeFiles } from "./folders.ts";
 
 let base: string;
@@ -69,7 +70,7 @@ afterEach(async () => {
   const open = await queryRows<{ id: never }>(source.db, "select id from executions where finished_at is null");
   for (const { id } of open)
     await release(source.db, { executionId: id, status: "failed", failure: "internal", message: "the test is over" });
-  await source.db.raw("truncate attempts, execution_files, executions, removals, refusals");
+  await source.db.raw("truncate attempts, execution_files, executions, workflow_starts, removals, refusals");
   await rm(base, { recursive: true });
 });
 
@@ -117,6 +118,20 @@ test("a backup, restored, has database, files, keys and certificate, and nothing
   for (const path of ["keys/master", "tls/key.pem"]) expect((await stat(join(into, path))).mode & 0o777).toBe(0o600);
   expect((await findExecution(target.db, ended))?.state).toBe("success");
   expect(await findExecution(target.db, open)).toMatchObject({ state: "failed", failure: "internal", chargeTotal: 0n });
+});
+
+test("a backup, with the migrations of before the first release, is restored as one of today's", async () => {
+  // What came after them was not there yet.
+  await source.db.raw("alter table api_keys drop column last_used_at; drop table workflow_starts");
+  try {
+    await backUp();
+    await describe({ migrations: ["0001_accounts_and_ledger", "0031_logs_of_attempts"] })(folder);
+    await restore();
+    expect(await listApplied(target.db)).toEqual((await listApplied(source.db))?.slice(0, 9));
+  } finally {
+    for (const file of ["0010_key_uses", "0011_workflow_starts"])
+      await source.db.raw(await readFile(`db/migrations/${file}.sql`, "utf8"));
+  }
 });
 
 test("a backup, of whatever it holds, can be read by its user alone", async () => {

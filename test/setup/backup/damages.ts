@@ -5,7 +5,8 @@ import { DATA_VERSION } from "../../../src/setup/data-dir.ts";
 const edit = async (folder: string, path: string, change: (text: string) => string): Promise<void> => {
   await writeFile(join(folder, path), change(await readFile(join(folder, path), "utf8")));
 };
-const describe = (change: object) => (folder: string) =>
+/** Changes what the description of a backup says. */
+export const describe = (change: object) => (folder: string) =>
   edit(folder, "backup.json", (text) => JSON.stringify({ ...(JSON.parse(text) as object), ...change }));
 
 /** What may have happened to the folder of a backup, and what is said of it. */
@@ -35,11 +36,7 @@ export const DAMAGES: readonly [string, (folder: string) => Promise<void>, RegEx
   ],
   ["a newer format", describe({ format: 2, tables: "otherwise" }), /newer Treadle: its format is 2/],
   ["newer data", describe({ dataVersion: DATA_VERSION + 1 }), /newer Treadle: its data version/],
-  [
-    "a newer database",
-    describe({ migrations: ["0001_accounts_and_ledger", "9999_later"] }),
-    /newer Treadle.*9999_later/,
-  ],
+  ["a newer database", describe({ migrations: ["0001_accounts", "9999_later"] }), /newer Treadle.*9999_later/],
   [
     "a table it does not have",
     describe({

@@ -1,6 +1,6 @@
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Storage } from "../../../activities/storage/storage.ts";
+import type { Storage } from "../../../storage/storage.ts";
 import { listKeys } from "../../db/retained.ts";
 
 /** Makes files of their content, by their paths in a folder, as only their user can read them. */

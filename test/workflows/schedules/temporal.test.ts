@@ -5,11 +5,11 @@ import { Worker } from "@temporalio/worker";
 import { TASK_QUEUE } from "../../../activities/task-queues.ts";
 import type { Db } from "../../../db/connect.ts";
 import { queryRows } from "../../../db/connect.ts";
-import { listScheduleChanges, noteScheduleChange } from "../../../db/schedule-changes.ts";
-import { findSchedule } from "../../../db/schedules.ts";
-import { findTick, listTicks } from "../../../db/ticks.ts";
+import { listScheduleChanges, noteScheduleChange } from "../../../db/schedules/changes.ts";
+import { findSchedule } from "../../../db/schedules/schedules.ts";
+import { findTick, listTicks } from "../../../db/schedules/ticks.ts";
+import { nextTicks } from "../../../domain/cron/next-runs.ts";
 import type { WorkflowId } from "../../../domain/ids.ts";
-import { nextTicks } from "../../../domain/manifest/ticks.ts";
 import { cronOf } from "../../../domain/schedules/declaration.ts";
 import { nominalTickOf } from "../../../domain/schedules/nominal-ticks.ts";
 import { compileSchedule, findHorizon } from "../../../domain/schedules/tick-spec.ts";
@@ -71,7 +71,7 @@ async function eventually(holds: () => Promise<boolean>): Promise<boolean> {
 async function reconcileUntil(holds: () => Promise<boolean>): Promise<boolean> {
   const reconciler = createReconciler({ db, schedules, now });
   return eventually(async () => {
-    await reconciler.look();
+    await reconciler.compare();
     await tell();
     return holds();
   });
@@ -81,7 +81,7 @@ async function reconcileUntil(holds: () => Promise<boolean>): Promise<boolean> {
 async function settle(): Promise<void> {
   const reconciler = createReconciler({ db, schedules, now });
   await eventually(async () => {
-    const { different, stray } = await reconciler.look();
+    const { different, stray } = await reconciler.compare();
     await tell();
     return different === 0 && stray === 0;
   });
@@ -244,7 +244,7 @@ test("schedules as they shall be, are found to be so, whatever their expression"
   );
   await settle();
   const reconciler = createReconciler({ db, schedules, now });
-  expect(await reconciler.look()).toEqual({ different: 0, stray: 0 });
+  expect(await reconciler.compare()).toEqual({ different: 0, stray: 0 });
   expect(workflows).toHaveLength(28);
 });
 

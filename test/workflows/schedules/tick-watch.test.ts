@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import type { Db } from "../../../db/connect.ts";
 import { queryRows } from "../../../db/connect.ts";
-import { endWatch, keepWatch } from "../../../db/schedule-watch.ts";
-import { listSchedules, listSchedulesToLookAt } from "../../../db/schedules.ts";
-import { listTicks } from "../../../db/ticks.ts";
+import { listSchedules, listSchedulesToLookAt } from "../../../db/schedules/schedules.ts";
+import { listTicks } from "../../../db/schedules/ticks.ts";
+import { endWatch, keepWatch } from "../../../db/schedules/watch.ts";
+import { nextTicks } from "../../../domain/cron/next-runs.ts";
 import type { WorkflowId } from "../../../domain/ids.ts";
-import { nextTicks } from "../../../domain/manifest/ticks.ts";
 import { cronOf } from "../../../domain/schedules/declaration.ts";
 import { createLog } from "../../../src/log.ts";
-import { toWanted } from "../../../src/schedules/temporal-schedules.ts";
+import { toDesired } from "../../../src/schedules/temporal-schedules.ts";
 import { accountForTicks } from "../../../src/schedules/tick-watch.ts";
 import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
 import { aScheduledWorkflow, aTickRoom, commitSchedule } from "../../support/schedules.ts";
@@ -91,7 +91,7 @@ test("ticks of a crowd, which Temporal was told to fire later, are started, and 
   const apart = await aScheduledWorkflow(db, { since: SINCE, schedule: { ...schedule, cron: "1 9 * * *" } });
   const spreads = new Map<WorkflowId, number>();
   for (const schedule of await listSchedules(db, { after: "", limit: 10_000 }))
-    spreads.set(schedule.workflowId, toWanted(schedule, SINCE).jitterSeconds);
+    spreads.set(schedule.workflowId, toDesired(schedule, SINCE).jitterSeconds);
   const isSpread = (workflowId: WorkflowId): boolean => spreads.get(workflowId) === 300;
   expect(crowd.map(isSpread)).toEqual([...Array<boolean>(100).fill(false), true, true]);
   expect(spreads.get(apart.workflowId)).toBe(0);

@@ -3,12 +3,12 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Credits } from "../app/credits.tsx";
 import { EmptyState, ErrorState, LoadingRows } from "../app/states.tsx";
+import tables from "../app/table.module.css";
 import { Time } from "../app/time.tsx";
 import { accountQuery, type LedgerLine, ledgerQuery } from "./account.ts";
 import classes from "./credits-tab.module.css";
 import { SpendSection } from "./spend-section.tsx";
 import { StorageSection } from "./storage-section.tsx";
-import tables from "./table.module.css";
 
 /** What there is of credits, what they went to, and every movement. */
 export function CreditsTab() {

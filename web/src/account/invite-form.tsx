@@ -1,15 +1,14 @@
 import { Button, Group, NativeSelect, Paper, Stack, TextInput, Title } from "@mantine/core";
 import { type FormEvent, useState } from "react";
+import type { z } from "zod";
+import type { Invited } from "../../../domain/api/people.ts";
 import { useAct } from "../app/acting.ts";
 import { OnceShown } from "../app/copy.tsx";
 import { toShort } from "../app/time-text.ts";
 import classes from "./forms.module.css";
 import { ROLE_CHOICES, ROLE_HELP } from "./role-choices.ts";
 
-interface Made {
-  readonly url: string;
-  readonly expiresAt: string;
-}
+type Made = z.infer<typeof Invited>;
 
 /** Makes an invitation. Its address is shown this once, for the owner to hand over. */
 export function InviteForm() {
@@ -26,12 +25,12 @@ export function InviteForm() {
   });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    invite.mutate({ path: "/api/editor/invitations", method: "POST", body: { email: email.trim(), role } });
+    invite.mutate({ path: "/api/invitations", method: "POST", body: { email: email.trim(), role } });
   };
   return (
     <Paper p="md" mt="xl" className={classes.card} component="section" aria-labelledby="invite-title">
       <Title order={2} id="invite-title" mb="sm">
-        Invite somebody
+        Invite a member
       </Title>
       <Stack gap="md">
         <form onSubmit={submit}>

@@ -5,11 +5,11 @@ import { confirm } from "../app/confirm.ts";
 import { TrashIcon } from "../app/icons.tsx";
 import { type Role, useSession } from "../app/session.ts";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
+import tables from "../app/table.module.css";
 import { Time } from "../app/time.tsx";
 import { type Invitation, type Member, membersQuery } from "./account.ts";
 import { InviteForm } from "./invite-form.tsx";
 import { ROLE_CHOICES } from "./role-choices.ts";
-import tables from "./table.module.css";
 
 /** Who belongs to the account, and who is asked to. */
 export function MembersTab() {
@@ -78,7 +78,7 @@ function MemberRow({ member, owns }: { member: Member; owns: boolean }) {
   const session = useSession();
   const change = useAct({ stale: ["members"], refused: "The role was not changed" });
   const remove = useAct({ stale: ["members"], refused: "The member was not removed" });
-  const path = `/api/editor/members/${userId}`;
+  const path = `/api/members/${userId}`;
   const isSelf = session.userId === userId;
   return (
     <tr>
@@ -101,7 +101,7 @@ function MemberRow({ member, owns }: { member: Member; owns: boolean }) {
             value={role}
             disabled={change.isPending}
             onChange={(event) =>
-              change.mutate({ path, method: "POST", body: { role: event.currentTarget.value as Role } })
+              change.mutate({ path, method: "PATCH", body: { role: event.currentTarget.value as Role } })
             }
           />
         ) : (
@@ -158,9 +158,7 @@ function Invitations({ invitations, owns }: { invitations: readonly Invitation[]
                   <Group gap={4}>
                     <ActionIcon
                       aria-label={`Revoke the invitation of ${email}`}
-                      onClick={() =>
-                        revoke.mutate({ path: `/api/editor/invitations/${invitationId}`, method: "DELETE" })
-                      }
+                      onClick={() => revoke.mutate({ path: `/api/invitations/${invitationId}`, method: "DELETE" })}
                     >
                       <TrashIcon />
                     </ActionIcon>

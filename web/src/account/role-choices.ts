@@ -5,4 +5,4 @@ export const ROLE_CHOICES = [
   { value: "viewer", label: "Viewer" },
 ];
 
-export const ROLE_HELP = "Viewers look, members write and run, owners also say who belongs here.";
+export const ROLE_HELP = "Viewers read, members write and run, owners also manage the members.";

@@ -10,11 +10,11 @@ import { Refusal } from "../app/refusal.tsx";
 import { toSentence } from "../app/sentence.ts";
 import { useSession } from "../app/session.ts";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
+import tables from "../app/table.module.css";
 import { Time } from "../app/time.tsx";
 import { type SessionLine, sessionsQuery } from "./account.ts";
 import { nameBrowser } from "./browsers.ts";
 import classes from "./forms.module.css";
-import tables from "./table.module.css";
 
 /** The password, and where it has been used to sign in. */
 export function SecurityTab() {
@@ -32,7 +32,7 @@ function PasswordForm() {
   const [currentPassword, setCurrent] = useState("");
   const [newPassword, setNew] = useState("");
   const change = useMutation({
-    mutationFn: () => callApi("/api/editor/password", { method: "POST", body: { currentPassword, newPassword } }),
+    mutationFn: () => callApi("/api/password", { method: "PUT", body: { currentPassword, newPassword } }),
     onSuccess: () => {
       setCurrent("");
       setNew("");
@@ -96,7 +96,7 @@ function Sessions() {
           variant="default"
           loading={end.isPending}
           disabled={(sessions.data?.length ?? 0) < 2}
-          onClick={() => end.mutate({ path: "/api/editor/sessions", method: "DELETE" })}
+          onClick={() => end.mutate({ path: "/api/sessions", method: "DELETE" })}
         >
           Sign out everywhere else
         </Button>
@@ -106,7 +106,7 @@ function Sessions() {
       {sessions.isSuccess && (
         <SessionTable
           sessions={sessions.data}
-          onEnd={(id) => end.mutate({ path: `/api/editor/sessions/${id}`, method: "DELETE" })}
+          onEnd={(id) => end.mutate({ path: `/api/sessions/${id}`, method: "DELETE" })}
         />
       )}
     </section>
@@ -128,8 +128,8 @@ function SessionTable({ sessions, onEnd }: { sessions: readonly SessionLine[]; o
           </tr>
         </thead>
         <tbody>
-          {sessions.map(({ id, userAgent, seenAt, createdAt, current }) => (
-            <tr key={id}>
+          {sessions.map(({ sessionId, userAgent, seenAt, createdAt, current }) => (
+            <tr key={sessionId}>
               <th scope="row" title={userAgent}>
                 {nameBrowser(userAgent)}
               </th>
@@ -145,7 +145,10 @@ function SessionTable({ sessions, onEnd }: { sessions: readonly SessionLine[]; o
                     This one
                   </Text>
                 ) : (
-                  <ActionIcon aria-label={`End the session of ${nameBrowser(userAgent)}`} onClick={() => onEnd(id)}>
+                  <ActionIcon
+                    aria-label={`End the session of ${nameBrowser(userAgent)}`}
+                    onClick={() => onEnd(sessionId)}
+                  >
                     <TrashIcon />
                   </ActionIcon>
                 )}

@@ -1,8 +1,8 @@
+import type { z } from "zod";
+import type { Spend as SpendDocument } from "../../../domain/api/accounts.ts";
+
 /** Credits by workflow and UTC day; every `perDay` has one amount for each of `days`. */
-export interface Spend {
-  readonly days: readonly string[];
-  readonly workflows: readonly { workflowId: string; name: string; perDay: readonly number[]; total: number }[];
-}
+export type Spend = z.infer<typeof SpendDocument>;
 
 /** Told apart by everybody as far as eight colours can be, and seen on light and dark alike. */
 export const COLOURS = [

@@ -37,7 +37,7 @@ export function StorageSection({ storage, contact }: Pick<Account, "storage" | "
         )}
         {percent >= FULL_PERCENT && (
           <Text size="sm" role="status">
-            The storage is full: no run begins and nothing can be committed until old files are removed.
+            The storage is full. No run starts and nothing can be committed until old files are removed.
             {contact !== null && ` For more storage, ask ${contact}.`}
           </Text>
         )}

@@ -6,10 +6,10 @@ import { confirm } from "../app/confirm.ts";
 import { OnceShown } from "../app/copy.tsx";
 import { TrashIcon } from "../app/icons.tsx";
 import { EmptyState, ErrorState, LoadingRows } from "../app/states.tsx";
+import tables from "../app/table.module.css";
 import { Time } from "../app/time.tsx";
 import { type AccessToken, tokensQuery } from "./account.ts";
 import classes from "./forms.module.css";
-import tables from "./table.module.css";
 
 const NAME_CHARACTERS_MAX = 100;
 const PERIODS = [
@@ -66,9 +66,9 @@ function Tokens({ tokens }: { tokens: readonly AccessToken[] }) {
                   onClick={() =>
                     confirm({
                       title: `Revoke ${name}?`,
-                      text: "Whatever uses it is refused from then on.",
+                      text: "Programs that use it are refused from then on.",
                       yes: "Revoke",
-                      act: () => revoke.mutate({ path: `/api/editor/tokens/${tokenId}`, method: "DELETE" }),
+                      act: () => revoke.mutate({ path: `/api/tokens/${tokenId}`, method: "DELETE" }),
                     })
                   }
                 >
@@ -98,7 +98,7 @@ function TokenForm() {
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     const body = { name: name.trim(), days: days === "" ? null : Number(days) };
-    make.mutate({ path: "/api/editor/tokens", method: "POST", body });
+    make.mutate({ path: "/api/tokens", method: "POST", body });
   };
   return (
     <Paper p="md" mt="xl" className={classes.card} component="section" aria-labelledby="token-title">
@@ -131,7 +131,7 @@ function TokenForm() {
           <OnceShown
             label={`Token for ${made.name}`}
             value={made.token}
-            description="Copy it now: it is shown only this once. Whoever has it acts as you."
+            description="Copy it now: it is shown only once. Anyone who has it can act as you."
           />
         )}
       </Stack>

@@ -61,7 +61,7 @@ function TriggerCard({ workflow }: { workflow: Workflow }) {
           </h2>
           <Text size="sm" c="dimmed">
             {apiEnabled
-              ? "Whoever has the key can run the latest commit."
+              ? "Anyone with the key can run the latest commit."
               : "The API trigger is not enabled in the latest commit: calls are answered 403."}
           </Text>
         </div>

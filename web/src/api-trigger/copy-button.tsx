@@ -1,6 +1,7 @@
 import { Button } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useEffect, useState } from "react";
+import { messageOf } from "../../../domain/message-of.ts";
 import { CheckIcon, CopyIcon } from "../app/icons.tsx";
 
 const TOLD_MS = 2_000;
@@ -18,7 +19,7 @@ export function CopyButton({ what, read }: { what: string; read: () => Promise<s
       await navigator.clipboard.writeText(await read());
       setCopied(true);
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       notifications.show({ color: "red", title: `${what} not copied`, message });
     }
   };

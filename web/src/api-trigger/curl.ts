@@ -13,7 +13,7 @@ export function writeCurl(
     lines.push("-H 'content-type: application/json'");
     lines.push(`-d ${quoteShell(writeJson(values, exact))}`);
   } else {
-    // Unlike -F it takes a text as it is, whatever it begins with or holds.
+    // Unlike -F it takes any text as it is.
     for (const [name, text] of texts) lines.push(`--form-string ${quoteShell(`${name}=${text}`)}`);
     for (const { name, file, contentType } of files)
       lines.push(`-F ${quoteShell(`${name}=@${file};type=${contentType}`)}`);

@@ -8,10 +8,10 @@ import { useMayChange } from "../app/session.ts";
 import { Time } from "../app/time.tsx";
 import classes from "./api-tab.module.css";
 import { CopyButton } from "./copy-button.tsx";
-import { endPreviousKeys, keyQuery, revealKey } from "./keys.ts";
+import { endKey, type Key, keysQuery, revealKey } from "./keys.ts";
 import { RotateDialog } from "./rotate-dialog.tsx";
 
-/** The key: masked until somebody asks, to copy at once, and the way to a new one. */
+/** The key, masked until you show it, with buttons to copy it and to replace it. */
 export function KeyCard(props: {
   readonly workflowId: string;
   readonly revealed: string | undefined;
@@ -19,7 +19,8 @@ export function KeyCard(props: {
 }) {
   const { workflowId, revealed, onReveal } = props;
   const mayChange = useMayChange();
-  const key = useQuery(keyQuery(workflowId));
+  const keys = useQuery(keysQuery(workflowId));
+  const [current, ...replaced] = keys.data?.keys ?? [];
   const [rotating, setRotating] = useState(false);
   const reveal = (): void => {
     if (revealed !== undefined) return onReveal(undefined);
@@ -35,28 +36,33 @@ export function KeyCard(props: {
         </h2>
         {mayChange && (
           <Group gap="xs">
-            <Button variant="default" onClick={reveal} disabled={!key.isSuccess}>
+            <Button variant="default" onClick={reveal} disabled={!keys.isSuccess}>
               {revealed === undefined ? "Reveal" : "Hide"}
             </Button>
             <CopyButton what="Key" read={async () => revealed ?? revealKey(workflowId)} />
-            <Button variant="default" onClick={() => setRotating(true)} disabled={!key.isSuccess}>
+            <Button variant="default" onClick={() => setRotating(true)} disabled={!keys.isSuccess}>
               Regenerate
             </Button>
           </Group>
         )}
       </div>
       <p className={classes.key}>
-        <code data-testid="api-key">{revealed ?? key.data?.masked ?? "…"}</code>
+        <code data-testid="api-key">{revealed ?? current?.masked ?? "…"}</code>
       </p>
       <Text size="sm" c="dimmed">
         It opens this workflow and its runs, nothing else. Keep it out of addresses and of code that others read.
       </Text>
-      {key.data?.previousKeyExpiresAt != null && (
-        <PreviousKey workflowId={workflowId} expiresAt={key.data.previousKeyExpiresAt} />
+      {current !== undefined && (
+        <Text size="sm" c="dimmed">
+          <LastUse lastUsedAt={current.lastUsedAt} />
+        </Text>
       )}
-      {key.isError && (
+      {replaced.map((key) => (
+        <ReplacedKey key={key.keyId} workflowId={workflowId} replaced={key} />
+      ))}
+      {keys.isError && (
         <Text size="sm" c="var(--state-failure)" role="alert">
-          {key.error.message}
+          {keys.error.message}
         </Text>
       )}
       {rotating && <RotateDialog workflowId={workflowId} onRotated={onReveal} onClose={() => setRotating(false)} />}
@@ -64,13 +70,14 @@ export function KeyCard(props: {
   );
 }
 
-/** The key before it, while it is good, and its end. */
-function PreviousKey({ workflowId, expiresAt }: { readonly workflowId: string; readonly expiresAt: string }) {
+/** A replaced key that still works, and its end. */
+function ReplacedKey({ workflowId, replaced }: { readonly workflowId: string; readonly replaced: Key }) {
   const mayChange = useMayChange();
+  const { keyId, masked, expiresAt, lastUsedAt } = replaced;
   const end = useMutation({
-    mutationFn: () => endPreviousKeys(workflowId),
+    mutationFn: () => endKey(workflowId, keyId),
     onSuccess() {
-      void queries.invalidateQueries({ queryKey: keyQuery(workflowId).queryKey });
+      void queries.invalidateQueries({ queryKey: keysQuery(workflowId).queryKey });
       notifications.show({ color: "green", title: "The old key is ended", message: "The current key stays." });
     },
   });
@@ -78,15 +85,32 @@ function PreviousKey({ workflowId, expiresAt }: { readonly workflowId: string; r
     <>
       <Group gap="xs">
         <Text size="sm" c="dimmed">
-          The key before it is good until <Time at={expiresAt} as="short" />.
+          The old key <code>{masked}</code> works until {expiresAt !== null && <Time at={expiresAt} as="short" />}.{" "}
+          <LastUse lastUsedAt={lastUsedAt} />
         </Text>
         {mayChange && (
-          <Button size="compact-sm" variant="default" loading={end.isPending} onClick={() => end.mutate()}>
+          <Button
+            size="compact-sm"
+            variant="default"
+            loading={end.isPending}
+            onClick={() => end.mutate()}
+            aria-label={`End it now: ${masked}`}
+          >
             End it now
           </Button>
         )}
       </Group>
       <Refusal error={end.error} />
+    </>
+  );
+}
+
+function LastUse({ lastUsedAt }: Pick<Key, "lastUsedAt">) {
+  return lastUsedAt === null ? (
+    <>Never used.</>
+  ) : (
+    <>
+      Last used <Time at={lastUsedAt} as="short" />.
     </>
   );
 }

@@ -1,56 +1,43 @@
 import { queryOptions } from "@tanstack/react-query";
+import type { z } from "zod";
+import type { EndedKey, KeyList, RotatedKey, WholeKey } from "../../../domain/api/keys.ts";
+import type { Installation } from "../../../domain/api/service.ts";
 import { callApi } from "../app/api.ts";
 
-/** A workflow's key, as it may be shown to anybody of the account. */
-export interface KeyDocument {
-  readonly masked: string;
-  /** Only when it was asked for. */
-  readonly apiKey?: string;
-  /** Until when the key before it is good, too. */
-  readonly previousKeyExpiresAt: string | null;
-  readonly apiEnabled: boolean;
-}
+export type Key = z.infer<typeof KeyList>["keys"][number];
 
 /** What snippets need to know of the service. */
-export interface ServiceDocument {
-  readonly apiUrl: string;
-  /** Null where every system knows the certificate. */
-  readonly ca: { readonly file: string; readonly pem: string } | null;
+export type ServiceDocument = z.infer<typeof Installation>;
+
+function pathOf(workflowId: string): string {
+  return `/api/workflows/${workflowId}`;
 }
 
-function keyPath(workflowId: string): string {
-  return `/api/editor/workflows/${workflowId}/key`;
-}
-
-export function keyQuery(workflowId: string) {
+/** The keys that work now, masked, the current one first. */
+export function keysQuery(workflowId: string) {
   return queryOptions({
-    queryKey: ["workflows", workflowId, "key"],
-    queryFn: ({ signal }) => callApi<KeyDocument>(keyPath(workflowId), { signal }),
+    queryKey: ["workflows", workflowId, "keys"],
+    queryFn: ({ signal }) => callApi<z.infer<typeof KeyList>>(`${pathOf(workflowId)}/keys`, { signal }),
   });
 }
 
-/** The key itself: asked for each time, and kept nowhere but where it is shown. */
+/** Returns the current key itself: asked for each time, and kept nowhere but where it is shown. */
 export async function revealKey(workflowId: string): Promise<string> {
-  const { apiKey } = await callApi<KeyDocument>(`${keyPath(workflowId)}?reveal=true`);
-  if (apiKey === undefined) throw new Error("The service did not say the key. You may not be allowed to see it.");
-  return apiKey;
+  return (await callApi<z.infer<typeof WholeKey>>(`${pathOf(workflowId)}/key`)).apiKey;
 }
 
-/** Makes a new key; the old one is good for so many days more. */
-export function rotateKey(
-  workflowId: string,
-  graceDays: number,
-): Promise<{ apiKey: string; previousKeyExpiresAt: string | null }> {
-  return callApi(`${keyPath(workflowId)}/rotate`, { method: "POST", body: { graceDays } });
+/** Makes a new key. The old one works for so many seconds more. */
+export function rotateKey(workflowId: string, graceSeconds: number): Promise<z.infer<typeof RotatedKey>> {
+  return callApi(`${pathOf(workflowId)}/keys`, { method: "POST", body: { graceSeconds } });
 }
 
-/** Ends the keys before the current one, whatever grace they had. */
-export function endPreviousKeys(workflowId: string): Promise<{ ended: number }> {
-  return callApi(`${keyPath(workflowId)}/end-previous`, { method: "POST" });
+/** Ends a replaced key now. */
+export function endKey(workflowId: string, keyId: string): Promise<z.infer<typeof EndedKey>> {
+  return callApi(`${pathOf(workflowId)}/keys/${keyId}`, { method: "DELETE" });
 }
 
 export const serviceQuery = queryOptions({
   queryKey: ["service"],
-  queryFn: ({ signal }) => callApi<ServiceDocument>("/api/editor/service", { signal }),
+  queryFn: ({ signal }) => callApi<ServiceDocument>("/api/service", { signal }),
   staleTime: Number.POSITIVE_INFINITY,
 });

@@ -1,7 +1,8 @@
 import { Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { ExecutionState } from "../../../domain/execution.ts";
+import type { z } from "zod";
+import type { ExecutionPage } from "../../../domain/api/executions.ts";
 import { callApi, toQuery } from "../app/api.ts";
 import { Credits } from "../app/credits.tsx";
 import { Refusal } from "../app/refusal.tsx";
@@ -13,21 +14,13 @@ import classes from "./api-tab.module.css";
 
 const SHOWN = 8;
 
-interface CallLine {
-  readonly executionId: string;
-  readonly status: ExecutionState;
-  readonly createdAt: string;
-  readonly duration: number | null;
-  readonly cost: number | null;
-}
-
 /** The last calls with the key, and what became of them. */
 export function RecentCalls({ workflowId }: { workflowId: string }) {
   const found = useQuery({
     queryKey: ["executions", "calls", workflowId],
     queryFn: ({ signal }) => {
       const query = toQuery({ workflow: workflowId, trigger: "api", limit: SHOWN });
-      return callApi<{ executions: readonly CallLine[] }>(`/api/editor/executions${query}`, { signal });
+      return callApi<z.infer<typeof ExecutionPage>>(`/api/executions${query}`, { signal });
     },
   });
   const calls = found.data?.executions ?? [];

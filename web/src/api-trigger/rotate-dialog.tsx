@@ -5,13 +5,14 @@ import { useState } from "react";
 import { Dialog } from "../app/dialog.tsx";
 import { queries } from "../app/queries.ts";
 import { Refusal } from "../app/refusal.tsx";
-import { keyQuery, rotateKey } from "./keys.ts";
+import { keysQuery, rotateKey } from "./keys.ts";
 
 const GRACES = [
   { value: "0", label: "At once" },
-  { value: "1", label: "1 day" },
-  { value: "3", label: "3 days" },
-  { value: "7", label: "7 days" },
+  { value: "3600", label: "1 hour" },
+  { value: "86400", label: "1 day" },
+  { value: "604800", label: "7 days" },
+  { value: "2592000", label: "30 days" },
 ];
 
 /** A new key for a workflow, and how long the old one goes on. */
@@ -21,16 +22,16 @@ export function RotateDialog(props: {
   readonly onClose: () => void;
 }) {
   const { workflowId, onRotated, onClose } = props;
-  const [grace, setGrace] = useState("1");
+  const [grace, setGrace] = useState("0");
   const rotate = useMutation({
     mutationFn: () => rotateKey(workflowId, Number(grace)),
     onSuccess({ apiKey }) {
-      void queries.invalidateQueries({ queryKey: keyQuery(workflowId).queryKey });
+      void queries.invalidateQueries({ queryKey: keysQuery(workflowId).queryKey });
       onRotated(apiKey);
       notifications.show({
         color: "green",
         title: "There is a new key",
-        message: "Give it to whoever calls the workflow.",
+        message: "Give it to the programs that call the workflow.",
       });
       onClose();
     },
@@ -54,7 +55,7 @@ export function RotateDialog(props: {
         <Text size="sm" c={grace === "0" ? "var(--state-failure)" : "dimmed"}>
           {grace === "0"
             ? "Every program that has the old key, or one before it, is refused (401) from this moment on, until it has the new one. Runs that are under way go on."
-            : `For ${grace} ${grace === "1" ? "day" : "days"} both keys work. After that, programs with the old one are refused (401). A key that was replaced before stops working now.`}
+            : `For ${GRACES.find(({ value }) => value === grace)?.label} both keys work. After that, programs with the old one are refused (401). A key that was replaced before stops working now.`}
         </Text>
         <Refusal error={rotate.error} />
         <Group justify="flex-end" gap="xs">

@@ -11,7 +11,7 @@ import type { Workflow } from "../workflows/workflows.ts";
 import classes from "./api-tab.module.css";
 import type { Body } from "./call.ts";
 import { CopyButton } from "./copy-button.tsx";
-import { keyQuery, revealKey, type ServiceDocument, serviceQuery } from "./keys.ts";
+import { keysQuery, revealKey, type ServiceDocument, serviceQuery } from "./keys.ts";
 import { canSendJson, findExampleBody, type Language, listUnknownValues, writeSnippet } from "./snippets.ts";
 
 const LANGUAGES = [
@@ -38,7 +38,7 @@ export function SnippetCard(props: {
   const { known, knownTexts } = knownValues(manifest);
   const { workflowId, executeUrl } = workflow;
   const mayChange = useMayChange();
-  const { data: key } = useQuery(keyQuery(workflowId));
+  const { data: keys } = useQuery(keysQuery(workflowId));
   const service = useQuery(serviceQuery);
   const [language, setLanguage] = useState<Language>("curl");
   const [wanted, setWanted] = useState<Body>("json");
@@ -76,10 +76,10 @@ export function SnippetCard(props: {
           />
         </div>
       </div>
-      {/* Whoever uses the keyboard scrolls it, too. */}
+      {/* It can be scrolled with the keyboard, too. */}
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
       <pre className={classes.snippet} tabIndex={0} aria-label={`Snippet for ${language}`}>
-        {write(revealed ?? key?.masked ?? PLACEHOLDER)}
+        {write(revealed ?? keys?.keys[0]?.masked ?? PLACEHOLDER)}
       </pre>
       <SnippetNotes inputs={inputs} known={known} body={body} ca={ca} caFile={caFile} />
     </section>

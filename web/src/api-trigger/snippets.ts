@@ -3,7 +3,7 @@ import { findJsonTexts } from "../../../domain/manifest/inputs.ts";
 import { isExact, type JsonTexts, textOf } from "../../../domain/manifest/json-text.ts";
 import type { JsonObject, JsonValue } from "../../../domain/manifest/json-values.ts";
 import type { Input } from "../../../domain/manifest/manifest.ts";
-import { isFileInput } from "../../../domain/manifest/values.ts";
+import { exampleTextOf, isFileInput } from "../../../domain/manifest/values.ts";
 import type { Body, Call, ExampleBody, FilePart } from "./call.ts";
 import { writeCurl } from "./curl.ts";
 import { writeJavaScript } from "./javascript.ts";
@@ -12,7 +12,6 @@ import { writePython } from "./python.ts";
 export const LANGUAGES = ["curl", "python", "javascript"] as const;
 export type Language = (typeof LANGUAGES)[number];
 
-const TEXTUAL: ReadonlySet<string> = new Set(["string", "text", "select", "date", "datetime", "secret"]);
 /** In place of a value that only the reader can know. */
 const UNKNOWN = "REPLACE_ME";
 /** Extensions of the media types that workflows ask for most. */
@@ -101,7 +100,7 @@ function isShown(input: Input): boolean {
 /** As the service reads parts: JSON text, or for textual inputs plain text, where that means the same. */
 function toFormText(inputs: readonly Input[], name: string, value: JsonValue): string {
   const kind = inputs.find((input) => input.name === name)?.kind ?? "json";
-  if (typeof value !== "string" || !TEXTUAL.has(kind)) return JSON.stringify(value);
+  if (typeof value !== "string" || exampleTextOf(kind) !== null) return JSON.stringify(value);
   // Forms turn line breaks into CR LF, and a text in quotes would be read as JSON.
   return /[\r\n]/.test(value) || isJsonText(value) ? JSON.stringify(value) : value;
 }

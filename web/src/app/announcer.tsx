@@ -28,7 +28,9 @@ export function Announcer() {
   );
 }
 
-/** Says what was found, once for each thing that was `asked` for; nothing while that is not known, or nothing was asked. */
+/**
+ * Announces `words` to screen readers once for each new value of `asked`. Announces nothing while either is missing.
+ */
 export function useFound(asked: string, words: string | undefined): void {
   const last = useRef("");
   useEffect(() => {

@@ -1,7 +1,7 @@
 import { readError, unreachable } from "./api-error.ts";
 
 export interface Call {
-  readonly method?: "GET" | "POST" | "DELETE";
+  readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Sent as JSON. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
@@ -10,12 +10,12 @@ export interface Call {
 
 let tellSignedOut: () => void = () => {};
 
-/** Calls `handler` whenever an answer says that nobody is signed in any more. There is one such handler. */
+/** Calls `handler` after every answer that the session has ended. There is one such handler. */
 export function whenSignedOut(handler: () => void): void {
   tellSignedOut = handler;
 }
 
-/** To be told of every 401 of a call that needs a session, whoever made it. */
+/** Ends the session in this page after a 401. Every call that needs a session reports its status here. */
 export function noteStatus(status: number): void {
   if (status === 401) tellSignedOut();
 }
@@ -40,7 +40,7 @@ export async function openApi(path: string, { method = "GET", body, headers, sig
     throw signal?.aborted === true ? error : unreachable();
   });
   if (response.ok) return response;
-  // Who asks whether somebody is signed in, or tries to, knows what to do with a no.
+  // The calls that ask for a session or begin one handle a 401 themselves.
   if (path !== "/api/session") noteStatus(response.status);
   throw readError(response.status, await response.text().catch(() => ""));
 }

@@ -5,8 +5,8 @@ const YEAR_SECONDS = 31_536_000;
 const kept = localStorageColorSchemeManager();
 
 /**
- * Keeps the colours that somebody has chosen, for all tabs, and says them to the service: it writes them into the next page, which
- * then has them before any script runs.
+ * Keeps the chosen colours for all tabs, and sends them to the service in a cookie. The service writes them into the next
+ * page, which then has them before any script runs.
  */
 export const colourChoice: MantineColorSchemeManager = {
   ...kept,

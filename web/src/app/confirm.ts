@@ -1,4 +1,4 @@
-/** Something that cannot be taken back; `act` is called when somebody says yes. */
+/** A question before something that cannot be undone. `act` is called when the answer is yes. */
 export interface Question {
   readonly title: string;
   readonly text: string;

@@ -3,7 +3,10 @@ import { connectionLost } from "./connection.ts";
 import { AlertIcon } from "./icons.tsx";
 import classes from "./shell.module.css";
 
-/** Says that the service does not answer, for as long as it does not. Its place is always there, so that screen readers hear of it. */
+/**
+ * Shows that the service does not answer, until it does. The element is always in the page: screen readers announce
+ * changes only in elements they know.
+ */
 export function ConnectionNotice() {
   const isLost = useSyncExternalStore(connectionLost.subscribe, connectionLost.get);
   return (
@@ -12,8 +15,8 @@ export function ConnectionNotice() {
         <p className={classes.lost}>
           <AlertIcon />
           <span>
-            <b>The service does not answer.</b> What is shown may be old, what you have entered is still here. It is
-            tried again and again.
+            <b>The service does not answer.</b> What you see may be out of date. What you entered is still here. The
+            page keeps retrying.
           </span>
         </p>
       )}

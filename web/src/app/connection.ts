@@ -8,7 +8,7 @@ const returns = new Set<() => void>();
 let isLost = false;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** To be told how the stream stands that is open for as long as somebody is signed in. */
+/** Records the state of the event stream, which is open while you are signed in. */
 export function noteStream(state: StreamState): void {
   if (state === "waiting") {
     if (!isLost) timer ??= setTimeout(() => change(true), GRACE_MS);

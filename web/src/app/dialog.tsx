@@ -2,8 +2,8 @@ import { Modal, type ModalProps } from "@mantine/core";
 import { useEffect, useState } from "react";
 
 /**
- * A dialog that is open for as long as it is there. Escape closes it, and whatever had the focus before it came gets that back,
- * unless something else has taken it.
+ * A dialog that is open for as long as it is there. Escape closes it. The element that had the focus before gets it back,
+ * unless another one has taken it.
  */
 export function Dialog(props: Omit<ModalProps, "opened">) {
   const [before] = useState(() => document.activeElement);

@@ -29,7 +29,7 @@ export async function followEvents(
   let waitMs = AGAIN_MS_MIN;
   while (!signal.aborted) {
     await untilVisible(signal);
-    // Whoever left meanwhile wants nothing more.
+    // The page may have been left meanwhile.
     if (signal.aborted) return;
     const attempt = abortWhenUseless(signal);
     try {
@@ -75,8 +75,9 @@ async function* readEvents(response: Response, heard: () => void): AsyncGenerato
 }
 
 /**
- * A signal that is aborted with `signal`, when the page was hidden for a while, and when nothing was heard for too long. When
- * the browser loses its network, too: the service may be on this machine, and then answers the next attempt.
+ * Returns a signal that aborts a stream which has become useless. It aborts with `signal`, after the page was hidden for a
+ * while, and after too long a silence. It also aborts when the browser loses its network: the service may be on this
+ * machine, and then answers the next attempt.
  */
 function abortWhenUseless(signal: AbortSignal): { signal: AbortSignal; heard: () => void; release: () => void } {
   const controller = new AbortController();

@@ -16,14 +16,14 @@ export function useLiveUpdates(): void {
     const flush = (): void => {
       timer = undefined;
       for (const [name, queryKey] of stale) {
-        // What is being asked may be the next page, which somebody wants to see. It would be given up.
+        // A running request may be for the next page of a list. It would be given up.
         if (queries.isFetching({ queryKey }) > 0) continue;
         stale.delete(name);
         void queries.invalidateQueries({ queryKey });
       }
       if (stale.size > 0) timer = setTimeout(flush, GATHER_MS);
     };
-    followEvents("/api/editor/events", {
+    followEvents("/api/events", {
       signal: stopped.signal,
       onState: noteStream,
       onEvents(events) {

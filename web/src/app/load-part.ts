@@ -1,9 +1,9 @@
 const AGAIN_MS = 2_000;
 
 /**
- * Fetches a part of the editor. While the service is away it is tried again until the part is there, since a page that has
- * given up would have to be loaded anew, with everything that is entered in it. Rejects when the service is there and twice
- * had no such part: the page is older than what it serves. Once is not enough, as it may have come back just after the first.
+ * Fetches a part of the editor. Retries while the service is away: a page that gave up would have to be loaded anew, and
+ * would lose everything entered in it. Rejects when the service is there and twice had no such part: the page is older than
+ * what it serves. Once is not enough, as it may have come back just after the first.
  */
 export async function loadPart<Part>(load: () => Promise<Part>, isThere = isServiceThere): Promise<Part> {
   for (let misses = 0; ; ) {

@@ -1,4 +1,4 @@
-/** The nonce of this page's policy of styles: whatever makes style elements by itself must give it to them. */
+/** The nonce of this page's policy of styles. Libraries that make style elements need it. */
 export const styleNonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? "";
 
 // What keeps the page from scrolling behind a dialog asks for it under this name.

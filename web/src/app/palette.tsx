@@ -85,13 +85,13 @@ export function CommandPalette({ onClose }: { onClose: () => void }) {
   );
 }
 
-/** Its place is always there, so that screen readers hear of it. */
+/** The element is always in the page: screen readers announce changes only in elements they know. */
 function FoundNote({ count }: { count: number }) {
   return (
     <div role="status">
       {count === 0 && (
         <Text c="dimmed" p="md">
-          Nothing has these letters in its name.
+          No name has these letters.
         </Text>
       )}
     </div>

@@ -5,7 +5,7 @@ const RETRIES_MAX = 2;
 /** What stands between us and the service says so while that is away. */
 const AWAY_STATUSES: readonly number[] = [0, 502, 504];
 const AGAIN_MS_MAX = 8_000;
-/** Within this time the same question is not asked twice; what changes is told by events. */
+/** Within this time the same request is not sent twice. Events report what changes. */
 const FRESH_MS = 5_000;
 
 /** What the pages know of the service. The first part of a key is a noun: `executions`, `workflows`, `account`. */

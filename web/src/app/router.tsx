@@ -36,7 +36,7 @@ const join = createRoute({
   component: lazyRouteComponent(() => loadPart(() => import("../sign-in/join-page.tsx")), "JoinPage"),
 });
 
-/** Around all pages for which somebody must be signed in. Whoever is not comes back here after the sign-in. */
+/** Surrounds all pages that need a session. Without one the sign-in page is shown first, and leads back. */
 const signedIn = createRoute({
   getParentRoute: () => root,
   id: "signed-in",
@@ -54,8 +54,8 @@ const signedIn = createRoute({
 const readWorkflowsSearch = cleanSearch("search");
 
 /*
- * Loaders begin to ask for what a page shows while its part of the editor is still on its way. They wait for nothing, and pages ask
- * for themselves what they are not told. Whoever only points at a link (`preload`) has the part fetched, not the data.
+ * Loaders begin to request what a page shows while its part of the editor is still on its way. They wait for nothing, and
+ * pages request what is still missing. Pointing at a link (`preload`) fetches the part, not the data.
  */
 
 const workflows = createRoute({
@@ -200,8 +200,8 @@ const security = createRoute({
 });
 
 /**
- * Every page of the editor. `src/http/web/pages.ts` knows the first part of each address, and `web/pages.json` the parts of each page,
- * which the service names in it, so that they come together with the first.
+ * Every page of the editor. `src/http/web/pages.ts` knows the first part of each address. `web/pages.json` lists the
+ * scripts of each page. The service names them in the page, so that the browser loads all of them at once.
  */
 export const router = createRouter({
   routeTree: root.addChildren([
@@ -219,7 +219,7 @@ export const router = createRouter({
   parseSearch: (query) => Object.fromEntries(new URLSearchParams(query)),
   stringifySearch: (values) => toQuery(values as Record<string, string | undefined>),
   defaultPreload: "intent",
-  // What was fetched because somebody pointed at a link is the page's part alone: its loader is for whoever goes there.
+  // Pointing at a link fetched the page's part alone: its loader must still run when the page is opened.
   defaultPreloadStaleTime: 0,
   defaultErrorComponent: ({ error, reset }) => <ErrorState error={error} onRetry={reset} />,
   scrollRestoration: true,

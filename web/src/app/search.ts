@@ -1,4 +1,4 @@
-/** Takes the named texts out of an address's query, and leaves out whatever else somebody may have written there. */
+/** Returns the named texts of an address's query, without all else that stands there. */
 export function cleanSearch<Name extends string>(...names: readonly Name[]) {
   return (given: Record<string, unknown>): { [name in Name]?: string } => {
     const found: { [name in Name]?: string } = {};

@@ -1,23 +1,16 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
+import type { z } from "zod";
+import type { Session as SessionDocument } from "../../../domain/api/session.ts";
 import { callApi } from "./api.ts";
 import { isFinal } from "./api-error.ts";
 import { queries } from "./queries.ts";
 
-export type Role = "owner" | "member" | "viewer";
+export type { Role } from "../../../domain/members.ts";
 
 /** Who is signed in, and to which account. */
-export interface Session {
-  readonly email: string;
-  readonly userId: string;
-  readonly accountId: string;
-  readonly accountName: string;
-  readonly role: Role;
-  readonly temporalUiUrl: string | null;
-  /** Whom to ask for credits. */
-  readonly contact: string | null;
-}
+export type Session = z.infer<typeof SessionDocument>;
 
-/** What the service has written into the page about who has asked for it: nobody, perhaps somebody, or who that is. */
+/** The session that the service wrote into the page: its JSON, `none` when signed out, `perhaps` when unknown. */
 const told = document.querySelector<HTMLMetaElement>('meta[name="session"]')?.content ?? "perhaps";
 let isNobody = told === "none";
 

@@ -20,14 +20,14 @@ const ConfirmDialog = lazy(() =>
   loadPart(() => import("./confirm-dialog.tsx")).then((loaded) => ({ default: loaded.ConfirmDialog })),
 );
 
-/** What surrounds every page of somebody who is signed in: the bar on top, and the page. */
+/** Surrounds every page of a signed-in user: the bar on top, and the page. */
 export function Shell() {
   useLiveUpdates();
   const [searching, setSearching] = useState(false);
   const question = useSyncExternalStore(openQuestion.subscribe, openQuestion.get);
   const main = useRef<HTMLElement>(null);
   useFocusOnPage(main);
-  // Also where somebody is writing.
+  // Also while a text field has the focus.
   useHotkeys([["mod+K", () => setSearching((open) => !open)]], [], true);
   return (
     <>
@@ -143,6 +143,9 @@ function UserMenu() {
         <Menu.Divider />
         <Menu.Item component={Link} to="/account/security">
           Password and sessions
+        </Menu.Item>
+        <Menu.Item component="a" href="/docs/" target="_blank" rel="noreferrer">
+          Documentation
         </Menu.Item>
         <Menu.Item component="a" href="/api/docs" target="_blank" rel="noreferrer">
           API documentation

@@ -1,5 +1,6 @@
 import { Button, Skeleton, Stack, Text, Title } from "@mantine/core";
 import type { ReactNode } from "react";
+import { messageOf } from "../../../domain/message-of.ts";
 import { ApiError } from "./api-error.ts";
 import { ButtonLink } from "./button-link.tsx";
 import { AlertIcon, RepeatIcon } from "./icons.tsx";
@@ -34,7 +35,7 @@ export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () =>
         <AlertIcon size={22} />
       </span>
       <Title order={2}>{known === undefined ? "This did not work" : titleOf(known)}</Title>
-      <Text c="dimmed">{error instanceof Error ? error.message : String(error)}</Text>
+      <Text c="dimmed">{messageOf(error)}</Text>
       {known?.status === 404 && (
         <ButtonLink to="/" variant="default">
           To the workflows

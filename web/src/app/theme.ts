@@ -61,7 +61,7 @@ const TONES: Readonly<Record<string, string>> = {
   gray: "var(--mantine-color-dimmed)",
 };
 
-/** A breath of its tone on the page's own ground, in the dark as in the light: what it says is louder than where it says it. */
+/** Returns the colours of an alert: a trace of its tone on the page's own ground, in the dark as in the light. */
 function alertColours(color: AlertProps["color"]) {
   const tone = TONES[color ?? ""] ?? "var(--mantine-color-anchor)";
   return {
@@ -116,7 +116,10 @@ export const theme = createTheme({
   },
 });
 
-/** Colours of our own, and greys with enough contrast: 4.5 to 1 to be read, 3 to 1 for the edges of what is filled in or ticked. */
+/**
+ * Colours of our own, and greys with enough contrast (WCAG 2.2, 1.4.3 and 1.4.11). That is 4.5 to 1 for text, and 3 to 1
+ * for the edges of fields and boxes.
+ */
 export const colours: CSSVariablesResolver = () => ({
   variables: {},
   light: {

@@ -1,5 +1,5 @@
 const MINUTE_MS = 60_000;
-/** Each unit, and from when on it is used: two days are told in days, 36 hours in hours, since "tomorrow" may be either. */
+/** Each unit, and from when on it is used. Two days are shown in days, 36 hours in hours: "tomorrow" may be either. */
 const STEPS: readonly (readonly [unit: Intl.RelativeTimeFormatUnit, ms: number, from: number])[] = [
   ["year", 365.25 * 24 * 60 * MINUTE_MS, 1],
   ["month", 30.44 * 24 * 60 * MINUTE_MS, 1],
@@ -11,7 +11,7 @@ const relative = new Intl.RelativeTimeFormat("en");
 const exact = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 const short = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 
-/** A time as somebody would say it now: "3 minutes ago", "in 2 days". Below a minute: "just now" or "in a moment". */
+/** Returns a time relative to now: "3 minutes ago", "in 2 days". Below a minute: "just now" or "in a moment". */
 export function toRelative(time: Date, now: Date): string {
   const ms = time.getTime() - now.getTime();
   const [unit, size] = STEPS.find(([, length, from]) => Math.abs(ms) >= length * from) ?? [];

@@ -5,8 +5,8 @@ import { say } from "./announcer.tsx";
 let isFirst = true;
 
 /**
- * Names the page in the browser's tab while it is shown, and says the name where it changes: who does not see the page hears that it
- * is another one, or what became of what is on it. Undefined while it is not known. `isSaid` is false where the page says it elsewhere.
+ * Names the page in the browser's tab while it is shown, and announces each new name to screen readers. Undefined while
+ * it is not known. `isSaid` is false where the page announces it elsewhere.
  */
 export function useTitle(title: string | undefined, isSaid = true): void {
   useEffect(() => {

@@ -202,7 +202,10 @@ function useProblems({ files, problems, unsaved }: DraftState) {
   }, [own, problems, unsaved]);
 }
 
-/** Whoever comes back to this page may have written in another one; what could not be saved can be when the service is back. */
+/**
+ * Reads the draft again when the author comes back, as another tab may have saved. Saves what could not be saved
+ * before.
+ */
 function useRefreshOnReturn(saving: DraftSaving): void {
   useEffect(() => {
     const look = (): void => {

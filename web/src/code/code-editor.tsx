@@ -7,7 +7,7 @@ import classes from "./code-editor.module.css";
 import { createEditorState } from "./editor-state.ts";
 import type { Mark } from "./problems.ts";
 
-/** Changes that come from outside are not told to whoever made them. */
+/** Marks changes that come from outside. They are not reported back. */
 const FROM_OUTSIDE = Annotation.define<boolean>();
 
 export interface CodeEditorProps {

@@ -3,6 +3,7 @@ import { useMediaQuery } from "@mantine/hooks";
 import { notifications } from "@mantine/notifications";
 import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, type KeyboardEvent, useState, useSyncExternalStore } from "react";
+import { MESSAGE_CHARACTERS_MAX } from "../../../domain/api/limits.ts";
 import { Dialog } from "../app/dialog.tsx";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
 import { BuildProgress } from "../commits/build-progress.tsx";
@@ -16,8 +17,6 @@ import { HeadMovedNotice, Notice } from "./draft-notices.tsx";
 import type { DraftSaving } from "./draft-saving.ts";
 import { previewQuery, reloadDraft } from "./drafts.ts";
 import { ProblemList } from "./problem-list.tsx";
-
-const MESSAGE_CHARACTERS_MAX = 5_000;
 
 interface CommitDialogProps {
   readonly workflowId: string;
@@ -81,7 +80,7 @@ export function CommitDialog({ workflowId, saving, onShow, onClose }: CommitDial
   );
 }
 
-/** Files that somebody else has changed, too, and nobody has looked at since. */
+/** Lists files that another author changed, too, and that this author has not looked at since. */
 function UndecidedNotice({ paths, onClose }: { paths: readonly string[]; onClose: () => void }) {
   if (paths.length === 0) return null;
   return (
@@ -93,7 +92,7 @@ function UndecidedNotice({ paths, onClose }: { paths: readonly string[]; onClose
         </Button>
       }
     >
-      <b>Somebody else has changed {paths.join(", ")}, too.</b> Committed as it is, the latest commit does not have what
+      <b>Another author changed {paths.join(", ")}, too.</b> If you commit now, the latest commit will not have what
       they wrote there.
     </Notice>
   );
@@ -130,7 +129,7 @@ function useCommit({ workflowId, saving, onClose }: Omit<CommitDialogProps, "onS
   const make = async (message: string): Promise<void> => {
     if (!(await saving.saveNow())) return;
     const { version, base } = saving.getState();
-    const path = `/api/editor/workflows/${workflowId}/commits`;
+    const path = `/api/workflows/${workflowId}/commits`;
     const end = await publish(path, { message, version, expectedHead: base });
     if (end.kind !== "committed") return;
     await reloadDraft(workflowId, saving);

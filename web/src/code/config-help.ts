@@ -1,8 +1,8 @@
-import { parseCron } from "../../../domain/manifest/cron.ts";
+import { parseCron } from "../../../domain/cron/cron.ts";
+import { describeSchedule } from "../../../domain/cron/description.ts";
 import { isJsonObject } from "../../../domain/manifest/json-values.ts";
 import type { Path } from "../../../domain/manifest/positions.ts";
 import { manifestJsonSchema } from "../../../domain/manifest/schema.ts";
-import { describeSchedule } from "../../../domain/schedules/description.ts";
 import { findConfigNode, findConfigPlace } from "./config-place.ts";
 
 type Schema = Readonly<Record<string, unknown>>;

@@ -83,7 +83,7 @@ function Decision(props: ConflictDialogProps & { other: string | null | undefine
 function describe(own: string | null | undefined, other: string | null | undefined, isNarrow: boolean): string {
   if (other === undefined) return "They have deleted this file; your draft still has it.";
   if (own === undefined) return "You have deleted this file; they have changed it since.";
-  if (own === null || other === null) return "It is no text, or too long to be compared here. Your draft has your own.";
+  if (own === null || other === null) return "It is not a text, or too long to compare here. Your draft has your own.";
   if (isNarrow)
     return "Where the texts differ, their lines stand above yours: take them, or keep your own. You may also write.";
   return "Where the texts differ, an arrow takes their lines over into yours. You may also write on the right.";

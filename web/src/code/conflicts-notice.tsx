@@ -11,8 +11,8 @@ const ConflictDialog = lazy(() =>
 );
 
 /**
- * Files that both have changed: what the others wrote there is not in the draft, and can be looked at beside it. The service reminds of
- * them, in whatever browser, until their author says that they are settled, or commits.
+ * Lists files that both have changed. The text of the others is not in the draft, and can be opened beside it. The service
+ * keeps the list, for every browser, until the author settles each file or commits.
  */
 export function ConflictsNotice({ workflowId, saving }: { workflowId: string; saving: DraftSaving }) {
   const { conflicts } = useSyncExternalStore(saving.subscribe, saving.getState);
@@ -36,8 +36,8 @@ export function ConflictsNotice({ workflowId, saving }: { workflowId: string; sa
           </Button>
         ))}
       >
-        <b>You and somebody else have changed {conflicts.length === 1 ? "the same file" : "the same files"}.</b> Your
-        draft has what you wrote; what they wrote there is not in it yet.
+        <b>You and another author changed {conflicts.length === 1 ? "the same file" : "the same files"}.</b> Your draft
+        has your text, and not theirs yet.
       </Notice>
       {shown !== undefined && (
         <Suspense>

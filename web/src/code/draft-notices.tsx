@@ -103,8 +103,7 @@ export function HeadMovedNotice(props: {
           </>
         }
       >
-        <b>Somebody has committed {toShortId(head)} since your draft began.</b> Taking it over keeps everything that you
-        have written.
+        <b>{toShortId(head)} was committed after your draft began.</b> Taking it over keeps everything you have written.
       </Notice>
       {shown && <ShownDiff workflowId={workflowId} from={base} to={head} />}
     </>
@@ -118,7 +117,7 @@ function ShownDiff({ workflowId, from, to }: { workflowId: string; from: string 
   return <FileDiffs files={diff.data} />;
 }
 
-/** What somebody asked for about the draft and did not get. */
+/** Shows that something about the draft failed. */
 export function complain(title: string, error: Error): void {
   notifications.show({ color: "red", title, message: error.message });
 }

@@ -1,9 +1,10 @@
+import type { z } from "zod";
+import type { Draft, SavedDraft } from "../../../domain/api/drafts.ts";
 import type { FileProblem } from "../../../domain/errors.ts";
 import {
   addChange,
   applyChange,
   type DraftChange,
-  type DraftFile,
   type Files,
   listTouched,
   restateChanges,
@@ -11,36 +12,15 @@ import {
   toFiles,
 } from "./draft.ts";
 
-/** A file that the author and somebody else have both changed: the draft has the author's text, the commit the other one. */
-export interface DraftConflict {
-  readonly path: string;
-  readonly commitId: string;
-}
+/** A file that two authors have changed. The draft has the text of its author, the commit the other one. */
+export type DraftConflict = StoredDraft["conflicts"][number];
 
 /** The draft as the service keeps it. */
-export interface StoredDraft {
-  readonly base: string | null;
-  readonly head: string | null;
-  readonly changed: boolean;
-  readonly updatedAt: string | null;
-  readonly version: number;
-  readonly files: readonly DraftFile[];
-  /** What the author has still to decide. */
-  readonly conflicts: readonly DraftConflict[];
-  /** What would keep it from being a commit, its packages aside. */
-  readonly problems: readonly FileProblem[];
-}
+export type StoredDraft = Omit<z.infer<typeof Draft>, "workflowId">;
 
 /** What the service says to changes; `failed` may be sent again as it is. */
 export type SaveAnswer =
-  | {
-      readonly kind: "saved";
-      readonly version: number;
-      readonly updatedAt: string;
-      /** Whether it differs from the commit that it began with. */
-      readonly changed: boolean;
-      readonly problems: readonly FileProblem[];
-    }
+  | ({ readonly kind: "saved" } & z.infer<typeof SavedDraft>)
   | { readonly kind: "conflict" }
   | { readonly kind: "refused"; readonly message: string }
   | { readonly kind: "failed"; readonly message: string };

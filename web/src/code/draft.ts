@@ -1,12 +1,8 @@
+import type { z } from "zod";
+import type { ShownFile } from "../../../domain/api/commits.ts";
 import { countBytes } from "../../../domain/manifest/file-names.ts";
 
-export interface DraftFile {
-  readonly path: string;
-  readonly bytes: number;
-  /** Null: binary, or too large to be shown. */
-  readonly text: string | null;
-  readonly executable: boolean;
-}
+export type DraftFile = z.infer<typeof ShownFile>;
 
 /** A step of the author, as the service takes it. */
 export type DraftChange =
@@ -76,8 +72,8 @@ export function listTouched(changes: readonly DraftChange[]): string[] {
 }
 
 /**
- * What makes `theirs` agree with `mine` in the files that `changes` speak of, and in no other: how an author's unsaved work
- * is put on top of what another tab has saved. Bytes of uploads are taken from the changes themselves.
+ * Returns the changes that make `theirs` equal to `mine` in the files that `changes` name, and in no other. This puts an
+ * author's unsaved work on top of what another tab has saved. Bytes of uploads come from the changes themselves.
  */
 export function restateChanges(changes: readonly DraftChange[], mine: Files, theirs: Files): DraftChange[] {
   const uploads = new Map<string, DraftChange>();

@@ -1,7 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
-import type { FileProblem } from "../../../domain/errors.ts";
-import type { InputChange } from "../../../domain/manifest/changes.ts";
-import type { ScheduleChange } from "../../../domain/schedules/changes.ts";
+import type { z } from "zod";
+import type { DraftConflicts, DraftPreview as PreviewDocument, RebasedDraft } from "../../../domain/api/drafts.ts";
 import { callApi } from "../app/api.ts";
 import { ApiError } from "../app/api-error.ts";
 import { queries } from "../app/queries.ts";
@@ -16,23 +15,16 @@ import {
 } from "./draft-saving.ts";
 
 /** What committing the draft would mean. */
-export interface DraftPreview {
-  readonly head: string | null;
-  readonly problems: readonly FileProblem[];
-  readonly warnings: readonly FileProblem[];
-  readonly inputs: readonly InputChange[];
-  readonly schedule: ScheduleChange | null;
-  readonly nextRuns: readonly { utc: string; local: string; note?: string }[];
-}
+export type DraftPreview = z.infer<typeof PreviewDocument>;
 
 /** Where a draft is, for calls about it. */
 export function draftPath(workflowId: string): string {
-  return `/api/editor/workflows/${workflowId}/draft`;
+  return `/api/workflows/${workflowId}/draft`;
 }
 
 /**
- * Drafts of this page that were opened, by whose they are. They stay: what was not saved when a tab was left, or when the
- * session ended, is saved all the same, as soon as the same person is there.
+ * Drafts that were opened in this page, by their owner. They stay: unsaved work outlives its tab and its session, and is
+ * saved as soon as the same person is signed in.
  */
 const opened = new Map<string, DraftSaving>();
 
@@ -87,7 +79,7 @@ async function saveDraft(workflowId: string, version: number, changes: readonly 
   try {
     const body = { version, changes };
     const saved = await callApi<Omit<SaveAnswer & { kind: "saved" }, "kind">>(draftPath(workflowId), {
-      method: "POST",
+      method: "PATCH",
       body,
     });
     return { kind: "saved", ...saved };
@@ -107,15 +99,17 @@ async function saveDraft(workflowId: string, version: number, changes: readonly 
 export async function rebaseDraft(workflowId: string, saving: DraftSaving): Promise<void> {
   const { version } = saving.getState();
   const path = `${draftPath(workflowId)}/rebase`;
-  const { draft } = await callApi<{ draft: StoredDraft }>(path, { method: "POST", body: { version } });
+  const { draft } = await callApi<z.infer<typeof RebasedDraft>>(path, { method: "POST", body: { version } });
   saving.replace(draft);
 }
 
-/** Says that a file which both have changed is as its author wants it, once that is saved: the reminder goes in every browser. */
+/**
+ * Settles a file that two authors have changed, once the draft is saved. The notice then disappears in every browser.
+ */
 export async function settleConflict(workflowId: string, saving: DraftSaving, conflict: DraftConflict): Promise<void> {
-  if (!(await saving.saveNow())) throw new Error("What you have written is not saved yet. Decide again when it is.");
+  if (!(await saving.saveNow())) throw new Error("Your changes are not saved yet. Try again when they are.");
   const path = `${draftPath(workflowId)}/settle`;
-  const { conflicts } = await callApi<Pick<StoredDraft, "conflicts">>(path, { method: "POST", body: conflict });
+  const { conflicts } = await callApi<z.infer<typeof DraftConflicts>>(path, { method: "POST", body: conflict });
   saving.setConflicts(conflicts);
 }
 
@@ -132,7 +126,7 @@ export async function reloadDraft(workflowId: string, saving: DraftSaving): Prom
   saving.replace(await loadDraft(workflowId));
 }
 
-/** Never kept: it is asked for when somebody is about to commit. */
+/** Returns the query of what a commit would change. Never cached: the answer must be of this moment. */
 export function previewQuery(workflowId: string, version: number, head: string | null) {
   return queryOptions({
     queryKey: ["draft", workflowId, "preview", version, head],

@@ -1,3 +1,5 @@
+import { FOLDER_FILES_MAX } from "../../../domain/api/limits.ts";
+import { formatSize } from "../../../domain/manifest/sizes.ts";
 import type { DraftChange } from "./draft.ts";
 
 /** A file of the reader's, and where it goes in the workflow. */
@@ -7,7 +9,6 @@ export interface DroppedFile {
 }
 
 /** What a commit may hold: more is refused before it is read. */
-const FILES_MAX = 1_000;
 const BYTES_MAX = 20_000_000;
 /** Larger texts are kept as they are and not shown. */
 const TEXT_BYTES_MAX = 1_000_000;
@@ -33,7 +34,7 @@ export function readChosen(files: FileList, folder: string): DroppedFile[] {
 
 async function collect(entry: FileSystemEntry, folder: string, found: DroppedFile[]): Promise<void> {
   const path = `${folder}${entry.name}`;
-  if (LEFT_OUT.test(path) || found.length > FILES_MAX) return;
+  if (LEFT_OUT.test(path) || found.length > FOLDER_FILES_MAX) return;
   if (entry.isFile) {
     const file = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject));
     found.push({ path, file });
@@ -50,11 +51,11 @@ async function collect(entry: FileSystemEntry, folder: string, found: DroppedFil
 
 /** Why so many files, or such large ones, cannot be taken; undefined when they can. */
 export function findUploadProblem(files: readonly DroppedFile[]): string | undefined {
-  if (files.length > FILES_MAX)
-    return `There are more than ${FILES_MAX.toLocaleString("en")} files; a workflow has at most so many.`;
+  if (files.length > FOLDER_FILES_MAX)
+    return `There are more than ${FOLDER_FILES_MAX.toLocaleString("en")} files; a workflow has at most so many.`;
   const bytes = files.reduce((sum, { file }) => sum + file.size, 0);
   if (bytes > BYTES_MAX)
-    return `These files have ${Math.round(bytes / 1_000_000)} MB; a workflow has at most 20 MB. Large data belongs into inputs.`;
+    return `These files have ${formatSize(bytes)}; a workflow has at most ${formatSize(BYTES_MAX)}. Large data belongs in inputs.`;
   return undefined;
 }
 

@@ -1,4 +1,5 @@
 import { notifications } from "@mantine/notifications";
+import { messageOf } from "../../../domain/message-of.ts";
 import { confirm } from "../app/confirm.ts";
 import type { DraftChange } from "./draft.ts";
 import type { DraftSaving } from "./draft-saving.ts";
@@ -34,7 +35,7 @@ export function useFileActions(desk: {
       saving.change(...(await toUploads(files)));
       if (files[0] !== undefined) show(files[0].path);
     } catch (error) {
-      complain(`Reading the files failed: ${error instanceof Error ? error.message : String(error)}`);
+      complain(`Reading the files failed: ${messageOf(error)}`);
     }
   };
 
@@ -73,7 +74,9 @@ export function useFileActions(desk: {
   };
 }
 
-/** Files that are there are replaced; what could not be a file of a workflow is told. */
+/**
+ * Returns why one of the files cannot be a file of a workflow. A file of the same name is replaced, and is no problem.
+ */
 function findFirstProblem(files: readonly DroppedFile[], paths: readonly string[]): string | undefined {
   for (const { path } of files) {
     const problem = paths.includes(path) ? undefined : findNameProblem(path, paths);

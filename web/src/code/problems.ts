@@ -29,8 +29,8 @@ function keyOf({ file, line, column, message }: FileProblem): string {
 }
 
 /**
- * Where problems are underlined in a text: from their place to the end of the word there, of a quoted text or of a number;
- * a whole line where the place is its end. Places that the text does not have (any more) are at its nearest line.
+ * Returns where problems are underlined in a text: from their place to the end of the word, quoted text or number there.
+ * At the end of a line the whole line is underlined. A place that the text no longer has moves to the nearest line.
  */
 export function toMarks(text: string, problems: readonly Pick<FileProblem, "line" | "column" | "message">[]): Mark[] {
   const starts = [0];

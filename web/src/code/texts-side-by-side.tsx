@@ -10,8 +10,8 @@ import { basics, languageOf } from "./editor-state.ts";
 const DIFF = { scanLimit: 2_000, timeout: 1_000 };
 
 /**
- * Two versions of a text, the right one to be written: whole pieces go over from the left by an arrow. Where there is no room for
- * two columns, one below the other. What is there when it is first shown counts; later it is told what was written.
+ * Shows two versions of a text. The right one can be edited, and an arrow copies a whole piece from the left. On a narrow
+ * page they stand one below the other. `yours` is read once, when it is first shown; `onChange` reports each edit.
  */
 export function TextsSideBySide(props: {
   readonly path: string;

@@ -55,7 +55,7 @@ export function BuildLog({ log }: { log: string }) {
       <pre
         ref={place}
         className={classes.log}
-        // Whoever uses the keyboard scrolls it, too.
+        // It can be scrolled with the keyboard, too.
         // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
         tabIndex={0}
         aria-label="What the build said"

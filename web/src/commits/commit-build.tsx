@@ -6,8 +6,9 @@ import { createLogLines } from "../execution/log-lines.ts";
 import { LogView } from "../execution/log-view.tsx";
 import classes from "./commit-build.module.css";
 import { type BuiltEnvironment, buildLogQuery, toShortId } from "./commits.ts";
+import fold from "./fold.module.css";
 
-/** A longer log is opened when somebody asks for it. */
+/** A longer log is folded at first. */
 const LINES_OPEN_MAX = 12;
 
 /** What making a commit's packages said, for as long as it is kept. */
@@ -29,7 +30,9 @@ function Said({ build: { environment, log } }: { build: BuiltEnvironment }) {
   if (environment === null) return <p className={classes.none}>It needs none, so nothing was built for it.</p>;
   if (log === null || log.trim() === "")
     return (
-      <p className={classes.none}>They were built. What the build said is not kept any more, or on another machine.</p>
+      <p className={classes.none}>
+        Packages were installed. The build log is no longer available, or is on another machine.
+      </p>
     );
   return <BuildLog text={log} />;
 }
@@ -39,8 +42,8 @@ function BuildLog({ text }: { text: string }) {
   const count = lines.count();
   const [open, setOpen] = useState(count <= LINES_OPEN_MAX);
   return (
-    <div className={classes.frame}>
-      <button type="button" className={classes.head} aria-expanded={open} onClick={() => setOpen(!open)}>
+    <div className={fold.frame}>
+      <button type="button" className={fold.head} aria-expanded={open} onClick={() => setOpen(!open)}>
         {open ? <ChevronDownIcon size={14} /> : <ChevronRightIcon size={14} />}
         <span className={classes.name}>Build log</span>
         <span className={classes.count}>{count === 1 ? "1 line" : `${count.toLocaleString("en")} lines`}</span>

@@ -1,23 +1,18 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import type { z } from "zod";
+import type { BuildLog, CommitPage, Difference, ShownCommit } from "../../../domain/api/commits.ts";
 import { callApi, toQuery } from "../app/api.ts";
-import type { Commit } from "../workflows/workflows.ts";
 
 /** A file that differs between two commits, or between a commit and a draft. Texts are null where there is none, or none to show. */
-export interface FileDifference {
-  readonly path: string;
-  readonly status: "added" | "changed" | "removed";
-  readonly before: string | null;
-  readonly after: string | null;
-  readonly binary: boolean;
-}
+export type FileDifference = z.infer<typeof Difference>["files"][number];
 
 /** `to` may be `draft`; `from` null compares with nothing. */
 export function diffQuery(workflowId: string, from: string | null, to: string, version?: number) {
   return queryOptions({
     queryKey: ["commits", workflowId, "diff", from, to, version],
     queryFn: async ({ signal }) => {
-      const path = `/api/editor/workflows/${workflowId}/diff${toQuery({ from: from ?? undefined, to })}`;
-      return (await callApi<{ files: readonly FileDifference[] }>(path, { signal })).files;
+      const path = `/api/workflows/${workflowId}/diff${toQuery({ from: from ?? undefined, to })}`;
+      return (await callApi<z.infer<typeof Difference>>(path, { signal })).files;
     },
     // Commits never change; a draft is asked for anew.
     staleTime: to === "draft" ? 0 : Number.POSITIVE_INFINITY,
@@ -30,26 +25,21 @@ export function commitFilesQuery(workflowId: string, commitId: string) {
   return queryOptions({
     queryKey: ["commits", workflowId, "files", commitId],
     queryFn: async ({ signal }) => {
-      const path = `/api/editor/workflows/${workflowId}/commits/${commitId}`;
-      return (await callApi<{ files: readonly { path: string; text: string | null }[] }>(path, { signal })).files;
+      const path = `/api/workflows/${workflowId}/commits/${commitId}`;
+      return (await callApi<z.infer<typeof ShownCommit>>(path, { signal })).files;
     },
     staleTime: Number.POSITIVE_INFINITY,
   });
 }
 
 /** What making a commit's environment said. */
-export interface BuiltEnvironment {
-  /** Null: it needs no packages, so there was nothing to make. */
-  readonly environment: string | null;
-  /** Null: there is none, or it is not kept any more. */
-  readonly log: string | null;
-}
+export type BuiltEnvironment = z.infer<typeof BuildLog>;
 
 export function buildLogQuery(workflowId: string, commitId: string) {
   return queryOptions({
     queryKey: ["commits", workflowId, "build-log", commitId],
     queryFn: ({ signal }) =>
-      callApi<BuiltEnvironment>(`/api/editor/workflows/${workflowId}/commits/${commitId}/build-log`, { signal }),
+      callApi<BuiltEnvironment>(`/api/workflows/${workflowId}/commits/${commitId}/build-log`, { signal }),
   });
 }
 
@@ -61,10 +51,7 @@ export function commitsQuery(workflowId: string) {
     queryKey: ["workflows", workflowId, "commits"],
     queryFn: ({ pageParam, signal }) => {
       const query = toQuery({ limit: COMMITS_SHOWN, cursor: pageParam ?? undefined });
-      return callApi<{ commits: readonly (Commit & { parentId: string | null })[]; nextCursor: string | null }>(
-        `/api/editor/workflows/${workflowId}/commits${query}`,
-        { signal },
-      );
+      return callApi<z.infer<typeof CommitPage>>(`/api/workflows/${workflowId}/commits${query}`, { signal });
     },
     initialPageParam: null as string | null,
     getNextPageParam: ({ nextCursor }) => nextCursor,

@@ -3,6 +3,7 @@ import { ChevronDownIcon, ChevronRightIcon } from "../app/icons.tsx";
 import { loadPart } from "../app/load-part.ts";
 import type { FileDifference } from "./commits.ts";
 import classes from "./file-diffs.module.css";
+import fold from "./fold.module.css";
 
 const TextDiff = lazy(() =>
   loadPart(() => import("../code/text-diff.tsx")).then((loaded) => ({ default: loaded.TextDiff })),
@@ -30,8 +31,8 @@ function FileDiff({ file, openAtFirst }: { file: FileDifference; openAtFirst: bo
   // Of what is too long to be shown there is no text either.
   const isShown = !binary && (before !== null || status === "added") && (after !== null || status === "removed");
   return (
-    <section className={classes.file} aria-label={`${path}, ${SIGNS[status]}`}>
-      <button type="button" className={classes.head} aria-expanded={open} onClick={() => setOpen(!open)}>
+    <section className={fold.frame} aria-label={`${path}, ${SIGNS[status]}`}>
+      <button type="button" className={fold.head} aria-expanded={open} onClick={() => setOpen(!open)}>
         {open ? <ChevronDownIcon size={14} /> : <ChevronRightIcon size={14} />}
         <span className={classes.path}>{path}</span>
         <span className={classes.sign} data-status={status}>
@@ -43,7 +44,7 @@ function FileDiff({ file, openAtFirst }: { file: FileDifference; openAtFirst: bo
           <TextDiff path={path} before={before} after={after} />
         </Suspense>
       )}
-      {open && !isShown && <p className={classes.none}>It is no text, or too long to be compared here.</p>}
+      {open && !isShown && <p className={classes.none}>It is not a text, or too long to compare here.</p>}
     </section>
   );
 }

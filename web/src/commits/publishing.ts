@@ -1,4 +1,6 @@
 import { useCallback, useState } from "react";
+import type { z } from "zod";
+import type { CommitBegun, Committed as CommittedDocument } from "../../../domain/api/commits.ts";
 import type { FileProblem } from "../../../domain/errors.ts";
 import { callApi } from "../app/api.ts";
 import { ApiError } from "../app/api-error.ts";
@@ -8,10 +10,10 @@ import { queries } from "../app/queries.ts";
 /** How far a new commit is. */
 export type Publishing =
   | { readonly kind: "idle" }
-  /** Its files are being judged and its packages built; `log` is what the build has said so far. */
+  /** The service validates its files and builds its packages. `log` is the log of the build so far. */
   | { readonly kind: "building"; readonly log: string }
   | { readonly kind: "committed"; readonly commitId: string; readonly changed: boolean }
-  /** Somebody else was first: `head` is what they have committed. */
+  /** Another commit was first: `head` is its id. */
   | { readonly kind: "moved"; readonly message: string; readonly head: string | null }
   | {
       readonly kind: "failed";
@@ -20,11 +22,7 @@ export type Publishing =
       readonly log: string;
     };
 
-interface Committed {
-  readonly buildId: string;
-  readonly commitId?: string;
-  readonly changed?: boolean;
-}
+type Committed = z.infer<typeof CommitBegun> & Partial<z.infer<typeof CommittedDocument>>;
 
 /** Makes a commit by a call of the service, and follows its build where that takes longer than an answer may. */
 export function usePublishing(workflowId: string) {
@@ -34,7 +32,7 @@ export function usePublishing(workflowId: string) {
       setState({ kind: "building", log: "" });
       const end = await start(path, body, (log) => setState({ kind: "building", log }));
       if (end.kind === "committed" || end.kind === "moved") {
-        // Waited for: whoever goes on at once would name a latest commit that is none any more.
+        // Waited for: the next commit would otherwise name a latest commit that is outdated.
         await Promise.all([
           queries.invalidateQueries({ queryKey: ["workflows", workflowId] }),
           queries.invalidateQueries({ queryKey: ["schedules", workflowId] }),
@@ -63,7 +61,7 @@ async function start(path: string, body: unknown, tellLog: (log: string) => void
 async function followBuild(buildId: string, tellLog: (log: string) => void): Promise<Publishing> {
   let log = "";
   let end: Publishing | undefined;
-  await followEvents(`/api/editor/builds/${buildId}`, {
+  await followEvents(`/api/builds/${buildId}`, {
     signal: new AbortController().signal,
     onEvents(events) {
       for (const { name, data } of events) {
@@ -76,7 +74,14 @@ async function followBuild(buildId: string, tellLog: (log: string) => void): Pro
       return undefined;
     },
   });
-  return end ?? { kind: "failed", message: "The build was lost sight of. Look at the history.", problems: [], log };
+  return (
+    end ?? {
+      kind: "failed",
+      message: "The connection to the build was lost. The history shows how it ended.",
+      problems: [],
+      log,
+    }
+  );
 }
 
 function toEnd(result: Record<string, unknown>, log: string): Publishing {

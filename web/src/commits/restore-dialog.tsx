@@ -16,7 +16,7 @@ export function RestoreDialog(props: { workflowId: string; commit: Commit; head:
   const diff = useQuery(diffQuery(workflowId, head, commit.commitId));
   const { state, publish } = usePublishing(workflowId);
   const restore = async (): Promise<void> => {
-    const path = `/api/editor/workflows/${workflowId}/commits/${commit.commitId}/restore`;
+    const path = `/api/workflows/${workflowId}/commits/${commit.commitId}/restore`;
     const end = await publish(path, { expectedHead: head });
     if (end.kind !== "committed") return;
     notifications.show({

@@ -17,7 +17,7 @@ export function Attempts({ attempts }: { attempts: readonly Attempt[] }) {
           <li key={attempt}>
             <div className={classes.line}>
               <span>
-                {attempt}. {status.replaceAll("_", " ")}
+                {attempt}. {(status ?? (endedAt === null ? "running" : "lost with its worker")).replaceAll("_", " ")}
               </span>
               <Text span size="sm" c="dimmed">
                 <Time at={startedAt} />

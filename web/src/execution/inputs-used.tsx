@@ -50,7 +50,7 @@ export function InputsUsed({ execution }: { execution: Execution }) {
 }
 
 function toPath(executionId: string, { input, position }: InputFileLine): string {
-  return `/api/editor/executions/${executionId}/inputs/${encodeURIComponent(input)}/${position}`;
+  return `/api/executions/${executionId}/inputs/${encodeURIComponent(input)}/${position}`;
 }
 
 /** `path` is where it can be had; undefined: nowhere. */

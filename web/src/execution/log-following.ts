@@ -2,7 +2,7 @@ import { type KeyboardEvent, type RefObject, useLayoutEffect, useRef, useState, 
 
 /** This near to the end counts as there. */
 const NEAR_PX = 8;
-/** Places are told in fractions of a pixel. */
+/** Browsers report positions in fractions of a pixel. */
 const ROUNDED_PX = 1;
 
 /** Keys that take a reader back. */
@@ -14,7 +14,7 @@ const KEYS_BACK: ReadonlySet<string> = new Set(["Home", "PageUp", "ArrowUp"]);
  */
 export function useFollowing(place: RefObject<HTMLElement | null>, count: number, toEnd: () => void) {
   const [on, setOn] = useState(true);
-  /** The same before it is drawn: what grows at this moment must not take back whoever has just scrolled away. */
+  /** The same before it is drawn. Lines that arrive now must not scroll a reader back who has just scrolled away. */
   const holds = useRef(true);
   const hold = (end: boolean): void => {
     holds.current = end;
@@ -45,7 +45,7 @@ export function useFollowing(place: RefObject<HTMLElement | null>, count: number
     },
     /** For showing another place: of a list that is seen whole there is nothing to let go of. */
     letGo,
-    /** Before the browser has begun to scroll: a line that came then would take the reader to the end, and the way back would be lost. */
+    /** Stops following before the browser begins to scroll. A line that came then would take the reader to the end. */
     turnBack(event: KeyboardEvent | WheelEvent) {
       if ("deltaY" in event ? event.deltaY < 0 : KEYS_BACK.has(event.key)) letGo();
     },
@@ -57,7 +57,7 @@ export function useFollowing(place: RefObject<HTMLElement | null>, count: number
       const { scrollTop = 0, scrollHeight = 0, clientHeight = 0 } = place.current ?? {};
       const hasGoneDown = scrollTop > seenTop.current;
       seenTop.current = scrollTop;
-      // Whoever has let go takes hold again by scrolling down, not by a step of our own that was still on its way.
+      // A reader who has scrolled away follows again by scrolling down, not by a step of ours that was still on its way.
       if (holds.current || hasGoneDown) hold(scrollTop + clientHeight >= scrollHeight - NEAR_PX);
     },
   };

@@ -6,7 +6,7 @@ export interface LogLine {
   readonly text: string;
 }
 
-/** Colours and other marks of terminals, and whatever else begins with an escape. */
+/** Colours and other marks of terminals, and all else that begins with an escape. */
 // oxlint-disable-next-line no-control-regex
 const MARKS = /\u001b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g;
 
@@ -22,7 +22,7 @@ export function toShown(text: string): string {
   return states.findLast((state) => state !== "") ?? "";
 }
 
-/** Lines that grow at the end. Who subscribes hears of each growth; `lines` is always the same list. */
+/** Lines that grow at the end. Subscribers are called after each growth; `lines` is always the same list. */
 export interface LogLines {
   readonly lines: readonly LogLine[];
   /** Changes whenever lines were added. */

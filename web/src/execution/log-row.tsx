@@ -12,7 +12,7 @@ const clock = new Intl.DateTimeFormat("en-GB", {
 
 /** A line at its place in the list. */
 export const LogRow = memo(function LogRow(props: {
-  /** Tells the list how high it is, where that is not known. */
+  /** Reports its height to the list, where that is not known. */
   readonly measure: Ref<HTMLDivElement> | undefined;
   readonly index: number;
   readonly top: number;

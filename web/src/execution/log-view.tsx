@@ -31,7 +31,7 @@ const HEIGHT_PX_MIN = 120;
 
 /** The log of an execution or a build: coloured as in a terminal, searched, followed while it grows. Only what is seen is drawn. */
 export function LogView(props: {
-  /** Of what, for whoever does not see where it stands. */
+  /** Whose log it is, for screen readers. */
   readonly label: string;
   /** Whether more may come. */
   readonly goesOn: boolean;

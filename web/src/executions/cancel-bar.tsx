@@ -1,12 +1,12 @@
 import { Button, Group, Paper, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
+import type { z } from "zod";
+import type { CancelledExecutions } from "../../../domain/api/executions.ts";
+import { CANCELLED_AT_ONCE_MAX } from "../../../domain/api/limits.ts";
 import { callApi } from "../app/api.ts";
 import { StopIcon } from "../app/icons.tsx";
 import classes from "./cancel-bar.module.css";
-
-/** The service cancels this many in one call. */
-const CANCELLED_AT_ONCE_MAX = 100;
 
 interface Outcome {
   readonly cancelled: number;
@@ -55,7 +55,7 @@ async function cancelAll(ids: readonly string[]): Promise<Outcome> {
   let [cancelled, ended] = [0, 0];
   for (let at = 0; at < ids.length; at += CANCELLED_AT_ONCE_MAX) {
     const executionIds = ids.slice(at, at + CANCELLED_AT_ONCE_MAX);
-    const answer = await callApi<{ cancelled: string[]; ended: string[] }>("/api/editor/executions/cancel", {
+    const answer = await callApi<z.infer<typeof CancelledExecutions>>("/api/executions/cancel", {
       method: "POST",
       body: { executionIds },
     });

@@ -9,7 +9,7 @@ import { type ExecutionFilters, executionsQuery } from "./executions.ts";
 import { Filters } from "./filters.tsx";
 import { hasEnded } from "./state.tsx";
 
-/** Executions with their filters, page after page; several of those that go on can be cancelled together. */
+/** Lists executions with their filters, page after page. Several that are under way can be cancelled together. */
 export function ExecutionList(props: {
   readonly filters: ExecutionFilters;
   readonly onFilter: (filters: ExecutionFilters) => void;
@@ -39,7 +39,7 @@ export function ExecutionList(props: {
         <EmptyState title={isFiltered ? "No run passes these filters" : "Nothing has run yet"}>
           {isFiltered
             ? "Choose another state or longer dates, or clear the filters."
-            : "Runs are listed here whatever starts them: a form, a call, or a schedule."}
+            : "Every run is listed here, whether a form, a call or a schedule started it."}
         </EmptyState>
       )}
       {lines.length > 0 && (

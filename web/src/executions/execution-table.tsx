@@ -2,6 +2,7 @@ import { Checkbox, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { Credits } from "../app/credits.tsx";
 import { useMayChange } from "../app/session.ts";
+import tables from "../app/table.module.css";
 import { Time } from "../app/time.tsx";
 import { toDuration } from "../app/time-text.ts";
 import classes from "./execution-table.module.css";
@@ -29,8 +30,8 @@ export function ExecutionTable(props: {
     onChoose(next);
   };
   return (
-    <div className={classes.frame}>
-      <table className={classes.table}>
+    <div className={tables.frame}>
+      <table className={`${tables.table} ${tables.links} ${tables.stacked} ${classes.runs}`}>
         <thead>
           <tr>
             {hasBoxes && (
@@ -49,10 +50,10 @@ export function ExecutionTable(props: {
             <th scope="col">Trigger</th>
             <th scope="col">Accepted</th>
             <th scope="col">Commit</th>
-            <th scope="col" className={classes.figure}>
+            <th scope="col" className={tables.figure}>
               Duration
             </th>
-            <th scope="col" className={classes.figure}>
+            <th scope="col" className={tables.figure}>
               Credits
             </th>
           </tr>
@@ -118,10 +119,10 @@ function Row(props: {
       <td>
         <code title={line.commitId}>{line.commitId.slice(0, COMMIT_CHARACTERS)}</code>
       </td>
-      <td data-none={duration === null || undefined} className={`${classes.figure} number`}>
+      <td data-none={duration === null || undefined} className={`${tables.figure} number`}>
         {duration === null ? "–" : toDuration(duration)}
       </td>
-      <td data-none={cost === null || undefined} className={classes.figure}>
+      <td data-none={cost === null || undefined} className={tables.figure}>
         {cost === null ? "–" : <Credits amount={cost} />}
         <span className={classes.unit}> credits</span>
       </td>

@@ -1,24 +1,12 @@
 import { infiniteQueryOptions } from "@tanstack/react-query";
-import type { ExecutionState, Trigger } from "../../../domain/execution.ts";
+import type { z } from "zod";
+import type { ExecutionPage } from "../../../domain/api/executions.ts";
 import { callApi, toQuery } from "../app/api.ts";
 
+type Page = z.infer<typeof ExecutionPage>;
+
 /** An execution as lists show it. `duration` in seconds, `cost` in credits. */
-export interface ExecutionLine {
-  readonly executionId: string;
-  readonly workflowId: string;
-  readonly workflowName: string;
-  readonly status: ExecutionState;
-  readonly trigger: Trigger;
-  /** Of files that were not committed. */
-  readonly draft: boolean;
-  readonly commitId: string;
-  readonly createdAt: string;
-  readonly startedAt: string | null;
-  readonly finishedAt: string | null;
-  readonly duration: number | null;
-  readonly cost: number | null;
-  readonly message: string;
-}
+export type ExecutionLine = Page["executions"][number];
 
 /** What a list of executions may be narrowed to; the address of the page holds it. */
 export interface ExecutionFilters {
@@ -32,11 +20,6 @@ export interface ExecutionFilters {
   readonly text?: string;
 }
 
-interface Page {
-  readonly executions: readonly ExecutionLine[];
-  readonly nextCursor: string | null;
-}
-
 const LINES_A_PAGE = 50;
 
 /** The executions that pass the filters, newest first, page after page. */
@@ -47,7 +30,7 @@ export function executionsQuery(filters: ExecutionFilters) {
       const { from, to, ...others } = filters;
       const times = { from: startOfDay(from), to: startOfDay(to, 1) };
       const query = toQuery({ ...others, ...times, limit: LINES_A_PAGE, cursor: pageParam });
-      return callApi<Page>(`/api/editor/executions${query}`, { signal });
+      return callApi<Page>(`/api/executions${query}`, { signal });
     },
     initialPageParam: "",
     getNextPageParam: (page) => page.nextCursor,

@@ -95,7 +95,7 @@ function TypedFilter(props: {
   const inAddress = filters[name] ?? "";
   const [text, setText] = useState(inAddress);
   const told = useRef(inAddress);
-  // What somebody goes on writing stays as it is written; what comes from elsewhere takes its place.
+  // A text that is being typed stays as it is typed; one from elsewhere replaces it.
   useEffect(() => {
     if (inAddress === told.current) return;
     told.current = inAddress;

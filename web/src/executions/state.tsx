@@ -1,7 +1,7 @@
 import type { ExecutionState, Trigger } from "../../../domain/execution.ts";
 import classes from "./state.module.css";
 
-/** What each state is called, and which colour it has: by how much it concerns somebody. */
+/** The label of each state, and its colour: the more a reader has to do about it, the louder. */
 export const STATES: Readonly<Record<ExecutionState, { label: string; tone: string }>> = {
   queued: { label: "Queued", tone: "idle" },
   running: { label: "Running", tone: "active" },

@@ -1,5 +1,4 @@
-import type { Input } from "../../../domain/manifest/manifest.ts";
-import type { ValueInput } from "../../../domain/manifest/values.ts";
+import type { Input, ValueInput } from "../../../domain/manifest/manifest.ts";
 
 export interface ControlProps<Kind extends Input = ValueInput> {
   readonly input: Kind;

@@ -11,6 +11,8 @@ import {
   Textarea,
   TextInput,
 } from "@mantine/core";
+import type { ChangeEvent, ReactNode } from "react";
+import type { InputOf, ValueInput } from "../../../domain/manifest/manifest.ts";
 import { type ControlProps, describeControl } from "./control-text.ts";
 import { DateTimeControl } from "./date-time.tsx";
 
@@ -18,51 +20,59 @@ import { DateTimeControl } from "./date-time.tsx";
 const OPTIONS_SHOWN_MAX = 5;
 const CHARACTERS_SHOWN_FROM = 0.8;
 
+type Props<Kind extends ValueInput["kind"]> = ControlProps<InputOf<Kind, ValueInput>>;
+
+/** The table of controls, by kind. */
+const CONTROLS: { readonly [Kind in ValueInput["kind"]]: (props: Props<Kind>) => ReactNode } = {
+  string: StringControl,
+  text: LongTextControl,
+  json: (props) => <LongTextControl {...props} isCode />,
+  secret: SecretControl,
+  number: (props) => <NumberControl {...props} allowDecimal />,
+  integer: (props) => <NumberControl {...props} allowDecimal={false} />,
+  boolean: (props) => (props.input.default === null ? <YesNoControl {...props} /> : <SwitchControl {...props} />),
+  select: (props) => (showsAll(props.input) ? <RadioControl {...props} /> : <SelectControl {...props} />),
+  multi_select: (props) =>
+    showsAll(props.input) ? <CheckboxesControl {...props} /> : <MultiSelectControl {...props} />,
+  date: DateControl,
+  datetime: DateTimeControl,
+};
+
 /** The control that fits the kind of an input, with its label, help and problem. */
 export function ValueControl(props: ControlProps) {
-  const { input } = props;
-  switch (input.kind) {
-    case "string":
-    case "date":
-      return <TextControl {...props} />;
-    case "text":
-    case "json":
-      return <LongTextControl {...props} />;
-    case "secret":
-      return <SecretControl {...props} />;
-    case "number":
-    case "integer":
-      return <NumberControl {...props} />;
-    case "boolean":
-      return input.default === null ? <YesNoControl {...props} /> : <SwitchControl {...props} />;
-    case "select":
-      return input.options.length <= OPTIONS_SHOWN_MAX ? <RadioControl {...props} /> : <SelectControl {...props} />;
-    case "multi_select":
-      return input.options.length <= OPTIONS_SHOWN_MAX ? (
-        <CheckboxesControl {...props} />
-      ) : (
-        <MultiSelectControl {...props} />
-      );
-    case "datetime":
-      return <DateTimeControl {...props} />;
-  }
+  const Control = CONTROLS[props.input.kind] as (props: ControlProps) => ReactNode;
+  return <Control {...props} />;
 }
 
-function TextControl(props: ControlProps) {
-  const { input, value, onChange, onLeave } = props;
-  const text = String(value);
+function showsAll({ options }: { readonly options: readonly string[] }): boolean {
+  return options.length <= OPTIONS_SHOWN_MAX;
+}
+
+/** What the controls of a text share. */
+function describeText(props: ControlProps) {
+  const { value, onChange, onLeave } = props;
+  return {
+    ...describeControl(props),
+    value: String(value),
+    onChange: (event: ChangeEvent<HTMLInputElement | HTMLTextAreaElement>) => onChange(event.currentTarget.value),
+    onBlur: onLeave,
+  };
+}
+
+function StringControl(props: Props<"string">) {
   return (
     <TextInput
-      {...describeControl(props)}
-      {...(input.kind === "date" ? { type: "date", min: input.min ?? undefined, max: input.max ?? undefined } : {})}
-      value={text}
-      rightSection={input.kind === "string" ? <Room text={text} max={input.charactersMax} /> : undefined}
+      {...describeText(props)}
+      rightSection={<Room text={String(props.value)} max={props.input.charactersMax} />}
       rightSectionWidth={90}
       rightSectionPointerEvents="none"
-      onChange={(event) => onChange(event.currentTarget.value)}
-      onBlur={onLeave}
     />
   );
+}
+
+function DateControl(props: Props<"date">) {
+  const { min, max } = props.input;
+  return <TextInput {...describeText(props)} type="date" min={min ?? undefined} max={max ?? undefined} />;
 }
 
 /** How many characters are left, once few are. */
@@ -75,47 +85,32 @@ function Room({ text, max }: { text: string; max: number }) {
   );
 }
 
-function LongTextControl(props: ControlProps) {
-  const { input, value, onChange, onLeave } = props;
-  const isJson = input.kind === "json";
+function LongTextControl({ isCode = false, ...props }: ControlProps & { readonly isCode?: boolean }) {
   return (
     <Textarea
-      {...describeControl(props)}
+      {...describeText(props)}
       autosize
-      minRows={isJson ? 3 : 4}
+      minRows={isCode ? 3 : 4}
       maxRows={18}
-      spellCheck={!isJson}
-      styles={isJson ? { input: { fontFamily: "var(--mantine-font-family-monospace)" } } : {}}
-      value={String(value)}
-      onChange={(event) => onChange(event.currentTarget.value)}
-      onBlur={onLeave}
+      spellCheck={!isCode}
+      styles={isCode ? { input: { fontFamily: "var(--mantine-font-family-monospace)" } } : {}}
     />
   );
 }
 
-function SecretControl(props: ControlProps) {
-  const { value, onChange, onLeave } = props;
-  return (
-    <PasswordInput
-      {...describeControl(props)}
-      // Browsers fill in and offer to keep what looks like a password of this site; this is none.
-      autoComplete="one-time-code"
-      value={String(value)}
-      onChange={(event) => onChange(event.currentTarget.value)}
-      onBlur={onLeave}
-    />
-  );
+function SecretControl(props: Props<"secret">) {
+  // Browsers fill in and offer to keep what looks like a password of this site; this is none.
+  return <PasswordInput {...describeText(props)} autoComplete="one-time-code" />;
 }
 
-function NumberControl(props: ControlProps) {
-  const { input, value, onChange, onLeave } = props;
-  if (input.kind !== "number" && input.kind !== "integer") return null;
+function NumberControl(props: Props<"number"> & { readonly allowDecimal: boolean }) {
+  const { input, value, onChange, onLeave, allowDecimal } = props;
   return (
     <NumberInput
       {...describeControl(props)}
       value={String(value)}
       clampBehavior="none"
-      allowDecimal={input.kind === "number"}
+      allowDecimal={allowDecimal}
       {...(input.step === null ? {} : { step: input.step })}
       {...(input.min === null ? {} : { min: input.min })}
       {...(input.max === null ? {} : { max: input.max })}
@@ -150,9 +145,8 @@ function YesNoControl(props: ControlProps) {
   );
 }
 
-function RadioControl(props: ControlProps) {
+function RadioControl(props: Props<"select">) {
   const { input, value, onChange, onLeave } = props;
-  if (input.kind !== "select") return null;
   return (
     <Radio.Group {...describeControl(props)} value={String(value)} onChange={onChange} onBlur={onLeave}>
       <Group mt={6} gap="md">
@@ -165,9 +159,8 @@ function RadioControl(props: ControlProps) {
   );
 }
 
-function SelectControl(props: ControlProps) {
+function SelectControl(props: Props<"select">) {
   const { input, value, onChange, onLeave } = props;
-  if (input.kind !== "select") return null;
   return (
     <Select
       {...describeControl(props)}
@@ -182,9 +175,8 @@ function SelectControl(props: ControlProps) {
   );
 }
 
-function CheckboxesControl(props: ControlProps) {
+function CheckboxesControl(props: Props<"multi_select">) {
   const { input, value, onChange, onLeave } = props;
-  if (input.kind !== "multi_select") return null;
   return (
     <Checkbox.Group {...describeControl(props)} value={listOf(value)} onChange={onChange} onBlur={onLeave}>
       <Stack mt={6} gap={8}>
@@ -196,9 +188,8 @@ function CheckboxesControl(props: ControlProps) {
   );
 }
 
-function MultiSelectControl(props: ControlProps) {
+function MultiSelectControl(props: Props<"multi_select">) {
   const { input, value, onChange, onLeave } = props;
-  if (input.kind !== "multi_select") return null;
   return (
     <MultiSelect
       {...describeControl(props)}

@@ -14,7 +14,7 @@ export function splitDateTime(text: string): DateTimeParts {
   return match === null ? { local: text, offset: "" } : { local: match[1] ?? "", offset: match[2] ?? "" };
 }
 
-/** Puts it together again. Without a reading there is nothing, whatever the clock. */
+/** Joins the parts again. Returns an empty text without a date, for any offset. */
 export function joinDateTime({ local, offset }: DateTimeParts): string {
   return local === "" ? "" : `${local}${offset}`;
 }

@@ -10,12 +10,8 @@ export function LeaveGuard({ isBusy }: { isBusy: RefObject<boolean> }) {
     withResolver: true,
   });
   return (
-    <Modal
-      opened={blocker.status === "blocked"}
-      onClose={() => blocker.reset?.()}
-      title="Your files are still being sent"
-    >
-      <Text mb="lg">When you leave this page now, sending them ends and nothing is run.</Text>
+    <Modal opened={blocker.status === "blocked"} onClose={() => blocker.reset?.()} title="Files are still uploading">
+      <Text mb="lg">If you leave now, the run will not start.</Text>
       <Group justify="flex-end" gap="xs">
         <Button variant="default" onClick={() => blocker.reset?.()} data-autofocus>
           Stay here

@@ -18,8 +18,8 @@ import { chosenBytes, type FormValues, type ReadForm } from "./values.ts";
 const NONE: readonly InputProblem[] = [];
 
 /**
- * A form that runs something: sends what is in it to `path`, shows how far files are, and goes to the execution's page as
- * soon as there is one. `words` is what the button says; `note` stands beside it.
+ * Shows a form that starts an execution. Sends its values to `path`, shows the progress of uploads, and opens the
+ * execution's page as soon as there is one. `words` is the label of the button; `note` stands beside it.
  */
 export function RunForm(props: {
   readonly path: string;
@@ -77,7 +77,7 @@ function useSending(path: string) {
   const [error, setError] = useState<unknown>();
   const attempt = useRef<{ form: string; key: string }>(undefined);
   const stop = useRef<AbortController>(undefined);
-  /** Asked when somebody leaves, which is also what this page does itself when all is sent. */
+  /** Whether to ask before leaving. This page also leaves by itself when everything is sent. */
   const sendsFiles = useRef(false);
   useEffect(() => () => stop.current?.abort(), []);
 
@@ -105,7 +105,10 @@ function useSending(path: string) {
   };
   const refused = error instanceof ApiError ? error.details : NONE;
   return {
-    ...{ sent, error, refused, sendsFiles },
+    sent,
+    error,
+    refused,
+    sendsFiles,
     send: (form: ReadForm) => void send(form),
     cancel: () => stop.current?.abort(),
   };

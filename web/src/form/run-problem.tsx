@@ -2,6 +2,7 @@ import { Alert } from "@mantine/core";
 import { Link, useParams } from "@tanstack/react-router";
 import type { FileProblem, InputProblem } from "../../../domain/errors.ts";
 import type { Input } from "../../../domain/manifest/manifest.ts";
+import { messageOf } from "../../../domain/message-of.ts";
 import { ApiError } from "../app/api-error.ts";
 import { toCreditText } from "../app/credits.tsx";
 import { AlertIcon } from "../app/icons.tsx";
@@ -23,7 +24,7 @@ export function RunProblem({ error, inputs }: { error: unknown; inputs: readonly
       role="alert"
       title={known?.error ?? "This did not work"}
     >
-      {(error as Error).message}
+      {messageOf(error)}
       {typeof needed === "number" && typeof available === "number" && (
         <div>
           It may cost up to {toCreditText(needed)} credits; {toCreditText(available)} are available.

@@ -51,7 +51,7 @@ export function sendForm(
   });
 }
 
-/** An answer that names an execution leads to it, whatever its status: one that was refused for want of credits has a page. */
+/** Reads the execution that an answer names, with any status: one that was refused for want of credits has a page. */
 function readStarted(text: string): Started | undefined {
   try {
     const { executionId } = JSON.parse(text) as { executionId?: unknown };

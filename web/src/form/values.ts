@@ -3,8 +3,9 @@ import { createCheckBudget } from "../../../domain/manifest/check-budget.ts";
 import { findJsonTexts, parseInputs } from "../../../domain/manifest/inputs.ts";
 import { type JsonTexts, layOut, textOf } from "../../../domain/manifest/json-text.ts";
 import type { JsonValue } from "../../../domain/manifest/json-values.ts";
-import type { Input } from "../../../domain/manifest/manifest.ts";
+import type { Input, ValueInput } from "../../../domain/manifest/manifest.ts";
 import { isFileInput } from "../../../domain/manifest/values.ts";
+import { messageOf } from "../../../domain/message-of.ts";
 
 /** A file of an earlier execution that goes in again, without being sent again. */
 export interface KeptFile {
@@ -14,7 +15,7 @@ export interface KeptFile {
   readonly bytes: number;
 }
 
-/** A file that somebody chose or dropped. */
+/** A file that was chosen or dropped. */
 export interface ChosenFile {
   readonly kind: "chosen";
   readonly file: File;
@@ -37,7 +38,10 @@ export interface ReadForm {
   readonly files: Readonly<Record<string, readonly FormFile[]>>;
 }
 
-/** The controls as they begin: defaults, or what `given`, and `texts` of JSON, say instead. Secrets begin empty, whatever is given. */
+/**
+ * Returns what the controls begin with: `given` values, and `texts` of JSON, or else the defaults. Secrets always begin
+ * empty.
+ */
 export function beginValues(
   inputs: readonly Input[],
   given: Readonly<Record<string, JsonValue>> = {},
@@ -63,8 +67,8 @@ function toControl(input: Input, value: JsonValue, text: string | undefined): Fo
 }
 
 /**
- * Reads the controls as the service will: with its own check of the manifest's declarations, and all problems at once, in
- * the order of the form.
+ * Reads the controls with the service's own check of the manifest's declarations. Returns all problems at once, in the
+ * order of the form.
  */
 export function readForm(
   inputs: readonly Input[],
@@ -99,33 +103,40 @@ export function readForm(
 
 type Read = { readonly ok: true; readonly value: JsonValue } | { readonly ok: false; readonly message: string };
 
-function fromControl(input: Input, value: string | readonly string[]): Read {
-  if (typeof value !== "string") return { ok: true, value };
-  switch (input.kind) {
-    case "number":
-    case "integer": {
-      const number = Number(value.trim());
-      return Number.isNaN(number) || value.trim() === ""
-        ? {
-            ok: false,
-            message: `must be ${input.kind === "integer" ? "a whole number, such as 3." : "a number, such as 1.5."}`,
-          }
-        : { ok: true, value: number };
-    }
-    case "boolean":
-      return { ok: true, value: value === "true" };
-    case "json":
-      return readJson(value);
-    default:
-      return { ok: true, value };
-  }
+/** The table of what is read from the text in a control, by kind. A list is a value as it is. */
+const READERS: Readonly<Record<ValueInput["kind"], (text: string) => Read>> = {
+  string: readText,
+  text: readText,
+  secret: readText,
+  select: readText,
+  date: readText,
+  datetime: readText,
+  multi_select: readText,
+  number: (text) => readNumber(text, "a number, such as 1.5"),
+  integer: (text) => readNumber(text, "a whole number, such as 3"),
+  boolean: (text) => ({ ok: true, value: text === "true" }),
+  json: readJson,
+};
+
+function fromControl({ kind }: ValueInput, value: string | readonly string[]): Read {
+  return typeof value === "string" ? READERS[kind](value) : { ok: true, value };
+}
+
+function readText(text: string): Read {
+  return { ok: true, value: text };
+}
+
+function readNumber(text: string, words: string): Read {
+  const number = Number(text.trim());
+  if (Number.isNaN(number) || text.trim() === "") return { ok: false, message: `must be ${words}.` };
+  return { ok: true, value: number };
 }
 
 function readJson(text: string): Read {
   try {
     return { ok: true, value: JSON.parse(text) as JsonValue };
   } catch (error) {
-    return { ok: false, message: `must be JSON. ${(error as Error).message}.` };
+    return { ok: false, message: `must be JSON. ${messageOf(error)}.` };
   }
 }
 

@@ -127,7 +127,7 @@ function FramedPdf({ file }: { file: PreviewedFile }) {
     openApi(file.path, { signal: stopped.signal })
       .then((response) => response.arrayBuffer())
       .then((content) => {
-        // The type is ours to say: whatever is in the file, it is shown by the viewer for PDF or not at all.
+        // The type is set here: the file is shown by the viewer for PDF or not at all.
         made = URL.createObjectURL(new Blob([content], { type: "application/pdf" }));
         setAddress(made);
       })

@@ -23,7 +23,7 @@ function hasFiles({ filesRemovedAt }: Execution): boolean {
   return filesRemovedAt == null;
 }
 
-/** Says where the values in the form come from. */
+/** Shows where the values in the form come from. */
 export function EarlierNote({ earlier, manifest }: { earlier: Execution; manifest: Manifest }) {
   const hasSecrets = manifest.inputs.some(({ kind }) => kind === "secret");
   const hadFiles = manifest.inputs.some((input) => isFileInput(input)) && earlier.inputFiles.length > 0;

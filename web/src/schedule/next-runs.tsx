@@ -1,14 +1,12 @@
+import type { z } from "zod";
+import type { NextRun as NextRunDocument } from "../../../domain/api/schedules.ts";
+import tables from "../app/table.module.css";
 import { useNow } from "../app/time.tsx";
 import { toRelative } from "../app/time-text.ts";
 import classes from "./schedule.module.css";
 
 /** One time a schedule is due: the instant, and the same by the schedule's own clock. */
-export interface NextRun {
-  readonly utc: string;
-  readonly local: string;
-  /** What a change of the clock does to it. */
-  readonly note?: string;
-}
+export type NextRun = z.infer<typeof NextRunDocument>;
 
 const here = new Intl.DateTimeFormat("en-GB", {
   weekday: "short",
@@ -36,8 +34,8 @@ export function toWall(local: string): string {
 export function NextRuns({ runs }: { runs: readonly NextRun[] }) {
   const now = useNow(15_000);
   return (
-    <div className={classes.frame}>
-      <table className={classes.table}>
+    <div className={tables.frame}>
+      <table className={`${tables.table} ${tables.stacked} ${classes.times}`}>
         <thead>
           <tr>
             <th scope="col">Schedule's clock</th>

@@ -1,6 +1,8 @@
 import { Button, Group, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useQuery } from "@tanstack/react-query";
+import type { z } from "zod";
+import type { SwitchPreview } from "../../../domain/api/schedules.ts";
 import { callApi } from "../app/api.ts";
 import { Dialog } from "../app/dialog.tsx";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
@@ -16,13 +18,13 @@ export function PauseDialog(props: {
   readonly onClose: () => void;
 }) {
   const { workflowId, head, enable, onClose } = props;
-  const path = `/api/editor/workflows/${workflowId}/schedule`;
+  const path = `/api/workflows/${workflowId}/schedule`;
   const preview = useQuery({
     // Apart from what becomes old with the commit: then it would be asked for once more, and refused.
     queryKey: ["schedule-change", workflowId, head, enable],
     staleTime: Number.POSITIVE_INFINITY,
     queryFn: ({ signal }) =>
-      callApi<{ before: string; after: string }>(path, {
+      callApi<z.infer<typeof SwitchPreview>>(path, {
         method: "POST",
         body: { enabled: enable, expectedHead: head, dryRun: true },
         signal,
@@ -42,8 +44,8 @@ export function PauseDialog(props: {
       <Stack gap="md">
         <Text size="sm">
           {enable
-            ? "It runs again from the next time it is due. What was due while it was paused stays as it is."
-            : "Nothing runs by the clock until it is resumed. The form and the API go on as before."}{" "}
+            ? "It runs again from its next scheduled time. Runs that were due while it was paused are not started."
+            : "No scheduled run starts until you resume it. The form and the API keep working."}{" "}
           This is a commit of one line:
         </Text>
         {preview.isPending && <LoadingRows count={3} height={20} label="The change is loading" />}

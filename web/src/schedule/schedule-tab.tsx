@@ -22,18 +22,18 @@ const PauseDialog = lazy(() =>
 const route = getRouteApi("/signed-in/workflows/$workflowId/schedule");
 
 const OVERLAP_WORDS = {
-  skip: "When the last run still goes on, the next is skipped.",
-  queue: "When the last run still goes on, the next waits for it.",
-  allow: "Runs may go on side by side.",
-  cancel_previous: "When the last run still goes on, it is cancelled for the next.",
+  skip: "If the last run has not ended, the next one is skipped.",
+  queue: "If the last run has not ended, the next one waits for it.",
+  allow: "Runs may overlap.",
+  cancel_previous: "If the last run has not ended, it is cancelled for the next one.",
 };
 const CATCHUP_WORDS = {
-  none: "What was missed while the service was down stays missed.",
-  latest: "Of what was missed while the service was down, the latest is run.",
-  all: "All that was missed while the service was down is run.",
+  none: "Runs missed while the service was down are not started.",
+  latest: "After the service was down, the latest missed run is started.",
+  all: "After the service was down, every missed run is started.",
 };
 
-/** When the workflow runs by the clock, what became of it, and how to stop and begin that. */
+/** Shows when the workflow runs on a schedule, what became of each run, and how to pause and resume it. */
 export function ScheduleTab() {
   const { workflowId } = route.useParams();
   const { data: workflow } = useQuery(workflowQuery(workflowId));
@@ -48,7 +48,7 @@ export function ScheduleTab() {
 function Schedule({ workflowId, head }: { workflowId: string; head: string }) {
   const found = useQuery(scheduleQuery(workflowId));
   const mayChange = useMayChange();
-  // What it was decided about stays what it is while the page hears of the new commit.
+  // The dialog keeps the commit it was opened for while the page learns of the new one.
   const [deciding, setDeciding] = useState<{ readonly head: string; readonly enable: boolean }>();
   if (found.isLoadingError) return <ErrorState error={found.error} onRetry={() => void found.refetch()} />;
   if (found.isPending) return <LoadingRows label="The schedule is loading" />;
@@ -98,7 +98,7 @@ function Schedule({ workflowId, head }: { workflowId: string; head: string }) {
         </h2>
         {nextRuns.length > 0 && <NextRuns runs={nextRuns} />}
         {nextRuns.length === 0 && (
-          <Text c="dimmed">{paused ? "None while the schedule is paused." : "It is never due again."}</Text>
+          <Text c="dimmed">{paused ? "None while the schedule is paused." : "It has no more runs."}</Text>
         )}
       </section>
       <TickHistory workflowId={workflowId} />
@@ -145,7 +145,7 @@ function NoSchedule(props: { workflowId: string; mayChange: boolean; children?: 
           )
         }
       >
-        A workflow runs by the clock when its config.yaml says so, and that is committed:
+        To run a workflow on a schedule, write one into config.yaml and commit it:
       </EmptyState>
       <pre className={classes.example}>{EXAMPLE}</pre>
       {children}

@@ -1,38 +1,12 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import type { Catchup, Overlap } from "../../../domain/manifest/manifest.ts";
-import type { TickOutcome, TickSource } from "../../../domain/schedules/ticks.ts";
+import type { z } from "zod";
+import type { Schedule, Tick as TickDocument, TickPage } from "../../../domain/api/schedules.ts";
 import { callApi, toQuery } from "../app/api.ts";
-import type { NextRun } from "./next-runs.tsx";
 
 /** What became of a time the schedule was due. */
-export interface Tick {
-  readonly nominalAt: string;
-  readonly local: string;
-  readonly outcome: TickOutcome;
-  readonly reason: string;
-  readonly lateSeconds: number;
-  readonly executionId: string | null;
-  readonly source: TickSource;
-  readonly decidedAt: string;
-}
+export type Tick = z.infer<typeof TickDocument>;
 
-export interface ScheduleDocument {
-  /** Null: the latest commit declares none. */
-  readonly schedule: {
-    readonly cron: string;
-    readonly timezone: string;
-    /** In plain words. */
-    readonly description: string;
-    readonly overlap: Overlap;
-    readonly catchup: Catchup;
-    readonly maxLatenessSeconds: number;
-    readonly jitterSeconds: number;
-    readonly since: string;
-  } | null;
-  readonly paused: boolean;
-  readonly reason: string | null;
-  readonly nextRuns: readonly NextRun[];
-}
+export type ScheduleDocument = z.infer<typeof Schedule>;
 
 export function scheduleQuery(workflowId: string) {
   return queryOptions({
@@ -51,10 +25,7 @@ export function ticksQuery(workflowId: string) {
     queryKey: ["schedules", workflowId, "ticks"],
     queryFn: ({ pageParam, signal }) => {
       const query = toQuery({ limit: TICKS_SHOWN, before: pageParam ?? undefined });
-      return callApi<{ ticks: readonly Tick[]; nextBefore: string | null }>(
-        `/api/workflows/${workflowId}/ticks${query}`,
-        { signal },
-      );
+      return callApi<z.infer<typeof TickPage>>(`/api/workflows/${workflowId}/ticks${query}`, { signal });
     },
     initialPageParam: null as string | null,
     getNextPageParam: ({ nextBefore }) => nextBefore,

@@ -2,6 +2,7 @@ import { Button, Text } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
+import tables from "../app/table.module.css";
 import { useNow } from "../app/time.tsx";
 import { toDuration, toExact, toRelative } from "../app/time-text.ts";
 import { toWall } from "./next-runs.tsx";
@@ -33,7 +34,7 @@ export function TickHistory({ workflowId }: { workflowId: string }) {
       {found.isPending && <LoadingRows count={3} label="The history is loading" />}
       {found.isError && <ErrorState error={found.error} onRetry={() => void found.refetch()} />}
       {found.isSuccess && ticks.length === 0 && (
-        <Text c="dimmed">The schedule has not been due yet. Whatever becomes of a time it is due is kept here.</Text>
+        <Text c="dimmed">No runs yet. Every scheduled time will be listed here with its outcome.</Text>
       )}
       {ticks.length > 0 && <TickTable ticks={ticks} />}
       {found.hasNextPage && (
@@ -48,8 +49,8 @@ export function TickHistory({ workflowId }: { workflowId: string }) {
 function TickTable({ ticks }: { ticks: readonly Tick[] }) {
   const now = useNow(30_000);
   return (
-    <div className={classes.frame}>
-      <table className={classes.table}>
+    <div className={tables.frame}>
+      <table className={`${tables.table} ${tables.stacked} ${classes.times}`}>
         <thead>
           <tr>
             <th scope="col">Due</th>

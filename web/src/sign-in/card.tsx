@@ -4,7 +4,7 @@ import { Mark } from "../app/mark.tsx";
 import { useTitle } from "../app/title.ts";
 import classes from "./card.module.css";
 
-/** The page of somebody who is not signed in: one card in its middle. */
+/** The page before the sign-in: one card in its middle. */
 export function SignInCard({ title, children }: { title: string; children: ReactNode }) {
   useTitle(title);
   return (

@@ -2,21 +2,19 @@ import { Button, Loader, PasswordInput, Stack, Text } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
+import type { z } from "zod";
+import type { InvitationFor } from "../../../domain/api/people.ts";
 import { callApi } from "../app/api.ts";
 import { ApiError } from "../app/api-error.ts";
 import { Refusal } from "../app/refusal.tsx";
 import { toSentence } from "../app/sentence.ts";
-import { noteSignedIn, type Role, type Session } from "../app/session.ts";
+import { noteSignedIn, type Session } from "../app/session.ts";
 import { ErrorState } from "../app/states.tsx";
 import { SignInCard } from "./card.tsx";
 
-interface Invitation {
-  readonly email: string;
-  readonly accountName: string;
-  readonly role: Role;
-}
+type Invitation = z.infer<typeof InvitationFor>;
 
-/** Taking up an invitation. Its secret stands behind the # of the address, which browsers send to nobody. */
+/** Taking up an invitation. Its secret stands behind the # of the address, which browsers do not send. */
 export function JoinPage() {
   const [token] = useState(() => location.hash.slice(1));
   const invitation = useQuery({

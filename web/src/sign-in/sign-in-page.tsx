@@ -9,7 +9,10 @@ import { SignInCard } from "./card.tsx";
 
 const route = getRouteApi("/sign-in");
 
-/** Email address and password; then to where somebody wanted to go. `ended`: they were there until their session ended. */
+/**
+ * Asks for email address and password, and then leads to the page that was asked for. `ended`: the session has ended
+ * there.
+ */
 export function SignInPage() {
   const { from, ended } = route.useSearch();
   const navigate = useNavigate();
@@ -38,8 +41,8 @@ export function SignInPage() {
         <Stack gap="sm">
           {ended !== undefined && !signIn.isError && (
             <Alert color="yellow" variant="light" role="alert" p="xs">
-              You are signed out: your session has ended, or you do not belong to the account any more. Sign in to go on
-              where you were.
+              You are signed out: your session ended, or you were removed from the account. Sign in to continue where
+              you were.
             </Alert>
           )}
           <TextInput
@@ -76,7 +79,7 @@ function isOutside(address: string): boolean {
   return /^\/temporal(?:[/?]|$)/.test(address);
 }
 
-/** Only an address of our own: a link to the sign-in must not lead on to somebody else's page. */
+/** Returns an address of our own only. A link to the sign-in must not lead on to a foreign page. */
 function ownAddress(from: string | undefined): string {
   return from !== undefined && /^\/(?![/\\])/.test(from) ? from : "/";
 }

@@ -18,7 +18,7 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
   const [templateId, setTemplateId] = useState("");
   const create = useMutation({
     mutationFn: () =>
-      callApi<{ workflowId: string }>("/api/editor/workflows", {
+      callApi<{ workflowId: string }>("/api/workflows", {
         method: "POST",
         body: { name: name.trim(), ...(templateId === "" ? {} : { templateId }) },
       }),

@@ -8,6 +8,7 @@ import { PlusIcon, SearchIcon } from "../app/icons.tsx";
 import { loadPart } from "../app/load-part.ts";
 import { useMayChange } from "../app/session.ts";
 import { EmptyState, ErrorState, LoadingRows } from "../app/states.tsx";
+import tables from "../app/table.module.css";
 import { Time } from "../app/time.tsx";
 import { useTitle } from "../app/title.ts";
 import { State } from "../executions/state.tsx";
@@ -60,7 +61,7 @@ export function WorkflowsPage() {
         <EmptyState title={search === "" ? "No workflow yet" : "No workflow of that name"} action={create}>
           {search === ""
             ? "A workflow is Python code with a description of what goes in. Begin with an example, and change it."
-            : "Nothing in this account has these letters in its name or description."}
+            : "No workflow has these letters in its name or description."}
         </EmptyState>
       )}
       {found.isSuccess && found.data.length > 0 && <WorkflowTable workflows={found.data} />}
@@ -79,17 +80,17 @@ function countWorkflows(count: number): string {
 
 function WorkflowTable({ workflows }: { workflows: readonly WorkflowLine[] }) {
   return (
-    <div className={classes.frame}>
-      <table className={classes.table}>
+    <div className={tables.frame}>
+      <table className={`${tables.table} ${tables.links} ${tables.stacked} ${classes.workflows}`}>
         <thead>
           <tr>
             <th scope="col">Name</th>
             <th scope="col">Last run</th>
             <th scope="col">Next run</th>
-            <th scope="col" className={classes.figure}>
+            <th scope="col" className={tables.figure}>
               Runs this month
             </th>
-            <th scope="col" className={classes.figure}>
+            <th scope="col" className={tables.figure}>
               Credits this month
             </th>
           </tr>
@@ -136,10 +137,10 @@ function WorkflowRow({ workflow }: { workflow: WorkflowLine }) {
         {nextRun !== null && <Time at={nextRun.utc} />}
         {nextRun === null && <Text c="dimmed">{workflow.schedulePaused ? "Paused" : "Not scheduled"}</Text>}
       </td>
-      <td data-label="Runs this month" className={`${classes.figure} number`}>
+      <td data-label="Runs this month" className={`${tables.figure} number`}>
         {workflow.executionsThisMonth.toLocaleString("en")}
       </td>
-      <td data-label="Credits this month" className={classes.figure}>
+      <td data-label="Credits this month" className={tables.figure}>
         <Credits amount={workflow.spentThisMonth} />
       </td>
     </tr>

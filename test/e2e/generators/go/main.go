@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"treadle.test/clients/hello"
+	"treadle.test/clients/kinds"
 	"treadle.test/clients/merge_files"
 	"treadle.test/clients/nightly"
 	"treadle.test/clients/sales_report"
@@ -100,6 +101,19 @@ func callNightly() download {
 	return read(result.ExecutionId, output, done(client.ExecutionsAPI.ReadFile(ctx, result.ExecutionId, nameOf(output)).Execute()))
 }
 
+func callKinds() download {
+	settings := kinds.NewConfiguration()
+	settings.Servers = kinds.ServerConfigurations{{URL: site.Url}}
+	settings.HTTPClient = connect()
+	keys := map[string]kinds.APIKey{"apiKey": {Key: site.Examples["kinds"].ApiKey}}
+	client, ctx := kinds.NewAPIClient(settings), context.WithValue(context.Background(), kinds.ContextAPIKeys, keys)
+	inputs := *kinds.NewWorkflowInputs("Ada", []kinds.OptionColors{kinds.DARK_BLUE})
+	inputs.SetSize("L")
+	result := done(client.WorkflowsAPI.ExecuteWorkflow(ctx).WorkflowInputs(inputs).Execute())
+	output := result.Outputs.Echo
+	return read(result.ExecutionId, output, done(client.ExecutionsAPI.ReadFile(ctx, result.ExecutionId, nameOf(output)).Execute()))
+}
+
 func callMergeFiles() download {
 	settings := merge_files.NewConfiguration()
 	settings.Servers = merge_files.ServerConfigurations{{URL: site.Url}}
@@ -147,6 +161,7 @@ func main() {
 		"nightly":      callNightly(),
 		"merge-files":  callMergeFiles(),
 		"sales-report": callSalesReport(),
+		"kinds":        callKinds(),
 		"service":      callService(),
 		"refused":      refused(),
 	}

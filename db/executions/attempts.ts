@@ -1,0 +1,270 @@
+import type { ExecutionState, PythonOutcome, StoredFile } from "../../domain/execution.ts";
+import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
+import type { JsonTexts } from "../../domain/manifest/json-text.ts";
+import { type Db, queryRows, sqlState, UNIQUE_VIOLATION } from "../connect.ts";
+
+/** Everything a worker needs to run the program of an execution. */
+export interface ExecutionWork {
+  readonly executionId: ExecutionId;
+  readonly accountId: AccountId;
+  readonly workflowId: WorkflowId;
+  readonly commitId: CommitId;
+  readonly attempt: number;
+  readonly attemptsMax: number;
+  readonly manifest: unknown;
+  readonly environmentKey: string | null;
+  /** The minor version of Python that the commit was made with; null where that was not noted. */
+  readonly python: string | null;
+  readonly inputs: Readonly<Record<string, unknown>>;
+  /** Those of kind `json` as they were written; fewer, or none, for executions from before that was kept. */
+  readonly inputTexts: JsonTexts;
+  readonly secretInputs: Buffer | null;
+  readonly files: readonly StoredFile[];
+  /** The attempt before, and where the log is kept that its host handed over; null for the first. */
+  readonly previous: {
+    readonly message: string;
+    readonly hostId: string;
+    readonly logKey: string | null;
+    /** Whether that log has the last lines of that attempt. */
+    readonly isLogWhole: boolean;
+    /** Attempts so far whose outputs were lost with their host. */
+    readonly outputsLost: number;
+  } | null;
+}
+
+export interface Claim {
+  readonly executionId: ExecutionId;
+  readonly hostId: string;
+  readonly processId: string;
+  readonly leaseSeconds: number;
+  /** How often a lost worker is replaced: attempts that may begin the program and end without an outcome. */
+  readonly lostMax: number;
+}
+
+/** Attempts that may end before their program begins. The waits between them add up to three minutes. */
+const UNBEGUN_MAX = 20;
+/** Attempts on hosts that lack something: enough that another host gets its turn, few enough for a caller who waits. */
+const UNABLE_MAX = 5;
+/** The bound of the table. Only handing over makes so many. */
+const ATTEMPTS_MAX = 100;
+
+export type ClaimOutcome =
+  | { readonly kind: "claimed"; readonly work: ExecutionWork }
+  | { readonly kind: "ended"; readonly outcome: PythonOutcome; readonly hostId: string; readonly attempt: number }
+  /** Another process runs it now. */
+  | { readonly kind: "busy" }
+  /** The hosts that tried lack something that only the operator can mend. */
+  | { readonly kind: "unable"; readonly reason: string }
+  /** Every worker that had it was lost, or no attempt of it began. */
+  | { readonly kind: "exhausted" }
+  /** The execution has ended, or was cancelled before it began, or is unknown. */
+  | { readonly kind: "closed"; readonly state: ExecutionState | "unknown"; readonly cancelled: boolean };
+
+/** What a claim would find now: the attempt it would open, or why it would open none. */
+export type Claimable =
+  | Exclude<ClaimOutcome, { kind: "claimed" }>
+  | { readonly kind: "claimable"; readonly attempt: number };
+
+/**
+ * Takes the right to run an execution's program, or says why not. The usual case, a first attempt, is one statement.
+ * The unique index on living attempts settles the race of several claimants.
+ */
+export async function claimAttempt(db: Db, claim: Claim): Promise<ClaimOutcome> {
+  const first = await openAttempt(db, claim, 1);
+  if (first) return { kind: "claimed", work: first };
+  const found = await findClaimable(db, claim);
+  if (found.kind !== "claimable") return found;
+  const next = await openAttempt(db, claim, found.attempt);
+  return next ? { kind: "claimed", work: next } : { kind: "busy" };
+}
+
+/**
+ * Finds what a claim would find, and opens no attempt. Ends attempts whose worker was lost. `cancelled`: the caller
+ * wants no further attempt, also where the record does not say so.
+ */
+export async function findClaimable(db: Db, claim: Claim & { readonly cancelled?: boolean }): Promise<Claimable> {
+  await endLostAttempts(db, claim);
+  const found = await findAttemptState(db, claim.executionId);
+  if (found === undefined) return { kind: "closed", state: "unknown", cancelled: false };
+  const state = { ...found, cancelled: found.cancelled || claim.cancelled === true };
+  if (state.alive) return { kind: "busy" };
+  const { last, tries } = state;
+  if (last !== null && (last.status !== "failed" || tries >= state.attemptsMax || state.cancelled)) {
+    return {
+      kind: "ended",
+      outcome: { ...last, secondsUsed: state.secondsUsed },
+      hostId: last.hostId,
+      attempt: last.attempt,
+    };
+  }
+  if (state.cancelled || (state.state !== "queued" && state.state !== "running")) {
+    return { kind: "closed", state: state.state, cancelled: state.cancelled };
+  }
+  if (state.unable >= UNABLE_MAX) return { kind: "unable", reason: state.unableReason ?? "" };
+  if (state.lost >= claim.lostMax || state.unbegun >= UNBEGUN_MAX || state.attempts >= ATTEMPTS_MAX)
+    return { kind: "exhausted" };
+  return { kind: "claimable", attempt: state.attempts + 1 };
+}
+
+async function openAttempt(db: Db, claim: Claim, attempt: number): Promise<ExecutionWork | undefined> {
+  try {
+    const [row] = await queryRows<ExecutionWork>(
+      db,
+      `with opened as (
+         insert into attempts (execution_id, attempt, host_id, process_id, lease_until)
+         select e.id, :attempt, :hostId, :processId, now() + make_interval(secs => :leaseSeconds)
+           from executions e
+          where e.id = :executionId and e.state in ('queued', 'running') and e.cancel_requested_at is null
+         on conflict (execution_id, attempt) do nothing
+         returning execution_id, attempt
+       ), started as (
+         update executions e set state = 'running', started_at = coalesce(e.started_at, clock_timestamp())
+           from opened where e.id = opened.execution_id
+       )
+       select e.id as "executionId", e.account_id as "accountId", e.workflow_id as "workflowId",
+              e.commit_id as "commitId", opened.attempt, e.attempts_max as "attemptsMax", c.manifest,
+              c.environment_key as "environmentKey", c.python, e.inputs, e.input_texts as "inputTexts", e.secret_inputs as "secretInputs",
+              coalesce((select jsonb_agg(jsonb_build_object(
+                  'name', f.name, 'fileName', f.file_name, 'storageKey', f.storage_key, 'bytes', f.bytes,
+                  'sha256', f.sha256, 'contentType', f.content_type) order by f.name, f.position)
+                from execution_files f where f.execution_id = e.id and f.direction = 'input'), '[]') as files,
+              (select jsonb_build_object('message', p.message, 'hostId', p.host_id, 'logKey', e.log_key,
+                    'isLogWhole', coalesce(e.log_attempt = p.attempt, false),
+                    'outputsLost', (select count(*) from attempts o where o.execution_id = e.id and o.outputs_lost))
+                 from attempts p where p.execution_id = e.id and p.attempt = opened.attempt - 1) as previous
+         from opened
+         join executions e on e.id = opened.execution_id
+         join commits c on c.workflow_id = e.workflow_id and c.id = e.commit_id`,
+      { ...claim, attempt },
+    );
+    return row;
+  } catch (error) {
+    if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
+    return undefined;
+  }
+}
+
+const STOPPED = "The service was stopped while it ran.";
+
+/**
+ * Marks the living attempts of a process that was asked to stop. From then on they count as handed over when they end
+ * without an outcome, also when the process is killed before it can say so.
+ */
+export async function handOverAttempts(db: Db, { processId }: Pick<Claim, "processId">): Promise<void> {
+  await queryRows(db, `update attempts set handed_over = true where process_id = :processId and ended_at is null`, {
+    processId,
+  });
+}
+
+/**
+ * Closes attempts that nobody runs any more. Their lease ran out, or they belong to an earlier process of this host. A
+ * host's data folder has one process at a time, and its sandboxes die with it.
+ */
+async function endLostAttempts(db: Db, claim: Claim): Promise<void> {
+  await queryRows(
+    db,
+    `update attempts set ended_at = now(), message = case when handed_over then :stopped else 'The worker was lost.' end
+      where execution_id = :executionId and ended_at is null
+        and (lease_until < now() or (host_id = :hostId and process_id <> :processId))`,
+    { executionId: claim.executionId, hostId: claim.hostId, processId: claim.processId, stopped: STOPPED },
+  );
+}
+
+interface AttemptState {
+  readonly state: ExecutionState;
+  readonly cancelled: boolean;
+  readonly attemptsMax: number;
+  readonly attempts: number;
+  readonly alive: boolean;
+  readonly lost: number;
+  readonly unbegun: number;
+  readonly unable: number;
+  readonly unableReason: string | null;
+  readonly tries: number;
+  readonly secondsUsed: number;
+  readonly last: (Omit<PythonOutcome, "secondsUsed"> & { hostId: string; attempt: number }) | null;
+}
+
+async function findAttemptState(db: Db, executionId: ExecutionId): Promise<AttemptState | undefined> {
+  const [row] = await queryRows<AttemptState>(
+    db,
+    `select e.state, e.cancel_requested_at is not null as cancelled, e.attempts_max as "attemptsMax",
+            count(a.attempt)::int as attempts,
+            coalesce(bool_or(a.ended_at is null) filter (where a.attempt is not null), false) as alive,
+            (count(*) filter (where a.ended_at is not null and a.status is null and a.begun and not a.handed_over and not a.outputs_lost))::int as lost,
+            (count(*) filter (where not a.begun and not a.handed_over))::int as unbegun,
+            (count(*) filter (where a.unable))::int as unable,
+            (array_agg(a.message order by a.attempt desc) filter (where a.unable))[1] as "unableReason",
+            (count(*) filter (where a.status is not null or a.outputs_lost))::int as tries,
+            coalesce(sum(a.seconds_used), 0) as "secondsUsed",
+            (select jsonb_build_object('status', l.status, 'message', l.message, 'hostId', l.host_id, 'attempt', l.attempt)
+               from attempts l where l.execution_id = e.id and l.status is not null
+              order by l.attempt desc limit 1) as last
+       from executions e left join attempts a on a.execution_id = e.id
+      where e.id = :executionId group by e.id`,
+    { executionId },
+  );
+  return row;
+}
+
+/** Prolongs the lease of a living attempt. `lost`: it is ours no more, and what it does must stop. */
+export async function renewLease(
+  db: Db,
+  input: { executionId: ExecutionId; attempt: number; processId: string; leaseSeconds: number },
+): Promise<"held" | "cancelled" | "lost"> {
+  const [row] = await queryRows<{ cancelled: boolean }>(
+    db,
+    `update attempts a set lease_until = now() + make_interval(secs => :leaseSeconds)
+       from executions e
+      where e.id = a.execution_id and a.execution_id = :executionId and a.attempt = :attempt
+        and a.process_id = :processId and a.ended_at is null
+      returning e.cancel_requested_at is not null as cancelled`,
+    input,
+  );
+  if (row === undefined) return "lost";
+  return row.cancelled ? "cancelled" : "held";
+}
+
+/**
+ * Records how an attempt ended; null for an attempt given up without an outcome, which may be tried again.
+ * False: it was given to another worker meanwhile, and this result counts for nothing.
+ */
+export async function endAttempt(
+  db: Db,
+  input: {
+    executionId: ExecutionId;
+    attempt: number;
+    processId: string;
+    outcome: PythonOutcome | null;
+    /** False when nothing of the program has run: then the attempt does not count. */
+    begun?: boolean;
+    /** Its process was asked to stop: then no worker counts as lost. */
+    handedOver?: boolean;
+    /** What the host lacks for the program. */
+    unable?: string | undefined;
+  },
+): Promise<boolean> {
+  const { executionId, attempt, processId, outcome, begun = true, handedOver = false, unable } = input;
+  const givenUp = unable ?? (begun ? "The worker gave it up." : "The program could not begin.");
+  const rows = await queryRows(
+    db,
+    `update attempts
+        set ended_at = clock_timestamp(), status = :status, begun = :begun, handed_over = handed_over or :handedOver, unable = :unable,
+            message = :message, seconds_used = :secondsUsed, processor_seconds = :processorSeconds
+      where execution_id = :executionId and attempt = :attempt and process_id = :processId and ended_at is null
+      returning attempt`,
+    {
+      executionId,
+      attempt,
+      processId,
+      status: outcome?.status ?? null,
+      message: outcome?.message ?? (handedOver ? STOPPED : givenUp),
+      begun,
+      handedOver,
+      unable: unable !== undefined,
+      secondsUsed: outcome?.secondsUsed ?? 0,
+      processorSeconds: outcome?.processorSeconds ?? 0,
+    },
+  );
+  return rows.length === 1;
+}

@@ -1,0 +1,102 @@
+import { z } from "zod";
+import { EXECUTION_ENDS, TRIGGERS } from "../execution.ts";
+import { isExecutionId } from "../ids.ts";
+import { Count, Credits, NamedExecutionId, Time } from "./fields.ts";
+import { CANCELLED_AT_ONCE_MAX } from "./limits.ts";
+import { Estimate } from "./workflows.ts";
+
+export const STATUSES = ["queued", "running", ...EXECUTION_ENDS] as const;
+
+const Seconds = z.number().min(0);
+
+/** What the list and the record in full both have. */
+const SUMMARY = {
+  executionId: NamedExecutionId,
+  workflowId: z.string(),
+  workflowName: z.string(),
+  status: z.enum(STATUSES),
+  trigger: z.enum(TRIGGERS),
+  draft: z.boolean().meta({ description: "It is of a draft: its commit is in no history." }),
+  commitId: z.string(),
+  createdAt: Time,
+  startedAt: Time.nullable().meta({ description: "Null: its program has not begun." }),
+  finishedAt: Time.nullable().meta({ description: "Null: it goes on." }),
+  duration: Seconds.nullable().meta({ description: "Seconds that the program ran. Null while it goes on." }),
+  message: z.string().meta({ description: "Why it did not succeed; otherwise empty." }),
+};
+const FILE = { fileName: z.string(), bytes: Count, contentType: z.string() };
+
+/** A page of the executions of an account. */
+export const ExecutionPage = z.object({
+  executions: z.array(
+    z.object({ ...SUMMARY, cost: Credits.nullable().meta({ description: "In all. Null while it goes on." }) }),
+  ),
+  nextCursor: z.string().nullable().meta({ description: "Null: there is no other page." }),
+});
+
+/** The record of an execution in full. */
+export const ExecutionRecord = z.object({
+  ...SUMMARY,
+  failure: z
+    .enum(["internal", "insufficient_credits", "no_capacity"])
+    .nullable()
+    .meta({ description: "When the fault is ours, or it was refused. It costs nothing then." }),
+  needed: Credits.optional().meta({ description: "Only when credits were missing: the most that it may cost." }),
+  available: Credits.optional().meta({ description: "Only when credits were missing: what the account had." }),
+  cost: z
+    .object({ compute: Credits, total: Credits, atMost: Credits })
+    .meta({ description: "`atMost` is what was, or would have been, held for it." }),
+  inputs: z
+    .looseObject({})
+    .meta({ description: "By input; of a secret only that one was given: `•••`.", additionalProperties: true }),
+  inputTexts: z.record(z.string(), z.string()).meta({
+    description:
+      "Inputs of kind `json` as the texts that were sent, for clients whose JSON changes digits or the order of keys. None for older executions.",
+  }),
+  inputFiles: z.array(z.object({ input: z.string(), position: Count, ...FILE })),
+  outputs: z.record(z.string(), z.url()),
+  files: z.array(z.object({ name: z.string(), ...FILE, sha256: z.string(), url: z.string() })),
+  attempts: z.array(
+    z.object({
+      attempt: Count,
+      startedAt: Time,
+      endedAt: Time.nullable(),
+      status: z.string().nullable().meta({ description: "Null with an end: the worker was lost." }),
+      message: z.string(),
+      secondsUsed: Seconds,
+    }),
+  ),
+  limits: z.object({ timeoutSeconds: Seconds, cpu: z.number(), attemptsMax: Count }),
+  logBytes: Count,
+  queuePosition: Count.nullable().meta({ description: "1: the next to begin. Null: it waits for no others." }),
+  slotPosition: Count.nullable().meta({
+    description: "1: the next to get a free slot of the process that answers. Null: it waits for no slot there.",
+  }),
+  progress: z
+    .object({ fraction: z.number(), message: z.string() })
+    .nullable()
+    .meta({ description: "What the program says, where it runs in the process that answers." }),
+  temporalUrl: z.string().nullable().meta({ description: "Where to look at it in Temporal. Null: not ours to say." }),
+  cancelRequestedAt: Time.nullable(),
+  cancelRequestedBy: z.string().nullable(),
+  filesRemovedAt: Time.nullable().meta({ description: "Since when its files are not kept any more." }),
+  logRemovedAt: Time.nullable(),
+  estimate: Estimate.nullable().meta({
+    description: "What an execution of the workflow usually costs, and how many it is taken from.",
+  }),
+});
+
+/** `nextCursor` of a page: when its last execution was accepted, in microseconds since 1970, and its id. */
+export const EXECUTIONS_CURSOR = /^(\d{1,17})\.(ex_[0-9a-z]{16,40})$/;
+
+export const CancelRequest = z.strictObject({
+  executionIds: z
+    .array(z.string().refine(isExecutionId, "must be the id of an execution").meta({ maxLength: 43 }))
+    .min(1, "must name at least one execution")
+    .max(CANCELLED_AT_ONCE_MAX, `must name at most ${CANCELLED_AT_ONCE_MAX} executions`),
+});
+
+const Ids = z.array(NamedExecutionId);
+
+/** What became of each execution that was to be ended. */
+export const CancelledExecutions = z.object({ cancelled: Ids, ended: Ids, unknown: Ids });

@@ -1,0 +1,131 @@
+import { z } from "zod";
+import { CATCHUPS, OVERLAPS } from "../manifest/manifest.ts";
+import { TICK_OUTCOMES, TICK_SOURCES } from "../schedules/ticks.ts";
+import { Count, ExecutionId, GivenCommitId, StorableText, Time, WorkflowId } from "./fields.ts";
+import { NEXT_RUNS_MAX } from "./limits.ts";
+
+export const NextRun = z.object({
+  utc: Time,
+  local: Time.meta({ description: "In the schedule's time zone." }),
+  note: z.string().optional().meta({ description: "What a change of the clock does to it." }),
+});
+
+/** Documents refer to a component of this name instead of repeating it. */
+export const NamedNextRun = NextRun.meta({ component: "NextRun" });
+
+export const Tick = z.object({
+  nominalAt: Time.meta({ description: "When it was due." }),
+  local: Time.meta({ description: "The same, in the zone of the schedule that holds now; in UTC without one." }),
+  outcome: z.enum(TICK_OUTCOMES).meta({ description: "See docs/schedules.md." }),
+  reason: z.string().meta({ description: "For a person: why it did not start. Empty when it did." }),
+  lateSeconds: z.number().meta({ description: "From when it was due until its record." }),
+  // Not by name: openapi-generator for TypeScript would take null for an id everywhere.
+  executionId: ExecutionId.nullable(),
+  source: z.enum(TICK_SOURCES).meta({ description: "Who found out." }),
+  decidedAt: Time,
+});
+/** Documents refer to a component of this name instead of repeating it. */
+export const NamedTick = Tick.meta({ component: "Tick" });
+
+const Seconds = z.number().min(0);
+
+/** The schedule of a workflow as it is now. */
+export const Schedule = z
+  .object({
+    schedule: z
+      .object({
+        cron: z.string(),
+        timezone: z.string(),
+        description: z.string().meta({ description: "In plain words." }),
+        overlap: z.enum(OVERLAPS),
+        catchup: z.enum(CATCHUPS),
+        maxLatenessSeconds: Seconds,
+        jitterSeconds: Seconds,
+        since: Time.meta({ description: "Since when it has been declared just so." }),
+      })
+      .nullable()
+      .meta({ description: "As the latest commit declares it; null without one." }),
+    paused: z.boolean(),
+    reason: z.string().nullable().meta({ description: "Why it is paused." }),
+    nextRuns: z
+      .array(NamedNextRun)
+      .max(NEXT_RUNS_MAX)
+      .meta({ description: "When the schedule is due next; empty without one, and while it is paused." }),
+    lastTicks: z.array(NamedTick).max(10).meta({ description: "The newest first." }),
+  })
+  .meta({ component: "Schedule" });
+
+/** What became of each time a schedule was due. */
+export const TickPage = z
+  .object({
+    ticks: z.array(NamedTick).meta({ description: "The newest first." }),
+    nextBefore: Time.nullable().meta({ description: "`before` of the next page; null: there is none." }),
+  })
+  .meta({ component: "Ticks" });
+
+/** A time in UTC as answers write it. A day that its month does not have is one of the next month. */
+export const TICK_TIME =
+  "^20\\d\\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,3})?Z$";
+
+export const ScheduleSwitch = z.strictObject({
+  enabled: z.boolean(),
+  expectedHead: GivenCommitId,
+  dryRun: z.boolean().default(false),
+});
+
+/** What switching a schedule would change: config.yaml before and after. */
+export const SwitchPreview = z.object({ before: z.string(), after: z.string() });
+
+/** A schedule as a list of an account shows it. */
+export const ListedSchedule = z.object({
+  workflowId: WorkflowId,
+  name: z.string(),
+  cron: z.string(),
+  timezone: z.string(),
+  description: z.string().meta({ description: "In plain words." }),
+  nextRun: NextRun.nullable(),
+  paused: z.boolean(),
+  reason: z.string().nullable().meta({ description: "Why it is paused." }),
+  untoldSeconds: z
+    .number()
+    .nullable()
+    .meta({ description: "How long Temporal does not know the last change. Null: it does." }),
+  lastTick: Tick.nullable(),
+});
+export const ScheduleList = z.object({ schedules: z.array(ListedSchedule) });
+
+export const BackfillRequest = z.strictObject({
+  from: StorableText.max(100),
+  to: StorableText.max(100),
+  dryRun: z.boolean().default(false),
+});
+
+const PLACE = { nominalAt: Time, local: Time };
+
+/** The past ticks that a backfill was asked for. */
+export const Backfill = z.object({
+  workflowId: WorkflowId,
+  timezone: z.string(),
+  from: Time,
+  to: Time,
+  dryRun: z.boolean(),
+  started: Count,
+  startedBefore: Count.meta({ description: "By the clock, or by an earlier backfill." }),
+  left: Count,
+  stopped: z
+    .object({
+      ...PLACE,
+      outcome: z.enum([...TICK_OUTCOMES, "no_schedule"]),
+      reason: z.string(),
+      whatToDo: z.string(),
+    })
+    .nullable()
+    .meta({ description: "The first tick that could not start, and why. Those after it were left alone." }),
+  ticks: z.array(
+    z.object({
+      ...PLACE,
+      state: z.enum(["started", "started_before", "due"]),
+      executionId: ExecutionId.nullable(),
+    }),
+  ),
+});

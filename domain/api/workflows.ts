@@ -1,0 +1,71 @@
+import { z } from "zod";
+import { EXECUTION_ENDS } from "../execution.ts";
+import { Commit } from "./commits.ts";
+import { CommitId, Count, Credits, Name, StorableText, Time, WorkflowId } from "./fields.ts";
+
+/** What an execution usually costs. */
+export const Estimate = z.object({ credits: Credits, basedOn: Count });
+
+const LISTED = {
+  workflowId: WorkflowId,
+  name: z.string(),
+  description: z.string(),
+  commitId: CommitId.nullable().meta({ description: "The latest; null: there is none yet." }),
+  createdAt: Time,
+  lastExecution: z
+    .object({ executionId: z.string(), status: z.enum(["queued", "running", ...EXECUTION_ENDS]), createdAt: Time })
+    .nullable(),
+  nextRun: z
+    .object({ utc: Time, local: Time, timezone: z.string() })
+    .nullable()
+    .meta({ description: "By its schedule." }),
+  schedulePaused: z.boolean(),
+  apiEnabled: z.boolean(),
+  spentThisMonth: Credits.meta({ description: "In credits, of executions that ended since the month began in UTC." }),
+  executionsThisMonth: Count.meta({ description: "Those that ended." }),
+  estimate: Estimate.nullable(),
+};
+
+/** A workflow as the list of an account shows it. */
+export const ListedWorkflow = z.object(LISTED);
+export const WorkflowList = z.object({ workflows: z.array(ListedWorkflow) });
+
+/** A workflow with its latest commit. */
+export const ShownWorkflow = z.object({
+  ...LISTED,
+  manifest: z.looseObject({}).nullable().meta({ description: "The parsed config.yaml." }),
+  head: Commit.nullable(),
+  executeUrl: z.url(),
+  docsUrl: z.url(),
+});
+
+export const NewWorkflow = z.strictObject({ name: Name, templateId: StorableText.min(1).max(255).optional() });
+export const CreatedWorkflow = z.object({ workflowId: WorkflowId, apiKey: z.string() });
+export const WorkflowName = z.strictObject({ name: Name });
+export const RenamedWorkflow = z.object({ workflowId: WorkflowId, name: z.string() });
+export const DeletedWorkflow = z.object({ workflowId: WorkflowId, deleted: z.boolean() });
+
+/** What a new workflow can begin with. */
+export const TemplateList = z.object({
+  templates: z.array(
+    z.object({
+      templateId: z.string(),
+      name: z.string(),
+      description: z.string(),
+      files: z.array(z.string()).meta({ description: "Their paths." }),
+    }),
+  ),
+});
+
+/** Commits that cannot run on this host. */
+export const UnrunnableCommits = z.object({
+  commits: z.array(
+    z.object({
+      workflowId: WorkflowId,
+      name: z.string(),
+      commitId: CommitId,
+      reason: z.string(),
+      isBeingMade: z.boolean().meta({ description: "Whether its environment is being built again now." }),
+    }),
+  ),
+});

@@ -1,0 +1,118 @@
+import { chownSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { type BubblewrapPool, discard, type Prestarted } from "./bubblewrap-pool.ts";
+import { createCgroup } from "./cgroup.ts";
+import type { CgroupFolders } from "./cgroup-folders.ts";
+import { launchInGvisor } from "./gvisor/launch.ts";
+import type { PlacedInputs, User } from "./input-files.ts";
+import { launchInBubblewrap, launchUnprotected } from "./launch.ts";
+import type { Launched } from "./launched.ts";
+import type { NetworkSlot } from "./network/network.ts";
+import type { SandboxRequest, SandboxSettings } from "./request.ts";
+import { createRunDiskPool, type RunDisk } from "./run-disks.ts";
+
+/** Rejects when `signal` aborts while it waits for something that others have. */
+export type Launch = (request: SandboxRequest, inputs: PlacedInputs, signal?: AbortSignal) => Promise<Launched>;
+
+let unprotectedBefore = 0;
+
+/** Launches executions that have an interpreter of their own, each on a disk of its own where there are some. */
+export function createColdLauncher(deps: {
+  readonly settings: SandboxSettings;
+  readonly pool: BubblewrapPool;
+  readonly cgroups: CgroupFolders | undefined;
+  readonly user: User;
+}): Launch {
+  const { settings, pool, cgroups, user } = deps;
+  const disks = settings.disks && createRunDiskPool(settings.disks.cold, settings.disks);
+
+  async function launchWithNetwork(
+    request: SandboxRequest,
+    inputs: PlacedInputs,
+    outputsDir: string,
+    signal?: AbortSignal,
+  ): Promise<Launched> {
+    if (settings.gvisor !== undefined) throw new Error("Executions in gVisor have no network.");
+    if (settings.network === undefined) throw new Error("This host cannot give executions a network.");
+    const slot = await settings.network.take(signal);
+    try {
+      const used = runtimeOf(settings, request);
+      return await launchPrestarted(await pool.start(used, slot), used, { request, inputs, outputsDir, slot });
+    } catch (error) {
+      slot.release();
+      throw error;
+    }
+  }
+
+  return async (request, inputs, signal) =>
+    onDisk(await disks?.take(signal), request, async (outputsDir) => {
+      const isIsolated = settings.isolation === "bubblewrap";
+      if (isIsolated && request.network === true) return launchWithNetwork(request, inputs, outputsDir, signal);
+      const used = runtimeOf(settings, request);
+      if (isIsolated) {
+        const prestarted = await (request.runtime === undefined ? pool.take() : pool.start(used));
+        return launchPrestarted(prestarted, used, { request, inputs, outputsDir });
+      }
+      makeFolder(outputsDir, user);
+      makeFolder(join(request.spoolDir, "work"), user);
+      const cgroup = cgroups && createCgroup(cgroups, `treadle-${process.pid}-u${++unprotectedBefore}`);
+      return launchUnprotected(used, request, inputs, { user, cgroup });
+    });
+}
+
+/** Gives a waiting bubblewrap's user what is its own, and lets it go on. */
+async function launchPrestarted(
+  prestarted: Prestarted,
+  settings: SandboxSettings,
+  around: {
+    readonly request: SandboxRequest;
+    readonly inputs: PlacedInputs;
+    readonly outputsDir: string;
+    readonly slot?: NetworkSlot;
+  },
+): Promise<Launched> {
+  const { request, inputs, outputsDir, slot } = around;
+  const { reach } = prestarted.user;
+  const { gvisor } = settings;
+  try {
+    mkdirSync(outputsDir, { mode: 0o700 });
+    await reach.own(outputsDir);
+    if (request.files.length > 0) await reach.admit(join(request.spoolDir, "inputs"));
+  } catch (error) {
+    await discard(prestarted);
+    throw error;
+  }
+  if (gvisor !== undefined) return launchInGvisor(prestarted, { ...settings, gvisor }, request, inputs, outputsDir);
+  return launchInBubblewrap(prestarted, settings, request, inputs, outputsDir, slot);
+}
+
+/** Launches with outputs on that disk, which its release gives back; in the spool without one. */
+async function onDisk(
+  disk: RunDisk | undefined,
+  { spoolDir }: SandboxRequest,
+  launch: (outputsDir: string) => Promise<Launched>,
+): Promise<Launched> {
+  if (disk === undefined) return launch(join(spoolDir, "outputs"));
+  try {
+    const launched = await launch(join(disk.dir, "outputs"));
+    return {
+      ...launched,
+      hasOwnDisk: true,
+      release: (isWell) => launched.release(isWell).finally(() => void disk.giveBack()),
+    };
+  } catch (error) {
+    void disk.giveBack();
+    throw error;
+  }
+}
+
+/** The settings with the interpreter of one request, and the runner compiled for it. */
+function runtimeOf(settings: SandboxSettings, { runtime }: Pick<SandboxRequest, "runtime">): SandboxSettings {
+  return runtime === undefined ? settings : { ...settings, ...runtime };
+}
+
+/** Synchronous, as a few microseconds of work must not wait for the thread pool. */
+function makeFolder(path: string, user: User): void {
+  mkdirSync(path, { mode: 0o700 });
+  chownSync(path, user.uid, user.gid);
+}

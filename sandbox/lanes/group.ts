@@ -1,0 +1,105 @@
+import type { LaneRequest } from "../request.ts";
+import type { Lane } from "./lane.ts";
+
+/** Codes that are remembered, so that not every execution of unfit code tries again. */
+const GROUPS_MAX = 1_000;
+/** Of the time, that lanes of one code may be starting in the long run. */
+const START_SHARE = 0.1;
+
+/** The lanes of one code with its limits, and what is known of them. */
+export interface Group {
+  readonly request: LaneRequest;
+  readonly lanes: Set<Lane>;
+  starting: number;
+  usedAt: number;
+  /** How long an execution takes as a rule, without the making of the next fork: an exponential mean. */
+  usualMs: number;
+  /** What its last lane held when it was measured; 0 before there was one. */
+  usualBytes: number;
+  /** Seconds that starting its lanes has taken, less what has been made up for by `at`. */
+  debt: { readonly seconds: number; readonly at: number };
+  /** No lane of it is started before. */
+  restUntil: number;
+  refusal: { readonly reason: string; readonly until: number } | undefined;
+}
+
+/** By code, in the order of use: the least recently used first. */
+export type Groups = Map<string, Group>;
+
+/** The group of this code, a new one where there is none, as the one that was used last. */
+export function takeGroup(groups: Groups, request: LaneRequest): Group {
+  const key = toKey(request);
+  const group = groups.get(key) ?? {
+    request,
+    lanes: new Set(),
+    starting: 0,
+    usedAt: 0,
+    usualMs: 0,
+    usualBytes: 0,
+    refusal: undefined,
+    debt: {
+      seconds: 0,
+      at: 0,
+    },
+    restUntil: 0,
+  };
+  groups.delete(key);
+  groups.set(key, group);
+  group.usedAt = Date.now();
+  forgetOldest(groups);
+  return group;
+}
+
+/** What is the same here may share a lane. Folders are named after their content. */
+function toKey({ commitDir, environmentDir, runtime, entrypoint, kinds, limits }: LaneRequest): string {
+  const files = Object.values(kinds).some((kind) => kind === "file" || kind === "file_list");
+  return JSON.stringify([commitDir, environmentDir, runtime?.interpreter.path, entrypoint, files, limits]);
+}
+
+/** Codes without a lane are kept only for what is known against them. */
+function forgetOldest(groups: Groups): void {
+  if (groups.size <= GROUPS_MAX) return;
+  for (const [key, group] of groups) {
+    if (group.lanes.size === 0 && group.starting === 0) return void groups.delete(key);
+  }
+}
+
+export function isRefused({ refusal }: Group): boolean {
+  return refusal !== undefined && refusal.until > Date.now();
+}
+
+/** Its lanes that are not closed. */
+export function pruneClosed(group: Group): Lane[] {
+  for (const lane of group.lanes) if (lane.state() === "closed") group.lanes.delete(lane);
+  return [...group.lanes];
+}
+
+/**
+ * Starting a lane runs code of packages that nobody pays for. A code whose lanes took `burstSeconds` to start rests until it
+ * has taken no more than a tenth of the time.
+ */
+export function noteStart(group: Group, startedAt: number, burstSeconds: number): void {
+  const now = Date.now();
+  group.debt = { seconds: countDebt(group, startedAt) + (now - startedAt) / 1000, at: now };
+  const over = group.debt.seconds - burstSeconds;
+  if (over >= 0) rest(group, (over / START_SHARE) * 1000);
+}
+
+function countDebt({ debt }: Group, now: number): number {
+  return Math.max(0, debt.seconds - ((now - debt.at) / 1000) * START_SHARE);
+}
+
+/** Returns whether nothing is known of the code that matters to the next lane of it. */
+export function isForgettable(group: Group): boolean {
+  const isEmpty = pruneClosed(group).length + group.starting === 0; // Nobody would know of the lane that is being started.
+  return isEmpty && group.refusal === undefined && countDebt(group, Date.now()) === 0;
+}
+
+/** Has no lane of the group started for `ms`. */
+export function rest(group: Group, ms: number): void {
+  group.restUntil = Math.max(group.restUntil, Date.now() + ms);
+}
+
+export function isResting({ restUntil }: Group): boolean {
+  return restUntil > Date.now();
+}

@@ -1,0 +1,128 @@
+import { messageOf } from "../../domain/message-of.ts";
+import { createOwnRangesReader, type ReadOwnRanges, type ResolveName } from "./addresses.ts";
+import type { Launcher } from "./commands.ts";
+import type { NetworkPrograms } from "./programs.ts";
+import type { AddressRange } from "./ranges.ts";
+import { openRouter, type Router } from "./router.ts";
+import type { RulesetFacts } from "./ruleset.ts";
+import { testRouter } from "./self-test.ts";
+import { createSlotPool, type SlotPool } from "./slot-pool.ts";
+import { prepareTunDevice, type TunDevice } from "./tun-device.ts";
+
+/** Far from what a program may take, on a machine with a thousand slots, too. */
+const SLOTS_AT_ONCE = 16;
+
+/** A router with its uplink and its slots. When it fails there will be another one, with nothing in common. */
+export interface Generation {
+  readonly router: Router;
+  readonly slots: SlotPool;
+  /** Resolves with the reason when anything of it ends or can no longer be trusted. Never rejects. */
+  readonly failed: Promise<string>;
+  /** Callers that wait for a slot get the reason. */
+  close(reason: string): Promise<void>;
+}
+
+export interface GenerationSettings {
+  readonly programs: NetworkPrograms;
+  readonly runAs: Launcher["runAs"];
+  readonly slots: number;
+  /** Prepared before; otherwise one is prepared for this generation alone. */
+  readonly tun: TunDevice | undefined;
+  /** See `NetworkSettings`. */
+  readonly within: (() => Promise<readonly string[]>) | undefined;
+  readonly protectedHosts: readonly string[];
+  readonly resolveName: ResolveName | undefined;
+  readonly refreshMs: number;
+  readonly facts: Omit<RulesetFacts, "own">;
+}
+
+/** Opens a router, fills it with slots, tests it, and only then attaches the uplink. Rejects, leaving nothing, when any of that fails. */
+export async function openGeneration(settings: GenerationSettings): Promise<Generation> {
+  const { programs, runAs, protectedHosts, resolveName } = settings;
+  const here: Launcher = { runAs, prefix: [] };
+  const readOwn = createOwnRangesReader({ protectedHosts, resolveName });
+  const facts = { ...settings.facts, own: await readOwn() };
+  const within = (await settings.within?.()) ?? [];
+  const own = settings.tun === undefined ? await prepareTunDevice(programs, runAs, within) : undefined;
+  let router: Router | undefined;
+  const closeAll = async () => {
+    await router?.close();
+    await own?.close();
+  };
+  try {
+    const toDevice = (settings.tun ?? own)?.enter ?? [];
+    // A device of our own is in a namespace that was made within already.
+    const prefix = toDevice.length > 0 ? toDevice : within;
+    router = await openRouter(programs, { runAs, prefix }, facts);
+    const slots = await fillAndTest(router, settings.slots, facts, { python: programs.python3, launcher: here });
+    await router.attachUplink();
+    return watch({ router, slots, own: facts.own, readOwn, refreshMs: settings.refreshMs, closeAll });
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+/** Makes the slots, and one more to try the rules from. Returns the numbers of the slots. */
+async function fillAndTest(
+  router: Router,
+  count: number,
+  facts: RulesetFacts,
+  tools: { readonly python: string; readonly launcher: Launcher },
+): Promise<number[]> {
+  const [trial, ...slots] = Array.from({ length: count + 1 }, (_, number) => number) as [number, number];
+  for (let from = 0; from <= count; from += SLOTS_AT_ONCE)
+    await router.makeSlots([trial, ...slots].slice(from, from + SLOTS_AT_ONCE));
+  const problems = await router.withDeadEnd(() => testRouter(router, { slot: trial, sibling: slots[0] }, facts, tools));
+  if (problems.length > 0) throw new Error(`The router's rules do not hold: ${problems.join("; ")}.`);
+  await router.removeSlot(trial);
+  return slots;
+}
+
+function watch(parts: {
+  readonly router: Router;
+  readonly slots: readonly number[];
+  /** What the rules protect already. */
+  readonly own: readonly AddressRange[];
+  readonly readOwn: ReadOwnRanges;
+  readonly refreshMs: number;
+  readonly closeAll: () => Promise<void>;
+}): Generation {
+  const { router, readOwn, refreshMs, closeAll } = parts;
+  let fail: (reason: string) => void = () => undefined;
+  const failed = new Promise<string>((resolve) => {
+    fail = resolve;
+  });
+  void router.ended.then(fail);
+  const slots = createSlotPool(router, parts.slots, fail);
+  let timer: NodeJS.Timeout;
+  let known = JSON.stringify(parts.own);
+  const refresh = async () => {
+    try {
+      const own = await readOwn();
+      const found = JSON.stringify(own);
+      if (found !== known) await router.updateOwn(own); // Most of the time nothing has changed, and telling the rules costs most.
+      known = found;
+      if (!closing) refreshLater();
+    } catch (error) {
+      fail(`this host's own addresses could not be read again: ${messageOf(error)}`);
+    }
+  };
+  const refreshLater = () => {
+    timer = setTimeout(() => void refresh(), refreshMs).unref();
+  };
+  let closing = false;
+  refreshLater();
+  return {
+    router,
+    slots,
+    failed,
+    async close(reason) {
+      closing = true;
+      clearTimeout(timer);
+      const idle = slots.close(reason);
+      await closeAll();
+      await idle;
+    },
+  };
+}

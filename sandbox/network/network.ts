@@ -1,0 +1,128 @@
+import { chmod, rename, writeFile } from "node:fs/promises";
+import { isIPv4 } from "node:net";
+import { join } from "node:path";
+import type { ResolveName } from "./addresses.ts";
+import { openGeneration } from "./generation.ts";
+import { keepGeneration } from "./generations.ts";
+import { UPLINK } from "./plan.ts";
+import { type FoundPrograms, requirePrograms } from "./programs.ts";
+import { DENIED_RANGES, isWithin, mergeRanges, parseRange } from "./ranges.ts";
+import { CONNECTION_LIMITS, type ConnectionLimits, type RulesetFacts } from "./ruleset.ts";
+import type { TunDevice } from "./tun-device.ts";
+
+const SLOTS_MIN = 2; // The self-test tries to go from one to another.
+const SLOTS_MAX = 1_024;
+/** An address that this host gets while it runs is open to programs until the next look. */
+const REFRESH_SECONDS = 10;
+
+export interface NetworkSettings {
+  readonly programs: FoundPrograms;
+  /** The unprivileged user of router and sandboxes; required when we are root, impossible otherwise. */
+  readonly runAs: { readonly uid: number; readonly gid: number } | undefined;
+  /** Existing folder that this user can pass; `resolv.conf` is written there. */
+  readonly dir: string;
+  /** Executions with a network at the same time. */
+  readonly slots: number;
+  /** From `prepareTunDevice`, for a service that was root and is no more. */
+  readonly tun?: TunDevice | undefined;
+  /** Returns what enters the user namespace of the sandboxes' users, where they have some: only what was made in it may take them in. */
+  readonly within?: (() => Promise<readonly string[]>) | undefined;
+  /** `DENIED_RANGES` unless given. Tests in which documentation addresses play the internet leave those out. */
+  readonly deniedRanges?: readonly string[];
+  /** Names, addresses and ranges of our own servers, and public addresses that lead to this host from outside. */
+  readonly protectedHosts?: readonly string[];
+  /** Public resolvers to use instead of the host's: then internal names cannot be looked up. */
+  readonly nameservers?: readonly string[];
+  readonly limits?: ConnectionLimits;
+  /** How often own addresses are looked at again. */
+  readonly refreshSeconds?: number;
+  readonly resolveName?: ResolveName;
+  readonly report: (line: string) => void;
+}
+
+/** A way to the internet for one execution. */
+export interface NetworkSlot {
+  /** Put before bubblewrap: enters the slot's user and network namespace. To be started by the unprivileged user. */
+  readonly enter: readonly string[];
+  /** The network namespace alone: what those enter who come from a user namespace above the router's. */
+  readonly namespace: string;
+  /** A file to show as `/etc/resolv.conf`. */
+  readonly resolvConf: string;
+  /** False once the network that it belongs to has ended. The caller that keeps a slot ready must then take another. */
+  readonly isUsable: boolean;
+  /** Cuts the slot off. Everything in it must have been ended before. Calling it again does nothing. */
+  release(): void;
+}
+
+export interface Network {
+  /** A slot nobody has used before; waits while all are taken. Rejects, with `problem`, while there is no network; and when `signal` aborts. */
+  take(signal?: AbortSignal): Promise<NetworkSlot>;
+  /** Why there is no network now, and what to do; undefined when there is one. */
+  readonly problem: string | undefined;
+  /** Ends the router and its uplink. Executions still in a slot are left without a link. */
+  close(): Promise<void>;
+}
+
+/**
+ * Makes networks for executions: the public IPv4 internet by TCP and UDP, and nothing else. Never rejects for what this
+ * machine lacks: `problem` says it. When the router or its uplink ends, both are made anew, after 1 s and then ever
+ * more rarely. Until the new one has passed its self-test there is no network at all. Nothing of it outlives this
+ * process.
+ */
+export async function createNetwork(settings: NetworkSettings): Promise<Network> {
+  const facts = readFacts(settings);
+  const programs = requirePrograms(settings.programs);
+  if ("problem" in programs) return withoutNetwork(programs.problem);
+  if (process.getuid?.() === 0 && settings.runAs === undefined)
+    return withoutNetwork("The router of executions does not run as root: give it an unprivileged user.");
+  const resolvConf = join(settings.dir, "resolv.conf");
+  await writeResolvConf(resolvConf, settings.nameservers ?? [UPLINK.nameserver]);
+
+  const { runAs, slots, tun, within, protectedHosts = [], resolveName, refreshSeconds = REFRESH_SECONDS } = settings;
+  const refreshMs = 1_000 * refreshSeconds;
+  const generations = await keepGeneration(
+    () => openGeneration({ programs, runAs, slots, tun, within, protectedHosts, resolveName, refreshMs, facts }),
+    settings.report,
+  );
+  return {
+    async take(signal) {
+      const generation = generations.current();
+      const { router, slots } = generation;
+      const slot = await slots.take(signal);
+      return {
+        enter: router.enter(slot),
+        namespace: router.namespaceOf(slot),
+        resolvConf,
+        get isUsable() {
+          return generations.isCurrent(generation);
+        },
+        release: () => slots.release(slot),
+      };
+    },
+    get problem() {
+      return generations.problem();
+    },
+    close: () => generations.close(),
+  };
+}
+
+function readFacts(settings: NetworkSettings): Omit<RulesetFacts, "own"> {
+  if (!(settings.slots >= SLOTS_MIN && settings.slots <= SLOTS_MAX))
+    throw new RangeError(`A network has ${SLOTS_MIN} to ${SLOTS_MAX} slots, not ${settings.slots}.`);
+  const denied = mergeRanges((settings.deniedRanges ?? DENIED_RANGES).map(parseRange));
+  const lost = settings.nameservers?.find((address) => !isIPv4(address) || isWithin(denied, parseRange(address).first));
+  if (lost !== undefined)
+    throw new RangeError(`The resolver ${lost} is no public IPv4 address: no execution could ask it.`);
+  return { denied, limits: settings.limits ?? CONNECTION_LIMITS, forwardsNames: settings.nameservers === undefined };
+}
+
+function withoutNetwork(problem: string): Network {
+  return { take: () => Promise.reject(new Error(problem)), problem, close: () => Promise.resolve() };
+}
+
+/** Replaced as a whole: an execution that starts meanwhile sees the old one or the new one. */
+async function writeResolvConf(path: string, nameservers: readonly string[]): Promise<void> {
+  await writeFile(`${path}.new`, nameservers.map((address) => `nameserver ${address}\n`).join(""));
+  await chmod(`${path}.new`, 0o644); // with any umask
+  await rename(`${path}.new`, path);
+}

@@ -1,0 +1,102 @@
+import { mkdirSync, readdirSync, rmdirSync } from "node:fs";
+import { join } from "node:path";
+import { removeTree } from "../system/trees/remove-tree.ts";
+
+/**
+ * Folders that are file systems of their own, each for one program at a time. They grow in the data folder's disk as
+ * they are written to, and shrink as files are deleted. So the free space that counts is that disk's (`statfs` of the
+ * spool), never their own. An execution takes at most `outputBytesMax` and 128 MiB of it, and its largest output once
+ * more while that is copied to the spool.
+ */
+export interface RunDisks {
+  /** For executions that start cold. */
+  readonly cold: readonly string[];
+  /** For lanes, which keep theirs from one execution to the next. */
+  readonly lanes: readonly string[];
+  /** Makes the disk anew, empty. Rejects when that is not possible. */
+  renew(dir: string): Promise<void>;
+  /** Gives the room of deleted files back to the data folder's disk, where it is much, some time later. */
+  trim(dir: string): void;
+}
+
+/** A disk that nobody else has. */
+export interface RunDisk {
+  readonly dir: string;
+  /** To be called when an execution's files are gone: their room is free for all. */
+  trim(): void;
+  /** Removes all that is on it, and leaves it to the next. Never rejects. */
+  giveBack(): Promise<void>;
+}
+
+export interface RunDiskPool {
+  /** The next empty disk; waits for one. Rejects when `signal` aborts. */
+  take(signal?: AbortSignal): Promise<RunDisk>;
+  /** An empty disk, unless all are taken. */
+  tryTake(): RunDisk | undefined;
+}
+
+/** A disk that could be neither cleared nor renewed is tried again after this time. */
+const RETRY_AFTER_MS = 10_000;
+
+/**
+ * Gives out disks, one to each that asks. One that was given back is cleared first. One that cannot be cleared is made
+ * anew.
+ */
+export function createRunDiskPool(
+  dirs: readonly string[],
+  { renew, trim }: Pick<RunDisks, "renew" | "trim">,
+): RunDiskPool {
+  const free = [...dirs];
+  const waiting: ((dir: string) => void)[] = [];
+  const offer = (dir: string) => {
+    const next = waiting.shift();
+    if (next === undefined) free.push(dir);
+    else next(dir);
+  };
+  const restore = async (dir: string): Promise<void> => {
+    try {
+      await clear(dir).catch(() => renew(dir));
+      trim(dir);
+      offer(dir);
+    } catch {
+      setTimeout(() => void restore(dir), RETRY_AFTER_MS).unref();
+    }
+  };
+  const toDisk = (dir: string): RunDisk => {
+    let restoring: Promise<void> | undefined;
+    return { dir, trim: () => trim(dir), giveBack: () => (restoring ??= restore(dir)) };
+  };
+  const tryTake = () => {
+    const dir = free.shift();
+    return dir === undefined ? undefined : toDisk(dir);
+  };
+  return {
+    tryTake,
+    take(signal) {
+      const disk = tryTake();
+      if (disk !== undefined) return Promise.resolve(disk);
+      return new Promise((resolve, reject) => {
+        const onAbort = () => {
+          waiting.splice(waiting.indexOf(get), 1);
+          reject(signal?.reason);
+        };
+        const get = (dir: string) => {
+          signal?.removeEventListener("abort", onAbort);
+          resolve(toDisk(dir));
+        };
+        if (signal?.aborted === true) return reject(signal.reason);
+        signal?.addEventListener("abort", onAbort, { once: true });
+        waiting.push(get);
+      });
+    },
+  };
+}
+
+/** Throws where something stays, or the file system takes nothing more after an error of the disk below it. */
+async function clear(dir: string): Promise<void> {
+  for (const name of readdirSync(dir)) await removeTree(join(dir, name));
+  if (readdirSync(dir).length > 0) throw new Error(`Something in ${dir} has a name that is no text.`);
+  const probe = join(dir, "probe");
+  mkdirSync(probe);
+  rmdirSync(probe);
+}

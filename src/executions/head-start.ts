@@ -1,0 +1,131 @@
+import type { ExecutionSteps } from "../../activities/index.ts";
+import type { Db } from "../../db/connect.ts";
+import { findStartable } from "../../db/executions/executions.ts";
+import {
+  type DueStart,
+  deleteWorkflowStarts,
+  findStartBacklog,
+  listDueStarts,
+  type StartBacklog,
+} from "../../db/executions/workflow-starts.ts";
+import type { AccountId, ExecutionId } from "../../domain/ids.ts";
+import { forEachAtOnce } from "../../system/at-once.ts";
+import { repeat } from "../../system/repeating.ts";
+import type { Log } from "../log.ts";
+import type { TemporalClient } from "../temporal/client.ts";
+
+/** An execution that takes longer than this is driven by its workflow from then on. */
+const JOIN_SECONDS = 1;
+/** What another process began is left to it for so long: it is telling Temporal most likely. */
+const OTHERS_SECONDS = 20;
+/** How often Temporal learns of what has ended. Several starts made together cost the callers of that moment less. */
+const START_MS = 250;
+/** How often it is looked for what other processes left, in milliseconds. */
+const OTHERS_MS = 10_000;
+const BATCH = 100;
+/** Starts under way at a time: few while nobody waits for them, more once they lag. */
+const AT_ONCE = 2;
+const LAGGING_AT_ONCE = 8;
+const LAGGING_SECONDS = 5;
+
+export interface HeadStartDeps {
+  readonly db: Db;
+  readonly temporalClient: Pick<TemporalClient, "start">;
+  readonly steps: ExecutionSteps;
+  readonly processId: string;
+  /** So many starts may lag, and for so long in seconds, before executions wait for Temporal again. */
+  readonly lagMax: { readonly count: number; readonly seconds: number };
+  readonly log: Log;
+}
+
+export interface HeadStart {
+  /** Whether the next execution may begin before Temporal knows of it. */
+  isOpen(): boolean;
+  /** Carries out an execution that was recorded with `headStart`. Returns at once, and never throws. */
+  begin(execution: { readonly executionId: ExecutionId; readonly accountId: AccountId }): void;
+  /** The starts that Temporal has yet to learn of, as last counted. */
+  backlog(): StartBacklog;
+  close(): Promise<void>;
+}
+
+/**
+ * Begins executions in the process that accepted them, before Temporal knows of them. Temporal learns of each one later,
+ * from a row that was committed with the acceptance. One that ended within a second is started with its story. Any other
+ * is started so that its workflow drives it. Starting twice changes nothing, so rows outlive crashes and races.
+ */
+export function createHeadStart(deps: HeadStartDeps): HeadStart {
+  const { db, steps, processId, lagMax, log } = deps;
+  let backlog: StartBacklog = { count: 0, ageSeconds: 0 };
+  /** Whether there may be rows of this process. */
+  let hasBegun = false;
+  let lookedForOthersAt = Number.NEGATIVE_INFINITY;
+  /** The first look takes all there is: what an earlier process of this host left must not wait. */
+  let othersSeconds = 0;
+
+  async function carryOut(execution: { executionId: ExecutionId; accountId: AccountId }): Promise<void> {
+    await steps.reserve(execution);
+    const progress = await steps.run(execution);
+    if (progress.kind === "ended") await steps.isFinished(execution.executionId);
+  }
+
+  async function start(due: DueStart): Promise<ExecutionId> {
+    const { story, id: executionId, ...execution } = due;
+    await deps.temporalClient.start({ ...execution, executionId, ...(story === null ? {} : { story }) });
+    return executionId;
+  }
+
+  /** When it fails, the row is there for the next round. */
+  async function startNow(executionId: ExecutionId): Promise<void> {
+    try {
+      const execution = await findStartable(db, executionId);
+      if (execution === undefined) return;
+      await deps.temporalClient.start({ ...execution, executionId });
+      await deleteWorkflowStarts(db, [executionId]);
+    } catch (error) {
+      log.warn({ event: "execution.fault", executionId, error }, "An execution could not be left to its workflow yet.");
+    }
+  }
+
+  async function startDue(): Promise<boolean> {
+    const isTurnOfOthers = performance.now() - lookedForOthersAt >= OTHERS_MS;
+    if (!hasBegun && !isTurnOfOthers) return false;
+    // Before the look: what is begun during it is looked for in the next one.
+    hasBegun = false;
+    const due = await listDueStarts(db, { processId, joinSeconds: JOIN_SECONDS, othersSeconds, limit: BATCH });
+    const known: ExecutionId[] = [];
+    const faults: unknown[] = [];
+    const atOnce = backlog.ageSeconds > LAGGING_SECONDS ? LAGGING_AT_ONCE : AT_ONCE;
+    await forEachAtOnce(due, atOnce, async (each) => {
+      // Temporal is away: the rest would wait for it in vain.
+      if (faults.length >= atOnce) return;
+      await start(each).then(
+        (id) => known.push(id),
+        (error: unknown) => faults.push(error),
+      );
+    });
+    await deleteWorkflowStarts(db, known);
+    backlog = await findStartBacklog(db);
+    hasBegun ||= backlog.count > 0;
+    if (isTurnOfOthers) {
+      lookedForOthersAt = performance.now();
+      if (due.length < BATCH) othersSeconds = OTHERS_SECONDS;
+    }
+    if (faults.length > 0) throw new AggregateError(faults, `Temporal did not take ${faults.length} starts.`);
+    return due.length === BATCH;
+  }
+
+  const starting = repeat(startDue, {
+    everyMs: START_MS,
+    onError: (error) => log.warn({ event: "fault", error }, "Temporal could not be told of executions yet."),
+  });
+  return {
+    isOpen: () => backlog.count < lagMax.count && backlog.ageSeconds < lagMax.seconds,
+    begin(execution) {
+      hasBegun = true;
+      // Whatever goes wrong is left to the workflow: it does the steps that were not done, and knows what each error means.
+      carryOut(execution).catch(() => startNow(execution.executionId));
+    },
+    backlog: () => backlog,
+    close: () => starting.close(),
+  };
+}

@@ -1,0 +1,54 @@
+import { findHostProblem, type HostAbilities } from "../../activities/program.ts";
+import type { HostLacks } from "../../db/executions/hosts.ts";
+import type { CommitId, WorkflowId } from "../../domain/ids.ts";
+import type { Manifest } from "../../domain/manifest/manifest.ts";
+import type { CommitEnvironments } from "../../environments/commit-environments.ts";
+
+/** More are found out when they are run. */
+const COMMITS_MAX = 100;
+
+/** A commit that is to run on a host. */
+export interface HostedCommit {
+  readonly manifest: Manifest;
+  readonly workflowId: WorkflowId;
+  readonly commitId: CommitId;
+}
+
+/** What programs lack on this host. */
+export interface OwnLacks {
+  /** Returns why no program of a commit can begin here; undefined when it can. */
+  problemOf(commit: HostedCommit): string | undefined;
+  /** Returns why no program can have a network here; undefined when one can. */
+  networkProblem(): string | undefined;
+  /** Returns all of it, for processes that only answer callers. */
+  list(): HostLacks;
+}
+
+/** Returns what is asked for what programs lack on this host; undefined stands for programs that need nothing of it. */
+export function createHostLacks(
+  abilities: (HostAbilities & { readonly commitEnvironments: CommitEnvironments }) | undefined,
+): OwnLacks {
+  return {
+    problemOf({ manifest, workflowId, commitId }) {
+      if (abilities === undefined) return undefined;
+      const ofCommit = abilities.commitEnvironments.problemOf(workflowId, commitId);
+      return findHostProblem(abilities, manifest) ?? (ofCommit?.isBeingMade === false ? ofCommit.reason : undefined);
+    },
+    networkProblem: () => abilities?.networkProblem(),
+    list: () => ({
+      isolationProblems: abilities?.isolationProblems ?? [],
+      networkProblem: abilities?.networkProblem() ?? null,
+      commits: (abilities?.commitEnvironments.problems() ?? [])
+        .filter(({ isBeingMade }) => !isBeingMade)
+        .slice(0, COMMITS_MAX)
+        .map(({ workflowId, commitId, reason }) => ({ workflowId, commitId, reason })),
+    }),
+  };
+}
+
+/** Returns why no program of a commit can begin on a host that lacks something; undefined when it can. */
+export function findLack(lacks: HostLacks, { manifest, workflowId, commitId }: HostedCommit): string | undefined {
+  const networkProblem = (): string | undefined => lacks.networkProblem ?? undefined;
+  const ofCommit = lacks.commits.find((each) => each.commitId === commitId && each.workflowId === workflowId);
+  return findHostProblem({ ...lacks, networkProblem }, manifest) ?? ofCommit?.reason;
+}

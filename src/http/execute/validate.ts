@@ -1,0 +1,56 @@
+import { createHash } from "node:crypto";
+import type { Readable } from "node:stream";
+import type { RequestHandler } from "express";
+import { findCostEstimate } from "../../../db/ledger/estimate.ts";
+import { Validity } from "../../../domain/api/results.ts";
+import { TooLargeError } from "../../../storage/storage.ts";
+import { describeTimetable, findNextRuns } from "../../publish/next-runs.ts";
+import { authenticate } from "../auth/authenticate.ts";
+import { demandValidateRate } from "../auth/rates.ts";
+import { sendAnswer } from "../body.ts";
+import type { AppDeps } from "../deps.ts";
+import { keepFor } from "../results/kept-files.ts";
+import { toEstimate } from "./cost-estimate.ts";
+import { demandBodyKind, receiveInputs } from "./receive-inputs.ts";
+import type { Uploads } from "./uploads.ts";
+
+const NEXT_RUNS = 10;
+
+/**
+ * `POST /workflows/:workflowId/validate`: validates what `execute` would get, by the same code, and starts nothing.
+ * Returns the next times the workflow's schedule is due and what it usually costs, or 400 with every problem.
+ */
+export function createValidateRoute(deps: AppDeps): RequestHandler {
+  return async (request, response) => {
+    const target = await authenticate(deps, request, { right: "read", idempotencyKey: null });
+    const { manifest, workflowId, accountId } = target;
+    await demandValidateRate(deps.db, target.rates);
+    const kind = demandBodyKind(request);
+    const keep = keepFor(deps, target, false);
+    const { limits, threads } = deps;
+    await receiveInputs(request, { kind, manifest, uploads: createSink(), limits, keep, threads, accountId });
+    const estimate = toEstimate(await findCostEstimate(deps.db, workflowId));
+    const { schedule } = manifest.triggers;
+    const nextRuns = findNextRuns(schedule, new Date(), NEXT_RUNS);
+    sendAnswer(response, Validity, { valid: true, nextRuns, ...describeTimetable(schedule), ...estimate });
+  };
+}
+
+/** Takes files as storage does, and keeps nothing of them. */
+function createSink(): Uploads {
+  return {
+    async put(content: Readable, { bytesMax, signal }) {
+      const hash = createHash("sha256");
+      let bytes = 0;
+      for await (const chunk of content as AsyncIterable<Buffer>) {
+        signal.throwIfAborted();
+        bytes += chunk.length;
+        if (bytes > bytesMax) throw new TooLargeError(`More than ${bytesMax} bytes.`);
+        hash.update(chunk);
+      }
+      return { storageKey: "nowhere", bytes, sha256: hash.digest("hex") };
+    },
+    remove: async () => undefined,
+    discard: async () => undefined,
+  };
+}

@@ -1,0 +1,143 @@
+import type { RequestHandler } from "express";
+import type { z } from "zod";
+import { findCommit } from "../../../db/commits/commits.ts";
+import { type ExecutionDetails, findExecutionDetails } from "../../../db/executions/details.ts";
+import { type ExecutionRecord, findExecution } from "../../../db/executions/executions.ts";
+import { findCostEstimate } from "../../../db/ledger/estimate.ts";
+import type { ExecutionRecord as RecordDocument } from "../../../domain/api/executions.ts";
+import type { Sent } from "../../../domain/api/fields.ts";
+import { toCredits } from "../../../domain/credits.ts";
+import { type ExecutionId, isExecutionId } from "../../../domain/ids.ts";
+import { writeObject } from "../../../domain/manifest/json-text.ts";
+import type { Manifest } from "../../../domain/manifest/manifest.ts";
+import type { Role } from "../../../domain/members.ts";
+import type { SecretBox } from "../../keys/secret-box.ts";
+import { authorizeAccount } from "../auth/authorize.ts";
+import type { AppDeps } from "../deps.ts";
+import { ApiError } from "../errors.ts";
+import { toEstimate } from "../execute/cost-estimate.ts";
+import { explainState, fileUrl, refusedAmounts } from "../results/envelope.ts";
+import { findPagesUrl, type LinkDeps } from "../temporal/link.ts";
+
+/** What is shown in the place of a secret, however long it is. */
+const SECRET = "•••";
+
+type RecordDeps = Pick<AppDeps, "db" | "apiUrl" | "secretBox" | "executions" | "liveProgress" | "temporalNamespace"> &
+  LinkDeps;
+
+/** The record of one execution in full. Secrets are named, and never shown. */
+export function createExecutionRecordRoute(deps: RecordDeps): RequestHandler {
+  return async (request, response) => {
+    const { accountId, role } = await authorizeAccount(deps.db, request, "read");
+    const { executionId } = request.params;
+    if (typeof executionId !== "string" || !isExecutionId(executionId)) throw unknownExecution();
+    const details = await findExecutionDetails(deps.db, { accountId, executionId });
+    const record = details && (await findExecution(deps.db, executionId));
+    if (record === undefined || details === undefined) throw unknownExecution();
+    const [cost, commit] = await Promise.all([
+      findCostEstimate(deps.db, record.workflowId),
+      findCommit(deps.db, record.workflowId, record.commitId),
+    ]);
+    const content = toContent({ ...deps, role }, record, details);
+    const inputs = inOrder(content.inputs, commit?.manifest as Manifest | undefined);
+    const { inputTexts } = details;
+    const estimate = toEstimate(cost).estimate ?? null;
+    const answer: Sent<z.output<typeof RecordDocument>> = {
+      ...toSummary(record, details),
+      ...content,
+      inputs,
+      inputTexts,
+      estimate,
+    };
+    response.type("json").send(writeObject(answer, { inputs: writeObject(inputs, inputTexts) }));
+  };
+}
+
+/** Returns seconds as answers have them, to the millisecond. */
+export function toSeconds(seconds: number): number {
+  return Math.round(seconds * 1000) / 1000;
+}
+
+function toSummary(record: ExecutionRecord, { workflowName, draft }: ExecutionDetails) {
+  const { id, workflowId, commitId, trigger, createdAt, startedAt, finishedAt } = record;
+  const hasEnded = finishedAt !== null;
+  return {
+    executionId: id,
+    workflowId,
+    workflowName,
+    status: record.state,
+    trigger,
+    draft,
+    commitId,
+    createdAt,
+    startedAt,
+    finishedAt,
+    duration: hasEnded ? toSeconds(record.secondsUsed) : null,
+    message: explainState(record),
+    failure: record.failure,
+    ...refusedAmounts(record),
+    cost: {
+      compute: toCredits(record.chargeCompute),
+      total: toCredits(record.chargeTotal),
+      atMost: toCredits(record.chargeMax),
+    },
+  };
+}
+
+function toContent(deps: RecordDeps & { role: Role }, record: ExecutionRecord, details: ExecutionDetails) {
+  const { id, finishedAt, filesRemovedAt } = record;
+  const { timeoutSeconds, cpu, attemptsMax, logBytes, cancelRequestedAt } = details;
+  return {
+    inputs: { ...details.inputs, ...hideSecrets(deps.secretBox, id, details.secretInputs) },
+    inputFiles: details.inputFiles.map(({ name: input, ...file }) => ({ input, ...file })),
+    outputs: Object.fromEntries(
+      details.outputFiles.map(({ name, fileName }) => [name, fileUrl(deps.apiUrl(), id, fileName)]),
+    ),
+    files: details.outputFiles.map((file) => ({ ...file, url: fileUrl(deps.apiUrl(), id, file.fileName) })),
+    attempts: details.attempts.map((attempt) => ({
+      ...attempt,
+      startedAt: toTime(attempt.startedAt),
+      endedAt: attempt.endedAt && toTime(attempt.endedAt),
+    })),
+    limits: { timeoutSeconds, cpu, attemptsMax },
+    logBytes,
+    queuePosition: record.queuePosition,
+    slotPosition: deps.executions.placeOf(id) ?? null,
+    progress: finishedAt === null ? (deps.liveProgress?.(id) ?? null) : null,
+    temporalUrl: toTemporalUrl(deps, id),
+    cancelRequestedAt,
+    cancelRequestedBy: record.cancelRequestedBy,
+    filesRemovedAt,
+    logRemovedAt: record.logRemovedAt,
+  };
+}
+
+/** Inputs in the order in which the manifest declares them: the database keeps none. */
+function inOrder(given: Readonly<Record<string, unknown>>, manifest: Manifest | undefined): Record<string, unknown> {
+  const names = (manifest?.inputs ?? []).map(({ name }) => name).filter((name) => Object.hasOwn(given, name));
+  return { ...Object.fromEntries(names.map((name) => [name, given[name]])), ...given };
+}
+
+/** The names of the secrets that were given, each with the same text in its place. */
+function hideSecrets(secretBox: SecretBox, id: ExecutionId, sealed: Buffer | null): Record<string, string> {
+  if (sealed === null) return {};
+  const names = Object.keys(JSON.parse(secretBox.open(sealed, id).toString()) as object);
+  return Object.fromEntries(names.map((name) => [name, SECRET]));
+}
+
+/** PostgreSQL writes times into JSON with its own zone. */
+function toTime(text: string): string {
+  return new Date(text).toISOString();
+}
+
+/** Where Temporal's own pages show it: its Workflow Id is the execution's id. */
+function toTemporalUrl(deps: RecordDeps & { role: Role }, id: ExecutionId): string | null {
+  const { temporalNamespace } = deps;
+  const pagesUrl = findPagesUrl(deps, deps.role);
+  if (pagesUrl === null || temporalNamespace === undefined) return null;
+  return `${pagesUrl.replace(/\/+$/, "")}/namespaces/${encodeURIComponent(temporalNamespace)}/workflows/${id}`;
+}
+
+function unknownExecution(): ApiError {
+  return new ApiError("not_found", "There is no execution with this id.");
+}

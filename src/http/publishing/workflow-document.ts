@@ -1,0 +1,34 @@
+import type { ListedWorkflow } from "../../../db/commits/workflow-list.ts";
+import type { CostEstimate } from "../../../db/ledger/estimate.ts";
+import { toCredits } from "../../../domain/credits.ts";
+import { findNextRuns } from "../../publish/next-runs.ts";
+import { toEstimate } from "../execute/cost-estimate.ts";
+
+/** A workflow as the list shows it. */
+export function toWorkflowDocument(workflow: ListedWorkflow, now: Date, estimate: CostEstimate | undefined) {
+  const { schedule, lastExecution } = workflow;
+  const [next] = findNextRuns(schedule, now, 1);
+  return {
+    workflowId: workflow.id,
+    name: workflow.name,
+    description: workflow.description,
+    commitId: workflow.head,
+    createdAt: workflow.createdAt,
+    lastExecution: lastExecution && {
+      executionId: lastExecution.id,
+      status: lastExecution.state,
+      createdAt: lastExecution.createdAt,
+    },
+    nextRun: next === undefined ? null : { utc: next.utc, local: next.local, timezone: schedule?.timezone ?? "UTC" },
+    schedulePaused: schedule?.enabled === false,
+    apiEnabled: workflow.apiEnabled,
+    spentThisMonth: toCredits(workflow.spent),
+    executionsThisMonth: workflow.executions,
+    estimate: toEstimate(estimate).estimate ?? null,
+  };
+}
+
+/** The beginning of the month in UTC, which is when spending is counted anew. */
+export function beginningOfMonth(now: Date): Date {
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1));
+}

@@ -1,0 +1,207 @@
+import type { Registry } from "prom-client";
+import type { Db } from "../../db/connect.ts";
+import { microCredits, parseCredits } from "../../domain/credits.ts";
+import type { CommitId, WorkflowId } from "../../domain/ids.ts";
+import type { Interpreters } from "../../environments/interpreters.ts";
+import type { Storage } from "../../storage/storage.ts";
+import { createThreads } from "../../system/threads/threads.ts";
+import { boundsOf, type Settings } from "../config.ts";
+import { retentionOf } from "../housekeeping/retention.ts";
+import type { AppDeps } from "../http/deps.ts";
+import { QUICK_BUILD_MS } from "../http/publishing/parts.ts";
+import { countConnections } from "../http/server/connection-metrics.ts";
+import { createConnections } from "../http/server/connections.ts";
+import { createRequestMetrics } from "../http/server/request-metrics.ts";
+import type { SecretBox } from "../keys/secret-box.ts";
+import type { Defer } from "../lifecycle.ts";
+import type { Log } from "../log.ts";
+import { showCertificate } from "../metrics/certificate.ts";
+import type { Readiness } from "../metrics/readiness.ts";
+import { createDraftKeeper } from "../publish/keep-draft.ts";
+import { createPreview } from "../publish/preview.ts";
+import { createPublisher } from "../publish/publish.ts";
+import type { Machine } from "../setup/machine.ts";
+import type { Temporal } from "../setup/servers/temporal.ts";
+import { createBanner } from "./banner.ts";
+import { watchCertificate } from "./certificate-watch.ts";
+import type { DescriptorBudget } from "./descriptors.ts";
+import type { CallersServer } from "./draining.ts";
+import { publishExamples } from "./examples.ts";
+import type { Programs } from "./host-programs.ts";
+import { openHttpServer } from "./http-server.ts";
+import { prepareInstallation } from "./installation.ts";
+import { announceWhenReady, type ReadyFile, readyFileOf } from "./ready-file.ts";
+
+const CALLS_GRACE_MS = 3_000;
+/** For the work of requests that callers choose the cost of: enough that one account leaves one to the others. */
+const THREADS_MAX = 2;
+
+export interface CallersDeps
+  extends Pick<AppDeps, "executions" | "editorEvents" | "openAccess" | "keyUses" | "processId"> {
+  readonly settings: Settings;
+  readonly machine: Machine;
+  /** The folder whose folders are published as examples, and are templates of workflows. */
+  readonly examplesDir: string;
+  /** Prints a line about what takes long at a start. */
+  readonly report: (line: string) => void;
+  readonly db: Db;
+  readonly storage: Storage;
+  readonly secretBox: SecretBox;
+  readonly temporal: Temporal;
+  readonly descriptors: DescriptorBudget;
+  readonly programs: Programs;
+  readonly interpreters: Pick<Interpreters, "find" | "list">;
+  readonly networkAvailable: () => boolean;
+  /** Makes a lane for a commit; undefined in a process that runs no programs. */
+  readonly warm: Programs["warm"] | undefined;
+  readonly ticks: AppDeps["editor"]["ticks"];
+  readonly readiness: () => Promise<Readiness>;
+  /** Prometheus' text format. */
+  readonly metrics: () => Promise<string>;
+  /** Aborted when the process stops. */
+  readonly leaving: AbortSignal;
+  readonly registry: Registry;
+  readonly log: Log;
+}
+
+/**
+ * Opens everything callers and operators need: publishing, the HTTP server, the examples, `ready.json` and the banner.
+ * It is the last part that is opened and the first that is closed.
+ */
+export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<CallersServer> {
+  const { settings, machine, examplesDir, db, storage, secretBox, programs, interpreters } = deps;
+  const { readiness, registry, editorEvents, log } = deps;
+  const { dataDir, certificate } = machine;
+  const { environments, commitEnvironments } = programs;
+
+  const installation = await prepareInstallation({
+    db,
+    secretBox,
+    keysDir: machine.paths.keys,
+    initialCredits: parseCredits(settings.TREADLE_INITIAL_CREDITS) ?? microCredits(0),
+  });
+  const threads = createThreads({ threadsMax: THREADS_MAX });
+  const abilities = { interpreters, networkAvailable: deps.networkAvailable, bounds: boundsOf(settings), threads };
+  const onPublished = warmInBackground(deps);
+  const publish = createPublisher({
+    ...abilities,
+    db,
+    secretBox,
+    environments,
+    commitEnvironments,
+    onPublished,
+    log,
+  });
+  const preview = createPreview({ ...abilities, db });
+  const keepDraft = createDraftKeeper({ ...abilities, db, secretBox, environments, log });
+
+  const connections = createConnections(deps.descriptors, { trustProxy: settings.TREADLE_TRUST_PROXY });
+  countConnections(registry, connections);
+  const server = await openHttpServer({
+    settings,
+    connections,
+    certificate,
+    temporal: deps.temporal,
+    app: {
+      db,
+      storage,
+      secretBox,
+      executions: deps.executions,
+      editor: {
+        publish,
+        preview,
+        keepDraft,
+        abilities,
+        environments,
+        ticks: deps.ticks,
+        tickDays: retentionOf(settings).executionDays,
+        examplesDir,
+        commitProblems: commitEnvironments.problems,
+        quickBuildMs: QUICK_BUILD_MS,
+      },
+      threads,
+      processId: deps.processId,
+      readiness,
+      metrics: deps.metrics,
+      countRequest: createRequestMetrics(registry),
+      liveLog: programs.spool.readLog,
+      liveProgress: programs.progressOf,
+      editorEvents,
+      openAccess: deps.openAccess,
+      keyUses: deps.keyUses,
+      leaving: deps.leaving,
+      log,
+    },
+  });
+  defer(() => server.close(CALLS_GRACE_MS));
+  const watch = watchCertificate({
+    first: certificate,
+    read: machine.readCertificate,
+    serve: server.setCertificate,
+    log,
+  });
+  defer(() => watch.close());
+  showCertificate(registry, watch.endsAt);
+  const reload = (): void => void watch.reload();
+  process.on("SIGHUP", reload);
+  defer(() => process.off("SIGHUP", reload));
+  // Closed before the server: its streams have no end, so the server's calls would never be over.
+  defer(() => editorEvents.close());
+
+  // One machine shows what it can. What a cluster serves is its operator's choice.
+  const examples =
+    settings.TREADLE_ROLE === "all"
+      ? await publishExamples({
+          db,
+          secretBox,
+          publish,
+          accountId: installation.account.id,
+          folder: examplesDir,
+          wanted: settings.TREADLE_EXAMPLES,
+          dataDir,
+          report: deps.report,
+        })
+      : { workflows: {}, notes: [] };
+  const state = await readiness();
+  const ready: ReadyFile = {
+    url: server.url,
+    apiUrl: server.apiUrl,
+    local: server.local,
+    caFile: certificate.caFile,
+    temporalUiUrl: server.temporalUiUrl,
+    signIn: installation.signIn,
+    workflows: examples.workflows,
+    pid: process.pid,
+  };
+  const removeReadyFile = await announceWhenReady({
+    dataDir,
+    content: ready,
+    isReady: async () => (await readiness()).ready,
+    onLate: (error) =>
+      error === undefined
+        ? log.info({ event: "service.announced" }, "Ready now.")
+        : log.warn({ event: "fault", error }, "It could not be announced that the service is ready."),
+  });
+  defer(removeReadyFile);
+  const place = { isTerminal: process.stdout.isTTY === true, readyFile: readyFileOf(dataDir) };
+  const notes = [...examples.notes, ...listProblems(state)];
+  process.stdout.write(createBanner(ready, { isReady: state.ready, notes }, place));
+  return { leave: () => server.leave(), endStreams: () => editorEvents.close() };
+}
+
+/** Returns what makes a lane for a commit that was published. Without one the commit's executions start cold. */
+function warmInBackground({ warm, log }: Pick<CallersDeps, "warm" | "log">) {
+  return (workflowId: WorkflowId, commitId: CommitId): void => {
+    warm?.(workflowId, commitId).then(
+      (warmth) => log.debug({ event: "workflow.warmed", workflowId, commitId, ...warmth }, "A commit was warmed up."),
+      (error: unknown) => log.warn({ event: "fault", workflowId, commitId, error }, "A commit could not be warmed up."),
+    );
+  };
+}
+
+/** Lists what is not as it could be. A note says that executions run all the same. */
+function listProblems({ ready, checks }: Readiness): string[] {
+  return Object.entries(checks)
+    .filter(([, check]) => !check.ok)
+    .map(([name, check]) => `${ready ? "Note" : "Not ready"} (${name}): ${check.message}`);
+}

@@ -1,0 +1,176 @@
+import { createActivities, type PythonControl } from "../../activities/index.ts";
+import type { PythonDeps } from "../../activities/python.ts";
+import type { DecidedTick } from "../../activities/ticks.ts";
+import { createTicks } from "../../activities/ticks.ts";
+import type { DatabaseAddress } from "../../db/connect.ts";
+import { createListener, type Db } from "../../db/connect.ts";
+import type { Stranded } from "../../db/executions/stranded.ts";
+import type { ExecutionId } from "../../domain/ids.ts";
+import type { Storage } from "../../storage/storage.ts";
+import { pricesOf, type Settings } from "../config.ts";
+import { createAdmissions } from "../executions/admissions.ts";
+import { createExecutions, startFromRecord, subscribeToCancels } from "../executions/executions.ts";
+import { createHeadStart } from "../executions/head-start.ts";
+import { type Subscription, startListener } from "../executions/listener.ts";
+import { type WorkersWatch, watchWorkers } from "../executions/presence.ts";
+import { endCancelled } from "../executions/stranded.ts";
+import { reportStranded, type SweeperDeps } from "../executions/sweeper.ts";
+import { createExecutionId } from "../ids.ts";
+import type { Defer } from "../lifecycle.ts";
+import type { Log } from "../log.ts";
+import { createScheduler } from "../schedules/scheduler.ts";
+import { createTemporalSchedules } from "../schedules/temporal-schedules.ts";
+import type { Temporal } from "../setup/servers/temporal.ts";
+import type { TemporalEntry } from "../setup/servers/temporal-door.ts";
+import { createTemporalClient } from "../temporal/client.ts";
+import { connectTemporal, startWorkers } from "../temporal/workers.ts";
+import { drainMsMax } from "./draining.ts";
+import type { Programs } from "./host-programs.ts";
+
+const now = (): Date => new Date();
+
+export interface EngineDeps {
+  readonly settings: Settings;
+  readonly db: Db;
+  readonly databaseAddress: DatabaseAddress;
+  /** Those of other parts. */
+  readonly subscriptions: readonly Subscription[];
+  readonly temporal: TemporalEntry & Pick<Temporal, "namespace">;
+  readonly storage: Storage;
+  readonly slotCount: number;
+  readonly programs: Pick<Programs, "spool" | "slots" | "diskProblem" | "lacks">;
+  readonly runProgram: PythonDeps["runProgram"];
+  readonly hostId: string;
+  readonly processId: string;
+  /** Called with each tick that got its record here. */
+  readonly onTick: (tick: DecidedTick) => void;
+  readonly log: Log;
+}
+
+/**
+ * Opens what executions go through, in the order in which it starts. That is the session that listens to the database,
+ * the connection to Temporal, the schedules and the workers. A process that only answers callers has no workers.
+ */
+export async function openEngine(deps: EngineDeps, defer: Defer) {
+  const { settings, db, temporal, storage, slotCount, programs, hostId, processId, onTick, log } = deps;
+  const { namespace } = temporal;
+  const { spool, slots, diskProblem } = programs;
+  const prices = pricesOf(settings);
+
+  // The session that listens to the database. It opens before what it notifies, so that no notification is missed.
+  let stopProgram: PythonControl["stop"] = () => false; // No program runs before the activities are there.
+  const admissions = createAdmissions({ db, log });
+  const scheduler = createScheduler();
+  const listener = startListener({
+    db,
+    openSession: () => createListener(deps.databaseAddress, "treadle listener"),
+    subscriptions: [
+      ...deps.subscriptions,
+      subscribeToCancels({ stop: (...given) => stopProgram(...given) }),
+      admissions.subscription,
+      scheduler.subscription,
+    ],
+    onError: (error) => log.warn({ event: "fault", error }, "Listening for ended executions was interrupted."),
+  });
+  defer(() => listener.close());
+
+  // Temporal, and the schedules kept in it.
+  const connection = await connectTemporal(temporal);
+  defer(() => connection.close());
+  const temporalClient = createTemporalClient(connection, namespace);
+  const ticks = createTicks({
+    db,
+    prices,
+    keptBytesMax: settings.TREADLE_ACCOUNT_STORAGE_BYTES_MAX,
+    processId,
+    createExecutionId,
+    now,
+    startExecution: (executionId) => startFromRecord({ db, temporalClient }, executionId),
+    onTick(tick) {
+      onTick(tick);
+      log.info({ event: "tick.decided", ...tick }, "A time that a schedule was due has its record.");
+    },
+  });
+  const schedules = createTemporalSchedules(connection, namespace);
+  // Before the workers: whether the service was there when a tick was due is known before any is fired here.
+  await scheduler.open({ db, ticks, processId, onTick, log, now, schedules });
+  defer(() => scheduler.close());
+
+  // The workers, which run executions.
+  const { activities, keeping, python, steps } = createActivities({
+    db,
+    prices,
+    recordTick: ticks.recordTick,
+    hostId,
+    processId,
+    storage,
+    spool,
+    slots,
+    runProgram: deps.runProgram,
+    onEnded: listener.resolve,
+    onError: (executionId, error) =>
+      log.warn({ event: "execution.fault", executionId, error }, "An attempt met a fault of ours."),
+  });
+  stopProgram = python.stop;
+  const workers =
+    settings.TREADLE_ROLE !== "api"
+      ? await startWorkers({
+          connection,
+          namespace,
+          activities,
+          hostId,
+          programsMax: slotCount,
+          drainMs: drainMsMax(settings),
+        })
+      : undefined;
+  if (workers !== undefined)
+    defer(async () => {
+      workers.shutdown();
+      await python.drain(0); // For a start that failed half-way; otherwise nothing runs any more.
+      await workers.ended;
+    });
+
+  // What callers may ask of executions. A process that takes calls and runs programs begins executions itself.
+  const headStart =
+    settings.TREADLE_ROLE === "all"
+      ? createHeadStart({
+          db,
+          temporalClient,
+          steps,
+          processId,
+          lagMax: { count: settings.TREADLE_STARTS_MAX, seconds: settings.TREADLE_STARTS_AGE_SECONDS },
+          log,
+        })
+      : undefined;
+  if (headStart !== undefined) defer(() => headStart.close());
+  const lacks = programs.lacks ?? openWorkersWatch({ db, log }, defer);
+  const executions = createExecutions({
+    db,
+    temporalClient,
+    headStart,
+    listener,
+    python,
+    slots,
+    slotCount,
+    diskProblem,
+    endStranded: createEndStranded({ db, temporalClient, activities, log }),
+    hostProblem: lacks.problemOf,
+  });
+  return { listener, temporalClient, ticks, activities, keeping, python, workers, lacks, executions, admissions };
+}
+
+/** Opens what a process without programs knows of the workers' hosts. */
+function openWorkersWatch(deps: { db: Db; log: Log }, defer: Defer): WorkersWatch {
+  const watch = watchWorkers(deps);
+  defer(() => watch.close());
+  return watch;
+}
+
+/** Returns what ends a cancelled execution whose host is gone. It never rejects: the sweeper repeats what fails. */
+function createEndStranded(deps: Pick<SweeperDeps, "db" | "temporalClient" | "activities" | "log">) {
+  const onEnded = (execution: Stranded): Promise<void> => reportStranded(deps, execution);
+  return (executionId: ExecutionId): Promise<void> =>
+    endCancelled({ ...deps, onEnded }, executionId).catch((error: unknown) =>
+      deps.log.warn({ event: "fault", executionId, error }, "A cancelled execution could not be ended at once."),
+    );
+}

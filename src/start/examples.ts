@@ -1,0 +1,118 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { findCurrentKey } from "../../db/accounts/api-keys.ts";
+import { findCommit } from "../../db/commits/commits.ts";
+import { findWorkflow, type Workflow } from "../../db/commits/workflows.ts";
+import type { Db } from "../../db/connect.ts";
+import { type AccountId, isWorkflowId } from "../../domain/ids.ts";
+import { messageOf } from "../../domain/message-of.ts";
+import { writeWhole } from "../../system/whole-file.ts";
+import type { SecretBox } from "../keys/secret-box.ts";
+import { readLocalFolder } from "../publish/local-folder.ts";
+import type { Publish } from "../publish/publish.ts";
+
+export interface PublishedExamples {
+  readonly workflows: Record<string, { workflowId: string; apiKey: string }>;
+  /** Why examples are missing, each in a line for people. */
+  readonly notes: string[];
+}
+
+/**
+ * Publishes each wanted folder of `examples/` once; later starts publish only what changed, and leave alone what a user
+ * has committed to since. Which workflow belongs to which folder is kept in the data folder. An example that cannot be
+ * published, as without a network for its packages, is noted and tried again at the next start. It never keeps the
+ * service from starting.
+ */
+export async function publishExamples(deps: {
+  db: Db;
+  publish: Publish;
+  secretBox: SecretBox;
+  accountId: AccountId;
+  folder: string;
+  /** `all`, `none`, or names separated by commas. */
+  wanted: string;
+  dataDir: string;
+  report: (line: string) => void;
+}): Promise<PublishedExamples> {
+  const recordPath = join(deps.dataDir, "examples.json");
+  const record = await readRecord(recordPath);
+  const workflows: PublishedExamples["workflows"] = {};
+  const notes: string[] = [];
+  for (const name of chooseExamples(deps.wanted, await readdir(deps.folder), notes)) {
+    const known = await findKnown(deps.db, record[name]);
+    if (known === undefined)
+      deps.report(`Publishing the example ${name} (one with packages usually takes less than a minute)`);
+    const problem = await publishExample(deps, name, known, async (workflowId) => {
+      record[name] = workflowId;
+      await writeWhole(recordPath, JSON.stringify(record, null, 2));
+    });
+    if (problem !== undefined) notes.push(`The example ${name} was not published: ${problem}`);
+    const workflowId = (await findKnown(deps.db, record[name]))?.id;
+    if (workflowId === undefined) continue;
+    const sealed = await findCurrentKey(deps.db, workflowId);
+    if (sealed) workflows[name] = { workflowId, apiKey: deps.secretBox.open(sealed, workflowId).toString("utf8") };
+  }
+  return { workflows, notes };
+}
+
+function chooseExamples(wanted: string, there: readonly string[], notes: string[]): string[] {
+  if (wanted === "all") return there.toSorted();
+  const names = wanted
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "" && name !== "none");
+  for (const name of names.filter((each) => !there.includes(each)))
+    notes.push(`TREADLE_EXAMPLES names ${name}, which is none of ${there.toSorted().join(", ")}.`);
+  return there.filter((name) => names.includes(name)).toSorted();
+}
+
+async function publishExample(
+  deps: Parameters<typeof publishExamples>[0],
+  name: string,
+  known: Workflow | undefined,
+  remember: (workflowId: string) => Promise<void>,
+): Promise<string | undefined> {
+  const message = `Example ${name}`;
+  try {
+    if (known !== undefined && !(await isUntouched(deps.db, known, message))) return undefined;
+    const folder = await readLocalFolder(join(deps.folder, name));
+    if (!folder.ok) return folder.problems.map((problem) => problem.message).join(" ");
+    const outcome = await deps.publish({
+      workflowId: known?.id ?? null,
+      accountId: deps.accountId,
+      files: folder.files,
+      message,
+      name,
+      // The start prepares in the background what this host lacks.
+      rebuild: false,
+      // What a user commits meanwhile stays.
+      ...(known === undefined ? {} : { expectedHead: known.head }),
+    });
+    if (outcome.kind === "invalid")
+      return outcome.problems.map((problem) => `${problem.file}:${problem.line} ${problem.message}`).join(" ");
+    if (outcome.kind !== "published") return "another user changed it at the same time.";
+    if (known === undefined) await remember(outcome.workflowId);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+/** Whether the latest commit, if any, is one of those made here, and nobody's. */
+async function isUntouched(db: Db, { id, head }: Workflow, message: string): Promise<boolean> {
+  const commit = head === null ? undefined : await findCommit(db, id, head);
+  return commit === undefined || (commit.authorEmail === null && commit.message.trim() === message);
+}
+
+async function findKnown(db: Db, id: string | undefined): Promise<Workflow | undefined> {
+  return id === undefined || !isWorkflowId(id) ? undefined : findWorkflow(db, id);
+}
+
+async function readRecord(path: string): Promise<Record<string, string>> {
+  try {
+    return JSON.parse(await readFile(path, "utf8")) as Record<string, string>;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    return {};
+  }
+}

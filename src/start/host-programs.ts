@@ -1,0 +1,283 @@
+import { fileURLToPath } from "node:url";
+import { createProgramRunner, createWarmer, findHostProblem, worstCaseBytes } from "../../activities/program.ts";
+import { createSpool } from "../../activities/spool.ts";
+import type { Db } from "../../db/connect.ts";
+import { DEFAULT_BOUNDS } from "../../domain/manifest/bounds.ts";
+import type { Manifest } from "../../domain/manifest/manifest.ts";
+import { createEnvironments } from "../../environments/builder.ts";
+import { createCheckouts } from "../../environments/checkout.ts";
+import { createCommitEnvironments } from "../../environments/commit-environments.ts";
+import { createInterpreters } from "../../environments/interpreters.ts";
+import { createDiskRoom, withDiskRoom } from "../../sandbox/disk-room.ts";
+import { createNetwork, type Network } from "../../sandbox/network/network.ts";
+import { prepareRunnerFolder } from "../../sandbox/runner-folder.ts";
+import { createRuntimes } from "../../sandbox/runtimes.ts";
+import type { LaneSettings, Sandbox, SandboxLimits } from "../../sandbox/sandbox.ts";
+import { createSandbox } from "../../sandbox/sandbox.ts";
+import type { Storage } from "../../storage/storage.ts";
+import { createSlots } from "../../system/slots.ts";
+import { createThreads } from "../../system/threads/threads.ts";
+import { createTrash } from "../../system/trees/trash.ts";
+import { OUTPUT_FILES_MAX, type Settings, slotCountOf } from "../config.ts";
+import { createHostLacks } from "../executions/host-lacks.ts";
+import type { SecretBox } from "../keys/secret-box.ts";
+import type { Log } from "../log.ts";
+import { createCommitReader } from "../publish/commit-files.ts";
+import type { Machine } from "../setup/machine.ts";
+import { examinePython } from "../setup/python.ts";
+import { runCommand } from "../setup/servers/command.ts";
+import { TEMPORAL_HOST } from "../setup/servers/temporal-server.ts";
+
+/** The network's self-test goes from one slot to another. */
+const NETWORK_SLOTS_MIN = 2;
+const RUNNER = fileURLToPath(new URL("../../runner/", import.meta.url));
+
+interface HostDeps {
+  readonly settings: Settings;
+  readonly machine: Machine;
+  readonly log: Log;
+}
+
+export type Host = Awaited<ReturnType<typeof openHost>>;
+
+/** What programs run in on this host, and nothing that needs a server: it is made while those start. */
+export async function openHost(deps: HostDeps) {
+  const { machine, settings, log } = deps;
+  const limits = ceilingsOf(settings);
+  const slotCount = slotCountOf(settings);
+  const runnerSources = { sourceDir: RUNNER, targetDir: machine.paths.runner };
+  const runnerFolder = prepareRunnerFolder({ ...runnerSources, interpreterPath: machine.python.path });
+  const interpreters = createInterpreters({
+    standard: machine.python,
+    env: machine.env,
+    examine: (path) => examinePython(path, { env: machine.env, runAs: machine.runAs, run: runCommand }),
+  });
+  const [network] = await Promise.all([openNetwork(deps), runnerFolder]);
+  const trash = createTrash({
+    dir: machine.paths.trash,
+    onError: (path, error) =>
+      log.warn({ event: "fault", path, error }, "A folder could not be removed; it is tried again."),
+  });
+  void trash.empty();
+  const { users } = machine.sandboxUsers;
+  // What a killed service left may still belong to the users of its sandboxes.
+  const removeTree = async (path: string) => {
+    await users?.takeBack(path);
+    await trash.discard(path);
+  };
+  const sandbox = createSandbox({
+    isolation: settings.TREADLE_ISOLATION === "none" ? "none" : "bubblewrap",
+    bwrapPath: machine.bwrapPath,
+    // A process that only answers callers starts none but that of its own test.
+    spares: settings.TREADLE_ROLE === "api" ? 0 : undefined,
+    interpreter: machine.python,
+    gvisor: machine.gvisor,
+    runnerDir: machine.paths.runner,
+    runAs: machine.runAs,
+    limits,
+    users,
+    lanes: lanesOf(settings, machine.paths.lanes),
+    disks: machine.runDisks.problem === undefined ? machine.runDisks : undefined,
+    network,
+    removeTree,
+  });
+  const close = async (): Promise<void> => {
+    await sandbox.close();
+    void machine.runDisks.close(); // They take a moment, which the servers' end takes, too; the machine waits for it.
+    await network?.close();
+    trash.close();
+  };
+  const isolationProblems = await findIsolationProblems(deps, sandbox).catch(async (error: unknown) => {
+    await close();
+    throw error;
+  });
+  const runtimes = createRuntimes(machine.python, runnerSources);
+  return {
+    network,
+    sandbox: isolationProblems.length === 0 ? sandbox : refusePrograms(sandbox, isolationProblems),
+    isolationProblems,
+    interpreters,
+    runtimes,
+    ceilings: limits,
+    slotCount,
+    removeTree,
+    close,
+  };
+}
+
+/** What the machine lacks for sandboxes; where it lacks nothing, what a first sandbox could do that it must not. */
+async function findIsolationProblems({ settings, machine }: HostDeps, sandbox: Sandbox): Promise<readonly string[]> {
+  if (settings.TREADLE_ISOLATION === "none") return [];
+  return machine.problems.length > 0 ? machine.problems : sandbox.selfTest();
+}
+
+/** A sandbox that runs nothing: what it would be confined by is missing, or does not hold. */
+function refusePrograms(sandbox: Sandbox, problems: readonly string[]): Sandbox {
+  const reason = `Programs are not run on this host: ${problems.join(" ")}`;
+  return {
+    ...sandbox,
+    run: () => Promise.reject(new Error(reason)),
+    warm: () => Promise.resolve({ warm: false, reason }),
+  };
+}
+
+interface ProgramsDeps {
+  readonly host: Host;
+  readonly db: Db;
+  readonly storage: Storage;
+  readonly settings: Settings;
+  readonly machine: Machine;
+  readonly secretBox: SecretBox;
+  readonly hostId: string;
+  readonly networkProblem: () => string | undefined;
+  readonly onRun: (path: "cold" | "lane", secondsUsed: number) => void;
+  readonly runProgram?: unknown;
+  readonly log: Log;
+}
+
+export type Programs = ReturnType<typeof openPrograms>;
+
+/** Everything an attempt needs on this host: what it runs in, its code, its environment, a spool, and a place to run. */
+export function openPrograms(deps: ProgramsDeps) {
+  const { host, machine, settings, db, log } = deps;
+  const { sandbox, interpreters, runtimes, ceilings, removeTree } = host;
+  const isolation = settings.TREADLE_ISOLATION === "none" ? "none" : "bubblewrap";
+  const environments = createEnvironments({
+    dir: machine.paths.environments,
+    python: machine.python,
+    uv: machine.uv,
+    bwrapPath: machine.bwrapPath,
+    isolation,
+    runAs: machine.runAs,
+    users: machine.sandboxUsers.users,
+    env: machine.packageSettings,
+    log,
+    removeTree,
+  });
+  const readFiles = createCommitReader(db);
+  const threads = createThreads({ threadsMax: 1 });
+  const commitEnvironments = createCommitEnvironments({ db, environments, interpreters, readFiles, threads, log });
+  const checkouts = createCheckouts({
+    dir: machine.paths.commits,
+    runAs: machine.runAs,
+    isolation,
+    readFiles,
+    removeTree,
+  });
+  const spool = createSpool(machine.paths.spool, removeTree);
+  // What stands in for programs is not bound to what the host can run, and writes nothing.
+  const [count, bytes] =
+    deps.runProgram === undefined ? [host.slotCount, worstCaseBytes(ceilings)] : [Number.POSITIVE_INFINITY, 0];
+  const perAccountMax = Math.min(settings.TREADLE_ACCOUNT_SLOTS_MAX ?? count, count);
+  const room = createDiskRoom(machine.paths.spool);
+  const slots = withDiskRoom(createSlots({ count, perAccountMax }), room, bytes);
+  const abilities = { isolationProblems: host.isolationProblems, networkProblem: deps.networkProblem };
+  const findProblem = (manifest: Manifest) => findHostProblem(abilities, manifest);
+  const { runProgram, runsByPath, progressOf } = createProgramRunner({
+    db,
+    sandbox,
+    checkouts,
+    commitEnvironments,
+    runtimes,
+    ceilings,
+    storage: deps.storage,
+    spool,
+    hostId: deps.hostId,
+    diskShareOf: slots.shareOf,
+    hostProblem: findProblem,
+    onRun: deps.onRun,
+    openSecrets: (sealed, executionId) =>
+      JSON.parse(deps.secretBox.open(sealed, executionId).toString("utf8")) as Record<string, string>,
+  });
+  const warm = createWarmer({ db, sandbox, checkouts, commitEnvironments, runtimes, ceilings });
+  // A process that only answers callers runs nothing on its own disk.
+  const isRunner = settings.TREADLE_ROLE !== "api";
+  const diskProblem = (): string | undefined => (isRunner ? room.problem(bytes) : undefined);
+  // What stands in for programs needs nothing of the host.
+  const isBound = deps.runProgram === undefined;
+  const hostLacks = createHostLacks(isBound ? { ...abilities, commitEnvironments } : undefined);
+  return {
+    runProgram,
+    runsByPath,
+    /** Undefined in a process that only answers callers. */
+    lacks: isRunner ? hostLacks : undefined,
+    environments,
+    commitEnvironments,
+    checkouts,
+    spool,
+    slots,
+    progressOf,
+    warm,
+    diskProblem,
+  };
+}
+
+/** The way out for executions that ask for one. It never fails a start: what is missing is its `problem`. */
+async function openNetwork({ machine, settings, log }: HostDeps): Promise<Network | undefined> {
+  if (machine.network === undefined) return undefined;
+  const { programs, tun } = machine.network;
+  const nameservers = splitList(settings.TREADLE_NETWORK_NAMESERVERS);
+  const network = await createNetwork({
+    programs: { ...programs, python3: machine.python.path }, // One that the unprivileged user can start.
+    tun,
+    within: machine.sandboxUsers.users?.enterAsOwner,
+    runAs: machine.runAs,
+    dir: machine.paths.runtime,
+    slots: Math.max(NETWORK_SLOTS_MIN, settings.TREADLE_NETWORK_SLOTS ?? slotCountOf(settings) + 1),
+    protectedHosts: [...hostsOf(settings), ...splitList(settings.TREADLE_NETWORK_DENY)],
+    ...(nameservers.length === 0 ? {} : { nameservers }),
+    report: (line) => log.warn({ event: "network" }, line),
+  });
+  return network;
+}
+
+/** Returns why no execution can have a network here. A process that only answers callers leaves that to the workers. */
+export function findNetworkProblem(settings: Settings, host: Host): string | undefined {
+  if (settings.TREADLE_ROLE === "api") return undefined;
+  if (host.network !== undefined) return host.network.problem;
+  if (settings.TREADLE_ISOLATION === "none") return "Executions have no filtered network (TREADLE_ISOLATION=none).";
+  if (settings.TREADLE_SANDBOX_RUNTIME !== "bubblewrap")
+    return "Executions in gVisor have no network (TREADLE_SANDBOX_RUNTIME).";
+  if (host.isolationProblems.length > 0) return "Executions have no sandbox here, and so no filtered network.";
+  return "Executions have no filtered network (TREADLE_NETWORK_SLOTS=0).";
+}
+
+/** Our own servers, wherever they are: no execution may reach them. Those that we start are behind a socket, or here. */
+function hostsOf({ DATABASE_URL: database, TEMPORAL_ADDRESS: temporal = TEMPORAL_HOST }: Settings): string[] {
+  const databaseHost = database === undefined ? "" : new URL(database).hostname;
+  const isSocket = databaseHost === "" || databaseHost.startsWith("/");
+  return [...(isSocket ? [] : [databaseHost]), temporal.replace(/:\d+$/, "")];
+}
+
+function splitList(text: string | undefined): string[] {
+  return (text ?? "")
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+}
+
+function lanesOf(settings: Settings, dir: string): LaneSettings | undefined {
+  if (settings.TREADLE_LANES_MAX === 0) return undefined;
+  return {
+    dir,
+    lanesMax: settings.TREADLE_LANES_MAX,
+    idleBytesMax: settings.TREADLE_LANES_BYTES_MAX,
+    idleMs: settings.TREADLE_LANE_IDLE_SECONDS * 1000,
+  };
+}
+
+/** The most that one execution may use on this installation; a manifest cannot raise it. */
+function ceilingsOf(settings: Settings): SandboxLimits {
+  return {
+    timeoutSeconds: DEFAULT_BOUNDS.timeoutSecondsMax,
+    memoryBytes: DEFAULT_BOUNDS.memoryBytesMax,
+    cpu: DEFAULT_BOUNDS.cpuMax,
+    processes: settings.TREADLE_PROCESSES_MAX,
+    openFiles: settings.TREADLE_OPEN_FILES_MAX,
+    fileBytesMax: settings.TREADLE_OUTPUT_BYTES_MAX,
+    scratchBytes: 256 * 1024 * 1024,
+    outputBytesMax: settings.TREADLE_OUTPUT_BYTES_MAX,
+    outputFilesMax: OUTPUT_FILES_MAX,
+    logBytesMax: settings.TREADLE_LOG_BYTES_MAX,
+  };
+}

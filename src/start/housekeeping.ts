@@ -1,0 +1,70 @@
+import type { Storage } from "../../storage/storage.ts";
+import type { Settings } from "../config.ts";
+import type { Admissions } from "../executions/admissions.ts";
+import type { OwnLacks } from "../executions/host-lacks.ts";
+import { startPresence } from "../executions/presence.ts";
+import { createSweeper, type SweeperDeps } from "../executions/sweeper.ts";
+import { startRemovingAbandonedUploads } from "../housekeeping/abandoned-uploads.ts";
+import { startCountingDays } from "../housekeeping/execution-days.ts";
+import { startAddingUpKept } from "../housekeeping/kept-bytes.ts";
+import { retentionOf, startRetention, toFigures } from "../housekeeping/retention.ts";
+import type { Defer } from "../lifecycle.ts";
+import { keepBallast } from "../setup/ballast.ts";
+
+export interface HousekeepingDeps extends Omit<SweeperDeps, "hostGoneSeconds"> {
+  readonly storage: Storage;
+  readonly admissions: Admissions;
+  /** Undefined in a process that runs no programs. */
+  readonly lacks: OwnLacks | undefined;
+  readonly settings: Settings;
+  readonly dataDir: string;
+  readonly hostId: string;
+}
+
+/**
+ * Opens the work that goes on in the background. It admits waiting executions, repairs lost ones, and removes what is
+ * past its retention period. `removed` returns how much this process has removed, by the names that metrics have.
+ */
+export function openHousekeeping(
+  deps: HousekeepingDeps,
+  defer: Defer,
+): { readonly removed: () => Readonly<Record<string, number>> } {
+  const {
+    db,
+    storage,
+    temporalClient,
+    activities,
+    keeping,
+    spool,
+    admissions,
+    lacks,
+    settings,
+    hostId,
+    processId,
+    log,
+  } = deps;
+  const hostGoneSeconds = settings.TREADLE_HOST_GONE_SECONDS;
+  admissions.open(temporalClient);
+  defer(() => admissions.close());
+  const presence = startPresence({ db, hostId, processId, hostGoneSeconds, lacks, log });
+  defer(() => presence.close());
+  const sweeper = createSweeper({ db, temporalClient, activities, keeping, spool, processId, hostGoneSeconds, log });
+  defer(() => sweeper.close());
+  const uploads = startRemovingAbandonedUploads({ db, storage, processId, log });
+  defer(() => uploads.close());
+  const days = startCountingDays({ db, log });
+  defer(() => days.close());
+  const ballast = keepBallast({
+    dataDir: deps.dataDir,
+    onChange: (state, freeBytes) =>
+      state === "made"
+        ? log.info({ event: "disk.ballast", state, freeBytes }, "Some space is kept for when the disk is full.")
+        : log.error({ event: "disk.ballast", state, freeBytes }, "The disk is full. Space kept for that was given up."),
+  });
+  defer(() => ballast.close());
+  const kept = startAddingUpKept({ db, log });
+  defer(() => kept.close());
+  const retention = startRetention({ db, storage, retention: retentionOf(settings), log });
+  defer(() => retention.close());
+  return { removed: () => toFigures(retention.removed()) };
+}

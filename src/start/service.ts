@@ -1,0 +1,253 @@
+import { Registry } from "prom-client";
+import type { PythonDeps } from "../../activities/python.ts";
+import { connect } from "../../db/connect.ts";
+import { migrate } from "../../db/migrate.ts";
+import { findCgroupFolders } from "../../sandbox/cgroup-folders.ts";
+import { openStorage } from "../../storage/open.ts";
+import { type Environment, type Settings, storageOf } from "../config.ts";
+import { createEditorEvents } from "../editor-events/editor-events.ts";
+import { startPruning } from "../housekeeping/pruning.ts";
+import { createProcessId } from "../ids.ts";
+import { loadOrCreateKey } from "../keys/key-file.ts";
+import { createKeyUses } from "../keys/key-uses.ts";
+import { demandMasterKey } from "../keys/master-key.ts";
+import { createOpenAccess } from "../keys/open-access.ts";
+import { createSecretBox } from "../keys/secret-box.ts";
+import type { Defer } from "../lifecycle.ts";
+import type { Log } from "../log.ts";
+import { countEndedExecutions } from "../metrics/ended.ts";
+import { createMetrics } from "../metrics/metrics.ts";
+import { createProgramTimes } from "../metrics/programs.ts";
+import { createReadiness, readyOnceOpen } from "../metrics/readiness.ts";
+import { countTicks } from "../metrics/ticks.ts";
+import { startPreparingCommits } from "../publish/commit-preparation.ts";
+import type { Machine } from "../setup/machine.ts";
+import type { Postgres } from "../setup/servers/postgres.ts";
+import type { Temporal } from "../setup/servers/temporal.ts";
+import { installTemporalRuntime } from "../temporal/workers.ts";
+import { findVersion } from "../version.ts";
+import { openForCallers } from "./callers.ts";
+import { type DescriptorBudget, POOL_MAX } from "./descriptors.ts";
+import { drain, type Stopping } from "./draining.ts";
+import { openEngine } from "./engine.ts";
+import { loadHostId } from "./host.ts";
+import { findNetworkProblem, type Host, openPrograms } from "./host-programs.ts";
+import { openHousekeeping } from "./housekeeping.ts";
+import { openMetricsServer } from "./metrics-server.ts";
+
+export interface StartInput {
+  readonly env: Environment;
+  readonly settings: Settings;
+  readonly machine: Machine;
+  readonly examplesDir: string;
+  readonly report: (line: string) => void;
+  /** What `bench/` puts in the place of sandbox and Python, to measure the engine around them. */
+  readonly runProgram?: PythonDeps["runProgram"];
+}
+
+/** What has started before the service opens. */
+export interface Servers {
+  readonly postgres: Postgres;
+  readonly temporal: Temporal;
+  readonly host: Host;
+}
+
+/** A service that is open. */
+export interface Service {
+  /** The end of each worker of this process. It has none where it only answers callers. */
+  readonly workersEnded: readonly Promise<void>[];
+  /** Ends what is under way; see `drain` of draining.ts. To be called before the service is closed. */
+  drain(asked: boolean): Promise<void>;
+}
+
+/**
+ * Opens the service on its servers and this host. The parts stand in the order in which they start. Each hands its
+ * closing to `defer`, so they close in the reverse order.
+ */
+export async function openService(
+  input: StartInput,
+  { postgres, temporal, host, descriptors, log }: Servers & { descriptors: DescriptorBudget; log: Log },
+  defer: Defer,
+): Promise<Service> {
+  const { settings, machine, runProgram } = input;
+  const takesCalls = settings.TREADLE_ROLE !== "worker";
+  const runsPrograms = settings.TREADLE_ROLE !== "api";
+  // A benchmark's stand-in needs no Python: there is nothing to prepare for it.
+  const runsPython = runsPrograms && runProgram === undefined;
+  const stopping: Stopping = { isStopping: false, leaving: new AbortController() };
+
+  // The database, the master key and storage.
+  const db = connect(postgres.connection, { poolMax: POOL_MAX, applicationName: "treadle" });
+  defer(() => db.destroy());
+  await migrate(db);
+  const masterKeyFile = settings.TREADLE_MASTER_KEY_FILE ?? `${machine.paths.keys}/master`;
+  const secretBox = createSecretBox(await loadOrCreateKey(masterKeyFile));
+  await demandMasterKey(db, { secretBox, file: masterKeyFile });
+  const storage = await openStorage({ ...storageOf(settings), dir: machine.paths.storage });
+  const hostId = await loadHostId(machine.dataDir);
+  const processId = createProcessId();
+  installTemporalRuntime(log);
+
+  // What counts, and what passes changes on to open pages.
+  const registry = new Registry();
+  const endedExecutions = countEndedExecutions({ db, registry });
+  const editorEvents = createEditorEvents({ db, log });
+  const openAccess = createOpenAccess({ db, log });
+  defer(() => openAccess.close());
+  const onRun = createProgramTimes(registry);
+  const onTick = countTicks(registry);
+
+  // What programs of this host need: environments, checkouts, a spool and slots.
+  const networkProblem = () => findNetworkProblem(settings, host);
+  const programs = openPrograms({
+    host,
+    db,
+    storage,
+    settings,
+    machine,
+    secretBox,
+    hostId,
+    networkProblem,
+    onRun,
+    runProgram,
+    log,
+  });
+  const { environments, checkouts, commitEnvironments, spool, slots, diskProblem } = programs;
+  const pruning = startPruning({ db, sandbox: host.sandbox, environments, checkouts, log });
+  defer(() => pruning.close());
+
+  // The listener, Temporal, schedules and workers, and what callers may ask of executions.
+  const engine = await openEngine(
+    {
+      settings,
+      db,
+      databaseAddress: postgres.connection,
+      subscriptions: [endedExecutions.subscription, ...editorEvents.subscriptions, ...openAccess.subscriptions],
+      temporal,
+      storage,
+      slotCount: host.slotCount,
+      programs,
+      runProgram: runProgram ?? programs.runProgram,
+      hostId,
+      processId,
+      onTick,
+      log,
+    },
+    defer,
+  );
+  const { listener, temporalClient, ticks, activities, keeping, python, workers, lacks, executions, admissions } =
+    engine;
+  const readiness = createReadiness({
+    db,
+    storage,
+    temporalClient,
+    temporal,
+    dataDir: machine.dataDir,
+    descriptors,
+    networkProblem,
+    diskProblem,
+    commitProblems: commitEnvironments.problems,
+    isolation: settings.TREADLE_ISOLATION,
+    isInGvisor: machine.gvisor !== undefined,
+    isolationProblems: host.isolationProblems,
+    laneProblem: host.sandbox.laneProblem,
+    sandboxUsers: machine.sandboxUsers,
+    runDisksProblem: machine.runDisks.problem,
+    cgroups: findCgroupFolders(),
+    isStopping: () => stopping.isStopping,
+  });
+
+  // Background work: the latest commits are prepared, lost executions repaired, old ones removed.
+  if (runsPython && host.isolationProblems.length === 0) {
+    const preparation = startPreparingCommits({ db, log, commitEnvironments });
+    defer(() => preparation.close());
+  }
+  const { removed } = openHousekeeping(
+    {
+      db,
+      storage,
+      temporalClient,
+      activities,
+      keeping,
+      spool,
+      admissions,
+      lacks: programs.lacks,
+      settings,
+      dataDir: machine.dataDir,
+      hostId,
+      processId,
+      log,
+    },
+    defer,
+  );
+
+  // Figures, on a port of their own where one is set.
+  const metrics = createMetrics({
+    registry,
+    db,
+    endedExecutions,
+    readiness,
+    removed,
+    waitingCalls: listener.count,
+    waitingCallsMax: settings.TREADLE_WAITING_CALLS_MAX,
+    programsRunning: python.runningCount,
+    programsWaiting: () => slots.waiting(),
+    programsMax: host.slotCount,
+    programsByPath: programs.runsByPath,
+    lanes: host.sandbox.laneFigures,
+    dataDir: machine.dataDir,
+    build: { version: findVersion(), node: process.versions.node, role: settings.TREADLE_ROLE },
+  });
+  let isOpen = !takesCalls;
+  if (settings.TREADLE_METRICS_PORT !== undefined) {
+    const metricsServer = await openMetricsServer({
+      host: settings.TREADLE_HOST,
+      port: settings.TREADLE_METRICS_PORT,
+      readiness: readyOnceOpen(readiness, () => isOpen),
+      metrics: metrics.read,
+    });
+    defer(() => metricsServer.close());
+    log.info({ event: "metrics.listening", port: metricsServer.port }, "Metrics are served on a port of their own.");
+  }
+
+  // The HTTP server, last: what it serves is there.
+  const keyUses = createKeyUses({ db, log });
+  defer(() => keyUses.close());
+  const callers = takesCalls
+    ? await openForCallers(
+        {
+          settings,
+          machine,
+          examplesDir: input.examplesDir,
+          report: input.report,
+          db,
+          storage,
+          secretBox,
+          processId,
+          temporal,
+          descriptors,
+          programs,
+          interpreters: host.interpreters,
+          networkAvailable: () => lacks.networkProblem() === undefined,
+          warm: runsPython ? programs.warm : undefined,
+          executions,
+          ticks,
+          readiness,
+          metrics: metrics.read,
+          registry,
+          editorEvents,
+          openAccess,
+          keyUses,
+          leaving: stopping.leaving.signal,
+          log,
+        },
+        defer,
+      )
+    : undefined;
+  isOpen = true;
+  const running = workers && { python, workers };
+  return {
+    workersEnded: workers === undefined ? [] : [workers.ended],
+    drain: (asked) => drain({ settings, stopping, db, processId, listener, programs: running, log }, callers, asked),
+  };
+}

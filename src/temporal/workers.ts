@@ -1,0 +1,106 @@
+import { fileURLToPath } from "node:url";
+import { DefaultLogger, NativeConnection, Runtime, Worker } from "@temporalio/worker";
+import type { Activities } from "../../activities/index.ts";
+import { hostQueue, TASK_QUEUE } from "../../activities/task-queues.ts";
+import type { Log } from "../log.ts";
+import { withLightThreads } from "../patches/workflow-threads.ts";
+import { type TemporalEntry, toConnection } from "../setup/servers/temporal-door.ts";
+
+/** How long calls of activities may last beyond the time that programs get when the process stops, in milliseconds. */
+const GRACE_MS = 1_000;
+const FORCE_MS = 4_000;
+/** Compiled at build time: bundling at start would cost seconds and memory each time. */
+const BUNDLE = fileURLToPath(new URL("../../workflow-bundle.js", import.meta.url));
+
+/** More than wait on a host when it accepts no more calls, which is 50 a slot; ticks of schedules come on top. */
+const ACTIVITIES_PER_PROGRAM = 100;
+const ACTIVITIES_MIN = 1_000;
+
+let installed = false;
+
+/** Hands Temporal's own log lines to ours and leaves signals to our lifecycle. Once a process. */
+export function installTemporalRuntime(log: Log, metricsAddress?: string): void {
+  if (installed) return;
+  installed = true;
+  Runtime.install({
+    shutdownSignals: [],
+    logger: new DefaultLogger("WARN", ({ level, message, meta }) => {
+      const line = { event: "server.line", source: "temporal-sdk", ...meta };
+      // A worker for one host's activities has no workflows: as it should be.
+      if (message.startsWith("No workflows registered")) log.debug(line, message);
+      else if (level === "ERROR") log.error(line, message);
+      else log.warn(line, message);
+    }),
+    telemetryOptions: {
+      logging: { filter: { core: "WARN", other: "ERROR" }, forward: {} },
+      ...(metricsAddress === undefined ? {} : { metrics: { prometheus: { bindAddress: metricsAddress } } }),
+    },
+  });
+}
+
+/** The one connection of a process. Uncompressed: gzip only costs CPU on the way to a server of this machine. */
+export async function connectTemporal(entry: TemporalEntry): Promise<NativeConnection> {
+  return NativeConnection.connect({ ...toConnection(entry), grpcCompression: { codec: "none" } });
+}
+
+export interface Workers {
+  /** Resolves when both have drained; rejects when one fails for good. */
+  readonly ended: Promise<void>;
+  shutdown(): void;
+}
+
+/**
+ * Two workers: one for executions, on the queue all hosts share, and one for what only this host can do, its spool.
+ * Workflow tasks and `executePython` share a queue and a process because only then are activities dispatched eagerly.
+ */
+export async function startWorkers(deps: {
+  connection: NativeConnection;
+  namespace: string;
+  activities: Activities;
+  hostId: string;
+  programsMax: number;
+  /** How long programs may go on after `shutdown`. */
+  drainMs: number;
+}): Promise<Workers> {
+  const common = {
+    connection: deps.connection,
+    namespace: deps.namespace,
+    activities: deps.activities,
+    shutdownGraceTime: deps.drainMs + GRACE_MS,
+    shutdownForceTime: deps.drainMs + FORCE_MS,
+    maxHeartbeatThrottleInterval: "2 seconds",
+  } as const;
+  const executions = await withLightThreads(() =>
+    Worker.create({
+      ...common,
+      taskQueue: TASK_QUEUE,
+      workflowBundle: { codePath: BUNDLE },
+      // Several accounts' worth of executions that wait briefly for a slot (`activities/python.ts`).
+      maxConcurrentWorkflowTaskExecutions: 200,
+      // A joining activity only waits; the slots of the host bound how many programs run. With fewer than may wait, one
+      // account's waiting executions would keep another's from being joined after a restart.
+      maxConcurrentActivityTaskExecutions: Math.max(ACTIVITIES_MIN, deps.programsMax * ACTIVITIES_PER_PROGRAM),
+      maxConcurrentLocalActivityExecutions: 400,
+      maxCachedWorkflows: 500,
+      workflowTaskPollerBehavior: { type: "autoscaling", minimum: 1, initial: 2, maximum: 20 },
+      activityTaskPollerBehavior: { type: "autoscaling", minimum: 1, initial: 1, maximum: 20 },
+      stickyQueueScheduleToStartTimeout: "5 seconds",
+    }),
+  );
+  const { uploadOutputs } = deps.activities;
+  const host = await Worker.create({
+    ...common,
+    activities: { uploadOutputs },
+    taskQueue: hostQueue(deps.hostId),
+    maxConcurrentActivityTaskExecutions: 4,
+    // Rarely asked for anything. One that scales looks ten times a second whether it should.
+    activityTaskPollerBehavior: { type: "simple-maximum", maximum: 2 },
+  });
+  const running = [executions.run(), host.run()];
+  return {
+    ended: Promise.all(running).then(() => undefined),
+    shutdown() {
+      for (const worker of [executions, host]) if (worker.getState() === "RUNNING") worker.shutdown();
+    },
+  };
+}

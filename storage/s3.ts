@@ -1,0 +1,169 @@
+import { randomUUID } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { chmod, rename, rm, unlink } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { S3Client } from "@aws-sdk/client-s3";
+import { openFinished } from "./finished-file.ts";
+import { requireKey, requirePrefix, requireRange } from "./keys.ts";
+import { meter } from "./meter.ts";
+import { probeStorage } from "./probe.ts";
+import { NoSuchObjectError, type PutResult, type Storage } from "./storage.ts";
+
+/** The smallest part that S3 takes. There may be 10,000 of them, so contents of unknown length may have 50 GB. */
+const PART_BYTES = 5 * 1024 * 1024;
+/** With one part filling up, an upload holds at most three parts in memory. */
+const PARTS_AT_ONCE = 2;
+/** A connection takes milliseconds. Without a bound it would wait for the kernel's, which is two minutes. */
+const CONNECT_MS_MAX = 5_000;
+/** A reader may pause (its own client is slow), so only a long silence means that the server is gone. */
+const SILENCE_MS_MAX = 5 * 60 * 1_000;
+/** Each object being read holds a socket until its reader has finished. */
+const SOCKETS_MAX = 500;
+
+/** Without them the SDK's usual places are asked: its environment variables, its files, the machine's role. */
+export interface S3Credentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  /** Of credentials that are lent for a time. */
+  readonly sessionToken?: string | undefined;
+}
+
+export interface S3Settings extends Partial<S3Credentials> {
+  /** Undefined: Amazon's own, of the region. */
+  readonly endpoint?: string | undefined;
+  readonly region: string;
+  readonly bucket: string;
+  /** Keys begin with it, and a slash; "" is none. */
+  readonly prefix: string;
+  /** The bucket goes into the path and not into the host name, as most servers that are not Amazon's need. */
+  readonly forcePathStyle: boolean;
+}
+
+/**
+ * Storage in a bucket of an S3-compatible server. The bucket must exist; nothing is asked of it before the first use. A
+ * process killed within a long upload leaves parts that cost space and are in no list. Give the bucket the lifecycle
+ * rule that aborts incomplete multipart uploads after a day.
+ */
+export async function createS3Storage(settings: S3Settings): Promise<Storage> {
+  // Loaded here, because it takes a tenth of a second that a service with storage on disk need not spend.
+  const s3 = await import("@aws-sdk/client-s3");
+  const client = new s3.S3Client(clientOptions(settings));
+  const folder = settings.prefix === "" ? "" : `${requireKey(settings.prefix)}/`;
+  const at = (key: string) => ({ Bucket: settings.bucket, Key: folder + requireKey(key) });
+
+  const storage: Storage = {
+    async put(key, content, options) {
+      return await upload(client, { content, to: () => at(key) }, options);
+    },
+    async putFile(key, path) {
+      const target = at(key);
+      const { handle } = await openFinished(path);
+      try {
+        const content = handle.createReadStream({ autoClose: false, start: 0 });
+        const result = await upload(client, { content, to: () => target });
+        await unlink(path);
+        return result;
+      } finally {
+        await handle.close();
+      }
+    },
+    async get(key, range) {
+      const bytes = range === undefined ? {} : { Range: `bytes=${requireRange(range).start}-${range.end}` };
+      const answer = await client.send(new s3.GetObjectCommand({ ...at(key), ...bytes })).catch((error: unknown) => {
+        if (isNamed(error, "NoSuchKey")) throw new NoSuchObjectError(`There is no object ${key}.`, { cause: error });
+        if (isNamed(error, "InvalidRange"))
+          throw new RangeError(`The object ${key} ends before byte ${range?.start}.`, { cause: error });
+        throw error;
+      });
+      return answer.Body as Readable; // In Node it is one; the SDK's type also has the browser's kinds.
+    },
+    async head(key) {
+      try {
+        const answer = await client.send(new s3.HeadObjectCommand(at(key)));
+        return { bytes: answer.ContentLength ?? 0, modifiedAt: answer.LastModified ?? new Date(0) };
+      } catch (error) {
+        if (isNamed(error, "NotFound")) return undefined;
+        throw error;
+      }
+    },
+    async delete(key) {
+      await client.send(new s3.DeleteObjectCommand(at(key)));
+    },
+    async *list(prefix) {
+      const input = { Bucket: settings.bucket, Prefix: folder + requirePrefix(prefix) };
+      for await (const page of s3.paginateListObjectsV2({ client }, input)) {
+        for (const { Key } of page.Contents ?? []) if (Key !== undefined) yield Key.slice(folder.length);
+      }
+    },
+    async localFile(key, scratchPath) {
+      await download(await storage.get(key), scratchPath);
+      return scratchPath;
+    },
+    async check() {
+      await probeStorage(storage, `The bucket ${settings.bucket}`);
+    },
+  };
+  return storage;
+}
+
+function clientOptions(settings: S3Settings) {
+  const { endpoint, accessKeyId, secretAccessKey, sessionToken } = settings;
+  if ((accessKeyId === undefined) !== (secretAccessKey === undefined)) {
+    throw new RangeError("Storage needs both an access key id and a secret access key, or neither.");
+  }
+  return {
+    region: settings.region,
+    forcePathStyle: settings.forcePathStyle,
+    // By default the SDK adds a checksum trailer that several compatible servers refuse, or store as part of the object.
+    requestChecksumCalculation: "WHEN_REQUIRED",
+    responseChecksumValidation: "WHEN_REQUIRED",
+    requestHandler: {
+      connectionTimeout: CONNECT_MS_MAX,
+      socketTimeout: SILENCE_MS_MAX,
+      httpAgent: { maxSockets: SOCKETS_MAX },
+      httpsAgent: { maxSockets: SOCKETS_MAX },
+    },
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(accessKeyId === undefined || secretAccessKey === undefined
+      ? {}
+      : { credentials: { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) } }),
+  } as const;
+}
+
+/** Sends content of unknown length; the object appears when the last part has been accepted, and parts are taken back when it was not. */
+async function upload(
+  client: S3Client,
+  move: { content: Readable; to: () => { Bucket: string; Key: string } },
+  options?: { bytesMax?: number; signal?: AbortSignal },
+): Promise<PutResult> {
+  const metered = meter(move.content, options);
+  try {
+    const target = move.to();
+    const { Upload } = await import("@aws-sdk/lib-storage");
+    // The signal ends the content, not the Upload: an Upload that is aborted no longer waits for its own cleaning up.
+    const Body = Readable.from(metered.chunks(), { objectMode: false });
+    await new Upload({ client, params: { ...target, Body }, partSize: PART_BYTES, queueSize: PARTS_AT_ONCE }).done();
+    return metered.result();
+  } catch (error) {
+    move.content.destroy();
+    throw metered.failure() ?? error;
+  }
+}
+
+/** Makes a local copy that appears whole or not at all. */
+async function download(content: Readable, path: string): Promise<void> {
+  const partial = `${path}.${randomUUID()}`;
+  try {
+    await pipeline(content, createWriteStream(partial, { flags: "wx", mode: 0o600 }));
+    await chmod(partial, 0o644); // A sandbox that runs as another user reads it. A copy of it can be changed.
+    await rename(partial, path);
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw error;
+  }
+}
+
+function isNamed(error: unknown, name: string): boolean {
+  return (error as Error).name === name;
+}
