@@ -11,6 +11,7 @@ import {
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import { forEachAtOnce } from "../../system/at-once.ts";
 import { repeat } from "../../system/repeating.ts";
+import { withTimeout } from "../../system/with-timeout.ts";
 import type { Log } from "../log.ts";
 import type { TemporalClient } from "../temporal/client.ts";
 
@@ -27,6 +28,11 @@ const BATCH = 100;
 const AT_ONCE = 2;
 const LAGGING_AT_ONCE = 8;
 const LAGGING_SECONDS = 5;
+/** A start that takes longer counts as refused, so that the backlog is counted while Temporal stands still. */
+const START_MS_MAX = 5_000;
+/** After a refusal Temporal is left alone for so long: it is away, or has too much to do. */
+const PAUSE_MS = 2_000;
+const CLOSE_MS = 500;
 
 export interface HeadStartDeps {
   readonly db: Db;
@@ -45,6 +51,7 @@ export interface HeadStart {
   begin(execution: { readonly executionId: ExecutionId; readonly accountId: AccountId }): void;
   /** The starts that Temporal has yet to learn of, as last counted. */
   backlog(): StartBacklog;
+  /** Waits half a second for starts under way: the row of one that hangs is there for the next process. */
   close(): Promise<void>;
 }
 
@@ -61,6 +68,7 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
   let lookedForOthersAt = Number.NEGATIVE_INFINITY;
   /** The first look takes all there is: what an earlier process of this host left must not wait. */
   let othersSeconds = 0;
+  let pausedUntil = 0;
 
   async function carryOut(execution: { executionId: ExecutionId; accountId: AccountId }): Promise<void> {
     await steps.reserve(execution);
@@ -86,7 +94,8 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
     }
   }
 
-  async function startDue(): Promise<boolean> {
+  async function startDue(signal: AbortSignal): Promise<boolean> {
+    if (performance.now() < pausedUntil) return false;
     const isTurnOfOthers = performance.now() - lookedForOthersAt >= OTHERS_MS;
     if (!hasBegun && !isTurnOfOthers) return false;
     // Before the look: what is begun during it is looked for in the next one.
@@ -94,11 +103,12 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
     const due = await listDueStarts(db, { processId, joinSeconds: JOIN_SECONDS, othersSeconds, limit: BATCH });
     const known: ExecutionId[] = [];
     const faults: unknown[] = [];
+    const late = () => Promise.reject(new Error(`Temporal did not answer within ${START_MS_MAX / 1000} s.`));
     const atOnce = backlog.ageSeconds > LAGGING_SECONDS ? LAGGING_AT_ONCE : AT_ONCE;
     await forEachAtOnce(due, atOnce, async (each) => {
       // Temporal is away: the rest would wait for it in vain.
-      if (faults.length >= atOnce) return;
-      await start(each).then(
+      if (signal.aborted || faults.length >= atOnce) return;
+      await withTimeout(start(each), START_MS_MAX, late).then(
         (id) => known.push(id),
         (error: unknown) => faults.push(error),
       );
@@ -110,6 +120,7 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
       lookedForOthersAt = performance.now();
       if (due.length < BATCH) othersSeconds = OTHERS_SECONDS;
     }
+    if (faults.length > 0) pausedUntil = performance.now() + PAUSE_MS;
     if (faults.length > 0) throw new AggregateError(faults, `Temporal did not take ${faults.length} starts.`);
     return due.length === BATCH;
   }
@@ -126,6 +137,6 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
       carryOut(execution).catch(() => startNow(execution.executionId));
     },
     backlog: () => backlog,
-    close: () => starting.close(),
+    close: () => withTimeout(starting.close(), CLOSE_MS, () => undefined),
   };
 }

@@ -1,0 +1,154 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { createActivities, type ExecutionSteps } from "../../activities/index.ts";
+import { createSpool } from "../../activities/spool.ts";
+import { type Db, queryRows } from "../../db/connect.ts";
+import { findExecution } from "../../db/executions/executions.ts";
+import { microCredits } from "../../domain/credits.ts";
+import type { AccountId, ExecutionId } from "../../domain/ids.ts";
+import { createHeadStart, type HeadStart } from "../../src/executions/head-start.ts";
+import { createLog } from "../../src/log.ts";
+import type { WorkflowStart } from "../../src/temporal/client.ts";
+import { createDiskStorage } from "../../storage/disk.ts";
+import { createSlots } from "../../system/slots.ts";
+import { anAccount, anExecution, aWorkflow } from "../support/builders.ts";
+import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+
+let database: TestDatabase;
+let db: Db;
+let dir: string;
+let steps: ExecutionSteps;
+let headStart: HeadStart | undefined;
+/** What Temporal was asked to start, and how it answers. */
+let asked: WorkflowStart[] = [];
+let answer: () => Promise<{ eagerly: boolean }>;
+
+const accept = async (): Promise<{ eagerly: boolean }> => ({ eagerly: true });
+const refuse = (): Promise<never> => Promise.reject(new Error("Temporal is away."));
+const hang = (): Promise<never> => new Promise(() => undefined);
+
+beforeAll(async () => {
+  database = await aDatabase();
+  db = database.db;
+  dir = await mkdtemp(join(tmpdir(), "treadle-head-start-"));
+  const spool = createSpool(join(dir, "spool"));
+  ({ steps } = createActivities({
+    db,
+    prices: { perCpuSecond: microCredits(10_000), perExecution: microCredits(1_000) },
+    hostId: "host-a",
+    processId: "proc_a",
+    storage: await createDiskStorage({ dir: join(dir, "storage") }),
+    spool,
+    slots: createSlots({ count: 4 }),
+    runProgram: async ({ executionId }) => {
+      await spool.open(executionId);
+      await spool.writeResult(executionId, { outputs: [], logPath: undefined, logBytes: 0 });
+      return { status: "success", message: "", secondsUsed: 1 };
+    },
+    onEnded: () => undefined,
+    onError: () => undefined,
+    recordTick: async () => Promise.reject(new Error("No schedule is fired here.")),
+  }));
+});
+
+afterEach(async () => {
+  await headStart?.close();
+  await queryRows(db, "truncate workflow_starts");
+  asked = [];
+});
+
+afterAll(async () => {
+  await database?.drop();
+  await rm(dir, { recursive: true, force: true });
+});
+
+function open(countMax = 100): HeadStart {
+  headStart = createHeadStart({
+    db,
+    temporalClient: {
+      start(input) {
+        asked.push(input);
+        return answer();
+      },
+    },
+    steps,
+    processId: "proc_a",
+    lagMax: { count: countMax, seconds: 600 },
+    log: createLog({ level: "silent", terminal: false }),
+  });
+  return headStart;
+}
+
+/** An accepted execution whose start Temporal has yet to learn of. */
+async function anAccepted({ begunBy = "proc_a", ageSeconds = 0 } = {}) {
+  const accountId: AccountId = await anAccount(db, { microCredits: 10_000_000n });
+  const executionId: ExecutionId = await anExecution(db, { workflow: await aWorkflow(db, { accountId }) });
+  await queryRows(
+    db,
+    `insert into workflow_starts (execution_id, begun_by, created_at)
+     values (:executionId, :begunBy, now() - make_interval(secs => :ageSeconds))`,
+    { executionId, begunBy, ageSeconds },
+  );
+  return { accountId, executionId };
+}
+
+async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  for (const deadline = Date.now() + 20_000; !(await isTrue()); await sleep(20))
+    if (Date.now() > deadline) throw new Error("It did not come true within 20 s.");
+}
+
+const countWaiting = async (): Promise<number> =>
+  (await queryRows<{ count: number }>(db, "select count(*)::int as count from workflow_starts"))[0]?.count ?? -1;
+const hasEnded = async (id: ExecutionId): Promise<boolean> => (await findExecution(db, id))?.state === "success";
+
+test("a head start, while Temporal refuses starts, ends what it begins, leaves Temporal alone for 2 s, and tells it all later", async () => {
+  answer = refuse;
+  const begun = await Promise.all([anAccepted(), anAccepted(), anAccepted(), anAccepted()]);
+  const here = open();
+  for (const each of begun) here.begin(each);
+  await until(async () => (await Promise.all(begun.map(({ executionId }) => hasEnded(executionId)))).every(Boolean));
+  await until(() => asked.length >= 2);
+  // Two at a time, and the others not at all: without the pause there would be a round each quarter of a second.
+  await sleep(1_200);
+  expect([asked.length, await countWaiting()]).toEqual([2, 4]);
+  asked = [];
+  answer = accept;
+  await until(async () => (await countWaiting()) === 0);
+  expect(asked.map(({ executionId }) => executionId).sort()).toEqual(begun.map((each) => each.executionId).sort());
+  expect(asked.map(({ story }) => story?.status)).toEqual(["success", "success", "success", "success"]);
+});
+
+test("a head start, while Temporal stands still, closes once too many starts wait, and stops without waiting for them", async () => {
+  answer = hang;
+  const begun = await Promise.all([anAccepted(), anAccepted()]);
+  const here = open(2);
+  expect(here.isOpen()).toBe(true);
+  for (const each of begun) here.begin(each);
+  await until(() => !here.isOpen());
+  expect(here.backlog()).toEqual({ count: 2, ageSeconds: expect.any(Number) });
+  await until(async () => asked.length > 2 || (await countWaiting()) === 0);
+  const before = performance.now();
+  await here.close();
+  expect(performance.now() - before).toBeLessThan(3_000);
+  expect(await countWaiting()).toBe(2);
+});
+
+test("a head start takes what other processes left: all of it at first, and later what is 20 seconds old", async () => {
+  answer = accept;
+  const left = await anAccepted({ begunBy: "proc_gone" });
+  open();
+  await until(async () => (await countWaiting()) === 0);
+  expect(asked).toEqual([expect.objectContaining({ executionId: left.executionId })]);
+  expect(asked[0]?.story).toBeUndefined(); // It has not ended: its workflow drives it.
+  asked = [];
+  const young = await anAccepted({ begunBy: "proc_other" });
+  const old = await anAccepted({ begunBy: "proc_other", ageSeconds: 21 });
+  await until(() => asked.length > 0);
+  expect(asked.map(({ executionId }) => executionId)).toEqual([old.executionId]);
+  expect(await queryRows(db, "select execution_id from workflow_starts")).toEqual([
+    { execution_id: young.executionId },
+  ]);
+});
