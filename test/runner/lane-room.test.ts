@@ -66,7 +66,7 @@ test("a lane, larger than all lanes may be, is not kept and leaves the others al
     expect(await small.warm()).toEqual({ warm: true });
     const environmentDir = bench.environment({ "package.py": KEEP.replace("range(20)", "range(80)") });
     const large = bench.commit({ code: codeOf(2), environmentDir });
-    expect(await large.warm()).toEqual({ warm: false, reason: expect.stringContaining("more memory than the 80 MB") });
+    expect(await large.warm()).toEqual({ warm: false, reason: expect.stringContaining("more memory than the 80 MiB") });
     const ran = await large.run();
     expect([ran.path, ran.outcome.status]).toEqual(["cold", "success"]);
   } finally {

@@ -80,7 +80,7 @@ test.each(Object.entries(HIDDEN))(
         status: "failed",
         // Whichever of the two the watchdog sees first, where folders are deep.
         message: expect.stringMatching(
-          /^The outputs grew beyond the 32 MB they may have\.$|more than 16 folders deep\.$/,
+          /^The outputs grew beyond the 32 MiB they may have\.$|more than 16 folders deep\.$/,
         ),
       });
     }

@@ -157,7 +157,7 @@ test("memory, of an ordinary user's service without cgroups, is watched from out
   // The limit's own words, without a MemoryError: it was the watchdog, as there is no cgroup for an ordinary user.
   expect(JSON.parse(printed.at(-1) ?? "").result.outcome).toMatchObject({
     status: "out_of_memory",
-    message: "The code needed more memory than limits.memory (256 MB).",
+    message: "The code needed more memory than limits.memory (256 MiB).",
   });
 });
 
@@ -229,7 +229,7 @@ test.each([
   for await (const line of lines) printed.push(line);
   expect(JSON.parse(printed.at(-1) ?? "").result.outcome).toMatchObject({
     status: "out_of_memory",
-    message: "The code needed more memory than limits.memory (256 MB).",
+    message: "The code needed more memory than limits.memory (256 MiB).",
   });
 });
 

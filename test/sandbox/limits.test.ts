@@ -31,7 +31,7 @@ test.each<[name: string, program: Program, status: string, message: string | Reg
     "memory",
     { code: "x = bytearray(400 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1", limits: { memoryBytes: 96 * MIB } },
     "out_of_memory",
-    /limits\.memory \(96 MB\)/,
+    /limits\.memory \(96 MiB\)/,
   ],
   [
     "processes",
@@ -70,7 +70,7 @@ test.each<[name: string, program: Program, status: string, message: string | Reg
       limits: { outputBytesMax: 2 * MIB },
     },
     "failed",
-    "The outputs grew beyond the 2 MB they may have.",
+    "The outputs grew beyond the 2 MiB they may have.",
   ],
   [
     "number of outputs",
@@ -115,7 +115,7 @@ while True: open(b'outputs/\\xff\\xfe/f', 'ab').write(b'x' * 65536); time.sleep(
       limits: { outputBytesMax: 4 * MIB },
     },
     "failed",
-    "The outputs grew beyond the 4 MB they may have.",
+    "The outputs grew beyond the 4 MiB they may have.",
   ],
   [
     "bytes of outputs, of a file without a name or a descriptor",
@@ -133,7 +133,7 @@ while True: time.sleep(1)`,
       limits: { outputBytesMax: 8 * MIB },
     },
     "failed",
-    "The outputs grew beyond the 8 MB they may have.",
+    "The outputs grew beyond the 8 MiB they may have.",
   ],
 ])("limit, %s, exceeded cold and in a lane, ends it in its own words", async (_name, program, status, message) => {
   for (const ran of await runBothWays(program)) {

@@ -86,7 +86,7 @@ async function chooseGoCaches(options: BuildOptions): Promise<Record<string, str
     const bytes = await (options.freeBytes ?? readFreeBytes)(options.folder);
     if (bytes < DISK_BYTES_MIN) {
       throw new Error(
-        `the build needs ${toGigabytes(DISK_BYTES_MIN)} of free disk for a while, and ${options.folder} has ${toGigabytes(bytes)}`,
+        `the build needs ${toGibibytes(DISK_BYTES_MIN)} of free disk for a while, and ${options.folder} has ${toGibibytes(bytes)}`,
       );
     }
   }
@@ -195,6 +195,6 @@ function isAtLeast(version: readonly number[], least: readonly number[]): boolea
   return differing === -1 || (version[differing] ?? 0) > (least[differing] ?? 0);
 }
 
-function toGigabytes(bytes: number): string {
-  return `${(bytes / 2 ** 30).toFixed(1)} GB`;
+function toGibibytes(bytes: number): string {
+  return `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 }

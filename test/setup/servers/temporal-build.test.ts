@@ -115,7 +115,7 @@ test("buildTemporal, without a suitable Go, says what there is and what is neede
 
 test("buildTemporal, when there is too little disk for its caches, says so before it begins", async () => {
   const go = aGo("1.26.4");
-  await expect(build(go, { freeBytes: async () => 2 ** 31 }).built).rejects.toThrow("needs 8.0 GB of free disk");
+  await expect(build(go, { freeBytes: async () => 2 ** 31 }).built).rejects.toThrow("needs 8.0 GiB of free disk");
   expect(go.calls.map(({ args }) => args[0])).toEqual(["version", "env"]);
 });
 
