@@ -1,9 +1,4 @@
 // Written for Temporal CLI 1.8.2: its schema of SQLite, of which it has no option to leave out indexes.
-import type { RunAs } from "../setup/servers/child.ts";
-import type { RunCommand } from "../setup/servers/command.ts";
-
-const TIMEOUT_MS = 30_000;
-
 /**
  * What Temporal's page, its lists of schedules and our searches ask by. `by_keyword_01` to `04` are our own attributes; the
  * order of the default list (`default_idx`) and the primary key stay, too.
@@ -43,20 +38,14 @@ print(len(dropped))
  */
 export async function dropUnusedIndexes(options: {
   readonly databaseFile: string;
-  /** An interpreter that `runAs` can execute. */
-  readonly python: string;
-  readonly runAs: RunAs | undefined;
-  readonly run: RunCommand;
-  readonly signal: AbortSignal;
+  /** Runs Python with these arguments to its end. */
+  readonly runPython: (
+    args: readonly string[],
+  ) => Promise<{ readonly code: number | undefined; readonly stdout: string; readonly tail: readonly string[] }>;
   readonly log: (line: string) => void;
 }): Promise<void> {
-  const { databaseFile, python, runAs, run, signal, log } = options;
-  const { code, stdout, tail } = await run(python, ["-I", "-S", "-c", PROGRAM, databaseFile, ...KEPT], {
-    env: {},
-    runAs,
-    signal,
-    timeoutMs: TIMEOUT_MS,
-  });
+  const { databaseFile, runPython, log } = options;
+  const { code, stdout, tail } = await runPython(["-I", "-S", "-c", PROGRAM, databaseFile, ...KEPT]);
   log(
     code === 0
       ? `${stdout.trim()} unused indexes of Temporal's list of executions were dropped.`

@@ -26,6 +26,8 @@ const PORTS_INSIDE: TemporalPorts = { grpc: 7233, ui: 8233 };
 const PORT_ATTEMPTS_MAX = 4;
 const LEFTOVER_PATIENCE_MS = 5_000;
 const PORT_TAKEN = /address already in use|can't set .*port|can't bind|failed to (listen|bind)|failed to start ui/i;
+/** The list of executions may have millions of rows. */
+const INDEXES_MS_MAX = 30_000;
 
 export interface Temporal extends TemporalEntry {
   readonly namespace: string;
@@ -135,7 +137,10 @@ async function startEmbedded(
   await clearLeftover(pidFile, data, report);
 
   const onServing = async (signal: AbortSignal): Promise<void> => {
-    if (python !== undefined) await dropUnusedIndexes({ databaseFile, python, runAs, run, signal, log });
+    if (python === undefined) return;
+    const runPython = (args: readonly string[]) =>
+      run(python, args, { env: {}, runAs, signal, timeoutMs: INDEXES_MS_MAX });
+    await dropUnusedIndexes({ databaseFile, runPython, log });
   };
 
   let place = await choosePlace(options, certificates);
