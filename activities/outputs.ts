@@ -65,9 +65,29 @@ export function createOutputs(deps: OutputsDeps) {
       if (upload.uploaded) return;
       const log = await deps.spool.readLog(executionId);
       if (log === undefined) return;
-      const logKey = `${folderOf(executionId, upload)}/log.ndjson`;
+      const logKey = logKeyOf(folderOf(executionId, upload));
       const { bytes } = await deps.storage.put(logKey, log);
       await insertLog(deps.db, { executionId, logKey, logBytes: bytes, attempt: upload.attempt });
+    },
+
+    /**
+     * Deletes from storage what this host stored of an execution that was ended before it could be recorded. A log that was
+     * stored so is recorded, and kept as long as others.
+     */
+    async dropUnrecorded(executionId: ExecutionId): Promise<void> {
+      await uploading.get(executionId)?.catch(() => undefined);
+      const { db, spool, storage } = deps;
+      const spooled = await spool.readResult(executionId);
+      if (spooled === undefined) return;
+      const upload = await findUpload(db, executionId);
+      if (upload === undefined || upload.uploaded || !upload.ended) return;
+      const folder = folderOf(executionId, spooled);
+      for (const index of spooled.outputs.keys()) await storage.delete(outputKey(folder, index));
+      const logKey = logKeyOf(folder);
+      const isRecorded = upload.logKey !== null || upload.logRemoved || spooled.logPath === undefined;
+      const stored = isRecorded ? undefined : await storage.head(logKey);
+      if (stored !== undefined)
+        await insertLog(db, { executionId, logKey, logBytes: stored.bytes, attempt: upload.attempt });
     },
 
     async uploadOutputs(input: { executionId: ExecutionId; brief: boolean }): Promise<UploadProgress> {
@@ -94,6 +114,9 @@ export function createOutputs(deps: OutputsDeps) {
 const folderOf = (executionId: ExecutionId, { outputsLost = 0 }: Pick<SpooledResult, "outputsLost">): string =>
   `executions/${executionId}${outputsLost === 0 ? "" : `/again-${outputsLost}`}`;
 
+const outputKey = (folder: string, index: number): string => `${folder}/outputs/${index}`;
+const logKeyOf = (folder: string): string => `${folder}/log.ndjson`;
+
 async function addToLog(
   { db, spool, storage }: OutputsDeps,
   executionId: ExecutionId,
@@ -105,7 +128,7 @@ async function addToLog(
   let hasMore = false;
   for await (const { isAdded } of mergeLogs(...(await open()))) hasMore ||= isAdded;
   if (!hasMore) return;
-  const key = logKey ?? `${folderOf(executionId, { outputsLost })}/log.ndjson`;
+  const key = logKey ?? logKeyOf(folderOf(executionId, { outputsLost }));
   const { bytes } = await storage.put(key, joinLogs(...(await open())));
   await insertLog(db, { executionId, logKey: key, logBytes: bytes, attempt: null, isLate: true });
 }
@@ -113,10 +136,10 @@ async function addToLog(
 async function uploadSpooled(deps: OutputsDeps, executionId: ExecutionId, spooled: SpooledResult): Promise<void> {
   const { logPath, logBytes, outputs, attempt } = spooled;
   const folder = folderOf(executionId, spooled);
-  const logKey = logPath === undefined ? null : `${folder}/log.ndjson`;
+  const logKey = logPath === undefined ? null : logKeyOf(folder);
   const files: StoredFile[] = [];
   const moves = outputs.map((output, index) => async (): Promise<void> => {
-    files[index] = await keep(deps, output, `${folder}/outputs/${index}`);
+    files[index] = await keep(deps, output, outputKey(folder, index));
   });
   if (logPath !== undefined && logKey !== null)
     moves.push(async () => void (await moveOnce(deps.storage, logKey, logPath)));

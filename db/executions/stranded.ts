@@ -17,11 +17,12 @@ const REPEATABLE = `(a.status = 'success' and ${TRIES} < e.attempts_max and e.ca
 
 /**
  * Lists executions that wait for a host that is not there, at most `limit`. Those that were not cancelled after their program had
- * ended have done so for `presentSeconds`. With an `executionId` it lists that one alone.
+ * ended have done so for `presentSeconds`. With an `executionId` it lists that one alone. Whoever asks is on `ownHostId`, so
+ * that host is there, whatever the record says.
  */
 export async function listStranded(
   db: Db,
-  input: { limit: number; presentSeconds: number; executionId?: ExecutionId },
+  input: { ownHostId: string; limit: number; presentSeconds: number; executionId?: ExecutionId },
 ): Promise<Stranded[]> {
   return queryRows<Stranded>(
     db,
@@ -36,6 +37,7 @@ export async function listStranded(
         -- One that is tried again needs no outputs.
         and (a.status <> 'failed' or ${TRIES} >= e.attempts_max or e.cancel_requested_at is not null)
         and not exists (select from attempts t where t.execution_id = e.id and t.ended_at is null)
+        and a.host_id <> :ownHostId
         and not exists (select from hosts h where h.id = a.host_id and h.present_until > now())
       order by e.id limit :limit`,
     { executionId: null, ...input },

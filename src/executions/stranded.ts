@@ -12,6 +12,8 @@ const LIMIT = 200;
 
 interface EndDeps {
   readonly db: Db;
+  /** The host of this process. */
+  readonly hostId: string;
   readonly temporalClient: Pick<TemporalClient, "terminate">;
   readonly activities: Pick<Activities, "releaseCredits">;
   readonly onEnded: (execution: Stranded) => Promise<void>;
@@ -34,7 +36,7 @@ export function createStrandedWatch(hostGoneSeconds: number, now: () => number =
   let lookedAt = Number.NEGATIVE_INFINITY;
 
   return async (deps: StrandedDeps): Promise<void> => {
-    const stranded = await listStranded(deps.db, { limit: LIMIT, presentSeconds });
+    const stranded = await listStranded(deps.db, { ownHostId: deps.hostId, limit: LIMIT, presentSeconds });
     const at = now();
     const known = at - lookedAt > LOOKS_APART_MAX_MS ? new Map<string, { since: number }>() : absent;
     lookedAt = at;
@@ -50,7 +52,8 @@ export function createStrandedWatch(hostGoneSeconds: number, now: () => number =
 
 /** Ends an execution that was cancelled while it waits for a host that is not there. Changes nothing of any other. */
 export async function endCancelled(deps: EndDeps, executionId: ExecutionId): Promise<void> {
-  const [execution] = await listStranded(deps.db, { limit: 1, presentSeconds: 0, executionId });
+  const { db, hostId: ownHostId } = deps;
+  const [execution] = await listStranded(db, { ownHostId, limit: 1, presentSeconds: 0, executionId });
   if (execution?.cancelled === true) await end(deps, execution);
 }
 

@@ -42,6 +42,8 @@ export interface SweeperDeps {
   readonly activities: Pick<Activities, "settleCredits" | "releaseCredits">;
   readonly keeping: ReturnType<typeof createActivities>["keeping"];
   readonly spool: Spool;
+  /** The host of this process. */
+  readonly hostId: string;
   readonly processId: string;
   /** After how long without a process a host is given up. */
   readonly hostGoneSeconds: number;
@@ -239,6 +241,7 @@ async function removeSpooled(deps: SweeperDeps): Promise<void> {
     // What a program wrote whose execution was ended from outside, or given up, is kept all the same. None keeps the others.
     await deps.keeping
       .keepLog(executionId)
+      .then(() => deps.keeping.dropUnrecorded(executionId))
       .then(() => deps.spool.remove(executionId))
       .catch((error: unknown) => errors.push(error));
   }

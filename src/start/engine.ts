@@ -153,7 +153,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
     slots,
     slotCount,
     diskProblem,
-    endStranded: createEndStranded({ db, temporalClient, activities, log }),
+    endStranded: createEndStranded({ db, hostId, temporalClient, activities, log }),
     hostProblem: lacks.problemOf,
   });
   return { listener, temporalClient, ticks, activities, keeping, python, workers, lacks, executions, admissions };
@@ -167,7 +167,7 @@ function openWorkersWatch(deps: { db: Db; log: Log }, defer: Defer): WorkersWatc
 }
 
 /** Returns what ends a cancelled execution whose host is gone. It never rejects: the sweeper repeats what fails. */
-function createEndStranded(deps: Pick<SweeperDeps, "db" | "temporalClient" | "activities" | "log">) {
+function createEndStranded(deps: Pick<SweeperDeps, "db" | "hostId" | "temporalClient" | "activities" | "log">) {
   const onEnded = (execution: Stranded): Promise<void> => reportStranded(deps, execution);
   return (executionId: ExecutionId): Promise<void> =>
     endCancelled({ ...deps, onEnded }, executionId).catch((error: unknown) =>

@@ -18,7 +18,6 @@ export interface HousekeepingDeps extends Omit<SweeperDeps, "hostGoneSeconds"> {
   readonly lacks: OwnLacks | undefined;
   readonly settings: Settings;
   readonly dataDir: string;
-  readonly hostId: string;
 }
 
 /**
@@ -48,7 +47,17 @@ export function openHousekeeping(
   defer(() => admissions.close());
   const presence = startPresence({ db, hostId, processId, hostGoneSeconds, lacks, log });
   defer(() => presence.close());
-  const sweeper = createSweeper({ db, temporalClient, activities, keeping, spool, processId, hostGoneSeconds, log });
+  const sweeper = createSweeper({
+    db,
+    temporalClient,
+    activities,
+    keeping,
+    spool,
+    hostId,
+    processId,
+    hostGoneSeconds,
+    log,
+  });
   defer(() => sweeper.close());
   const uploads = startRemovingAbandonedUploads({ db, storage, processId, log });
   defer(() => uploads.close());

@@ -8,10 +8,11 @@ import { MockActivityEnvironment } from "@temporalio/testing";
 import { DefaultLogger } from "@temporalio/worker";
 import { createOutputs } from "../../activities/outputs.ts";
 import { createSpool, type Spool } from "../../activities/spool.ts";
-import { type Db, queryRows } from "../../db/connect.ts";
+import { connect, type Db, queryRows } from "../../db/connect.ts";
 import { claimAttempt, endAttempt } from "../../db/executions/attempts.ts";
-import { findUpload } from "../../db/executions/executions.ts";
+import { findExecution, findUpload } from "../../db/executions/executions.ts";
 import { loseOutputs } from "../../db/executions/stranded.ts";
+import { release } from "../../db/ledger/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { createDiskStorage } from "../../storage/disk.ts";
 import type { Storage } from "../../storage/storage.ts";
@@ -259,6 +260,30 @@ test("uploadOutputs, on the host that has lost the outputs of a program that may
 });
 
 const toLog = (...ids: number[]): string => ids.map((id) => `{"id":${id},"text":"a\u2028b ${id}"}\n`).join("");
+
+test("dropUnrecorded, of an execution ended between storing and recording, deletes its outputs from storage and keeps its log", async () => {
+  const { executionId } = await aSpooledExecution();
+  const away = connect(
+    { host: join(dir, "nowhere"), user: "nobody", database: "none" },
+    { poolMax: 1, applicationName: "away" },
+  );
+  await expect(createOutputs({ db: away, hostId: HOST, storage, spool }).upload(executionId)).rejects.toThrow("ENOENT");
+  await away.destroy();
+  const listKeys = async (): Promise<string[]> => {
+    const keys: string[] = [];
+    for await (const key of storage.list(`executions/${executionId}/`)) keys.push(key);
+    return keys;
+  };
+  expect(await listKeys()).toHaveLength(3);
+  const outputs = createOutputs({ db, hostId: HOST, storage, spool });
+  await outputs.dropUnrecorded(executionId);
+  expect(await listKeys()).toHaveLength(3); // It may be recorded still.
+  await release(db, { executionId, status: "cancelled", failure: null, message: "Cancelled." });
+  await outputs.keepLog(executionId);
+  await outputs.dropUnrecorded(executionId);
+  expect(await listKeys()).toEqual([`executions/${executionId}/log.ndjson`]);
+  expect((await findExecution(db, executionId))?.logKey).toBe(`executions/${executionId}/log.ndjson`);
+});
 
 test("keepLog, on a host where an attempt was lost, adds what only that host has once the execution has ended, and nothing twice", async () => {
   const { executionId, folder } = await aSpooledExecution();

@@ -73,13 +73,15 @@ function aSweeper(temporalClient: TemporalClient, processId = createProcessId())
   const prices = { perCpuSecond: microCredits(10_000), perExecution: microCredits(1_000) };
   const log = pino({ level: "warn" }, { write: (line: string) => void logged.push(JSON.parse(line)) });
   const activities = createCredits({ db, prices, onEnded: () => undefined });
-  const keeping = { keepLog: async () => undefined, upload: async () => ({ kind: "deferred" as const }) };
+  const nothing = async () => undefined;
+  const keeping = { keepLog: nothing, dropUnrecorded: nothing, upload: async () => ({ kind: "deferred" as const }) };
   const sweeper = createSweeper({
     db,
     temporalClient,
     activities,
     keeping,
     spool,
+    hostId: "host-of-this-process",
     processId,
     hostGoneSeconds: 300,
     log,

@@ -17,6 +17,8 @@ const GRANTED = 1_000_000_000n;
 
 let database: TestDatabase;
 let db: Db;
+/** That of the process that looks. */
+const OWN_HOST = "host_here";
 let accountId: AccountId;
 let workflow: TestWorkflow;
 
@@ -39,10 +41,10 @@ async function aStranded(attemptsMax = 1): Promise<ExecutionId> {
 }
 
 /** The same, a moment ago. */
-async function anEnded(attemptsMax = 1): Promise<ExecutionId> {
+async function anEnded(attemptsMax = 1, hostId = "host_away"): Promise<ExecutionId> {
   const executionId = await anExecution(db, { workflow, attemptsMax });
   await reserve(db, executionId);
-  await runAttempt(executionId, 1, "host_away");
+  await runAttempt(executionId, 1, hostId);
   return executionId;
 }
 
@@ -70,13 +72,21 @@ function aStrandedWatch() {
   const onRepeated = async (id: ExecutionId) => void repeated.push(id);
   const look = async (count: number, everyMs = 30_000): Promise<ExecutionId[]> => {
     for (let times = 0; times < count; times += 1, clock.ms += everyMs)
-      await watch({ db, temporalClient, activities, onRepeated, onEnded: async ({ id }) => void ended.push(id) });
+      await watch({
+        db,
+        hostId: OWN_HOST,
+        temporalClient,
+        activities,
+        onRepeated,
+        onEnded: async ({ id }) => void ended.push(id),
+      });
     expect([terminated, restarted]).toEqual([ended, repeated]);
     return ended;
   };
   const cancel = async (executionId: ExecutionId): Promise<ExecutionId[]> => {
     await requestCancel(db, executionId, "api");
-    await endCancelled({ db, temporalClient, activities, onEnded: async ({ id }) => void ended.push(id) }, executionId);
+    const onEnded = async ({ id }: { id: ExecutionId }) => void ended.push(id);
+    await endCancelled({ db, hostId: OWN_HOST, temporalClient, activities, onEnded }, executionId);
     expect(terminated).toEqual(ended);
     return ended;
   };
@@ -124,6 +134,14 @@ test("an execution that is cancelled when its host has ended is ended by that ca
   expect(await look(1)).toEqual([gone, here]);
   expect((await findExecution(db, waiting))?.finishedAt).toBeNull();
   expect(await findMoneyFaults(db)).toEqual([]);
+});
+
+test("an execution that is cancelled while its own host stores its outputs goes on, also where the record has forgotten that host", async () => {
+  const executionId = await anEnded(1, OWN_HOST);
+  const { look, cancel } = aStrandedWatch();
+  expect(await cancel(executionId)).toEqual([]);
+  expect(await look(30)).toEqual([]);
+  expect((await findExecution(db, executionId))?.finishedAt).toBeNull();
 });
 
 test("an execution whose host could say nothing while the database was away is not ended when it is back", async () => {

@@ -86,7 +86,7 @@ async function sweep(given: Partial<SweeperDeps> & { openSeconds?: number } = {}
     temporalClient: given.temporalClient ?? temporalClient,
     ...{ activities, keeping },
     spool: given.spool ?? spool,
-    ...{ processId: "proc_a", hostGoneSeconds: 300 },
+    ...{ hostId: HOST, processId: "proc_a", hostGoneSeconds: 300 },
     log,
   });
   try {
