@@ -190,7 +190,8 @@ time.sleep(60)`,
           return "";
         }
       });
-    expect(lines.filter((line) => line.includes("RLIMIT_") && line.includes("prepare_metadata"))).toEqual([]);
+    // Another test may build something at the same time.
+    expect(lines.filter((line) => line.includes(environments.dir))).toEqual([]);
     expect(readdirSync(join(environments.dir, ".building"))).toEqual([]);
   });
 });
