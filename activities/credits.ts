@@ -4,15 +4,19 @@ import type { Db } from "../db/connect.ts";
 import { explainRefusal } from "../db/executions/refused.ts";
 import { findBilling, findRefusal } from "../db/ledger/credits.ts";
 import { createLedger } from "../db/ledger/ledger.ts";
-import { chargeFor, microCredits, type Prices } from "../domain/credits.ts";
-import type { ExecutionEnd } from "../domain/execution.ts";
+import type { Prices } from "../domain/credits.ts";
+import type { ExecutionEnd, ExecutionResult } from "../domain/execution.ts";
 import type { AccountId, ExecutionId } from "../domain/ids.ts";
+import { priceOf } from "./price.ts";
 
 export interface CreditsDeps {
   readonly db: Db;
   readonly prices: Prices;
-  /** Told after the end of an execution has been committed: wakes the caller that waits in this process. */
-  readonly onEnded: (executionId: ExecutionId) => void;
+  /**
+   * Told after the end of an execution has been committed: wakes the caller that waits in this process. `result`: what the record
+   * has of it now, where that is known here.
+   */
+  readonly onEnded: (executionId: ExecutionId, result?: ExecutionResult) => void;
 }
 
 const RELEASES = {
@@ -78,22 +82,7 @@ export function createCredits({ db, prices, onEnded }: CreditsDeps) {
       if (billing === undefined || billing.ended) return onEnded(bill.executionId);
       // A call may be late and speak of an attempt whose outputs were lost since.
       const { status, secondsUsed } = billing.outcome ?? bill;
-      // Cancelled while it waited for its turn: nothing ran, nothing is due.
-      const used = status === "cancelled" && secondsUsed === 0 ? undefined : secondsUsed;
-      const charge =
-        used === undefined
-          ? { compute: microCredits(0), total: microCredits(0) }
-          : chargeFor(
-              {
-                cpu: billing.cpu,
-                seconds: Math.min(used, billing.secondsMax),
-                processorSeconds: Math.min(billing.processorSeconds, billing.cpu * billing.secondsMax),
-              },
-              prices,
-            );
-      // A price that rose meanwhile must not charge more than was reserved.
-      const total = charge.total < billing.chargeMax ? charge.total : billing.chargeMax;
-      const compute = charge.compute < total ? charge.compute : total;
+      const { compute, total } = priceOf(billing, { status, secondsUsed }, prices);
       await ledger.settle({ ...bill, status, secondsUsed, accountId: billing.accountId, compute, total });
       onEnded(bill.executionId);
     },

@@ -54,13 +54,15 @@ export function createFinishing({ steps, onError }: FinishingDeps) {
   }
 
   return {
-    /** A program of this host has ended, and that is recorded. */
+    /** A program of this host has ended, and that is recorded; perhaps the execution with it. */
     begin(executionId: ExecutionId, ended: EndedProgram): void {
       if (begun.has(executionId)) return;
       const forgetting = setTimeout(() => forget(executionId), REMEMBER_MS).unref();
-      const finishing: Finishing = { taken: new Set(), over: Promise.resolve(false), forgetting };
+      const isFinished = ended.finished === true;
+      const taken = new Set(isFinished ? LAST_STEPS : []);
+      const finishing: Finishing = { taken, over: Promise.resolve(isFinished), forgetting };
       begun.set(executionId, finishing);
-      finishing.over = finish(executionId, ended, finishing.taken);
+      if (!isFinished) finishing.over = finish(executionId, ended, taken);
     },
     /** Whether the step has been taken here. */
     hasTaken: (executionId: ExecutionId, step: LastStep): boolean => begun.get(executionId)?.taken.has(step) === true,

@@ -1,5 +1,6 @@
 import type { LastStep } from "../domain/execution.ts";
 import { type CreditsDeps, createCredits } from "./credits.ts";
+import { createEnding, type EndingDeps } from "./ending.ts";
 import { createFinishing, type TakeStep } from "./finishing.ts";
 import { createOutputs, type OutputsDeps } from "./outputs.ts";
 import { createPython, type PythonDeps } from "./python.ts";
@@ -7,7 +8,11 @@ import type { Ticks } from "./ticks.ts";
 
 /** All activities of a worker. The object's function names are the activity names in every history. */
 export function createActivities(
-  deps: CreditsDeps & Omit<PythonDeps, "onEndedHere" | "keepLog"> & OutputsDeps & Pick<Ticks, "recordTick">,
+  deps: CreditsDeps &
+    Omit<PythonDeps, "onEndedHere" | "keepLog" | "ending"> &
+    OutputsDeps &
+    Pick<EndingDeps, "smallBytesMax"> &
+    Pick<Ticks, "recordTick">,
 ) {
   const credits = createCredits(deps);
   const outputs = createOutputs(deps);
@@ -19,14 +24,17 @@ export function createActivities(
     },
   };
   const finishing = createFinishing({ steps, onError: deps.onError });
+  const ending = createEnding(deps);
   const { executePython: execute, ...python } = createPython({
     ...deps,
     keepLog: outputs.keepLog,
+    ending,
     onEndedHere: finishing.begin,
   });
   const executePython: typeof execute = async (input) => {
     const progress = await execute(input);
-    if (progress.kind === "running" || !(await finishing.isFinished(input.executionId))) return progress;
+    if (progress.kind === "running" || progress.finished || !(await finishing.isFinished(input.executionId)))
+      return progress;
     return { ...progress, finished: true };
   };
   const uploadOutputs: typeof outputs.uploadOutputs = async (input) =>
@@ -55,6 +63,7 @@ export function createActivities(
     /** Controls the programs that run in this process; for the owner of the process. */
     python: {
       ...python,
+      isEnding: ending.isRecording,
       async drain(...given: Parameters<typeof python.drain>): Promise<void> {
         await python.drain(...given);
         await finishing.close();

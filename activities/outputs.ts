@@ -111,11 +111,12 @@ export function createOutputs(deps: OutputsDeps) {
 /**
  * A run that replaces lost outputs has a folder of its own: the lost host may come back and store the old outputs late.
  */
-const folderOf = (executionId: ExecutionId, { outputsLost = 0 }: Pick<SpooledResult, "outputsLost">): string =>
+export const folderOf = (executionId: ExecutionId, { outputsLost = 0 }: Pick<SpooledResult, "outputsLost">): string =>
   `executions/${executionId}${outputsLost === 0 ? "" : `/again-${outputsLost}`}`;
 
-const outputKey = (folder: string, index: number): string => `${folder}/outputs/${index}`;
-const logKeyOf = (folder: string): string => `${folder}/log.ndjson`;
+/** Where storage keeps an output, and the log. */
+export const outputKey = (folder: string, index: number): string => `${folder}/outputs/${index}`;
+export const logKeyOf = (folder: string): string => `${folder}/log.ndjson`;
 
 async function addToLog(
   { db, spool, storage }: OutputsDeps,
@@ -166,9 +167,13 @@ async function withoutSpool(deps: OutputsDeps, executionId: ExecutionId): Promis
 
 async function keep(deps: OutputsDeps, output: SpooledOutput, storageKey: string): Promise<StoredFile> {
   const { bytes, sha256 } = await moveOnce(deps.storage, storageKey, output.path);
-  const contentType =
-    mime.contentType(mime.lookup(output.fileName) || "application/octet-stream") || "application/octet-stream";
-  return { name: output.name, fileName: output.fileName, storageKey, bytes, sha256, contentType };
+  const { name, fileName } = output;
+  return { name, fileName, storageKey, bytes, sha256, contentType: contentTypeOf(fileName) };
+}
+
+/** The media type of an output, by the end of its name. */
+export function contentTypeOf(fileName: string): string {
+  return mime.contentType(mime.lookup(fileName) || "application/octet-stream") || "application/octet-stream";
 }
 
 /** Moves a file to storage; when an earlier call has moved it already, reads back what that call stored. */

@@ -1,6 +1,6 @@
 import { Context } from "@temporalio/activity";
 import { ApplicationFailure } from "@temporalio/common";
-import type { Db } from "../db/connect.ts";
+import { type Db, isDataError } from "../db/connect.ts";
 import {
   type Claimable,
   type ClaimOutcome,
@@ -14,6 +14,7 @@ import type { AccountId, ExecutionId } from "../domain/ids.ts";
 import type { Slots } from "../system/slots.ts";
 import { withTimeout } from "../system/with-timeout.ts";
 import { type Claimed, claimWithSlot } from "./claiming.ts";
+import type { ExecutionEnding } from "./ending.ts";
 import { hostQueue } from "./task-queues.ts";
 import { UnableError, UnbegunError } from "./unbegun.ts";
 
@@ -45,6 +46,8 @@ export interface PythonDeps {
   /** Keeps what a program that is handed over has written, for the host that begins it again. */
   readonly keepLog?: (executionId: ExecutionId) => Promise<void>;
   readonly onError: (executionId: ExecutionId, error: unknown) => void;
+  /** Ends an execution together with its attempt where that takes one step (`ending.ts`). */
+  readonly ending?: ExecutionEnding;
   /** Told of each execution that has no more to run and whose outputs are on this host. */
   readonly onEndedHere?: (executionId: ExecutionId, ended: Extract<PythonProgress, { kind: "ended" }>) => void;
 }
@@ -187,20 +190,27 @@ async function runToEnd(
       if (waiting.aborted) throw stoppingError();
       continue;
     }
-    const outcome = await runAttempt(deps, claim, stop);
+    const ended = await runAttempt(deps, claim, stop);
     // The usual end, a first attempt that needs no other, is known without asking the database again.
-    if (outcome && claim.work.attempt === 1 && (outcome.status !== "failed" || claim.work.attemptsMax === 1)) {
-      return toProgress({ outcome, hostId });
-    }
+    if (ended !== undefined && isOnly(claim.work, ended.outcome))
+      return toProgress({ outcome: ended.outcome, hostId }, ended.finished);
   }
 }
 
-/** Runs one claimed attempt under a lease that is renewed. Answers its outcome, unless it was not ours any more to record. */
+/** Whether an attempt that ended so was the first and is the last. */
+function isOnly(work: ExecutionWork, outcome: PythonOutcome): boolean {
+  return work.attempt === 1 && (outcome.status !== "failed" || work.attemptsMax === 1);
+}
+
+/**
+ * Runs one claimed attempt under a lease that is renewed. Returns its outcome, and whether the execution ended with it;
+ * undefined when it was not ours any more to record.
+ */
 async function runAttempt(
   deps: PythonDeps,
   { work, release }: Claimed,
   signal: AbortSignal,
-): Promise<PythonOutcome | undefined> {
+): Promise<{ readonly outcome: PythonOutcome; readonly finished: boolean } | undefined> {
   const { db, processId } = deps;
   const { executionId, attempt } = work;
   const lease = new AbortController();
@@ -217,7 +227,11 @@ async function runAttempt(
       const stopping = stoppingError();
       throw outcome.secondsUsed === 0 ? new UnbegunError(stopping) : stopping;
     }
-    return (await tellEnd(db, { executionId, attempt, processId, outcome }, signal)) ? outcome : undefined;
+    const ending = isOnly(work, outcome) ? await prepareEnding(deps, work, outcome) : undefined;
+    const finished = ending === undefined ? "apart" : await tell(ending, signal);
+    if (finished !== "apart") return finished ? { outcome, finished } : undefined;
+    const isOurs = await tell(() => endAttempt(db, { executionId, attempt, processId, outcome }), signal);
+    return isOurs ? { outcome, finished: false } : undefined;
   } catch (error) {
     await abandonAttempt(deps, work, error, signal);
     throw error;
@@ -233,15 +247,38 @@ async function keepLogBriefly({ keepLog, onError }: PythonDeps, executionId: Exe
 }
 
 /**
- * Records the end of an attempt, and retries for as long as its lease may last. Otherwise a database that is away for a
- * second would lose the outcome and run the user's code again. Told twice, it counts once. A process that stops has no
- * time for that.
+ * Returns what ends the execution together with its attempt; undefined where that takes several steps. `apart`: the tables
+ * refused its data. The steps find which of it is wrong.
  */
-async function tellEnd(db: Db, end: Parameters<typeof endAttempt>[1], signal: AbortSignal): Promise<boolean> {
+async function prepareEnding(
+  { ending, onError }: PythonDeps,
+  work: ExecutionWork,
+  outcome: PythonOutcome,
+): Promise<(() => Promise<boolean | "apart">) | undefined> {
+  try {
+    const prepared = await ending?.prepare(work, outcome);
+    if (ending === undefined || prepared === undefined) return undefined;
+    return () =>
+      ending.record(work, prepared).catch((error: unknown) => {
+        if (!isDataError(error)) throw error;
+        onError(work.executionId, error);
+        return "apart";
+      });
+  } catch (error) {
+    onError(work.executionId, error);
+    return undefined;
+  }
+}
+
+/**
+ * Records an end, and retries for as long as a lease may last. Otherwise a database that is away for a second would lose the outcome
+ * and run the user's code again. Told twice, it counts once. A process that stops has no time for that.
+ */
+async function tell<Told>(record: () => Promise<Told>, signal: AbortSignal): Promise<Told> {
   const deadline = performance.now() + LEASE_SECONDS * 1000;
   for (;;) {
     try {
-      return await endAttempt(db, end);
+      return await record();
     } catch (error) {
       if (performance.now() > deadline || isStopping(signal)) throw error;
       await delay(TELL_AGAIN_MS);
@@ -263,18 +300,19 @@ async function abandonAttempt(
     const unable =
       error instanceof UnbegunError && error.cause instanceof UnableError ? error.cause.message : undefined;
     const end = { executionId, attempt, processId: deps.processId, outcome: null, begun, handedOver, unable };
-    await tellEnd(deps.db, end, signal);
+    await tell(() => endAttempt(deps.db, end), signal);
   } catch (second) {
     deps.onError(work.executionId, new AggregateError([error, second], "An attempt could not be given up."));
   }
 }
 
-function toProgress({
-  outcome,
-  hostId,
-}: Pick<Extract<ClaimOutcome, { kind: "ended" }>, "outcome" | "hostId">): PythonProgress {
+function toProgress(
+  { outcome, hostId }: Pick<Extract<ClaimOutcome, { kind: "ended" }>, "outcome" | "hostId">,
+  finished = false,
+): PythonProgress {
   const { status, secondsUsed } = outcome;
-  return { kind: "ended", status, secondsUsed, hostQueue: hostQueue(hostId) };
+  const ended = { kind: "ended" as const, status, secondsUsed, hostQueue: hostQueue(hostId) };
+  return finished ? Object.assign(ended, { finished }) : ended;
 }
 
 /** Why no attempt can be opened any more, in Temporal's words. */

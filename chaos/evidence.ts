@@ -226,7 +226,10 @@ export async function gatherEvidence(
         `select execution_id, direction, name, position, file_name, storage_key, bytes::float8, sha256
            from execution_files order by execution_id, direction, name, position`,
       ),
-      storage: readStorage(join(dataDir, "storage/objects")),
+      storage: Object.assign(
+        readStorage(join(dataDir, "storage/objects")),
+        toStored(await query<SmallObjectRow>("select storage_key, content from small_objects")),
+      ),
       unfinished: [
         ...["storage/incoming", "spool", "commits/.writing", "environments/.building"].flatMap((folder) =>
           list(join(dataDir, folder)).map((name) => `${folder}/${name}`),
@@ -247,12 +250,25 @@ export function readStorage(objects: string): Record<string, StoredObject> {
   for (const entry of readdirSync(objects, { withFileTypes: true, recursive: true })) {
     if (!entry.isFile()) continue;
     const path = join(entry.parentPath, entry.name);
-    const content = readFileSync(path);
-    found[relative(objects, path)] = {
-      bytes: content.length,
-      sha256: createHash("sha256").update(content).digest("hex"),
-      text: content.length <= TEXT_BYTES_MAX ? content.toString("utf8") : undefined,
-    };
+    found[relative(objects, path)] = describeObject(readFileSync(path));
   }
   return found;
+}
+
+function describeObject(content: Buffer): StoredObject {
+  return {
+    bytes: content.length,
+    sha256: createHash("sha256").update(content).digest("hex"),
+    text: content.length <= TEXT_BYTES_MAX ? content.toString("utf8") : undefined,
+  };
+}
+
+interface SmallObjectRow {
+  readonly storage_key: string;
+  readonly content: Buffer;
+}
+
+/** What the database keeps on its way to storage, by its key there. */
+function toStored(rows: readonly SmallObjectRow[]): Record<string, StoredObject> {
+  return Object.fromEntries(rows.map(({ storage_key, content }) => [storage_key, describeObject(content)]));
 }

@@ -53,6 +53,11 @@ export function sqlState(error: unknown): string | undefined {
   return typeof code === "string" ? code : undefined;
 }
 
+/** True when the tables refused the data of a statement (classes 22 and 23): the same data is refused again. */
+export function isDataError(error: unknown): boolean {
+  return /^2[23]/.test(sqlState(error) ?? "");
+}
+
 /** True when a statement was never sent, because no connection of the pool was free in time. */
 export function isPoolExhausted(error: unknown): boolean {
   return (error as { name?: unknown } | null)?.name === "KnexTimeoutError";

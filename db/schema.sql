@@ -609,6 +609,15 @@ CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
 
 CREATE TRIGGER sessions_ended AFTER DELETE ON public.sessions FOR EACH ROW EXECUTE FUNCTION announce_ended_access();
 
+create table small_objects (
+  storage_key text not null,
+  content bytea not null,
+  created_at timestamp with time zone default now() not null,
+  constraint small_objects_pkey PRIMARY KEY (storage_key)
+);
+
+CREATE INDEX small_objects_age ON public.small_objects USING btree (created_at);
+
 create table ticks (
   workflow_id text not null,
   nominal_at timestamp with time zone not null,
@@ -1048,6 +1057,55 @@ begin
     raise exception 'a settled reservation needs its ledger entry' using errcode = 'integrity_constraint_violation';
   end if;
   return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.finish_executions(ids text[], processes text[], statuses text[], messages text[], seconds numeric[], processors numeric[], computes bigint[], totals bigint[], log_keys text[], log_sizes bigint[], files jsonb, owners text[], keys text[], contents bytea[], channel text)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+declare
+  ours text[];
+  bills record;
+  finished text[] := '{}';
+begin
+  -- Accounts before everything else, as whoever moves credits does.
+  perform from accounts a where a.id in (select e.account_id from executions e where e.id = any (ids))
+    order by a.id for no key update;
+  with ended as (
+    update attempts t
+       set ended_at = clock_timestamp(), status = u.status, message = u.message,
+           seconds_used = u.used, processor_seconds = u.processor
+      from unnest(ids, processes, statuses, messages, seconds, processors) as u (id, process, status, message, used, processor)
+     where t.execution_id = u.id and t.attempt = 1 and t.process_id = u.process and t.ended_at is null
+    returning t.execution_id
+  )
+  select coalesce(array_agg(e.execution_id), '{}') into ours from ended e;
+
+  update executions e set log_key = u.key, log_bytes = u.size, uploaded_at = coalesce(e.uploaded_at, clock_timestamp())
+    from unnest(ids, log_keys, log_sizes) as u (id, key, size)
+   where e.id = u.id and u.id = any (ours);
+  insert into execution_files (execution_id, direction, name, file_name, storage_key, bytes, sha256, content_type)
+  select f.execution_id, 'output', f.name, f.file_name, f.storage_key, f.bytes, f.sha256, f.content_type
+    from jsonb_to_recordset(files) as f (execution_id text, name text, file_name text, storage_key text, bytes bigint, sha256 text,
+                                         content_type text)
+   where f.execution_id = any (ours)
+      on conflict (execution_id, direction, name, position) do nothing;
+  insert into small_objects (storage_key, content)
+  select u.key, u.content from unnest(owners, keys, contents) as u (owner, key, content) where u.owner = any (ours)
+      on conflict (storage_key) do update set content = excluded.content;
+
+  select array_agg(u.id) as ids, array_agg(u.status) as statuses, array_agg(u.used) as seconds,
+         array_agg(u.compute) as computes, array_agg(u.total) as totals into bills
+    from unnest(ids, statuses, seconds, computes, totals) as u (id, status, used, compute, total) where u.id = any (ours);
+  if bills.ids is not null then
+    finished := array(
+      select settle_executions(bills.ids, bills.statuses, bills.seconds, bills.computes, bills.totals, channel));
+  end if;
+  return (select string_agg(case when u.id = any (finished) then 'f' when u.id = any (ours) then 'c' else 'n' end, ''
+                            order by u.position)
+            from unnest(ids) with ordinality as u (id, position));
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.forget_refusals()

@@ -1,3 +1,4 @@
+import type { MicroCredits } from "./credits.ts";
 import type { AccountId, ExecutionId } from "./ids.ts";
 
 export const TRIGGERS = ["api", "schedule", "form"] as const;
@@ -40,6 +41,19 @@ export interface ExecutionSummary {
   readonly status: ExecutionEnd;
   /** The steps of an execution that had ended before Temporal learned of it. */
   readonly story?: ExecutionStory;
+}
+
+/** The end of an execution, as the answer to its call has it. */
+export interface ExecutionResult {
+  readonly status: ExecutionEnd;
+  readonly message: string;
+  readonly secondsUsed: number;
+  readonly chargeCompute: MicroCredits;
+  readonly chargeTotal: MicroCredits;
+  /** By name. */
+  readonly outputs: readonly { readonly name: string; readonly fileName: string }[];
+  /** It was of files that nobody has committed. */
+  readonly draft: boolean;
 }
 
 /** How the user's process ended. Every end is a value: user code that fails is not an error of ours. */

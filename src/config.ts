@@ -48,6 +48,7 @@ export const SETTINGS = z.object({
   TREADLE_LANE_IDLE_SECONDS: whole(1, 86_400).default(600),
   TREADLE_WAITING_CALLS_MAX: whole(1, 1_000_000).default(5_000),
   TREADLE_WAIT_MAX_SECONDS: whole(1, 3_600).default(300),
+  TREADLE_SMALL_OUTPUTS_BYTES_MAX: whole(0, 1_048_576).default(65_536),
   TREADLE_STARTS_MAX: whole(0, 1_000_000).default(10_000),
   TREADLE_STARTS_AGE_SECONDS: whole(1, 86_400).default(600),
   TREADLE_STOP_DELAY_SECONDS: whole(0, 600).default(0),

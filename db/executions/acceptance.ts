@@ -156,14 +156,17 @@ function toBindings(execution: NewExecution, conditions: Conditions) {
 
 /** Files as the statements that store them take them. */
 export function filesAsJson(files: readonly StoredFile[]): string {
-  return JSON.stringify(
-    files.map((file) => ({
-      name: file.name,
-      file_name: file.fileName,
-      storage_key: file.storageKey,
-      bytes: file.bytes,
-      sha256: file.sha256,
-      content_type: file.contentType,
-    })),
-  );
+  return JSON.stringify(files.map(toFileRow));
+}
+
+/** A file by the names of the columns. */
+export function toFileRow(file: StoredFile) {
+  return {
+    name: file.name,
+    file_name: file.fileName,
+    storage_key: file.storageKey,
+    bytes: file.bytes,
+    sha256: file.sha256,
+    content_type: file.contentType,
+  };
 }

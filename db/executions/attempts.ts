@@ -1,3 +1,4 @@
+import type { MicroCredits } from "../../domain/credits.ts";
 import type { ExecutionState, PythonOutcome, StoredFile } from "../../domain/execution.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
 import type { JsonTexts } from "../../domain/manifest/json-text.ts";
@@ -11,6 +12,12 @@ export interface ExecutionWork {
   readonly commitId: CommitId;
   readonly attempt: number;
   readonly attemptsMax: number;
+  /** What its end is priced by. */
+  readonly cpu: number;
+  readonly timeoutSeconds: number;
+  readonly chargeMax: MicroCredits;
+  /** Its commit is of files that nobody has committed. */
+  readonly draft: boolean;
   readonly manifest: unknown;
   readonly environmentKey: string | null;
   /** The minor version of Python that the commit was made with; null where that was not noted. */
@@ -122,7 +129,8 @@ async function openAttempt(db: Db, claim: Claim, attempt: number): Promise<Execu
            from opened where e.id = opened.execution_id
        )
        select e.id as "executionId", e.account_id as "accountId", e.workflow_id as "workflowId",
-              e.commit_id as "commitId", opened.attempt, e.attempts_max as "attemptsMax", c.manifest,
+              e.commit_id as "commitId", opened.attempt, e.attempts_max as "attemptsMax", e.cpu,
+              e.timeout_seconds as "timeoutSeconds", e.charge_max as "chargeMax", c.draft, c.manifest,
               c.environment_key as "environmentKey", c.python, e.inputs, e.input_texts as "inputTexts", e.secret_inputs as "secretInputs",
               coalesce((select jsonb_agg(jsonb_build_object(
                   'name', f.name, 'fileName', f.file_name, 'storageKey', f.storage_key, 'bytes', f.bytes,

@@ -112,7 +112,7 @@ const RECORD = `
   case when e.failure = 'insufficient_credits' then
     (select f.available from refusals f where f.execution_id = e.id)
   end as "creditsAvailable",
-  coalesce((select jsonb_agg(jsonb_build_object('name', f.name, 'fileName', f.file_name) order by f.name)
+  coalesce((select jsonb_agg(jsonb_build_object('name', f.name, 'fileName', f.file_name) order by f.name collate "C")
               from execution_files f where f.execution_id = e.id and f.direction = 'output'), '[]') as outputs`;
 
 const QUEUE_POSITION = `

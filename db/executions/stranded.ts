@@ -17,8 +17,8 @@ const REPEATABLE = `(a.status = 'success' and ${TRIES} < e.attempts_max and e.ca
 
 /**
  * Lists executions that wait for a host that is not there, at most `limit`. Those that were not cancelled after their program had
- * ended have done so for `presentSeconds`. With an `executionId` it lists that one alone. Whoever asks is on `ownHostId`, so
- * that host is there, whatever the record says.
+ * ended have done so for `presentSeconds`. With an `executionId` it lists that one alone. Executions that wait for
+ * `ownHostId`, the host of the process that asks, are left out: that host is there.
  */
 export async function listStranded(
   db: Db,

@@ -1,10 +1,13 @@
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
-import { type Db, sqlState } from "../connect.ts";
+import { type Db, isDataError } from "../connect.ts";
+import { type Ending, type Finish, finishAll } from "../executions/endings.ts";
 import { createBatches } from "./batches.ts";
 import { type Release, type ReserveOutcome, releaseAll, reserveAll, type Settlement, settleAll } from "./credits.ts";
 
 /** More callers than this in one statement make the last of them wait longer than a second statement would. */
 const BATCH_MAX = 256;
+/** Ends bring their outputs along: 2 MiB together, where each has as much as may be small. */
+const ENDINGS_MAX = 32;
 
 /**
  * The money of this process. Callers that move credits of one account at the same time share a statement: they would
@@ -12,10 +15,16 @@ const BATCH_MAX = 256;
  * is reserved once and ended once. An error reaches everybody who shared the statement, and nothing of it was done.
  */
 export function createLedger(db: Db) {
-  const options = { batchMax: BATCH_MAX, isOfOneItem };
+  // Of data that the tables refuse, the account's other executions are not to blame.
+  const options = { batchMax: BATCH_MAX, isOfOneItem: isDataError };
   const reserve = createBatches<ExecutionId, ReserveOutcome>({ send: (ids) => reserveAll(db, ids), ...options });
   const settle = createBatches<Settlement, boolean>({ send: (each) => settleAll(db, each), ...options });
   const release = createBatches<Release, boolean>({ send: (each) => releaseAll(db, each), ...options });
+  const finish = createBatches<Ending, Finish>({
+    send: (each) => finishAll(db, each),
+    batchMax: ENDINGS_MAX,
+    isOfOneItem: isDataError,
+  });
   /** Without an account nobody else comes along. */
   const laneOf = (input: { accountId?: AccountId | undefined; executionId: ExecutionId }): string =>
     input.accountId ?? input.executionId;
@@ -29,12 +38,8 @@ export function createLedger(db: Db) {
       settle(laneOf(input), input),
     release: (input: Release & { accountId?: AccountId | undefined }): Promise<boolean> =>
       release(laneOf(input), input),
+    finish,
   };
 }
 
 export type Ledger = ReturnType<typeof createLedger>;
-
-/** Data that the tables refuse (classes 22 and 23 of SQLSTATE): the account's other executions are not to blame. */
-function isOfOneItem(error: unknown): boolean {
-  return /^2[23]/.test(sqlState(error) ?? "");
-}

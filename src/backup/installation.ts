@@ -1,5 +1,7 @@
 import { join } from "node:path";
+import { createSmallObjects } from "../../db/executions/small-objects.ts";
 import { openStorage } from "../../storage/open.ts";
+import { withSmallObjects } from "../../storage/small-objects.ts";
 import { type Environment, type Settings, storageOf } from "../config.ts";
 import { makeBackup } from "./backup.ts";
 import type { Description } from "./description.ts";
@@ -21,7 +23,7 @@ export async function backUpInstallation(input: {
   try {
     return await makeBackup({
       db: database.db,
-      storage,
+      storage: withSmallObjects(storage, createSmallObjects(database.db)),
       dataDir,
       target,
       withFiles,

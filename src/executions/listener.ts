@@ -2,6 +2,7 @@ import type pg from "pg";
 import type { Db } from "../../db/connect.ts";
 import { listEnded } from "../../db/executions/executions.ts";
 import { EXECUTION_ENDED } from "../../db/ledger/credits.ts";
+import type { ExecutionResult } from "../../domain/execution.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { repeat } from "../../system/repeating.ts";
 
@@ -21,10 +22,13 @@ export interface Subscription {
 
 /** Wakes calls that wait for the end of an execution: by this process, by a notification, or by the record. */
 export interface Listener {
-  /** Resolves to true when the execution ended within the time; false when the time was over, or the caller gone, first. */
-  wait(executionId: ExecutionId, timeoutMs: number, gone?: AbortSignal): Promise<boolean>;
+  /**
+   * Resolves when the execution ended within the time: to its result, or to true where that is in the record alone. Resolves to
+   * false when the time was over, or the caller gone, first.
+   */
+  wait(executionId: ExecutionId, timeoutMs: number, gone?: AbortSignal): Promise<ExecutionResult | boolean>;
   /** Wakes the calls that wait for an execution. */
-  resolve(executionId: ExecutionId): void;
+  resolve(executionId: ExecutionId, result?: ExecutionResult): void;
   /** Returns how many calls wait. */
   count(): number;
   /** Releases all calls, as if their time were over, and later ones at once. */
@@ -38,6 +42,8 @@ export function startListener(deps: {
   openSession: () => pg.Client;
   /** Other channels the same session listens to. */
   subscriptions: readonly Subscription[];
+  /** Whether this process ends the execution at this moment. Then it wakes those who wait, and has the result for them. */
+  isEndingHere?: (executionId: ExecutionId) => boolean;
   onError: (error: unknown) => void;
 }): Listener {
   const waits = createWaits();
@@ -58,7 +64,8 @@ export function startListener(deps: {
       if (!closed) retry = setTimeout(() => void listen().catch(deps.onError), RECONNECT_MS).unref();
     });
     client.on("notification", ({ channel, payload = "" }) => {
-      if (channel === EXECUTION_ENDED) waits.resolve(payload as ExecutionId);
+      if (channel === EXECUTION_ENDED && deps.isEndingHere?.(payload as ExecutionId) !== true)
+        waits.resolve(payload as ExecutionId);
       for (const subscription of deps.subscriptions)
         if (subscription.channel === channel) subscription.onNotify(payload);
     });
@@ -94,7 +101,7 @@ export function startListener(deps: {
 
 /** The calls of this process that wait, by execution. */
 function createWaits(): Omit<Listener, "close"> & { listIds(): ExecutionId[] } {
-  const waiting = new Map<ExecutionId, Set<(ended: boolean) => void>>();
+  const waiting = new Map<ExecutionId, Set<(ended: ExecutionResult | boolean) => void>>();
   let isReleased = false;
   return {
     wait(executionId, timeoutMs, gone) {
@@ -102,7 +109,7 @@ function createWaits(): Omit<Listener, "close"> & { listIds(): ExecutionId[] } {
       return new Promise((done) => {
         const calls = waiting.get(executionId) ?? new Set();
         waiting.set(executionId, calls);
-        const stop = (ended: boolean): void => {
+        const stop = (ended: ExecutionResult | boolean): void => {
           clearTimeout(timer);
           gone?.removeEventListener("abort", giveUp);
           done(ended);
@@ -118,10 +125,10 @@ function createWaits(): Omit<Listener, "close"> & { listIds(): ExecutionId[] } {
         else gone?.addEventListener("abort", giveUp, { once: true });
       });
     },
-    resolve(executionId) {
+    resolve(executionId, result) {
       const calls = waiting.get(executionId);
       waiting.delete(executionId);
-      for (const call of calls ?? []) call(true);
+      for (const call of calls ?? []) call(result ?? true);
     },
     release() {
       isReleased = true;

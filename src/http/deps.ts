@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import type { RequestHandler, Router } from "express";
 import type { Db } from "../../db/connect.ts";
 import type { Prices } from "../../domain/credits.ts";
-import type { Trigger } from "../../domain/execution.ts";
+import type { ExecutionResult, Trigger } from "../../domain/execution.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import type { Storage } from "../../storage/storage.ts";
@@ -37,10 +37,10 @@ export interface Executions {
   /** Starts one from the record, unless it has ended, waits for its turn, or was started before. */
   startAgain(executionId: ExecutionId): Promise<void>;
   /**
-   * True when the execution ended within the time; false when the time was over, or the caller gone, first. May be asked
-   * before the execution is started.
+   * The result when the execution ended within the time, or true where only the record has it. False when the time was
+   * over, or the caller gone, first. May be asked before the execution is started.
    */
-  waitForEnd(executionId: ExecutionId, timeoutMs: number, gone?: AbortSignal): Promise<boolean>;
+  waitForEnd(executionId: ExecutionId, timeoutMs: number, gone?: AbortSignal): Promise<ExecutionResult | boolean>;
   /** Stops the program; `by` says who asked, for the record. */
   cancel(executionId: ExecutionId, by: string): Promise<void>;
   /** The execution's place among those that wait for a slot of this process, 1 for the next; undefined when it does not. */

@@ -58,7 +58,9 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
   const prices = pricesOf(settings);
 
   // The session that listens to the database. It opens before what it notifies, so that no notification is missed.
-  let stopProgram: PythonControl["stop"] = () => false; // No program runs before the activities are there.
+  // No program runs before the activities are there.
+  let stopProgram: PythonControl["stop"] = () => false;
+  let isEndingHere: PythonControl["isEnding"] = () => false;
   const admissions = createAdmissions({ db, log });
   const scheduler = createScheduler();
   const listener = startListener({
@@ -70,6 +72,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
       admissions.subscription,
       scheduler.subscription,
     ],
+    isEndingHere: (executionId) => isEndingHere(executionId),
     onError: (error) => log.warn({ event: "fault", error }, "Listening for ended executions was interrupted."),
   });
   defer(() => listener.close());
@@ -104,6 +107,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
     hostId,
     processId,
     storage,
+    smallBytesMax: settings.TREADLE_SMALL_OUTPUTS_BYTES_MAX,
     spool,
     slots,
     runProgram: deps.runProgram,
@@ -112,6 +116,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
       log.warn({ event: "execution.fault", executionId, error }, "An attempt met a fault of ours."),
   });
   stopProgram = python.stop;
+  isEndingHere = python.isEnding;
   const workers =
     settings.TREADLE_ROLE !== "api"
       ? await startWorkers({

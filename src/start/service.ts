@@ -1,12 +1,15 @@
 import { Registry } from "prom-client";
 import type { PythonDeps } from "../../activities/python.ts";
 import { connect } from "../../db/connect.ts";
+import { createSmallObjects } from "../../db/executions/small-objects.ts";
 import { migrate } from "../../db/migrate.ts";
 import { findCgroupFolders } from "../../sandbox/cgroup-folders.ts";
 import { openStorage } from "../../storage/open.ts";
+import { withSmallObjects } from "../../storage/small-objects.ts";
 import { type Environment, type Settings, storageOf } from "../config.ts";
 import { createEditorEvents } from "../editor-events/editor-events.ts";
 import { startPruning } from "../housekeeping/pruning.ts";
+import { startMovingSmallObjects } from "../housekeeping/small-objects.ts";
 import { createProcessId } from "../ids.ts";
 import { loadOrCreateKey } from "../keys/key-file.ts";
 import { createKeyUses } from "../keys/key-uses.ts";
@@ -83,7 +86,11 @@ export async function openService(
   const masterKeyFile = settings.TREADLE_MASTER_KEY_FILE ?? `${machine.paths.keys}/master`;
   const secretBox = createSecretBox(await loadOrCreateKey(masterKeyFile));
   await demandMasterKey(db, { secretBox, file: masterKeyFile });
-  const storage = await openStorage({ ...storageOf(settings), dir: machine.paths.storage });
+  const stored = await openStorage({ ...storageOf(settings), dir: machine.paths.storage });
+  const small = createSmallObjects(db);
+  const storage = withSmallObjects(stored, small);
+  const moving = startMovingSmallObjects({ small, storage: stored, log });
+  defer(() => moving.close());
   const hostId = await loadHostId(machine.dataDir);
   const processId = createProcessId();
   installTemporalRuntime(log);

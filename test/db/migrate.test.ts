@@ -70,7 +70,8 @@ test("migrate, on what the files of before the first release made, records today
   await emptyTheDatabase();
   await migrate(db);
   await queryRows(db, "alter table api_keys drop column last_used_at");
-  await queryRows(db, "drop table workflow_starts");
+  await queryRows(db, "drop table workflow_starts, small_objects");
+  await queryRows(db, "drop function finish_executions");
   const names = (last: string) => [...Array.from({ length: 30 }, (_, at) => `00${at + 1}_of_before`), last];
   const putNames = (last: string) =>
     db.transaction(async (tx) => {
@@ -85,7 +86,7 @@ test("migrate, on what the files of before the first release made, records today
   );
   await putNames("0031_logs_of_attempts");
   expect(await listApplied(db)).toEqual(FILES.slice(0, 9));
-  expect(await migrate(db)).toEqual(["0010_key_uses", "0011_workflow_starts"]);
+  expect(await migrate(db)).toEqual(FILES.slice(9));
   expect((await db("migrations").orderBy("id")).map(({ name }) => name)).toEqual(FILES);
 });
 

@@ -16,6 +16,7 @@ import { createDiskStorage } from "../../storage/disk.ts";
 import { createSlots } from "../../system/slots.ts";
 import { anAccount, anExecution, aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { until } from "../support/until.ts";
 
 let database: TestDatabase;
 let db: Db;
@@ -41,6 +42,7 @@ beforeAll(async () => {
     hostId: "host-a",
     processId: "proc_a",
     storage: await createDiskStorage({ dir: join(dir, "storage") }),
+    smallBytesMax: 65_536,
     spool,
     slots: createSlots({ count: 4 }),
     runProgram: async ({ executionId }) => {
@@ -93,11 +95,6 @@ async function anAccepted({ begunBy = "proc_a", ageSeconds = 0 } = {}) {
     { executionId, begunBy, ageSeconds },
   );
   return { accountId, executionId };
-}
-
-async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 20_000; !(await isTrue()); await sleep(20))
-    if (Date.now() > deadline) throw new Error("It did not come true within 20 s.");
 }
 
 const countWaiting = async (): Promise<number> =>

@@ -59,7 +59,7 @@ beforeAll(async () => {
     hostId: HOST,
     processId: "proc_a",
     storage,
-    spool,
+    ...{ spool, smallBytesMax: 0 },
     slots: createSlots({ count: 4 }),
     runProgram: async ({ executionId }) => {
       started.push(executionId);

@@ -1,6 +1,7 @@
 import type { Request, RequestHandler, Response } from "express";
 import { findExecution } from "../../../db/executions/executions.ts";
-import type { ExecutionId } from "../../../domain/ids.ts";
+import type { ExecutionResult } from "../../../domain/execution.ts";
+import type { ExecutionId, WorkflowId } from "../../../domain/ids.ts";
 import { type Authenticated, authenticate } from "../auth/authenticate.ts";
 import { toRateHeaders } from "../auth/rates.ts";
 import type { AppDeps } from "../deps.ts";
@@ -24,8 +25,9 @@ interface WaitingCall {
   /** Undefined when the caller follows the execution's events, for which no preference counts. */
   readonly wait: Wait | undefined;
   readonly timing: Timing;
+  readonly workflowId: WorkflowId;
   /** Settles when the execution has ended, the time is over, or the caller is gone. Never rejects. */
-  readonly over: Promise<unknown>;
+  readonly over: Promise<ExecutionResult | boolean>;
   readonly gone: AbortSignal;
   readonly accessId: string | undefined;
   readonly leave: () => void;
@@ -43,13 +45,14 @@ export function createExecuteRoute(deps: AppDeps, choose: Choose = authenticate)
       response.set("Server-Timing", call.timing.toHeader());
       return sendEvents(deps, { request, response, executionId, accessId: call.accessId });
     }
-    await call.over;
+    const ended = await call.over;
     call.leave();
     // Nobody is there to answer. The execution goes on: its id and its idempotency key lead to it.
     if (call.gone.aborted) return;
     call.timing.mark("wait");
     response.set("Server-Timing", call.timing.toHeader());
-    await answerExecution(deps, { executionId, wait }, response);
+    const result = typeof ended === "object" ? ended : undefined;
+    await answerExecution(deps, { executionId, workflowId: call.workflowId, wait, result }, response);
   };
 }
 
@@ -100,7 +103,7 @@ async function startCall(
     const gone = watchCaller(response);
     // Waiting begins before the start, so that an end in between is not missed.
     const ended = seconds === 0 ? undefined : deps.executions.waitForEnd(executionId, seconds * 1000, gone.signal);
-    let over: Promise<unknown> = Promise.resolve();
+    let over: Promise<ExecutionResult | boolean> = Promise.resolve(false);
     if (accepted.kind === "accepted") {
       if (accepted.admitted && accepted.headStart) deps.executions.begin({ executionId, accountId: target.accountId });
       else if (accepted.admitted) await startExecution(deps, { executionId, target });
@@ -112,7 +115,8 @@ async function startCall(
     }
     timing.mark("start");
     if (wait?.earlyHints === true) hintEarly(request, response);
-    return { executionId, wait, timing, over, gone: gone.signal, accessId: target.accessId, leave };
+    const { accessId, workflowId } = target;
+    return { executionId, workflowId, wait, timing, over, gone: gone.signal, accessId, leave };
   } catch (error) {
     leave();
     throw error;

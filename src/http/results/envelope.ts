@@ -16,8 +16,22 @@ const MESSAGES: Partial<Record<ExecutionState, string>> = {
 
 type Result = Omit<Sent<z.output<typeof Execution>>, "error" | "message" | "needed" | "available">;
 
+type ResultRecord = Pick<
+  ExecutionRecord,
+  | "id"
+  | "state"
+  | "secondsUsed"
+  | "chargeCompute"
+  | "chargeTotal"
+  | "draft"
+  | "outputs"
+  | "queuePosition"
+  | "filesRemovedAt"
+  | "logRemovedAt"
+>;
+
 /** The five fields of every result; also that it is of a draft, and of one that waits for its turn, where in the queue. */
-export function toResult(record: ExecutionRecord, apiUrl: string): Result {
+export function toResult(record: ResultRecord, apiUrl: string): Result {
   return {
     status: record.state,
     executionId: record.id,

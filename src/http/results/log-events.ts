@@ -108,7 +108,7 @@ async function* follow(
       sentAt = Date.now();
       yield ": still running\n\n";
     }
-    hasEnded = await deps.executions.waitForEnd(executionId, LOOK_MS, gone);
+    hasEnded = (await deps.executions.waitForEnd(executionId, LOOK_MS, gone)) !== false;
   }
 }
 

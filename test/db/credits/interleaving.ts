@@ -1,5 +1,6 @@
 import { createCredits } from "../../../activities/credits.ts";
 import { connect, type Db, sqlState } from "../../../db/connect.ts";
+import { finishAll } from "../../../db/executions/endings.ts";
 import { adjust, grant, release, reserve, settle } from "../../../db/ledger/credits.ts";
 import { createLedger, type Ledger } from "../../../db/ledger/ledger.ts";
 import { microCredits } from "../../../domain/credits.ts";
@@ -108,6 +109,7 @@ function withoutSharing(db: Db): Ledger {
   return {
     reserve: ({ executionId }) => reserve(db, executionId),
     settle: (input) => settle(db, input),
+    finish: async (_lane, ending) => (await finishAll(db, [ending]))[0] ?? "lost",
     release: (input) => release(db, input),
   };
 }
