@@ -59,6 +59,8 @@ export interface LaneSettings {
   readonly lookEveryMs?: number;
   /** How long lanes of one code may take to start at once; after that they may for a tenth of the time. A minute unless given. */
   readonly startBurstSeconds?: number;
+  /** How many executions a lane serves at most; 500 unless given. */
+  readonly executionsMax?: number;
 }
 
 export interface GvisorSettings {

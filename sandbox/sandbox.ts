@@ -111,16 +111,14 @@ const unwatched = {
   onGrowth: () => undefined,
   onFailure: () => undefined,
   onServed: () => undefined,
+  onWorn: () => undefined,
 };
 
 /** Tries whether an execution in a lane is as confined as one on the cold path. Returns what was possible. */
 async function testLane(deps: Omit<LanesDeps, "selfTest"> & { readonly user: User }): Promise<string[]> {
   const { settings, bounds, user, remove } = deps;
   const runInLane = async (request: SandboxRequest) => {
-    const lane = await startLane(
-      { ...deps, lanesDir: bounds.dir, disk: await deps.disks?.take(), ...unwatched },
-      request,
-    );
+    const lane = await startLane({ ...deps, disk: await deps.disks?.take(), ...unwatched }, request);
     const launch = (given: SandboxRequest, inputs: PlacedInputs) => lane.launch(given, inputs);
     try {
       return await runExecution({ user, isIsolated: true, launch, launchCold: launch, remove }, request, {});

@@ -11,6 +11,8 @@ export interface Group {
   readonly request: LaneRequest;
   readonly lanes: Set<Lane>;
   starting: number;
+  /** The lane whose successor is being started: until that stands, there is one more than there may be. */
+  replaced: Lane | undefined;
   usedAt: number;
   /** How long an execution takes as a rule, without the making of the next fork: an exponential mean. */
   usualMs: number;
@@ -20,6 +22,8 @@ export interface Group {
   debt: { readonly seconds: number; readonly at: number };
   /** No lane of it is started before. */
   restUntil: number;
+  /** None is started in addition to those there are before: there was no room for one. */
+  fullUntil: number;
   refusal: { readonly reason: string; readonly until: number } | undefined;
 }
 
@@ -33,6 +37,7 @@ export function takeGroup(groups: Groups, request: LaneRequest): Group {
     request,
     lanes: new Set(),
     starting: 0,
+    replaced: undefined,
     usedAt: 0,
     usualMs: 0,
     usualBytes: 0,
@@ -42,6 +47,7 @@ export function takeGroup(groups: Groups, request: LaneRequest): Group {
       at: 0,
     },
     restUntil: 0,
+    fullUntil: 0,
   };
   groups.delete(key);
   groups.set(key, group);
@@ -82,7 +88,7 @@ export function noteStart(group: Group, startedAt: number, burstSeconds: number)
   const now = Date.now();
   group.debt = { seconds: countDebt(group, startedAt) + (now - startedAt) / 1000, at: now };
   const over = group.debt.seconds - burstSeconds;
-  if (over >= 0) rest(group, (over / START_SHARE) * 1000);
+  if (over >= 0) group.restUntil = Math.max(group.restUntil, now + (over / START_SHARE) * 1000);
 }
 
 function countDebt({ debt }: Group, now: number): number {
@@ -95,11 +101,7 @@ export function isForgettable(group: Group): boolean {
   return isEmpty && group.refusal === undefined && countDebt(group, Date.now()) === 0;
 }
 
-/** Has no lane of the group started for `ms`. */
-export function rest(group: Group, ms: number): void {
-  group.restUntil = Math.max(group.restUntil, Date.now() + ms);
-}
-
-export function isResting({ restUntil }: Group): boolean {
-  return restUntil > Date.now();
+/** Whether no lane may be started now; one that takes the place of another needs no room beside it. */
+export function isResting({ restUntil, fullUntil }: Group, isSuccessor = false): boolean {
+  return Math.max(restUntil, isSuccessor ? 0 : fullUntil) > Date.now();
 }

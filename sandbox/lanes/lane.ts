@@ -8,50 +8,33 @@ import { createCgroup } from "../cgroup.ts";
 import type { CgroupFolders } from "../cgroup-folders.ts";
 import type { PlacedInputs } from "../input-files.ts";
 import type { Launched } from "../launched.ts";
-import { measureProcessorMs } from "../process-tree.ts";
-import type { LaneRequest, SandboxSettings } from "../request.ts";
+import type { LaneRequest, LaneSettings, SandboxSettings } from "../request.ts";
 import type { RunDisk } from "../run-disks.ts";
 import type { Reach } from "../users/reach.ts";
 import type { SandboxUser } from "../users/sandbox-user.ts";
-import {
-  areEmpty,
-  clearFork,
-  type Fork,
-  holdsStrangers,
-  launchFork,
-  makeForkFolders,
-  makeLaneFolders,
-  openFork,
-  takeBackForks,
-} from "./fork.ts";
-import { checkConfinement, readNetworkMarks, stopZygote, UnfitError } from "./guard.ts";
-import { measureLane } from "./lane-meter.ts";
+import { clearFork, type Fork, holdsStrangers, launchFork, makeLaneFolders, takeBackForks } from "./fork.ts";
+import { type Forks, keepsFiles, openForks, UsedUpError } from "./forks.ts";
+import { UnfitError } from "./guard.ts";
 import { startZygote, type Zygote } from "./zygote.ts";
 
 /** Importing the packages; PyTorch takes some ten seconds on a slow disk. */
 const WARM_TIMEOUT_MS = 60_000;
 /** While packages are imported. What can be taken between two looks, the limits of its processes bound. */
 const MEASURE_EVERY_MS = 20;
-/** Nobody pays for it: a fork takes 10 ms as a rule, and nothing while it waits. */
-const FORK_PROCESSOR_MS_MAX = 1_000;
-const WAITING_PROCESSOR_MS_MAX = 200;
-const FORK_TIMEOUT_MS = 10_000;
-/** Address space layout and hash seed are those of the zygote, so it is renewed now and then. */
-const FORKS_MAX = 500;
 
 export type LaneState = "forking" | "ready" | "busy" | "closed";
 
 /** A zygote and its one fork, which waits for an execution or serves one. */
 export interface Lane {
   state(): LaneState;
-  /** Resolves when a fork waits, or when the lane is closed. */
-  whenReady(): Promise<void>;
   /** Keeps the waiting fork for the caller, who launches it next. False when none waits. */
   claim(): boolean;
+  /** Closes it once it serves nothing, as another has its place. */
+  retire(): void;
   /** Gives the claimed fork to an execution, whose release makes the next one. */
   launch(request: { readonly environmentDir: string | null }, inputs: PlacedInputs): Promise<Launched>;
   /** Memory that would be free without it, when it was last measured. */
-  readonly bytes: number;
+  bytes(): number;
   /** Measures it while it waits, and closes it when packages work in it then. */
   look(): void;
   /** Never rejects; what could not be ended or removed is reported. */
@@ -62,7 +45,7 @@ export interface LaneDeps {
   readonly settings: SandboxSettings;
   readonly cgroups: CgroupFolders | undefined;
   readonly takeUser: () => SandboxUser;
-  readonly lanesDir: string;
+  readonly bounds: Pick<LaneSettings, "dir" | "executionsMax">;
   readonly remove: RemoveTree;
   /** What its executions write to, where they have disks of their own. The lane gives it back. */
   readonly disk?: RunDisk | undefined;
@@ -74,10 +57,9 @@ export interface LaneDeps {
   readonly onFailure: (error: unknown) => void;
   /** Called with how long the code of an execution took. */
   readonly onServed: (ms: number) => void;
+  /** Called after each of its last executions: it is closed soon, and another should have its place by then. */
+  readonly onWorn: (lane: Lane) => void;
 }
-
-/** A lane that did its work and must not do more. */
-class UsedUpError extends Error {}
 
 let lanesBefore = 0;
 
@@ -85,7 +67,7 @@ let lanesBefore = 0;
 export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<Lane> {
   const name = `treadle-${process.pid}-l${++lanesBefore}`;
   // Not of the name alone: what a killed process of the same id left may still be there.
-  const laneDir = join(deps.lanesDir, `${name}.${randomBytes(6).toString("hex")}`);
+  const laneDir = join(deps.bounds.dir, `${name}.${randomBytes(6).toString("hex")}`);
   let cgroup: ReturnType<typeof createCgroup> | undefined;
   const user = deps.takeUser();
   const { reach } = user;
@@ -113,11 +95,11 @@ export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<L
       return new UnfitError("Importing the packages takes more memory than an execution may have.");
     });
     const pid = zygote.findPid();
-    const makeFork = createForkMaker({ zygote, pid, folders: made, reach });
-    const fork = await makeFork();
-    const excess = deps.onGrowth(measureLane(pid, cgroup).bytes);
+    const { executionsMax } = deps.bounds;
+    const forks = await openForks({ zygote, pid, cgroup, folders: made, reach, executionsMax });
+    const excess = deps.onGrowth(forks.bytes());
     if (excess !== undefined) throw excess;
-    return followLane({ deps, reach, zygote, pid, cgroup, makeFork, end, clear }, fork);
+    return followLane({ deps, reach, zygote, cgroup, forks, end, clear });
   } catch (error) {
     await tryEach([end, clear], deps.onFailure);
     throw error;
@@ -127,10 +109,6 @@ export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<L
 /** Takes each step, in order, also when one before it failed. Never rejects. */
 async function tryEach(steps: readonly (() => Promise<void>)[], onFailure: (error: unknown) => void): Promise<void> {
   for (const step of steps) await step().catch(onFailure);
-}
-
-function keepsFiles(): UnfitError {
-  return new UnfitError("A package writes to the folder that outputs of its executions come to.");
 }
 
 async function expectWarm(zygote: Zygote, measure: () => number, findExcess: (bytes: number) => Error | undefined) {
@@ -159,53 +137,23 @@ async function expectWarm(zygote: Zygote, measure: () => number, findExcess: (by
     throw new UnfitError("Importing the packages, or compiling the entrypoint, prints something.");
 }
 
-/** Makes forks, one after the other; each is answered with the zygote stopped. */
-function createForkMaker(parts: {
-  readonly zygote: Zygote;
-  readonly pid: number;
-  readonly folders: LaneFolders;
-  readonly reach: Reach;
-}): () => Promise<Fork> {
-  const { zygote, pid, reach } = parts;
-  const unusedNetwork = readNetworkMarks(pid);
-  let number = 0;
-  return async () => {
-    if (readNetworkMarks(pid) !== unusedNetwork) throw new UsedUpError("An execution has used the lane's network.");
-    const processorMs = measureProcessorMs([pid]);
-    const folders = await makeForkFolders(parts.folders, ++number, reach);
-    zygote.fork(number);
-    process.kill(pid, "SIGCONT");
-    const event = await zygote.next(FORK_TIMEOUT_MS);
-    if (event.type !== "forked") throw new Error(`A lane could not fork. ${zygote.said()}`);
-    const processes = await stopZygote(pid, reach);
-    checkConfinement(processes, pid);
-    if (holdsStrangers(parts.folders, [String(number)]) || !(await areEmpty(folders, reach))) throw keepsFiles();
-    if (measureProcessorMs([pid, processes.first, processes.user]) - processorMs > FORK_PROCESSOR_MS_MAX)
-      throw new UnfitError("A package works for more than a second when the interpreter is forked.");
-    return await openFork(processes, event.descriptors, { folders, reach });
-  };
-}
-
 interface LaneParts {
   readonly deps: LaneDeps;
   readonly reach: Reach;
   readonly zygote: Zygote;
-  readonly pid: number;
   readonly cgroup: ReturnType<typeof createCgroup> | undefined;
-  readonly makeFork: () => Promise<Fork>;
+  readonly forks: Forks;
   /** Ends all of its processes. */
   readonly end: () => Promise<void>;
   /** Removes its cgroup and its folder. */
   readonly clear: () => Promise<void>;
 }
 
-function followLane({ deps, reach, zygote, pid, cgroup, makeFork, end, clear }: LaneParts, first: Fork): Lane {
-  let fork = first;
-  let forks = 1;
-  let hasEnded = false;
+function followLane({ deps, reach, zygote, cgroup, forks, end, clear }: LaneParts): Lane {
+  const surroundings = { cgroup, reach, remove: deps.remove, disk: deps.disk };
+  /** Its zygote has ended, or another lane has its place. */
+  let isOver = false;
   let state: LaneState = "ready";
-  let use = measureLane(pid, cgroup);
-  let ready: Promise<void> = Promise.resolve();
   let closing: Promise<void> | undefined;
   /** The holder of the execution of a lane that died counts its kills and takes its outputs. */
   let served: Promise<void> = Promise.resolve();
@@ -222,36 +170,35 @@ function followLane({ deps, reach, zygote, pid, cgroup, makeFork, end, clear }: 
     return (closing ??= tryEach([end, () => served, clear], deps.onFailure));
   };
   const makeNext = async () => {
-    if (state === "closed") return;
-    if (forks++ >= FORKS_MAX) return close();
+    if (state === "closed" || isOver || forks.areUsedUp()) return close();
     change("forking");
     try {
-      fork = await makeFork();
-      use = measureLane(pid, cgroup);
+      await forks.makeNext();
       change("ready");
+      if (isOver) await close();
+      else if (lane.state() === "ready" && forks.areWorn()) deps.onWorn(lane);
     } catch (error) {
       // A zygote that was killed says nothing of its packages: the next lane may live.
-      if (!(error instanceof UsedUpError || hasEnded)) deps.onFailure(error);
+      if (!(error instanceof UsedUpError || isOver)) deps.onFailure(error);
       await close();
     }
   };
-  void zygote.ended.then(() => (hasEnded = true)).then(close);
+  void zygote.ended.then(() => (isOver = true)).then(close);
 
-  return {
+  const lane: Lane = {
     state: () => state,
-    whenReady: () => ready,
-    get bytes() {
-      return use.bytes;
-    },
+    bytes: forks.bytes,
     look() {
-      if (state !== "ready") return;
-      const { bytes, processorMs } = measureLane(pid, cgroup);
-      use = { ...use, bytes };
-      if (processorMs - use.processorMs <= WAITING_PROCESSOR_MS_MAX) return;
-      deps.onFailure(new UnfitError("A package works while no execution is asked for."));
+      const problem = state === "ready" ? forks.look() : undefined;
+      if (problem === undefined) return;
+      deps.onFailure(problem);
       void close();
     },
     close,
+    retire() {
+      isOver = true;
+      if (state === "ready") void close();
+    },
     claim() {
       if (state !== "ready") return false;
       change("busy");
@@ -259,20 +206,17 @@ function followLane({ deps, reach, zygote, pid, cgroup, makeFork, end, clear }: 
       return true;
     },
     launch: ({ environmentDir }, inputs) =>
-      launchClaimed(
-        { fork, cgroup, environmentDir, inputs, remove: deps.remove, reach, hasOwnDisk: deps.disk !== undefined },
-        {
-          letGo: () => letGo(),
-          lost: () => void close(), // Its fork may have inputs that nobody would take away.
-          served(ms, endedByItself) {
-            deps.onServed(ms);
-            deps.disk?.trim();
-            if (!endedByItself) return close();
-            ready = pause().then(makeNext).catch(deps.onFailure); // After the call that waits for this execution has it.
-          },
+      launchClaimed({ environmentDir, inputs, surroundings }, forks.current(), {
+        letGo: () => letGo(),
+        lost: () => void close(), // Its fork may have inputs that nobody would take away.
+        served(ms, endedByItself) {
+          deps.onServed(ms);
+          if (!endedByItself) return close();
+          void pause().then(makeNext).catch(deps.onFailure); // After the call that waits for this execution has it.
         },
-      ),
+      }),
   };
+  return lane;
 }
 
 /** The events of the execution that has a lane's fork. */
@@ -286,43 +230,43 @@ interface Listener {
 
 async function launchClaimed(
   given: {
-    readonly fork: Fork;
-    readonly cgroup: ReturnType<typeof createCgroup> | undefined;
     readonly environmentDir: string | null;
     readonly inputs: PlacedInputs;
-    readonly remove: RemoveTree;
-    readonly hasOwnDisk: boolean;
-    readonly reach: Reach;
+    readonly surroundings: {
+      readonly cgroup: ReturnType<typeof createCgroup> | undefined;
+      readonly reach: Reach;
+      readonly remove: RemoveTree;
+      readonly disk: RunDisk | undefined;
+    };
   },
+  fork: Fork,
   listener: Listener,
 ): Promise<Launched> {
-  const { fork, cgroup } = given;
+  const { environmentDir, inputs } = given;
+  const { cgroup, reach, remove, disk } = given.surroundings;
+  const hasOwnDisk = disk !== undefined;
   const launchedAt = performance.now();
-  const oomKillsBefore = cgroup?.countOomKills() ?? 0;
   const loseIt = (error: unknown): never => {
     listener.letGo();
     listener.lost();
     throw error;
   };
-  const launched = await launchFork(fork, given.inputs, given).catch(loseIt);
+  const launched = await launchFork(fork, inputs, { cgroup, reach, environmentDir }).catch(loseIt);
   return {
     ...launched,
-    hasOwnDisk: given.hasOwnDisk,
+    hasOwnDisk,
     async release(isWell) {
       const { code, atMs } = await launched.waitForExit();
       let hasOomKills = false;
       try {
-        hasOomKills = (cgroup?.countOomKills() ?? 0) > oomKillsBefore;
+        hasOomKills = (launched.cgroup?.countOomKills() ?? 0) > 0;
         // A disk is made anew when it cannot be cleared: what is tried again later would meet the next lane's files.
-        await clearFork(fork, {
-          outputs: given.hasOwnDisk ? removeTree : given.remove,
-          inputs: given.remove,
-          reach: given.reach,
-        });
+        await clearFork(fork, { outputs: hasOwnDisk ? removeTree : remove, inputs: remove, reach });
       } catch (error) {
         loseIt(error);
       }
       listener.letGo();
+      disk?.trim();
       await listener.served(atMs - launchedAt, isWell && code !== null && !hasOomKills);
     },
   };

@@ -7,7 +7,7 @@ import type { CgroupFolders } from "../cgroup-folders.ts";
 import type { LaneFigures, LaneRequest, LaneSettings, SandboxSettings, Warmth } from "../request.ts";
 import type { RunDisk, RunDiskPool } from "../run-disks.ts";
 import type { SandboxUser } from "../users/sandbox-user.ts";
-import { type Group, type Groups, isRefused, isResting, noteStart, pruneClosed, rest, takeGroup } from "./group.ts";
+import { type Group, type Groups, isRefused, isResting, noteStart, pruneClosed, takeGroup } from "./group.ts";
 import { UnfitError } from "./guard.ts";
 import { type Lane, startLane } from "./lane.ts";
 import { createRoom, FullError, type Room } from "./room.ts";
@@ -80,7 +80,8 @@ export function createLanes(deps: LanesDeps): Lanes {
         const isForking = [...group.lanes].some((lane) => lane.state() === "forking");
         if (!isFull && !isForking && group.starting === 0 && !isResting(group)) void starter.start(group);
         const left = deadline - Date.now();
-        if (left <= 0 || group.lanes.size === 0 || !(isForking || isFull || group.usualMs < SHORT_MS)) return undefined;
+        const isEmpty = group.lanes.size === 0 && group.replaced === undefined;
+        if (left <= 0 || isEmpty || !(isForking || isFull || group.usualMs < SHORT_MS)) return undefined;
         await changes.wait(left);
       }
     },
@@ -115,7 +116,7 @@ async function removeLeft(names: readonly string[], { bounds, remove }: LanesDep
 function createStarter(deps: LanesDeps, room: Room, onChange: () => void) {
   let stopped = false;
   let problem: string | undefined;
-  let tested: Promise<string[]> | undefined;
+  const testOnce = rememberResult(deps.selfTest);
 
   const refuse = (group: Group) => (error: unknown) => {
     const reason = messageOf(error);
@@ -123,15 +124,6 @@ function createStarter(deps: LanesDeps, room: Room, onChange: () => void) {
     group.refusal = { reason, until: isUnfit ? Number.POSITIVE_INFINITY : Date.now() + RETRY_AFTER_MS };
     if (!isUnfit) problem = reason;
   };
-
-  /** What was found is remembered; that nothing could be found out, as on a full disk, is not. */
-  function testOnce(): Promise<string[]> {
-    tested ??= deps.selfTest().catch((error: unknown) => {
-      tested = undefined;
-      throw error;
-    });
-    return tested;
-  }
 
   async function startFor(group: Group): Promise<void> {
     const { request } = group;
@@ -145,16 +137,18 @@ function createStarter(deps: LanesDeps, room: Room, onChange: () => void) {
           ...deps,
           disk,
           settings: { ...deps.settings, ...request.runtime },
-          lanesDir: deps.bounds.dir,
           onChange,
           onGrowth: growth.note,
           onFailure: refuse(group),
           onServed: noteDuration(group),
+          onWorn(worn) {
+            if (group.replaced === undefined && !isRefused(group)) void start(group, worn);
+          },
         },
         request,
       );
       problem = undefined;
-      group.usualBytes = lane.bytes;
+      group.usualBytes = lane.bytes();
       if (stopped) await lane.close();
       else group.lanes.add(lane);
     } finally {
@@ -162,19 +156,24 @@ function createStarter(deps: LanesDeps, room: Room, onChange: () => void) {
     }
   }
 
-  async function start(group: Group): Promise<Warmth> {
-    if (isResting(group)) return { warm: false, reason: "Its lanes took long to start, and rest for now." };
+  /** `worn` serves until the new one can, which gets its place. */
+  async function start(group: Group, worn?: Lane): Promise<Warmth> {
+    if (isResting(group, worn !== undefined))
+      return { warm: false, reason: "Its lanes took long to start, and rest for now." };
     group.starting += 1;
+    if (worn !== undefined) group.replaced = worn;
     const startedAt = Date.now();
     try {
       await startFor(group);
+      worn?.retire();
       return { warm: true };
     } catch (error) {
-      if (error instanceof FullError) rest(group, FULL_REST_MS);
+      if (error instanceof FullError) group.fullUntil = Date.now() + FULL_REST_MS;
       else refuse(group)(error);
       return { warm: false, reason: messageOf(error) };
     } finally {
       group.starting -= 1;
+      if (worn !== undefined) group.replaced = undefined;
       noteStart(group, startedAt, deps.bounds.startBurstSeconds ?? START_BURST_SECONDS);
       onChange();
     }
@@ -185,6 +184,16 @@ function createStarter(deps: LanesDeps, room: Room, onChange: () => void) {
     report: (error: unknown) => void (problem = messageOf(error)),
     stop: () => void (stopped = true),
   };
+}
+
+/** What was found is remembered; that nothing could be found out, as on a full disk, is not. */
+function rememberResult(test: () => Promise<string[]>): () => Promise<string[]> {
+  let tested: Promise<string[]> | undefined;
+  return () =>
+    (tested ??= test().catch((error: unknown) => {
+      tested = undefined;
+      throw error;
+    }));
 }
 
 /** Undefined where executions have no disks of their own. */

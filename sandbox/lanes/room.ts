@@ -42,7 +42,7 @@ export function createRoom(groups: Groups, bounds: LaneSettings): Room {
     if (isTrimming) return; // Closing a lane is a change, after which others trim.
     isTrimming = true;
     // One that is too large by itself would otherwise be the last to go.
-    for (const { lane } of listWaiting(groups)) if (isTooLarge(lane.bytes)) void evict(lane);
+    for (const { lane } of listWaiting(groups)) if (isTooLarge(lane.bytes())) void evict(lane);
     while (isTooLarge(heldBytes())) {
       const first = chooseToGo(listBytes(groups, growing), listWaiting(groups), wanting);
       if (first === undefined) break;
@@ -70,6 +70,8 @@ export function createRoom(groups: Groups, bounds: LaneSettings): Room {
     async makeFor(group) {
       await makePlace(group);
       const own = { ...toWanting(group), bytes: group.usualBytes };
+      // Where there is no room for both, so that no other code loses a lane for it.
+      if (isTooLarge(heldBytes() + own.bytes)) group.replaced?.retire();
       growing.add(own);
       trim(own);
       const refusal = refuse(own.bytes);
@@ -95,7 +97,7 @@ export function createRoom(groups: Groups, bounds: LaneSettings): Room {
     },
     figures: () => ({
       lanes: listLanes(groups).length,
-      bytes: listWaiting(groups).reduce((sum, { lane }) => sum + lane.bytes, 0),
+      bytes: listWaiting(groups).reduce((sum, { lane }) => sum + lane.bytes(), 0),
       evicted,
     }),
   };
@@ -127,16 +129,16 @@ function listBytes(groups: Groups, growing: ReadonlySet<Growing>): Holding[] {
   // The memory of a lane that serves an execution is that execution's.
   const lanes = listLanes(groups).filter(({ lane }) => lane.state() !== "busy");
   return [
-    ...lanes.map(({ accountId, lane }) => ({ accountId, amount: lane.bytes })),
+    ...lanes.map(({ accountId, lane }) => ({ accountId, amount: lane.bytes() })),
     ...[...growing].map(({ accountId, bytes }) => ({ accountId, amount: bytes })),
   ];
 }
 
-/** How many lanes there are or are being started. */
+/** How many lanes there are or are being started, each with its successor as one. */
 function listNumbers(groups: Groups): Holding[] {
   return [...groups.values()].map((group) => ({
     ...toWanting(group),
-    amount: pruneClosed(group).length + group.starting,
+    amount: pruneClosed(group).filter((lane) => lane !== group.replaced).length + group.starting,
   }));
 }
 

@@ -89,6 +89,30 @@ test("a lane, whose start takes longer than its idle time, is closed as well", a
   }
 });
 
+test("a lane, soon used up, has a successor by then, so that no execution starts cold", async () => {
+  // With a second lane, one would stand in for the other.
+  const bench = await openWarmBench({}, { executionsMax: 20, lanesMax: 1 });
+  try {
+    const before = new Set(listZygotes());
+    const commit = bench.commit({ code: "def main():\n    return 1\n" });
+    expect(await commit.warm()).toEqual({ warm: true });
+    const paths = new Set<string>();
+    const seen = new Set<number>();
+    // Two callers ask for a second lane, for which there is no room.
+    const call = async () => {
+      while (seen.size < 4) {
+        paths.add((await commit.run()).path);
+        for (const pid of listZygotes().filter((each) => !before.has(each))) seen.add(pid);
+      }
+    };
+    await Promise.all([call(), call()]);
+    expect(paths).toEqual(new Set(["lane"]));
+    await waitUntilEqual(() => readdirSync(join(bench.root, "lanes")).length, 1);
+  } finally {
+    await bench.close();
+  }
+});
+
 test("lanes, holding more memory than they may, lose the one that was used least recently", async () => {
   const large = "x = bytearray(40 << 20)\nx[::4096] = bytes(len(x[::4096])).replace(b'\\0', b'1')\n";
   const tight = await openWarmBench({}, { idleBytesMax: 90 << 20, lookEveryMs: 50 });

@@ -1,0 +1,100 @@
+import type { LaneFolders } from "../bubblewrap.ts";
+import type { Cgroup } from "../cgroup.ts";
+import { measureProcessorMs } from "../process-tree.ts";
+import type { Reach } from "../users/reach.ts";
+import { areEmpty, type Fork, holdsStrangers, makeForkFolders, openFork } from "./fork.ts";
+import { checkConfinement, readNetworkMarks, stopZygote, UnfitError } from "./guard.ts";
+import { measureLane } from "./lane-meter.ts";
+import type { Zygote } from "./zygote.ts";
+
+/** Nobody pays for it: a fork takes 10 ms as a rule, and nothing while it waits. */
+const FORK_PROCESSOR_MS_MAX = 1_000;
+const WAITING_PROCESSOR_MS_MAX = 200;
+const FORK_TIMEOUT_MS = 10_000;
+/** Address space layout and hash seed are those of the zygote, so it is renewed now and then. */
+const EXECUTIONS_MAX = 500;
+/**
+ * Of them, after which its successor is started, so that nobody waits for that. The last hundred of 500 take two seconds
+ * where a host does nothing else, and pandas is imported in less than one.
+ */
+const WORN_AT = 0.8;
+
+/** A lane that did its work and must not do more. */
+export class UsedUpError extends Error {}
+
+/** The forks of a lane, one after the other. */
+export interface Forks {
+  /** The last one that was made. */
+  current(): Fork;
+  /** Memory of the lane that would be free without it, when it was last measured. */
+  bytes(): number;
+  /** Makes the next one, which is answered with the zygote stopped. Throws UnfitError, UsedUpError and faults of ours. */
+  makeNext(): Promise<void>;
+  /** Measures the lane while a fork waits. Returns an error when packages work in it then. */
+  look(): UnfitError | undefined;
+  /** Whether so many were made that another lane should stand ready. */
+  areWorn(): boolean;
+  /** Whether no more are to be made. */
+  areUsedUp(): boolean;
+}
+
+export interface ForkParts {
+  readonly zygote: Zygote;
+  readonly pid: number;
+  readonly cgroup: Cgroup | undefined;
+  readonly folders: LaneFolders;
+  readonly reach: Reach;
+  readonly executionsMax: number | undefined;
+}
+
+/** Makes the first fork of a zygote that is warm. Throws as `makeNext` does. */
+export async function openForks(parts: ForkParts): Promise<Forks> {
+  const { pid, cgroup, executionsMax = EXECUTIONS_MAX } = parts;
+  const make = createForkMaker(parts);
+  let fork = await make();
+  let use = measureLane(pid, cgroup);
+  let count = 1;
+  return {
+    current: () => fork,
+    bytes: () => use.bytes,
+    async makeNext() {
+      count += 1;
+      fork = await make();
+      use = measureLane(pid, cgroup);
+    },
+    look() {
+      const { bytes, processorMs } = measureLane(pid, cgroup);
+      use = { bytes, processorMs: use.processorMs };
+      const hasWorked = processorMs - use.processorMs > WAITING_PROCESSOR_MS_MAX;
+      return hasWorked ? new UnfitError("A package works while no execution is asked for.") : undefined;
+    },
+    areWorn: () => count > executionsMax * WORN_AT,
+    areUsedUp: () => count >= executionsMax,
+  };
+}
+
+function createForkMaker(parts: ForkParts): () => Promise<Fork> {
+  const { zygote, pid, reach } = parts;
+  const unusedNetwork = readNetworkMarks(pid);
+  let number = 0;
+  return async () => {
+    if (readNetworkMarks(pid) !== unusedNetwork) throw new UsedUpError("An execution has used the lane's network.");
+    const processorMs = measureProcessorMs([pid]);
+    const folders = await makeForkFolders(parts.folders, ++number, reach);
+    zygote.fork(number);
+    process.kill(pid, "SIGCONT");
+    const event = await zygote.next(FORK_TIMEOUT_MS);
+    if (event.type !== "forked") throw new Error(`A lane could not fork. ${zygote.said()}`);
+    const processes = await stopZygote(pid, reach);
+    checkConfinement(processes, pid);
+    if (holdsStrangers(parts.folders, [String(number)]) || !(await areEmpty(folders, reach))) throw keepsFiles();
+    if (measureProcessorMs([pid, processes.first, processes.user]) - processorMs > FORK_PROCESSOR_MS_MAX)
+      throw new UnfitError("A package works for more than a second when the interpreter is forked.");
+    return await openFork(processes, event.descriptors, { folders, reach });
+  };
+}
+
+/** The error of a code whose packages write where only its executions may. */
+export function keepsFiles(): UnfitError {
+  return new UnfitError("A package writes to the folder that outputs of its executions come to.");
+}
