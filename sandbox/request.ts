@@ -59,6 +59,8 @@ export interface LaneSettings {
   readonly lookEveryMs?: number;
   /** How long lanes of one code may take to start at once; after that they may for a tenth of the time. A minute unless given. */
   readonly startBurstSeconds?: number;
+  /** How long code starts cold after a lane of it failed in a way that may be the host's fault; a minute unless given. */
+  readonly retryAfterMs?: number;
   /** How many executions a lane serves at most; 500 unless given. */
   readonly executionsMax?: number;
 }

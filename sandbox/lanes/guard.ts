@@ -18,6 +18,9 @@ export interface ForkProcesses {
 /** The packages of this code keep something that would outlive an execution; in words for its author. */
 export class UnfitError extends Error {}
 
+/** As far as could be seen in time. A host that stands still for a moment looks the same, so that the code is tried again later. */
+export class SeeminglyUnfitError extends UnfitError {}
+
 /** The signal works at once; only a machine that stands still takes longer. */
 const STOP_TIMEOUT_MS = 2_000;
 /** A fork closes what it inherited first of all. What is still open then was opened by a package. */
@@ -108,7 +111,7 @@ async function expectOwnDescriptors(
   const startedAt = performance.now();
   for (let seen = first; !seen.every(arePipesOnly); seen = await lookAgain()) {
     if (performance.now() - startedAt > CLOSE_TIMEOUT_MS)
-      throw new UnfitError("A package passes files or sockets on to executions.");
+      throw new SeeminglyUnfitError("A package passes files or sockets on to executions.");
     await sleep(1);
   }
 }

@@ -8,7 +8,7 @@ import type { LaneFigures, LaneRequest, LaneSettings, SandboxSettings, Warmth } 
 import type { RunDisk, RunDiskPool } from "../run-disks.ts";
 import type { SandboxUser } from "../users/sandbox-user.ts";
 import { type Group, type Groups, isRefused, isResting, noteStart, pruneClosed, takeGroup } from "./group.ts";
-import { UnfitError } from "./guard.ts";
+import { SeeminglyUnfitError, UnfitError } from "./guard.ts";
 import { type Lane, startLane } from "./lane.ts";
 import { createRoom, FullError, type Room } from "./room.ts";
 
@@ -24,7 +24,7 @@ const LOOK_EVERY_MS = 1_000;
 const START_BURST_SECONDS = 60;
 /** Before it is tried again where there was no room. */
 const FULL_REST_MS = 1_000;
-/** After a lane failed by a fault of ours, executions of that code start cold for this long. */
+/** After a lane failed by a fault of ours, or by what may be one, executions of that code start cold for this long. */
 const RETRY_AFTER_MS = 60_000;
 
 export interface Lanes {
@@ -120,9 +120,10 @@ function createStarter(deps: LanesDeps, room: Room, onChange: () => void) {
 
   const refuse = (group: Group) => (error: unknown) => {
     const reason = messageOf(error);
-    const isUnfit = error instanceof UnfitError;
-    group.refusal = { reason, until: isUnfit ? Number.POSITIVE_INFINITY : Date.now() + RETRY_AFTER_MS };
-    if (!isUnfit) problem = reason;
+    const isForGood = error instanceof UnfitError && !(error instanceof SeeminglyUnfitError);
+    const retryAt = Date.now() + (deps.bounds.retryAfterMs ?? RETRY_AFTER_MS);
+    group.refusal = { reason, until: isForGood ? Number.POSITIVE_INFINITY : retryAt };
+    if (!(error instanceof UnfitError)) problem = reason;
   };
 
   async function startFor(group: Group): Promise<void> {
