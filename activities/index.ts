@@ -57,7 +57,12 @@ export function createActivities(
       recordTick: deps.recordTick,
     },
     /** The steps of an execution for the process that begins it before Temporal knows of it. */
-    steps: { reserve: credits.reserveCredits, run: python.run, isFinished: finishing.isFinished },
+    steps: {
+      reserve: credits.reserveCredits,
+      run: python.run,
+      lead: python.lead,
+      isFinished: finishing.isFinished,
+    },
     /** What keeps outputs and logs for which no workflow asks. */
     keeping: { keepLog: outputs.keepLog, upload: outputs.upload, dropUnrecorded: outputs.dropUnrecorded },
     /** Controls the programs that run in this process; for the owner of the process. */

@@ -15,6 +15,7 @@ import type { Slots } from "../system/slots.ts";
 import { withTimeout } from "../system/with-timeout.ts";
 import { type Claimed, claimWithSlot } from "./claiming.ts";
 import type { ExecutionEnding } from "./ending.ts";
+import type { Lead, LedExecution } from "./lead.ts";
 import { hostQueue } from "./task-queues.ts";
 import { UnableError, UnbegunError } from "./unbegun.ts";
 
@@ -80,13 +81,15 @@ export function createPython(deps: PythonDeps) {
   /** From then on no program begins here. */
   const draining = new AbortController();
 
-  function join(run: Run): Running {
+  function join(run: Run, claimed?: Claimed): Running {
     const { executionId } = run;
     const known = running.get(executionId);
     if (known) return known;
     const controller = new AbortController();
+    // It was accepted while the process began to stop.
+    if (claimed !== undefined && draining.signal.aborted) controller.abort(draining.signal.reason);
     const entry: Running = {
-      ended: runToEnd(deps, run, { stop: controller.signal, draining: draining.signal }).finally(() =>
+      ended: runToEnd(deps, run, { stop: controller.signal, draining: draining.signal }, claimed).finally(() =>
         running.delete(executionId),
       ),
       abort: (reason) => controller.abort(reason),
@@ -135,6 +138,10 @@ export function createPython(deps: PythonDeps) {
     /** Runs the execution's program to its end, or joins it, without an activity's context. Rejects as `executePython` does. */
     run: (run: Run): Promise<PythonProgress> => join(run).ended,
 
+    /** Takes a slot for an execution that is about to be recorded; undefined when none is free for its account now. */
+    lead: (run: LedExecution): Lead | undefined =>
+      draining.signal.aborted ? undefined : takeLead(deps, run, (claimed) => join(run, claimed).ended),
+
     /** Stops a program of this process, if it is here. */
     stop(executionId: ExecutionId, reason: StopReason): boolean {
       const run = running.get(executionId);
@@ -153,6 +160,17 @@ export function createPython(deps: PythonDeps) {
       await ended();
     },
   };
+}
+
+function takeLead(
+  { slots, hostId }: PythonDeps,
+  { accountId, executionId: id }: LedExecution,
+  run: (claimed: Claimed) => Promise<PythonProgress>,
+): Lead | undefined {
+  const release = slots.takeNow({ accountId, id });
+  if (release === undefined) return undefined;
+  const claim = { hostId, leaseSeconds: LEASE_SECONDS };
+  return { claim, run: (work) => run({ kind: "claimed", work, release }), giveUp: release };
 }
 
 /**
@@ -176,13 +194,15 @@ async function runToEnd(
   deps: PythonDeps,
   { executionId, accountId }: Run,
   { stop, draining }: { stop: AbortSignal; draining: AbortSignal },
+  claimed?: Claimed,
 ): Promise<PythonProgress> {
   const { db, hostId, processId } = deps;
   const owner = accountId ?? (await findExecution(db, executionId))?.accountId ?? UNKNOWN_ACCOUNT;
   const ids = { executionId, accountId: owner, hostId, processId };
-  for (;;) {
+  for (let first = claimed; ; first = undefined) {
     const waiting = AbortSignal.any([stop, draining]);
-    const claim = await claimWithSlot(deps, { ...ids, leaseSeconds: LEASE_SECONDS, lostMax: LOST_MAX }, waiting);
+    const claim =
+      first ?? (await claimWithSlot(deps, { ...ids, leaseSeconds: LEASE_SECONDS, lostMax: LOST_MAX }, waiting));
     if (claim.kind !== "claimed") {
       if (claim.kind === "ended") return toProgress(claim);
       if (claim.kind !== "claimable") throw toFailure(executionId, claim);

@@ -956,6 +956,18 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.begin_execution(new_id text, host text, process text, lease_seconds double precision)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if reserve_credits(array[new_id]) <> 'r' then return false; end if;
+  insert into attempts (execution_id, attempt, host_id, process_id, lease_until)
+  values (new_id, 1, host, process, clock_timestamp() + make_interval(secs => lease_seconds));
+  update executions set state = 'running', started_at = clock_timestamp() where id = new_id;
+  return true;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.choose_fitting(wanted text[], asked text[], available bigint, OUT ids text[], OUT amounts bigint[])
  RETURNS record
  LANGUAGE plpgsql

@@ -22,6 +22,8 @@ export interface DiskShare {
 export interface DiskRoom {
   /** Resolves when `bytes` more fit beside everything that is promised, in the order of asking; undefined when the signal came first. */
   reserve(bytes: number, signal?: AbortSignal): Promise<DiskShare | undefined>;
+  /** The same at this moment or not at all. */
+  reserveNow(bytes: number): DiskShare | undefined;
   /** Why a program of so many bytes could not begin if it were the only one; undefined when it could. */
   problem(bytes: number): string | undefined;
   /** How many wait for room. */
@@ -124,6 +126,8 @@ export function createDiskRoom(
         letIn();
       });
     },
+    reserveNow: (bytes) =>
+      queue.length === 0 && countRoom(readFree(), reserve, [...shares]) >= bytes ? open(bytes) : undefined,
     problem(bytes) {
       const room = readFree() - reserve;
       if (room >= bytes) return undefined;
@@ -143,22 +147,28 @@ export function withDiskRoom(
   bytes: number,
 ): Slots & { shareOf(id: string): DiskShare | undefined } {
   const shares = new Map<string, DiskShare>();
+  function join(id: string, giveBack: () => void, share: DiskShare | undefined): (() => void) | undefined {
+    if (share === undefined) {
+      giveBack();
+      return undefined;
+    }
+    shares.set(id, share);
+    return () => {
+      if (shares.get(id) === share) shares.delete(id);
+      share.release();
+      giveBack();
+    };
+  }
   return {
-    ...slots,
+    waiting: slots.waiting,
+    placeOf: slots.placeOf,
     async take(use, signal) {
       const giveBack = await slots.take(use, signal);
-      if (giveBack === undefined) return undefined;
-      const share = await room.reserve(bytes, signal);
-      if (share === undefined) {
-        giveBack();
-        return undefined;
-      }
-      shares.set(use.id, share);
-      return () => {
-        if (shares.get(use.id) === share) shares.delete(use.id);
-        share.release();
-        giveBack();
-      };
+      return giveBack && join(use.id, giveBack, await room.reserve(bytes, signal));
+    },
+    takeNow(use) {
+      const giveBack = slots.takeNow(use);
+      return giveBack && join(use.id, giveBack, room.reserveNow(bytes));
     },
     shareOf: (id) => shares.get(id),
   };

@@ -12,6 +12,8 @@ export interface SlotUse {
 export interface Slots {
   /** Resolves with a function that gives the slot back; undefined when the signal came first. */
   take(use: SlotUse, signal?: AbortSignal): Promise<(() => void) | undefined>;
+  /** Returns a function that gives a slot back; undefined when none is free for the account at this moment. */
+  takeNow(use: SlotUse): (() => void) | undefined;
   /** Returns how many wait for a slot: in all, or of one account. */
   waiting(accountId?: AccountId): number;
   /** Returns the place in the queue, 1 for the next; undefined for what does not wait here. */
@@ -66,6 +68,15 @@ export function createSlots(bounds: FairBounds): Slots {
         queue.add(accountId, waiter);
         beginNext();
       });
+    },
+    takeNow({ accountId, id }) {
+      let isTaken = false;
+      const waiter: Waiter = { accountId, id, begin: () => (isTaken = true) };
+      queue.add(accountId, waiter);
+      beginNext();
+      if (isTaken) return slotOf(accountId);
+      queue.remove(accountId, waiter);
+      return undefined;
     },
     waiting: queue.waiting,
     placeOf(id) {

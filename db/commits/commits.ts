@@ -190,6 +190,9 @@ export interface Target {
   /** Null when the workflow has no commit yet. */
   readonly commitId: CommitId | null;
   readonly manifest: unknown;
+  /** The environment of that commit, and the minor version of Python that it was made with; null without one. */
+  readonly environmentKey: string | null;
+  readonly python: string | null;
   /** The execution that the idempotency key given belongs to. */
   readonly keyedId: ExecutionId | null;
   readonly agreedRates: AgreedRates | null;
@@ -213,7 +216,7 @@ export async function findTarget(
     `select w.account_id as "accountId", a.balance - a.reserved as available, ${KEPT_BYTES} as kept,
             exists (select 1 from api_keys k where k.hash = :keyHash and k.workflow_id = w.id
                        and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())) as "keyValid",
-            w.head as "commitId", c.manifest,
+            w.head as "commitId", c.manifest, c.environment_key as "environmentKey", c.python,
             (select e.id from executions e
               where e.workflow_id = :workflowId and e.idempotency_key = cast(:idempotencyKey as text)
                 and (e.failure is null or e.failure = 'internal')) as "keyedId",

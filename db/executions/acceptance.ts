@@ -37,6 +37,14 @@ export interface NewExecution {
   readonly files: readonly StoredFile[];
   /** The accepting process begins it at once when it is admitted, and Temporal learns of it later (`workflow-starts.ts`). */
   readonly headStart?: boolean;
+  /** It has a slot on this host: its credits are reserved and its first attempt is opened with it. Only without `concurrency`. */
+  readonly claim?: FirstClaim | undefined;
+}
+
+/** On whose host the first attempt runs, and for how long without a renewal. The process is the one that accepts. */
+export interface FirstClaim {
+  readonly hostId: string;
+  readonly leaseSeconds: number;
 }
 
 /** On which conditions an execution is accepted; null where there is no such condition. */
@@ -55,8 +63,11 @@ export interface Conditions {
 export const UNCONDITIONAL: Conditions = { idempotency: null, rates: { key: null, account: null }, concurrency: null };
 
 export type Acceptance = { readonly rates: RateState } & (
-  | /** `admitted`: it may be started. Otherwise it waits for its turn, which is announced. */
-  { readonly kind: "accepted"; readonly admitted: boolean }
+  | /**
+   * `admitted`: it may be started. Otherwise it waits for its turn, which is announced. `begun`: its credits are reserved, and its
+   * first attempt is open.
+   */
+  { readonly kind: "accepted"; readonly admitted: boolean; readonly begun: boolean }
   /** The idempotency key belongs to this execution. */
   | { readonly kind: "known"; readonly executionId: ExecutionId }
   | { readonly kind: "rate_limited" }
@@ -68,6 +79,7 @@ interface AcceptanceRow {
   readonly outcome: Acceptance["kind"];
   readonly id: ExecutionId | null;
   readonly admitted: boolean | null;
+  readonly begun?: boolean | null;
   readonly keyBusy: number | null;
   readonly accountBusy: number | null;
 }
@@ -84,12 +96,14 @@ export async function acceptExecution(
   const { rates } = conditions;
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     const [row] = await queryRows<AcceptanceRow>(db, statementFor(execution), toBindings(execution, conditions));
-    const { outcome, id, admitted, keyBusy, accountBusy } = row as AcceptanceRow;
+    const { outcome, id, admitted, begun, keyBusy, accountBusy } = row as AcceptanceRow;
     const state: RateState = {
       key: toState(rates.key, keyBusy),
       account: toState(rates.account, accountBusy),
     };
-    if (outcome === "accepted") return { kind: outcome, admitted: admitted === true, rates: state };
+    if (outcome === "accepted") {
+      return { kind: outcome, admitted: admitted === true, begun: begun === true, rates: state };
+    }
     if (outcome !== "known") return { kind: outcome, rates: state };
     // Null: the execution was refused, and gave its key back, between the two looks of the statement.
     if (id !== null) return { kind: outcome, executionId: id, rates: state };
@@ -115,15 +129,24 @@ const PENDING = `pending as (
     select id, :acceptedBy from accepted where outcome = 'accepted' and admitted
   )`;
 
+/** The functions of a select list are called after the row that they belong to was made. */
+const BEGUN = `begun as (
+    select begin_execution(id, :hostId, :acceptedBy, :leaseSeconds) as begun from accepted where outcome = 'accepted' and admitted
+  )`;
+
 const withParts = (...parts: readonly string[]): string =>
-  `with ${[`accepted as (${ACCEPT})`, ...parts].join(", ")} select * from accepted`;
+  `with ${[`accepted as materialized (${ACCEPT})`, ...parts].join(", ")}
+   select * from accepted${parts.includes(BEGUN) ? " left join begun on true" : ""}`;
 
 const ACCEPT_WITH_FILES = withParts(NOTED);
-const BEGIN = withParts(PENDING);
-const BEGIN_WITH_FILES = withParts(NOTED, PENDING);
+const LEAD = withParts(PENDING);
+const LEAD_WITH_FILES = withParts(NOTED, PENDING);
+const BEGIN = withParts(PENDING, BEGUN);
+const BEGIN_WITH_FILES = withParts(NOTED, PENDING, BEGUN);
 
-function statementFor({ files, headStart = false }: NewExecution): string {
-  if (headStart) return files.length === 0 ? BEGIN : BEGIN_WITH_FILES;
+function statementFor({ files, headStart = false, claim }: NewExecution): string {
+  if (claim !== undefined) return files.length === 0 ? BEGIN : BEGIN_WITH_FILES;
+  if (headStart) return files.length === 0 ? LEAD : LEAD_WITH_FILES;
   return files.length === 0 ? ACCEPT : ACCEPT_WITH_FILES;
 }
 
@@ -151,6 +174,7 @@ function toBindings(execution: NewExecution, conditions: Conditions) {
     waitingMax: concurrency?.waitingMax ?? null,
     follows,
     backfilled,
+    ...execution.claim,
   };
 }
 

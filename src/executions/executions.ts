@@ -35,7 +35,8 @@ export function createExecutions(deps: {
 }): Executions {
   return {
     beginsHere: () => deps.headStart?.isOpen() === true,
-    begin: (execution) => deps.headStart?.begin(execution),
+    lead: (execution) => deps.headStart?.lead(execution),
+    begin: (execution, begun) => deps.headStart?.begin(execution, begun),
     async start(input) {
       await deps.temporalClient.start(input);
     },

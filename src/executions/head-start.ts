@@ -1,4 +1,5 @@
 import type { ExecutionSteps } from "../../activities/index.ts";
+import type { Begun, Lead, LedExecution } from "../../activities/lead.ts";
 import type { Db } from "../../db/connect.ts";
 import { findStartable } from "../../db/executions/executions.ts";
 import {
@@ -8,7 +9,7 @@ import {
   listDueStarts,
   type StartBacklog,
 } from "../../db/executions/workflow-starts.ts";
-import type { AccountId, ExecutionId } from "../../domain/ids.ts";
+import type { ExecutionId } from "../../domain/ids.ts";
 import { forEachAtOnce } from "../../system/at-once.ts";
 import { repeat } from "../../system/repeating.ts";
 import { withTimeout } from "../../system/with-timeout.ts";
@@ -47,8 +48,10 @@ export interface HeadStartDeps {
 export interface HeadStart {
   /** Whether the next execution may begin before Temporal knows of it. */
   isOpen(): boolean;
-  /** Carries out an execution that was recorded with `headStart`. Returns at once, and never throws. */
-  begin(execution: { readonly executionId: ExecutionId; readonly accountId: AccountId }): void;
+  /** Takes a slot for an execution that is about to be recorded with it; undefined when none is free now. */
+  lead(execution: LedExecution): Lead | undefined;
+  /** Carries out an execution that was recorded with `headStart`. Returns at once, and never throws. `begun`: its first attempt is open. */
+  begin(execution: LedExecution, begun?: Begun): void;
   /** The starts that Temporal has yet to learn of, as last counted. */
   backlog(): StartBacklog;
   /** Waits half a second for starts under way: the row of one that hangs is there for the next process. */
@@ -70,9 +73,9 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
   let othersSeconds = 0;
   let pausedUntil = 0;
 
-  async function carryOut(execution: { executionId: ExecutionId; accountId: AccountId }): Promise<void> {
-    await steps.reserve(execution);
-    const progress = await steps.run(execution);
+  async function carryOut(execution: LedExecution, begun: Begun | undefined): Promise<void> {
+    if (begun === undefined) await steps.reserve(execution);
+    const progress = await (begun === undefined ? steps.run(execution) : begun.lead.run(begun.work));
     if (progress.kind === "ended") await steps.isFinished(execution.executionId);
   }
 
@@ -131,10 +134,11 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
   });
   return {
     isOpen: () => backlog.count < lagMax.count && backlog.ageSeconds < lagMax.seconds,
-    begin(execution) {
+    lead: steps.lead,
+    begin(execution, begun) {
       hasBegun = true;
       // Whatever goes wrong is left to the workflow: it does the steps that were not done, and knows what each error means.
-      carryOut(execution).catch(() => startNow(execution.executionId));
+      carryOut(execution, begun).catch(() => startNow(execution.executionId));
     },
     backlog: () => backlog,
     close: () => withTimeout(starting.close(), CLOSE_MS, () => undefined),

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import type { RequestHandler, Router } from "express";
+import type { Begun, Lead, LedExecution } from "../../activities/lead.ts";
 import type { Db } from "../../db/connect.ts";
 import type { Prices } from "../../domain/credits.ts";
 import type { ExecutionResult, Trigger } from "../../domain/execution.ts";
@@ -21,8 +22,13 @@ import type { EditorParts } from "./publishing/parts.ts";
 export interface Executions {
   /** Whether this process begins the next execution itself, before Temporal knows of it. It is recorded with `headStart` then. */
   beginsHere(): boolean;
-  /** Begins an execution that was recorded with `headStart`. Never throws: what goes wrong is left to its workflow. */
-  begin(execution: { readonly executionId: ExecutionId; readonly accountId: AccountId }): void;
+  /** Takes a slot for an execution that is about to be recorded with `claim`; undefined when none is free now. */
+  lead(execution: LedExecution): Lead | undefined;
+  /**
+   * Begins an execution that was recorded with `headStart`. Never throws: what goes wrong is left to its workflow. `begun`: it was
+   * recorded with the claim of a lead.
+   */
+  begin(execution: LedExecution, begun?: Begun): void;
   /** Starts a recorded execution. When it throws, it is unknown whether the execution was started. */
   start(input: {
     readonly executionId: ExecutionId;

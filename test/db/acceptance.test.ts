@@ -1,10 +1,19 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { type Db, queryRows } from "../../db/connect.ts";
-import { type Acceptance, acceptExecution, type Conditions, UNCONDITIONAL } from "../../db/executions/acceptance.ts";
+import {
+  type Acceptance,
+  acceptExecution,
+  type Conditions,
+  type NewExecution,
+  UNCONDITIONAL,
+} from "../../db/executions/acceptance.ts";
+import { claimAttempt } from "../../db/executions/attempts.ts";
+import { findMoneyFaults } from "../../db/ledger/audit.ts";
+import { findBalance, reserve, settle } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { createExecutionId } from "../../src/ids.ts";
-import { aWorkflow, type TestWorkflow } from "../support/builders.ts";
+import { anAccount, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 
 let database: TestDatabase;
@@ -21,6 +30,7 @@ function accept(
   workflow: TestWorkflow,
   conditions: Partial<Conditions>,
   id: ExecutionId = createExecutionId(),
+  lead: Pick<NewExecution, "headStart" | "claim"> = {},
 ): Promise<Acceptance> {
   return acceptExecution(
     db,
@@ -41,6 +51,7 @@ function accept(
         ...{ name: "orders", fileName, storageKey: `k/${fileName}`, bytes: 3, contentType: "text/csv" },
         sha256: "0".repeat(64),
       })),
+      ...lead,
     },
     { ...UNCONDITIONAL, ...conditions },
   );
@@ -63,6 +74,7 @@ test("acceptExecution, on no condition, records every value and the files in the
   expect(await accept(workflow, {}, id)).toEqual({
     kind: "accepted",
     admitted: true,
+    begun: false,
     rates: { key: null, account: null },
   });
   const [row] = await queryRows(
@@ -162,4 +174,68 @@ test("an execution whose key was given back, and the one that has it now, are bo
   );
   expect((await accept(workflow, conditions)).kind).toBe("accepted");
   expect((await accept(workflow, conditions)).kind).toBe("known");
+});
+
+const LEAD = { headStart: true, claim: { hostId: "host_here", leaseSeconds: 20 } };
+
+const describeBegun = async (id: ExecutionId): Promise<unknown> =>
+  (
+    await queryRows(
+      db,
+      `select e.state, e.started_at is not null as started, r.state as reservation, r.amount, a.host_id as host, a.process_id as process,
+              a.lease_until > now() + interval '15 seconds' as leased, (select count(*)::int from workflow_starts s where s.execution_id = e.id) as starts
+         from executions e left join reservations r on r.execution_id = e.id left join attempts a on a.execution_id = e.id
+        where e.id = :id`,
+      { id },
+    )
+  )[0];
+
+test("acceptExecution, with a claim, reserves the credits, opens the first attempt and notes the start, all at once", async () => {
+  const workflow = await aWorkflow(db, { accountId: await anAccount(db, { microCredits: 10n }) });
+  const id = createExecutionId();
+  expect(await accept(workflow, {}, id, LEAD)).toMatchObject({ kind: "accepted", admitted: true, begun: true });
+  expect(await describeBegun(id)).toEqual({
+    ...{ state: "running", started: true, reservation: "open", amount: 7n, host: "host_here", process: "proc_test" },
+    ...{ leased: true, starts: 1 },
+  });
+  const claim = { executionId: id, hostId: "host_here", processId: "proc_test", leaseSeconds: 20, lostMax: 3 };
+  expect(await claimAttempt(db, claim)).toEqual({ kind: "busy" });
+  // What the next process of that host finds after a crash.
+  expect(await claimAttempt(db, { ...claim, processId: "proc_next" })).toMatchObject({
+    kind: "claimed",
+    work: { attempt: 2, previous: { message: "The worker was lost." } },
+  });
+});
+
+test("acceptExecution, with a claim and too few credits, records it and its start, and opens no attempt", async () => {
+  const workflow = await aWorkflow(db, { accountId: await anAccount(db, { microCredits: 10n }) });
+  await accept(workflow, {}, createExecutionId(), LEAD);
+  const id = createExecutionId();
+  expect(await accept(workflow, {}, id, LEAD)).toMatchObject({ kind: "accepted", admitted: true, begun: false });
+  expect(await describeBegun(id)).toMatchObject({ state: "queued", reservation: null, host: null, starts: 1 });
+  expect(await reserve(db, id)).toEqual({ kind: "insufficient_credits" });
+});
+
+test("acceptExecution, with a claim and the key of another, begins nothing", async () => {
+  const workflow = await aWorkflow(db, { accountId: await anAccount(db, { microCredits: 100n }) });
+  const idempotency = { key: "once", fingerprint: Buffer.from("f") };
+  const [first, second] = [createExecutionId(), createExecutionId()];
+  expect(await accept(workflow, { idempotency }, first, LEAD)).toMatchObject({ kind: "accepted", begun: true });
+  expect(await accept(workflow, { idempotency }, second, LEAD)).toMatchObject({ kind: "known", executionId: first });
+  expect(await describeBegun(second)).toBeUndefined();
+});
+
+test("acceptances with a claim, among ends of the same account, wait for none in a circle, and the money adds up", async () => {
+  const accountId = await anAccount(db, { microCredits: 1_000n });
+  const workflows = await Promise.all([aWorkflow(db, { accountId }), aWorkflow(db, { accountId })]);
+  const run = async (at: number): Promise<void> => {
+    const id = createExecutionId();
+    const workflow = workflows[at % 2] as TestWorkflow;
+    expect(await accept(workflow, {}, id, LEAD)).toMatchObject({ begun: true });
+    const [compute, total] = [microCredits(1n), microCredits(2n)];
+    await settle(db, { executionId: id, status: "success", secondsUsed: 1, compute, total });
+  };
+  await Promise.all(Array.from({ length: 40 }, (_, at) => run(at)));
+  expect(await findBalance(db, accountId)).toMatchObject({ balance: 920n, reserved: 0n });
+  expect(await findMoneyFaults(db)).toEqual([]);
 });

@@ -71,7 +71,7 @@ test("migrate, on what the files of before the first release made, records today
   await migrate(db);
   await queryRows(db, "alter table api_keys drop column last_used_at");
   await queryRows(db, "drop table workflow_starts, small_objects");
-  await queryRows(db, "drop function finish_executions");
+  await queryRows(db, "drop function finish_executions, begin_execution");
   const names = (last: string) => [...Array.from({ length: 30 }, (_, at) => `00${at + 1}_of_before`), last];
   const putNames = (last: string) =>
     db.transaction(async (tx) => {

@@ -95,6 +95,7 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
   );
   const executions: Executions = {
     beginsHere: () => false,
+    lead: () => undefined,
     begin: () => undefined,
     async start(start) {
       started.push(start);

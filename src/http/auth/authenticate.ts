@@ -17,6 +17,8 @@ export interface Authenticated {
   readonly workflowId: WorkflowId;
   readonly commitId: CommitId;
   readonly manifest: Manifest;
+  /** What the commit runs with; absent for a draft's. */
+  readonly runtime?: Pick<Target, "environmentKey" | "python">;
   readonly accountId: Target["accountId"];
   /** `api` for a program with the workflow's key, `form` for a person. */
   readonly trigger: Trigger;
@@ -57,7 +59,9 @@ export async function authenticate(
   }
   const { accountId, available, kept, keyedId } = target;
   const trigger: Trigger = person === undefined ? "api" : "form";
-  const called = { workflowId, commitId, manifest, accountId, available, kept, trigger, accessId: person?.accessId };
+  const runtime = { environmentKey: target.environmentKey, python: target.python };
+  const money = { accountId, available, kept };
+  const called = { workflowId, commitId, manifest, runtime, ...money, trigger, accessId: person?.accessId };
   const rates = chooseRates(deps.rateLimits, { ...target, workflowId, inPerson: person !== undefined });
   return { ...called, idempotencyKey, keyedId, rates, rateState: toRateState(rates, target) };
 }

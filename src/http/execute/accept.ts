@@ -8,6 +8,7 @@ import {
   type NewExecution,
   WAITING_MAX,
 } from "../../../db/executions/acceptance.ts";
+import type { ExecutionWork } from "../../../db/executions/attempts.ts";
 import { findKeyedExecution, type KeyedExecution } from "../../../db/executions/idempotency.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
@@ -37,8 +38,8 @@ interface Call {
 }
 
 export type Accepted = { readonly executionId: ExecutionId; readonly rates: RateState } & (
-  | /** Recorded. When it is not admitted, it waits for its turn and is not to be started. With a head start it begins here. */
-  { readonly kind: "accepted"; readonly admitted: boolean; readonly headStart: boolean }
+  | /** Recorded. When it is not admitted, it waits for its turn and is not to be started. `begin`: it begins here. */
+  { readonly kind: "accepted"; readonly admitted: boolean; readonly begin: (() => void) | undefined }
   /** The call repeats one that is recorded already; nothing of it was kept. */
   | { readonly kind: "known"; readonly keyed: KeyedExecution }
 );
@@ -117,11 +118,11 @@ async function recordCall(deps: AppDeps, call: Call, given: Recording & { upload
   const fingerprint = target.idempotencyKey === null ? null : fingerprintInputs(manifest, received);
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     recording.underWay = true;
-    const headStart = deps.executions.beginsHere();
-    const acceptance = await recordExecution(deps, { ...given, target, received, fingerprint, headStart });
+    const { acceptance, begin } = await recordAndLead(deps, { ...given, target, received, fingerprint });
     recording.underWay = false;
     const { rates } = acceptance;
-    if (acceptance.kind === "accepted") return { ...acceptance, executionId, headStart };
+    if (acceptance.kind === "accepted")
+      return { kind: "accepted", admitted: acceptance.admitted, rates, executionId, begin };
     if (acceptance.kind === "rate_limited") throw rateLimited(rates, deps.contact);
     if (acceptance.kind === "full") throw tooManyExecutions(target);
     const keyed = await findKeyed(deps, target);
@@ -140,19 +141,73 @@ async function recordCall(deps: AppDeps, call: Call, given: Recording & { upload
   );
 }
 
-function recordExecution(
+interface Recorded extends Recording {
+  readonly target: Authenticated;
+  readonly received: ReceivedInputs;
+  readonly fingerprint: Buffer | null;
+}
+
+/** Records an execution; with a slot of this process where one is free, so that its first attempt is open from then on. */
+async function recordAndLead(
   deps: AppDeps,
-  given: Recording & {
-    target: Authenticated;
-    received: ReceivedInputs;
-    fingerprint: Buffer | null;
-    headStart: boolean;
-  },
-): Promise<Acceptance> {
-  const { executionId, target, received, fingerprint, headStart, takeTurn } = given;
-  const { limits, retry, concurrency } = target.manifest;
+  given: Recorded,
+): Promise<{ readonly acceptance: Acceptance; readonly begin: (() => void) | undefined }> {
+  const { executionId, target, takeTurn } = given;
+  const { accountId, manifest, runtime } = target;
+  const { executions } = deps;
+  const headStart = executions.beginsHere();
+  const isFree = headStart && manifest.concurrency === null && runtime !== undefined;
+  const lead = isFree ? executions.lead({ executionId, accountId }) : undefined;
+  const execution = toNewExecution(deps, given, { headStart, claim: lead?.claim });
+  let isBegun = false;
+  try {
+    const accept = (): Promise<Acceptance> => acceptExecution(deps.db, execution, conditionsOf(given));
+    const acceptance = await (manifest.concurrency === null ? accept() : takeTurn(target.workflowId, accept));
+    if (acceptance.kind !== "accepted" || !acceptance.admitted || !headStart) return { acceptance, begin: undefined };
+    isBegun = acceptance.begun;
+    const begun =
+      lead && isBegun && runtime ? { lead, work: toFirstWork(execution, { manifest, ...runtime }) } : undefined;
+    return { acceptance, begin: () => executions.begin({ executionId, accountId }, begun) };
+  } finally {
+    if (!isBegun) lead?.giveUp();
+  }
+}
+
+/** What the first attempt of an execution has to know: what a claim would read from the record. */
+function toFirstWork(
+  execution: NewExecution,
+  commit: Pick<ExecutionWork, "manifest" | "environmentKey" | "python">,
+): ExecutionWork {
+  return {
+    executionId: execution.id,
+    accountId: execution.accountId,
+    workflowId: execution.workflowId,
+    commitId: execution.commitId,
+    attempt: 1,
+    attemptsMax: execution.attemptsMax,
+    cpu: execution.cpu,
+    timeoutSeconds: execution.timeoutSeconds,
+    chargeMax: execution.chargeMax,
+    draft: false,
+    manifest: commit.manifest,
+    environmentKey: commit.environmentKey,
+    python: commit.python,
+    inputs: execution.inputs,
+    inputTexts: execution.inputTexts ?? {},
+    secretInputs: execution.secretInputs,
+    files: execution.files,
+    previous: null,
+  };
+}
+
+function toNewExecution(
+  deps: AppDeps,
+  { executionId, target, received }: Recorded,
+  lead: Pick<NewExecution, "headStart" | "claim">,
+): NewExecution {
+  const { limits, retry } = target.manifest;
   const hasSecrets = Object.keys(received.secrets).length > 0;
-  const execution: NewExecution = {
+  return {
     id: executionId,
     accountId: target.accountId,
     workflowId: target.workflowId,
@@ -167,9 +222,13 @@ function recordExecution(
     chargeMax: costAtMost(deps, target.manifest),
     acceptedBy: deps.processId,
     files: received.files,
-    headStart,
+    ...lead,
   };
-  const conditions: Conditions = {
+}
+
+function conditionsOf({ target, fingerprint }: Recorded): Conditions {
+  const { concurrency } = target.manifest;
+  return {
     idempotency:
       target.idempotencyKey === null || fingerprint === null ? null : { key: target.idempotencyKey, fingerprint },
     rates: target.rates,
@@ -178,8 +237,6 @@ function recordExecution(
       waitingMax: concurrency.whenFull === "queue" ? WAITING_MAX : 0,
     },
   };
-  const accept = (): Promise<Acceptance> => acceptExecution(deps.db, execution, conditions);
-  return concurrency === null ? accept() : takeTurn(target.workflowId, accept);
 }
 
 function tooManyExecutions({ manifest: { concurrency } }: Authenticated): ApiError {

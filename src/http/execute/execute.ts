@@ -105,7 +105,7 @@ async function startCall(
     const ended = seconds === 0 ? undefined : deps.executions.waitForEnd(executionId, seconds * 1000, gone.signal);
     let over: Promise<ExecutionResult | boolean> = Promise.resolve(false);
     if (accepted.kind === "accepted") {
-      if (accepted.admitted && accepted.headStart) deps.executions.begin({ executionId, accountId: target.accountId });
+      if (accepted.begin !== undefined) accepted.begin();
       else if (accepted.admitted) await startExecution(deps, { executionId, target });
       over = ended ?? over;
     } else if (!accepted.keyed.ended) {

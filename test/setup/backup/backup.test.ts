@@ -123,7 +123,7 @@ test("a backup, restored, has database, files, keys and certificate, and nothing
 test("a backup, with the migrations of before the first release, is restored as one of today's", async () => {
   // What came after them was not there yet.
   await source.db.raw(
-    "alter table api_keys drop column last_used_at; drop table workflow_starts, small_objects; drop function finish_executions",
+    "alter table api_keys drop column last_used_at; drop table workflow_starts, small_objects; drop function finish_executions, begin_execution",
   );
   try {
     await backUp();
@@ -131,7 +131,12 @@ test("a backup, with the migrations of before the first release, is restored as 
     await restore();
     expect(await listApplied(target.db)).toEqual((await listApplied(source.db))?.slice(0, 9));
   } finally {
-    for (const file of ["0010_key_uses", "0011_workflow_starts", "0012_one_commit_ends"])
+    for (const file of [
+      "0010_key_uses",
+      "0011_workflow_starts",
+      "0012_one_commit_ends",
+      "0013_begin_with_the_acceptance",
+    ])
       await source.db.raw(await readFile(`db/migrations/${file}.sql`, "utf8"));
   }
 });
