@@ -17,6 +17,8 @@ export interface Answer {
   readonly status: number;
   readonly ms: number;
   readonly body: Record<string, unknown>;
+  /** The header Server-Timing. */
+  readonly timing: string;
 }
 
 export interface Published {
@@ -56,7 +58,12 @@ export async function publish(dataDir: string, input: string, code: string): Pro
 }
 
 /** Starts the service as a user does, or another program that ends up in `runStart`, and waits until it is ready. */
-export async function startService(options: { dataDir: string; program?: string[] }): Promise<BenchService> {
+export async function startService(options: {
+  dataDir: string;
+  program?: string[];
+  /** Settings that differ. */
+  env?: Readonly<Record<string, string>>;
+}): Promise<BenchService> {
   const startedAt = performance.now();
   const [script = "", ...rest] = options.program ?? [join(ROOT, "bin/treadle"), "start"];
   const child = spawn(process.execPath, [script, ...rest], {
@@ -67,6 +74,7 @@ export async function startService(options: { dataDir: string; program?: string[
       TREADLE_PORT: "0",
       TREADLE_LOG_LEVEL: "warn",
       ...UNLIMITED,
+      ...options.env,
     },
     stdio: ["ignore", "inherit", "inherit"],
   });
@@ -82,7 +90,8 @@ export async function startService(options: { dataDir: string; program?: string[
       body: JSON.stringify(inputs),
     });
     const body = (await answer.body.json()) as Record<string, unknown>;
-    return { status: answer.statusCode, ms: performance.now() - before, body };
+    const timing = String(answer.headers["server-timing"] ?? "");
+    return { status: answer.statusCode, ms: performance.now() - before, body, timing };
   };
   return {
     ...{ ready, dataDir: options.dataDir, startMs, agent, call },
