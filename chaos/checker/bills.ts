@@ -6,6 +6,8 @@ import { lastPartOf } from "./logs.ts";
 /** Between the clocks of a program, PostgreSQL and the service; and between two looks of the service at the time. */
 const CLOCK_SLACK_SECONDS = 0.25;
 const STALL_SLACK_SECONDS = 0.5;
+/** Lines have the time at which the service read them: the first one late, where it has just stood still or has much to do. */
+const READING_SLACK_SECONDS = 0.1;
 /** Around the work of a program: interpreter, files, its end. The one is for a machine that has no time, the other is the middle of all. */
 const OVERHEAD_SECONDS_MAX = 5;
 const OVERHEAD_SECONDS_MEDIAN_MAX = 1;
@@ -51,7 +53,11 @@ function judge(given: Case, row: ExecutionRow): { findings: Finding[]; overhead?
   const { overhead, flaws } = compare(row, told, account);
   for (const flaw of flaws) find(flaw);
   const request = findRequest(given, row);
-  if (request !== undefined && row.state === "success" && account.seconds < demandOf(request).secondsMin - 0.01)
+  if (
+    request !== undefined &&
+    row.state === "success" &&
+    account.seconds < demandOf(request).secondsMin - READING_SLACK_SECONDS
+  )
     find(`its program took ${account.seconds} s, and was to take ${demandOf(request).secondsMin} s`);
   return { findings, overhead };
 }
