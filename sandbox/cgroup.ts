@@ -1,9 +1,10 @@
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { processExists } from "../system/process-exists.ts";
 import type { CgroupFolders } from "./cgroup-folders.ts";
+import { readKernelFile } from "./kernel-files.ts";
 
 /** The kernel's own default of `cpu.max`. A shorter period would interrupt programs more often. */
 const CPU_PERIOD_US = 100_000;
@@ -53,7 +54,7 @@ export function createCgroup(folders: CgroupFolders, name: string): Cgroup {
   const paths = [...new Set(parents)].map((parent) => join(parent, name));
   for (const path of paths) mkdirSync(path);
   const memoryPath = join(folders.memory, name);
-  const listPids = (path: string) => readFileSync(join(path, "cgroup.procs"), "latin1").split("\n").filter(Boolean);
+  const listPids = (path: string) => readKernelFile(join(path, "cgroup.procs")).split("\n").filter(Boolean);
   return {
     boundsProcessor: folders.cpu !== undefined,
     limit(limits) {
@@ -67,15 +68,12 @@ export function createCgroup(folders: CgroupFolders, name: string): Cgroup {
     holds: (pid) => paths.every((path) => listPids(path).includes(String(pid))),
     measureBytes() {
       const [used, cached] = folders.version === 2 ? ["memory.current", "file"] : ["memory.usage_in_bytes", "cache"];
-      const stat = readFileSync(join(memoryPath, "memory.stat"), "latin1");
+      const stat = readKernelFile(join(memoryPath, "memory.stat"));
       const find = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, "m").exec(stat)?.[1] ?? 0);
-      return Number(readFileSync(join(memoryPath, used), "latin1")) - find(cached) + find("shmem");
+      return Number(readKernelFile(join(memoryPath, used))) - find(cached) + find("shmem");
     },
     countOomKills() {
-      const text = readFileSync(
-        join(memoryPath, folders.version === 2 ? "memory.events" : "memory.oom_control"),
-        "latin1",
-      );
+      const text = readKernelFile(join(memoryPath, folders.version === 2 ? "memory.events" : "memory.oom_control"));
       return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0);
     },
     kill() {

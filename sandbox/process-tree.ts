@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { setTimeout as sleep, setImmediate as yieldOnce } from "node:timers/promises";
+import { readKernelFile } from "./kernel-files.ts";
 
 /** A process as `/proc` shows it. The start time sets it apart from a later process of the same id. */
 export interface KnownProcess {
@@ -81,7 +82,7 @@ function nap(): void {
 export function listChildren(pid: number): number[] {
   try {
     return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
-      readFileSync(`/proc/${pid}/task/${thread}/children`, "latin1").split(" ").filter(Boolean).map(Number),
+      readKernelFile(`/proc/${pid}/task/${thread}/children`).split(" ").filter(Boolean).map(Number),
     );
   } catch {
     return scanForChildren(pid);
@@ -154,7 +155,7 @@ function readStat(pid: number): ProcessStat | undefined {
 
 function readProc(path: string): string {
   try {
-    return readFileSync(path, "latin1");
+    return readKernelFile(path);
   } catch {
     return ""; // The process ended meanwhile.
   }

@@ -3,8 +3,8 @@ import type { Cgroup } from "../cgroup.ts";
 import { measureProcessorMs } from "../process-tree.ts";
 import type { Reach } from "../users/reach.ts";
 import { areEmpty, type Fork, holdsStrangers, makeForkFolders, openFork } from "./fork.ts";
-import { checkConfinement, readNetworkMarks, stopZygote, UnfitError } from "./guard.ts";
-import { measureLane } from "./lane-meter.ts";
+import { checkConfinement, readForeignNamespaces, readNetworkMarks, stopZygote, UnfitError } from "./guard.ts";
+import { type LaneUse, measureLane } from "./lane-meter.ts";
 import type { Zygote } from "./zygote.ts";
 
 /** Nobody pays for it: a fork takes 10 ms as a rule, and nothing while it waits. */
@@ -51,16 +51,14 @@ export interface ForkParts {
 export async function openForks(parts: ForkParts): Promise<Forks> {
   const { pid, cgroup, executionsMax = EXECUTIONS_MAX } = parts;
   const make = createForkMaker(parts);
-  let fork = await make();
-  let use = measureLane(pid, cgroup);
+  let { fork, use } = await make();
   let count = 1;
   return {
     current: () => fork,
     bytes: () => use.bytes,
     async makeNext() {
       count += 1;
-      fork = await make();
-      use = measureLane(pid, cgroup);
+      ({ fork, use } = await make());
     },
     look() {
       const { bytes, processorMs } = measureLane(pid, cgroup);
@@ -73,9 +71,10 @@ export async function openForks(parts: ForkParts): Promise<Forks> {
   };
 }
 
-function createForkMaker(parts: ForkParts): () => Promise<Fork> {
-  const { zygote, pid, reach } = parts;
+function createForkMaker(parts: ForkParts): () => Promise<{ fork: Fork; use: LaneUse }> {
+  const { zygote, pid, cgroup, reach } = parts;
   const unusedNetwork = readNetworkMarks(pid);
+  const foreign = readForeignNamespaces(pid);
   let number = 0;
   return async () => {
     if (readNetworkMarks(pid) !== unusedNetwork) throw new UsedUpError("An execution has used the lane's network.");
@@ -86,11 +85,12 @@ function createForkMaker(parts: ForkParts): () => Promise<Fork> {
     const event = await zygote.next(FORK_TIMEOUT_MS);
     if (event.type !== "forked") throw new Error(`A lane could not fork. ${zygote.said()}`);
     const processes = await stopZygote(pid, reach);
-    checkConfinement(processes, pid);
+    checkConfinement(processes, foreign);
     if (holdsStrangers(parts.folders, [String(number)]) || !(await areEmpty(folders, reach))) throw keepsFiles();
-    if (measureProcessorMs([pid, processes.first, processes.user]) - processorMs > FORK_PROCESSOR_MS_MAX)
+    const use = measureLane(pid, cgroup, [pid, processes.first, processes.user]);
+    if (use.processorMs - processorMs > FORK_PROCESSOR_MS_MAX)
       throw new UnfitError("A package works for more than a second when the interpreter is forked.");
-    return await openFork(processes, event.descriptors, { folders, reach });
+    return { fork: await openFork(processes, event.descriptors, { folders, reach }), use };
   };
 }
 

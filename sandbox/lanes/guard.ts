@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { readdirSync, readlinkSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { INSIDE } from "../bubblewrap.ts";
+import { readKernelFile } from "../kernel-files.ts";
 import { listChildren, runsCode } from "../process-tree.ts";
 import type { Reach } from "../users/reach.ts";
 
@@ -73,9 +74,21 @@ export async function stopZygote(zygote: number, reach: Pick<Reach, "listDescrip
   return fork;
 }
 
+/** Namespaces that a fork must not be in, by their kind. */
+export type Namespaces = Readonly<Record<(typeof OWN_NAMESPACES)[number] | "net", string>>;
+
+/**
+ * Returns the zygote's namespaces, and the host's network. A process stays in its own: the zygote's filter refuses `setns` and
+ * `unshare`, so that they are read once.
+ */
+export function readForeignNamespaces(zygote: number): Namespaces {
+  const [user, mnt, pid, ipc, uts] = OWN_NAMESPACES.map((name) => readNamespace(zygote, name));
+  return { user, mnt, pid, ipc, uts, net: readNamespace(process.pid, "net") } as Namespaces;
+}
+
 /** Throws unless both of the fork's processes are as confined as an execution must be. */
-export function checkConfinement({ first, user }: ForkProcesses, zygote: number): void {
-  const problems = [...inspectStatus(first), ...inspectStatus(user), ...inspectWorld(user, zygote)];
+export function checkConfinement({ first, user }: ForkProcesses, foreign: Namespaces): void {
+  const problems = [...inspectStatus(first), ...inspectStatus(user), ...inspectWorld(user, foreign)];
   if (problems.length > 0) throw new Error(`A lane is not confined: ${[...new Set(problems)].join("; ")}.`);
 }
 
@@ -86,7 +99,7 @@ export function readNetworkMarks(zygote: number): string {
 
 /** The state letter of `/proc/<pid>/stat`. */
 function readState(pid: number): string {
-  const text = readFileSync(`/proc/${pid}/stat`, "latin1");
+  const text = readKernelFile(`/proc/${pid}/stat`);
   return text.charAt(text.lastIndexOf(")") + 2);
 }
 
@@ -96,7 +109,7 @@ function readState(pid: number): string {
  * below `/usr`.
  */
 function sharesMemory(pid: number): boolean {
-  const shared = readFileSync(`/proc/${pid}/maps`, "latin1").matchAll(/^\S+ ...s \S+ \S+ \S+ *(.*)$/gm);
+  const shared = readKernelFile(`/proc/${pid}/maps`).matchAll(/^\S+ ...s \S+ \S+ \S+ *(.*)$/gm);
   return [...shared].some(([, path = ""]) => !READ_ONLY_FILES.test(path));
 }
 
@@ -140,7 +153,7 @@ function checkWorkingFolders(zygote: number, { first, user }: ForkProcesses): vo
 }
 
 function inspectStatus(pid: number): string[] {
-  const status = readFileSync(`/proc/${pid}/status`, "latin1");
+  const status = readKernelFile(`/proc/${pid}/status`);
   const problems: string[] = [];
   const expect = (field: string, wanted: string) => {
     const found = new RegExp(`^${field}:\\s+(\\S+)`, "m").exec(status)?.[1];
@@ -154,11 +167,11 @@ function inspectStatus(pid: number): string[] {
   return problems;
 }
 
-function inspectWorld(user: number, zygote: number): string[] {
-  const problems = OWN_NAMESPACES.filter((name) => readNamespace(user, name) === readNamespace(zygote, name)).map(
+function inspectWorld(user: number, foreign: Namespaces): string[] {
+  const problems = OWN_NAMESPACES.filter((name) => readNamespace(user, name) === foreign[name]).map(
     (name) => `it shares its ${name} namespace with the lane`,
   );
-  if (readNamespace(user, "net") === readNamespace(process.pid, "net")) problems.push("it is on the host's network");
+  if (readNamespace(user, "net") === foreign.net) problems.push("it is on the host's network");
   const mounts = readMounts(user);
   const writable = [...mounts].filter(([path, isWritable]) => isWritable && !WRITABLE.has(path) && !isDevice(path));
   if (writable.length > 0) problems.push(`it can write ${writable.map(([path]) => path).join(", ")}`);
@@ -177,7 +190,7 @@ function isDevice(path: string): boolean {
 /** Of each mount point, whether what is mounted there last is writable. */
 function readMounts(pid: number): Map<string, boolean> {
   const mounts = new Map<string, boolean>();
-  for (const line of readFileSync(`/proc/${pid}/mountinfo`, "latin1").split("\n")) {
+  for (const line of readKernelFile(`/proc/${pid}/mountinfo`).split("\n")) {
     const [, , , , path, options = "", ...rest] = line.split(" ");
     const superOptions = rest.at(-1) ?? "";
     if (path !== undefined) mounts.set(path, !hasReadOnly(options) && !hasReadOnly(superOptions));
@@ -191,7 +204,7 @@ function hasReadOnly(options: string): boolean {
 
 function readOrNothing(path: string): string {
   try {
-    return readFileSync(path, "latin1");
+    return readKernelFile(path);
   } catch {
     return ""; // Not every kernel has each of them.
   }

@@ -11,9 +11,12 @@ export interface LaneUse {
   readonly processorMs: number;
 }
 
-/** Measures a lane from outside, given its zygote. */
-export function measureLane(zygote: number, cgroup: Pick<Cgroup, "measureBytes"> | undefined): LaneUse {
-  const pids = listTree(zygote);
+/** Measures a lane from outside, given its zygote, and its processes where they are known. */
+export function measureLane(
+  zygote: number,
+  cgroup: Pick<Cgroup, "measureBytes"> | undefined,
+  pids: readonly number[] = listTree(zygote),
+): LaneUse {
   return { bytes: cgroup?.measureBytes() ?? estimateBytes(zygote, pids), processorMs: measureProcessorMs(pids) };
 }
 
