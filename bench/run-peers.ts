@@ -7,7 +7,7 @@ import { findCacheDir } from "../src/setup/servers/temporal-cache.ts";
 import { meterStart, openCpuMeter } from "./cpu-meter.ts";
 import { toFigure } from "./figures.ts";
 import { peer as bare } from "./peers/adapters/bare.ts";
-import { measureFiles } from "./peers/files.ts";
+import { type FileRates, measureFiles } from "./peers/files.ts";
 import { grow, soak } from "./peers/long-loads.ts";
 import { install, type Peer } from "./peers/peer.ts";
 import { mergePeers, type Results, writeReport } from "./peers/report.ts";
@@ -140,6 +140,18 @@ const ready = await preparePeers();
 const earlier = values.add === undefined ? undefined : (JSON.parse(await readFile(values.add, "utf8")) as Results);
 const slices: Slice[] = [...(earlier?.slices ?? [])];
 
+const files: FileRates[] = [...(earlier?.files ?? [])];
+const about = ({ name, version, isolation, record }: Peer) => ({ name, version, isolation, record });
+/** After each peer, so that a run that is ended early leaves what it has. */
+const save = (): Promise<string[]> =>
+  writeReport(join(ROOT, "bench/results"), {
+    at: earlier?.at ?? new Date().toISOString(),
+    machine: `${availableParallelism()} cores, ${Math.round(totalmem() / 1024 ** 3)} GiB`,
+    peers: mergePeers([...(earlier?.peers ?? []), ...ready.map(({ peer }) => about(peer))]),
+    missing: { ...earlier?.missing, ...missing },
+    ...{ slices, files },
+  });
+
 const before = Math.max(-1, ...slices.map(({ round }) => round));
 for (let round = before + 1; round <= before + rounds; round++) {
   for (const each of ready) {
@@ -147,17 +159,10 @@ for (let round = before + 1; round <= before + rounds; round++) {
       missing[each.peer.name] = error.message;
       say(`${each.peer.name}: ${error.message}`);
     });
+    await save();
   }
 }
 for (const { dataDir } of ready) await removeDataDir(dataDir);
-const about = ({ name, version, isolation, record }: Peer) => ({ name, version, isolation, record });
-const results: Results = {
-  at: earlier?.at ?? new Date().toISOString(),
-  machine: `${availableParallelism()} cores, ${Math.round(totalmem() / 1024 ** 3)} GiB`,
-  peers: mergePeers([...(earlier?.peers ?? []), ...ready.map(({ peer }) => about(peer))]),
-  missing: { ...earlier?.missing, ...missing },
-  slices,
-  files: [...(earlier?.files ?? []), ...(values.files === "0" ? [] : await measureFiles(Number(values.files)))],
-};
-for (const file of await writeReport(join(ROOT, "bench/results"), results)) say(`Written: ${file.slice(ROOT.length)}`);
+if (values.files !== "0") files.push(...(await measureFiles(Number(values.files))));
+for (const file of await save()) say(`Written: ${file.slice(ROOT.length)}`);
 process.exitCode = slices.every(({ wrong, errors }) => wrong === 0 && errors.length === 0) ? 0 : 1;

@@ -52,8 +52,12 @@ export function drawLines(chart: { title: string; lines: readonly Line[]; ticks:
     const path = points.map(([x, y]) => `${round(toX(x))},${round(toY(y))}`).join(" ");
     const stroke = `stroke="hsl(${index * 61} 65% 42%)"`;
     const y = TOP + 14 + index * 20;
+    // A line of one point shows nothing.
+    const dots = points
+      .map(([x, y]) => `<circle cx="${round(toX(x))}" cy="${round(toY(y))}" r="3" ${stroke}/>`)
+      .join("");
     const key = `<line x1="${WIDTH - LEFT}" x2="${WIDTH - LEFT + 16}" y1="${y - 4}" y2="${y - 4}" ${stroke} stroke-width="3"/>`;
-    return `<polyline points="${path}" fill="none" ${stroke} stroke-width="2"/>${key}${write({ x: WIDTH - LEFT + 22, y, text: name })}`;
+    return `<polyline points="${path}" fill="none" ${stroke} stroke-width="2"/>${dots}${key}${write({ x: WIDTH - LEFT + 22, y, text: name })}`;
   });
   return wrap(title, TOP + height + 36, [...across, ...below, ...drawn].join("\n"));
 }

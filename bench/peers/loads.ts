@@ -2,6 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 /** Calls under way at most when arrivals do not wait: a peer that falls so far behind has failed, and memory is kept. */
 const UNDER_WAY_MAX = 1_000;
+/** Calls of a block, and the pause after the peer's. */
+const BLOCK = 10;
+const PAUSE_MS = 300;
 
 /** One call: its milliseconds, and the comparison of its answer, which waits until the load is over. */
 export interface Done {
@@ -71,7 +74,11 @@ export async function measureOpen(
   return { done, errors, seconds: (clock.now() - startedAt) / 1000 };
 }
 
-/** Calls of a peer in turn with bare ones, so that both meet the same phases of a noisy machine. */
+/**
+ * Blocks of bare starts in turn with blocks of a peer's calls, so that both meet the same phases of a noisy machine. Within
+ * a block a call follows the one before at once: what a peer puts off delays its own next call. A pause keeps it from the
+ * bare starts, which took 1.2 times as long directly after a call of Treadle.
+ */
 export async function measureInTurn(
   calls: {
     readonly bare: Call;
@@ -79,15 +86,17 @@ export async function measureInTurn(
     readonly nextPeer: () => Promise<Call>;
   },
   { seconds, most }: { seconds: number; most: number },
+  clock: Clock = REAL,
 ): Promise<{ bare: Measured; peer: Measured }> {
-  const startedAt = performance.now();
+  const startedAt = clock.now();
   const [bare, peer]: [Measured[], Measured[]] = [[], []];
   const once = (call: Call, number: number) =>
-    measureClosed(() => call(number), { callers: 1, seconds: Number.POSITIVE_INFINITY, most: 1 });
-  for (let number = 0; number < most && performance.now() - startedAt < seconds * 1000; number++) {
-    const call = await calls.nextPeer();
-    bare.push(await once(calls.bare, number));
-    peer.push(await once(call, number));
+    measureClosed(() => call(number), { callers: 1, seconds: Number.POSITIVE_INFINITY, most: 1 }, clock);
+  for (let first = 0; first < most && clock.now() - startedAt < seconds * 1000; first += BLOCK) {
+    const numbers = Array.from({ length: Math.min(BLOCK, most - first) }, (_, index) => first + index);
+    for (const number of numbers) bare.push(await once(calls.bare, number));
+    for (const number of numbers) peer.push(await once(await calls.nextPeer(), number));
+    await clock.sleep(PAUSE_MS);
   }
   return { bare: join(bare), peer: join(peer) };
 }

@@ -1,7 +1,7 @@
 import { setImmediate as yieldOnce } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
 import { expectAnswer } from "../../bench/peers/answers.ts";
-import { type Clock, measureClosed, measureOpen } from "../../bench/peers/loads.ts";
+import { type Clock, measureClosed, measureInTurn, measureOpen } from "../../bench/peers/loads.ts";
 import type { Slice } from "../../bench/peers/slices.ts";
 import { findCapacity, READINGS, summarise } from "../../bench/peers/summary.ts";
 import { type Reading, toMachineMs, toUsage } from "../../bench/peers/usage.ts";
@@ -50,6 +50,24 @@ test("a closed loop, with a call that fails, keeps its message, counts it nowher
   expect(done.map(({ ms }) => ms)).toEqual([100, 100, 100, 100]);
   expect(errors).toEqual(["no"]);
   expect(seconds).toBe(0.5);
+});
+
+test("calls in turn, when a peer works on after its answer, come in blocks, and bare starts wait until it is done", async () => {
+  const clock = createClock();
+  const order: string[] = [];
+  let busyUntil = 0;
+  const bare = async () => {
+    order.push(clock.now() < busyUntil ? "disturbed" : "bare");
+    return right;
+  };
+  const peer = async () => {
+    busyUntil = clock.now() + 100;
+    order.push("peer");
+    return right;
+  };
+  await measureInTurn({ bare, nextPeer: async () => peer }, { seconds: 9, most: 12 }, clock);
+  const block = (count: number) => [...Array<string>(count).fill("bare"), ...Array<string>(count).fill("peer")];
+  expect(order).toEqual([...block(10), ...block(2)]);
 });
 
 function aReading(reading: Partial<Reading>): Reading {
