@@ -66,6 +66,17 @@ test("a commit, whose fork the host could not look at in time, has a lane again 
   }
 });
 
+test("a commit, run before it has a lane, starts cold, and has one soon after", async () => {
+  const bench = await openWarmBench();
+  try {
+    const commit = bench.commit({ code: "def main():\n    return 1\n" });
+    expect((await commit.run()).path).toBe("cold");
+    await waitUntilEqual(async () => (await commit.run()).path, "lane");
+  } finally {
+    await bench.close();
+  }
+});
+
 test("lanes, more codes than there may be, close the one that was used least recently", async () => {
   const small = await openWarmBench({}, { lanesMax: 2 });
   try {
