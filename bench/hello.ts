@@ -5,7 +5,8 @@ import { type BenchService } from "./service.ts";
 
 /**
  * `hello` over HTTPS, end to end, one caller: each call directly after a bare `python3 main.py`, so that both meet the same
- * phase of a noisy machine. Answers the ratio of the medians, and CPU per call of each program.
+ * phase of a noisy machine. What a service does after its answer slows the next interpreter down by about a fifth, so the ratio
+ * compares versions of the service; `bench:peers` compares it with others. Answers the ratio of the medians, and CPU per call of each program.
  */
 export async function measureHello(service: BenchService, interpreter: string, rounds: number) {
   const yardstick = await openYardstick(interpreter);
