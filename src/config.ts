@@ -195,6 +195,21 @@ export function storageOf(settings: Settings): { url: string | undefined; creden
   return { url: others.TREADLE_STORAGE_URL, credentials };
 }
 
+/** Limits of everybody with whom nothing else was agreed. 0 a minute: no limit. */
+export interface RateLimits {
+  readonly perMinute: number;
+  readonly burst: number;
+  readonly accountPerMinute: number;
+}
+
+export function rateLimitsOf(settings: Settings): RateLimits {
+  return {
+    perMinute: settings.TREADLE_RATE_LIMIT_PER_MINUTE,
+    burst: settings.TREADLE_RATE_LIMIT_BURST,
+    accountPerMinute: settings.TREADLE_ACCOUNT_RATE_LIMIT_PER_MINUTE,
+  };
+}
+
 /** Returns how many programs may run at a time. */
 export function slotCountOf(settings: Settings): number {
   return settings.TREADLE_SANDBOX_SLOTS ?? availableParallelism() * 2;

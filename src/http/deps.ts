@@ -8,15 +8,14 @@ import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { Threads } from "../../system/threads/threads.ts";
-import type { Settings } from "../config.ts";
+import type { RateLimits, Settings } from "../config.ts";
 import type { EditorEvents } from "../editor-events/editor-events.ts";
 import type { KeyUses } from "../keys/key-uses.ts";
 import type { OpenAccess } from "../keys/open-access.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
 import type { Log } from "../log.ts";
 import type { PagesTarget } from "../setup/servers/temporal-door.ts";
-import type { RateLimits } from "./auth/rates.ts";
-import type { EditorParts } from "./publishing/parts.ts";
+import type { EditorParts } from "./editor-parts.ts";
 
 /** Executions as the HTTP room sees them. */
 export interface Executions {

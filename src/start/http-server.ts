@@ -1,7 +1,6 @@
 import { fileURLToPath } from "node:url";
-import { pricesOf, type Settings } from "../config.ts";
+import { pricesOf, rateLimitsOf, type Settings } from "../config.ts";
 import { createApp } from "../http/app.ts";
-import { rateLimitsOf } from "../http/auth/rates.ts";
 import { type AppDeps, httpLimitsOf } from "../http/deps.ts";
 import type { Connections } from "../http/server/connections.ts";
 import { createHttpsServer, type HttpsServer } from "../http/server/server.ts";

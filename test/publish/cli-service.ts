@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { Writable } from "node:stream";
 import { insertOperatorToken } from "../../db/accounts/access.ts";
 import { type CliParts, runCli } from "../../src/cli/main.ts";
-import type { EditorParts } from "../../src/http/publishing/parts.ts";
+import type { EditorParts } from "../../src/http/editor-parts.ts";
 import { createAccessToken, hashToken } from "../../src/keys/tokens.ts";
 import { fakeEnvironments, someEditorParts } from "../http/editor/parts.ts";
 import { aService, type TestService, type TestServiceOptions } from "../http/service.ts";

@@ -12,23 +12,8 @@ import {
 import type { Target } from "../../../db/commits/commits.ts";
 import type { Db } from "../../../db/connect.ts";
 import type { WorkflowId } from "../../../domain/ids.ts";
-import type { Settings } from "../../config.ts";
+import type { RateLimits } from "../../config.ts";
 import { ApiError } from "../errors.ts";
-
-/** Limits of everybody with whom nothing else was agreed. 0 a minute: no limit. */
-export interface RateLimits {
-  readonly perMinute: number;
-  readonly burst: number;
-  readonly accountPerMinute: number;
-}
-
-export function rateLimitsOf(settings: Settings): RateLimits {
-  return {
-    perMinute: settings.TREADLE_RATE_LIMIT_PER_MINUTE,
-    burst: settings.TREADLE_RATE_LIMIT_BURST,
-    accountPerMinute: settings.TREADLE_ACCOUNT_RATE_LIMIT_PER_MINUTE,
-  };
-}
 
 /** A burst of an account is a third of a minute's executions, as it is for a key by default. */
 const ACCOUNT_BURST_PART = 3;

@@ -11,10 +11,10 @@ import { sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { readJsonObject } from "../server/json-body.ts";
-import { findPagesUrl, type LinkDeps } from "../temporal/link.ts";
 import { findKnown, rememberBrowser } from "./known-browser.ts";
 import { clearSessionCookie, readSessionToken, startSession } from "./session-cookie.ts";
 import { beginAttempt, type SignInThrottle } from "./sign-in-throttle.ts";
+import { findPagesUrl, type LinkDeps } from "./temporal-link.ts";
 
 /** A session that nobody has used for so long is over. */
 export const IDLE_SECONDS = 7 * 86_400;

@@ -13,16 +13,16 @@ import { findKeyedExecution, type KeyedExecution } from "../../../db/executions/
 import type { ExecutionId } from "../../../domain/ids.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { createExecutionId } from "../../ids.ts";
+import { costAtMost } from "../admission/room.ts";
 import type { Authenticated } from "../auth/authenticate.ts";
 import { rateLimited } from "../auth/rates.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
-import { keepFor } from "../results/kept-files.ts";
 import type { Timing } from "../server/timing.ts";
 import type { TakeTurn } from "../server/turns.ts";
 import { demandSameInputs, fingerprintInputs, otherInputs } from "./idempotency-key.ts";
+import { keepFor } from "./kept-files.ts";
 import { type BodyKind, InvalidInputsError, type ReceivedInputs, receiveInputs } from "./receive-inputs.ts";
-import { costAtMost } from "./room.ts";
 import { createUploads, type Uploads } from "./uploads.ts";
 
 const RETRY_AFTER_SECONDS = 5;

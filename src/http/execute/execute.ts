@@ -2,22 +2,22 @@ import type { Request, RequestHandler, Response } from "express";
 import { findExecution } from "../../../db/executions/executions.ts";
 import type { ExecutionResult } from "../../../domain/execution.ts";
 import type { ExecutionId, WorkflowId } from "../../../domain/ids.ts";
+import { demandCapacity, demandHost, demandPlace, demandRate, demandStorage } from "../admission/room.ts";
+import { createWaitingCalls, type WaitingCalls } from "../admission/waiting-calls.ts";
 import { type Authenticated, authenticate } from "../auth/authenticate.ts";
 import { toRateHeaders } from "../auth/rates.ts";
 import type { AppDeps } from "../deps.ts";
 import { executionUrl } from "../results/envelope.ts";
-import { answerExecution } from "../results/execution-answer.ts";
 import { sendEvents } from "../results/log-events.ts";
 import { startTiming, type Timing } from "../server/timing.ts";
 import { createTurns, type TakeTurn } from "../server/turns.ts";
 import { acceptCall } from "./accept.ts";
+import { answerExecution } from "./execution-answer.ts";
 import { parseIdempotencyKey } from "./idempotency-key.ts";
 import { chooseWait, parsePrefer, type Wait } from "./prefer.ts";
 import { demandBodyKind } from "./receive-inputs.ts";
 import { demandCreditsOrRecord } from "./refused-run.ts";
-import { demandCapacity, demandHost, demandPlace, demandRate, demandStorage } from "./room.ts";
 import { startAgain, startExecution } from "./starting.ts";
-import { createWaitingCalls, type WaitingCalls } from "./waiting-calls.ts";
 
 /** All that is kept of a call while it waits: there may be thousands. */
 interface WaitingCall {

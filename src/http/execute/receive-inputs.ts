@@ -11,12 +11,12 @@ import { keepsTexts } from "../../../domain/manifest/values.ts";
 import type { Threads } from "../../../system/threads/threads.ts";
 import type { HttpLimits } from "../deps.ts";
 import { ApiError } from "../errors.ts";
-import { copyKeptFiles, findKeptInputs, type Keep } from "../results/kept-files.ts";
 import { LARGE_BYTES, readJsonText } from "../server/json-body.ts";
 import { giveTurn } from "../server/turns.ts";
 import { checkInputs } from "./check-inputs.ts";
 import { readForm } from "./form.ts";
 import { type Form, withSafeNames } from "./form-parts.ts";
+import { copyKeptFiles, findKeptInputs, type Keep } from "./kept-files.ts";
 import type { Uploads } from "./uploads.ts";
 
 const NAMED_PROBLEMS_MAX = 5;

@@ -1,10 +1,10 @@
 import { recordRefusedExecution } from "../../../db/executions/refused.ts";
 import { microCredits } from "../../../domain/credits.ts";
 import { createExecutionId } from "../../ids.ts";
+import { costAtMost, demandCredits, insufficientCredits } from "../admission/room.ts";
 import type { Authenticated } from "../auth/authenticate.ts";
 import { rateLimited } from "../auth/rates.ts";
 import type { AppDeps } from "../deps.ts";
-import { costAtMost, demandCredits, insufficientCredits } from "./room.ts";
 
 /**
  * Throws 402 when the account cannot pay the most that an execution may cost, before the body is read. The run of a

@@ -9,8 +9,8 @@ import { authenticate } from "../auth/authenticate.ts";
 import { demandValidateRate } from "../auth/rates.ts";
 import { sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
-import { keepFor } from "../results/kept-files.ts";
 import { toEstimate } from "./cost-estimate.ts";
+import { keepFor } from "./kept-files.ts";
 import { demandBodyKind, receiveInputs } from "./receive-inputs.ts";
 import type { Uploads } from "./uploads.ts";
 

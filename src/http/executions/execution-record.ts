@@ -13,11 +13,11 @@ import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import type { Role } from "../../../domain/members.ts";
 import type { SecretBox } from "../../keys/secret-box.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
+import { findPagesUrl, type LinkDeps } from "../auth/temporal-link.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { toEstimate } from "../execute/cost-estimate.ts";
 import { explainState, fileUrl, refusedAmounts } from "../results/envelope.ts";
-import { findPagesUrl, type LinkDeps } from "../temporal/link.ts";
 
 /** What is shown in the place of a secret, however long it is. */
 const SECRET = "•••";

@@ -11,8 +11,8 @@ import { BACKFILL_TICKS_MAX, type Backfill, backfillTicks, listBackfillTicks } f
 import { authorizeAccountWorkflow } from "../auth/workflow-access.ts";
 import { readBody, refuseField, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
+import type { EditorParts } from "../editor-parts.ts";
 import { ApiError } from "../errors.ts";
-import type { EditorParts } from "./parts.ts";
 
 const DAY_MS = 86_400_000;
 const AGAIN = "then send the same again: it goes on where it stopped, and nothing runs twice.";

@@ -5,11 +5,11 @@ import { withTimeout } from "../../../system/with-timeout.ts";
 import { beginBuild } from "../../publish/builds.ts";
 import type { CommitFile } from "../../publish/git-objects.ts";
 import type { Publication } from "../../publish/publish.ts";
+import { demandStorageForCommit } from "../admission/room.ts";
 import type { Access } from "../auth/workflow-access.ts";
 import { sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
-import { demandStorageForCommit } from "../execute/room.ts";
 
 export type CommittingDeps = Pick<AppDeps, "db" | "editor" | "log" | "keptBytesMax" | "contact">;
 

@@ -2,12 +2,12 @@ import type { Request } from "express";
 import { findTarget } from "../../../db/commits/commits.ts";
 import { readWorkingCopy } from "../../drafts/drafts.ts";
 import { hashApiKey } from "../../keys/api-key.ts";
+import { demandStorage } from "../admission/room.ts";
 import type { Authenticated } from "../auth/authenticate.ts";
 import { chooseRates, toRateState } from "../auth/rates.ts";
 import { authorizeAccountWorkflow, demandUser } from "../auth/workflow-access.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
-import { demandStorage } from "../execute/room.ts";
 
 /** The caller's draft as what is to be executed: kept as a commit of no history, its environment made. */
 export async function chooseDraft(

@@ -3,13 +3,13 @@ import { Published, PublishPreview, PublishTarget } from "../../../domain/api/pu
 import type { AccountId, CommitId, WorkflowId } from "../../../domain/ids.ts";
 import { readArchive } from "../../publish/archive.ts";
 import type { CommitFile } from "../../publish/git-objects.ts";
+import { demandStorageForCommit } from "../admission/room.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
 import { findOwnWorkflow } from "../auth/workflow-access.ts";
 import { parseRequest, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
+import type { EditorParts } from "../editor-parts.ts";
 import { ApiError } from "../errors.ts";
-import { demandStorageForCommit } from "../execute/room.ts";
-import type { EditorParts } from "./parts.ts";
 
 /** What a tar of a folder may be sent as. */
 const TAR_TYPES = ["application/x-tar", "application/octet-stream"];

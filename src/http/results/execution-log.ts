@@ -2,11 +2,11 @@ import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { StringDecoder } from "node:string_decoder";
 import type { Request, Response } from "express";
+import { demandPlace } from "../admission/room.ts";
+import { createWaitingCalls } from "../admission/waiting-calls.ts";
 import { authorizeExecution } from "../auth/authenticate.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
-import { demandPlace } from "../execute/room.ts";
-import { createWaitingCalls } from "../execute/waiting-calls.ts";
 import { sendEvents } from "./log-events.ts";
 import { openLog } from "./log-source.ts";
 

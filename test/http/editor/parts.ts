@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import type { Db } from "../../../db/connect.ts";
-import type { EditorParts } from "../../../src/http/publishing/parts.ts";
+import type { EditorParts } from "../../../src/http/editor-parts.ts";
 import { createLog } from "../../../src/log.ts";
 import { createDraftKeeper } from "../../../src/publish/keep-draft.ts";
 import { createPreview } from "../../../src/publish/preview.ts";

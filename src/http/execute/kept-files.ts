@@ -11,7 +11,7 @@ import { isFileInput } from "../../../domain/manifest/values.ts";
 import { NoSuchObjectError, type Storage } from "../../../storage/storage.ts";
 import type { Authenticated } from "../auth/authenticate.ts";
 import { ApiError } from "../errors.ts";
-import type { Uploads } from "../execute/uploads.ts";
+import type { Uploads } from "./uploads.ts";
 
 const EXAMPLE = '{"from": {"executionId": "ex_…", "input": "…", "position": 0}}';
 

@@ -1,10 +1,10 @@
-import type { Ticks } from "../../../activities/ticks.ts";
-import type { Environments } from "../../../environments/builder.ts";
-import type { CommitEnvironments } from "../../../environments/commit-environments.ts";
-import type { KeepDraft } from "../../publish/keep-draft.ts";
-import type { PreviewPublish } from "../../publish/preview.ts";
-import type { Publish } from "../../publish/publish.ts";
-import type { Abilities } from "../../publish/validation.ts";
+import type { Ticks } from "../../activities/ticks.ts";
+import type { Environments } from "../../environments/builder.ts";
+import type { CommitEnvironments } from "../../environments/commit-environments.ts";
+import type { KeepDraft } from "../publish/keep-draft.ts";
+import type { PreviewPublish } from "../publish/preview.ts";
+import type { Publish } from "../publish/publish.ts";
+import type { Abilities } from "../publish/validation.ts";
 
 /** What the editor's routes need beyond what all routes do. */
 export interface EditorParts {
