@@ -77,7 +77,7 @@ export interface BuildSteps {
    */
   run(program: Program, watch?: StepWatch): Promise<StepResult>;
   /** Throws when a folder of this size is too large for an environment. */
-  demandSize(size: FolderSize): void;
+  requireSize(size: FolderSize): void;
   log(): string;
 }
 
@@ -149,11 +149,11 @@ export function createBuildSteps(options: {
   const refuse = ({ kind, message }: Broken): never => {
     throw new EnvironmentError(kind, message, log);
   };
-  const demandSize = (size: FolderSize): void => {
+  const requireSize = (size: FolderSize): void => {
     const broken = findExcess(limits, size);
     if (broken !== undefined) refuse(broken);
   };
-  return { workDir, say, run, demandSize, log: () => log };
+  return { workDir, say, run, requireSize, log: () => log };
 }
 
 export function diskFull(log: string, cause?: unknown): EnvironmentError {

@@ -32,7 +32,7 @@ export async function buildEnvironment(session: Session, lock: string): Promise<
     steps.say("Compiling…");
     await compileModules(steps, context);
   }
-  steps.demandSize(await sealLargeFolder(context.environmentDir, new Set(environmentLinks(context.python).keys())));
+  steps.requireSize(await sealLargeFolder(context.environmentDir, new Set(environmentLinks(context.python).keys())));
   await flushToDisk(context.environmentDir);
   steps.say("The environment is ready.");
 }

@@ -57,8 +57,8 @@ export async function restoreBackup(input: RestoreInput): Promise<Restored> {
   const { env, settings, report } = input;
   const backup = await openBackup(input.source);
   const isUnfinished = await hasUnfinishedRestore(input.dataDir);
-  const wasThere = isUnfinished || (await demandEmpty(input.dataDir));
-  await demandMasterKey(backup, settings.TREADLE_MASTER_KEY_FILE);
+  const wasThere = isUnfinished || (await requireEmpty(input.dataDir));
+  await requireMasterKey(backup, settings.TREADLE_MASTER_KEY_FILE);
   if (isUnfinished) await removeUnfinished(input.dataDir, report);
   const user = await prepareServiceUser({ isRoot: process.getuid?.() === 0, report, run: runCommand });
   const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
@@ -99,7 +99,7 @@ async function removeUnfinished(wanted: string, report: (line: string) => void):
 }
 
 /** Returns whether it exists. */
-async function demandEmpty(dataDir: string): Promise<boolean> {
+async function requireEmpty(dataDir: string): Promise<boolean> {
   const names = await readdir(dataDir).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "ENOENT") throw error;
     return undefined;
@@ -111,7 +111,7 @@ async function demandEmpty(dataDir: string): Promise<boolean> {
 }
 
 /** With a key of its own the installation could open none of the restored secrets. */
-async function demandMasterKey(backup: OpenedBackup, file: string | undefined): Promise<void> {
+async function requireMasterKey(backup: OpenedBackup, file: string | undefined): Promise<void> {
   if (file === undefined) return;
   const given = await readFile(file).catch(() => undefined);
   const kept = await collect(backup.read(`${DATA_PREFIX}keys/master`));

@@ -28,7 +28,7 @@ export function createApp(deps: AppDeps): Express {
   app.use(nameRequest);
   app.use(logRequests(deps.log));
   app.use(secureHeaders(deps));
-  app.use(demandHost);
+  app.use(requireHost);
   app.use(mountRoutes("outside", handlers));
   if (deps.temporalPages !== undefined)
     app.use(PAGES_PATH, createTemporalPages({ ...deps, target: deps.temporalPages }));
@@ -88,7 +88,7 @@ function secureHeaders(deps: Pick<AppDeps, "strictTransport" | "trustProxy">): R
 }
 
 /** RFC 9112, 3.2. Of several hosts, a proxy in between may have believed another one than we would. */
-const demandHost: RequestHandler = (request, _response, next) => {
+const requireHost: RequestHandler = (request, _response, next) => {
   const hosts = request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "host").length;
   if (hosts > 1) throw new ApiError("invalid_request", "The request names several hosts. Send the Host header once.");
   if (request.httpVersion === "1.1" && hosts === 0)

@@ -8,7 +8,7 @@ const CONTEXT = "installation";
  * Refuses a master key that is not the installation's: what it seals nobody else could open. The first process of an
  * installation decides which key that is; an older installation's key is the one that opens its oldest API key.
  */
-export async function demandMasterKey(
+export async function requireMasterKey(
   db: Db,
   { secretBox, file }: { readonly secretBox: Pick<SecretBox, "seal" | "open">; readonly file: string },
 ): Promise<void> {

@@ -13,7 +13,7 @@ import { startMovingSmallObjects } from "../housekeeping/small-objects.ts";
 import { createProcessId } from "../ids.ts";
 import { loadOrCreateKey } from "../keys/key-file.ts";
 import { createKeyUses } from "../keys/key-uses.ts";
-import { demandMasterKey } from "../keys/master-key.ts";
+import { requireMasterKey } from "../keys/master-key.ts";
 import { createOpenAccess } from "../keys/open-access.ts";
 import { createSecretBox } from "../keys/secret-box.ts";
 import type { Defer } from "../lifecycle.ts";
@@ -85,7 +85,7 @@ export async function openService(
   await migrate(db);
   const masterKeyFile = settings.TREADLE_MASTER_KEY_FILE ?? `${machine.paths.keys}/master`;
   const secretBox = createSecretBox(await loadOrCreateKey(masterKeyFile));
-  await demandMasterKey(db, { secretBox, file: masterKeyFile });
+  await requireMasterKey(db, { secretBox, file: masterKeyFile });
   const stored = await openStorage({ ...storageOf(settings), dir: machine.paths.storage });
   const small = createSmallObjects(db);
   const storage = withSmallObjects(stored, small);

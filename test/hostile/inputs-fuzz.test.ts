@@ -154,7 +154,7 @@ const upload: fc.Arbitrary<UploadedFile> = fc.record({
 const files = fc.dictionary(fc.constantFrom(...NAMES, "nothing"), fc.array(upload, { maxLength: 4 }), { maxKeys: 3 });
 
 /** JSON has no infinity: it would be stored as null. */
-function demandFinite(_key: string, part: unknown): unknown {
+function requireFinite(_key: string, part: unknown): unknown {
   if (typeof part === "number") expect(Number.isFinite(part)).toBe(true);
   return part;
 }
@@ -180,7 +180,7 @@ function checkInputs(manifest: Pick<Manifest, "inputs">, body: unknown, uploads:
     [...Object.keys(result.inputs), ...Object.keys(result.secrets)].filter((name) => !declared.includes(name)),
   ).toEqual([]);
   expect(parseInputs(manifest, { ...result.inputs, ...result.secrets }, uploads)).toEqual(result);
-  expect(JSON.stringify(result.inputs, demandFinite)).not.toMatch(/\\u0000|\\ud[89a-f]/);
+  expect(JSON.stringify(result.inputs, requireFinite)).not.toMatch(/\\u0000|\\ud[89a-f]/);
 }
 
 let taken = 0;

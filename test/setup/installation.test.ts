@@ -14,7 +14,7 @@ import { type Db, queryRows } from "../../db/connect.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { AccountId } from "../../domain/ids.ts";
 import { createUserId } from "../../src/ids.ts";
-import { demandMasterKey } from "../../src/keys/master-key.ts";
+import { requireMasterKey } from "../../src/keys/master-key.ts";
 import { hashPassword, verifyPassword } from "../../src/keys/password.ts";
 import { createSecretBox } from "../../src/keys/secret-box.ts";
 import { hashToken } from "../../src/keys/tokens.ts";
@@ -32,7 +32,7 @@ let keysDir: string;
 beforeAll(async () => {
   database = await aDatabase();
   db = database.db;
-  await demandMasterKey(db, { secretBox: TEST_SECRET_BOX, file });
+  await requireMasterKey(db, { secretBox: TEST_SECRET_BOX, file });
   keysDir = await mkdtemp(join(tmpdir(), "installation-"));
 });
 
@@ -150,7 +150,7 @@ test("installation, prepared by six processes at once, has one account, owner an
   try {
     const made = await Promise.all(
       Array.from({ length: 6 }, async () => {
-        await demandMasterKey(empty, { secretBox: TEST_SECRET_BOX, file });
+        await requireMasterKey(empty, { secretBox: TEST_SECRET_BOX, file });
         const dir = await aKeysDir();
         const prepared = { db: empty, secretBox: TEST_SECRET_BOX, keysDir: dir, initialCredits: microCredits(5n) };
         return { ...(await prepareInstallation(prepared)), file: await readKey(dir, "sign-in-password") };
@@ -184,7 +184,7 @@ test("installation, of a version before, keeps the password and the token of its
     // As a second process of that version left it: neither is good, or not any more.
     await writeFile(join(second, "sign-in-password"), "overwritten\n");
     await writeFile(join(second, "operator-token"), "trp_unknown\n");
-    await demandMasterKey(older, { secretBox: TEST_SECRET_BOX, file });
+    await requireMasterKey(older, { secretBox: TEST_SECRET_BOX, file });
     for (const dir of [first, second])
       expect(
         await prepareInstallation({
@@ -212,14 +212,14 @@ test("master key, other than the installation's, is refused, also of one from be
   const other = createSecretBox(Buffer.alloc(32, 9));
   const wrong = { secretBox: other, file: "/other/master" };
   const refused = /^\/other\/master is not the master key of this installation.*TREADLE_MASTER_KEY_FILE/;
-  await expect(demandMasterKey(db, wrong)).rejects.toThrow(refused);
-  await demandMasterKey(db, { secretBox: TEST_SECRET_BOX, file });
+  await expect(requireMasterKey(db, wrong)).rejects.toThrow(refused);
+  await requireMasterKey(db, { secretBox: TEST_SECRET_BOX, file });
   const { db: older, drop } = await aDatabase();
   try {
     await aWorkflow(older);
-    await expect(demandMasterKey(older, wrong)).rejects.toThrow(refused);
-    await demandMasterKey(older, { secretBox: TEST_SECRET_BOX, file });
-    await expect(demandMasterKey(older, wrong)).rejects.toThrow(refused);
+    await expect(requireMasterKey(older, wrong)).rejects.toThrow(refused);
+    await requireMasterKey(older, { secretBox: TEST_SECRET_BOX, file });
+    await expect(requireMasterKey(older, wrong)).rejects.toThrow(refused);
   } finally {
     await drop();
   }

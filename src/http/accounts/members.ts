@@ -5,7 +5,7 @@ import type { Db } from "../../../db/connect.ts";
 import { Member, MemberList, NewRole, RemovedMember, SignInLink } from "../../../domain/api/people.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
 import { createSignInCode } from "../auth/known-browser.ts";
-import { demandRight, readBearerToken } from "../auth/person.ts";
+import { readBearerToken, requireRight } from "../auth/person.ts";
 import { clearSessionCookie, startSession } from "../auth/session-cookie.ts";
 import { readBody, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
@@ -41,7 +41,7 @@ export function createRemovalRoute({ db }: { db: Db }): RequestHandler {
     const caller = await authorizeAccount(db, request, "read");
     const userId = String(request.params["userId"]);
     const { accountId, userId: by } = caller;
-    if (by !== userId) demandRight(caller, "own");
+    if (by !== userId) requireRight(caller, "own");
     const removed = await removeMember(db, { accountId, userId, by });
     if (removed.kind !== "removed") throw refuse(removed);
     if (by === userId) clearSessionCookie(response);

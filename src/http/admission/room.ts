@@ -11,7 +11,7 @@ import { ApiError } from "../errors.ts";
 import type { WaitingCalls } from "./waiting-calls.ts";
 
 /** 503 when this host has more programs of the account waiting than it will get to soon, or no room for the outputs of one. */
-export function demandCapacity(deps: Pick<AppDeps, "executions">, accountId: AccountId): void {
+export function requireCapacity(deps: Pick<AppDeps, "executions">, accountId: AccountId): void {
   const { accepting, reason, retryAfterSeconds } = deps.executions.capacity(accountId);
   if (!accepting) throw noCapacity(reason ?? "No more executions can be taken just now.", retryAfterSeconds);
 }
@@ -20,7 +20,7 @@ export function demandCapacity(deps: Pick<AppDeps, "executions">, accountId: Acc
 const MENDED_AFTER_SECONDS = 30;
 
 /** 503 when this host lacks what every program of the commit needs: isolation, a network, an interpreter, packages. */
-export function demandHost(
+export function requireHost(
   { executions }: Pick<AppDeps, "executions">,
   commit: Pick<Authenticated, "manifest" | "workflowId" | "commitId">,
 ): void {
@@ -29,7 +29,11 @@ export function demandHost(
 }
 
 /** A place among the calls that wait, and how to give it back; 503 when there is none for this account. */
-export function demandPlace(deps: Pick<AppDeps, "executions">, places: WaitingCalls, accountId: AccountId): () => void {
+export function requirePlace(
+  deps: Pick<AppDeps, "executions">,
+  places: WaitingCalls,
+  accountId: AccountId,
+): () => void {
   const leave = places.enter(accountId);
   if (leave !== undefined) return leave;
   throw noCapacity(
@@ -48,7 +52,7 @@ function noCapacity(reason: string, retryAfterSeconds: number): ApiError {
 }
 
 /** 429 when a limit lets nothing through just now: advice before anything is read; the record decides. */
-export function demandRate(state: RateState, contact: string | undefined): void {
+export function requireRate(state: RateState, contact: string | undefined): void {
   const isEmpty = (limit: BucketState | null): boolean => limit?.remaining === 0;
   if (isEmpty(state.key) || isEmpty(state.account)) throw rateLimited(state, contact);
 }
@@ -59,7 +63,7 @@ export function costAtMost({ prices }: Pick<AppDeps, "prices">, { limits, retry 
 }
 
 /** 402 when the account cannot pay the most it may cost: advice before anything is stored; the reservation decides. */
-export function demandCredits(deps: AppDeps, { manifest, available }: Authenticated): void {
+export function requireCredits(deps: AppDeps, { manifest, available }: Authenticated): void {
   const needed = costAtMost(deps, manifest);
   if (available < needed) throw insufficientCredits(deps, { needed, available: microCredits(available) });
 }
@@ -71,7 +75,7 @@ const COMMITS_SHARE = 1.1;
  * 507 when the account keeps as many bytes as it may, times `share`. What is under way may end meanwhile, so the bound may be
  * exceeded by that.
  */
-export function demandStorage(
+export function requireStorage(
   deps: Pick<AppDeps, "keptBytesMax"> & Partial<Pick<AppDeps, "contact">>,
   { kept }: Pick<Authenticated, "kept">,
   share = 1,
@@ -87,11 +91,11 @@ export function demandStorage(
 }
 
 /** 507 when the account keeps a tenth more than it may: what is committed may take that. */
-export async function demandStorageForCommit(
+export async function requireStorageForCommit(
   deps: Pick<AppDeps, "db" | "keptBytesMax"> & Partial<Pick<AppDeps, "contact">>,
   accountId: AccountId,
 ): Promise<void> {
-  demandStorage(deps, { kept: await getKeptBytes(deps.db, accountId) }, COMMITS_SHARE);
+  requireStorage(deps, { kept: await getKeptBytes(deps.db, accountId) }, COMMITS_SHARE);
 }
 
 export function insufficientCredits(

@@ -9,7 +9,7 @@ import type { Right } from "../../../domain/members.ts";
 import { hashApiKey } from "../../keys/api-key.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
-import { demandRight, findPerson, type Person } from "./person.ts";
+import { findPerson, type Person, requireRight } from "./person.ts";
 import { chooseRates, toRateState } from "./rates.ts";
 
 /** A workflow that may be executed by this request, at its latest commit. */
@@ -48,7 +48,7 @@ export async function authenticate(
   { right, idempotencyKey }: { right: Right; idempotencyKey: string | null },
 ): Promise<Authenticated> {
   const { person, target, workflowId, commitId } = await findCalled(deps, request, idempotencyKey);
-  if (person !== undefined) demandRight(person, right);
+  if (person !== undefined) requireRight(person, right);
   const manifest = target.manifest as Manifest;
   // A repeated call gets its answer, whatever was committed meanwhile.
   if (person === undefined && target.keyedId === null && manifest.triggers.api?.enabled !== true) {
@@ -86,7 +86,7 @@ async function findCalled(
 ): Promise<{ person: Person | undefined; target: Target; workflowId: WorkflowId; commitId: CommitId }> {
   const key = request.get("x-api-key");
   const person = key === undefined ? await findPerson(db, request) : undefined;
-  if (person === undefined) demandKey(request);
+  if (person === undefined) requireKey(request);
   const { workflowId } = request.params;
   if (typeof workflowId !== "string" || !isWorkflowId(workflowId)) throw unknownWorkflow();
   const hash = hashApiKey(key ?? "");
@@ -119,7 +119,7 @@ export async function authorizeExecution(
   const access = known ? await findExecutionAccess(db, executionId, hash) : undefined;
   if (access === undefined) throw unknownExecution();
   if (person !== undefined && !maySee(person, access.accountId)) throw unknownExecution();
-  if (person !== undefined) demandRight(person, right);
+  if (person !== undefined) requireRight(person, right);
   else if (access.keyValid) keyUses.note(hash);
   else throw unauthorized();
   const execution = await findExecution(db, executionId as ExecutionId);
@@ -131,7 +131,7 @@ function maySee(person: Person, accountId: Target["accountId"]): boolean {
   return person.accountId === null || person.accountId === accountId;
 }
 
-function demandKey(request: Request): string {
+function requireKey(request: Request): string {
   const key = request.get("x-api-key");
   if (key === undefined || key === "") throw unauthorized();
   return key;

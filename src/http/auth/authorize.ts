@@ -5,7 +5,7 @@ import type { AccountId } from "../../../domain/ids.ts";
 import type { Right, Role } from "../../../domain/members.ts";
 import { queryText } from "../body.ts";
 import { ApiError } from "../errors.ts";
-import { demandRight, findPerson, type Person } from "./person.ts";
+import { findPerson, type Person, requireRight } from "./person.ts";
 
 /** A member of one account who calls in person, or the operator acting for an account. */
 export interface AccountCaller {
@@ -26,7 +26,7 @@ export interface AccountCaller {
  */
 export async function authorizeAccount(db: Db, request: Request, right: Right): Promise<AccountCaller> {
   const person = await getPerson(db, request);
-  demandRight(person, right);
+  requireRight(person, right);
   const { userId, email, role, accessId } = person;
   return { userId, email, role, accessId, accountId: await chooseAccount(db, request, person) };
 }
@@ -64,7 +64,7 @@ function requireOperator({ accountId }: Person): void {
 /** Lists the accounts that a caller may see: the operator all of them, others their own. Needs the right to read. */
 export async function listVisibleAccounts(db: Db, request: Request): Promise<Account[]> {
   const person = await getPerson(db, request);
-  demandRight(person, "read");
+  requireRight(person, "read");
   return (await listAccounts(db)).filter(({ id }) => maySee(person, id));
 }
 

@@ -51,7 +51,7 @@ export function readBearerToken(request: Request): string | undefined {
 }
 
 /** Stops who has not the right, and says who could give it. */
-export function demandRight({ role }: { role: Role }, right: Right): void {
+export function requireRight({ role }: { role: Role }, right: Right): void {
   if (hasRight(role, right)) return;
   const message =
     right === "own"

@@ -52,7 +52,7 @@ export function chooseRates(
  * Takes one call of `validate` from its limits: those of executions, counted apart, so that neither uses up the other. 429 when
  * one of them lets nothing through.
  */
-export async function demandValidateRate(db: Db, { key, account }: RateUse): Promise<void> {
+export async function requireValidateRate(db: Db, { key, account }: RateUse): Promise<void> {
   const uses = [key, account]
     .filter((use) => use !== null)
     .map(({ bucket, rate }) => ({ bucket: `validate ${bucket}`, rate }));

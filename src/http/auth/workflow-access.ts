@@ -25,7 +25,7 @@ export async function findOwnWorkflow(db: Db, caller: AccountCaller, id: unknown
 }
 
 /** Whose draft a request is for. The operator's token is nobody's. */
-export function demandUser({ caller }: Access): string {
+export function requireUser({ caller }: Access): string {
   if (caller.userId !== null) return caller.userId;
   throw new ApiError(
     "forbidden",

@@ -20,7 +20,7 @@ import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import type { Timing } from "../server/timing.ts";
 import type { TakeTurn } from "../server/turns.ts";
-import { demandSameInputs, fingerprintInputs, otherInputs } from "./idempotency-key.ts";
+import { fingerprintInputs, otherInputs, requireSameInputs } from "./idempotency-key.ts";
 import { keepFor } from "./kept-files.ts";
 import { type BodyKind, InvalidInputsError, type ReceivedInputs, receiveInputs } from "./receive-inputs.ts";
 import { createUploads, type Uploads } from "./uploads.ts";
@@ -97,7 +97,7 @@ async function repeatCall(
 ): Promise<Accepted> {
   const manifest = keyed.manifest as Manifest;
   try {
-    demandSameInputs(keyed, await receive(deps, call, { manifest, uploads, copies: false }), deps.secretBox);
+    requireSameInputs(keyed, await receive(deps, call, { manifest, uploads, copies: false }), deps.secretBox);
   } catch (error) {
     throw error instanceof InvalidInputsError ? otherInputs(keyed) : error;
   }
@@ -130,7 +130,7 @@ async function recordCall(deps: AppDeps, call: Call, given: Recording & { upload
     if (keyed === undefined) continue;
     // Its call was read by another commit, and this one's body is read already.
     if (keyed.commitId !== target.commitId) break;
-    demandSameInputs(keyed, received, deps.secretBox);
+    requireSameInputs(keyed, received, deps.secretBox);
     return { kind: "known", executionId: keyed.id, keyed, rates };
   }
   throw new ApiError(

@@ -2,7 +2,7 @@ import type { Request, RequestHandler, Response } from "express";
 import { findExecution } from "../../../db/executions/executions.ts";
 import type { ExecutionResult } from "../../../domain/execution.ts";
 import type { ExecutionId, WorkflowId } from "../../../domain/ids.ts";
-import { demandCapacity, demandHost, demandPlace, demandRate, demandStorage } from "../admission/room.ts";
+import { requireCapacity, requireHost, requirePlace, requireRate, requireStorage } from "../admission/room.ts";
 import { createWaitingCalls, type WaitingCalls } from "../admission/waiting-calls.ts";
 import { type Authenticated, authenticate } from "../auth/authenticate.ts";
 import { toRateHeaders } from "../auth/rates.ts";
@@ -15,8 +15,8 @@ import { acceptCall } from "./accept.ts";
 import { answerExecution } from "./execution-answer.ts";
 import { parseIdempotencyKey } from "./idempotency-key.ts";
 import { chooseWait, parsePrefer, type Wait } from "./prefer.ts";
-import { demandBodyKind } from "./receive-inputs.ts";
-import { demandCreditsOrRecord } from "./refused-run.ts";
+import { requireBodyKind } from "./receive-inputs.ts";
+import { requireCreditsOrRecord } from "./refused-run.ts";
 import { startAgain, startExecution } from "./starting.ts";
 
 /** All that is kept of a call while it waits: there may be thousands. */
@@ -82,16 +82,16 @@ async function startCall(
   const target = await choose(deps, request, { right: "write", idempotencyKey: idempotencyKey.value });
   timing.mark("authenticate");
   if (idempotencyKey.problem !== undefined) throw idempotencyKey.problem;
-  const kind = demandBodyKind(request);
+  const kind = requireBodyKind(request);
   // A repeated call starts nothing and costs nothing: all it takes is room to wait.
   const isRepeated = target.keyedId !== null;
-  if (!isRepeated) demandRate(target.rateState, deps.contact);
-  if (!isRepeated) demandCapacity(deps, target.accountId);
-  if (!isRepeated) demandHost(deps, target);
-  const leave = wait?.seconds === 0 ? () => undefined : demandPlace(deps, places, target.accountId);
+  if (!isRepeated) requireRate(target.rateState, deps.contact);
+  if (!isRepeated) requireCapacity(deps, target.accountId);
+  if (!isRepeated) requireHost(deps, target);
+  const leave = wait?.seconds === 0 ? () => undefined : requirePlace(deps, places, target.accountId);
   try {
-    if (!isRepeated) demandStorage(deps, target);
-    if (!isRepeated) await demandCreditsOrRecord(deps, target);
+    if (!isRepeated) requireStorage(deps, target);
+    if (!isRepeated) await requireCreditsOrRecord(deps, target);
     const accepted = await acceptCall(deps, { request, kind, target, timing, takeTurn });
     const { executionId } = accepted;
     response.set({

@@ -34,7 +34,7 @@ function findKeyProblem(key: string, count: number): string | undefined {
 
 /**
  * 32 bytes that are the same for the same inputs: values as canonical JSON, files by their SHA-256, in order. A value that
- * is its input's default counts as not given. Secrets are left out: a fingerprint could be searched for them; see `demandSameInputs`.
+ * is its input's default counts as not given. Secrets are left out: a fingerprint could be searched for them; see `requireSameInputs`.
  */
 export function fingerprintInputs(manifest: Pick<Manifest, "inputs">, received: ReceivedInputs): Buffer {
   const defaults = new Map(manifest.inputs.map((input) => [input.name, toCanonicalDefault(input)]));
@@ -50,7 +50,7 @@ export function fingerprintInputs(manifest: Pick<Manifest, "inputs">, received: 
 }
 
 /** 409 unless a repeated call has the inputs, files and secrets of the execution that its key belongs to. Both were read by one commit. */
-export function demandSameInputs(keyed: KeyedExecution, repeated: ReceivedInputs, secretBox: SecretBox): void {
+export function requireSameInputs(keyed: KeyedExecution, repeated: ReceivedInputs, secretBox: SecretBox): void {
   const secrets = keyed.secretInputs === null ? "{}" : secretBox.open(keyed.secretInputs, keyed.id).toString();
   // Without texts it was compared by values alone, as executions were before texts were kept.
   const inputTexts = Object.keys(keyed.inputTexts).length === 0 ? {} : repeated.inputTexts;

@@ -43,7 +43,7 @@ interface Receiving {
 }
 
 /** Which of the two kinds of body a request has; any other is 415. */
-export function demandBodyKind(request: Request): BodyKind {
+export function requireBodyKind(request: Request): BodyKind {
   const encoding = request.get("content-encoding") ?? "identity";
   if (encoding.toLowerCase() !== "identity")
     throw new ApiError("unsupported_media_type", "Send the body uncompressed, without Content-Encoding.");
@@ -82,7 +82,7 @@ export async function receiveInputs(request: Request, options: Receiving): Promi
   const named = new Set(known.map((problem) => problem.input));
   const problems = parsed.ok ? known : [...known, ...parsed.problems.filter((problem) => !named.has(problem.input))];
   if (!parsed.ok || problems.length > 0) throw new InvalidInputsError(problems);
-  if (kept.files.length > 0) demandRoom(files, limits);
+  if (kept.files.length > 0) requireRoom(files, limits);
   const copies = await copyKeptFiles(keep, uploads, files.slice(0, kept.files.length));
   return {
     inputs: parsed.inputs,
@@ -93,7 +93,7 @@ export async function receiveInputs(request: Request, options: Receiving): Promi
 }
 
 /** Kept files count as if they had been sent again. */
-function demandRoom(files: readonly StoredFile[], { filesMax, requestBytesMax }: HttpLimits): void {
+function requireRoom(files: readonly StoredFile[], { filesMax, requestBytesMax }: HttpLimits): void {
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   if (files.length > filesMax)
     throw new ApiError("invalid_request", `A request carries at most ${filesMax} files, kept ones included.`);

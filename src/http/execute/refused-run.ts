@@ -1,7 +1,7 @@
 import { recordRefusedExecution } from "../../../db/executions/refused.ts";
 import { microCredits } from "../../../domain/credits.ts";
 import { createExecutionId } from "../../ids.ts";
-import { costAtMost, demandCredits, insufficientCredits } from "../admission/room.ts";
+import { costAtMost, insufficientCredits, requireCredits } from "../admission/room.ts";
 import type { Authenticated } from "../auth/authenticate.ts";
 import { rateLimited } from "../auth/rates.ts";
 import type { AppDeps } from "../deps.ts";
@@ -10,8 +10,8 @@ import type { AppDeps } from "../deps.ts";
  * Throws 402 when the account cannot pay the most that an execution may cost, before the body is read. The run of a
  * person leaves a record without its inputs, whose id is in the answer. The call of a program leaves none.
  */
-export async function demandCreditsOrRecord(deps: AppDeps, target: Authenticated): Promise<void> {
-  if (target.trigger === "api") return demandCredits(deps, target);
+export async function requireCreditsOrRecord(deps: AppDeps, target: Authenticated): Promise<void> {
+  if (target.trigger === "api") return requireCredits(deps, target);
   const { manifest, accountId, workflowId, commitId, trigger } = target;
   const needed = costAtMost(deps, manifest);
   const available = microCredits(target.available);

@@ -6,12 +6,12 @@ import { Validity } from "../../../domain/api/results.ts";
 import { TooLargeError } from "../../../storage/storage.ts";
 import { describeTimetable, findNextRuns } from "../../publish/next-runs.ts";
 import { authenticate } from "../auth/authenticate.ts";
-import { demandValidateRate } from "../auth/rates.ts";
+import { requireValidateRate } from "../auth/rates.ts";
 import { sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { toEstimate } from "./cost-estimate.ts";
 import { keepFor } from "./kept-files.ts";
-import { demandBodyKind, receiveInputs } from "./receive-inputs.ts";
+import { receiveInputs, requireBodyKind } from "./receive-inputs.ts";
 import type { Uploads } from "./uploads.ts";
 
 const NEXT_RUNS = 10;
@@ -24,8 +24,8 @@ export function createValidateRoute(deps: AppDeps): RequestHandler {
   return async (request, response) => {
     const target = await authenticate(deps, request, { right: "read", idempotencyKey: null });
     const { manifest, workflowId, accountId } = target;
-    await demandValidateRate(deps.db, target.rates);
-    const kind = demandBodyKind(request);
+    await requireValidateRate(deps.db, target.rates);
+    const kind = requireBodyKind(request);
     const keep = keepFor(deps, target, false);
     const { limits, threads } = deps;
     await receiveInputs(request, { kind, manifest, uploads: createSink(), limits, keep, threads, accountId });

@@ -5,7 +5,7 @@ import { withTimeout } from "../../../system/with-timeout.ts";
 import { beginBuild } from "../../publish/builds.ts";
 import type { CommitFile } from "../../publish/git-objects.ts";
 import type { Publication } from "../../publish/publish.ts";
-import { demandStorageForCommit } from "../admission/room.ts";
+import { requireStorageForCommit } from "../admission/room.ts";
 import type { Access } from "../auth/workflow-access.ts";
 import { sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
@@ -34,7 +34,7 @@ export async function commitFiles(
 ): Promise<void> {
   const { db, editor, log } = deps;
   const { userId, email } = caller;
-  await demandStorageForCommit(deps, workflow.accountId);
+  await requireStorageForCommit(deps, workflow.accountId);
   const { buildId, ended } = await beginBuild(
     { db, publish: editor.publish, log },
     {
@@ -55,11 +55,11 @@ export async function commitFiles(
     sendAnswer(response, CommitBegun, { buildId }, 202);
     return;
   }
-  const { commitId, changed, warnings } = demandPublished(publication, buildId);
+  const { commitId, changed, warnings } = requirePublished(publication, buildId);
   sendAnswer(response, CommittedDocument, { commitId, changed, warnings, buildId }, 201);
 }
 
-function demandPublished(publication: Publication, buildId: string): Extract<Publication, { kind: "published" }> {
+function requirePublished(publication: Publication, buildId: string): Extract<Publication, { kind: "published" }> {
   switch (publication.kind) {
     case "published":
       return publication;

@@ -2,10 +2,10 @@ import type { Request } from "express";
 import { findTarget } from "../../../db/commits/commits.ts";
 import { readWorkingCopy } from "../../drafts/drafts.ts";
 import { hashApiKey } from "../../keys/api-key.ts";
-import { demandStorage } from "../admission/room.ts";
+import { requireStorage } from "../admission/room.ts";
 import type { Authenticated } from "../auth/authenticate.ts";
 import { chooseRates, toRateState } from "../auth/rates.ts";
-import { authorizeAccountWorkflow, demandUser } from "../auth/workflow-access.ts";
+import { authorizeAccountWorkflow, requireUser } from "../auth/workflow-access.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 
@@ -16,12 +16,12 @@ export async function chooseDraft(
   { idempotencyKey }: { idempotencyKey: string | null },
 ): Promise<Authenticated> {
   const access = await authorizeAccountWorkflow(deps.db, request, "write");
-  const userId = demandUser(access);
+  const userId = requireUser(access);
   const { id: workflowId, head } = access.workflow;
   const target = await findTarget(deps.db, workflowId, hashApiKey(""), idempotencyKey);
   if (target === undefined) throw unknownWorkflow();
   // The draft is kept as a commit, too.
-  if (target.keyedId === null) demandStorage(deps, target);
+  if (target.keyedId === null) requireStorage(deps, target);
   const { files } = await readWorkingCopy(deps.db, { userId, workflowId, head });
   const author = { userId, email: access.caller.email };
   const { accountId, available, keyedId } = target;

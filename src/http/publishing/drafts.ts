@@ -22,7 +22,7 @@ import {
   type WorkingCopy,
 } from "../../drafts/drafts.ts";
 import { validateFolder } from "../../publish/validation.ts";
-import { type Access, authorizeAccountWorkflow, demandUser } from "../auth/workflow-access.ts";
+import { type Access, authorizeAccountWorkflow, requireUser } from "../auth/workflow-access.ts";
 import { readBody, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
@@ -48,7 +48,7 @@ export function createDraftChangeRoute(deps: Deps): RequestHandler {
   return async (request, response) => {
     const access = await authorizeAccountWorkflow(deps.db, request, "write");
     const { version, changes } = await receiveChanges(deps.threads, access.workflow.accountId, request);
-    const saved = demandSaved(await saveDraft(deps.db, { ...targetOf(access), version, changes }));
+    const saved = requireSaved(await saveDraft(deps.db, { ...targetOf(access), version, changes }));
     sendAnswer(response, SavedDraft, {
       version: saved.version,
       updatedAt: saved.updatedAt,
@@ -72,7 +72,7 @@ export function createRebaseRoute(deps: Deps): RequestHandler {
     const access = await authorizeAccountWorkflow(deps.db, request, "write");
     const { version } = await readBody(request, DraftVersion);
     const outcome = await rebaseDraft(deps.db, { ...targetOf(access), version });
-    if (outcome.kind !== "unchanged") demandSaved(outcome);
+    if (outcome.kind !== "unchanged") requireSaved(outcome);
     const conflicts = "conflicts" in outcome ? outcome.conflicts : [];
     const copy = await readWorkingCopy(deps.db, targetOf(access));
     const document = { draft: await toDraftDocument(deps, access, copy), conflicts };
@@ -146,7 +146,7 @@ export function createPreviewRoute({ db, editor }: Deps): RequestHandler {
 /** Whose draft of what, and what it would begin with. */
 export function targetOf(access: Access) {
   const { id: workflowId, head } = access.workflow;
-  return { userId: demandUser(access), workflowId, head };
+  return { userId: requireUser(access), workflowId, head };
 }
 
 async function toDraftDocument(deps: Deps, access: Access, copy: WorkingCopy) {
@@ -174,7 +174,7 @@ async function findProblems(
   return validation.ok ? [] : validation.problems;
 }
 
-function demandSaved(outcome: SaveOutcome): Saved {
+function requireSaved(outcome: SaveOutcome): Saved {
   switch (outcome.kind) {
     case "saved":
       return outcome;

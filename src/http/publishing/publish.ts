@@ -3,7 +3,7 @@ import { Published, PublishPreview, PublishTarget } from "../../../domain/api/pu
 import type { AccountId, CommitId, WorkflowId } from "../../../domain/ids.ts";
 import { readArchive } from "../../publish/archive.ts";
 import type { CommitFile } from "../../publish/git-objects.ts";
-import { demandStorageForCommit } from "../admission/room.ts";
+import { requireStorageForCommit } from "../admission/room.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
 import { findOwnWorkflow } from "../auth/workflow-access.ts";
 import { parseRequest, sendAnswer } from "../body.ts";
@@ -21,7 +21,7 @@ export function createPublishRoute(deps: Deps): RequestHandler {
   return async (request, response) => {
     const { target, author, ...place } = await findPlace(deps, request);
     const files = await readFiles(request);
-    await demandStorageForCommit(deps, place.accountId);
+    await requireStorageForCommit(deps, place.accountId);
     const { name, message, expectedHead } = target;
     const {
       kind: _published,

@@ -18,7 +18,7 @@ import { toDraftFile } from "../../drafts/changes.ts";
 import { createDraft } from "../../drafts/drafts.ts";
 import { createWorkflowId } from "../../ids.ts";
 import { createApiKey, hashApiKey } from "../../keys/api-key.ts";
-import { demandStorageForCommit } from "../admission/room.ts";
+import { requireStorageForCommit } from "../admission/room.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
 import { authorizeAccountWorkflow } from "../auth/workflow-access.ts";
 import { parseRequest, readBody, sendAnswer } from "../body.ts";
@@ -53,7 +53,7 @@ export function createNewWorkflowRoute(
   return async (request, response) => {
     const { userId, accountId } = await authorizeAccount(db, request, "write");
     const { name, templateId } = await readBody(request, NewWorkflow);
-    await demandStorageForCommit(deps, accountId);
+    await requireStorageForCommit(deps, accountId);
     const template = templateId === undefined ? undefined : await getTemplate(deps.editor.examplesDir, templateId);
     if (template !== undefined && userId === null)
       throw new ApiError(

@@ -2,7 +2,7 @@ import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { StringDecoder } from "node:string_decoder";
 import type { Request, Response } from "express";
-import { demandPlace } from "../admission/room.ts";
+import { requirePlace } from "../admission/room.ts";
 import { createWaitingCalls } from "../admission/waiting-calls.ts";
 import { authorizeExecution } from "../auth/authenticate.ts";
 import type { AppDeps } from "../deps.ts";
@@ -35,7 +35,7 @@ export function createLogRoute(
     if (execution.logRemovedAt !== null)
       throw new ApiError("not_found", "The log of this execution is no longer kept.");
     if (request.method === "GET" && request.accepts("text/plain", "text/event-stream") === "text/event-stream") {
-      const leave = demandPlace(deps, places, execution.accountId);
+      const leave = requirePlace(deps, places, execution.accountId);
       response.once("close", leave);
       return sendEvents(deps, { request, response, executionId: execution.id, accessId });
     }

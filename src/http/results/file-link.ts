@@ -7,7 +7,7 @@ import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { readJsonObject } from "../server/json-body.ts";
 import { fileUrl } from "./envelope.ts";
-import { demandOutputFile } from "./files.ts";
+import { requireOutputFile } from "./files.ts";
 import { signLink } from "./link-signature.ts";
 
 const BODY_BYTES_MAX = 1_000;
@@ -16,7 +16,7 @@ const BODY_BYTES_MAX = 1_000;
 export function createLinkRoute(deps: Pick<AppDeps, "db" | "keyUses" | "secretBox" | "apiUrl">): RequestHandler {
   return async (request, response) => {
     const { execution } = await authorizeExecution(deps, request, "write");
-    const { fileName } = await demandOutputFile(deps.db, execution.id, request.params.fileName);
+    const { fileName } = await requireOutputFile(deps.db, execution.id, request.params.fileName);
     const { expiresInSeconds } = await readLinkRequest(request);
     const expires = Math.floor(Date.now() / 1000) + expiresInSeconds;
     const signature = signLink(deps.secretBox, { executionId: execution.id, fileName, expires });

@@ -25,7 +25,7 @@ export function createFileRoute(deps: Pick<AppDeps, "db" | "storage" | "secretBo
   return async (request: Request, response: Response): Promise<void> => {
     const executionId =
       readLink(deps.secretBox, request) ?? (await authorizeExecution(deps, request, "read")).execution.id;
-    const file = await demandOutputFile(deps.db, executionId, request.params.fileName);
+    const file = await requireOutputFile(deps.db, executionId, request.params.fileName);
     await sendFile(deps.storage, file, { request, response, show: SHOWN_INLINE.test(file.contentType) });
   };
 }
@@ -55,7 +55,7 @@ export async function sendFile(
 }
 
 /** The output file of the path, or 404: also of one that is not kept any more. */
-export async function demandOutputFile(db: Db, executionId: ExecutionId, fileName: unknown): Promise<StoredFile> {
+export async function requireOutputFile(db: Db, executionId: ExecutionId, fileName: unknown): Promise<StoredFile> {
   const file =
     typeof fileName === "string" && isStorable(fileName) ? await findOutputFile(db, executionId, fileName) : undefined;
   if (file?.removedAt === null) return file;

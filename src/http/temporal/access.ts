@@ -4,7 +4,7 @@ import { isFirstAccount } from "../../../db/accounts/accounts.ts";
 import type { Db } from "../../../db/connect.ts";
 import { findExecution } from "../../../db/executions/executions.ts";
 import { isExecutionId } from "../../../domain/ids.ts";
-import { demandRight, findPerson, type Person } from "../auth/person.ts";
+import { findPerson, type Person, requireRight } from "../auth/person.ts";
 import { ApiError } from "../errors.ts";
 
 const LOOKING = ["GET", "HEAD"];
@@ -30,7 +30,7 @@ export async function authorizePages(db: Db, request: Request, path: string): Pr
   const person = await findPerson(db, request);
   if (person === undefined)
     throw new ApiError("unauthorized", "You are not signed in, or your session has ended. Sign in as an owner.");
-  demandRight(person, "own");
+  requireRight(person, "own");
   if (person.accountId === null) return;
   if (!LOOKING.includes(request.method))
     throw new ApiError(
