@@ -5,6 +5,7 @@ import { insertOperatorToken } from "../../db/accounts/access.ts";
 import { createAccessToken, hashToken } from "../../src/keys/tokens.ts";
 import { anExecution, aWorkflow } from "../support/builders.ts";
 import { aTemporal, type TestTemporal } from "../support/temporal.ts";
+import { until } from "../support/until.ts";
 import { aHouse, ask, type House } from "./editor/people.ts";
 import { aService, type TestService } from "./service.ts";
 
@@ -28,6 +29,8 @@ beforeAll(async () => {
   executionId = await anExecution(service.db, { workflow });
   const { workflow: driver } = new Client({ connection: temporal.connection, namespace: temporal.namespace });
   await driver.start("nobody", { workflowId: executionId, taskQueue: "nowhere" });
+  // Its web interface looked for its server before that listened, perhaps, and looks again a second later.
+  await until(async () => (await ask(service, CLUSTER, {}, first.owner)).status === 200);
 }, 600_000);
 
 afterAll(async () => {

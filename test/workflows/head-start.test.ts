@@ -143,7 +143,8 @@ test("a head start takes what other processes left: all of it at first, and late
   asked = [];
   const young = await anAccepted({ begunBy: "proc_other" });
   const old = await anAccepted({ begunBy: "proc_other", ageSeconds: 21 });
-  await until(() => asked.length > 0);
+  // The row goes a moment after the start.
+  await until(async () => (await countWaiting()) === 1);
   expect(asked.map(({ executionId }) => executionId)).toEqual([old.executionId]);
   expect(await queryRows(db, "select execution_id from workflow_starts")).toEqual([
     { execution_id: young.executionId },
