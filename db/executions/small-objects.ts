@@ -61,3 +61,14 @@ export function createSmallObjects(db: Db) {
 async function forget(db: Db, key: string): Promise<void> {
   await queryRows(db, `delete from small_objects where storage_key = cast(:key as text)`, { key });
 }
+
+/** Returns since when the oldest object waits for storage, in seconds, 0 without one; and the size of the table in bytes. */
+export async function findSmallObjectFigures(db: Db): Promise<{ oldestSeconds: number; bytes: number }> {
+  const [row] = await queryRows<{ oldestSeconds: number; bytes: number }>(
+    db,
+    `select coalesce(extract(epoch from now() - min(created_at)), 0)::float as "oldestSeconds",
+            pg_total_relation_size('small_objects')::float as bytes
+       from small_objects`,
+  );
+  return row as { oldestSeconds: number; bytes: number };
+}

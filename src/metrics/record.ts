@@ -2,6 +2,7 @@ import { Counter, Gauge, type Registry } from "prom-client";
 import type { Db } from "../../db/connect.ts";
 import { findKeptFaults, sumKeptBytes } from "../../db/executions/kept-bytes.ts";
 import { findRepairCounts, REPAIRS } from "../../db/executions/repairs.ts";
+import { findSmallObjectFigures } from "../../db/executions/small-objects.ts";
 import { findStartBacklog } from "../../db/executions/workflow-starts.ts";
 import { findOpenFigures } from "../../db/figures.ts";
 import { findMoneyFaults } from "../../db/ledger/audit.ts";
@@ -26,6 +27,7 @@ export function createRecordFigures({ db, registry }: { db: Db; registry: Regist
   const showRepairs = createRepairCounter(registry);
   const showChanges = createChangeGauges(registry);
   const showStarts = createStartGauges(registry);
+  const showSmallObjects = createSmallObjectGauges(registry);
   const audit = createAudit(db, registry);
   const kept = new Gauge({
     name: "treadle_kept_bytes",
@@ -35,17 +37,19 @@ export function createRecordFigures({ db, registry }: { db: Db; registry: Regist
   let shownAt = Number.NEGATIVE_INFINITY;
 
   async function show(): Promise<void> {
-    const [open, repairs, changes, bytes, starts] = await Promise.allSettled([
+    const [open, repairs, changes, bytes, starts, smallObjects] = await Promise.allSettled([
       answerOf(findOpenFigures(db)),
       answerOf(findRepairCounts(db)),
       answerOf(countScheduleChanges(db)),
       answerOf(sumKeptBytes(db)),
       answerOf(findStartBacklog(db)),
+      answerOf(findSmallObjectFigures(db)),
     ]);
     showOpen(open.status === "fulfilled" ? open.value : undefined);
     if (repairs.status === "fulfilled") showRepairs(repairs.value);
     if (changes.status === "fulfilled") showChanges(changes.value);
     if (starts.status === "fulfilled") showStarts(starts.value);
+    if (smallObjects.status === "fulfilled") showSmallObjects(smallObjects.value);
     if (bytes.status === "fulfilled") kept.set(bytes.value);
     if (open.status === "fulfilled")
       await withTimeout(audit(), AUDIT_PATIENCE_MS, () => undefined).catch(() => undefined);
@@ -130,6 +134,24 @@ function createStartGauges(registry: Registry) {
   return ({ count, ageSeconds }: Awaited<ReturnType<typeof findStartBacklog>>): void => {
     waiting.set(count);
     oldest.set(ageSeconds);
+  };
+}
+
+function createSmallObjectGauges(registry: Registry) {
+  const registers = [registry];
+  const oldest = new Gauge({
+    name: "treadle_small_objects_oldest_seconds",
+    help: "Since the oldest output or log that the database keeps still was recorded; 0 without one",
+    registers,
+  });
+  const bytes = new Gauge({
+    name: "treadle_small_objects_bytes",
+    help: "The size of the table of outputs and logs on their way to storage",
+    registers,
+  });
+  return (figures: Awaited<ReturnType<typeof findSmallObjectFigures>>): void => {
+    oldest.set(figures.oldestSeconds);
+    bytes.set(figures.bytes);
   };
 }
 
