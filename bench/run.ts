@@ -2,6 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { countHello } from "./counts.ts";
 import { formatMs } from "./figures.ts";
 import { measureHello } from "./hello.ts";
 import { measureIdle } from "./idle.ts";
@@ -51,6 +52,9 @@ say(
   `hello, end to end: ${formatMs(hello.call)}; bare python3: ${formatMs(hello.bare)}; ratio ${hello.ratio.toFixed(2)} (goal: at most 5)`,
 );
 say(`  CPU a call, ms: ${JSON.stringify(hello.cpuMsPerCall)}`);
+
+results.counts = await countHello(service, ROUNDS);
+say(`  counts a call: ${JSON.stringify(results.counts)}`);
 
 /** Any file, taken and forgotten. */
 const sink = await publish(dataDir, "files: { type: file_list }", "def main(files):\n    return None\n");
