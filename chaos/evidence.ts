@@ -6,7 +6,8 @@ import { list } from "./processes.ts";
 import { type Line, readRecord } from "./record.ts";
 import type { Timetable } from "./timetables.ts";
 
-const TEXT_BYTES_MAX = 16_384;
+/** The log of five attempts has 20 kB: the checker has to read it whole. */
+const TEXT_BYTES_MAX = 256 * 1024;
 
 /** Amounts are whole micro-credits, times milliseconds since 1970. */
 export interface ExecutionRow {
