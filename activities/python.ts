@@ -84,7 +84,11 @@ export function createPython(deps: PythonDeps) {
   function join(run: Run, claimed?: Claimed): Running {
     const { executionId } = run;
     const known = running.get(executionId);
-    if (known) return known;
+    if (known) {
+      // The process stood still after it was accepted, and its workflow came first.
+      claimed?.release();
+      return known;
+    }
     const controller = new AbortController();
     // It was accepted while the process began to stop.
     if (claimed !== undefined && draining.signal.aborted) controller.abort(draining.signal.reason);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { MockActivityEnvironment } from "@temporalio/testing";
 import { createPython, type PythonDeps } from "../../activities/python.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
+import type { ExecutionWork } from "../../db/executions/attempts.ts";
 import { findExecution } from "../../db/executions/executions.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import { createSlots, type Slots } from "../../system/slots.ts";
@@ -157,4 +158,19 @@ test("30 executions over 4 slots, whose process dies five times, lose an attempt
   const last = aProcess(async () => success, "proc_last");
   const ends = await Promise.all(ids.map((executionId) => last.execute(executionId)));
   expect(ends).toEqual(ids.map(() => expect.objectContaining({ kind: "ended", status: "success" })));
+});
+
+test("a lead, whose execution runs here already when it is used, gives its slot back", async () => {
+  const slots = createSlots({ count: 2 });
+  const executionId = await anOpenExecution();
+  const program = aProgram();
+  const process = aProcess(program.runProgram, "proc_a", slots);
+  const lead = process.python.lead({ executionId, accountId: ACCOUNT });
+  const ended = process.execute(executionId, undefined, ACCOUNT);
+  await hasStarted(process);
+  expect(slots.takeNow({ accountId: ACCOUNT, id: "another" })).toBeUndefined();
+  const led = lead?.run({} as ExecutionWork);
+  const release = slots.takeNow({ accountId: ACCOUNT, id: "another" });
+  program.end(success);
+  expect([release, (await ended).kind, (await led)?.kind]).toEqual([expect.any(Function), "ended", "ended"]);
 });

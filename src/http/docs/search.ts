@@ -20,7 +20,7 @@ export interface Found {
 export function searchLibrary(library: Library, query: string): Found[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean).slice(0, WORDS_MAX);
   if (words.length === 0) return [];
-  return [...library.values()]
+  return Array.from(library.values())
     .flatMap((document) => document.sections.map((section) => ({ document, section })))
     .map((place) => ({ ...place, score: rate(place, words) }))
     .filter(({ score }) => score > 0)
