@@ -1,33 +1,19 @@
 import { Context } from "@temporalio/activity";
 import { ApplicationFailure } from "@temporalio/common";
-import { type Db, isDataError } from "../db/connect.ts";
-import {
-  type Claimable,
-  type ClaimOutcome,
-  type ExecutionWork,
-  endAttempt,
-  renewLease,
-} from "../db/executions/attempts.ts";
+import type { Claimable, ClaimOutcome } from "../db/executions/attempts.ts";
 import { findExecution } from "../db/executions/executions.ts";
-import type { PythonOutcome, PythonProgress } from "../domain/execution.ts";
+import type { PythonProgress } from "../domain/execution.ts";
 import type { AccountId, ExecutionId } from "../domain/ids.ts";
 import type { Slots } from "../system/slots.ts";
 import { withTimeout } from "../system/with-timeout.ts";
+import { type AttemptDeps, isOnly, LEASE_SECONDS, runAttempt, stoppingError } from "./attempt.ts";
 import { type Claimed, claimWithSlot } from "./claiming.ts";
-import type { ExecutionEnding } from "./ending.ts";
 import type { Lead, LedExecution } from "./lead.ts";
 import { hostQueue } from "./task-queues.ts";
-import { UnableError, UnbegunError } from "./unbegun.ts";
 
-/** How long a claim is good without being renewed; a lost worker is replaced after at most this time. */
-const LEASE_SECONDS = 20;
-const RENEW_MS = 5_000;
 const HEARTBEAT_MS = 2_000;
-/** How often the end of an attempt is sent to a database that does not answer. */
-const TELL_AGAIN_MS = 250;
 /** A workflow task stays open while it waits. With so many of an account waiting, further ones do not: others need them. */
 const BRIEFLY_WAITING_MAX = 50;
-const KEEP_LOG_MS = 1_500;
 /** Shares the turns of executions that are not in the record. */
 const UNKNOWN_ACCOUNT = "" as AccountId;
 /**
@@ -36,19 +22,9 @@ const UNKNOWN_ACCOUNT = "" as AccountId;
  */
 const LOST_MAX = 3;
 
-export interface PythonDeps {
-  readonly db: Db;
+export interface PythonDeps extends AttemptDeps {
   readonly hostId: string;
-  /** New with every start of the process: tells its attempts from those of a process that died. */
-  readonly processId: string;
   readonly slots: Slots;
-  /** Runs one attempt's program on this host and leaves its outputs in the spool. Rejects only for faults of ours. */
-  readonly runProgram: (work: ExecutionWork, signal: AbortSignal) => Promise<PythonOutcome>;
-  /** Keeps what a program that is handed over has written, for the host that begins it again. */
-  readonly keepLog?: (executionId: ExecutionId) => Promise<void>;
-  readonly onError: (executionId: ExecutionId, error: unknown) => void;
-  /** Ends an execution together with its attempt where that takes one step (`ending.ts`). */
-  readonly ending?: ExecutionEnding;
   /** Told of each execution that has no more to run and whose outputs are on this host. */
   readonly onEndedHere?: (executionId: ExecutionId, ended: Extract<PythonProgress, { kind: "ended" }>) => void;
 }
@@ -190,10 +166,6 @@ function isAsked({ cancellationDetails: details, info }: Context): boolean {
   return !(details.notFound || details.timedOut || details.paused || details.reset || details.workerShutdown);
 }
 
-function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms).unref());
-}
-
 async function runToEnd(
   deps: PythonDeps,
   { executionId, accountId }: Run,
@@ -218,115 +190,6 @@ async function runToEnd(
     // The usual end, a first attempt that needs no other, is known without asking the database again.
     if (ended !== undefined && isOnly(claim.work, ended.outcome))
       return toProgress({ outcome: ended.outcome, hostId }, ended.finished);
-  }
-}
-
-/** Whether an attempt that ended so was the first and is the last. */
-function isOnly(work: ExecutionWork, outcome: PythonOutcome): boolean {
-  return work.attempt === 1 && (outcome.status !== "failed" || work.attemptsMax === 1);
-}
-
-/**
- * Runs one claimed attempt under a lease that is renewed. Returns its outcome, and whether the execution ended with it;
- * undefined when it was not ours any more to record.
- */
-async function runAttempt(
-  deps: PythonDeps,
-  { work, release }: Claimed,
-  signal: AbortSignal,
-): Promise<{ readonly outcome: PythonOutcome; readonly finished: boolean } | undefined> {
-  const { db, processId } = deps;
-  const { executionId, attempt } = work;
-  const lease = new AbortController();
-  const renewing = setInterval(() => {
-    renewLease(db, { executionId, attempt, processId, leaseSeconds: LEASE_SECONDS }).then(
-      (state) => state !== "held" && lease.abort(state === "lost" ? "lease_lost" : "cancelled"),
-      (error: unknown) => deps.onError(executionId, error),
-    );
-  }, RENEW_MS).unref();
-  try {
-    const outcome = await deps.runProgram(work, AbortSignal.any([signal, lease.signal])).finally(release);
-    if (isStopping(signal) && outcome.status === "cancelled") {
-      await keepLogBriefly(deps, executionId);
-      const stopping = stoppingError();
-      throw outcome.secondsUsed === 0 ? new UnbegunError(stopping) : stopping;
-    }
-    const ending = isOnly(work, outcome) ? await prepareEnding(deps, work, outcome) : undefined;
-    const finished = ending === undefined ? "apart" : await tell(ending, signal);
-    if (finished !== "apart") return finished ? { outcome, finished } : undefined;
-    const isOurs = await tell(() => endAttempt(db, { executionId, attempt, processId, outcome }), signal);
-    return isOurs ? { outcome, finished: false } : undefined;
-  } catch (error) {
-    await abandonAttempt(deps, work, error, signal);
-    throw error;
-  } finally {
-    clearInterval(renewing);
-  }
-}
-
-/** A storage that is away must not keep a process that stops. */
-async function keepLogBriefly({ keepLog, onError }: PythonDeps, executionId: ExecutionId): Promise<void> {
-  const kept = keepLog?.(executionId).catch((error: unknown) => onError(executionId, error));
-  if (kept !== undefined) await withTimeout(kept, KEEP_LOG_MS, () => undefined);
-}
-
-/**
- * Returns what ends the execution together with its attempt; undefined where that takes several steps. `apart`: the tables
- * refused its data. The steps find which of it is wrong.
- */
-async function prepareEnding(
-  { ending, onError }: PythonDeps,
-  work: ExecutionWork,
-  outcome: PythonOutcome,
-): Promise<(() => Promise<boolean | "apart">) | undefined> {
-  try {
-    const prepared = await ending?.prepare(work, outcome);
-    if (ending === undefined || prepared === undefined) return undefined;
-    return () =>
-      ending.record(work, prepared).catch((error: unknown) => {
-        if (!isDataError(error)) throw error;
-        onError(work.executionId, error);
-        return "apart";
-      });
-  } catch (error) {
-    onError(work.executionId, error);
-    return undefined;
-  }
-}
-
-/**
- * Records an end, and retries for as long as a lease may last. Otherwise a database that is away for a second would lose the outcome
- * and run the user's code again. Told twice, it counts once. A process that stops has no time for that.
- */
-async function tell<Told>(record: () => Promise<Told>, signal: AbortSignal): Promise<Told> {
-  const deadline = performance.now() + LEASE_SECONDS * 1000;
-  for (;;) {
-    try {
-      return await record();
-    } catch (error) {
-      if (performance.now() > deadline || isStopping(signal)) throw error;
-      await delay(TELL_AGAIN_MS);
-    }
-  }
-}
-
-/** Gives an attempt up without an outcome, so that the next claim need not wait for the lease to run out. */
-async function abandonAttempt(
-  deps: PythonDeps,
-  work: ExecutionWork,
-  error: unknown,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    const { executionId, attempt } = work;
-    const begun = !(error instanceof UnbegunError);
-    const handedOver = signal.reason === "handed_over";
-    const unable =
-      error instanceof UnbegunError && error.cause instanceof UnableError ? error.cause.message : undefined;
-    const end = { executionId, attempt, processId: deps.processId, outcome: null, begun, handedOver, unable };
-    await tell(() => endAttempt(deps.db, end), signal);
-  } catch (second) {
-    deps.onError(work.executionId, new AggregateError([error, second], "An attempt could not be given up."));
   }
 }
 
@@ -357,13 +220,4 @@ function toFailure(
 
 function cancelledFailure(executionId: ExecutionId): ApplicationFailure {
   return ApplicationFailure.nonRetryable(`${executionId} was cancelled before it ran.`, "cancelled");
-}
-
-/** Whether the process stops. A reason given before, such as a request to cancel, stays. */
-function isStopping({ reason }: AbortSignal): boolean {
-  return reason === "handed_over" || reason === "broken_off";
-}
-
-function stoppingError(): Error {
-  return new Error("The worker is stopping.");
 }
