@@ -17,8 +17,8 @@ export async function runCommandLine(argv) {
     // One data folder for a checkout, wherever in it a command is typed.
     env.TREADLE_DATA_DIR ||= join(checkout, ".treadle");
     const { runCli } = await import("../dist/src/cli/main.js");
-    const io = { env, stdout: process.stdout, stderr: process.stderr, cwd: process.cwd() };
-    process.exitCode = await runCli(argv, io, { start, checkMachine, backup, restore });
+    const { createProcessIo } = await import("../dist/src/cli/process-io.js");
+    process.exitCode = await runCli(argv, createProcessIo(env), { start, checkMachine, backup, restore });
   } catch (error) {
     report(describe(error));
     process.exitCode = 1;

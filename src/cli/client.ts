@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { checkServerIdentity, type PeerCertificate, rootCertificates } from "node:tls";
 import { Agent, type Dispatcher, request } from "undici";
+import { readEvents } from "./event-stream.ts";
 import { Refusal, toRefusal } from "./refusal.ts";
 import type { ServiceAddress } from "./service.ts";
 
@@ -43,16 +44,22 @@ export interface Client {
   put<T>(path: string, call?: Call): Promise<T>;
   patch<T>(path: string, call?: Call): Promise<T>;
   delete<T>(path: string, call?: Call): Promise<T>;
+  /** Posts, and passes on what the service says meanwhile; the document of a 2xx answer, any other is thrown as a Refusal. */
+  postAndFollow<T>(path: string, call: Call, onLog: (text: string) => void): Promise<T>;
   /** Writes the content of a 2xx answer to a file, over what is there; answers how many bytes. Any other is thrown as a Refusal. */
   save(path: string, file: string): Promise<number>;
   close(): Promise<void>;
 }
 
-/** Speaks to one service. What it sends goes to that service alone: redirects are not followed. */
-export function createClient(service: ServiceAddress): Client {
+type Read = (answer: Dispatcher.ResponseData, type: string) => Promise<unknown>;
+
+const readWhole: Read = async ({ body }, type) => parseBody(await body.text(), type);
+
+/** A connection to one service: where it is, whose certificate it has, and who asks. */
+function connect(service: ServiceAddress) {
   const address = service.local?.url ?? service.url;
   const { serverName = null } = service.local ?? {};
-  const connect = {
+  const tls = {
     ...(service.authorities === undefined ? {} : { ca: [...rootCertificates, ...service.authorities] }),
     ...(serverName === null
       ? {}
@@ -60,15 +67,16 @@ export function createClient(service: ServiceAddress): Client {
   };
   const authorization = { authorization: `Bearer ${service.token}` };
   const agent = new Agent({
-    connect: { ...connect, timeout: CONNECT_MS_MAX },
+    connect: { ...tls, timeout: CONNECT_MS_MAX },
     headersTimeout: ANSWER_MS_MAX,
     bodyTimeout: ANSWER_MS_MAX,
   });
 
-  async function call(
+  async function send(
     method: Dispatcher.HttpMethod,
     path: string,
-    { query = {}, ...rest }: Call = {},
+    { query = {}, ...rest }: Call,
+    read: Read = readWhole,
   ): Promise<HttpAnswer> {
     const url = new URL(`${address}${path}`);
     for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
@@ -83,11 +91,33 @@ export function createClient(service: ServiceAddress): Client {
       });
       return {
         status: answer.statusCode,
-        body: parseBody(await answer.body.text(), String(answer.headers["content-type"] ?? "")),
+        body: await read(answer, String(answer.headers["content-type"] ?? "")),
       };
     } catch (error) {
       throw explain(error, address);
     }
+  }
+
+  return { address, send, close: () => agent.close() };
+}
+
+/** Speaks to one service. What it sends goes to that service alone: redirects are not followed. */
+export function createClient(service: ServiceAddress): Client {
+  const { address, send, close } = connect(service);
+  const call: Client["call"] = (method, path, options = {}) => send(method, path, options);
+
+  async function postAndFollow<T>(path: string, options: Call, onLog: (text: string) => void): Promise<T> {
+    const headers = { accept: "text/event-stream", ...options.headers };
+    const { status, body } = await send("POST", path, { ...options, headers }, async (answer, type) => {
+      if (!type.startsWith("text/event-stream")) return parseBody(await answer.body.text(), type);
+      for await (const { event, data } of readEvents(answer.body)) {
+        if (event === "result") return data;
+        onLog((data as { text: string }).text);
+      }
+      throw new Refusal("Unexpected answer", `${address} ended its answer early. Look whether it was published.`);
+    });
+    if (status < 200 || status > 299 || Object.hasOwn(body as object, "error")) throw toRefusal(status, body);
+    return body as T;
   }
 
   async function getDocument<T>(method: Dispatcher.HttpMethod, path: string, options?: Call): Promise<T> {
@@ -97,30 +127,27 @@ export function createClient(service: ServiceAddress): Client {
   }
 
   async function save(path: string, file: string): Promise<number> {
-    try {
-      const answer = await request(new URL(`${address}${path}`), { dispatcher: agent, headers: authorization });
-      if (answer.statusCode < 200 || answer.statusCode > 299) {
-        const type = String(answer.headers["content-type"] ?? "");
-        throw toRefusal(answer.statusCode, parseBody(await answer.body.text(), type));
-      }
+    const { status, body } = await send("GET", path, {}, async (answer, type) => {
+      if (answer.statusCode < 200 || answer.statusCode > 299) return readWhole(answer, type);
       const target = createWriteStream(file);
       await pipeline(answer.body, target);
       return target.bytesWritten;
-    } catch (error) {
-      throw explain(error, address);
-    }
+    });
+    if (status < 200 || status > 299) throw toRefusal(status, body);
+    return body as number;
   }
 
   return {
     url: service.url,
     call,
     save,
+    postAndFollow,
     get: (path, options) => getDocument("GET", path, options),
     post: (path, options) => getDocument("POST", path, options),
     put: (path, options) => getDocument("PUT", path, options),
     patch: (path, options) => getDocument("PATCH", path, options),
     delete: (path, options) => getDocument("DELETE", path, options),
-    close: () => agent.close(),
+    close,
   };
 }
 

@@ -3,6 +3,8 @@ import { parseDuration } from "../../domain/manifest/durations.ts";
 import { ROLES, type Role } from "../../domain/members.ts";
 import type { Client } from "./client.ts";
 import type { Answer, CliIo } from "./io.ts";
+import type { Look } from "./look.ts";
+import type { StatusLine } from "./status-line.ts";
 
 /** What a command may use. The service is looked for when it is first needed. */
 export interface Context {
@@ -10,8 +12,12 @@ export interface Context {
   readonly json: boolean;
   readonly dataDir: string | undefined;
   client(): Promise<Client>;
-  /** A message on the way, for people: standard error, never part of the answer. */
+  /** A message on the way, for people: standard error, never part of the answer. `--quiet` leaves it out. */
   say(line: string): void;
+  /** The last line of a terminal; nothing elsewhere, nor with `--quiet`. */
+  readonly status: StatusLine;
+  readonly look: Look;
+  readonly quiet: boolean;
 }
 
 export type Perform<Options> = (context: Context, args: readonly string[], options: Options) => Promise<Answer>;
@@ -21,10 +27,14 @@ export type Act = <Options>(perform: Perform<Options>) => (...parameters: unknow
 
 /** A command with the options that every command takes. */
 export function addCommand(parent: Command, usage: string, description: string): Command {
-  return parent
-    .command(usage)
-    .description(description)
+  return addCommonOptions(parent.command(usage).description(description));
+}
+
+/** The options that every command takes, behind its name or before it. */
+export function addCommonOptions(command: Command): Command {
+  return command
     .option("--json", "answer with one JSON document on standard output")
+    .option("-q, --quiet", "print the answer alone: no progress, and no log of a run")
     .option("--data-dir <folder>", "the data folder of the service to use")
     .option("--raw", "write control sequences of programs to a terminal as they are");
 }

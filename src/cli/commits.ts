@@ -31,7 +31,7 @@ export function addCommitCommands(program: Command, act: Act): void {
   addCommand(
     commits,
     "diff",
-    'show which files two commits, or a commit and your "draft", do not have in common: the latest and the one before unless named',
+    'show what differs between two commits, or a commit and your "draft": the latest and the one before unless named',
   )
     .argument("<workflow>")
     .argument("[from]")
@@ -51,7 +51,7 @@ async function listCommits(context: Context, [workflow = ""]: readonly string[],
   const rows = commits.map((commit) => [
     commit.commitId.slice(0, SHORT_CHARACTERS),
     commit.isHead ? "latest" : "",
-    commit.createdAt,
+    context.look.time(commit.createdAt),
     commit.author?.email,
     commit.executions,
     commit.message.split("\n")[0],
@@ -88,9 +88,8 @@ async function compareCommits(context: Context, [workflow = "", from, to]: reado
   const { files } = await client.get<z.infer<typeof DifferenceDocument>>(`${workflowPathOf(workflow)}/diff`, {
     query: { from: before ?? undefined, to: after },
   });
-  const sign = { added: "+", changed: "~", removed: "-" } as const;
-  const rows = files.map((file) => [sign[file.status], file.path, file.bytesBefore, file.bytesAfter]);
-  const lines = rows.length === 0 ? ["No file changes."] : toTable(["", "File", "Bytes before", "after"], rows);
+  const { toDifferenceLines } = await import("./difference-lines.ts");
+  const lines = files.length === 0 ? ["No file changes."] : toDifferenceLines(files, context.look);
   return { document: { from: before, to: after, files }, lines };
 }
 

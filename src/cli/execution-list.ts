@@ -76,9 +76,9 @@ async function listExecutions(context: Context, _args: readonly string[], option
   if (document.nextCursor !== null) context.say(`Further back: --cursor ${document.nextCursor}`);
   const rows = document.executions.map((one) => [
     one.executionId,
-    one.status,
+    context.look.status(one.status),
     one.draft ? `${one.trigger}, draft` : one.trigger,
-    one.createdAt,
+    context.look.time(one.createdAt),
     one.duration,
     one.cost,
     one.workflowName,

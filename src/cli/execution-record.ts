@@ -154,6 +154,6 @@ async function rerun(
     if (files.length > 0) before[name] = kind === "file" ? files[0] : files;
     else if (kind !== "secret" && Object.hasOwn(record.inputs ?? {}, name)) before[name] = record.inputs?.[name];
   }
-  const call = await toCall(given, context.io.cwd, { values: before, texts: record.inputTexts });
+  const call = await toCall(context, given, { values: before, texts: record.inputTexts });
   return execute(context, client, `/api/workflows/${record.workflowId}/execute`, call);
 }

@@ -1,12 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Call, Client } from "./client.ts";
 import type { Context } from "./command.ts";
+import { createInterruption } from "./interruption.ts";
 import { type Answer, toTable } from "./io.ts";
+import type { Look } from "./look.ts";
 import { toRefusal } from "./refusal.ts";
 
 const NO_CREDITS = 402;
 const POLL_MS_MIN = 150;
 const POLL_MS_MAX = 2_000;
+/** How long a second Ctrl-C is waited for. */
+const CANCEL_SECONDS = 5;
 /** The time and stream before each line of a log. A reader who follows it live needs neither. */
 const LINE_PREFIX = /^\d{4}-\S+ (?:stdout|stderr|system) /gm;
 
@@ -28,26 +32,64 @@ export async function execute(context: Context, client: Client, path: string, ca
   });
   const { executionId } = (typeof body === "object" && body !== null ? body : {}) as { executionId?: unknown };
   if (typeof executionId !== "string" || status === NO_CREDITS) throw toRefusal(status, body);
-  return toEnvelopeAnswer(await follow(context, client, executionId), { mustSucceed: true });
+  context.say(`Run  ${client.url}/executions/${executionId}`);
+  return followToEnd(context, client, executionId);
 }
 
-async function follow(context: Context, client: Client, executionId: string): Promise<Envelope> {
+/**
+ * Prints the log of an execution as it grows until it has ended, and answers how. Ctrl-C ends the following and not the
+ * execution; a second one soon after it cancels the execution, whose end is then waited for.
+ */
+export async function followToEnd(context: Context, client: Client, executionId: string): Promise<Answer> {
+  const followed = createInterruption(context.io);
+  const log = { printed: 0 };
+  try {
+    const envelope = await follow(context, client, { executionId, log, signal: followed.signal });
+    if (!followed.signal.aborted || isEnd(envelope))
+      return toEnvelopeAnswer(envelope, { mustSucceed: true, look: context.look });
+    context.say(`\nThe run goes on. Ctrl-C again within ${CANCEL_SECONDS} seconds cancels it. Later:`);
+    context.say(`  treadle logs -f ${executionId}            follows it again`);
+    context.say(`  treadle executions cancel ${executionId}  cancels it`);
+    if (!(await followed.comesAgain(CANCEL_SECONDS * 1000)))
+      return { document: envelope, lines: [], interrupted: true };
+  } finally {
+    followed.end();
+  }
+  await client.post<Envelope>(`${logPathOf(executionId)}/cancel`);
+  context.say(`Cancelling ${executionId}`);
+  return toEnvelopeAnswer(await follow(context, client, { executionId, log }), {
+    mustSucceed: true,
+    look: context.look,
+  });
+}
+
+interface Following {
+  readonly executionId: string;
+  /** How many characters of its log were printed. */
+  readonly log: { printed: number };
+  /** Aborted when it is followed no more. */
+  readonly signal?: AbortSignal;
+}
+
+async function follow(context: Context, client: Client, { executionId, log, signal }: Following): Promise<Envelope> {
   const out = context.json ? context.io.stderr : context.io.stdout;
-  let printed = 0;
   for (let pauseMs = POLL_MS_MIN; ; pauseMs = Math.min(pauseMs * 1.5, POLL_MS_MAX)) {
     // Asked before the log is read: what is printed after the end is then always whole.
     const envelope = await getEnvelope(client, executionId);
-    const log = await getLog(client, executionId);
-    if (log.length > printed) {
-      out.write(log.slice(printed).replace(LINE_PREFIX, ""));
-      printed = log.length;
+    const text = context.quiet ? "" : await getLog(client, executionId);
+    if (text.length > log.printed) {
+      out.write(text.slice(log.printed).replace(LINE_PREFIX, ""));
+      log.printed = text.length;
       pauseMs = POLL_MS_MIN;
     }
-    if (envelope.status !== "queued" && envelope.status !== "running") {
-      return envelope;
-    }
-    await sleep(pauseMs);
+    if (isEnd(envelope)) return envelope;
+    await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+    if (signal?.aborted === true) return envelope;
   }
+}
+
+function isEnd({ status }: Envelope): boolean {
+  return status !== "queued" && status !== "running";
 }
 
 /** The address customers use for an execution. */
@@ -69,11 +111,11 @@ export async function getLog(client: Client, executionId: string): Promise<strin
 }
 
 /** An execution as people read it. Good news only when it succeeded or still goes on, if `mustSucceed`. */
-export function toEnvelopeAnswer(envelope: Envelope, options: { mustSucceed?: boolean } = {}): Answer {
+export function toEnvelopeAnswer(envelope: Envelope, options: { mustSucceed?: boolean; look?: Look } = {}): Answer {
   const { status, executionId, duration, cost, message, outputs = {} } = envelope;
   const time = duration === undefined ? "" : ` in ${duration} s`;
   const price = cost === undefined ? "" : `, ${cost.total} credits`;
-  const lines = [`${status}${time}${price} (${executionId})`];
+  const lines = [`${options.look?.status(status) ?? status}${time}${price} (${executionId})`];
   if (message !== undefined && message !== "") lines.push(message);
   const rows = Object.entries(outputs);
   if (rows.length > 0) lines.push(...toTable(["Output", "URL"], rows));

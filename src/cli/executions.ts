@@ -6,7 +6,7 @@ import type { Client } from "./client.ts";
 import { type Act, addCommand, addGroup, type Context } from "./command.ts";
 import { addListCommand } from "./execution-list.ts";
 import { addRecordCommands } from "./execution-record.ts";
-import { type Envelope, getEnvelope, getLog, logPathOf, toEnvelopeAnswer } from "./execution-result.ts";
+import { type Envelope, followToEnd, getEnvelope, getLog, logPathOf, toEnvelopeAnswer } from "./execution-result.ts";
 import type { Answer } from "./io.ts";
 
 /** `executions list|show|record|logs|download|cancel|rerun`. */
@@ -15,20 +15,33 @@ export function addExecutionCommands(program: Command, act: Act): void {
   addListCommand(executions, act);
   addCommand(executions, "show", "show how an execution ended, or that it goes on")
     .argument("<execution>")
-    .action(act(async (context, [id = ""]) => toEnvelopeAnswer(await getEnvelope(await context.client(), id))));
-  addCommand(executions, "logs", "print what the program printed")
-    .argument("<execution>")
     .action(
-      act(async (context, [executionId = ""]) => {
-        const log = await getLog(await context.client(), executionId);
-        return { document: { executionId, log }, lines: log === "" ? [] : [log.replace(/\n$/, "")] };
-      }),
+      act(async (context, [id = ""]) =>
+        toEnvelopeAnswer(await getEnvelope(await context.client(), id), { look: context.look }),
+      ),
     );
+  addLogsCommand(executions, act);
+  addLogsCommand(program, act);
   addCommand(executions, "cancel", "stop an execution, or several")
     .argument("<execution...>")
     .option("--account <name>", "the account of several, instead of the first")
     .action(act<{ account?: string }>(cancel));
   addRecordCommands(executions, act);
+}
+
+/** `logs` and `executions logs` are one command. */
+function addLogsCommand(parent: Command, act: Act): void {
+  addCommand(parent, "logs", "print what the program of an execution has printed")
+    .argument("<execution>")
+    .option("-f, --follow", 'go on until it has ended, and answer as "run" does')
+    .action(
+      act<{ follow?: boolean }>(async (context, [executionId = ""], { follow }) => {
+        const client = await context.client();
+        if (follow === true) return followToEnd(context, client, executionId);
+        const log = await getLog(client, executionId);
+        return { document: { executionId, log }, lines: log === "" ? [] : [log.replace(/\n$/, "")] };
+      }),
+    );
 }
 
 async function cancel(context: Context, ids: readonly string[], { account }: { account?: string }): Promise<Answer> {

@@ -1,7 +1,9 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { type JsonTexts, textOf } from "../../domain/manifest/json-text.ts";
 import type { Call } from "./client.ts";
+import type { Context } from "./command.ts";
 import { createForm } from "./form.ts";
+import { showUpload } from "./upload-progress.ts";
 
 interface Named {
   readonly name: string;
@@ -35,8 +37,8 @@ interface OtherInputs {
 
 /** The body of a call with these inputs, and those of `others` that are not among them. */
 export async function toCall(
+  context: Pick<Context, "io" | "status">,
   { input, file }: GivenInputs,
-  cwd: string,
   others: OtherInputs = { values: {}, texts: {} },
 ): Promise<Call> {
   const kept = Object.entries(others.values);
@@ -50,6 +52,7 @@ export async function toCall(
     ...input.map(({ name, value }) => ({ name, text: value })),
   ];
   const files = file.map(({ name, value }) => ({ name, path: value.replace(/^@/, "") }));
-  const form = await createForm(texts, files, cwd);
-  return { headers: { "content-type": form.contentType, "content-length": String(form.bytes) }, body: form.body };
+  const { contentType, bytes, body } = await createForm(texts, files, context.io.cwd);
+  const headers = { "content-type": contentType, "content-length": String(bytes) };
+  return { headers, body: showUpload(context, body, bytes) };
 }

@@ -1,13 +1,19 @@
 import type { Writable } from "node:stream";
+import { stripVTControlCharacters } from "node:util";
 import { showOn } from "../../system/shown-text.ts";
+
+/** A stream that may be a terminal, which is `columns` wide. */
+export type Terminal = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
 /** Where a command reads its surroundings and writes its answer: all it knows of the process it runs in. */
 export interface CliIo {
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly stdout: Writable;
-  readonly stderr: Writable;
+  readonly stdout: Terminal;
+  readonly stderr: Terminal;
   /** Relative paths start here. */
   readonly cwd: string;
+  /** Calls `act` at each Ctrl-C, in place of the end of the process, until what it returns is called. */
+  readonly onInterrupt?: (act: () => void) => () => void;
 }
 
 /**
@@ -32,18 +38,24 @@ export interface Answer {
   readonly lines: readonly string[];
   /** False when the command did what it was asked and the answer is bad news: exit code 1. */
   readonly good?: boolean;
+  /** True when Ctrl-C has ended the command before it was done: exit code 130. */
+  readonly interrupted?: boolean;
 }
 
-/** Rows under headings, in columns as wide as their widest cell. */
+/** Rows under headings, in columns as wide as their widest cell; colours take no room. */
 export function toTable(headings: readonly string[], rows: readonly (readonly unknown[])[]): string[] {
   const cells = [headings, ...rows].map((row) => row.map((cell) => toCell(cell)));
-  const widths = headings.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
+  const widths = headings.map((_, column) => Math.max(...cells.map((row) => widthOf(row[column] ?? ""))));
   return cells.map((row) =>
     row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .map((cell, column) => cell + " ".repeat(Math.max(0, (widths[column] ?? 0) - widthOf(cell))))
       .join("  ")
       .trimEnd(),
   );
+}
+
+function widthOf(cell: string): number {
+  return stripVTControlCharacters(cell).length;
 }
 
 function toCell(value: unknown): string {

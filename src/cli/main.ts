@@ -1,13 +1,17 @@
+import { PassThrough } from "node:stream";
 import { Command, CommanderError } from "commander";
+import { isWorkflowId } from "../../domain/ids.ts";
+import { findVersion } from "../version.ts";
 import { addAccountCommands } from "./accounts.ts";
 import { addBackupCommand, type Backup } from "./backup.ts";
 import type { Client } from "./client.ts";
-import type { Act, Context } from "./command.ts";
+import { type Act, addCommonOptions, type Context } from "./command.ts";
 import { addCommitCommands } from "./commits.ts";
 import { addDoctorCommand, type Check } from "./doctor.ts";
 import { addDraftCommands } from "./drafts.ts";
 import { addExecutionCommands } from "./executions.ts";
 import { type Answer, type CliIo, showIo } from "./io.ts";
+import { createLook } from "./look.ts";
 import { addMemberCommands } from "./members.ts";
 import { addPublishCommand } from "./publish.ts";
 import { addRateCommands } from "./rates.ts";
@@ -18,13 +22,17 @@ import { addScheduleCommands } from "./schedules.ts";
 import { findService } from "./service.ts";
 import { addSessionCommands } from "./sessions.ts";
 import { addStartCommand, type StartOptions } from "./start.ts";
+import { createStatusLine } from "./status-line.ts";
 import { addStorageCommands } from "./storage.ts";
 import { addTokenCommands } from "./tokens.ts";
+import { requireWorkflow } from "./workflow-names.ts";
 import { addWorkflowCommands } from "./workflows.ts";
 
 const EXIT_DONE = 0;
 const EXIT_REFUSED = 1;
 const EXIT_WRONG_USAGE = 2;
+/** As a shell counts a program that SIGINT ended. */
+const EXIT_INTERRUPTED = 128 + 2;
 
 /** What the command line can do beyond asking a service, handed in by who has it. */
 export interface CliParts {
@@ -47,23 +55,20 @@ export async function runCli(argv: readonly string[], io: CliIo, parts: CliParts
     (perform) =>
     async (...parameters) => {
       const command = parameters.at(-1) as Command;
-      const options = command.optsWithGlobals<{ json?: boolean; dataDir?: string; raw?: boolean }>();
+      const options = command.optsWithGlobals<CommonOptions>();
       const shown = showIo(io, { raw: options.raw === true });
-      const context: Context = {
-        io: shown.io,
-        json: options.json === true,
-        dataDir: options.dataDir,
-        say: (line) => void shown.io.stderr.write(`${line}\n`),
-        client: async () => {
-          const { createClient } = await import("./client.ts"); // a start has nobody to ask
-          client ??= createClient(await findService(io, options.dataDir));
-          return client;
-        },
-      };
-      exitCode = await perform(context, command.args, options as Parameters<typeof perform>[2]).then(
-        (answer) => writeAnswer(context, answer),
-        (error: unknown) => writeRefusal(context, error),
-      );
+      const context = createContext(io, shown.io, options, async () => {
+        const { createClient } = await import("./client.ts"); // a start has nobody to ask
+        client ??= createClient(await findService(io, options.dataDir));
+        return client;
+      });
+      exitCode = await nameWorkflows(context, command, options)
+        .then((args) => perform(context, args, options as Parameters<typeof perform>[2]))
+        .finally(() => context.status.clear())
+        .then(
+          (answer) => writeAnswer(context, answer),
+          (error: unknown) => writeRefusal(context, error),
+        );
       shown.finish();
     };
   try {
@@ -77,12 +82,53 @@ export async function runCli(argv: readonly string[], io: CliIo, parts: CliParts
   return exitCode;
 }
 
+interface CommonOptions {
+  readonly json?: boolean;
+  readonly quiet?: boolean;
+  readonly dataDir?: string;
+  readonly raw?: boolean;
+  readonly account?: string;
+  /** Of commands that take one: its name, and its id once it is known. */
+  workflow?: string;
+}
+
+/** `shown` is where texts of others go; the line of progress is ours, and goes to the terminal itself. */
+function createContext(io: CliIo, shown: CliIo, options: CommonOptions, client: Context["client"]): Context {
+  const quiet = options.quiet === true;
+  const status = createStatusLine(quiet ? new PassThrough() : io.stderr);
+  return {
+    io: shown,
+    json: options.json === true,
+    quiet,
+    dataDir: options.dataDir,
+    look: createLook(io),
+    status,
+    say(line) {
+      if (quiet) return;
+      status.clear();
+      shown.stderr.write(`${line}\n`);
+    },
+    client,
+  };
+}
+
+/** Returns the arguments of a command, with the id of each workflow that was named by its name, in `options` as well. */
+async function nameWorkflows(context: Context, command: Command, options: CommonOptions): Promise<readonly string[]> {
+  const name = async (text: string): Promise<string> =>
+    isWorkflowId(text) ? text : requireWorkflow(await context.client(), text, options.account);
+  const args = [...command.args];
+  for (const [index, argument] of command.registeredArguments.entries()) {
+    const text = args[index];
+    if (argument.name() === "workflow" && text !== undefined) args[index] = await name(text);
+  }
+  if (options.workflow !== undefined) options.workflow = await name(options.workflow);
+  return args;
+}
+
 function createProgram(io: CliIo, act: Act, parts: CliParts, exitWith: (code: number) => void): Command {
-  const program = new Command("treadle")
+  const program = addCommonOptions(new Command("treadle"))
     .description("Publishes and runs Python workflows.")
-    .option("--json", "answer with one JSON document on standard output")
-    .option("--data-dir <folder>", "the data folder of the service to use")
-    .option("--raw", "write control sequences of programs to a terminal as they are")
+    .version(findVersion(), "-V, --version", "print the version of this command line")
     .exitOverride()
     .showHelpAfterError('("--help" shows how to use it)')
     .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) });
@@ -106,9 +152,10 @@ function createProgram(io: CliIo, act: Act, parts: CliParts, exitWith: (code: nu
   return program;
 }
 
-function writeAnswer({ io, json }: Context, { document, lines, good = true }: Answer): number {
+function writeAnswer({ io, json }: Context, { document, lines, good = true, interrupted = false }: Answer): number {
   const text = json ? JSON.stringify(document, undefined, 2) : lines.join("\n");
   if (text !== "") io.stdout.write(`${text}\n`);
+  if (interrupted) return EXIT_INTERRUPTED;
   return good ? EXIT_DONE : EXIT_REFUSED;
 }
 

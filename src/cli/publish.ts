@@ -7,14 +7,18 @@ import { createArchive } from "../publish/archive.ts";
 import { checkFolder } from "../publish/folder.ts";
 import type { CommitFile } from "../publish/git-objects.ts";
 import { readLocalFolder } from "../publish/local-folder.ts";
-import type { Client } from "./client.ts";
+import type { Call, Client } from "./client.ts";
 import { type Act, addCommand, type Context } from "./command.ts";
 import { findPublishedCommit, rememberPublished } from "./folder-record.ts";
 import { type Answer, toTable } from "./io.ts";
+import { findKnownWorkflow } from "./known-workflow.ts";
 import { type Detail, Refusal } from "./refusal.ts";
+import { showUpload } from "./upload-progress.ts";
 
 /** Of what building the environment said; `workflows build-log` has all of it. */
 const LOG_LINES_SHOWN = 12;
+/** How often a build on a terminal shows that it goes on. */
+const SIGN_OF_LIFE_MS = 1_000;
 /** Before what was added, changed or removed. */
 export const CHANGE_SIGNS = { added: "+", changed: "~", removed: "-" } as const;
 
@@ -22,18 +26,21 @@ export type Published = z.infer<typeof PublishedDocument>;
 type Preview = z.infer<typeof PublishPreview>;
 
 interface Options {
-  readonly workflow?: string;
+  readonly workflow?: string | undefined;
   readonly account?: string;
   readonly message?: string;
   readonly dryRun?: boolean;
   readonly force?: boolean;
+  /** True: a workflow is made, also from a folder that was published before. */
+  readonly new?: boolean;
 }
 
-/** `publish DIR`: makes the folder the latest commit of a workflow, a new one unless `--workflow` names it. */
+/** `publish DIR`: makes the folder the latest commit of the workflow it was published to before, or of a new one. */
 export function addPublishCommand(program: Command, act: Act): void {
   addCommand(program, "publish", "publish a folder as the latest commit of a workflow")
     .argument("<dir>", "the folder, with its config.yaml")
-    .option("--workflow <id>", "the workflow to publish to; without it a new one is made")
+    .option("--workflow <id>", "the workflow to publish to, rather than the one it was published to before")
+    .option("--new", "make another workflow of it")
     .option("--account <name>", "the account a new workflow belongs to")
     .option("-m, --message <text>", "what changed")
     .option("--dry-run", "show what would change, and change nothing")
@@ -44,10 +51,26 @@ export function addPublishCommand(program: Command, act: Act): void {
 async function publishDir(context: Context, [dir]: readonly string[], options: Options): Promise<Answer> {
   const client = await context.client();
   const folder = resolve(context.io.cwd, dir as string);
+  const target = { ...options, workflow: await chooseWorkflow(context, client, folder, options) };
   if (options.dryRun === true)
-    return toDryRunAnswer(await upload<Preview>(context, client, folder, { ...options, force: true }));
-  const published = await publishFolder(context, client, folder, options);
-  return toAnswer(published, client.url);
+    return toDryRunAnswer(await upload<Preview>(context, client, folder, { ...target, force: true }));
+  return toAnswer(await publishFolder(context, client, folder, target), client.url);
+}
+
+/** The workflow that is named, or that the folder was published to before, which is said first. Undefined: a new one. */
+async function chooseWorkflow(
+  context: Context,
+  client: Client,
+  folder: string,
+  { workflow, new: isNew = false, account }: Options,
+): Promise<string | undefined> {
+  if (workflow !== undefined && isNew)
+    throw new Refusal("Invalid request", "--workflow names a workflow and --new makes one: give one of them.");
+  if (workflow !== undefined || isNew) return workflow;
+  const known = await findKnownWorkflow(client, folder, account);
+  if (known !== undefined)
+    context.say(`Publishing to ${known.name} (${known.workflowId}), as before. --new makes another workflow.`);
+  return known?.workflowId;
 }
 
 /**
@@ -61,15 +84,12 @@ export async function publishFolder(
   options: Options,
 ): Promise<Published> {
   const published = await upload<Published>(context, client, folder, options);
-  for (const line of (published.buildLog ?? "").trimEnd().split("\n").slice(-LOG_LINES_SHOWN)) {
-    if (line !== "") context.say(line);
-  }
   const noted = await rememberPublished(folder, published.workflowId, published.commitId);
   if (!noted) context.say(`${folder} cannot be written: what it was published as is not remembered.`);
   return published;
 }
 
-async function upload<T extends { warnings?: readonly Detail[] }>(
+async function upload<T extends { warnings?: readonly Detail[]; buildLog?: string | undefined }>(
   context: Context,
   client: Client,
   folder: string,
@@ -80,7 +100,8 @@ async function upload<T extends { warnings?: readonly Detail[] }>(
     options.workflow === undefined || options.force === true
       ? undefined
       : await findPublishedCommit(folder, options.workflow);
-  const answer = await client.post<T>(options.dryRun === true ? "/api/publish/preview" : "/api/publish", {
+  const bytes = files.reduce((sum, { content }) => sum + content.length, 0);
+  const call: Call = {
     query: {
       workflow: options.workflow,
       account: options.account,
@@ -89,10 +110,47 @@ async function upload<T extends { warnings?: readonly Detail[] }>(
       expectedHead,
     },
     headers: { "content-type": "application/x-tar" },
-    body: createArchive(files),
-  });
+    body: showUpload(context, createArchive(files), bytes),
+  };
+  const answer =
+    options.dryRun === true
+      ? await client.post<T>("/api/publish/preview", call)
+      : await postFolder<T>(context, client, call);
   for (const warning of answer.warnings ?? []) context.say(`${warning.file}: ${warning.message}`);
   return answer;
+}
+
+/** On a terminal with what the build says as it comes; elsewhere with the end of it afterwards. */
+async function postFolder<T extends { buildLog?: string | undefined }>(
+  context: Context,
+  client: Client,
+  call: Call,
+): Promise<T> {
+  if (!context.status.isTerminal) {
+    const answer = await client.post<T>("/api/publish", call);
+    for (const line of (answer.buildLog ?? "").trimEnd().split("\n").slice(-LOG_LINES_SHOWN))
+      if (line !== "") context.say(line);
+    return answer;
+  }
+  const beganAt = Date.now();
+  let hasBegun = false;
+  const timer = setInterval(() => {
+    const seconds = Math.round((Date.now() - beganAt) / 1000);
+    if (hasBegun) context.status.show(`Building the Python environment  ${seconds} s`);
+  }, SIGN_OF_LIFE_MS);
+  try {
+    return await client.postAndFollow<T>("/api/publish", call, (text) => {
+      hasBegun = true;
+      context.say(text.trimEnd());
+    });
+  } catch (error) {
+    // Its log stands above already.
+    if (hasBegun && error instanceof Refusal) throw error.withoutFact("buildLog");
+    throw error;
+  } finally {
+    clearInterval(timer);
+    context.status.clear();
+  }
 }
 
 /** The files of a folder that can be published; unless `checked`, also with mistakes that can still become right. */

@@ -27,6 +27,12 @@ export class Refusal extends Error {
     this.facts = options.facts ?? {};
   }
 
+  /** The same without one of its facts. */
+  withoutFact(name: string): Refusal {
+    const facts = Object.fromEntries(Object.entries(this.facts).filter(([each]) => each !== name));
+    return new Refusal(this.error, this.message, { details: this.details, facts, cause: this.cause });
+  }
+
   /** The document of `--json`. */
   toDocument(): Record<string, unknown> {
     return { error: this.error, message: this.message, details: this.details, ...this.facts };
@@ -36,7 +42,16 @@ export class Refusal extends Error {
   toLines(): string[] {
     const { buildLog } = this.facts;
     const log = typeof buildLog === "string" && buildLog !== "" ? [buildLog.trimEnd()] : [];
-    return [...log, ...this.details.map(toLine), this.message];
+    return [...log, ...this.details.map(toLine), ...(this.#repeatsDetails() ? [] : [this.message])];
+  }
+
+  /** Of wrong inputs the service's message is its details in a row. */
+  #repeatsDetails(): boolean {
+    const rest = this.details.reduce(
+      (text, { input = "", message }) => text.replace(`${input} ${message}`, "").replace(message, ""),
+      this.message,
+    );
+    return this.details.length > 0 && /^\s*(?:And \d+ more\.)?$/.test(rest);
   }
 }
 

@@ -1,3 +1,4 @@
+import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { z } from "zod";
@@ -7,12 +8,13 @@ import type { Client } from "./client.ts";
 import { type Act, addCommand, type Context } from "./command.ts";
 import { formatEstimate } from "./cost-estimate.ts";
 import { execute } from "./execution-result.ts";
-import { findLastWorkflow } from "./folder-record.ts";
 import { type GivenInputs, takeInputs, toCall } from "./given-inputs.ts";
 import type { Answer } from "./io.ts";
+import { findKnownWorkflow } from "./known-workflow.ts";
 import { workflowPathOf } from "./made-commit.ts";
 import { publishFolder } from "./publish.ts";
-import { Refusal, toRefusal } from "./refusal.ts";
+import { Refusal } from "./refusal.ts";
+import { requireWorkflow } from "./workflow-names.ts";
 
 interface Options extends GivenInputs {
   readonly account?: string;
@@ -34,32 +36,25 @@ async function run(context: Context, [target = ""]: readonly string[], options: 
   const client = await context.client();
   if (options.draft === true) return runDraft(context, client, target, options);
   if (options.dryRun === true) return validate(context, client, target, options);
-  const workflowId = isWorkflowId(target) ? target : await publishTarget(context, client, target, options);
-  const call = await toCall(options, context.io.cwd);
-  return execute(context, client, `/api/workflows/${workflowId}/execute`, call);
+  const { folder, workflowId } = await findTarget(context, client, target, options);
+  const wanted = workflowId ?? (await publishTarget(context, client, folder, options));
+  const call = await toCall(context, options);
+  return execute(context, client, `/api/workflows/${wanted}/execute`, call);
 }
 
 /** What the caller has written and not committed; without that, the files of the latest commit. */
 async function runDraft(context: Context, client: Client, target: string, options: Options): Promise<Answer> {
-  if (!isWorkflowId(target))
-    throw new Refusal("Invalid request", `A draft is of a workflow: name it by its id (wf_…) instead of ${target}.`);
   if (options.dryRun === true)
     throw new Refusal("Invalid request", '--dry-run does not work with a draft. Validate it with "drafts preview".');
-  const call = await toCall(options, context.io.cwd);
-  return execute(context, client, `${workflowPathOf(target)}/draft/execute`, call);
+  const workflowId = await requireTarget(context, client, target, options);
+  const call = await toCall(context, options);
+  return execute(context, client, `${workflowPathOf(workflowId)}/draft/execute`, call);
 }
 
 /** Validates the inputs, and publishes nothing: a folder stands for the workflow it was last published to. */
 async function validate(context: Context, client: Client, target: string, options: Options): Promise<Answer> {
-  const workflowId = isWorkflowId(target)
-    ? target
-    : await findLastWorkflow(resolve(context.io.cwd, target)).then((last) => findKnownWorkflow(client, last));
-  if (workflowId === undefined)
-    throw new Refusal(
-      "Not published",
-      `${target} was not published to this service yet. "publish --dry-run" checks it.`,
-    );
-  const call = await toCall(options, context.io.cwd);
+  const workflowId = await requireTarget(context, client, target, options);
+  const call = await toCall(context, options);
   const document = await client.post<z.infer<typeof Validity>>(`/api/workflows/${workflowId}/validate`, call);
   const { estimate } = document;
   const lines = [
@@ -72,9 +67,8 @@ async function validate(context: Context, client: Client, target: string, option
 }
 
 /** The workflow this folder was last published to, or a new one. Publishing an unchanged folder changes nothing. */
-async function publishTarget(context: Context, client: Client, dir: string, options: Options): Promise<string> {
-  const folder = resolve(context.io.cwd, dir);
-  const workflow = await findKnownWorkflow(client, await findLastWorkflow(folder));
+async function publishTarget(context: Context, client: Client, folder: string, options: Options): Promise<string> {
+  const workflow = (await findKnownWorkflow(client, folder, options.account))?.workflowId;
   const published = await publishFolder(context, client, folder, {
     ...(workflow === undefined ? {} : { workflow }),
     ...(options.account === undefined ? {} : { account: options.account }),
@@ -83,11 +77,28 @@ async function publishTarget(context: Context, client: Client, dir: string, opti
   return published.workflowId;
 }
 
-/** Undefined when the workflow is gone, or belongs to another service. */
-async function findKnownWorkflow(client: Client, workflowId: string | undefined): Promise<string | undefined> {
-  if (workflowId === undefined) return undefined;
-  const { status, body } = await client.call("GET", workflowPathOf(workflowId));
-  if (status === 200) return workflowId;
-  if (status === 404) return undefined;
-  throw toRefusal(status, body);
+/** What is to be run: a workflow, or else a folder. A folder of this name comes before a workflow of this name. */
+async function findTarget(
+  { io }: Context,
+  client: Client,
+  target: string,
+  { account }: Options,
+): Promise<{ readonly folder: string; readonly workflowId?: string }> {
+  const folder = resolve(io.cwd, target);
+  if (isWorkflowId(target)) return { folder, workflowId: target };
+  const isThere = await stat(folder).then(
+    () => true,
+    () => false,
+  );
+  if (isThere) return { folder };
+  if (/^\.{0,2}\/|\/$/.test(target)) throw new Refusal("No such folder", `There is no folder ${folder}.`);
+  return { folder, workflowId: await requireWorkflow(client, target, account) };
+}
+
+/** The workflow that is named, or that the folder was published to. Publishes nothing. */
+async function requireTarget(context: Context, client: Client, target: string, options: Options): Promise<string> {
+  const { folder, workflowId } = await findTarget(context, client, target, options);
+  const known = workflowId ?? (await findKnownWorkflow(client, folder, options.account))?.workflowId;
+  if (known !== undefined) return known;
+  throw new Refusal("Not published", `${target} was not published to this service yet. "publish --dry-run" checks it.`);
 }

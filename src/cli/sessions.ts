@@ -13,7 +13,9 @@ export function addSessionCommands(program: Command, act: Act): void {
   addCommand(sessions, "list", "list the browsers in which you are signed in").action(
     act(async (context) => {
       const document = await (await context.client()).get<z.infer<typeof SessionList>>(SESSIONS);
-      const rows = document.sessions.map((one) => [one.sessionId, one.createdAt, one.seenAt, one.userAgent]);
+      const rows = document.sessions.map((one) => [
+        ...[one.sessionId, context.look.time(one.createdAt), context.look.time(one.seenAt), one.userAgent],
+      ]);
       return { document, lines: toTable(["Session", "Signed in", "Last seen", "Browser"], rows) };
     }),
   );

@@ -14,8 +14,11 @@ export function addTokenCommands(program: Command, act: Act): void {
 
   addCommand(tokens, "list", "list your access tokens").action(
     act(async (context) => {
+      const { time } = context.look;
       const document = await (await context.client()).get<z.infer<typeof TokenList>>(TOKENS);
-      const rows = document.tokens.map((one) => [one.name, one.tokenId, one.createdAt, one.lastUsedAt, one.expiresAt]);
+      const rows = document.tokens.map((one) => [
+        ...[one.name, one.tokenId, time(one.createdAt), time(one.lastUsedAt), time(one.expiresAt)],
+      ]);
       return { document, lines: toTable(["Name", "Token", "Made", "Last used", "Until"], rows) };
     }),
   );

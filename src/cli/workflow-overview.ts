@@ -25,9 +25,16 @@ export function addOverviewCommands(workflows: Command, act: Act): void {
     .action(
       act<{ account?: string; search?: string }>(async (context, _args, { account, search }) => {
         const client = await context.client();
+        const { status, time } = context.look;
         const document = await client.get<z.infer<typeof WorkflowList>>(WORKFLOWS, { query: { account, search } });
         const rows = document.workflows.map((one) => [
-          ...[one.workflowId, one.name, one.lastExecution?.status, one.lastExecution?.createdAt, sayNext(one)],
+          ...[
+            one.workflowId,
+            one.name,
+            one.lastExecution && status(one.lastExecution.status),
+            time(one.lastExecution?.createdAt),
+            sayNext(one),
+          ],
           ...[one.executionsThisMonth, one.spentThisMonth, one.estimate && formatEstimate(one.estimate)],
         ]);
         const headings = ["Workflow", "Name", "Last", "Created", "Next run", "This month", "Credits", "Usual cost"];

@@ -63,7 +63,7 @@ test("commits, listed, shown and compared, are those that were published", async
     ...difference,
   });
   expect((await service.cli("commits", "diff", workflowId, first, second)).out).toMatch(
-    /^ +File +Bytes before +after\n~ +main.py +3 +5\n$/,
+    /^(?:===+\n)?--- a\/main.py\n\+\+\+ b\/main.py\n@@ -1,1 \+1,1 @@\n-one\n.*\n\+three\n.*\n$/,
   );
   expect((await service.cli("commits", "diff", workflowId, first, first)).out).toBe("No file changes.\n");
 });

@@ -1,3 +1,4 @@
+import type { EventEmitter } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -23,29 +24,32 @@ export interface CliService extends TestService {
   readonly operatorToken: string;
   /** Runs a command in a folder of this service's tests, with its data folder in the environment. */
   cli(...argv: string[]): Promise<CliResult>;
+  /** The same on a terminal, whose Ctrl-C is `interrupt`. */
+  cliOnTerminal(interrupt: EventEmitter, ...argv: string[]): Promise<CliResult>;
   /** The same as somebody with a token of their own. */
   cliAs(who: { readonly token: string }, ...argv: string[]): Promise<CliResult>;
   /** A new folder with these files. */
   folder(files: Readonly<Record<string, string>>): string;
 }
 
-function collect(): Writable & { text: () => string } {
+function collect(isTTY: boolean): Writable & { text: () => string; isTTY: boolean } {
   const chunks: Buffer[] = [];
   const stream = new Writable({ write: (chunk: Buffer, _encoding, done) => (chunks.push(chunk), done()) });
-  return Object.assign(stream, { text: () => Buffer.concat(chunks).toString() });
+  return Object.assign(stream, { text: () => Buffer.concat(chunks).toString(), isTTY });
 }
 
 /** Runs one command with nothing of this process's environment. */
 export async function cli(
   argv: readonly string[],
-  options: { env?: Record<string, string>; cwd?: string; parts?: CliParts } = {},
+  options: { env?: Record<string, string>; cwd?: string; parts?: CliParts; interrupt?: EventEmitter } = {},
 ): Promise<CliResult> {
-  const [stdout, stderr] = [collect(), collect()];
-  const code = await runCli(
-    argv,
-    { env: options.env ?? {}, cwd: options.cwd ?? tmpdir(), stdout, stderr },
-    options.parts,
-  );
+  const { interrupt, env = {}, cwd = tmpdir() } = options;
+  const [stdout, stderr] = [collect(interrupt !== undefined), collect(interrupt !== undefined)];
+  const onInterrupt = (act: () => void) => {
+    interrupt?.on("interrupt", act);
+    return () => void interrupt?.off("interrupt", act);
+  };
+  const code = await runCli(argv, { env, cwd, stdout, stderr, onInterrupt }, options.parts);
   const [out, err] = [stdout.text(), stderr.text()];
   return { code, out, err, json: () => JSON.parse(out) as Record<string, unknown> };
 }
@@ -85,6 +89,7 @@ export async function aCliService(
     dataDir,
     operatorToken,
     cli: (...argv) => cli(argv, { env: { TREADLE_DATA_DIR: dataDir }, cwd: base }),
+    cliOnTerminal: (interrupt, ...argv) => cli(argv, { env: { TREADLE_DATA_DIR: dataDir }, cwd: base, interrupt }),
     async cliAs({ token }, ...argv) {
       // The certificate is not one that this process trusts, so the data folder's is used with another token.
       const own = mkdtempSync(join(base, "token-"));

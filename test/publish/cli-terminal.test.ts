@@ -60,6 +60,20 @@ async function onTerminal(...argv: readonly string[]): Promise<string> {
   return text;
 }
 
+test("the command line, whose reader goes away, ends without a word", async () => {
+  const child = spawn(process.execPath, [PROGRAM, "executions", "list"], {
+    env: { ...process.env, TREADLE_DATA_DIR: service.dataDir },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  child.stdout.destroy();
+  let words = "";
+  child.stderr.setEncoding("utf8").on("data", (piece: string) => {
+    words += piece;
+  });
+  const code = await new Promise((resolve) => child.once("close", resolve));
+  expect([code, words]).toEqual([141, ""]);
+}, 120_000);
+
 /** An execution whose log, file and message are as bad as can be. */
 async function aHostileExecution(): Promise<string> {
   const workflow = await aWorkflow(service.db, {});

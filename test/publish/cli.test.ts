@@ -7,6 +7,7 @@ import type { WorkflowId } from "../../domain/ids.ts";
 import type { CommitProblem } from "../../environments/commit-environments.ts";
 import { createWorkflowId } from "../../src/ids.ts";
 import { hashApiKey } from "../../src/keys/api-key.ts";
+import { findVersion } from "../../src/version.ts";
 import { aMember, anAccount } from "../support/builders.ts";
 import { aCliService, type CliService, cli } from "./cli-service.ts";
 
@@ -111,6 +112,10 @@ test.each([
 test("runCli, asked for help, exits 0", async () => {
   const { code, out } = await cli(["--help"]);
   expect([code, out]).toEqual([0, expect.stringContaining("publish")]);
+});
+
+test("runCli, asked for its version, prints that of the program and exits 0", async () => {
+  expect(await cli(["--version"])).toMatchObject({ code: 0, out: `${findVersion()}\n` });
 });
 
 test("a command, with --json before its name, answers JSON too", async () => {

@@ -10,6 +10,7 @@ import { parseRequest, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import type { EditorParts } from "../editor-parts.ts";
 import { ApiError } from "../errors.ts";
+import { sendProgress, wantsEvents } from "./publish-events.ts";
 
 /** What a tar of a folder may be sent as. */
 const TAR_TYPES = ["application/x-tar", "application/octet-stream"];
@@ -23,24 +24,21 @@ export function createPublishRoute(deps: Deps): RequestHandler {
     const files = await readFiles(request);
     await requireStorageForCommit(deps, place.accountId);
     const { name, message, expectedHead } = target;
-    const {
-      kind: _published,
-      apiKey,
-      buildLog,
-      ...published
-    } = requireGood(
-      await deps.editor.publish({
-        ...place,
-        author,
-        files,
-        name,
-        message,
-        expectedHead: expectedHead as CommitId | undefined,
-      }),
-    );
-    const more = { ...(apiKey === null ? {} : { apiKey }), ...(buildLog === "" ? {} : { buildLog }) };
-    sendAnswer(response, Published, { ...published, ...more }, published.created ? 201 : 200);
+    const wanted = { ...place, author, files, name, message, expectedHead: expectedHead as CommitId | undefined };
+    const publish = async (report?: (line: string) => void) =>
+      toDocument(requireGood(await deps.editor.publish({ ...wanted, report })));
+    const published = await (wantsEvents(request) ? sendProgress(response, publish) : publish());
+    if (published !== undefined) sendAnswer(response, Published, published, published.created ? 201 : 200);
   };
+}
+
+function toDocument({
+  kind: _kind,
+  apiKey,
+  buildLog,
+  ...published
+}: Good<Awaited<ReturnType<EditorParts["publish"]>>>) {
+  return { ...published, ...(apiKey === null ? {} : { apiKey }), ...(buildLog === "" ? {} : { buildLog }) };
 }
 
 /** `POST /publish/preview?workflow=…`: what publishing the folder would change. Stores nothing. */

@@ -3,7 +3,7 @@ import { Published, PublishPreview } from "../../../domain/api/publish.ts";
 import { answerOf, describeId, IN_PERSON } from "./content.ts";
 import { ACCOUNT } from "./parameters.ts";
 import { A_COMMIT, A_WORKFLOW, COMMIT_ID } from "./parts.ts";
-import type { Parameter, Route, Routes } from "./route.ts";
+import type { Content, Parameter, Route, Routes } from "./route.ts";
 
 const TARGET: readonly Parameter[] = [
   {
@@ -49,6 +49,29 @@ const ERRORS = [
   "no_capacity",
 ] as const;
 
+const PUBLISHED = answerOf("Published.", Published, {
+  workflowId: A_WORKFLOW,
+  commitId: A_COMMIT,
+  created: false,
+  changed: true,
+  warnings: [],
+});
+const PUBLISH_EVENTS: Content = {
+  schema: {
+    type: "object",
+    description: "Server-sent events, for callers that send `Accept: text/event-stream`.",
+    properties: {
+      event: {
+        type: "string",
+        description:
+          "`log`: `{text}`. `result`, the last: what the answer would be, also for a new workflow, or `{error, message, details}`.",
+      },
+      data: { type: "string", contentMediaType: "application/json" },
+    },
+    required: ["data"],
+  },
+};
+
 /** Publishing a folder with one call. */
 export const PUBLISH_ROUTES = {
   publish: {
@@ -57,18 +80,12 @@ export const PUBLISH_ROUTES = {
     tag: "Publishing",
     summary: "Make a folder the latest commit of a workflow",
     description:
-      "The body is a tar of the folder, such as `tar -c -C DIR .` writes. The answer comes when the packages are installed, which may take minutes.",
+      "The body is a tar of the folder, such as `tar -c -C DIR .` writes. The answer comes when the packages are installed, which may take minutes. With `Accept: text/event-stream` what the installer prints comes as server-sent events meanwhile; a folder for which nothing is installed gets the usual answer.",
     credentials: IN_PERSON,
     parameters: TARGET,
     body: FOLDER,
     answers: {
-      200: answerOf("Published.", Published, {
-        workflowId: A_WORKFLOW,
-        commitId: A_COMMIT,
-        created: false,
-        changed: true,
-        warnings: [],
-      }),
+      200: { ...PUBLISHED, content: { ...PUBLISHED.content, "text/event-stream": PUBLISH_EVENTS } },
       201: answerOf("Published as a new workflow, with its API key.", Published, {
         workflowId: A_WORKFLOW,
         commitId: A_COMMIT,

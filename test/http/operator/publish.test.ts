@@ -4,6 +4,7 @@ import tar from "tar-stream";
 import { findCommit } from "../../../db/commits/commits.ts";
 import { queryRows } from "../../../db/connect.ts";
 import type { CommitId, WorkflowId } from "../../../domain/ids.ts";
+import { EnvironmentError } from "../../../environments/build-steps.ts";
 import { createArchive } from "../../../src/publish/archive.ts";
 import { createCommitReader } from "../../../src/publish/commit-files.ts";
 import { aWorkflow } from "../../support/builders.ts";
@@ -12,6 +13,12 @@ import { fakeEnvironments } from "../editor/parts.ts";
 import { anOperatorService, type OperatorService } from "./operator-service.ts";
 
 const environments = fakeEnvironments();
+const { ensure } = environments;
+environments.ensure = async (key, lock, options) => {
+  if (key.includes("talkative")) options.report("Building talkative…");
+  if (key.includes("broken")) throw new EnvironmentError("refused", "No such package.", "");
+  await ensure(key, lock, options);
+};
 let service: OperatorService;
 beforeAll(async () => {
   service = await anOperatorService({ environments });
@@ -77,6 +84,26 @@ test("POST /publish, without a workflow, makes one with its commit and key, and 
   expect(await readBack(workflowId, commitId)).toEqual(contents);
   const shown = await service.operator(`/api/workflows/${workflowId}`);
   expect(shown.json()).toMatchObject({ name: "Greeter", commitId });
+});
+
+test("POST /publish, asked for events, says what the build says and then the answer, or why there is none", async () => {
+  const follow = (contents: Readonly<Record<string, string>>) =>
+    service.operator("/api/publish", {
+      method: "POST",
+      headers: { "content-type": "application/x-tar", accept: "text/event-stream" },
+      body: createArchive(toFiles(contents)),
+    });
+  const good = await follow({ ...GOOD, "requirements.txt": "talkative\n" });
+  const [log, result] = good.text().trimEnd().split("\n\n");
+  expect([good.status, good.headers["content-type"]]).toEqual([200, "text/event-stream; charset=utf-8"]);
+  expect(log).toBe(`event: log\ndata: {"text":"Building talkative…\\n"}`);
+  expect(JSON.parse(result?.split("data: ")[1] ?? "")).toMatchObject({ created: true, apiKey: expect.any(String) });
+  const bad = await follow({ ...GOOD, "requirements.txt": "talkative-broken\n" });
+  const refusal: unknown = JSON.parse(bad.text().trimEnd().split("event: result\ndata: ")[1] ?? "");
+  expect(refusal).toMatchObject({ error: "Invalid request", details: [{ message: "No such package." }] });
+  const quiet = await follow(GOOD);
+  expect([quiet.status, quiet.json()["created"]]).toEqual([201, true]);
+  expect((await follow({ "main.py": "" })).status).toBe(400);
 });
 
 test("POST /publish, again with the same files, answers the same commit and makes none", async () => {
