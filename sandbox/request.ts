@@ -124,6 +124,8 @@ export interface SandboxRequest {
   /** Whether it may reach the internet. */
   readonly network?: boolean;
   readonly limits: SandboxLimits;
+  /** True: it gets an interpreter of its own, and no lane is made for it. */
+  readonly isCold?: boolean;
 }
 
 export interface CollectedOutput {

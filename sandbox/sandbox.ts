@@ -59,7 +59,7 @@ export function createSandbox(settings: SandboxDeps): Sandbox {
   const lanes = openLanes(settings, { cgroups, user: reader, takeUser, remove });
   const launchCold = createColdLauncher({ settings, pool, cgroups, user });
   const launch: Launch = async (request, inputs, signal) => {
-    const lane = await lanes?.claim(request);
+    const lane = request.isCold === true ? undefined : await lanes?.claim(request);
     return lane === undefined ? launchCold(request, inputs, signal) : lane.launch(request, inputs);
   };
   const noLanes = settings.gvisor === undefined ? undefined : NO_LANES_IN_GVISOR;

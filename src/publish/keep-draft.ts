@@ -6,7 +6,7 @@ import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { minorVersionOf } from "../../sandbox/interpreter.ts";
 import { type CommitFile, createCommit, createTree } from "./git-objects.ts";
 import { buildEnvironment, type PublisherDeps } from "./publish.ts";
-import { validateFolder } from "./validation.ts";
+import { validateCommit } from "./validation.ts";
 
 export interface DraftToKeep {
   readonly workflowId: WorkflowId;
@@ -30,7 +30,7 @@ export type KeepDraft = (draft: DraftToKeep) => Promise<KeptDraft>;
  */
 export function createDraftKeeper(deps: PublisherDeps): KeepDraft {
   return async ({ workflowId, accountId, parentId, files, author }) => {
-    const validation = await validateFolder(files, deps, accountId);
+    const validation = await validateCommit(files, deps, accountId);
     if (!validation.ok) return { kind: "invalid", problems: validation.problems, buildLog: "" };
     const { manifest } = validation;
     const { treeId, objects } = createTree(files);

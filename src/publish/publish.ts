@@ -27,7 +27,7 @@ import type { SecretBox } from "../keys/secret-box.ts";
 import type { Log } from "../log.ts";
 import { type CommitFile, createCommit, createTree } from "./git-objects.ts";
 import { publishFirstSchedule, publishSchedule } from "./published-schedule.ts";
-import { type Abilities, type Validation, validateFolder } from "./validation.ts";
+import { type Abilities, checkCode, type Validation, validateFolder } from "./validation.ts";
 
 const NAME_CHARACTERS_MAX = 200;
 /** How often a publish without an expected head starts again because another one was quicker. */
@@ -109,8 +109,7 @@ export function createPublisher(deps: PublisherDeps): Publish {
 
   return async function publish(request) {
     const validation = await validateFolder(request.files, deps, request.accountId);
-    if (!validation.ok) return { kind: "invalid", problems: validation.problems, buildLog: "" };
-    const { manifest, python, warnings } = validation;
+    if (!validation.ok) return refuse(deps, request, validation);
 
     const workflow = request.workflowId === null ? undefined : await findWorkflow(db, request.workflowId);
     if (workflow === undefined && request.workflowId !== null) return { kind: "unknown_workflow" };
@@ -120,6 +119,9 @@ export function createPublisher(deps: PublisherDeps): Publish {
     const head = workflow?.head ?? null;
     if (request.expectedHead !== undefined && request.expectedHead !== head) return { kind: "head_moved", head };
 
+    const code = await checkCode(request.files, validation, deps, request.accountId);
+    if (code.problems.length > 0) return { kind: "invalid", problems: code.problems, buildLog: "" };
+    const { manifest, python } = validation;
     const built = await buildEnvironment(deps, validation, request);
     if (!built.ok) return { kind: "invalid", problems: built.problems, buildLog: built.log };
 
@@ -132,10 +134,20 @@ export function createPublisher(deps: PublisherDeps): Publish {
         "A commit was published.",
       );
       deps.onPublished?.(outcome.workflowId, outcome.commitId);
-      return { ...outcome, changed: true, warnings, buildLog: built.log };
+      return { ...outcome, changed: true, warnings: [...validation.warnings, ...code.warnings], buildLog: built.log };
     }
     return outcome;
   };
+}
+
+/** With the problems of its code as well, so that all of them come at once. */
+async function refuse(
+  deps: PublisherDeps,
+  { files, accountId }: PublishRequest,
+  validation: Extract<Validation, { ok: false }>,
+): Promise<Publication> {
+  const code = await checkCode(files, validation, deps, accountId);
+  return { kind: "invalid", problems: [...validation.problems, ...code.problems], buildLog: "" };
 }
 
 /** Returns the head when it has exactly these files. */

@@ -1,4 +1,5 @@
 import type { FileProblem } from "../../domain/errors.ts";
+import type { AccountId } from "../../domain/ids.ts";
 import { DEFAULT_BOUNDS, type ManifestBounds } from "../../domain/manifest/bounds.ts";
 import { readConfigDocument } from "../../domain/manifest/document.ts";
 import { isJsonObject } from "../../domain/manifest/json-values.ts";
@@ -15,8 +16,9 @@ import {
 } from "../../environments/requirements.ts";
 import { minorVersionOf } from "../../sandbox/interpreter.ts";
 import { OverBudgetError, type Threads, toTask } from "../../system/threads/threads.ts";
-import { checkFolder, type FolderCheck, MANIFEST_FILE, problemOf } from "./folder.ts";
+import { checkFolder, FILES_MAX, FOLDER_BYTES_MAX, type FolderCheck, MANIFEST_FILE, problemOf } from "./folder.ts";
 import { type CommitFile, toBuffer } from "./git-objects.ts";
+import type { CheckPython, CodeProblems } from "./python-check.ts";
 
 /** What this installation can do for a workflow; a manifest that asks for more is refused at publish. */
 export interface Abilities {
@@ -28,18 +30,21 @@ export interface Abilities {
   readonly bounds?: ManifestBounds | undefined;
   /** For what takes long of a large folder. */
   readonly threads: Threads;
+  /** Undefined where this host has no sandbox: code is then published unread, and fails when it is run. */
+  readonly checkPython?: CheckPython | undefined;
 }
 
-export type Validation =
-  | {
-      readonly ok: true;
-      readonly manifest: Manifest;
-      /** What its executions run with. */
-      readonly python: Python;
-      readonly requirements: Requirements | null;
-      readonly warnings: readonly FileProblem[];
-    }
-  | { readonly ok: false; readonly problems: readonly FileProblem[] };
+export type Validation = GoodFolder | { readonly ok: false; readonly problems: readonly FileProblem[] };
+
+/** A folder that can become a commit, as far as its content says. */
+export interface GoodFolder {
+  readonly ok: true;
+  readonly manifest: Manifest;
+  /** What its executions run with. */
+  readonly python: Python;
+  readonly requirements: Requirements | null;
+  readonly warnings: readonly FileProblem[];
+}
 
 /** Larger folders are read beside the event loop. Of a smaller one without patterns reading takes some milliseconds. */
 const INLINE_BYTES_MAX = 16_384;
@@ -53,7 +58,7 @@ const TIMEOUT_MS = 10_000;
 export async function validateFolder(
   files: readonly CommitFile[],
   abilities: Abilities,
-  owner: string,
+  owner: AccountId,
 ): Promise<Validation> {
   const { interpreters, bounds } = abilities;
   const networkAvailable = abilities.networkAvailable();
@@ -74,6 +79,38 @@ export async function validateFolder(
     requirements: reading.requirements,
     warnings: [...warnings, ...reading.notes],
   };
+}
+
+/**
+ * Validates a folder with its code: what `validateFolder` says, and what the sandbox says of its Python files. Where the
+ * manifest is wrong, they are read by the standard Python, so that all problems come at once.
+ */
+export async function validateCommit(
+  files: readonly CommitFile[],
+  abilities: Abilities,
+  owner: AccountId,
+): Promise<Validation> {
+  const validation = await validateFolder(files, abilities, owner);
+  const code = await checkCode(files, validation, abilities, owner);
+  if (validation.ok && code.problems.length === 0)
+    return { ...validation, warnings: [...validation.warnings, ...code.warnings] };
+  return { ok: false, problems: [...(validation.ok ? [] : validation.problems), ...code.problems] };
+}
+
+/** Returns what is wrong with the Python files of a folder that was validated. */
+export async function checkCode(
+  files: readonly CommitFile[],
+  validation: Validation,
+  { checkPython, interpreters }: Abilities,
+  owner: AccountId,
+): Promise<CodeProblems> {
+  const isTooMuch =
+    files.length > FILES_MAX || files.reduce((sum, { content }) => sum + content.length, 0) > FOLDER_BYTES_MAX;
+  const python = validation.ok ? validation.python : await interpreters.find(null);
+  if (checkPython === undefined || python === undefined || isTooMuch) return { problems: [], warnings: [] };
+  // Without a manifest it is not known which file is the entrypoint: nothing is said of its main.
+  const manifest = validation.ok ? validation.manifest : { entrypoint: "", inputs: [] };
+  return checkPython({ files, manifest, python, owner });
 }
 
 interface Folder {

@@ -20,6 +20,8 @@ import type { Readiness } from "../metrics/readiness.ts";
 import { createDraftKeeper } from "../publish/keep-draft.ts";
 import { createPreview } from "../publish/preview.ts";
 import { createPublisher } from "../publish/publish.ts";
+import { createPythonCheck } from "../publish/python-check.ts";
+import type { ReadSource } from "../publish/source-reader.ts";
 import type { Machine } from "../setup/machine.ts";
 import type { Temporal } from "../setup/servers/temporal.ts";
 import { createBanner } from "./banner.ts";
@@ -52,6 +54,8 @@ export interface CallersDeps
   readonly programs: Programs;
   readonly interpreters: Pick<Interpreters, "find" | "list">;
   readonly networkAvailable: () => boolean;
+  /** Undefined on a host without sandboxes. */
+  readonly readSource: ReadSource | undefined;
   /** Makes a lane for a commit; undefined in a process that runs no programs. */
   readonly warm: Programs["warm"] | undefined;
   readonly ticks: AppDeps["editor"]["ticks"];
@@ -81,7 +85,9 @@ export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<C
     initialCredits: parseCredits(settings.TREADLE_INITIAL_CREDITS) ?? microCredits(0),
   });
   const threads = createThreads({ threadsMax: THREADS_MAX });
-  const abilities = { interpreters, networkAvailable: deps.networkAvailable, bounds: boundsOf(settings), threads };
+  const { networkAvailable, readSource } = deps;
+  const checkPython = readSource && createPythonCheck(readSource);
+  const abilities = { interpreters, networkAvailable, bounds: boundsOf(settings), threads, checkPython };
   const onPublished = warmInBackground(deps);
   const publish = createPublisher({
     ...abilities,

@@ -23,6 +23,7 @@ import { createHostLacks } from "../executions/host-lacks.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
 import type { Log } from "../log.ts";
 import { createCommitReader } from "../publish/commit-files.ts";
+import { createSourceReader, type ReadSource } from "../publish/source-reader.ts";
 import type { Machine } from "../setup/machine.ts";
 import { examinePython } from "../setup/python.ts";
 import { runCommand } from "../setup/servers/command.ts";
@@ -210,6 +211,16 @@ export function openPrograms(deps: ProgramsDeps) {
     warm,
     diskProblem,
   };
+}
+
+/** Returns what reads sources on this host. Undefined on one without sandboxes. */
+export function openSourceReader(
+  { sandbox, runtimes, ceilings, isolationProblems }: Host,
+  { paths }: Machine,
+): ReadSource | undefined {
+  return isolationProblems.length > 0
+    ? undefined
+    : createSourceReader({ sandbox, runtimes, ceilings, dir: paths.runtime });
 }
 
 /** The way out for executions that ask for one. It never fails a start: what is missing is its `problem`. */

@@ -34,7 +34,7 @@ import { type DescriptorBudget, POOL_MAX } from "./descriptors.ts";
 import { drain, type Stopping } from "./draining.ts";
 import { openEngine } from "./engine.ts";
 import { loadHostId } from "./host.ts";
-import { findNetworkProblem, type Host, openPrograms } from "./host-programs.ts";
+import { findNetworkProblem, type Host, openPrograms, openSourceReader } from "./host-programs.ts";
 import { openHousekeeping } from "./housekeeping.ts";
 import { openMetricsServer } from "./metrics-server.ts";
 
@@ -236,6 +236,7 @@ export async function openService(
           programs,
           interpreters: host.interpreters,
           networkAvailable: () => lacks.networkProblem() === undefined,
+          readSource: openSourceReader(host, machine),
           warm: runsPython ? programs.warm : undefined,
           executions,
           ticks,

@@ -154,3 +154,12 @@ test("call, asked for events, tells what a program prints while it runs, and its
     outputs: { answer: expect.stringContaining(`/files/`) },
   });
 });
+
+test("publish, of code that does not compile, is refused by the whole service, as config.yaml would be", async () => {
+  const folder = await aFolder({ "config.yaml": "name: Broken\n", "main.py": "def main():\n    print((1)\n" });
+  const refused = await treadle(dataDir.dataDir, ["publish", folder]);
+  expect([refused.code, refused.stderr]).toEqual([
+    1,
+    expect.stringMatching(/^main\.py:2:10 This is not Python 3\.\d+: /),
+  ]);
+});

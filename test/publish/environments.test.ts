@@ -175,6 +175,68 @@ test("usedFolders, while an execution runs on the cold path, has its commit and 
   await cold.close();
 });
 
+test("publish, of Python that does not compile, is refused with each place, also where config.yaml is wrong", async () => {
+  const files = {
+    "main.py": "def main():\n    print((1)\n",
+    "lib/deep.py": "x = 1\n  y = 2\n",
+    "notes.txt": "def (",
+    "fine.py": '"no error, only a warning: \\d"\n',
+  };
+  const found = [
+    expect.stringMatching(/^main\.py:2:10 This is not Python 3\.\d+: '\(' was never closed\.$/),
+    expect.stringMatching(/^lib\/deep\.py:2:\d+ This is not Python 3\.\d+: unexpected indent\.$/),
+  ];
+  expect(await problemsOf(files)).toEqual(found);
+  const config = { "config.yaml": "limits: { tmeout: 5m }\n" };
+  expect(await problemsOf({ ...files, ...config })).toEqual([expect.stringMatching(/^config\.yaml:1:/), ...found]);
+  const previewed = await host.preview(files);
+  expect(previewed).toMatchObject({
+    kind: "invalid",
+    problems: [{ file: "main.py", line: 2 }, { file: "lib/deep.py" }],
+  });
+});
+
+test("publish, of Python that is hostile to its compiler, is refused file by file in words", async () => {
+  const problems = await problemsOf({
+    "a.py": `x = ${"(".repeat(5_000)}`,
+    "b.py": `x = ${"-".repeat(2_000_000)}1`,
+    "c.py": "x = 1\ny = '\0'\n",
+    "d.py": "# coding: no-such-thing\n",
+    "f.py": `x = [${"1,".repeat(5_000_000)}]`,
+    "g.py": "import os; os._exit(0)\nraise SystemExit\n",
+    "main.py": "x = = 1\n",
+  });
+  expect(problems).toEqual([
+    expect.stringMatching(/^main\.py:1:5 .*invalid syntax/),
+    expect.stringMatching(/^a\.py:1:\d+ .*nest/),
+    expect.stringMatching(/^b\.py:1:1 .*(?:nest|memory)/),
+    expect.stringMatching(/^c\.py:2:6 .*NUL byte/),
+    expect.stringMatching(/^d\.py:1:1 .*no-such-thing/),
+    expect.stringMatching(/^f\.py:1:1 .*(?:memory|seconds)/),
+  ]);
+});
+
+test("publish, of a main that lacks or demands inputs, warns of the one and refuses the other, as runs would go", async () => {
+  const config = { "config.yaml": "inputs: { a: { type: string, default: x }, b: { type: integer, default: 1 } }\n" };
+  const demanding = { ...config, "main.py": "import sys\n\nasync def main(a, c, /, *, d, e=1):\n    pass\n" };
+  expect(await problemsOf(demanding)).toEqual([
+    expect.stringMatching(
+      /^main\.py:3:1 main\(\) needs c, d, and config\.yaml declares no such input \(declared: a, b\)\./,
+    ),
+  ]);
+  const lacking = await publishGood({ ...config, "main.py": "def main(a):\n    return a\n" });
+  expect(lacking.warnings).toEqual([
+    expect.objectContaining({ file: "main.py", line: 1, message: expect.stringContaining("input b") }),
+  ]);
+  for (const main of [
+    "def main(a, **others):\n    return others\n",
+    "import functools\n@functools.cache\ndef main(nobody_knows=1):\n    pass\n",
+    "def main(c):\n    pass\nmain = print\n",
+    "print(1)\n",
+  ])
+    expect((await publishGood({ ...config, "main.py": main })).warnings).toEqual([]);
+});
+
 test("prune, of what a lane has before it, leaves it alone; once nobody has it, it goes and is built again at need", async () => {
   const { workflowId, commitId } = await publishGood({
     "requirements.txt": "hello==1.0\n",

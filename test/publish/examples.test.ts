@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "@jest/globals";
+import type { AccountId } from "../../domain/ids.ts";
 import { readLocalFolder } from "../../src/publish/local-folder.ts";
 import { findNextRuns } from "../../src/publish/next-runs.ts";
 import { validateFolder } from "../../src/publish/validation.ts";
@@ -46,7 +47,7 @@ test.each(["hello", "sales-report", "merge-files", "nightly"])(
   async (example) => {
     const folder = await readLocalFolder(join(EXAMPLES, example));
     if (!folder.ok) throw new Error(JSON.stringify(folder.problems));
-    const validation = await validateFolder(folder.files, ABILITIES, "acct_test");
+    const validation = await validateFolder(folder.files, ABILITIES, "acct_test" as AccountId);
     expect(validation).toMatchObject({
       ok: true,
       warnings: [],
@@ -57,7 +58,7 @@ test.each(["hello", "sales-report", "merge-files", "nightly"])(
 
 test("the example nightly, by its schedule, runs at 6:30 in Berlin on weekdays", async () => {
   const folder = await readLocalFolder(join(EXAMPLES, "nightly"));
-  const validation = folder.ok ? await validateFolder(folder.files, ABILITIES, "acct_test") : undefined;
+  const validation = folder.ok ? await validateFolder(folder.files, ABILITIES, "acct_test" as AccountId) : undefined;
   if (validation?.ok !== true) throw new Error("The example is not valid.");
   const runs = findNextRuns(validation.manifest.triggers.schedule, new Date("2026-10-23T12:00:00Z"), 2);
   expect(runs).toEqual([

@@ -19,6 +19,8 @@ import { createExecutionId } from "../../src/ids.ts";
 import { createCommitReader } from "../../src/publish/commit-files.ts";
 import { createPreview } from "../../src/publish/preview.ts";
 import { createPublisher, type PublishRequest } from "../../src/publish/publish.ts";
+import { createPythonCheck } from "../../src/publish/python-check.ts";
+import { createSourceReader } from "../../src/publish/source-reader.ts";
 import { aFolder, onlyFrom, PYTHON, RUN_AS, someEnvironments } from "../environments/machine.ts";
 import { anIndexOfSources, aSource } from "../environments/source-index.ts";
 import { SILENT } from "../http/editor/parts.ts";
@@ -41,7 +43,7 @@ interface MachineParts {
 /** Publisher, sandbox with lanes and everything between them, on a machine of its own. */
 async function aMachine({ db, accountId, standard, others, index }: MachineParts) {
   const root = aFolder();
-  for (const name of ["lanes", "spool", "commits"]) mkdirSync(join(root, name), { mode: 0o711 });
+  for (const name of ["lanes", "spool", "commits", "readings"]) mkdirSync(join(root, name), { mode: 0o711 });
   const environments = someEnvironments({ python: standard, env: onlyFrom(index) });
   const interpreters = createInterpreters({
     standard,
@@ -77,7 +79,9 @@ async function aMachine({ db, accountId, standard, others, index }: MachineParts
     ...{ hostProblem: () => undefined, openSecrets: () => ({}) },
   });
   const bounds = { ...DEFAULT_BOUNDS, processesMax: ceilings.processes, openFilesMax: ceilings.openFiles };
-  const abilities = { interpreters, networkAvailable: () => false, bounds, threads: TEST_THREADS };
+  const readSource = createSourceReader({ sandbox, runtimes, ceilings, dir: join(root, "readings") });
+  const checkPython = createPythonCheck(readSource);
+  const abilities = { interpreters, networkAvailable: () => false, bounds, threads: TEST_THREADS, checkPython };
   const made = { environments, commitEnvironments };
   const publish = createPublisher({ db, secretBox: TEST_SECRET_BOX, ...made, log: SILENT, ...abilities });
   const toFiles = (files: Record<string, string>) =>

@@ -21,7 +21,7 @@ import {
   saveDraft,
   type WorkingCopy,
 } from "../../drafts/drafts.ts";
-import { validateFolder } from "../../publish/validation.ts";
+import { validateCommit } from "../../publish/validation.ts";
 import { type Access, authorizeAccountWorkflow, requireUser } from "../auth/workflow-access.ts";
 import { readBody, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
@@ -170,7 +170,7 @@ async function findProblems(
   { workflow }: Access,
   { files }: Pick<WorkingCopy, "files">,
 ): Promise<readonly FileProblem[]> {
-  const validation = await validateFolder(files, editor.abilities, workflow.accountId);
+  const validation = await validateCommit(files, editor.abilities, workflow.accountId);
   return validation.ok ? [] : validation.problems;
 }
 
