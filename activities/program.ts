@@ -7,6 +7,7 @@ import type { PythonOutcome, StoredFile } from "../domain/execution.ts";
 import type { CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
 import { DEFAULT_BOUNDS } from "../domain/manifest/bounds.ts";
 import type { Manifest } from "../domain/manifest/manifest.ts";
+import { listReferences } from "../domain/manifest/references.ts";
 import type { Checkouts } from "../environments/checkout.ts";
 import { type CommitEnvironments, UnrunnableCommitError } from "../environments/commit-environments.ts";
 import type { DiskShare } from "../sandbox/disk-room.ts";
@@ -14,6 +15,7 @@ import type { Runtimes } from "../sandbox/runtimes.ts";
 import type {
   InputFiles,
   LaneRequest,
+  LaneVariables,
   Progress,
   Sandbox,
   SandboxLimits,
@@ -22,6 +24,8 @@ import type {
 } from "../sandbox/sandbox.ts";
 import type { Storage } from "../storage/storage.ts";
 import { continueLog } from "./continued-log.ts";
+import { findRunValues, type RunValues, type TakeValues } from "./run-values.ts";
+import { toRunVariables } from "./run-variables.ts";
 import type { Spool } from "./spool.ts";
 import { UnableError, UnbegunError } from "./unbegun.ts";
 
@@ -40,11 +44,14 @@ export interface ProgramDeps {
   readonly ceilings: SandboxLimits;
   /** Why no program of a commit can begin on this host; undefined when it can. */
   readonly hostProblem: (manifest: Manifest) => string | undefined;
+  readonly takeValues: TakeValues;
   readonly openSecrets: (sealed: Buffer, executionId: ExecutionId) => Record<string, string>;
   /** Told of every program that came to its end here, with the seconds that count. */
   readonly onRun?: ((path: "cold" | "lane", secondsUsed: number) => void) | undefined;
 }
 
+/** Run again, it would fill the disk again. What it used is not known. */
+const DISK_FILLED = "The outputs filled the disk of the machine.";
 /** Programs that have ended, whose last words of how far they are stay to be read: those who follow a run look now and then. */
 const ENDED_KEPT_MAX = 1_000;
 
@@ -53,11 +60,13 @@ export function createProgramRunner(deps: ProgramDeps) {
   const runsByPath = { cold: 0, lane: 0 };
   const progress = createProgressBoard();
   const runProgram = async (work: ExecutionWork, signal: AbortSignal): Promise<PythonOutcome> => {
-    if (deps.spool.hasFilledDisk(work.executionId)) return failForDisk(deps.spool, work.executionId);
+    if (deps.spool.hasFilledDisk(work.executionId)) return failUnrun(deps.spool, work.executionId, DISK_FILLED);
     let begun = false;
     progress.clear(work.executionId);
     try {
-      const request = await prepare(deps, work);
+      const values = await findRunValues(deps.takeValues, work);
+      if (!values.ok) return await failUnrun(deps.spool, work.executionId, values.message);
+      const request = await prepare(deps, work, values);
       const result = await deps.sandbox.run(request, {
         signal,
         disk: deps.diskShareOf?.(work.executionId),
@@ -112,7 +121,10 @@ function createProgressBoard() {
  * published; any other warms up by being executed.
  */
 export function createWarmer(
-  deps: Omit<ProgramDeps, "storage" | "spool" | "hostId" | "hostProblem" | "diskShareOf" | "openSecrets" | "onRun">,
+  deps: Omit<
+    ProgramDeps,
+    "storage" | "spool" | "hostId" | "hostProblem" | "diskShareOf" | "takeValues" | "openSecrets" | "onRun"
+  >,
 ) {
   return async (workflowId: WorkflowId, commitId: CommitId): Promise<Warmth> => {
     const [commit, workflow] = await Promise.all([
@@ -130,16 +142,20 @@ export function worstCaseBytes({ outputBytesMax, logBytesMax }: SandboxLimits): 
   return outputBytesMax + logBytesMax;
 }
 
-/** Run again, it would fill the disk again. What it used is not known, and so it is not charged. */
-async function failForDisk(spool: Spool, executionId: ExecutionId): Promise<PythonOutcome> {
+/** Ends an attempt whose program is not run. Nothing is charged for it. */
+async function failUnrun(spool: Spool, executionId: ExecutionId, message: string): Promise<PythonOutcome> {
   await spool.open(executionId);
   const path = spool.logPathOf(executionId);
   const log = existsSync(path) ? { logPath: path, logBytes: statSync(path).size } : { logPath: undefined, logBytes: 0 };
   await spool.writeResult(executionId, { outputs: [], ...log });
-  return { status: "failed", message: "The outputs filled the disk of the machine.", secondsUsed: 0 };
+  return { status: "failed", message, secondsUsed: 0 };
 }
 
-async function prepare(deps: ProgramDeps, work: ExecutionWork): Promise<SandboxRequest> {
+async function prepare(
+  deps: ProgramDeps,
+  work: ExecutionWork,
+  values: Extract<RunValues, { ok: true }>,
+): Promise<SandboxRequest> {
   const { executionId } = work;
   const manifest = work.manifest as Manifest;
   const problem = deps.hostProblem(manifest);
@@ -150,8 +166,10 @@ async function prepare(deps: ProgramDeps, work: ExecutionWork): Promise<SandboxR
     ...code,
     executionId,
     spoolDir,
-    inputs: { ...work.inputs, ...secrets } as SandboxRequest["inputs"],
+    inputs: { ...work.inputs, ...secrets, ...values.inputs } as SandboxRequest["inputs"],
     inputTexts: work.inputTexts,
+    variables: Object.assign(toRunVariables(work), values.variables),
+    secrets: [...values.secrets, ...Object.values(secrets)],
     logStart: await continueLog(deps, work),
     files: await fetchFiles(deps, manifest, work.files, spoolDir),
     declaredOutputs: manifest.outputs.filter((output) => output.required).map((output) => output.name),
@@ -198,6 +216,7 @@ async function prepareCode(
     runtime,
     entrypoint: manifest.entrypoint,
     network: manifest.limits.network,
+    laneVariables: toLaneVariables(manifest),
     kinds: Object.fromEntries(manifest.inputs.map((input) => [input.name, input.kind])),
     limits: {
       ...deps.ceilings,
@@ -209,6 +228,13 @@ async function prepareCode(
       openFiles: Math.min(openFiles, deps.ceilings.openFiles),
     },
   };
+}
+
+function toLaneVariables({ secrets = [], env = {} }: Manifest): LaneVariables {
+  const [fixed, varying] = [true, false].map((isFixed) =>
+    Object.entries(env).filter(([, text]) => (listReferences(text).length === 0) === isFixed),
+  ) as [[string, string][], [string, string][]];
+  return { fixed: Object.fromEntries(fixed), perRun: [...secrets, ...varying.map(([name]) => name)] };
 }
 
 const toSentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);

@@ -4,12 +4,15 @@ import { requestCancel } from "../db/executions/executions.ts";
 import { isStorageFull } from "../db/executions/kept-bytes.ts";
 import { recordRefusedExecution } from "../db/executions/refused.ts";
 import { releaseAll } from "../db/ledger/credits.ts";
-import { listScheduledUnderWay, type TickTarget } from "../db/schedules/ticks.ts";
+import { listScheduledUnderWay, noteNominalTimes, type TickTarget } from "../db/schedules/ticks.ts";
 import { chargeMax, microCredits, type Prices } from "../domain/credits.ts";
 import type { ExecutionId, WorkflowId } from "../domain/ids.ts";
-import { findJsonTexts, parseInputs, splitBody } from "../domain/manifest/inputs.ts";
+import { findJsonTexts, flattenBody, parseInputs, splitBody } from "../domain/manifest/inputs.ts";
+import type { JsonObject } from "../domain/manifest/json-values.ts";
 import type { Manifest, Overlap } from "../domain/manifest/manifest.ts";
+import { listFedInputs } from "../domain/manifest/named-values.ts";
 import { decideOverlap, QUEUED_TICKS_MAX } from "../domain/schedules/overlap.ts";
+import { resolvePayload, type TickTimes } from "../domain/schedules/tick-values.ts";
 import type { TickOutcome } from "../domain/schedules/ticks.ts";
 
 /** Who is noted as having asked when a tick cancels the executions before it. */
@@ -41,10 +44,16 @@ export interface Decision {
 export async function decideTick(
   tx: Db,
   deps: DecisionDeps,
-  given: { workflowId: WorkflowId; overlap: Overlap; target: TickTarget | undefined; backfilled: boolean },
+  given: {
+    workflowId: WorkflowId;
+    overlap: Overlap;
+    target: TickTarget | undefined;
+    tick: TickTimes;
+    backfilled: boolean;
+  },
 ): Promise<Decision> {
-  const { workflowId, overlap, target, backfilled } = given;
-  const execution = describeExecution(deps, workflowId, target);
+  const { workflowId, overlap, target, tick, backfilled } = given;
+  const execution = describeExecution(deps, { workflowId, target, tick });
   if (typeof execution === "string") return ended("no_commit", execution);
   const { available, manifest } = target as TickTarget;
   if (available < execution.chargeMax) {
@@ -63,6 +72,7 @@ export async function decideTick(
     ...conditionsOf(concurrency, overlap),
     backfilled,
   });
+  if (acceptance.kind === "accepted") await noteNominalTimes(tx, execution.id, tick);
   if (acceptance.kind === "accepted")
     return { outcome: "started", reason: "", executionId: execution.id, admitted: acceptance.admitted };
   const most = concurrency?.executionsMax ?? 0;
@@ -88,15 +98,18 @@ function conditionsOf(concurrency: Manifest["concurrency"], overlap: Overlap): C
 /** The execution that a tick begins, or why the latest commit has none. */
 function describeExecution(
   deps: DecisionDeps,
-  workflowId: WorkflowId,
-  target: TickTarget | undefined,
+  { workflowId, target, tick }: { workflowId: WorkflowId; target: TickTarget | undefined; tick: TickTimes },
 ): NewExecution | string {
   const manifest = target?.manifest as Manifest | null | undefined;
   if (target === undefined) return "The workflow was deleted.";
   if (target.commitId === null || !manifest) return "The workflow had no commit.";
   const { schedule } = manifest.triggers;
   if (schedule === null) return "The latest commit declared no schedule.";
-  const parsed = parseInputs(manifest, schedule.payload);
+  const { payload, payloadText = "" } = resolvePayload(schedule, tick);
+  // The worker has their values when an attempt begins.
+  const fed = listFedInputs(manifest.inputs, payload);
+  const declared = { inputs: manifest.inputs.filter(({ name }) => !fed.has(name)) };
+  const parsed = parseInputs(declared, leaveOut(flattenBody(manifest, payload) as JsonObject, fed));
   if (!parsed.ok) {
     const [problem] = parsed.problems;
     return `The latest commit's payload is not valid: ${problem?.input}: ${problem?.message}`;
@@ -109,12 +122,8 @@ function describeExecution(
     commitId: target.commitId,
     trigger: "schedule",
     inputs: parsed.inputs,
-    inputTexts: findJsonTexts(
-      manifest,
-      parsed.inputs,
-      splitBody(manifest, schedule.payload, schedule.payloadText ?? ""),
-    ),
-    // A payload holds none: it is refused when it is published.
+    inputTexts: findJsonTexts(manifest, parsed.inputs, splitBody(manifest, payload, payloadText)),
+    // A payload holds none: it may name them.
     secretInputs: null,
     timeoutSeconds: limits.timeoutSeconds,
     cpu: limits.cpu,
@@ -123,6 +132,10 @@ function describeExecution(
     acceptedBy: deps.processId,
     files: [],
   };
+}
+
+function leaveOut(payload: JsonObject, names: ReadonlyMap<string, string>): JsonObject {
+  return Object.fromEntries(Object.entries(payload).filter(([name]) => !names.has(name)));
 }
 
 /** Does with the executions of earlier ticks what the policy says. Answers why the tick must be skipped for them, if it must. */

@@ -6,6 +6,7 @@ import type { ExecutionId, WorkflowId } from "../domain/ids.ts";
 import { cronOf } from "../domain/schedules/declaration.ts";
 import { nominalTickOf } from "../domain/schedules/nominal-ticks.ts";
 import { checkTick, findFirstDue, type Look, type MissedReason } from "../domain/schedules/tick-plan.ts";
+import { findTickTimes, type TickTimes } from "../domain/schedules/tick-values.ts";
 import type { TickOutcome, TickSource, TickSummary } from "../domain/schedules/ticks.ts";
 import { type Decision, type DecisionDeps, decideTick } from "./tick-decision.ts";
 
@@ -150,7 +151,7 @@ async function decideFiring(
   const result = checkTick({ ...schedule, cron, successorDueAt }, nominalAt, look);
   const decision =
     result.kind === "start"
-      ? await decideTick(tx, deps, { ...(await gather(tx, schedule)), backfilled: false })
+      ? await decideTick(tx, deps, { ...(await gather(tx, schedule, nominalAt)), backfilled: false })
       : {
           outcome: result.kind,
           reason: result.kind === "paused" ? PAUSED : MISSED[result.reason],
@@ -173,7 +174,7 @@ async function decideBackfill(
   if (schedule === undefined) return { kind: "none" };
   const known = await findTick(tx, workflowId, nominalAt);
   if (known?.outcome === "started") return { kind: "known", ...known };
-  const given = await gather(tx, schedule);
+  const given = await gather(tx, schedule, nominalAt);
   // Past ticks run one after the other, and none is lost for another. What comes with the clock goes on beside them.
   const overlap = schedule.overlap === "allow" ? "allow" : "queue";
   const decision = await decideTick(tx, deps, { ...given, overlap, backfilled: true });
@@ -200,7 +201,15 @@ class BackfillRefused extends Error {
 
 async function gather(
   tx: Db,
-  { workflowId, overlap }: StoredSchedule,
-): Promise<{ workflowId: WorkflowId; overlap: StoredSchedule["overlap"]; target: TickTarget | undefined }> {
-  return { workflowId, overlap, target: await findTickTarget(tx, workflowId) };
+  schedule: StoredSchedule,
+  nominalAt: Date,
+): Promise<{
+  workflowId: WorkflowId;
+  overlap: StoredSchedule["overlap"];
+  target: TickTarget | undefined;
+  tick: TickTimes;
+}> {
+  const { workflowId, overlap } = schedule;
+  const tick = findTickTimes(schedule, nominalAt);
+  return { workflowId, overlap, tick, target: await findTickTarget(tx, workflowId) };
 }

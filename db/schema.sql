@@ -97,12 +97,14 @@ create table attempts (
   handed_over boolean default false not null,
   unable boolean default false not null,
   outputs_lost boolean default false not null,
+  values_used jsonb,
   constraint attempts_pkey PRIMARY KEY (execution_id, attempt),
   constraint attempts_execution_id_fkey FOREIGN KEY (execution_id) REFERENCES executions(id),
   constraint attempts_attempt_check CHECK (((attempt >= 1) AND (attempt <= 100))),
   constraint attempts_processor_seconds_check CHECK ((processor_seconds >= (0)::numeric)),
   constraint attempts_seconds_used_check CHECK ((seconds_used >= (0)::numeric)),
   constraint attempts_status_check CHECK ((status = ANY (ARRAY['success'::text, 'failed'::text, 'timed_out'::text, 'out_of_memory'::text, 'cancelled'::text]))),
+  constraint attempts_values_used_check CHECK ((jsonb_typeof(values_used) = 'array'::text)),
   constraint status_when_ended CHECK (((status IS NULL) OR (ended_at IS NOT NULL)))
 );
 
@@ -172,6 +174,14 @@ CREATE INDEX commits_author ON public.commits USING btree (author_id) WHERE (aut
 CREATE INDEX commits_by_time ON public.commits USING btree (workflow_id, created_at DESC, id DESC);
 
 CREATE INDEX commits_of_drafts ON public.commits USING btree (created_at) WHERE draft;
+
+create table data_keys (
+  account_id text not null,
+  sealed bytea not null,
+  created_at timestamp with time zone default now() not null,
+  constraint data_keys_pkey PRIMARY KEY (account_id),
+  constraint data_keys_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
+);
 
 create table draft_blobs (
   workflow_id text not null,
@@ -313,6 +323,9 @@ create table executions (
   backfilled boolean default false not null,
   input_texts jsonb default '{}'::jsonb not null,
   log_attempt integer,
+  scheduled_for timestamp with time zone,
+  previous_scheduled_for timestamp with time zone,
+  scheduled_zone text,
   constraint executions_pkey PRIMARY KEY (id),
   constraint executions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint executions_workflow_id_commit_id_fkey FOREIGN KEY (workflow_id, commit_id) REFERENCES commits(workflow_id, id),
@@ -323,6 +336,7 @@ create table executions (
   constraint executions_charge_compute_check CHECK ((charge_compute >= 0)),
   constraint executions_charge_max_check CHECK ((charge_max >= 0)),
   constraint executions_charge_total_check CHECK ((charge_total >= 0)),
+  constraint executions_check CHECK ((previous_scheduled_for < scheduled_for)),
   constraint executions_cpu_check CHECK ((cpu > (0)::numeric)),
   constraint executions_failure_check CHECK ((failure = ANY (ARRAY['internal'::text, 'insufficient_credits'::text, 'no_capacity'::text]))),
   constraint executions_id_check CHECK ((id ~ '^ex_[0-9a-z]{16,40}$'::text)),
@@ -336,6 +350,8 @@ create table executions (
   constraint key_with_fingerprint CHECK (((idempotency_key IS NULL) = (fingerprint IS NULL))),
   constraint our_fault_is_free CHECK (((failure IS NULL) OR (charge_total = 0))),
   constraint running_when_admitted CHECK (((admitted_at IS NOT NULL) OR (state <> 'running'::text))),
+  constraint tick_by_schedule CHECK (((scheduled_for IS NULL) OR (trigger = 'schedule'::text))),
+  constraint tick_has_zone CHECK (((scheduled_for IS NULL) = (scheduled_zone IS NULL))),
   constraint waiting_has_turn CHECK (((admitted_at IS NOT NULL) OR (turn IS NOT NULL)))
 );
 
@@ -618,6 +634,35 @@ create table small_objects (
 
 CREATE INDEX small_objects_age ON public.small_objects USING btree (created_at);
 
+create table stored_values (
+  id bigint generated always as identity not null,
+  account_id text not null,
+  workflow_id text,
+  kind text not null,
+  name text not null,
+  version integer not null,
+  holds boolean not null,
+  removed boolean default false not null,
+  sealed bytea,
+  value text,
+  set_by text not null,
+  set_at timestamp with time zone default clock_timestamp() not null,
+  last_used_at timestamp with time zone,
+  constraint stored_values_pkey PRIMARY KEY (id),
+  constraint stored_values_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint stored_values_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflows(id),
+  constraint removed_holds_not CHECK ((NOT (holds AND removed))),
+  constraint secret_is_sealed CHECK (((kind <> 'secret'::text) OR ((value IS NULL) AND ((sealed IS NOT NULL) = holds)))),
+  constraint stored_values_kind_check CHECK ((kind = ANY (ARRAY['secret'::text, 'variable'::text]))),
+  constraint stored_values_name_check CHECK ((name ~ '^[A-Za-z_][A-Za-z0-9_]{0,99}$'::text)),
+  constraint stored_values_version_check CHECK ((version > 0)),
+  constraint variable_is_open CHECK (((kind <> 'variable'::text) OR ((sealed IS NULL) AND ((value IS NULL) = removed))))
+);
+
+CREATE UNIQUE INDEX stored_values_holding ON public.stored_values USING btree (account_id, kind, name, COALESCE(workflow_id, ''::text)) WHERE holds;
+
+CREATE UNIQUE INDEX stored_values_versions ON public.stored_values USING btree (account_id, kind, name, COALESCE(workflow_id, ''::text), version);
+
 create table ticks (
   workflow_id text not null,
   nominal_at timestamp with time zone not null,
@@ -700,6 +745,8 @@ CREATE INDEX workflows_account ON public.workflows USING btree (account_id) WHER
 CREATE TRIGGER workflows_announced AFTER INSERT ON public.workflows FOR EACH ROW EXECUTE FUNCTION announce_workflow();
 
 CREATE TRIGGER workflows_announced_again AFTER UPDATE OF head, name, deleted_at ON public.workflows FOR EACH ROW WHEN ((((old.head IS DISTINCT FROM new.head) OR (old.name IS DISTINCT FROM new.name)) OR (old.deleted_at IS DISTINCT FROM new.deleted_at))) EXECUTE FUNCTION announce_workflow();
+
+CREATE TRIGGER workflows_drop_values AFTER UPDATE OF deleted_at ON public.workflows FOR EACH ROW WHEN (((old.deleted_at IS NULL) AND (new.deleted_at IS NOT NULL))) EXECUTE FUNCTION drop_values_of_workflow();
 
 create view kept_by_record as
  SELECT e.account_id,
@@ -1068,6 +1115,15 @@ begin
   if not exists (select from ledger_entries l where l.execution_id = new.execution_id and l.kind = 'settlement') then
     raise exception 'a settled reservation needs its ledger entry' using errcode = 'integrity_constraint_violation';
   end if;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.drop_values_of_workflow()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update stored_values v set holds = false, sealed = null where v.workflow_id = new.id and v.holds;
   return null;
 end $function$;
 

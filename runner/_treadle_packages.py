@@ -17,6 +17,59 @@ class Unfit(Exception):
     """This commit is not for a lane; the message says why."""
 
 
+class Watched(dict):
+    """What `os.environ` keeps its texts in. Notes which of some names are asked for, all of them where it is listed."""
+
+    def __init__(self, texts, names):
+        super().__init__(texts)
+        self.names = names
+        self.asked = []
+
+    def __getitem__(self, key):
+        if key in self.names:
+            self.asked.append(key)
+        return super().__getitem__(key)
+
+    def __contains__(self, key):
+        if key in self.names:
+            self.asked.append(key)
+        return super().__contains__(key)
+
+    def __iter__(self):
+        self.asked += self.names
+        return super().__iter__()
+
+
+class watch_environment:
+    """A package that asks for a variable of a run while it is imported would keep that it was not there."""
+
+    def __init__(self, names):
+        self.names = [name.encode() for name in names]
+
+    def __enter__(self):
+        if self.names:
+            self.plain = posix.environ
+            self.watched = Watched(self.plain, self.names)
+            keep_texts(self.plain, self.watched)
+
+    def __exit__(self, *error):
+        if not self.names:
+            return
+        self.plain.clear()
+        self.plain.update(dict.items(self.watched))
+        keep_texts(self.watched, self.plain)
+        if self.watched.asked and error[0] is None:
+            raise Unfit("A package asks for %s when it is imported." % self.watched.asked[0].decode())
+
+
+def keep_texts(before, after):
+    posix.environ = after
+    library = sys.modules.get("os")
+    for kept in (getattr(library, "environ", None), getattr(library, "environb", None)):
+        if getattr(kept, "_data", None) is before:
+            kept._data = after
+
+
 def import_for(request, baseline):
     entry_dir = (request["commitDir"] + "/" + request["entrypoint"]).rpartition("/")[0]
     local = local_modules(entry_dir)

@@ -155,6 +155,14 @@ def show_cores():
         module.__dict__.update(seen)
 
 
+def set_variables(variables):
+    """For this process and what it starts. `os.environ` keeps its texts in `posix.environ`, also where it is loaded already."""
+    for name, value in variables.items():
+        name, value = name.encode(), value.encode()
+        posix.putenv(name, value)
+        posix.environ[name] = value
+
+
 def prepare_environment(environment):
     """What `site` would have done, without its cost: exit() and friends, and the environment's packages."""
     show_cores()
@@ -180,6 +188,7 @@ def prepare_environment(environment):
 def prepare_entry(request):
     """Points the interpreter at the user's file, as `python3 main.py` would. Answers its path."""
     sys._treadle_control = (posix.getpid(), tell)  # For the module `treadle`, in this process alone.
+    sys._treadle_library = load_library
     entry = request["workDir"] + "/" + request["entrypoint"]
     sys.path.insert(0, entry.rpartition("/")[0])
     sys.argv[:] = [entry]
@@ -217,6 +226,7 @@ def compile_entry(path, entry):
 def run_entry(request, compiled):
     """Runs the user's file; answers whether `main` was called, and what it returned. `compiled` is given in a lane, whose
     interpreter has its environment already."""
+    set_variables(request["variables"])
     tell("started", at=monotonic())  # Before the environment: a `.pth` file of a package runs code there, whose time is counted.
     if compiled is None:
         prepare_environment(request["environmentDir"])

@@ -28,8 +28,10 @@ def warm_up(runner, request):
     """Imports everything a fork will need. Raises Unfit when the commit had better start cold each time."""
     import _treadle_packages as packages
 
+    runner.set_variables(request["variables"])
     runner.prepare_environment(request["environmentDir"])
-    packages.import_for(request, BASELINE)
+    with packages.watch_environment(request["perRun"]):
+        packages.import_for(request, BASELINE)
     entry = request["commitDir"] + "/" + request["entrypoint"]
     return packages.compile_entry(runner, entry, request["workDir"] + "/" + request["entrypoint"])
 

@@ -1,5 +1,6 @@
 import { StringDecoder } from "node:string_decoder";
 import { createLogFile, readEarlierLog } from "./log-file.ts";
+import type { Mask } from "./masking.ts";
 import type { LogLine, LogStream } from "./request.ts";
 
 /** A program may print gigabytes without a line feed. Longer lines are cut into pieces of this length. */
@@ -16,6 +17,13 @@ export interface LogRecorder {
   close(): Promise<{ logBytes: number; logTruncated: boolean }>;
 }
 
+interface LogOptions {
+  readonly onLine?: ((line: LogLine) => void) | undefined;
+  readonly idsAfter?: number | undefined;
+  /** Of what neither the file nor `onLine` may have. */
+  readonly mask?: Mask | undefined;
+}
+
 /**
  * Records the output of a program as lines `{ id, time, stream, text }` in a file at `path`, behind what an earlier
  * attempt has written there. Ids and the bound of all attempts together go on, and ids are above `idsAfter`. Text is
@@ -25,7 +33,7 @@ export interface LogRecorder {
 export function createLogRecorder(
   path: string,
   bytesMax: number,
-  { onLine, idsAfter = 0 }: { onLine?: ((line: LogLine) => void) | undefined; idsAfter?: number | undefined } = {},
+  { onLine, idsAfter = 0, mask }: LogOptions = {},
 ): LogRecorder {
   const earlier = readEarlierLog(path);
   const file = createLogFile(path, !earlier.isThere);
@@ -56,15 +64,15 @@ export function createLogRecorder(
     if (lines >= linesMax) truncated = true;
     if (!truncated) write(stream, text);
   };
-  const splitters = {
-    stdout: createLineSplitter((text) => emit("stdout", text)),
-    stderr: createLineSplitter((text) => emit("stderr", text)),
+  const readers = {
+    stdout: createReader(mask, (text) => emit("stdout", text)),
+    stderr: createReader(mask, (text) => emit("stderr", text)),
   };
 
   const finish = async () => {
     const wasCut = truncated;
     truncated = false; // What came before the cut is complete with its last, unfinished line.
-    for (const splitter of Object.values(splitters)) splitter.end();
+    for (const reader of Object.values(readers)) reader.end(wasCut);
     truncated ||= wasCut;
     if (truncated) write("system", `The log is cut here: it reached its limit of ${bytesMax} bytes.`);
     flush();
@@ -79,7 +87,7 @@ export function createLogRecorder(
       const room = Math.max(0, bytesMax - bytes);
       const taken = chunk.length > room ? chunk.subarray(0, room) : chunk;
       bytes += taken.length;
-      if (taken.length > 0) splitters[stream].add(taken);
+      if (taken.length > 0) readers[stream].add(taken);
       if (taken.length < chunk.length) truncated = true;
       flush();
     },
@@ -89,6 +97,19 @@ export function createLogRecorder(
       flush();
     },
     close: () => (closed ??= finish()),
+  };
+}
+
+/** Masks what must not be shown, and cuts the rest into lines. */
+function createReader(mask: Mask | undefined, emit: (text: string) => void) {
+  const splitter = createLineSplitter(emit);
+  const masker = mask?.createMasker();
+  return {
+    add: (chunk: Buffer) => splitter.add(masker?.add(chunk) ?? chunk),
+    end(isCut: boolean) {
+      if (masker !== undefined) splitter.add(masker.end(isCut));
+      splitter.end();
+    },
   };
 }
 

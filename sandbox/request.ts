@@ -119,10 +119,16 @@ export interface SandboxRequest {
   readonly inputTexts?: JsonTexts;
   /** Every declared input. */
   readonly kinds: Readonly<Record<string, InputKind>>;
+  /** Of the environment of the program's own process, beside those of every sandbox. */
+  readonly variables?: Readonly<Record<string, string>> | undefined;
+  /** Texts that are masked in its log, its progress and the message of its end. */
+  readonly secrets?: readonly string[] | undefined;
   readonly files: readonly InputFiles[];
   readonly declaredOutputs: readonly string[] | null;
   /** Whether it may reach the internet. */
   readonly network?: boolean;
+  /** What the commit says of its environment: see `LaneVariables`. */
+  readonly laneVariables?: LaneVariables | undefined;
   readonly limits: SandboxLimits;
   /** True: it gets an interpreter of its own, and no lane is made for it. */
   readonly isCold?: boolean;
@@ -137,10 +143,26 @@ export interface CollectedOutput {
   readonly bytes: number;
 }
 
+/** The variables of a commit: some are the same in every run, and of the others the names are known. */
+export interface LaneVariables {
+  /** A lane's interpreter has them when it imports packages. */
+  readonly fixed: Readonly<Record<string, string>>;
+  /** A package that asks for one of these when it is imported cannot be imported ahead. */
+  readonly perRun: readonly string[];
+}
+
 /** What decides which lane may serve an execution: its code and its limits, none of its inputs. */
 export type LaneRequest = Pick<
   SandboxRequest,
-  "accountId" | "commitDir" | "environmentDir" | "runtime" | "entrypoint" | "kinds" | "limits" | "network"
+  | "accountId"
+  | "commitDir"
+  | "environmentDir"
+  | "runtime"
+  | "entrypoint"
+  | "kinds"
+  | "limits"
+  | "network"
+  | "laneVariables"
 >;
 
 export type Warmth = { readonly warm: true } | { readonly warm: false; readonly reason: string };

@@ -11,6 +11,7 @@ import { startLane } from "./lanes/lane.ts";
 import { createLanes, type Lanes, type LanesDeps } from "./lanes/lanes.ts";
 import type { Launched } from "./launched.ts";
 import { createLogRecorder, type LogRecorder } from "./log.ts";
+import { createMask, type Mask } from "./masking.ts";
 import { addOutputs, CANCELLED, decideOutcome } from "./outcome.ts";
 import { CUT_NOTE, collectOutputs, isCut, lacksDisk } from "./outputs.ts";
 import {
@@ -159,8 +160,9 @@ async function runExecution(
   const inputsDir = join(spoolDir, "inputs");
   if (request.files.length > 0) mkdirSync(inputsDir, { mode: user === ANYBODY ? 0o710 : 0o711 });
   const { onLine } = watch;
+  const mask = createMask(request.secrets ?? []);
   const idsAfter = request.logStart?.idsAfter;
-  const log = createLogRecorder(join(spoolDir, "log.ndjson"), limits.logBytesMax, { onLine, idsAfter });
+  const log = createLogRecorder(join(spoolDir, "log.ndjson"), limits.logBytesMax, { onLine, idsAfter, mask });
   let launched: Launched | undefined;
   try {
     const endUnstarted = async (): Promise<SandboxResult> => ({
@@ -178,7 +180,7 @@ async function runExecution(
         request,
         toRequestLine: (pipes) => toRunnerRequest(request, inputs, place, pipes),
         log,
-        watch,
+        watch: withMask(watch, mask),
         secondsBefore,
       });
     launched = await launch(request, inputs, watch.signal).catch((error: unknown) => {
@@ -196,7 +198,10 @@ async function runExecution(
     });
     await place.reach.takeBack(place.outputsDir);
     launched = undefined;
-    return { path: place.path, ...(await conclude({ facts, named }, place, { request, outputsDir, log, remove })) };
+    const concluded = await conclude({ facts, named }, place, { request, outputsDir, log, remove });
+    const { outcome } = concluded;
+    const message = mask?.maskText(outcome.message) ?? outcome.message;
+    return { ...concluded, path: place.path, outcome: { ...outcome, message } };
   } finally {
     await clearAway([
       () => log.close().catch(() => undefined), // A failure has been reported where the log is needed.
@@ -205,6 +210,16 @@ async function runExecution(
       () => !isIsolated && remove(join(spoolDir, "work")),
     ]);
   }
+}
+
+/** What a program says of its progress goes to rows and pages, as its log does. */
+function withMask(watch: SandboxWatch, mask: Mask | undefined): SandboxWatch {
+  const { onProgress } = watch;
+  if (mask === undefined || onProgress === undefined) return watch;
+  return {
+    ...watch,
+    onProgress: ({ fraction, message }) => onProgress({ fraction, message: mask.maskText(message) }),
+  };
 }
 
 /** How an execution ended whose processes are all dead, with its outputs and its log. */
@@ -283,6 +298,7 @@ function toRunnerRequest(
     inputs: null,
     inputsText,
     kinds,
+    variables: request.variables ?? {},
     network: request.network === true,
     outputFilesMax: limits.outputFilesMax,
     pipes,

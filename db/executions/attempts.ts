@@ -1,5 +1,5 @@
 import type { MicroCredits } from "../../domain/credits.ts";
-import type { ExecutionState, PythonOutcome, StoredFile } from "../../domain/execution.ts";
+import type { ExecutionState, PythonOutcome, StoredFile, Trigger } from "../../domain/execution.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
 import type { JsonTexts } from "../../domain/manifest/json-text.ts";
 import { type Db, queryRows, sqlState, UNIQUE_VIOLATION } from "../connect.ts";
@@ -12,6 +12,9 @@ export interface ExecutionWork {
   readonly commitId: CommitId;
   readonly attempt: number;
   readonly attemptsMax: number;
+  readonly trigger: Trigger;
+  /** The time of the schedule that it stands for; null without one. */
+  readonly tick: WorkTick | null;
   /** What its end is priced by. */
   readonly cpu: number;
   readonly timeoutSeconds: number;
@@ -37,6 +40,14 @@ export interface ExecutionWork {
     /** Attempts so far whose outputs were lost with their host. */
     readonly outputsLost: number;
   } | null;
+}
+
+/** Instants are ISO 8601. */
+export interface WorkTick {
+  readonly nominalAt: string;
+  /** When the schedule was due before that; null when that was the first time. */
+  readonly previousAt: string | null;
+  readonly timezone: string;
 }
 
 export interface Claim {
@@ -129,7 +140,9 @@ async function openAttempt(db: Db, claim: Claim, attempt: number): Promise<Execu
            from opened where e.id = opened.execution_id
        )
        select e.id as "executionId", e.account_id as "accountId", e.workflow_id as "workflowId",
-              e.commit_id as "commitId", opened.attempt, e.attempts_max as "attemptsMax", e.cpu,
+              e.commit_id as "commitId", opened.attempt, e.attempts_max as "attemptsMax", e.trigger, e.cpu,
+              case when e.scheduled_for is not null then jsonb_build_object('nominalAt', e.scheduled_for,
+                'previousAt', e.previous_scheduled_for, 'timezone', e.scheduled_zone) end as tick,
               e.timeout_seconds as "timeoutSeconds", e.charge_max as "chargeMax", c.draft, c.manifest,
               c.environment_key as "environmentKey", c.python, e.inputs, e.input_texts as "inputTexts", e.secret_inputs as "secretInputs",
               coalesce((select jsonb_agg(jsonb_build_object(

@@ -2,6 +2,7 @@ import type { ExecutionEnd, StoredFile } from "../../domain/execution.ts";
 import type { AccountId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
 import type { JsonTexts } from "../../domain/manifest/json-text.ts";
 import { type Db, queryRows } from "../connect.ts";
+import type { ValueKind } from "../secrets/stored-values.ts";
 
 export interface AttemptRecord {
   readonly attempt: number;
@@ -11,6 +12,14 @@ export interface AttemptRecord {
   readonly status: ExecutionEnd | null;
   readonly message: string;
   readonly secondsUsed: number;
+  /** The versions of secrets and variables that it got. */
+  readonly values: readonly {
+    readonly kind: ValueKind;
+    readonly name: string;
+    readonly version: number;
+    /** It was that of the workflow itself, not of its account. */
+    readonly workflow: boolean;
+  }[];
 }
 
 /** What the record has of an execution beside what every caller sees. */
@@ -50,7 +59,8 @@ export async function findExecutionDetails(
                        'contentType', f.content_type, 'sha256', f.sha256) order by f.name)
                         from execution_files f where f.execution_id = e.id and f.direction = 'output'), '[]') as "outputFiles",
             coalesce((select jsonb_agg(jsonb_build_object('attempt', a.attempt, 'startedAt', a.started_at, 'endedAt', a.ended_at,
-                       'status', a.status, 'message', a.message, 'secondsUsed', a.seconds_used) order by a.attempt)
+                       'status', a.status, 'message', a.message, 'secondsUsed', a.seconds_used,
+                       'values', coalesce(a.values_used, '[]')) order by a.attempt)
                         from attempts a where a.execution_id = e.id), '[]') as attempts
        from executions e
        join workflows w on w.id = e.workflow_id

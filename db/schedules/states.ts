@@ -1,4 +1,5 @@
 import type { AccountId, WorkflowId } from "../../domain/ids.ts";
+import type { JsonObject } from "../../domain/manifest/json-values.ts";
 import { type Db, queryRows } from "../connect.ts";
 import type { StoredSchedule } from "./schedules.ts";
 import type { Tick } from "./ticks.ts";
@@ -9,6 +10,8 @@ export interface ScheduleState extends Omit<StoredSchedule, "id" | "until" | "ac
   /** For how long the last change has not been pushed to Temporal; null: it has. */
   readonly untoldSeconds: number | null;
   readonly lastTick: Tick | null;
+  /** That of the latest commit. Null in lists of several schedules. */
+  readonly payload: JsonObject | null;
 }
 
 type Row = Omit<ScheduleState, "lastTick"> & {
@@ -26,7 +29,10 @@ export async function listScheduleStates(
             s.max_lateness_seconds as "maxLatenessSeconds", s.jitter_seconds as "jitterSeconds", s.since,
             extract(epoch from now() - n.noted_at)::double precision as "untoldSeconds",
             t.nominal_at as "nominalAt", t.outcome, t.reason, t.source, t.execution_id as "executionId",
-            t.decided_at as "decidedAt"
+            t.decided_at as "decidedAt",
+            case when cast(:workflowId as text) is not null then
+              (select c.manifest #> '{triggers,schedule,payload}' from commits c where c.workflow_id = w.id and c.id = w.head)
+            end as payload
        from schedules s
        join workflows w on w.id = s.workflow_id
        left join schedule_changes n on n.workflow_id = s.workflow_id

@@ -1,5 +1,6 @@
 import type { MicroCredits } from "../../domain/credits.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
+import type { TickTimes } from "../../domain/schedules/tick-values.ts";
 import type { TickOutcome, TickSource } from "../../domain/schedules/ticks.ts";
 import { type Db, queryRows } from "../connect.ts";
 import { KEPT_BYTES, type KeptBytes } from "../executions/kept-bytes.ts";
@@ -148,6 +149,20 @@ export async function listRecorded(
       sinces: stretches.map((each) => each.since.toISOString()),
       untils: stretches.map((each) => each.until.toISOString()),
     },
+  );
+}
+
+/** Notes for an execution which time of its schedule it stands for. In the transaction that accepts it, before anybody sees it. */
+export async function noteNominalTimes(
+  db: Db,
+  executionId: ExecutionId,
+  { nominalAt, previousAt, timezone }: TickTimes,
+): Promise<void> {
+  await queryRows(
+    db,
+    `update executions set scheduled_for = :nominalAt, previous_scheduled_for = :previousAt, scheduled_zone = :timezone
+      where id = :executionId`,
+    { executionId, nominalAt, previousAt, timezone },
   );
 }
 

@@ -64,6 +64,16 @@ export const ExecutionRecord = z.object({
       status: z.string().nullable().meta({ description: "Null with an end: the worker was lost." }),
       message: z.string(),
       secondsUsed: Seconds,
+      values: z
+        .array(
+          z.object({
+            kind: z.enum(["secret", "variable"]),
+            name: z.string(),
+            version: Count,
+            workflow: z.boolean().meta({ description: "Whether it was of the workflow itself, not of its account." }),
+          }),
+        )
+        .meta({ description: "The versions of secrets and variables that it got." }),
     }),
   ),
   limits: z.object({ timeoutSeconds: Seconds, cpu: z.number(), attemptsMax: Count }),

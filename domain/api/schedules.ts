@@ -7,7 +7,10 @@ import { NEXT_RUNS_MAX } from "./limits.ts";
 export const NextRun = z.object({
   utc: Time,
   local: Time.meta({ description: "In the schedule's time zone." }),
-  note: z.string().optional().meta({ description: "What a change of the clock does to it." }),
+  note: z
+    .string()
+    .optional()
+    .meta({ description: "What a change of the clock does to it, and its inputs that name the tick." }),
 });
 
 /** Documents refer to a component of this name instead of repeating it. */

@@ -14,6 +14,7 @@ import {
 import { countBytes } from "./file-names.ts";
 import { isStorable, quote } from "./json-values.ts";
 import { createPlaces, type Place, type Places } from "./positions.ts";
+import { hideBraces, showBraces } from "./references.ts";
 
 export interface PlacedProblem extends Place {
   readonly message: string;
@@ -61,10 +62,11 @@ export function readConfigDocument(source: string, bytesMax: number): ConfigDocu
   // Counted by us: of a line break in some kinds of nonsense the parser says nothing.
   lines.addNewLine(0);
   for (let at = source.indexOf("\n"); at !== -1; at = source.indexOf("\n", at + 1)) lines.addNewLine(at + 1);
-  const shape = findTokensProblem(source);
+  const text = hideBraces(source);
+  const shape = findTokensProblem(text);
   if (shape) return unreadable([{ ...place(shape.offset), message: shape.message }]);
 
-  const document = parseDocument(source, {
+  const document = parseDocument(text, {
     version: "1.2",
     schema: "core",
     resolveKnownTags: false,
@@ -73,7 +75,7 @@ export function readConfigDocument(source: string, bytesMax: number): ConfigDocu
     logLevel: "silent",
   });
   const syntax = [...document.errors, ...document.warnings].map((error) => {
-    return { ...place(error.pos[0]), message: explainSyntax(error) };
+    return { ...place(error.pos[0]), message: showBraces(explainSyntax(error)) };
   });
   if (syntax.length > 0) return unreadable(syntax);
 
@@ -182,6 +184,7 @@ function inspectNodes(root: Node | null): { readable: boolean; problems: OffsetP
       return size;
     }
     let size = 1;
+    if (isScalar(node) && typeof node.value === "string") node.value = showBraces(node.value);
     if (isScalar(node) && typeof node.value === "string" && !isStorable(node.value)) {
       report(node, "This text holds a NUL character or half of a surrogate pair, which cannot be stored. Remove it.");
     }
@@ -205,6 +208,7 @@ function inspectNodes(root: Node | null): { readable: boolean; problems: OffsetP
 
 /** False when the key makes the rest unreadable. A repeated key is reported, and the value that stands last counts. */
 function checkKey(key: unknown, keys: Set<string>, report: (node: Node | null, message: string) => void): boolean {
+  if (isScalar(key) && typeof key.value === "string") key.value = showBraces(key.value);
   const value = isScalar(key) ? key.value : null;
   if (!isScalar(key) || (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean")) {
     report(key as Node | null, "A key must be a plain text.");

@@ -176,6 +176,10 @@ export interface Manifest {
   /** In the order of declaration, which is the order of the form. */
   readonly inputs: readonly Input[];
   readonly outputs: readonly Output[];
+  /** Names of secrets that programs find in their environment. Missing without any. */
+  readonly secrets?: readonly string[];
+  /** Variables of the environment, as written: they may name variables of the account. Missing without any. */
+  readonly env?: Readonly<Record<string, string>>;
   readonly limits: Limits;
   readonly retry: { readonly attemptsMax: number };
   readonly concurrency: Concurrency | null;

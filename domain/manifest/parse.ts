@@ -5,6 +5,7 @@ import { type PlacedProblem, readConfigDocument } from "./document.ts";
 import { createProblems, type Problems, reportIssues } from "./issues.ts";
 import { isJsonObject } from "./json-values.ts";
 import type { Input, Manifest, Schedule } from "./manifest.ts";
+import { type SetNames, toSecrets, toVariables } from "./named-values.ts";
 import { findEntrypointProblem, findInputNameProblem } from "./names.ts";
 import type { Places } from "./positions.ts";
 import { keepReadable } from "./repair.ts";
@@ -19,6 +20,8 @@ export interface ManifestOptions {
   readonly networkAvailable?: boolean;
   /** The minor versions of Python that the installation has, such as 3.12: another is then refused at its line. */
   readonly pythonVersions?: readonly string[] | undefined;
+  /** The secrets and variables that are set for the workflow: others are then refused at their line. */
+  readonly setNames?: SetNames | undefined;
 }
 
 export type ManifestResult =
@@ -35,14 +38,20 @@ const SECTIONS = new Set(["inputs", "outputs", "limits", "retry", "concurrency",
  * in the order of the file, at most 200. Believes nothing of the text: it may be hostile.
  */
 export function parseManifest(source: string, options: ManifestOptions = {}): ManifestResult {
-  const { fileName = "config.yaml", bounds = DEFAULT_BOUNDS, networkAvailable = true, pythonVersions } = options;
+  const {
+    fileName = "config.yaml",
+    bounds = DEFAULT_BOUNDS,
+    networkAvailable = true,
+    pythonVersions,
+    setNames,
+  } = options;
   const document = readConfigDocument(source, bounds.configBytesMax);
   const found: PlacedProblem[] = [...document.problems];
   const problems = createProblems(document.places, found);
   const manifest = document.readable
     ? readConfig(
         dropNulls(document.value ?? {}),
-        { bounds, networkAvailable, pythonVersions, textOf: document.places.textOf },
+        { bounds, networkAvailable, pythonVersions, setNames, textOf: document.places.textOf },
         problems,
       )
     : undefined;
@@ -54,6 +63,7 @@ type ReadOptions = {
   bounds: ManifestBounds;
   networkAvailable: boolean;
   pythonVersions: readonly string[] | undefined;
+  setNames: SetNames | undefined;
   textOf: Places["textOf"];
 };
 
@@ -75,7 +85,11 @@ function readConfig(data: unknown, options: ReadOptions, problems: Problems): Ma
   for (const issue of parsed.error?.issues ?? []) if (issue.path[0] === "inputs") unreadable.add(String(issue.path[1]));
   const sound = inputs.filter((input) => !unreadable.has(input.name));
   const payloadText = options.textOf(["triggers", "schedule", "payload"]);
-  if (schedule) checkPayload({ payload: schedule.payload, payloadText }, { inputs: sound, unreadable }, problems);
+  const { setNames } = options;
+  if (schedule)
+    checkPayload({ payload: schedule.payload, payloadText }, { inputs: sound, unreadable, setNames }, problems);
+  const secrets = toSecrets(config.secrets, setNames, problems);
+  const env = toVariables(config.env, { secrets, set: setNames, problems });
   return {
     name: config.name ?? null,
     description: config.description ?? "",
@@ -84,6 +98,8 @@ function readConfig(data: unknown, options: ReadOptions, problems: Problems): Ma
     build: config.build ?? "wheels",
     inputs,
     outputs: toOutputs(config.outputs, problems),
+    ...(secrets.length === 0 ? {} : { secrets }),
+    ...(Object.keys(env).length === 0 ? {} : { env }),
     limits: toLimits(config.limits, options, problems),
     retry: toRetry(config.retry, options.bounds, problems),
     concurrency: toConcurrency(config.concurrency, options.bounds, problems),

@@ -122,6 +122,16 @@ export const ConfigSchema = z.strictObject({
     .record(z.string(), OutputSchema, { error: "must be a map of output names to declarations." })
     .optional()
     .meta({ description: "The files an execution promises, by name." }),
+  secrets: z
+    .array(z.string({ error: "must be the name of a secret." }), { error: "must be a list of names, such as [TOKEN]." })
+    .optional()
+    .meta({ description: "Secrets of the account that programs find in their environment, by name." }),
+  env: z
+    .record(z.string(), z.string({ error: 'must be a text; put numbers and true or false in quotes, such as "3".' }), {
+      error: "must be a map of names to texts.",
+    })
+    .optional()
+    .meta({ description: "Variables of the environment: texts, which may name ${{ vars.NAME }} of the account." }),
   limits: LimitsSchema.optional().meta({ description: "What an execution may use." }),
   retry: z
     .strictObject({

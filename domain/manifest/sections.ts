@@ -1,13 +1,17 @@
 import { parseCron } from "../cron/cron.ts";
 import { checkTimeZone } from "../cron/time-zones.ts";
+import { TICK_VARIABLES, toTickValues } from "../schedules/tick-values.ts";
 import type { ManifestBounds } from "./bounds.ts";
 import { createCheckBudget } from "./check-budget.ts";
 import { formatDuration } from "./durations.ts";
 import { flattenBody, parseInputs, splitBody } from "./inputs.ts";
 import type { Problems } from "./issues.ts";
-import type { JsonObject } from "./json-values.ts";
+import { type JsonObject, quote } from "./json-values.ts";
 import type { Concurrency, Input, Limits, Output, Schedule } from "./manifest.ts";
+import { checkSecretReference, isSecretReference, listFedInputs, type SetNames } from "./named-values.ts";
 import { findOutputNameProblem } from "./names.ts";
+import { suggest } from "./nearest.ts";
+import { listReferences, replaceInText, replaceReferences } from "./references.ts";
 import type { Config, LimitsConfig, ScheduleConfig } from "./schema.ts";
 import { formatSize } from "./sizes.ts";
 
@@ -121,31 +125,82 @@ export function toSchedule(config: ScheduleConfig, bounds: ManifestBounds, probl
   };
 }
 
+/** Stands for any tick where a payload is checked: its times are those of the next year as well as of the last. */
+const SAMPLE_TICK = toTickValues({
+  nominalAt: new Date("2026-03-29T01:00:00Z"),
+  previousAt: new Date("2026-03-28T01:30:00Z"),
+  timezone: "Europe/Berlin",
+});
+
+/** Whether a payload names only what there is. `fed` are the inputs that a secret goes to. */
+function checkReferences(
+  payload: JsonObject,
+  {
+    path,
+    fed,
+    set,
+    problems,
+  }: {
+    path: readonly string[];
+    fed: ReadonlyMap<string, string>;
+    set: SetNames | undefined;
+    problems: Problems;
+  },
+): boolean {
+  const before = problems.count();
+  for (const { name, path: inside } of listReferences(payload)) {
+    const at = [...path, ...inside];
+    if (name === null) problems.addAtValue(at, "${{ has no }} after it on the same line.");
+    else if (isSecretReference(name))
+      checkSecretReference({ name, isFed: fed.has(String(inside[0])) }, { set, at, problems });
+    else if (!TICK_VARIABLES.some((one) => one === name)) {
+      const hint = `${suggest(name, TICK_VARIABLES)} A payload may name ${TICK_VARIABLES.join(", ")}.`;
+      problems.addAtValue(at, `There is no variable ${quote(name)}.${hint}`);
+    }
+  }
+  return problems.count() === before;
+}
+
+/** Whether the time of a tick is within the range of an input is known when the tick comes. */
+function withoutRange(input: Input): Input {
+  return input.kind === "date" || input.kind === "datetime" ? { ...input, min: null, max: null } : input;
+}
+
 /**
  * Checks that a scheduled execution could start: the payload fits the declared inputs, and none is required that a
  * payload cannot carry. `unreadable` names inputs whose declarations have problems of their own.
  */
 export function checkPayload(
   { payload, payloadText }: Pick<Schedule, "payload"> & { readonly payloadText: string | undefined },
-  declared: { inputs: readonly Input[]; unreadable: ReadonlySet<string> },
+  declared: { inputs: readonly Input[]; unreadable: ReadonlySet<string>; setNames: SetNames | undefined },
   problems: Problems,
 ): void {
   const path = ["triggers", "schedule", "payload"];
-  const flat = flattenBody({ inputs: declared.inputs }, payload) as JsonObject;
-  const carried = Object.fromEntries(Object.entries(flat).filter(([name]) => !declared.unreadable.has(name)));
-  const texts = payloadText === undefined ? {} : splitBody({ inputs: declared.inputs }, payload, payloadText);
-  const result = parseInputs({ inputs: declared.inputs }, carried, {}, createCheckBudget(), texts);
+  const fed = listFedInputs(declared.inputs, payload);
+  if (!checkReferences(flattenBody(declared, payload) as JsonObject, { path, fed, set: declared.setNames, problems }))
+    return;
+  const named = new Set(listReferences(flattenBody(declared, payload)).map((reference) => String(reference.path[0])));
+  const inputs = declared.inputs
+    .filter(({ name }) => !fed.has(name))
+    .map((input) => (named.has(input.name) ? withoutRange(input) : input));
+  const flat = flattenBody({ inputs }, replaceReferences(payload, SAMPLE_TICK)) as JsonObject;
+  const carried = Object.fromEntries(
+    Object.entries(flat).filter(([name]) => !declared.unreadable.has(name) && !fed.has(name)),
+  );
+  const texts =
+    payloadText === undefined ? {} : splitBody({ inputs }, payload, replaceInText(payloadText, SAMPLE_TICK));
+  const result = parseInputs({ inputs }, carried, {}, createCheckBudget(), texts);
   const refused = new Set<string>();
-  for (const { name, kind, required } of declared.inputs) {
+  for (const { name, kind, required } of inputs) {
     if (kind !== "file" && kind !== "file_list" && kind !== "secret") continue;
     const isGiven = Object.hasOwn(flat, name) && flat[name] !== null;
     if (!required && !isGiven) continue;
     refused.add(name);
-    const reason = kind === "secret" ? "carry secrets, because config.yaml is stored readable" : "carry files";
-    problems.addAtValue(
-      [...path, name],
-      `A schedule cannot ${reason}. Declare ${name} with required: false and leave it out, or remove the schedule.`,
-    );
+    const message =
+      kind === "secret"
+        ? `A schedule cannot carry secrets, because config.yaml is stored readable. Name one that is set: ${name}: \${{ secrets.NAME }}`
+        : `A schedule cannot carry files. Declare ${name} with required: false and leave it out, or remove the schedule.`;
+    problems.addAtValue([...path, name], message);
   }
   if (result.ok) return;
   for (const { input, message } of result.problems) {

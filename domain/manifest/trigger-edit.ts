@@ -1,6 +1,7 @@
 import { isMap, isScalar, type Node, type Pair, parseDocument, type YAMLMap } from "yaml";
 import { DEFAULT_BOUNDS } from "./bounds.ts";
 import { readConfigDocument } from "./document.ts";
+import { hideBraces } from "./references.ts";
 
 export type TriggerEdit =
   | { readonly ok: true; readonly text: string }
@@ -22,7 +23,8 @@ export function editTrigger(source: string, trigger: "api" | "schedule", enabled
   // From any author: what follows is only safe with text that was checked here.
   if (!readConfigDocument(source, DEFAULT_BOUNDS.configBytesMax).readable)
     return { ok: false, message: "config.yaml is not valid YAML. Correct it first, then change the trigger." };
-  const root = parseDocument(source, { version: "1.2", schema: "core", logLevel: "silent" }).contents as Node | null;
+  const root = parseDocument(hideBraces(source), { version: "1.2", schema: "core", logLevel: "silent" })
+    .contents as Node | null;
   if (root !== null && !isMap(root) && !(isScalar(root) && root.value === null))
     return { ok: false, message: "config.yaml is not a map of keys. Correct it first, then change the trigger." };
   const change = findChange(source, isMap(root) ? root : undefined, trigger, enabled);

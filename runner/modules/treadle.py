@@ -1,4 +1,5 @@
-"""What user code may call: `treadle.progress(0.4, "parsing")`. In a child process it does nothing, so code runs anywhere.
+"""What user code may call: `treadle.progress(0.4, "parsing")`, which does nothing in a child process. And what it may read:
+`treadle.run.id` and so on, in children too.
 
 Only built-in modules are imported here: a commit may have a `json.py` or an `os.py` of its own.
 """
@@ -9,11 +10,73 @@ import posix
 import sys
 import time
 
-__all__ = ["progress"]
+__all__ = ["progress", "run"]
 
 PER_SECOND = 10
 """As many again go out at once, so that no second has more than 20."""
 MESSAGE_CHARS_MAX = 200
+
+
+class _Run:
+    """What this run knows of itself. Everything is read when it is asked for, and None where no such run is under way."""
+
+    __slots__ = ()
+
+    @property
+    def id(self):
+        return _read("ID")
+
+    @property
+    def attempt(self):
+        """1 for the first."""
+        attempt = _read("ATTEMPT")
+        return None if attempt is None else int(attempt)
+
+    @property
+    def trigger(self):
+        """`api`, `schedule` or `form`."""
+        return _read("TRIGGER")
+
+    @property
+    def commit(self):
+        return _read("COMMIT")
+
+    @property
+    def workflow(self):
+        return _read("WORKFLOW")
+
+    @property
+    def scheduled_for(self):
+        """The time of the schedule that this run stands for, by the clock of the schedule's zone."""
+        return _read_time("SCHEDULED_FOR")
+
+    @property
+    def previous_scheduled_for(self):
+        """When the schedule was due before that, whether it ran then or not."""
+        return _read_time("PREVIOUS_SCHEDULED_FOR")
+
+    def __repr__(self):
+        return "<treadle.run %s>" % self.id
+
+
+def _read(name):
+    value = posix.environ.get(b"TREADLE_RUN_" + name.encode())
+    return None if value is None else value.decode()
+
+
+def _read_time(name):
+    text = _read(name)
+    if text is None:
+        return None
+    load = getattr(sys, "_treadle_library", __import__)
+    time = load("datetime").datetime.fromisoformat(text)
+    try:
+        return time.astimezone(load("zoneinfo").ZoneInfo(_read("TIMEZONE")))
+    except (ImportError, OSError, ValueError, TypeError, KeyError):
+        return time  # There are no rules of zones here: the offset is right all the same.
+
+
+run = _Run()
 
 
 def progress(fraction, message=""):

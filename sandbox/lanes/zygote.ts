@@ -143,6 +143,8 @@ function toRequestLine(request: LaneRequest, hasCgroup: boolean): string {
     scratchBytes: limits.scratchBytes,
     scratchInodes: SCRATCH_INODES,
     hasFiles: hasFileInputs(request),
+    variables: request.laneVariables?.fixed ?? {},
+    perRun: request.laneVariables?.perRun ?? [],
     filter: buildForkFilter(architectureOf(process.arch)).toString("hex"),
     // Packages are code, too: while they are imported they get what an execution gets, and no more.
     rlimits: {

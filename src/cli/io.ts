@@ -1,4 +1,4 @@
-import type { Writable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { showOn } from "../../system/shown-text.ts";
 
@@ -8,6 +8,8 @@ export type Terminal = Writable & { readonly isTTY?: boolean; readonly columns?:
 /** Where a command reads its surroundings and writes its answer: all it knows of the process it runs in. */
 export interface CliIo {
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** For values that must not be in a command line. */
+  readonly stdin?: Readable;
   readonly stdout: Terminal;
   readonly stderr: Terminal;
   /** Relative paths start here. */

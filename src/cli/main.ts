@@ -25,6 +25,7 @@ import { addStartCommand, type StartOptions } from "./start.ts";
 import { createStatusLine } from "./status-line.ts";
 import { addStorageCommands } from "./storage.ts";
 import { addTokenCommands } from "./tokens.ts";
+import { addValueCommands } from "./values.ts";
 import { requireWorkflow } from "./workflow-names.ts";
 import { addWorkflowCommands } from "./workflows.ts";
 
@@ -146,6 +147,7 @@ function createProgram(io: CliIo, act: Act, parts: CliParts, exitWith: (code: nu
   addStorageCommands(program, act);
   addExecutionCommands(program, act);
   addScheduleCommands(program, act);
+  addValueCommands(program, act);
   addBackupCommand(program, act, parts.backup);
   addRestoreCommand(program, act, parts.restore);
   addDoctorCommand(program, act, parts.checkMachine);

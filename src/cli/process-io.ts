@@ -9,6 +9,7 @@ export function createProcessIo(env: CliIo["env"]): CliIo {
   for (const stream of [process.stdout, process.stderr]) endOnBrokenPipe(stream);
   return {
     env,
+    stdin: process.stdin,
     stdout: process.stdout,
     stderr: process.stderr,
     cwd: process.cwd(),

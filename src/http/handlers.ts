@@ -20,6 +20,7 @@ import { createCancelRoute, createExecutionRoute } from "./results/executions.ts
 import { createLinkRoute } from "./results/file-link.ts";
 import { createFileRoute } from "./results/files.ts";
 import type { Handlers } from "./routes/table.ts";
+import { createValueHandlers } from "./values/values.ts";
 
 /** What each route of the table does. */
 export function createHandlers(deps: AppDeps): Handlers {
@@ -52,6 +53,7 @@ export function createHandlers(deps: AppDeps): Handlers {
     executeDraft: createExecuteRoute(deps, chooseDraft),
 
     ...createAccountHandlers(deps, throttle),
+    ...createValueHandlers(deps),
     ...createEditorHandlers(deps),
 
     showAlive,

@@ -30,7 +30,7 @@ export type KeepDraft = (draft: DraftToKeep) => Promise<KeptDraft>;
  */
 export function createDraftKeeper(deps: PublisherDeps): KeepDraft {
   return async ({ workflowId, accountId, parentId, files, author }) => {
-    const validation = await validateCommit(files, deps, accountId);
+    const validation = await validateCommit(files, deps, { accountId, workflowId });
     if (!validation.ok) return { kind: "invalid", problems: validation.problems, buildLog: "" };
     const { manifest } = validation;
     const { treeId, objects } = createTree(files);

@@ -1,17 +1,26 @@
+import type { Cron } from "../../domain/cron/cron.ts";
 import { describeSchedule } from "../../domain/cron/description.ts";
 import { formatLocal, nextTicks } from "../../domain/cron/next-runs.ts";
+import type { JsonObject } from "../../domain/manifest/json-values.ts";
 import type { Schedule } from "../../domain/manifest/manifest.ts";
 import { findClockNote } from "../../domain/schedules/clock-notes.ts";
 import { cronOf } from "../../domain/schedules/declaration.ts";
+import { describeTickInputs, findTickTimes } from "../../domain/schedules/tick-values.ts";
+
+/** A payload may be long, and a note is one line. */
+const NOTE_CHARS_MAX = 300;
 
 /** When a schedule is due, and whether it runs at all. */
-export type Timetable = Pick<Schedule, "enabled" | "cron" | "timezone">;
+export type Timetable = Pick<Schedule, "enabled" | "cron" | "timezone"> & {
+  /** Without it, the inputs that name the tick are not said. */
+  readonly payload?: JsonObject | null;
+};
 
 /** One time a schedule is due: in UTC, and in the schedule's own zone with its offset. ISO 8601, whole seconds. */
 export interface NextRun {
   readonly utc: string;
   readonly local: string;
-  /** For people: what a change of the clock does to it. */
+  /** For people: what a change of the clock does to it, and what its inputs are that name the tick. */
   readonly note?: string;
 }
 
@@ -20,13 +29,20 @@ export function findNextRuns(schedule: Timetable | null, after: Date, count: num
   if (schedule === null || !schedule.enabled) return [];
   const cron = cronOf(schedule);
   return nextTicks(cron, schedule.timezone, after, count).map((tick) => {
-    const note = findClockNote(cron, schedule.timezone, tick);
+    const note = toNote(schedule, cron, tick);
     return {
       utc: toUtc(tick),
       local: formatLocal(tick, schedule.timezone),
       ...(note === undefined ? {} : { note }),
     };
   });
+}
+
+function toNote({ timezone, cron, payload }: Timetable, parsed: Cron, tick: Date): string | undefined {
+  const clock = findClockNote(parsed, timezone, tick);
+  const inputs = payload == null ? [] : describeTickInputs(payload, findTickTimes({ cron, timezone }, tick));
+  const notes = [...(clock === undefined ? [] : [clock]), ...inputs];
+  return notes.length === 0 ? undefined : notes.join("; ").slice(0, NOTE_CHARS_MAX);
 }
 
 /** A declared schedule in plain words, for answers that show when it is due. Nothing without one. */

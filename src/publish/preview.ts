@@ -55,7 +55,7 @@ export function createPreview(deps: Abilities & { readonly db: Db; readonly now?
     const old = workflow === undefined || head === null ? undefined : await findCommit(db, workflow.id, head);
     if (old !== undefined) for await (const file of readCommitFiles(old.workflowId, old.id)) before.push(file);
     const differences = { head, files: await compareFolders(deps.threads, accountId, [before, files]) };
-    const validation = await validateCommit(files, deps, accountId);
+    const validation = await validateCommit(files, deps, { accountId, workflowId });
     if (!validation.ok) return { kind: "invalid", ...differences, problems: validation.problems };
     const { manifest, warnings } = validation;
     const { schedule } = manifest.triggers;

@@ -108,7 +108,7 @@ export function createPublisher(deps: PublisherDeps): Publish {
   const { db, log } = deps;
 
   return async function publish(request) {
-    const validation = await validateFolder(request.files, deps, request.accountId);
+    const validation = await validateFolder(request.files, deps, request);
     if (!validation.ok) return refuse(deps, request, validation);
 
     const workflow = request.workflowId === null ? undefined : await findWorkflow(db, request.workflowId);

@@ -1,9 +1,10 @@
 import type { FileProblem } from "../../domain/errors.ts";
-import type { AccountId } from "../../domain/ids.ts";
+import type { AccountId, WorkflowId } from "../../domain/ids.ts";
 import { DEFAULT_BOUNDS, type ManifestBounds } from "../../domain/manifest/bounds.ts";
 import { readConfigDocument } from "../../domain/manifest/document.ts";
 import { isJsonObject } from "../../domain/manifest/json-values.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
+import type { SetNames } from "../../domain/manifest/named-values.ts";
 import { parseManifest } from "../../domain/manifest/parse.ts";
 import type { Interpreters } from "../../environments/interpreters.ts";
 import type { Python } from "../../environments/lock.ts";
@@ -28,10 +29,21 @@ export interface Abilities {
   readonly networkAvailable: () => boolean;
   /** What a manifest may ask for; `DEFAULT_BOUNDS` unless given. */
   readonly bounds?: ManifestBounds | undefined;
+  /** Finds the secrets and variables that are set for a workflow; a new one with null. Without it nobody asks. */
+  readonly findSetNames?: FindSetNames | undefined;
   /** For what takes long of a large folder. */
   readonly threads: Threads;
   /** Undefined where this host has no sandbox: code is then published unread, and fails when it is run. */
   readonly checkPython?: CheckPython | undefined;
+}
+
+export type FindSetNames = (accountId: AccountId, workflowId: WorkflowId | null) => Promise<SetNames>;
+
+/** Whose folder it is. Accounts take turns on the threads. */
+export interface FolderOwner {
+  readonly accountId: AccountId;
+  /** Null: a new workflow. */
+  readonly workflowId: WorkflowId | null;
 }
 
 export type Validation = GoodFolder | { readonly ok: false; readonly problems: readonly FileProblem[] };
@@ -53,20 +65,21 @@ const TIMEOUT_MS = 10_000;
 
 /**
  * Validates a folder that is to become a commit, without running or storing anything. Returns all problems of all its files at once.
- * `owner` is whose folder it is: owners take turns on the threads.
  */
 export async function validateFolder(
   files: readonly CommitFile[],
   abilities: Abilities,
-  owner: AccountId,
+  { accountId, workflowId }: FolderOwner,
 ): Promise<Validation> {
   const { interpreters, bounds } = abilities;
   const networkAvailable = abilities.networkAvailable();
   const config = files.find(({ path }) => path === MANIFEST_FILE)?.content.toString("utf8") ?? "";
   // The machine's Pythons are only looked for when the manifest could ask for one.
   const pythons = /python/i.test(config) ? await interpreters.list() : undefined;
-  const asked = { files, networkAvailable, bounds, pythonVersions: pythons?.map(minorVersionOf) };
-  const { problems, warnings, manifest, reading } = await read(abilities.threads, owner, asked, /pattern/.test(config));
+  const setNames = /secrets|vars/.test(config) ? await abilities.findSetNames?.(accountId, workflowId) : undefined;
+  const asked = { files, networkAvailable, bounds, pythonVersions: pythons?.map(minorVersionOf), setNames };
+  const hasPatterns = /pattern/.test(config);
+  const { problems, warnings, manifest, reading } = await read(abilities.threads, accountId, asked, hasPatterns);
   const python = manifest && (await interpreters.find(manifest.python));
   if (reading?.ok === true && python !== undefined)
     problems.push(...(await checkDemands(reading.pythons, python, interpreters)));
@@ -88,10 +101,10 @@ export async function validateFolder(
 export async function validateCommit(
   files: readonly CommitFile[],
   abilities: Abilities,
-  owner: AccountId,
+  owner: FolderOwner,
 ): Promise<Validation> {
   const validation = await validateFolder(files, abilities, owner);
-  const code = await checkCode(files, validation, abilities, owner);
+  const code = await checkCode(files, validation, abilities, owner.accountId);
   if (validation.ok && code.problems.length === 0)
     return { ...validation, warnings: [...validation.warnings, ...code.warnings] };
   return { ok: false, problems: [...(validation.ok ? [] : validation.problems), ...code.problems] };
@@ -118,6 +131,7 @@ interface Folder {
   readonly networkAvailable: boolean;
   readonly bounds: ManifestBounds | undefined;
   readonly pythonVersions: readonly string[] | undefined;
+  readonly setNames: SetNames | undefined;
 }
 
 interface FolderReading extends FolderCheck {

@@ -22,6 +22,7 @@ import { createPreview } from "../publish/preview.ts";
 import { createPublisher } from "../publish/publish.ts";
 import { createPythonCheck } from "../publish/python-check.ts";
 import type { ReadSource } from "../publish/source-reader.ts";
+import { createFindSetNames } from "../secrets/set-names.ts";
 import type { Machine } from "../setup/machine.ts";
 import type { Temporal } from "../setup/servers/temporal.ts";
 import { createBanner } from "./banner.ts";
@@ -87,7 +88,8 @@ export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<C
   const threads = createThreads({ threadsMax: THREADS_MAX });
   const { networkAvailable, readSource } = deps;
   const checkPython = readSource && createPythonCheck(readSource);
-  const abilities = { interpreters, networkAvailable, bounds: boundsOf(settings), threads, checkPython };
+  const findSetNames = createFindSetNames(db);
+  const abilities = { interpreters, networkAvailable, bounds: boundsOf(settings), threads, checkPython, findSetNames };
   const onPublished = warmInBackground(deps);
   const publish = createPublisher({
     ...abilities,

@@ -24,6 +24,7 @@ import type { SecretBox } from "../keys/secret-box.ts";
 import type { Log } from "../log.ts";
 import { createCommitReader } from "../publish/commit-files.ts";
 import { createSourceReader, type ReadSource } from "../publish/source-reader.ts";
+import { createTakeValues } from "../secrets/taken-values.ts";
 import type { Machine } from "../setup/machine.ts";
 import { examinePython } from "../setup/python.ts";
 import { runCommand } from "../setup/servers/command.ts";
@@ -187,6 +188,7 @@ export function openPrograms(deps: ProgramsDeps) {
     diskShareOf: slots.shareOf,
     hostProblem: findProblem,
     onRun: deps.onRun,
+    takeValues: createTakeValues({ db, secretBox: deps.secretBox }),
     openSecrets: (sealed, executionId) =>
       JSON.parse(deps.secretBox.open(sealed, executionId).toString("utf8")) as Record<string, string>,
   });

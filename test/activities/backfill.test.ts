@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { toRunVariables } from "../../activities/run-variables.ts";
 import type { Db } from "../../db/connect.ts";
 import { queryRows } from "../../db/connect.ts";
+import { claimAttempt } from "../../db/executions/attempts.ts";
 import { findExecution } from "../../db/executions/executions.ts";
 import { release } from "../../db/ledger/credits.ts";
 import { findTick, listTicks } from "../../db/schedules/ticks.ts";
 import type { ExecutionId, WorkflowId } from "../../domain/ids.ts";
 import type { Overlap } from "../../domain/manifest/manifest.ts";
-import { anAccount } from "../support/builders.ts";
+import { listBackfillTicks } from "../../src/schedules/backfill.ts";
+import { anAccount, anInput } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 import { aScheduledWorkflow, aTickRoom, ELEVEN, NINE, SINCE, secondsAfter, TEN } from "../support/schedules.ts";
 
@@ -42,6 +45,52 @@ test("backfill, of past ticks, begins each once and one after the other", async 
   expect(new Set(room.started)).toEqual(new Set([ticks[1]?.executionId]));
   await end(ticks[1]?.executionId ?? null);
   expect(await stateOf(ticks[0]?.executionId ?? null)).toEqual({ state: "queued", waits: false });
+});
+
+test.each([
+  // Written by hand: 02:30 is missing on the first Sunday, and comes twice on the second.
+  [
+    "is put forward",
+    "2026-03-28",
+    ["2026-03-28T02:30:00+01:00", "2026-03-29T03:00:00+02:00", "2026-03-30T02:30:00+02:00"],
+  ],
+  [
+    "is put back",
+    "2026-10-24",
+    ["2026-10-24T02:30:00+02:00", "2026-10-25T02:30:00+02:00", "2026-10-26T02:30:00+01:00"],
+  ],
+])("backfill, over the day on which the clock %s, gives each run its own day", async (_, from, expected) => {
+  const timezone = "Europe/Berlin";
+  const payload = { day: "${{ tick.date }}", note: "from ${{ tick.previous }} in ${{ tick.zone }}" };
+  const schedule = { cron: "30 2 * * *", timezone, overlap: "allow" as const, payload };
+  const manifest = { inputs: [anInput("date", "day", { default: null }), anInput("string", "note")] };
+  const { workflowId } = await aScheduledWorkflow(db, { since: SINCE, schedule, manifest });
+  const room = aTickRoom(db, secondsAfter(new Date("2026-11-02T00:00:00Z"), 60));
+  const start = new Date(`${from}T00:00:00Z`);
+  const range = { from: start, to: secondsAfter(start, 3 * 86_400) };
+  const listed = listBackfillTicks({ cron: schedule.cron, timezone }, range);
+  for (const firedAt of listed.ok ? listed.ticks : []) await room.backfill({ workflowId, firedAt });
+  const claim = { hostId: "host_a", processId: "proc_a", leaseSeconds: 60, lostMax: 3 };
+  const works = await Promise.all(
+    room.started.map(async (executionId) => {
+      const claimed = await claimAttempt(db, { ...claim, executionId });
+      return claimed.kind === "claimed" ? claimed.work : undefined;
+    }),
+  );
+  const variables = works.map((work) => work && toRunVariables(work));
+  expect(works.map((work) => work?.inputs["day"])).toEqual(expected.map((time) => time.slice(0, 10)));
+  expect(works.slice(1).map((work) => work?.inputs["note"])).toEqual(
+    expected.slice(0, -1).map((time) => `from ${time} in ${timezone}`),
+  );
+  expect(variables.map((each) => each?.["TREADLE_RUN_SCHEDULED_FOR"])).toEqual(expected);
+  expect(variables.slice(1).map((each) => each?.["TREADLE_RUN_PREVIOUS_SCHEDULED_FOR"])).toEqual(expected.slice(0, -1));
+  expect(variables[0]).toMatchObject({
+    TREADLE_RUN_ID: room.started[0],
+    TREADLE_RUN_TRIGGER: "schedule",
+    TREADLE_RUN_ATTEMPT: "1",
+    TREADLE_RUN_WORKFLOW: workflowId,
+    TREADLE_RUN_TIMEZONE: timezone,
+  });
 });
 
 test("backfill, of a tick that was missed, starts it and changes its record", async () => {

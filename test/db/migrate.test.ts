@@ -72,6 +72,13 @@ test("migrate, on what the files of before the first release made, records today
   await queryRows(db, "alter table api_keys drop column last_used_at");
   await queryRows(db, "drop table workflow_starts, small_objects");
   await queryRows(db, "drop function finish_executions, begin_execution");
+  await queryRows(
+    db,
+    "alter table executions drop column scheduled_for, drop column previous_scheduled_for, drop column scheduled_zone",
+  );
+  await queryRows(db, "drop table data_keys, stored_values");
+  await queryRows(db, "drop function drop_values_of_workflow cascade");
+  await queryRows(db, "alter table attempts drop column values_used");
   const names = (last: string) => [...Array.from({ length: 30 }, (_, at) => `00${at + 1}_of_before`), last];
   const putNames = (last: string) =>
     db.transaction(async (tx) => {

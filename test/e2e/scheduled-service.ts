@@ -33,7 +33,7 @@ export async function aScheduledService() {
     const folder = await aFolder({
       "config.yaml": `${inputs}triggers:\n  schedule: { ${schedule} }\n`,
       "main.py":
-        "import time\n\n\ndef main(region, seconds):\n    time.sleep(seconds)\n    return {'region': region}\n",
+        "import time\nimport treadle\n\n\ndef main(region, seconds):\n    time.sleep(seconds)\n    run = treadle.run\n    return {'region': region, 'due': [run.id, run.trigger, run.scheduled_for, run.previous_scheduled_for]}\n",
     });
     const given = workflowId === undefined ? [] : ["--workflow", workflowId];
     const published = await command(["publish", folder, ...given, "--json"]);

@@ -86,6 +86,13 @@ test("a schedule of every minute, fires within two seconds of the minute, with i
   const { region } = execution.outputs as { region: string };
   const headers = { "x-api-key": minutely.apiKey };
   expect((await room.service().call(region, { method: "GET", headers })).text).toBe("EU");
+  const { due } = execution.outputs as { due: string };
+  const nominalMs = Date.parse(tick?.nominalAt ?? "");
+  const [nominal, previous] = [nominalMs, nominalMs - MINUTE_MS].map(
+    (ms) => `${new Date(ms).toISOString().slice(0, 19)}+00:00`,
+  );
+  const written = (await room.service().call(due, { method: "GET", headers })).body;
+  expect(written).toEqual([tick?.executionId, "schedule", nominal, previous]);
 }, 400_000);
 
 test("a schedule with overlap skip, while past ticks of it run for longer than a minute, starts what is due all the same", async () => {

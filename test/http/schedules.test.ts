@@ -36,10 +36,14 @@ async function addTicks(workflowId: WorkflowId, hours: readonly number[]): Promi
 
 test("GET …/schedule, of a workflow with one, shows it as declared, in plain words, with its next runs and last ticks", async () => {
   const schedule = { cron: "0 9 * * 1-5", timezone: "Europe/Berlin", overlap: "queue", jitterSeconds: 30 } as const;
-  const workflow = await aScheduledWorkflow(service.db, { since: SINCE, schedule });
+  const payload = { day: "${{ tick.date }}", name: "${{ tick.zone }}", region: "EU" };
+  const workflow = await aScheduledWorkflow(service.db, { since: SINCE, schedule: { ...schedule, payload } });
   await addTicks(workflow.workflowId, [7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]);
   const answer = await ask(workflow, "schedule", { "x-api-key": workflow.apiKey });
-  const body = answer.json() as { nextRuns: { utc: string; local: string }[]; lastTicks: { nominalAt: string }[] };
+  const body = answer.json() as {
+    nextRuns: { utc: string; local: string; note: string }[];
+    lastTicks: { nominalAt: string }[];
+  };
   expect([answer.status, body]).toEqual([
     200,
     {
@@ -57,9 +61,10 @@ test("GET …/schedule, of a workflow with one, shows it as declared, in plain w
     },
   ]);
   expect(body.nextRuns).toHaveLength(10);
-  for (const { utc, local } of body.nextRuns) {
+  for (const { utc, local, note } of body.nextRuns) {
     expect(local).toMatch(/T09:00:00\+0[12]:00$/);
     expect(Date.parse(utc)).toBe(Date.parse(local));
+    expect(note).toBe(`day = ${local.slice(0, 10)}; name = Europe/Berlin`);
   }
   expect(body.lastTicks.map(({ nominalAt }) => nominalAt.slice(11, 13)).join(" ")).toBe(
     "17 16 15 14 13 12 11 10 09 08",

@@ -2,7 +2,7 @@ import type { EventEmitter } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { Writable } from "node:stream";
+import { Readable, Writable } from "node:stream";
 import { insertOperatorToken } from "../../db/accounts/access.ts";
 import { type CliParts, runCli } from "../../src/cli/main.ts";
 import type { EditorParts } from "../../src/http/editor-parts.ts";
@@ -41,15 +41,22 @@ function collect(isTTY: boolean): Writable & { text: () => string; isTTY: boolea
 /** Runs one command with nothing of this process's environment. */
 export async function cli(
   argv: readonly string[],
-  options: { env?: Record<string, string>; cwd?: string; parts?: CliParts; interrupt?: EventEmitter } = {},
+  options: {
+    env?: Record<string, string>;
+    cwd?: string;
+    parts?: CliParts;
+    interrupt?: EventEmitter;
+    input?: string;
+  } = {},
 ): Promise<CliResult> {
-  const { interrupt, env = {}, cwd = tmpdir() } = options;
+  const { interrupt, env = {}, cwd = tmpdir(), input = "typed-value\n" } = options;
+  const stdin = Readable.from([Buffer.from(input)]);
   const [stdout, stderr] = [collect(interrupt !== undefined), collect(interrupt !== undefined)];
   const onInterrupt = (act: () => void) => {
     interrupt?.on("interrupt", act);
     return () => void interrupt?.off("interrupt", act);
   };
-  const code = await runCli(argv, { env, cwd, stdout, stderr, onInterrupt }, options.parts);
+  const code = await runCli(argv, { env, cwd, stdin, stdout, stderr, onInterrupt }, options.parts);
   const [out, err] = [stdout.text(), stderr.text()];
   return { code, out, err, json: () => JSON.parse(out) as Record<string, unknown> };
 }

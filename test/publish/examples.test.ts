@@ -39,6 +39,7 @@ async function callMain(
   return { stdout, read: (file) => readFileSync(join(dir, file), "utf8") };
 }
 
+const OWNER = { accountId: "acct_test" as AccountId, workflowId: null };
 const resultOf = (stdout: string): Record<string, unknown> =>
   JSON.parse(stdout.trim().split("\n").at(-1) as string) as Record<string, unknown>;
 
@@ -47,7 +48,7 @@ test.each(["hello", "sales-report", "merge-files", "nightly"])(
   async (example) => {
     const folder = await readLocalFolder(join(EXAMPLES, example));
     if (!folder.ok) throw new Error(JSON.stringify(folder.problems));
-    const validation = await validateFolder(folder.files, ABILITIES, "acct_test" as AccountId);
+    const validation = await validateFolder(folder.files, ABILITIES, OWNER);
     expect(validation).toMatchObject({
       ok: true,
       warnings: [],
@@ -58,7 +59,7 @@ test.each(["hello", "sales-report", "merge-files", "nightly"])(
 
 test("the example nightly, by its schedule, runs at 6:30 in Berlin on weekdays", async () => {
   const folder = await readLocalFolder(join(EXAMPLES, "nightly"));
-  const validation = folder.ok ? await validateFolder(folder.files, ABILITIES, "acct_test" as AccountId) : undefined;
+  const validation = folder.ok ? await validateFolder(folder.files, ABILITIES, OWNER) : undefined;
   if (validation?.ok !== true) throw new Error("The example is not valid.");
   const runs = findNextRuns(validation.manifest.triggers.schedule, new Date("2026-10-23T12:00:00Z"), 2);
   expect(runs).toEqual([

@@ -76,7 +76,11 @@ async function aMachine({ db, accountId, standard, others, index }: MachineParts
     ...code,
     ...{ spool, hostId: "host1" },
     storage: {} as never,
-    ...{ hostProblem: () => undefined, openSecrets: () => ({}) },
+    ...{
+      hostProblem: () => undefined,
+      takeValues: async () => ({ secrets: new Map(), variables: new Map() }),
+      openSecrets: () => ({}),
+    },
   });
   const bounds = { ...DEFAULT_BOUNDS, processesMax: ceilings.processes, openFilesMax: ceilings.openFiles };
   const readSource = createSourceReader({ sandbox, runtimes, ceilings, dir: join(root, "readings") });

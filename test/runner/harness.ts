@@ -56,7 +56,7 @@ export const LIMITS: SandboxLimits = {
   logBytesMax: MIB,
 };
 
-export interface Program {
+export interface Program extends Pick<SandboxRequest, "variables" | "secrets" | "laneVariables"> {
   readonly code: string;
   /** More files of the commit, by path. */
   readonly commit?: Readonly<Record<string, string>>;
@@ -255,6 +255,7 @@ function toRequest(
       ...program.kinds,
       ...Object.fromEntries(fileKinds),
     },
+    ...{ variables: program.variables, secrets: program.secrets, laneVariables: program.laneVariables },
     files,
     declaredOutputs: program.outputs ?? null,
     ...(program.network === undefined ? {} : { network: program.network }),

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, readSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
@@ -226,4 +226,86 @@ test("the self-test, of a sandbox with lanes, starts no lane for its probe", asy
   await sleep(300);
   expect(listZygotes()).toEqual(before);
   expect(bench.laneProblem()).toBeUndefined();
+});
+
+/** Looks for the other's secret in its environment, and in all of its memory that it may read. */
+const SEARCH = `
+import os
+def main():
+    # Never put together here: it would find itself.
+    heads, tail = (b"first-value", b"second-value"), b"-of-another"
+    own = os.environ.get("TOKEN", "none")[:5].encode()
+    found = [own.decode()]
+    with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb") as memory:
+        for line in maps.read().splitlines():
+            span, modes = line.split()[:2]
+            if modes[0] != "r" or "[v" in line:
+                continue
+            start, end = (int(part, 16) for part in span.split("-"))
+            try:
+                memory.seek(start)
+                content = memory.read(end - start)
+            except (OSError, ValueError, OverflowError):
+                continue
+            at = content.find(tail)
+            while at >= 0:
+                found += [head.decode() for head in heads if content[at - len(head):at] == head and head[:5] != own]
+                at = content.find(tail, at + 1)
+    return found
+`;
+
+test("a fork, of a lane that has served another secret, finds neither that nor its place; the zygote has none", async () => {
+  const perRun = { laneVariables: { fixed: { REGION: "eu" }, perRun: ["TOKEN"] } };
+  const commit = await aWarmCommit({ code: SEARCH, ...perRun });
+  const [first, second] = ["first-value-of-another", "second-value-of-another"];
+  const given = (TOKEN: string) => ({ variables: { REGION: "eu", TOKEN }, secrets: [TOKEN] });
+  expect(jsonOf(laneRan(await runInLane(commit, given(first))))).toEqual(["first"]);
+  expect(jsonOf(laneRan(await runInLane(commit, given(second))))).toEqual(["secon"]);
+  expect(jsonOf(laneRan(await runInLane(commit)))).toEqual(["none"]);
+  const zygotes = listZygotes();
+  expect(zygotes.length).toBeGreaterThan(0);
+  for (const pid of zygotes) expect([holds(pid, first), holds(pid, second)]).toEqual([false, false]);
+});
+
+/** Whether a process has a text in its memory. */
+function holds(pid: number, text: string): boolean {
+  const memory = openSync(`/proc/${pid}/mem`, "r");
+  try {
+    return readFileSync(`/proc/${pid}/maps`, "utf8")
+      .split("\n")
+      .filter((line) => / r/.test(line) && !line.includes("[v"))
+      .some((line) => {
+        const [start = 0, end = 0] = (line.split(" ")[0] ?? "").split("-").map((part) => Number.parseInt(part, 16));
+        const content = Buffer.alloc(end - start);
+        try {
+          readSync(memory, content, 0, content.length, start);
+        } catch {
+          return false; // Not every part can be read.
+        }
+        return content.includes(text);
+      });
+  } finally {
+    closeSync(memory);
+  }
+}
+
+test.each([
+  ["asks for it", "import os\nVALUE = os.environ.get('TOKEN')"],
+  ["asks whether it is there", "import os\nVALUE = 'TOKEN' in os.environ"],
+  ["copies all there are", "import os\nVALUE = dict(os.environ)"],
+])("a package, that %s when it is imported, starts cold; one that asks for a fixed one does not", async (_, code) => {
+  const laneVariables = { fixed: { REGION: "eu" }, perRun: ["TOKEN"] };
+  const variables = { REGION: "eu", TOKEN: "of-this-run" };
+  const asking = bench.commit({
+    code: "import eager\ndef main(): return str(eager.VALUE)",
+    environmentDir: bench.environment({ "eager.py": code }),
+    ...{ laneVariables, variables },
+  });
+  expect(await asking.warm()).toEqual({ warm: false, reason: "A package asks for TOKEN when it is imported." });
+  const fixed = await aWarmCommit({
+    code: "import calm\ndef main(): return calm.VALUE",
+    environmentDir: bench.environment({ "calm.py": "import os\nVALUE = os.environ['REGION']" }),
+    ...{ laneVariables, variables },
+  });
+  expect(laneRan(await runInLane(fixed)).texts).toEqual({ result: "eu" });
 });

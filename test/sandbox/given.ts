@@ -98,6 +98,24 @@ export const GIVEN: Readonly<Record<string, Given>> = {
   "prints/log_limit": { limits: { logBytesMax: 20_000 } },
   "modules/entry_in_folder": { entrypoint: "jobs/report.py" },
   "modules/entry_named_like_library": { entrypoint: "calendar.py" },
+  "interpreter/environment_variables": {
+    variables: { REGION: "eu ü", TOKEN: "s3cret-value", LEVEL: "3" },
+    laneVariables: { fixed: { REGION: "eu ü" }, perRun: ["TOKEN", "LEVEL"] },
+    secrets: ["s3cret-value"],
+  },
+  "modules/treadle_run": {
+    variables: {
+      TREADLE_RUN_ID: "ex_0123456789abcdef",
+      TREADLE_RUN_ATTEMPT: "2",
+      TREADLE_RUN_TRIGGER: "schedule",
+      TREADLE_RUN_COMMIT: "c0ffee",
+      TREADLE_RUN_WORKFLOW: "wf_0123456789abcdef",
+      // The second 02:30 of the day on which the clock is put back.
+      TREADLE_RUN_SCHEDULED_FOR: "2026-10-25T02:30:00+01:00",
+      TREADLE_RUN_PREVIOUS_SCHEDULED_FOR: "2026-10-25T02:30:00+02:00",
+      TREADLE_RUN_TIMEZONE: "Europe/Berlin",
+    },
+  },
   "packages/pandas_": PRICES,
   "library/unittest_": { normalize: withoutSeconds },
   "endings/atexit_exits": { normalize: withoutAddresses },

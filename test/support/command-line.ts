@@ -14,16 +14,19 @@ export interface CommandAnswer {
 }
 
 /** Starts `bin/treadle`; the caller sees to its end. */
-export function startTreadle(dataDir: string, args: readonly string[]) {
-  return spawn(process.execPath, [PROGRAM, ...args], {
+export function startTreadle(dataDir: string, args: readonly string[], input = "") {
+  const child = spawn(process.execPath, [PROGRAM, ...args], {
     env: { ...process.env, TREADLE_DATA_DIR: dataDir },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["pipe", "pipe", "pipe"],
   });
+  child.stdin.on("error", () => undefined); // Most commands read nothing.
+  child.stdin.end(input);
+  return child;
 }
 
-/** Runs `bin/treadle` as a user does, against the service of a data folder. */
-export async function treadle(dataDir: string, args: readonly string[]): Promise<CommandAnswer> {
-  const child = startTreadle(dataDir, args);
+/** Runs `bin/treadle` as a user does, against the service of a data folder. `input` is its standard input. */
+export async function treadle(dataDir: string, args: readonly string[], input = ""): Promise<CommandAnswer> {
+  const child = startTreadle(dataDir, args, input);
   let stdout = "";
   let stderr = "";
   child.stdout.on("data", (chunk: Buffer) => {

@@ -185,6 +185,8 @@ function toFirstWork(
     commitId: execution.commitId,
     attempt: 1,
     attemptsMax: execution.attemptsMax,
+    trigger: execution.trigger,
+    tick: null,
     cpu: execution.cpu,
     timeoutSeconds: execution.timeoutSeconds,
     chargeMax: execution.chargeMax,

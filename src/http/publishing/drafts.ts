@@ -170,7 +170,10 @@ async function findProblems(
   { workflow }: Access,
   { files }: Pick<WorkingCopy, "files">,
 ): Promise<readonly FileProblem[]> {
-  const validation = await validateCommit(files, editor.abilities, workflow.accountId);
+  const validation = await validateCommit(files, editor.abilities, {
+    accountId: workflow.accountId,
+    workflowId: workflow.id,
+  });
   return validation.ok ? [] : validation.problems;
 }
 

@@ -17,6 +17,7 @@ import { SCHEDULE_SWITCH_ROUTES } from "./schedule-switch.ts";
 import { SCHEDULE_ROUTES } from "./schedules.ts";
 import { SERVICE_ROUTES } from "./service.ts";
 import { SESSION_ROUTES } from "./session.ts";
+import { VALUE_ROUTES } from "./values.ts";
 import { WORKFLOW_ROUTES } from "./workflows.ts";
 
 const TABLE = {
@@ -31,6 +32,7 @@ const TABLE = {
   ...ACCOUNT_ROUTES,
   ...MEMBER_ROUTES,
   ...ACCESS_ROUTES,
+  ...VALUE_ROUTES,
   ...PUBLISH_ROUTES,
   ...WORKFLOW_ROUTES,
   ...DRAFT_ROUTES,

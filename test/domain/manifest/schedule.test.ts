@@ -1,5 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { parseManifest } from "../../../domain/manifest/parse.ts";
+import { resolvePayload } from "../../../domain/schedules/tick-values.ts";
 
 function problemsOf(source: string): string[] {
   const result = parseManifest(source);
@@ -49,6 +50,30 @@ test.each([
     `inputs: { a: { type: secret } }\n${SCHEDULE}    payload: { a: x }\n`,
     "6:19 triggers.schedule.payload.a: A schedule cannot carry secrets",
   ],
+  [
+    `inputs: { a: { type: date } }\n${SCHEDULE}    payload:\n      a: ${"${{ tick.dat }}"}\n`,
+    '7:10 triggers.schedule.payload.a: There is no variable "tick.dat". Did you mean "tick.date"? A payload may name tick.date,',
+  ],
+  [
+    `inputs: { a: { type: json } }\n${SCHEDULE}    payload: { a: [1, { b: "\${{ secrets.X }}" }] }\n`,
+    "6:28 triggers.schedule.payload.a.1.b: A secret goes to an input of type secret, which must be exactly ${{ secrets.X }}",
+  ],
+  [
+    `inputs: { a: { type: secret } }\n${SCHEDULE}    payload: { a: "x\${{ secrets.X }}" }\n`,
+    "6:19 triggers.schedule.payload.a: A secret goes to an input of type secret, which must be exactly ${{ secrets.X }}",
+  ],
+  [
+    `inputs: { a: { type: string } }\n${SCHEDULE}    payload: { a: "at \${{ tick.date" }\n`,
+    "6:19 triggers.schedule.payload.a: ${{ has no }} after it",
+  ],
+  [
+    `inputs: { a: { type: integer } }\n${SCHEDULE}    payload: { a: \${{ tick.date }} }\n`,
+    "6:19 triggers.schedule.payload.a: must be a whole number, not a string.",
+  ],
+  [
+    `inputs: { a: { type: string, pattern: "\\\\d+" } }\n${SCHEDULE}    payload: { a: \${{ tick.date }} }\n`,
+    "6:19 triggers.schedule.payload.a: must",
+  ],
   [`inputs: { a: { type: strin } }\n${SCHEDULE}    payload: { a: x }\n`, '"strin" is not a type of input.'],
 ])("parseManifest, with a schedule as in %j, reports it where it stands", (source, expected) => {
   const problems = problemsOf(source);
@@ -69,5 +94,25 @@ test("parseManifest, a schedule whose payload fits, accepts it with files and se
         },
       },
     },
+  });
+});
+
+test("parseManifest, a payload that names its tick, keeps it as written, with and without quotes", () => {
+  const inputs = "inputs: { a: { type: date, min: 2030-01-01 }, b: { type: json }, c: { type: datetime } }\n";
+  const payload =
+    "{ a: ${{ tick.date }}, b: [\"x-${{tick.zone}}.csv\", { ${{ tick.date }}: 1.0 }], c: '${{ tick.previous }}' }";
+  const result = parseManifest(`${inputs}${SCHEDULE}    payload: ${payload}\n`);
+  const b = ["x-${{tick.zone}}.csv", { "${{ tick.date }}": 1 }];
+  expect(result).toMatchObject({
+    ok: true,
+    manifest: {
+      triggers: { schedule: { payload: { a: "${{ tick.date }}", b, c: "${{ tick.previous }}" } } },
+    },
+  });
+  const schedule = result.ok ? result.manifest.triggers.schedule : null;
+  const tick = { nominalAt: new Date("2026-10-25T01:30:00Z"), previousAt: null, timezone: "Europe/Berlin" };
+  expect(schedule && resolvePayload(schedule, tick)).toEqual({
+    payload: { a: "2026-10-25", b: ["x-Europe/Berlin.csv", { "2026-10-25": 1 }], c: "2026-10-25T02:30:00+01:00" },
+    payloadText: '{"a":"2026-10-25","b":["x-Europe/Berlin.csv",{"2026-10-25":1.0}],"c":"2026-10-25T02:30:00+01:00"}',
   });
 });

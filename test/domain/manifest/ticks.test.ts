@@ -2,6 +2,7 @@ import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { type Cron, parseCron } from "../../../domain/cron/cron.ts";
 import { formatLocal, nextTicks } from "../../../domain/cron/next-runs.ts";
+import { previousTick } from "../../../domain/cron/previous-tick.ts";
 import { readProcessorMs } from "../../support/processor.ts";
 
 const MINUTE_MS = 60_000;
@@ -227,4 +228,21 @@ test.each(SCANS)("nextTicks, any expression in %s from %s, agrees with a scan of
     }),
     { numRuns: 12 },
   );
+});
+
+test.each([
+  ["* * * * *", NEW_YORK, "2026-11-01T05:50:00Z", "2026-11-01T06:10:00Z"],
+  ["30 * * * *", NEW_YORK, "2026-10-31T00:00:00Z", "2026-11-02T00:00:00Z"],
+  ["30 2 * * *", "Europe/Berlin", "2026-03-25T00:00:00Z", "2026-04-02T00:00:00Z"],
+  ["*/20 1-2 * FEB *", "Australia/Lord_Howe", "2024-01-01T00:00:00Z", "2026-12-31T00:00:00Z"],
+  ["0 0 29 2 1", "UTC", "1971-01-01T00:00:00Z", "2100-12-31T00:00:00Z"],
+])("previousTick, of each tick of %j in %s, is the one before", (text, zone, from, until) => {
+  const ticks = nextTicks(parse(text), zone, new Date(from), 10_000, new Date(until));
+  expect(ticks.length).toBeGreaterThan(3);
+  const found = ticks.slice(1).map((tick) => previousTick(parse(text), zone, tick));
+  expect(found).toEqual(ticks.slice(0, -1));
+});
+
+test("previousTick, where nothing was due since 1970, is undefined", () => {
+  expect(previousTick(parse("0 0 29 2 *"), "UTC", new Date("1971-06-01T00:00:00Z"))).toBeUndefined();
 });

@@ -53,6 +53,15 @@ export const ACCESS: Readonly<Record<RouteName, Access>> = {
   lookAtInvitation: "everybody",
   join: "everybody",
 
+  listSecrets: "read",
+  setSecret: "own",
+  removeSecret: "own",
+  showSecretHistory: "read",
+  listVariables: "read",
+  setVariable: "own",
+  removeVariable: "own",
+  showVariableHistory: "read",
+
   listSessions: "self",
   signOutElsewhere: "self",
   endSession: "self",

@@ -33,6 +33,7 @@ const places: Record<string, string> = {
   keyId: "key_0000000000000000",
   fileName: "report.txt",
   asset: "docs.css",
+  name: "TOKEN",
   input: "orders",
   position: "0",
 };
@@ -94,7 +95,8 @@ async function giveFile(executionId: string): Promise<void> {
 }
 
 function toStep(route: Omit<Step, "aimed">): Step {
-  const aimed = [...route.path.matchAll(/\{(\w+)\}/g)].some(([, name]) => name !== "asset");
+  // The name of a secret or a variable is one of the caller's own account.
+  const aimed = [...route.path.matchAll(/\{(\w+)\}/g)].some(([, name]) => name !== "asset" && name !== "name");
   return { ...route, aimed };
 }
 
