@@ -18,7 +18,8 @@ let dataDir: Awaited<ReturnType<typeof aDataDir>>;
 
 beforeAll(async () => {
   dataDir = await aDataDir();
-  service = await startService({ dataDir: dataDir.dataDir, env: { TREADLE_EXAMPLES: "all" } });
+  // As in a container: warm starts must work there, too.
+  service = await startService({ dataDir: dataDir.dataDir, env: { TREADLE_EXAMPLES: "all" }, withinFilters: true });
 }, 600_000);
 
 afterAll(async () => {

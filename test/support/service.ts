@@ -8,6 +8,7 @@ import { Agent, type Dispatcher, request } from "undici";
 import type { ReadyFile } from "../../src/start/ready-file.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const FILTERS = fileURLToPath(new URL("./within-filters.py", import.meta.url));
 /** The first start of a data folder builds the packages of `sales-report`, where that is wanted. */
 const START_MAX_MS = 600_000;
 
@@ -22,8 +23,11 @@ export interface Answer {
 export interface CalledService {
   readonly ready: ReadyFile;
   call(path: string, options?: Omit<Partial<Dispatcher.RequestOptions>, "path">): Promise<Answer>;
-  /** Resolves when the answer has begun, with what it is in the end. */
-  begin(path: string, options?: Omit<Partial<Dispatcher.RequestOptions>, "path">): Promise<{ text: Promise<string> }>;
+  /** Resolves when the answer has begun, with what has come so far and what it is in the end. */
+  begin(
+    path: string,
+    options?: Omit<Partial<Dispatcher.RequestOptions>, "path">,
+  ): Promise<{ soFar: () => string; text: Promise<string> }>;
   /** Executes an example with JSON inputs. */
   execute(example: string, inputs: object): Promise<Answer>;
 }
@@ -53,6 +57,8 @@ export async function startService(options: {
   env?: Record<string, string>;
   /** What `ulimit -n` says where it is started: no process of it gets more. */
   openFilesMax?: number;
+  /** With filters of system calls around it and no new privileges, as a container has them. */
+  withinFilters?: boolean;
   /** The Node.js to start it with; this process's own unless given. */
   node?: string;
   /** By `npm start`, which is then `child`. */
@@ -61,11 +67,13 @@ export async function startService(options: {
   ownGroup?: boolean;
 }): Promise<TestService> {
   const startedAt = performance.now();
-  const { openFilesMax, node = process.execPath, byNpm = false, ownGroup = false } = options;
-  const command = byNpm ? ["npm", "start"] : [node, join(ROOT, "bin/treadle"), "start"];
-  const limited =
-    openFilesMax === undefined ? command : ["prlimit", `--nofile=${openFilesMax}:${openFilesMax}`, ...command];
-  const child = spawn(limited[0] as string, limited.slice(1), {
+  const { openFilesMax, withinFilters = false, node = process.execPath, byNpm = false, ownGroup = false } = options;
+  const command = [
+    ...(openFilesMax === undefined ? [] : ["prlimit", `--nofile=${openFilesMax}:${openFilesMax}`]),
+    ...(withinFilters ? ["python3", FILTERS] : []),
+    ...(byNpm ? ["npm", "start"] : [node, join(ROOT, "bin/treadle"), "start"]),
+  ];
+  const child = spawn(command[0] as string, command.slice(1), {
     cwd: ROOT,
     env: {
       ...process.env,
@@ -109,7 +117,12 @@ export async function callService(ready: ReadyFile): Promise<CalledService & { h
   const begin = async (path: string, given: Omit<Partial<Dispatcher.RequestOptions>, "path"> = {}) => {
     const url = path.startsWith("https:") ? path : `${ready.apiUrl}${path}`;
     const { statusCode: status, headers, body } = await request(url, { ...given, dispatcher: agent });
-    return { status, headers, text: body.text() };
+    let seen = "";
+    const text = (async () => {
+      for await (const part of body.setEncoding("utf8")) seen += part;
+      return seen;
+    })();
+    return { status, headers, soFar: () => seen, text };
   };
   const call: CalledService["call"] = async (path, given) => {
     const { status, headers, ...answer } = await begin(path, given);
