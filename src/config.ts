@@ -96,23 +96,37 @@ export const SETTINGS = z.object({
   TEMPORAL_NAMESPACE: z.string().min(1).default("treadle"),
   TEMPORAL_CLI_PATH: z.string().min(1).optional(),
   TEMPORAL_UI_URL: z.string().min(1).optional(),
+  TEMPORAL_TLS_CA: z.string().min(1).optional(),
+  TEMPORAL_TLS_CERT: z.string().min(1).optional(),
+  TEMPORAL_TLS_KEY: z.string().min(1).optional(),
+  TEMPORAL_TLS_SERVER_NAME: z.string().min(1).optional(),
+  TEMPORAL_API_KEY: z.string().min(1).optional(),
+  TEMPORAL_API_KEY_FILE: z.string().min(1).optional(),
 });
 
 export type Settings = z.infer<typeof SETTINGS>;
 
 /** Settings that hold a secret: `NAME_FILE` names a file that has it, as secrets are mounted into containers. */
-const SECRETS = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "DATABASE_URL"] as const;
+const SECRETS = [
+  ...(["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"] as const),
+  ...(["DATABASE_URL", "TEMPORAL_API_KEY"] as const),
+] as const;
 
 /** Settings that contradict each other are refused as well. */
 const CONSISTENT_SETTINGS = SETTINGS.refine(
   ({ TREADLE_ISOLATION, TREADLE_SANDBOX_RUNTIME }) =>
     TREADLE_ISOLATION === "sandbox" || TREADLE_SANDBOX_RUNTIME === "bubblewrap",
   { path: ["TREADLE_SANDBOX_RUNTIME"], message: "needs TREADLE_ISOLATION=sandbox" },
-).refine(
-  ({ TREADLE_STORAGE_URL, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY }) =>
-    TREADLE_STORAGE_URL === undefined || (AWS_ACCESS_KEY_ID === undefined) === (AWS_SECRET_ACCESS_KEY === undefined),
-  { path: ["AWS_ACCESS_KEY_ID"], message: "needs AWS_SECRET_ACCESS_KEY, and that one it" },
-);
+)
+  .refine(
+    ({ TREADLE_STORAGE_URL, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY }) =>
+      TREADLE_STORAGE_URL === undefined || (AWS_ACCESS_KEY_ID === undefined) === (AWS_SECRET_ACCESS_KEY === undefined),
+    { path: ["AWS_ACCESS_KEY_ID"], message: "needs AWS_SECRET_ACCESS_KEY, and that one it" },
+  )
+  .refine(
+    ({ TEMPORAL_TLS_CERT, TEMPORAL_TLS_KEY }) => (TEMPORAL_TLS_CERT === undefined) === (TEMPORAL_TLS_KEY === undefined),
+    { path: ["TEMPORAL_TLS_CERT"], message: "needs TEMPORAL_TLS_KEY, and that one it" },
+  );
 
 /** Returns what a manifest may ask for on this installation. */
 export function boundsOf(settings: Settings): ManifestBounds {

@@ -20,6 +20,8 @@ import { prepareSandboxUsers, type SandboxUsers } from "./sandbox-users.ts";
 import type { RunAs } from "./servers/child.ts";
 import { type RunCommand, runCommand } from "./servers/command.ts";
 import { findCacheDir } from "./servers/temporal-cache.ts";
+import { readClusterEntry } from "./servers/temporal-cluster.ts";
+import type { TemporalEntry } from "./servers/temporal-door.ts";
 import type { TemporalBinary } from "./servers/temporal-version.ts";
 import { fetchTemporalAhead } from "./temporal-ahead.ts";
 import { prepareTools } from "./tools.ts";
@@ -43,6 +45,8 @@ export interface Machine {
   readonly python: Python;
   readonly uv: { readonly path: string } | undefined;
   readonly bwrapPath: string;
+  /** A Temporal that is not ours, with the files that its settings name; undefined: one is started. */
+  readonly cluster: TemporalEntry | undefined;
   /** Set where programs run in gVisor, inside of bubblewrap. */
   readonly gvisor: GvisorSettings | undefined;
   /** Kernel users of sandboxes, which end with this process. */
@@ -148,13 +152,14 @@ async function findParts(deps: {
     prepareSandboxing(settings, common),
     prepareCertificate(settings, paths.tls),
     readPackageSettings(env),
+    readClusterEntry(settings),
     becomes === undefined
       ? Promise.resolve(undefined)
       : fetchTemporalAhead({ ...ahead, user: becomes, signal: giveUp.signal }),
   ] as const;
   try {
-    const [{ python, uv }, sandboxing, certificate, packageSettings, temporal] = await Promise.all(parts);
-    return { cacheDir, python, uv, ...sandboxing, certificate, packageSettings, temporal };
+    const [{ python, uv }, sandboxing, certificate, packageSettings, cluster, temporal] = await Promise.all(parts);
+    return { cacheDir, python, uv, ...sandboxing, certificate, packageSettings, cluster, temporal };
   } catch (error) {
     giveUp.abort(); // a build of Temporal takes minutes
     await Promise.allSettled(parts);

@@ -4,6 +4,7 @@ import { describeLargest } from "../setup/folder-sizes.ts";
 import { DiskFullError } from "../setup/servers/disk-full.ts";
 import { startPostgres } from "../setup/servers/postgres.ts";
 import { startTemporal } from "../setup/servers/temporal.ts";
+import { openCluster } from "../setup/servers/temporal-cluster.ts";
 import { budgetDescriptors, readDescriptorLimit } from "./descriptors.ts";
 import { drainMsMax } from "./draining.ts";
 import type { Servers, StartInput } from "./service.ts";
@@ -59,7 +60,11 @@ async function openServers(input: StartInput, log: Log, defer: Defer): Promise<S
   const starting = [
     launch((onLaunched) => startPostgres({ ...common, url: settings.DATABASE_URL, onLaunched, log: line("postgres") })),
     launch((onLaunched) => {
-      const { temporal: binary, cacheDir } = machine;
+      const { temporal: binary, cacheDir, cluster } = machine;
+      if (cluster !== undefined) {
+        onLaunched();
+        return openCluster(cluster, settings);
+      }
       const python = machine.python.path;
       return startTemporal({ ...common, binary, cacheDir, python, onLaunched, log: line("temporal") });
     }),

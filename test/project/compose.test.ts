@@ -5,7 +5,6 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "@jest/globals";
 import { parse } from "yaml";
 import { loadSettings, SETTINGS } from "../../src/config.ts";
-import { SEARCH_ATTRIBUTES } from "../../src/setup/servers/temporal-namespace.ts";
 import { serverArguments } from "../../src/setup/servers/temporal-server.ts";
 import { parseStorageUrl } from "../../storage/open.ts";
 import { environmentOf, parseDockerfile, VARIABLES_OF_LIBRARIES } from "./dockerfile.ts";
@@ -54,7 +53,6 @@ describe("docker-compose.yml", () => {
       "postgres",
       "prometheus",
       "temporal",
-      "temporal-namespace",
       "temporal-schema",
       "temporal-ui",
       "worker",
@@ -175,12 +173,7 @@ describe("the files of deploy", () => {
       expect(Object.keys(written)).toContain(key);
   });
 
-  test("the namespace's script, for a server that Treadle does not change, makes every search attribute", () => {
-    const [, listed = ""] = /^for attribute in (.*); do$/m.exec(read("deploy/temporal/namespace.sh")) ?? [];
-    expect(listed.split(" ").sort()).toEqual([...SEARCH_ATTRIBUTES].sort());
-  });
-
-  test.each(["deploy/postgres/databases.sh", "deploy/temporal/schema.sh", "deploy/temporal/namespace.sh"])(
+  test.each(["deploy/postgres/databases.sh", "deploy/temporal/schema.sh"])(
     "%s, read by sh, has no error of syntax",
     (path) => {
       execFileSync("sh", ["-n", join(CHECKOUT, path)]);

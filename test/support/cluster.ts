@@ -1,11 +1,13 @@
 import { spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Db } from "../../db/connect.ts";
+import { findPython } from "../../src/setup/python.ts";
+import { runCommand } from "../../src/setup/servers/command.ts";
 import { startTemporal } from "../../src/setup/servers/temporal.ts";
 import { findCacheDir } from "../../src/setup/servers/temporal-cache.ts";
 import { aDatabase } from "./postgres.ts";
@@ -38,18 +40,16 @@ export interface Cluster {
 /** What several processes share: PostgreSQL, a Temporal server and an S3 server. The first host that is started makes the master key. */
 export async function aCluster(common: Record<string, string>): Promise<Cluster> {
   const folder = await mkdtemp(join(tmpdir(), "treadle-cluster-"));
-  const quiet = { report: () => undefined, log: () => undefined };
   const [database, temporal, s3] = await Promise.all([
     aDatabase(),
-    // Without a Python its port is on loopback, and asks for no certificate: as a cluster's does.
-    startTemporal({ env: process.env, dataDir: folder, cacheDir: findCacheDir(process.env), ...quiet }),
+    aTemporal(join(folder, "temporal")),
     startS3Server(),
   ]);
   const { host, user, database: name } = database.address as { host: string; user: string; database: string };
   const env = {
     ...{ ...SMALL, ...common },
     DATABASE_URL: `postgresql://${user}@localhost/${name}?host=${encodeURIComponent(host)}`,
-    TEMPORAL_ADDRESS: temporal.address,
+    ...temporal.settings,
     AWS_ACCESS_KEY_ID: s3.accessKeyId,
     AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
   };
@@ -81,6 +81,33 @@ export async function aCluster(common: Record<string, string>): Promise<Cluster>
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** A server that asks for TLS with a certificate of the caller, as clusters do, and has not heard of our namespace. */
+async function aTemporal(folder: string): Promise<{ settings: Record<string, string>; stop: () => Promise<void> }> {
+  const { path: python } = await findPython({
+    ...{ env: process.env, runAs: undefined, isRoot: false, mayInstall: false },
+    ...{ report: () => undefined, run: runCommand },
+  });
+  const temporal = await startTemporal({
+    ...{ env: process.env, dataDir: folder, cacheDir: findCacheDir(process.env), python },
+    ...{ report: () => undefined, log: () => undefined },
+  });
+  const { ca = "", caller, serverName = "" } = temporal.tls ?? {};
+  const write = async (name: string, text = "") => {
+    const path = join(folder, name);
+    await writeFile(path, text, { mode: 0o600 });
+    return path;
+  };
+  const settings = {
+    TEMPORAL_ADDRESS: temporal.address,
+    TEMPORAL_NAMESPACE: "workflows",
+    TEMPORAL_TLS_CA: await write("ca.pem", ca),
+    TEMPORAL_TLS_CERT: await write("cert.pem", caller?.cert),
+    TEMPORAL_TLS_KEY: await write("key.pem", caller?.key),
+    TEMPORAL_TLS_SERVER_NAME: serverName,
+  };
+  return { settings, stop: temporal.stop };
 }
 
 async function startWorker(env: Record<string, string>): Promise<() => Promise<void>> {

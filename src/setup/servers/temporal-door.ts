@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { RequestOptions } from "node:https";
 import { type ConnectionOptions, connect } from "node:tls";
 import type { TLSConfig } from "@temporalio/client";
-import { DOOR_NAME, type DoorCertificates } from "./door-certificates.ts";
+import { DOOR_NAME, type DoorCertificates, type Identity } from "./door-certificates.ts";
 
 /** What a caller asks for that only wants to know when the door is gone. As in temporal-enclosure.py. */
 const WATCH = "treadle-watch";
@@ -10,27 +10,54 @@ const HTTP = "http/1.1";
 /** Where the service shows the server's web interface. */
 export const PAGES_PATH = "/temporal";
 
+/** How a connection to Temporal is encrypted, PEM texts. What is undefined is as usual: public authorities, no certificate of ours. */
+export interface TemporalTls {
+  /** The authorities that sign the server's certificate. */
+  readonly ca?: string | undefined;
+  /** What we show the server. */
+  readonly caller?: Identity | undefined;
+  /** The name in the server's certificate; undefined: the host of its address. */
+  readonly serverName?: string | undefined;
+}
+
 /** Where a Temporal takes calls, and what it asks of callers. */
 export interface TemporalEntry {
   /** host:port of the gRPC endpoint. */
   readonly address: string;
-  /** Undefined where nothing is asked. */
-  readonly certificates?: DoorCertificates | undefined;
+  /** Undefined where the connection is not encrypted. */
+  readonly tls?: TemporalTls | undefined;
+  /** Undefined where none is asked for. */
+  readonly apiKey?: string | undefined;
 }
 
 /** The entry of an enclosed server. */
 export interface GuardedEntry extends TemporalEntry {
+  readonly tls: TemporalTls;
   readonly certificates: DoorCertificates;
 }
 
-/** Returns what a connection of Temporal's clients takes. */
-export function toConnection({ address, certificates }: TemporalEntry): { address: string; tls?: TLSConfig } {
-  if (certificates === undefined) return { address };
+/** Returns the entry of an enclosed server, host:port, with the certificates of its door. */
+export function toGuarded(address: string, certificates: DoorCertificates): GuardedEntry {
   const { ca, caller } = certificates;
-  const clientCertPair = { crt: Buffer.from(caller.cert), key: Buffer.from(caller.key) };
+  return { address, certificates, tls: { ca, caller, serverName: DOOR_NAME } };
+}
+
+/** Returns what a connection of Temporal's clients takes. */
+export function toConnection({ address, tls, apiKey }: TemporalEntry): {
+  address: string;
+  tls?: TLSConfig;
+  apiKey?: string;
+} {
+  if (tls === undefined) return { address };
+  const { ca, caller, serverName } = tls;
   return {
     address,
-    tls: { serverNameOverride: DOOR_NAME, serverRootCACertificate: Buffer.from(ca), clientCertPair },
+    tls: {
+      ...(serverName === undefined ? {} : { serverNameOverride: serverName }),
+      ...(ca === undefined ? {} : { serverRootCACertificate: Buffer.from(ca) }),
+      ...(caller && { clientCertPair: { crt: Buffer.from(caller.cert), key: Buffer.from(caller.key) } }),
+    },
+    ...(apiKey === undefined ? {} : { apiKey }),
   };
 }
 
@@ -63,7 +90,16 @@ export function portOf(address: string): number {
   return Number(address.split(":").at(-1));
 }
 
-function toTls({ address, certificates: { ca, caller } }: GuardedEntry) {
+/** Returns what a TLS connection of Node.js takes. */
+export function toSocket({ ca, caller, serverName }: TemporalTls): ConnectionOptions {
+  return {
+    ...(serverName === undefined ? {} : { servername: serverName }),
+    ...(ca === undefined ? {} : { ca }),
+    ...caller,
+  };
+}
+
+function toTls({ address, tls }: GuardedEntry) {
   const [host = ""] = address.split(":");
-  return { host, port: portOf(address), servername: DOOR_NAME, ca, cert: caller.cert, key: caller.key };
+  return { host, port: portOf(address), ...toSocket(tls) };
 }

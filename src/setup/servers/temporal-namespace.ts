@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "@temporalio/client";
+import { messageOf } from "../../../domain/message-of.ts";
 import { type TemporalEntry, toConnection } from "./temporal-door.ts";
 
 /** Keyword attributes by which the Temporal UI, and we, find executions. */
@@ -10,7 +11,12 @@ const RETENTION_DAYS = 30;
 const CONNECT_TIMEOUT_MS = 1_000;
 const POLL_MS = 50;
 const KEYWORD = 2; // temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
-const ALREADY_EXISTS = 6; // of gRPC
+/** Codes of gRPC. */
+const GRPC = { notFound: 5, alreadyExists: 6, permissionDenied: 7, unimplemented: 12, unauthenticated: 16 } as const;
+/** Of what does not pass: a caller without the right, and a cluster that has no such call for callers. */
+const FINAL = new Set<number>([GRPC.permissionDenied, GRPC.unimplemented, GRPC.unauthenticated]);
+const CLUSTER_TIMEOUT_MS = 5_000;
+const ADVICE_ON_CALLERS = "Correct TEMPORAL_API_KEY, or TEMPORAL_TLS_CERT and TEMPORAL_TLS_KEY.";
 const SECONDS_PER_DAY = 86_400;
 
 /**
@@ -35,6 +41,56 @@ export async function prepareNamespace(options: {
     await connection.close();
   }
 }
+
+/** Why a cluster's namespace cannot be used, and what to do about it. */
+export class NamespaceError extends Error {
+  override readonly name = "NamespaceError";
+  /** Whether it may be gone in a moment. */
+  readonly passes: boolean;
+
+  constructor(message: string, passes: boolean) {
+    super(message);
+    this.passes = passes;
+  }
+}
+
+/**
+ * Makes sure that a cluster has our namespace and its search attributes, and makes what lacks. Rejects with a
+ * NamespaceError when it may not.
+ */
+export async function requireNamespace(entry: TemporalEntry, namespace: string): Promise<void> {
+  const { Connection } = await loadTemporalClient();
+  let step = `it cannot be asked for the namespace ${namespace} (TEMPORAL_NAMESPACE). ${ADVICE_ON_CALLERS}`;
+  let connection: Connection | undefined;
+  try {
+    connection = await Connection.connect({ ...toConnection(entry), connectTimeout: CLUSTER_TIMEOUT_MS });
+    const { workflowService } = connection;
+    const known = await workflowService.describeNamespace({ namespace }).catch((error: unknown) => {
+      if (codeOf(error) !== GRPC.notFound) throw error;
+    });
+    if (known === undefined) {
+      step = `it lacks the namespace ${namespace} (TEMPORAL_NAMESPACE), and does not let this service make it. Make it, with ${RETENTION_DAYS} days of closed executions.`;
+      const seconds = RETENTION_DAYS * SECONDS_PER_DAY;
+      const made = { namespace, workflowExecutionRetentionPeriod: { seconds } };
+      type Made = Parameters<Connection["workflowService"]["registerNamespace"]>[0];
+      await workflowService.registerNamespace(made as unknown as Made).catch((error: unknown) => {
+        if (codeOf(error) !== GRPC.alreadyExists) throw error;
+      });
+    }
+    step = `the namespace ${namespace} lacks search attributes, and this service may not add them. Add ${SEARCH_ATTRIBUTES.join(", ")}, each of the type Keyword.`;
+    const aliases = Object.values(known?.config?.customSearchAttributeAliases ?? {});
+    if (!SEARCH_ATTRIBUTES.every((name) => aliases.includes(name))) await addSearchAttributes(connection, namespace);
+  } catch (error) {
+    throw new NamespaceError(`${step} It says: ${messageOf(error)}.`, !FINAL.has(codeOf(error) ?? -1));
+  } finally {
+    await connection?.close();
+  }
+}
+
+const codeOf = (error: unknown): number | undefined => {
+  const { code, cause } = error as { code?: number; cause?: { code?: number } };
+  return code ?? cause?.code;
+};
 
 let client: Promise<typeof import("@temporalio/client")> | undefined;
 
@@ -84,6 +140,6 @@ async function addSearchAttributes(connection: Connection, namespace: string): P
       searchAttributes: Object.fromEntries(missing.map((name) => [name, KEYWORD])),
     });
   } catch (error) {
-    if ((error as { code?: number }).code !== ALREADY_EXISTS) throw error;
+    if (codeOf(error) !== GRPC.alreadyExists) throw error;
   }
 }

@@ -13,7 +13,7 @@ import { makeOwnFolder, OUTSIDE_FOLDER, placeFolder } from "./reachability.ts";
 import { type ServerFailure, superviseServer } from "./restart.ts";
 import { resolveTemporalBinary } from "./temporal-binary.ts";
 import { findCached } from "./temporal-cache.ts";
-import { type PagesTarget, type TemporalEntry, toPages } from "./temporal-door.ts";
+import { type PagesTarget, type TemporalEntry, toGuarded, toPages } from "./temporal-door.ts";
 import { type Enclosure, findEnclosureProblem } from "./temporal-enclosure.ts";
 import { bringIntoReach } from "./temporal-reach.ts";
 import type { Fetch } from "./temporal-release.ts";
@@ -73,26 +73,12 @@ export interface TemporalOptions {
 }
 
 /**
- * A Temporal with our namespace. It is that of `TEMPORAL_ADDRESS`, with `TEMPORAL_NAMESPACE` and `TEMPORAL_UI_URL`;
- * nothing is started or changed then. Else it is a development server, our child, with its data in `temporal` of the
- * data dir. That has its web interface, is restarted at the same address after a crash, and never outlives us. On Linux
- * its ports are in a network of its own, and its address asks for a certificate made at this start. Elsewhere they are
- * on loopback.
+ * Starts a development server, our child, with our namespace and its data in `temporal` of the data dir. It has its web
+ * interface, is restarted at the same address after a crash, and never outlives us. On Linux its ports are in a network of
+ * its own, and its address asks for a certificate made at this start. Elsewhere they are on loopback.
  */
 export async function startTemporal(options: TemporalOptions): Promise<Temporal> {
-  const { TEMPORAL_ADDRESS: address, TEMPORAL_UI_URL: uiUrl } = options.env;
   const namespace = options.env.TEMPORAL_NAMESPACE || NAMESPACE;
-  if (address !== undefined && address !== "") {
-    return {
-      address,
-      namespace,
-      ...(uiUrl ? { uiUrl } : {}),
-      source: `TEMPORAL_ADDRESS (${address})`,
-      pid: () => undefined,
-      exited: new Promise(() => {}),
-      stop: async () => {},
-    };
-  }
   const { dataDir, runAs, report } = options;
   try {
     const folder = await placeFolder({
@@ -218,7 +204,7 @@ async function choosePlace(
 ): Promise<{ ports: TemporalPorts; enclosure: Enclosure | undefined }> {
   const port = await choosePort(TEMPORAL_HOST);
   if (python !== undefined && certificates !== undefined)
-    return { ports: PORTS_INSIDE, enclosure: { python, entry: { address: `${TEMPORAL_HOST}:${port}`, certificates } } };
+    return { ports: PORTS_INSIDE, enclosure: { python, entry: toGuarded(`${TEMPORAL_HOST}:${port}`, certificates) } };
   return { ports: { grpc: port, ui: await choosePort(TEMPORAL_HOST) }, enclosure: undefined };
 }
 

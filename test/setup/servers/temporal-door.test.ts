@@ -7,7 +7,7 @@ import { runCommand } from "../../../src/setup/servers/command.ts";
 import { makeDoorCertificates } from "../../../src/setup/servers/door-certificates.ts";
 import { startTemporal, type Temporal } from "../../../src/setup/servers/temporal.ts";
 import { findCacheDir } from "../../../src/setup/servers/temporal-cache.ts";
-import { type TemporalEntry, toConnection } from "../../../src/setup/servers/temporal-door.ts";
+import { type TemporalEntry, toConnection, toGuarded } from "../../../src/setup/servers/temporal-door.ts";
 import { aFolder, afterwards, IS_ROOT, RUN_AS, until } from "./surroundings.ts";
 
 const BUILD_MS = 30 * 60_000;
@@ -117,13 +117,12 @@ test(
     expect(statuses).toEqual([undefined, undefined]);
     expect(await victimOf(temporal)).toBe("RUNNING");
 
-    const { certificates } = temporal;
     const strangers = makeDoorCertificates(Date.now());
-    const refused = [
+    const refused: TemporalEntry[] = [
       { address: temporal.address },
-      { address: temporal.address, certificates: strangers },
+      toGuarded(temporal.address, strangers),
       // Knows the server's authority, and has a certificate of another one.
-      { address: temporal.address, certificates: certificates && { ...certificates, caller: strangers.caller } },
+      { address: temporal.address, tls: { ...temporal.tls, caller: strangers.caller } },
     ];
     for (const entry of refused) {
       const connecting = Connection.connect({ ...toConnection(entry), connectTimeout: "3s" });

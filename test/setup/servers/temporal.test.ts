@@ -250,23 +250,6 @@ test(
   BUILD_MS,
 );
 
-test("startTemporal, when TEMPORAL_ADDRESS is set, starts nothing and hands on what was set", async () => {
-  const env = {
-    TEMPORAL_ADDRESS: "temporal.example:7233",
-    TEMPORAL_UI_URL: "https://ui.example",
-    TEMPORAL_NAMESPACE: "production",
-  };
-  const { temporal, dataDir } = await aTemporal({ env });
-  expect(temporal).toMatchObject({
-    address: "temporal.example:7233",
-    uiUrl: "https://ui.example",
-    namespace: "production",
-  });
-  expect(temporal.pid()).toBeUndefined();
-  expect(existsSync(dataDir)).toBe(false);
-  await temporal.stop();
-});
-
 test("startTemporal, when the cache cannot be written and is empty, keeps one in the data dir", async () => {
   const dataDir = join(aFolder(), "data");
   const { run } = aRunner(({ command }) => (command === "go" ? { code: 127 } : {}));
