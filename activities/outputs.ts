@@ -6,7 +6,7 @@ import { activityInfo, heartbeat } from "@temporalio/activity";
 import { ApplicationFailure } from "@temporalio/common";
 import mime from "mime-types";
 import type { Db } from "../db/connect.ts";
-import { findUpload, insertLog, insertOutputs, type UploadState } from "../db/executions/executions.ts";
+import { findUpload, insertLog, insertOutputs, type UploadState } from "../db/executions/outputs.ts";
 import { loseOutputs } from "../db/executions/stranded.ts";
 import type { StoredFile, UploadProgress } from "../domain/execution.ts";
 import type { ExecutionId } from "../domain/ids.ts";

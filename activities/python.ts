@@ -129,6 +129,9 @@ export function createPython(deps: PythonDeps) {
       return run !== undefined;
     },
 
+    /** Whether an execution's program runs in this process, or waits for a slot in it. */
+    isHere: (executionId: ExecutionId): boolean => running.has(executionId),
+
     runningCount: (): number => running.size,
 
     /** Hands over what waits, waits for the programs of this process up to a time, then stops those, too. */

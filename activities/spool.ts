@@ -46,10 +46,11 @@ export function createSpool(dir: string, remove: RemoveTree = removeTree) {
   return {
     logPathOf,
 
-    /** Returns what there is of a log, from a byte on; undefined where nothing was written. */
-    readLog: async (executionId: ExecutionId, start = 0): Promise<Readable | undefined> => {
+    /** Returns what there is of a log, from a byte on and so many bytes at most; undefined where nothing was written. */
+    readLog: async (executionId: ExecutionId, start = 0, bytesMax?: number): Promise<Readable | undefined> => {
       try {
-        return (await open(logPathOf(executionId))).createReadStream({ start });
+        const end = bytesMax === undefined ? Number.POSITIVE_INFINITY : start + bytesMax - 1;
+        return (await open(logPathOf(executionId))).createReadStream({ start, end });
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
         throw error;

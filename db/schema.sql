@@ -413,7 +413,18 @@ create unlogged table hosts (
   process_id text not null,
   present_until timestamp with time zone not null,
   lacks jsonb,
-  constraint hosts_pkey PRIMARY KEY (id)
+  role text default 'all'::text not null,
+  version text default ''::text not null,
+  slots integer,
+  running integer,
+  waiting integer,
+  draining boolean default false not null,
+  offers jsonb,
+  said_at timestamp with time zone default clock_timestamp() not null,
+  constraint hosts_pkey PRIMARY KEY (id),
+  constraint hosts_role_check CHECK ((role = ANY (ARRAY['all'::text, 'api'::text, 'worker'::text]))),
+  constraint hosts_slots_check CHECK ((slots > 0)),
+  constraint programs_are_whole CHECK ((((slots IS NULL) = (running IS NULL)) AND ((slots IS NULL) = (waiting IS NULL))))
 );
 
 create table installation (
@@ -493,6 +504,25 @@ CREATE INDEX ledger_entries_account ON public.ledger_entries USING btree (accoun
 CREATE TRIGGER ledger_entries_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.ledger_entries FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER ledger_entries_move_balance AFTER INSERT ON public.ledger_entries REFERENCING NEW TABLE AS entries FOR EACH STATEMENT EXECUTE FUNCTION apply_ledger_entries();
+
+create unlogged table live_requests (
+  id text not null,
+  turn integer not null,
+  execution_id text not null,
+  host_id text,
+  start bigint not null,
+  known text,
+  wants text not null,
+  expires_at timestamp with time zone not null,
+  answered_by text,
+  lines bytea,
+  state text,
+  constraint live_requests_pkey PRIMARY KEY (id),
+  constraint answer_is_whole CHECK ((((answered_by IS NULL) = (lines IS NULL)) AND ((answered_by IS NULL) = (state IS NULL)))),
+  constraint live_requests_lines_check CHECK ((octet_length(lines) <= 524288)),
+  constraint live_requests_start_check CHECK ((start >= 0)),
+  constraint live_requests_wants_check CHECK ((wants = ANY (ARRAY['news'::text, 'lines'::text, 'state'::text])))
+);
 
 create unlogged table rate_buckets (
   bucket text not null,

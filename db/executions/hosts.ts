@@ -13,29 +13,72 @@ export interface HostLacks {
   }[];
 }
 
+/** What a workflow may ask for on a host. */
+export interface HostOffers {
+  /** Versions of Python, newest first: `3.13`. */
+  readonly pythons: readonly string[];
+  readonly network: boolean;
+  /** How programs are kept apart: `bubblewrap`, `runsc`, or `none`. */
+  readonly isolation: string;
+  readonly memoryBytes: number;
+  readonly cores: number;
+}
+
+/** The programs of a process. */
+export interface HostPrograms {
+  /** How many run at a time. */
+  readonly slots: number;
+  readonly running: number;
+  readonly waiting: number;
+  readonly lacks: HostLacks;
+  readonly offers: HostOffers;
+}
+
+/** What a process says of itself and its host. */
+export interface HostWord {
+  readonly role: "all" | "api" | "worker";
+  readonly version: string;
+  /** It is about to stop, and begins nothing. */
+  readonly draining: boolean;
+  /** Null where none are run. */
+  readonly programs: HostPrograms | null;
+}
+
 /** A process, and the host that it stores outputs of. */
 interface HostProcess {
   readonly hostId: string;
   readonly processId: string;
 }
 
-/** Records that a host has a process, and what programs lack there. Good for so many seconds. */
-export async function notePresence(
-  db: Db,
-  presence: HostProcess & {
-    readonly seconds: number;
-    /** Null where no programs are run. */
-    readonly lacks: HostLacks | null;
-  },
-): Promise<void> {
-  const { lacks, ...of } = presence;
+/** Records what the process of a host says. Good for so many seconds. Hosts that have said nothing for a day are forgotten. */
+export async function notePresence(db: Db, presence: HostProcess & { seconds: number; word: HostWord }): Promise<void> {
+  const { word, ...of } = presence;
+  const { slots = null, running = null, waiting = null, lacks = null, offers = null } = word.programs ?? {};
   await queryRows(
     db,
-    `insert into hosts as h (id, process_id, present_until, lacks)
-       values (:hostId, :processId, now() + make_interval(secs => :seconds), cast(:lacks as jsonb))
+    `with forgotten as (
+       delete from hosts where present_until < now() - interval '1 day' and id <> :hostId
+     )
+     insert into hosts as h
+       (id, process_id, present_until, said_at, role, version, draining, slots, running, waiting, lacks, offers)
+     values (:hostId, :processId, now() + make_interval(secs => :seconds), now(), :role, :version, :draining,
+             cast(:slots as int), cast(:running as int), cast(:waiting as int), cast(:lacks as jsonb),
+             cast(:offers as jsonb))
          on conflict (id) do update
-            set process_id = excluded.process_id, present_until = excluded.present_until, lacks = excluded.lacks`,
-    { ...of, lacks: lacks && JSON.stringify(lacks) },
+            set process_id = excluded.process_id, present_until = excluded.present_until, said_at = excluded.said_at,
+                role = excluded.role, version = excluded.version, draining = excluded.draining, slots = excluded.slots,
+                running = excluded.running, waiting = excluded.waiting, lacks = excluded.lacks, offers = excluded.offers`,
+    {
+      ...of,
+      role: word.role,
+      version: word.version,
+      draining: word.draining,
+      slots,
+      running,
+      waiting,
+      lacks: lacks && JSON.stringify(lacks),
+      offers: offers && JSON.stringify(offers),
+    },
   );
 }
 
@@ -44,11 +87,37 @@ export async function endPresence(db: Db, { hostId, processId }: HostProcess): P
   await queryRows(db, `delete from hosts where id = :hostId and process_id = :processId`, { hostId, processId });
 }
 
-/** Lists what programs lack on each host that runs some and is there. */
-export async function listHostLacks(db: Db): Promise<HostLacks[]> {
-  const rows = await queryRows<{ lacks: HostLacks }>(
+export interface HostRow extends HostWord {
+  readonly hostId: string;
+  readonly saidAt: Date;
+  /** Whether it has said so lately. */
+  readonly present: boolean;
+}
+
+/** Lists hosts by their names, those that are gone without a word among them. */
+export async function listHosts(db: Db): Promise<HostRow[]> {
+  return queryRows<HostRow>(
     db,
-    `select lacks from hosts where lacks is not null and present_until > now() order by id`,
+    `select id as "hostId", role, version, draining, said_at as "saidAt", present_until > now() as present,
+            case when slots is not null then
+              jsonb_build_object('slots', slots, 'running', running, 'waiting', waiting, 'lacks', lacks, 'offers', offers)
+            end as programs
+       from hosts order by id collate "C"`,
   );
-  return rows.map(({ lacks }) => lacks);
+}
+
+/** Executions that nothing keeps from beginning but a slot, by account. */
+export interface Waiting {
+  readonly accountId: string;
+  readonly count: number;
+}
+
+/** Counts the executions of each account that wait for a slot of any host. */
+export async function listWaiting(db: Db): Promise<Waiting[]> {
+  return queryRows<Waiting>(
+    db,
+    `select account_id as "accountId", count(*)::int as count from executions
+      where state = 'queued' and admitted_at is not null
+      group by account_id`,
+  );
 }

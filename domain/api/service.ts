@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { AlwaysTrue } from "./fields.ts";
+import { AlwaysTrue, Count, Time } from "./fields.ts";
 
 /** What programs that call the service need to know. */
 export const Installation = z.object({
@@ -10,6 +10,34 @@ export const Installation = z.object({
       "Of a certificate that the service has made itself: `file` on its own machine, and its text. Null for one that systems know, and behind a proxy.",
   }),
 });
+
+/** A host as its process describes it, every five seconds. */
+const Host = z.object({
+  hostId: z.string(),
+  role: z.enum(["all", "api", "worker"]),
+  version: z.string(),
+  present: z.boolean().meta({ description: "It has said so in the last minute." }),
+  draining: z.boolean().meta({ description: "It is about to stop, and begins nothing." }),
+  saidAt: Time,
+  programs: z
+    .object({
+      slots: Count.meta({ description: "How many run at a time." }),
+      running: Count,
+      waiting: Count.meta({ description: "Executions that wait for a slot there." }),
+      offers: z.object({
+        pythons: z.array(z.string()),
+        network: z.boolean(),
+        isolation: z.string(),
+        memoryBytes: Count,
+        cores: Count,
+      }),
+      problems: z.array(z.string()).meta({ description: "Why some or all programs cannot run there." }),
+    })
+    .nullable()
+    .meta({ description: "Null where none are run." }),
+});
+
+export const HostList = z.object({ hosts: z.array(Host) });
 
 export const Alive = z.object({ alive: AlwaysTrue });
 

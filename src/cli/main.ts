@@ -10,6 +10,7 @@ import { addCommitCommands } from "./commits.ts";
 import { addDoctorCommand, type Check } from "./doctor.ts";
 import { addDraftCommands } from "./drafts.ts";
 import { addExecutionCommands } from "./executions.ts";
+import { addHostsCommand } from "./hosts.ts";
 import { type Answer, type CliIo, showIo } from "./io.ts";
 import { createLook } from "./look.ts";
 import { addMemberCommands } from "./members.ts";
@@ -143,6 +144,7 @@ function createProgram(io: CliIo, act: Act, parts: CliParts, exitWith: (code: nu
   addMemberCommands(program, act);
   addTokenCommands(program, act);
   addSessionCommands(program, act);
+  addHostsCommand(program, act);
   addRateCommands(program, act);
   addStorageCommands(program, act);
   addExecutionCommands(program, act);

@@ -1,7 +1,7 @@
 import type { PythonControl } from "../../activities/index.ts";
 import type { Db } from "../../db/connect.ts";
 import { CANCEL_REQUESTED, findStartable } from "../../db/executions/executions.ts";
-import type { ExecutionId } from "../../domain/ids.ts";
+import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import type { Slots } from "../../system/slots.ts";
 import { mayWait } from "../http/admission/waiting-calls.ts";
 import type { Executions } from "../http/deps.ts";
@@ -15,6 +15,14 @@ const RETRY_AFTER_SECONDS = 5;
 /** A full disk is not emptied within seconds. */
 const DISK_RETRY_AFTER_SECONDS = 30;
 
+/** How many programs can run and how many executions wait for that. */
+export interface ProgramPlaces {
+  /** Undefined: not known. */
+  slots(): number | undefined;
+  /** Of one account, or of all. */
+  waiting(accountId?: AccountId): number;
+}
+
 /** Executions as the HTTP room sees them: start, wait, cancel, and whether this host has room for another program. */
 export function createExecutions(deps: {
   db: Db;
@@ -25,7 +33,8 @@ export function createExecutions(deps: {
   /** The programs of this process; absent in a process that only answers HTTP. */
   python: Pick<PythonControl, "stop"> | undefined;
   slots: Slots;
-  slotCount: number;
+  /** The places of this host, or of all workers in a process that runs no programs itself. */
+  places: ProgramPlaces;
   /** Why not even one program could begin for want of disk; undefined when one could. */
   diskProblem: () => string | undefined;
   /** Why no program of a commit can begin on this host; undefined when it can, and where this process runs none. */
@@ -50,9 +59,12 @@ export function createExecutions(deps: {
     capacity(accountId) {
       const reason = deps.diskProblem();
       if (reason !== undefined) return { accepting: false, reason, retryAfterSeconds: DISK_RETRY_AFTER_SECONDS };
-      const [own, total] = [deps.slots.waiting(accountId), deps.slots.waiting()];
+      const { waiting, slots } = deps.places;
+      const max = slots();
+      const accepting =
+        max === undefined || mayWait({ own: waiting(accountId), total: waiting(), max: max * QUEUE_PER_SLOT });
       return {
-        accepting: mayWait({ own, total, max: deps.slotCount * QUEUE_PER_SLOT }),
+        accepting,
         retryAfterSeconds: RETRY_AFTER_SECONDS,
       };
     },

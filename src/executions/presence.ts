@@ -1,14 +1,24 @@
 import type { Db } from "../../db/connect.ts";
-import { endPresence, type HostLacks, listHostLacks, notePresence } from "../../db/executions/hosts.ts";
+import {
+  endPresence,
+  type HostLacks,
+  type HostRow,
+  type HostWord,
+  listHosts,
+  listWaiting,
+  notePresence,
+  type Waiting,
+} from "../../db/executions/hosts.ts";
+import type { AccountId } from "../../domain/ids.ts";
 import { type Repeating, repeat } from "../../system/repeating.ts";
 import { withTimeout } from "../../system/with-timeout.ts";
 import type { Log } from "../log.ts";
-import { findLack, type HostedCommit, type OwnLacks } from "./host-lacks.ts";
+import { findLack, type HostedCommit } from "./host-lacks.ts";
 
 /** How long a host counts as there after it has said so; sooner where hosts are given up sooner. */
 const PRESENT_SECONDS = 60;
-/** How often it says so meanwhile. */
-const SAYINGS = 6;
+/** How often it says so meanwhile: every five seconds. */
+const SAYINGS = 12;
 /** A database that is away must not keep a process that stops. */
 const END_MS_MAX = 1_000;
 /** Short enough that callers soon see what was mended. */
@@ -17,21 +27,26 @@ const LOOK_EVERY_MS = 2_000;
 /** Returns how long a host counts as there after it has said so, in seconds. */
 export const presentSecondsOf = (hostGoneSeconds: number): number => Math.min(PRESENT_SECONDS, hostGoneSeconds);
 
-/** Keeps saying that this host is there, and what programs lack on it, until it is closed. */
+/** Keeps saying that this host is there. */
+export interface Presence extends Repeating {
+  /** Reports it now: something has changed that others should know. Never rejects. */
+  now(): Promise<void>;
+}
+
+/** Keeps saying that this host is there, and what it offers to programs, until it is closed. */
 export function startPresence(deps: {
   db: Db;
   hostId: string;
   processId: string;
   hostGoneSeconds: number;
-  /** Undefined where no programs are run. */
-  lacks: Pick<OwnLacks, "list"> | undefined;
+  findWord: () => Promise<HostWord>;
   log: Log;
-}): Repeating {
-  const { db, hostId, processId, lacks } = deps;
+}): Presence {
+  const { db, hostId, processId } = deps;
   const seconds = presentSecondsOf(deps.hostGoneSeconds);
   const saying = repeat(
     async () => {
-      await notePresence(db, { hostId, processId, seconds, lacks: lacks?.list() ?? null });
+      await notePresence(db, { hostId, processId, seconds, word: await deps.findWord() });
       return false;
     },
     {
@@ -40,6 +55,7 @@ export function startPresence(deps: {
     },
   );
   return {
+    now: saying.now,
     async close() {
       await saying.close();
       const ended = endPresence(db, { hostId, processId }).catch(() => undefined); // It ends by itself, later.
@@ -48,20 +64,27 @@ export function startPresence(deps: {
   };
 }
 
-/** What the hosts that run programs say they lack, as a process knows it that runs none. */
+/** The hosts that run programs, as a process knows them that runs none. */
 export interface WorkersWatch extends Repeating {
   /** Returns why no host can begin a program of a commit; undefined where one can, and where no host is known. */
   problemOf(commit: HostedCommit): string | undefined;
   /** Returns why no host can give a program a network; undefined where one can, and where no host is known. */
   networkProblem(): string | undefined;
+  /** Returns how many programs run at a time on all of them; undefined where no host is known. */
+  slots(): number | undefined;
+  /** Returns how many executions wait for a slot: of one account, or of all. */
+  waiting(accountId?: AccountId): number;
 }
 
-/** Looks every two seconds what the hosts that run programs lack. */
+/** Looks every two seconds at the hosts that run programs, and at what waits for them. */
 export function watchWorkers({ db, log }: { db: Db; log: Log }): WorkersWatch {
-  let known: readonly HostLacks[] = [];
+  let known: readonly HostRow[] = [];
+  let waiting: readonly Waiting[] = [];
   const looking = repeat(
     async () => {
-      known = await listHostLacks(db);
+      const [hosts, counts] = await Promise.all([listHosts(db), listWaiting(db)]);
+      known = hosts.filter(({ present, programs }) => present && programs !== null);
+      waiting = counts;
       return false;
     },
     {
@@ -73,8 +96,8 @@ export function watchWorkers({ db, log }: { db: Db; log: Log }): WorkersWatch {
     },
   );
   const findShared = (find: (lacks: HostLacks) => string | undefined): string | undefined => {
-    const problems = known.map(find);
-    return problems.includes(undefined) ? undefined : problems[0];
+    const problems = known.map(({ programs }) => programs && find(programs.lacks));
+    return problems.includes(undefined) ? undefined : (problems[0] ?? undefined);
   };
   return {
     close: looking.close,
@@ -83,5 +106,16 @@ export function watchWorkers({ db, log }: { db: Db; log: Log }): WorkersWatch {
       return problem && `No worker can run it. One says: ${problem}`;
     },
     networkProblem: () => findShared((lacks) => lacks.networkProblem ?? undefined),
+    slots() {
+      // Each worker may be about to stop, in a rolling restart: others come.
+      if (known.length === 0) return undefined;
+      const open = known.filter(({ draining }) => !draining);
+      return Math.max(
+        1,
+        open.reduce((sum, { programs }) => sum + (programs?.slots ?? 0), 0),
+      );
+    },
+    waiting: (accountId) =>
+      waiting.reduce((sum, one) => (accountId === undefined || one.accountId === accountId ? sum + one.count : sum), 0),
   };
 }

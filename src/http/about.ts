@@ -1,7 +1,8 @@
 import type { RequestHandler } from "express";
-import { Installation } from "../../domain/api/service.ts";
+import { type HostRow, listHosts } from "../../db/executions/hosts.ts";
+import { HostList, Installation } from "../../domain/api/service.ts";
 import { findVersion } from "../version.ts";
-import { authorizeAccount } from "./auth/authorize.ts";
+import { authorizeAccount, authorizeInstallation } from "./auth/authorize.ts";
 import { sendAnswer } from "./body.ts";
 import type { AppDeps } from "./deps.ts";
 
@@ -19,4 +20,21 @@ export function createServiceRoute({
     await authorizeAccount(db, request, "read");
     sendAnswer(response, Installation, { apiUrl: apiUrl(), version, ca: ownCertificate ?? null });
   };
+}
+
+/** `GET /hosts`: what the processes of this installation say of their hosts. */
+export function createHostsRoute({ db }: Pick<AppDeps, "db">): RequestHandler {
+  return async (request, response) => {
+    await authorizeInstallation(db, request);
+    sendAnswer(response, HostList, { hosts: (await listHosts(db)).map(toHost) });
+  };
+}
+
+function toHost({ programs, ...about }: HostRow) {
+  if (programs === null) return Object.assign(about, { programs });
+  const { slots, running, waiting, offers, lacks } = programs;
+  const network = lacks.networkProblem === null ? [] : [lacks.networkProblem];
+  const commits = lacks.commits.map(({ workflowId, reason }) => `${workflowId}: ${reason}`);
+  const problems = [...lacks.isolationProblems, ...network, ...commits];
+  return Object.assign(about, { programs: { slots, running, waiting, offers, problems } });
 }

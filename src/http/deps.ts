@@ -13,6 +13,7 @@ import type { EditorEvents } from "../editor-events/editor-events.ts";
 import type { KeyUses } from "../keys/key-uses.ts";
 import type { OpenAccess } from "../keys/open-access.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
+import type { OtherHosts } from "../live/other-hosts.ts";
 import type { Log } from "../log.ts";
 import type { PagesTarget } from "../setup/servers/temporal-door.ts";
 import type { EditorParts } from "./editor-parts.ts";
@@ -137,6 +138,8 @@ export interface AppDeps {
   readonly liveProgress?: (
     executionId: ExecutionId,
   ) => { readonly fraction: number; readonly message: string } | undefined;
+  /** Executions that other hosts run; undefined where there are none. */
+  readonly otherHosts?: OtherHosts | undefined;
   /** Where the build has put the pages of the editor; without it there are none. */
   readonly webFolder?: string;
   /** What happens in an account, for the pages that are open. */

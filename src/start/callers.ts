@@ -40,7 +40,7 @@ const CALLS_GRACE_MS = 3_000;
 const THREADS_MAX = 2;
 
 export interface CallersDeps
-  extends Pick<AppDeps, "executions" | "editorEvents" | "openAccess" | "keyUses" | "processId"> {
+  extends Pick<AppDeps, "executions" | "otherHosts" | "editorEvents" | "openAccess" | "keyUses" | "processId"> {
   readonly settings: Settings;
   readonly machine: Machine;
   /** The folder whose folders are published as examples, and are templates of workflows. */
@@ -134,6 +134,7 @@ export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<C
       countRequest: createRequestMetrics(registry),
       liveLog: programs.spool.readLog,
       liveProgress: programs.progressOf,
+      otherHosts: deps.otherHosts,
       editorEvents,
       openAccess: deps.openAccess,
       keyUses: deps.keyUses,

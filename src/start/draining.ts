@@ -5,6 +5,7 @@ import { handOverAttempts } from "../../db/executions/attempts.ts";
 import { withTimeout } from "../../system/with-timeout.ts";
 import type { Settings } from "../config.ts";
 import type { Listener } from "../executions/listener.ts";
+import type { Presence } from "../executions/presence.ts";
 import type { HttpsServer } from "../http/server/server.ts";
 import type { Log } from "../log.ts";
 import type { Workers } from "../temporal/workers.ts";
@@ -23,6 +24,8 @@ export interface Stopping {
 export interface DrainDeps {
   readonly settings: Settings;
   readonly stopping: Stopping;
+  /** Reports to the other processes that this one begins nothing any more. */
+  readonly presence: Pick<Presence, "now">;
   readonly db: Db;
   readonly processId: string;
   readonly listener: Pick<Listener, "release">;
@@ -53,6 +56,7 @@ export function drainMsMax({ TREADLE_STOP_DELAY_SECONDS: delay, TREADLE_DRAIN_SE
 export async function drain(deps: DrainDeps, callers: CallersServer | undefined, asked: boolean): Promise<void> {
   const { settings, stopping, programs } = deps;
   stopping.isStopping = true;
+  void deps.presence.now();
   if (asked) await sleep(settings.TREADLE_STOP_DELAY_SECONDS * 1000);
   const drainMs = asked ? settings.TREADLE_DRAIN_SECONDS * 1000 : UNASKED_DRAIN_MS;
   callers?.endStreams();

@@ -17,6 +17,8 @@ import { endCancelled } from "../executions/stranded.ts";
 import { reportStranded, type SweeperDeps } from "../executions/sweeper.ts";
 import { createExecutionId } from "../ids.ts";
 import type { Defer } from "../lifecycle.ts";
+import { answerFollowers } from "../live/answering.ts";
+import { createOtherHosts } from "../live/other-hosts.ts";
 import type { Log } from "../log.ts";
 import { createScheduler } from "../schedules/scheduler.ts";
 import { createTemporalSchedules } from "../schedules/temporal-schedules.ts";
@@ -38,7 +40,7 @@ export interface EngineDeps {
   readonly temporal: TemporalEntry & Pick<Temporal, "namespace">;
   readonly storage: Storage;
   readonly slotCount: number;
-  readonly programs: Pick<Programs, "spool" | "slots" | "diskProblem" | "lacks">;
+  readonly programs: Pick<Programs, "spool" | "slots" | "diskProblem" | "lacks" | "progressOf">;
   readonly runProgram: PythonDeps["runProgram"];
   readonly hostId: string;
   readonly processId: string;
@@ -61,8 +63,23 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
   // No program runs before the activities are there.
   let stopProgram: PythonControl["stop"] = () => false;
   let isEndingHere: PythonControl["isEnding"] = () => false;
+  let isHere: PythonControl["isHere"] = () => false;
   const admissions = createAdmissions({ db, log });
   const scheduler = createScheduler();
+  const answering = answerFollowers({
+    db,
+    hostId,
+    own: {
+      isHere: (executionId) => isHere(executionId),
+      readLog: spool.readLog,
+      progressOf: programs.progressOf,
+      placeOf: slots.placeOf,
+    },
+    log,
+  });
+  defer(() => answering.close());
+  const runsPrograms = settings.TREADLE_ROLE !== "api";
+  const otherHosts = createOtherHosts({ db, hostId, runsPrograms, log });
   const listener = startListener({
     db,
     openSession: () => createListener(deps.databaseAddress, "treadle listener"),
@@ -70,6 +87,8 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
       ...deps.subscriptions,
       subscribeToCancels({ stop: (...given) => stopProgram(...given) }),
       admissions.subscription,
+      otherHosts.subscription,
+      ...(runsPrograms ? [answering.subscription] : []),
       scheduler.subscription,
     ],
     isEndingHere: (executionId) => isEndingHere(executionId),
@@ -117,6 +136,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
   });
   stopProgram = python.stop;
   isEndingHere = python.isEnding;
+  isHere = python.isHere;
   const workers =
     settings.TREADLE_ROLE !== "api"
       ? await startWorkers({
@@ -148,7 +168,8 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
         })
       : undefined;
   if (headStart !== undefined) defer(() => headStart.close());
-  const lacks = programs.lacks ?? openWorkersWatch({ db, log }, defer);
+  const others = programs.lacks === undefined ? openWorkersWatch({ db, log }, defer) : undefined;
+  const own = { slots: () => slotCount, waiting: slots.waiting };
   const executions = createExecutions({
     db,
     temporalClient,
@@ -156,12 +177,24 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
     listener,
     python,
     slots,
-    slotCount,
+    places: others ?? own,
     diskProblem,
     endStranded: createEndStranded({ db, hostId, temporalClient, activities, log }),
-    hostProblem: lacks.problemOf,
+    hostProblem: (commit) => (programs.lacks ?? others)?.problemOf(commit),
   });
-  return { listener, temporalClient, ticks, activities, keeping, python, workers, lacks, executions, admissions };
+  return {
+    listener,
+    temporalClient,
+    ticks,
+    activities,
+    keeping,
+    python,
+    workers,
+    executions,
+    admissions,
+    otherHosts,
+    networkProblem: () => (programs.lacks ?? others)?.networkProblem(),
+  };
 }
 
 /** Opens what a process without programs knows of the workers' hosts. */

@@ -1,8 +1,8 @@
+import type { HostWord } from "../../db/executions/hosts.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { Settings } from "../config.ts";
 import type { Admissions } from "../executions/admissions.ts";
-import type { OwnLacks } from "../executions/host-lacks.ts";
-import { startPresence } from "../executions/presence.ts";
+import { type Presence, startPresence } from "../executions/presence.ts";
 import { createSweeper, type SweeperDeps } from "../executions/sweeper.ts";
 import { startRemovingAbandonedUploads } from "../housekeeping/abandoned-uploads.ts";
 import { startCountingDays } from "../housekeeping/execution-days.ts";
@@ -14,8 +14,8 @@ import { keepBallast } from "../setup/ballast.ts";
 export interface HousekeepingDeps extends Omit<SweeperDeps, "hostGoneSeconds"> {
   readonly storage: Storage;
   readonly admissions: Admissions;
-  /** Undefined in a process that runs no programs. */
-  readonly lacks: OwnLacks | undefined;
+  /** What this process says of itself and its host. */
+  readonly findWord: () => Promise<HostWord>;
   readonly settings: Settings;
   readonly dataDir: string;
 }
@@ -27,7 +27,7 @@ export interface HousekeepingDeps extends Omit<SweeperDeps, "hostGoneSeconds"> {
 export function openHousekeeping(
   deps: HousekeepingDeps,
   defer: Defer,
-): { readonly removed: () => Readonly<Record<string, number>> } {
+): { readonly removed: () => Readonly<Record<string, number>>; readonly presence: Presence } {
   const {
     db,
     storage,
@@ -36,7 +36,7 @@ export function openHousekeeping(
     keeping,
     spool,
     admissions,
-    lacks,
+    findWord,
     settings,
     hostId,
     processId,
@@ -45,7 +45,7 @@ export function openHousekeeping(
   const hostGoneSeconds = settings.TREADLE_HOST_GONE_SECONDS;
   admissions.open(temporalClient);
   defer(() => admissions.close());
-  const presence = startPresence({ db, hostId, processId, hostGoneSeconds, lacks, log });
+  const presence = startPresence({ db, hostId, processId, hostGoneSeconds, findWord, log });
   defer(() => presence.close());
   const sweeper = createSweeper({
     db,
@@ -75,5 +75,5 @@ export function openHousekeeping(
   defer(() => kept.close());
   const retention = startRetention({ db, storage, retention: retentionOf(settings), log });
   defer(() => retention.close());
-  return { removed: () => toFigures(retention.removed()) };
+  return { removed: () => toFigures(retention.removed()), presence };
 }

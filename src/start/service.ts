@@ -35,6 +35,7 @@ import { drain, type Stopping } from "./draining.ts";
 import { openEngine } from "./engine.ts";
 import { loadHostId } from "./host.ts";
 import { findNetworkProblem, type Host, openPrograms, openSourceReader } from "./host-programs.ts";
+import { createHostWord } from "./host-word.ts";
 import { openHousekeeping } from "./housekeeping.ts";
 import { openMetricsServer } from "./metrics-server.ts";
 
@@ -142,8 +143,7 @@ export async function openService(
     },
     defer,
   );
-  const { listener, temporalClient, ticks, activities, keeping, python, workers, lacks, executions, admissions } =
-    engine;
+  const { listener, temporalClient, ticks, activities, keeping, python, workers, executions, admissions } = engine;
   const readiness = createReadiness({
     db,
     storage,
@@ -169,7 +169,7 @@ export async function openService(
     const preparation = startPreparingCommits({ db, log, commitEnvironments });
     defer(() => preparation.close());
   }
-  const { removed } = openHousekeeping(
+  const { removed, presence } = openHousekeeping(
     {
       db,
       storage,
@@ -178,7 +178,7 @@ export async function openService(
       keeping,
       spool,
       admissions,
-      lacks: programs.lacks,
+      findWord: createHostWord({ settings, machine, host, programs, python, isStopping: () => stopping.isStopping }),
       settings,
       dataDir: machine.dataDir,
       hostId,
@@ -235,10 +235,11 @@ export async function openService(
           descriptors,
           programs,
           interpreters: host.interpreters,
-          networkAvailable: () => lacks.networkProblem() === undefined,
+          networkAvailable: () => engine.networkProblem() === undefined,
           readSource: openSourceReader(host, machine),
           warm: runsPython ? programs.warm : undefined,
           executions,
+          otherHosts: engine.otherHosts,
           ticks,
           readiness,
           metrics: metrics.read,
@@ -256,6 +257,7 @@ export async function openService(
   const running = workers && { python, workers };
   return {
     workersEnded: workers === undefined ? [] : [workers.ended],
-    drain: (asked) => drain({ settings, stopping, db, processId, listener, programs: running, log }, callers, asked),
+    drain: (asked) =>
+      drain({ settings, stopping, presence, db, processId, listener, programs: running, log }, callers, asked),
   };
 }

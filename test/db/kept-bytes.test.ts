@@ -4,7 +4,6 @@ import { changeDraft, deleteDraft } from "../../db/commits/drafts.ts";
 import { deleteObjects } from "../../db/commits/git-objects.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { countExecutionDays } from "../../db/executions/days.ts";
-import { insertOutputs } from "../../db/executions/executions.ts";
 import {
   addUpKeptChanges,
   findKeptFaults,
@@ -12,6 +11,7 @@ import {
   putKeptBytesMax,
   sumKeptBytes,
 } from "../../db/executions/kept-bytes.ts";
+import { insertOutputs } from "../../db/executions/outputs.ts";
 import { expireFiles, expireLogs, removeExecutions } from "../../db/executions/retention.ts";
 import { reserve, settle } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";

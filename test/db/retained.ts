@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { claimAttempt, endAttempt } from "../../db/executions/attempts.ts";
-import { insertOutputs } from "../../db/executions/executions.ts";
+import { insertOutputs } from "../../db/executions/outputs.ts";
 import { reserve, settle } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { StoredFile } from "../../domain/execution.ts";

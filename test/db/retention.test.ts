@@ -1,7 +1,8 @@
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { connect, queryRows } from "../../db/connect.ts";
-import { findExecution, insertLog } from "../../db/executions/executions.ts";
+import { findExecution } from "../../db/executions/executions.ts";
+import { insertLog } from "../../db/executions/outputs.ts";
 import { claimRemovals, expireFiles, removeExecutions, STORAGE_LOCK } from "../../db/executions/retention.ts";
 import { findMoneyFaults } from "../../db/ledger/audit.ts";
 import { findBalance, release, reserve } from "../../db/ledger/credits.ts";

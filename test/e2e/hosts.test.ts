@@ -17,10 +17,14 @@ interface Published {
 /** Says which attempt its output is of. Where it is asked to wait, it does so on a host that allows few open files, until it is stopped. */
 const PROGRAM = `import resource
 import time
+import treadle
 from pathlib import Path
 
-def main(wait):
+def main(wait, lines):
     print("begun")
+    treadle.progress(0.5, "half")
+    for number in range(lines):
+        print(number)
     while wait and resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 512:
         time.sleep(0.05)
     Path("outputs").mkdir(exist_ok=True)
@@ -28,7 +32,7 @@ def main(wait):
     print("ended")
 `;
 const config = (more = "") =>
-  `inputs:\n  wait: { type: boolean, default: false }\n${more}triggers:\n  api: { enabled: true }\n`;
+  `inputs:\n  wait: { type: boolean, default: false }\n  lines: { type: integer, default: 0 }\n${more}triggers:\n  api: { enabled: true }\n`;
 const NETWORKED = config("limits: { network: true }\n");
 
 let cluster: Cluster;
@@ -118,6 +122,8 @@ const linesOf = (log: string): string[] =>
     .split("\n")
     .map((line) => line.replace(/^\S+ /, ""));
 
+/** More than one answer between hosts takes. */
+const MANY = 20_000;
 const EVENTS = { accept: "text/event-stream" };
 
 /** Calls until no more is accepted, and answers that; what was accepted before ends uncharged. */
@@ -159,10 +165,18 @@ test("a run that its host hands over to another has one log, in storage and in t
   const one = (running.one = await hosts.one.start({ TREADLE_NETWORK_SLOTS: "0", TREADLE_OPEN_FILES_MAX: "256" }));
   const executionId = await begin(plain, { wait: true });
   while (!(await look(plain, `${executionId}/logs`, {}, one)).text.includes("begun")) await sleep(50);
-  const followed = await one.begin(`/run-logs/${executionId}/logs`, {
-    method: "GET",
-    headers: { ...keyOf(plain), ...EVENTS },
-  });
+  const follow = (service: TestService, id: string) =>
+    service.begin(`/run-logs/${id}/logs`, { method: "GET", headers: { ...keyOf(plain), ...EVENTS } });
+  const followed = await follow(one, executionId);
+  // By the process that runs nothing as well: while it goes on, and from one host to the other.
+  const fromApi = await follow(api(), executionId);
+  while (!/^id: 1$/m.test(fromApi.soFar())) await sleep(20);
+  while (!fromApi.soFar().includes('event: progress\ndata: {"fraction":0.5,"message":"half"}')) await sleep(20);
+  expect(linesOf((await look(plain, `${executionId}/logs`)).text)).toEqual(["stdout begun"]);
+  const talking = await follow(api(), await begin(plain, { lines: MANY }));
+  const talked = await talking.text;
+  expect(idsOf(talked)).toEqual(Array.from({ length: MANY + 2 }, (_, at) => at + 1));
+  expect(talked.match(/"text":"\d+"/g)?.map((text) => Number(/\d+/.exec(text)))).toEqual([...Array(MANY).keys()]);
   // Its outputs go through storage, from which the next test cuts it off.
   const two = (running.two = await hosts.two.start({
     TREADLE_NETWORK_SLOTS: "0",
@@ -173,6 +187,8 @@ test("a run that its host hands over to another has one log, in storage and in t
   const first = await followed.text;
   expect([idsOf(first), first.match(/^event: result$/m)]).toEqual([[1], null]);
 
+  const whole = await fromApi.text;
+  expect([idsOf(whole), whole.match(/^event: result$/gm)]).toEqual([[1, 2, 3, 4], ["event: result"]]);
   const rest = await look(plain, `${executionId}/logs`, { ...EVENTS, "last-event-id": "1" }, two);
   expect([idsOf(rest.text), rest.text.match(/^event: result$/gm)]).toEqual([[2, 3, 4], ["event: result"]]);
   for (const service of [two, api()]) {

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { claimAttempt, endAttempt } from "../../db/executions/attempts.ts";
-import { findExecution, insertOutputs } from "../../db/executions/executions.ts";
+import { findExecution } from "../../db/executions/executions.ts";
+import { insertOutputs } from "../../db/executions/outputs.ts";
 import { findBalance, release, reserve, settle } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";

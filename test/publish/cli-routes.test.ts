@@ -83,6 +83,7 @@ const USES: Readonly<Record<string, Use>> = {
   backfill: { reason: "Its own tests run it: it needs a schedule that has been due." },
   listAccounts: () => ["accounts", "list"],
   showRates: () => ["rates", "show"],
+  listHosts: { reason: OF_OPERATOR },
   createAccount: { reason: OF_OPERATOR },
   grantCredits: { reason: OF_OPERATOR },
   adjustCredits: { reason: OF_OPERATOR },

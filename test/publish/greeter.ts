@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { queryRows } from "../../db/connect.ts";
-import { insertOutputs } from "../../db/executions/executions.ts";
+import { insertOutputs } from "../../db/executions/outputs.ts";
 import { reserve, settle } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import { succeed } from "../http/service.ts";

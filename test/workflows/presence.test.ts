@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { type Db, queryRows } from "../../db/connect.ts";
-import { type HostLacks, listHostLacks, notePresence } from "../../db/executions/hosts.ts";
-import type { CommitId, WorkflowId } from "../../domain/ids.ts";
+import { type HostLacks, type HostWord, listHosts, notePresence } from "../../db/executions/hosts.ts";
+import type { AccountId, CommitId, WorkflowId } from "../../domain/ids.ts";
 import { startPresence, watchWorkers } from "../../src/executions/presence.ts";
 import { createLog } from "../../src/log.ts";
-import { aManifest } from "../support/builders.ts";
+import { aManifest, anExecution, aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 
 const log = createLog({ level: "silent", terminal: false });
@@ -24,8 +24,15 @@ beforeAll(async () => {
 
 afterAll(() => database?.drop());
 
-const say = (hostId: string, lacks: HostLacks | null, seconds = 60) =>
-  notePresence(db, { hostId, processId: `proc_${hostId}`, seconds, lacks });
+const OFFERS = { pythons: ["3.11"], network: true, isolation: "bubblewrap", memoryBytes: 1, cores: 2 };
+
+function aWord(lacks: HostLacks | null, more: Partial<HostWord> = {}): HostWord {
+  const programs = lacks && { slots: 2, running: 1, waiting: 0, lacks, offers: OFFERS };
+  return { role: lacks === null ? "api" : "worker", version: "1", draining: false, programs, ...more };
+}
+
+const say = (hostId: string, lacks: HostLacks | null, seconds = 60, more: Partial<HostWord> = {}) =>
+  notePresence(db, { hostId, processId: `proc_${hostId}`, seconds, word: aWord(lacks, more) });
 
 /** What a process says that has just looked. */
 async function find(...commits: (typeof hello)[]): Promise<(string | undefined)[]> {
@@ -65,14 +72,36 @@ test("what no worker has is a problem, with the reason of one; what one has, or 
   expect((await find(hello))[0]).toContain("No Python 3.9.");
 });
 
+test("the places of all workers that are there and do not stop are added up, and so is what waits for them", async () => {
+  await queryRows(db, "delete from hosts");
+  const look = async () => {
+    const watch = watchWorkers({ db, log });
+    await watch.close();
+    return [watch.slots(), watch.waiting(), watch.waiting(accountId), watch.waiting("acct_other" as AccountId)];
+  };
+  const workflow = await aWorkflow(db);
+  const { accountId } = workflow;
+  await anExecution(db, { workflow });
+  expect(await look()).toEqual([undefined, 1, 1, 0]);
+  await say("api", null);
+  await say("gone", ALL, -1);
+  expect((await look())[0]).toBeUndefined();
+  await say("one", ALL);
+  await say("two", ALL);
+  expect((await look())[0]).toBe(4);
+  await say("two", ALL, 60, { draining: true });
+  expect((await look())[0]).toBe(2);
+});
+
 test("a host, from its start to its end, says that it is there and what it lacks", async () => {
   await queryRows(db, "delete from hosts");
   let lacking = ALL;
   const deps = { db, hostId: "here", processId: "proc_here", hostGoneSeconds: 0.3, log };
-  const presence = startPresence({ ...deps, lacks: { list: () => lacking } });
-  while ((await listHostLacks(db)).length === 0) await sleep(10);
+  const presence = startPresence({ ...deps, findWord: async () => aWord(lacking) });
+  while ((await listHosts(db)).length === 0) await sleep(10);
+  expect(await listHosts(db)).toMatchObject([{ hostId: "here", ...aWord(ALL), present: true }]);
   lacking = { ...ALL, networkProblem: "No tun." };
-  while ((await listHostLacks(db))[0]?.networkProblem !== "No tun.") await sleep(10);
+  while ((await listHosts(db))[0]?.programs?.lacks.networkProblem !== "No tun.") await sleep(10);
   await presence.close();
   expect(await queryRows(db, "select from hosts")).toEqual([]);
 });

@@ -2,8 +2,9 @@ import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { createCredits } from "../../activities/credits.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { claimAttempt, endAttempt } from "../../db/executions/attempts.ts";
-import { findExecution, findUpload, insertOutputs, requestCancel } from "../../db/executions/executions.ts";
+import { findExecution, requestCancel } from "../../db/executions/executions.ts";
 import { endPresence, notePresence } from "../../db/executions/hosts.ts";
+import { findUpload, insertOutputs } from "../../db/executions/outputs.ts";
 import { loseOutputs } from "../../db/executions/stranded.ts";
 import { findMoneyFaults } from "../../db/ledger/audit.ts";
 import { findBalance, reserve } from "../../db/ledger/credits.ts";
@@ -14,6 +15,8 @@ import { anAccount, anExecution, aWorkflow, type TestWorkflow } from "../support
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 
 const GRANTED = 1_000_000_000n;
+
+const WORD = { role: "api", version: "1", draining: false, programs: null } as const;
 
 let database: TestDatabase;
 let db: Db;
@@ -110,7 +113,7 @@ test("an execution whose host is gone ends at once where that was asked for, and
   expect(await look(1)).toEqual([cancelled]);
   expect(await findExecution(db, cancelled)).toMatchObject({ state: "cancelled", failure: null });
   await look(9);
-  await notePresence(db, { hostId: "host_away", processId: "proc_again", seconds: 60, lacks: null });
+  await notePresence(db, { hostId: "host_away", processId: "proc_again", seconds: 60, word: WORD });
   await look(20);
   expect((await findExecution(db, kept))?.finishedAt).toBeNull();
 });
@@ -124,7 +127,7 @@ test("an execution that is cancelled when its host has ended is ended by that ca
   ];
   const { look, cancel } = aStrandedWatch();
   const host = { hostId: "host_away", processId: "proc_away" };
-  await notePresence(db, { ...host, seconds: 60, lacks: null });
+  await notePresence(db, { ...host, seconds: 60, word: WORD });
   expect(await cancel(here)).toEqual([]);
   await endPresence(db, host);
   const claim = { executionId: running, hostId: "host_away", processId: "proc_away", leaseSeconds: 20, lostMax: 3 };

@@ -10,7 +10,8 @@ import { createSpool, type Spool } from "../../activities/spool.ts";
 import { hostQueue, TASK_QUEUE } from "../../activities/task-queues.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { claimAttempt, endAttempt } from "../../db/executions/attempts.ts";
-import { findExecution, insertOutputs, listOpenExecutions } from "../../db/executions/executions.ts";
+import { findExecution, listOpenExecutions } from "../../db/executions/executions.ts";
+import { insertOutputs } from "../../db/executions/outputs.ts";
 import { findRepairCounts, type Repair } from "../../db/executions/repairs.ts";
 import { findBalance, reserve } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
@@ -300,11 +301,9 @@ async function begin(executionId: ExecutionId) {
 }
 
 const LOGGED = '{"id":1,"time":"2026-05-01T10:00:00.000Z","stream":"stdout","text":"hello"}\n';
-
 async function readKeptLog(executionId: ExecutionId): Promise<string> {
-  const { logKey } = (await findExecution(db, executionId)) ?? {};
-  const chunks = await (await storage.get(logKey ?? "none")).toArray();
-  return Buffer.concat(chunks as Buffer[]).toString();
+  const stored = await storage.get((await findExecution(db, executionId))?.logKey ?? "none");
+  return Buffer.concat((await stored.toArray()) as Buffer[]).toString();
 }
 
 test("sweep, of one that is terminated while its program runs, asks that to end, then charges what it used and keeps its log", async () => {

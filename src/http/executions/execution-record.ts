@@ -12,6 +12,7 @@ import { writeObject } from "../../../domain/manifest/json-text.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import type { Role } from "../../../domain/members.ts";
 import type { SecretBox } from "../../keys/secret-box.ts";
+import type { LiveState } from "../../live/live-state.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
 import { findPagesUrl, type LinkDeps } from "../auth/temporal-link.ts";
 import type { AppDeps } from "../deps.ts";
@@ -22,7 +23,10 @@ import { explainState, fileUrl, refusedAmounts } from "../results/envelope.ts";
 /** What is shown in the place of a secret, however long it is. */
 const SECRET = "•••";
 
-type RecordDeps = Pick<AppDeps, "db" | "apiUrl" | "secretBox" | "executions" | "liveProgress" | "temporalNamespace"> &
+type RecordDeps = Pick<
+  AppDeps,
+  "db" | "apiUrl" | "secretBox" | "executions" | "liveProgress" | "otherHosts" | "temporalNamespace"
+> &
   LinkDeps;
 
 /** The record of one execution in full. Secrets are named, and never shown. */
@@ -34,11 +38,12 @@ export function createExecutionRecordRoute(deps: RecordDeps): RequestHandler {
     const details = await findExecutionDetails(deps.db, { accountId, executionId });
     const record = details && (await findExecution(deps.db, executionId));
     if (record === undefined || details === undefined) throw unknownExecution();
-    const [cost, commit] = await Promise.all([
+    const [cost, commit, live] = await Promise.all([
       findCostEstimate(deps.db, record.workflowId),
       findCommit(deps.db, record.workflowId, record.commitId),
+      findLive(deps, record),
     ]);
-    const content = toContent({ ...deps, role }, record, details);
+    const content = toContent({ ...deps, role, live }, record, details);
     const inputs = inOrder(content.inputs, commit?.manifest as Manifest | undefined);
     const { inputTexts } = details;
     const estimate = toEstimate(cost).estimate ?? null;
@@ -84,8 +89,22 @@ function toSummary(record: ExecutionRecord, { workflowName, draft }: ExecutionDe
   };
 }
 
-function toContent(deps: RecordDeps & { role: Role }, record: ExecutionRecord, details: ExecutionDetails) {
-  const { id, finishedAt, filesRemovedAt } = record;
+/** How far its program is, and its place among those that wait for a slot, on whichever host that is. */
+async function findLive(deps: RecordDeps, record: ExecutionRecord): Promise<LiveState> {
+  const { id, hostId, finishedAt, queuePosition } = record;
+  if (finishedAt !== null) return { progress: null, slotPosition: null };
+  if (queuePosition === null && deps.otherHosts?.mayHave(hostId))
+    return (await deps.otherHosts.look(id)) ?? { progress: null, slotPosition: null };
+  const progress = deps.liveProgress?.(id);
+  return { progress: progress ?? null, slotPosition: deps.executions.placeOf(id) ?? null };
+}
+
+function toContent(
+  deps: RecordDeps & { role: Role; live: LiveState },
+  record: ExecutionRecord,
+  details: ExecutionDetails,
+) {
+  const { id, filesRemovedAt } = record;
   const { timeoutSeconds, cpu, attemptsMax, logBytes, cancelRequestedAt } = details;
   return {
     inputs: { ...details.inputs, ...hideSecrets(deps.secretBox, id, details.secretInputs) },
@@ -102,8 +121,7 @@ function toContent(deps: RecordDeps & { role: Role }, record: ExecutionRecord, d
     limits: { timeoutSeconds, cpu, attemptsMax },
     logBytes,
     queuePosition: record.queuePosition,
-    slotPosition: deps.executions.placeOf(id) ?? null,
-    progress: finishedAt === null ? (deps.liveProgress?.(id) ?? null) : null,
+    ...deps.live,
     temporalUrl: toTemporalUrl(deps, id),
     cancelRequestedAt,
     cancelRequestedBy: record.cancelRequestedBy,

@@ -1,4 +1,4 @@
-import { createServiceRoute } from "../about.ts";
+import { createHostsRoute, createServiceRoute } from "../about.ts";
 import type { AppDeps } from "../deps.ts";
 import type { Handlers } from "../routes/table.ts";
 import { createBackfillRoute } from "./backfills.ts";
@@ -70,5 +70,6 @@ export function createEditorHandlers(deps: AppDeps) {
     switchSchedule: createScheduleSwitchRoute(deps),
     showBuild: createBuildRoute(deps),
     describeInstallation: createServiceRoute(deps),
+    listHosts: createHostsRoute(deps),
   } satisfies Partial<Handlers>;
 }

@@ -21,6 +21,7 @@ export function createLogRoute(
     | "storage"
     | "liveLog"
     | "liveProgress"
+    | "otherHosts"
     | "executions"
     | "apiUrl"
     | "waitingCallsMax"

@@ -3,8 +3,10 @@ import type { Request, Response } from "express";
 import { splitLines } from "../../../activities/log-lines.ts";
 import { type ExecutionRecord, findExecution } from "../../../db/executions/executions.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
+import type { LogPlace } from "../../live/other-hosts.ts";
 import type { AppDeps } from "../deps.ts";
 import { envelope } from "./envelope.ts";
+import { type LiveSource, openLiveSource } from "./live-source.ts";
 import { openLog } from "./log-source.ts";
 import { endWithAccess } from "./open-answer.ts";
 
@@ -20,15 +22,13 @@ const LAST_EVENT_ID = /^\d{1,9}$/;
 
 type Deps = Pick<
   AppDeps,
-  "db" | "storage" | "executions" | "apiUrl" | "liveLog" | "liveProgress" | "openAccess" | "leaving"
+  ("db" | "storage" | "executions" | "apiUrl" | "openAccess" | "leaving") | ("liveLog" | "liveProgress" | "otherHosts")
 >;
 
 /** Where in its log a caller is. */
-interface Position {
+interface Position extends LogPlace {
   /** Of the last line sent; lines are numbered from 1. */
   lineId: number;
-  /** Of the live log, in bytes. */
-  offset: number;
 }
 
 /**
@@ -53,28 +53,32 @@ export async function sendEvents(
   response.flushHeaders();
   const lastId = request.get("last-event-id") ?? "";
   const at: Position = { lineId: LAST_EVENT_ID.test(lastId) ? Number(lastId) : 0, offset: 0 };
-  for await (const event of follow(deps, executionId, at, gone.signal)) {
-    if (gone.signal.aborted) break;
-    if (!response.write(event)) await drained(response, gone.signal);
+  const source = openLiveSource(deps, executionId);
+  try {
+    for await (const event of follow(deps, { executionId, source, at }, gone.signal)) {
+      if (gone.signal.aborted) break;
+      if (!response.write(event)) await drained(response, gone.signal);
+    }
+  } finally {
+    source.close();
   }
   response.end();
 }
 
 async function* follow(
   deps: Deps,
-  executionId: ExecutionId,
-  at: Position,
+  { executionId, source, at }: { executionId: ExecutionId; source: LiveSource; at: Position },
   gone: AbortSignal,
 ): AsyncGenerator<string, void> {
   let askedAt = 0;
   let sentAt = Date.now();
   let status = "";
-  let progress: ReturnType<NonNullable<Deps["liveProgress"]>>;
+  let progress = "";
   const newProgress = function* (): Generator<string, void> {
-    const said = deps.liveProgress?.(executionId);
+    const said = JSON.stringify(source.progress());
     if (said === undefined || said === progress) return;
     progress = said;
-    yield `event: progress\ndata: ${JSON.stringify(said)}\n\n`;
+    yield `event: progress\ndata: ${said}\n\n`;
   };
   for (let hasEnded = false; !gone.aborted; ) {
     const isLeaving = deps.leaving?.aborted === true;
@@ -88,14 +92,15 @@ async function* follow(
         yield `event: result\ndata: ${JSON.stringify(envelope(execution, deps.apiUrl()))}\n\n`;
         return;
       }
-      const now = toStatus(execution, deps.executions.placeOf(executionId));
+      source.place(execution, at);
+      const now = toStatus(execution, source.slotPosition());
       if (now !== status) {
         sentAt = Date.now();
         yield `event: status\ndata: ${(status = now)}\n\n`;
       }
     }
-    const live = await deps.liveLog?.(executionId, at.offset);
-    for await (const events of toEvents(live, at)) {
+    const live = await source.read(at);
+    for await (const events of toEvents(live?.log, at)) {
       sentAt = Date.now();
       yield events;
     }
@@ -108,8 +113,24 @@ async function* follow(
       sentAt = Date.now();
       yield ": still running\n\n";
     }
-    hasEnded = (await deps.executions.waitForEnd(executionId, LOOK_MS, gone)) !== false;
+    if (live?.isMore !== true) hasEnded = await waitForNews(deps, { executionId, source }, gone);
   }
+}
+
+/** Returns whether the execution has ended; a moment later at most. */
+async function waitForNews(
+  { executions }: Pick<Deps, "executions">,
+  { executionId, source }: { executionId: ExecutionId; source: LiveSource },
+  gone: AbortSignal,
+): Promise<boolean> {
+  const over = new AbortController();
+  const giveUp = (): void => over.abort();
+  gone.addEventListener("abort", giveUp, { once: true });
+  void source.news(over.signal).then(giveUp);
+  const ended = await executions.waitForEnd(executionId, LOOK_MS, over.signal);
+  gone.removeEventListener("abort", giveUp);
+  giveUp();
+  return ended !== false;
 }
 
 /** What waits neither for its turn nor for a slot runs, or will within milliseconds. */

@@ -1,4 +1,4 @@
-import { Installation } from "../../../domain/api/service.ts";
+import { HostList, Installation } from "../../../domain/api/service.ts";
 import { answerOf, IN_PERSON } from "./content.ts";
 import type { Routes } from "./route.ts";
 
@@ -21,5 +21,41 @@ export const ABOUT_ROUTES = {
       }),
     },
     errors: ["unauthorized", "not_found", "no_capacity"],
+  },
+  listHosts: {
+    method: "get",
+    path: "/api/hosts",
+    tag: "Service",
+    summary: "The hosts of this installation, with what they offer and how busy they are",
+    description: "For the operator's token alone.",
+    credentials: IN_PERSON,
+    answers: {
+      200: answerOf("All that were there in the last day.", HostList, {
+        hosts: [
+          {
+            hostId: "host_06d1k7q2m8v3r5t9w0x4y6z8a1",
+            role: "worker" as const,
+            version: "0.1.0",
+            present: true,
+            draining: false,
+            saidAt: "2026-11-02T08:00:04.120Z",
+            programs: {
+              slots: 8,
+              running: 3,
+              waiting: 0,
+              offers: {
+                pythons: ["3.13"],
+                network: true,
+                isolation: "bubblewrap",
+                memoryBytes: 17_179_869_184,
+                cores: 4,
+              },
+              problems: [],
+            },
+          },
+        ],
+      }),
+    },
+    errors: ["unauthorized", "forbidden", "no_capacity"],
   },
 } satisfies Routes;

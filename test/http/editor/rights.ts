@@ -43,6 +43,7 @@ export const ACCESS: Readonly<Record<RouteName, Access>> = {
   showRates: "read",
   agreeRates: "operator",
   agreeStorage: "operator",
+  listHosts: "operator",
 
   listMembers: "read",
   changeRole: "own",

@@ -231,6 +231,7 @@ const BOUNDED: readonly RouteName[] = [
   "readBuildLog",
   "showBuild",
   "describeInstallation",
+  "listHosts",
   "switchSchedule",
   "showAlive",
   "showReadiness",

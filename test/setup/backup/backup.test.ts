@@ -20,6 +20,7 @@ import { createS3Storage } from "../../../storage/s3.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import { aKeptExecution, type Kept, listKeys } from "../../db/retained.ts";
 import { aWorkflow } from "../../support/builders.ts";
+import { FIRST_MIGRATIONS, LATER_MIGRATIONS, UNDO_LATER_MIGRATIONS } from "../../support/first-release.ts";
 import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
 import { S3_INSTALL_MS_MAX, type S3Server, startS3Server } from "../../support/s3-server.ts";
 import { DAMAGES, describe } from "./damages.ts";
@@ -122,30 +123,14 @@ test("a backup, restored, has database, files, keys and certificate, and nothing
 
 test("a backup, with the migrations of before the first release, is restored as one of today's", async () => {
   // What came after them was not there yet.
-  await source.db.raw(
-    "alter table api_keys drop column last_used_at; drop table workflow_starts, small_objects; drop function finish_executions, begin_execution",
-  );
-  await source.db.raw(
-    "alter table executions drop column scheduled_for, drop column previous_scheduled_for, drop column scheduled_zone",
-  );
-  await source.db.raw(
-    "drop table data_keys, stored_values; drop function drop_values_of_workflow cascade; alter table attempts drop column values_used",
-  );
+  await source.db.raw(UNDO_LATER_MIGRATIONS);
   try {
     await backUp();
     await describe({ migrations: ["0001_accounts_and_ledger", "0031_logs_of_attempts"] })(folder);
     await restore();
-    expect(await listApplied(target.db)).toEqual((await listApplied(source.db))?.slice(0, 9));
+    expect(await listApplied(target.db)).toEqual((await listApplied(source.db))?.slice(0, FIRST_MIGRATIONS));
   } finally {
-    for (const file of [
-      "0010_key_uses",
-      "0011_workflow_starts",
-      "0012_one_commit_ends",
-      "0013_begin_with_the_acceptance",
-      "0017_nominal_times",
-      "0018_secrets",
-    ])
-      await source.db.raw(await readFile(`db/migrations/${file}.sql`, "utf8"));
+    for (const file of LATER_MIGRATIONS) await source.db.raw(await readFile(`db/migrations/${file}.sql`, "utf8"));
   }
 });
 

@@ -1,0 +1,23 @@
+import { readdirSync } from "node:fs";
+
+/** How many of today's migrations stand for those of before the first release. */
+export const FIRST_MIGRATIONS = 9;
+
+/** Takes back what later migrations make, so that a database is as of before the first release. */
+export const UNDO_LATER_MIGRATIONS = `
+  alter table api_keys drop column last_used_at;
+  drop table workflow_starts, small_objects, live_requests;
+  drop function finish_executions, begin_execution;
+  alter table hosts drop column role, drop column version, drop column slots, drop column running, drop column waiting,
+    drop column draining, drop column offers, drop column said_at;
+  alter table executions drop column scheduled_for, drop column previous_scheduled_for, drop column scheduled_zone;
+  drop table data_keys, stored_values;
+  drop function drop_values_of_workflow cascade;
+  alter table attempts drop column values_used;
+`;
+
+/** Names of those migrations, in their order, without their ending. */
+export const LATER_MIGRATIONS: readonly string[] = readdirSync("db/migrations")
+  .map((name) => name.replace(/\.sql$/, ""))
+  .sort()
+  .slice(FIRST_MIGRATIONS);
