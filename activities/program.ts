@@ -170,6 +170,7 @@ async function prepare(
     inputTexts: work.inputTexts,
     variables: Object.assign(toRunVariables(work), values.variables),
     secrets: [...values.secrets, ...Object.values(secrets)],
+    arguments: manifest.arguments,
     logStart: await continueLog(deps, work),
     files: await fetchFiles(deps, manifest, work.files, spoolDir),
     declaredOutputs: manifest.outputs.filter((output) => output.required).map((output) => output.name),

@@ -232,7 +232,9 @@ def run_entry(request, compiled):
         prepare_environment(request["environmentDir"])
     entry = prepare_entry(request)
     code, has_main = compiled or compile_entry(entry, entry)
-    if not has_main:
+    has_arguments = request.get("arguments") and load("_treadle_arguments").install(request["arguments"], declared_values(request))
+    # A parser is built under a script guard, or in a main of its own which that calls.
+    if has_arguments or not has_main:
         tell("mode", mode="script")
         sys.modules["__main__"] = module = make_module("__main__", entry)
         exec(code, module.__dict__)

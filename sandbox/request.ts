@@ -2,7 +2,7 @@ import type { PythonOutcome } from "../domain/execution.ts";
 import type { AccountId } from "../domain/ids.ts";
 import type { JsonTexts } from "../domain/manifest/json-text.ts";
 import type { JsonValue } from "../domain/manifest/json-values.ts";
-import type { InputKind } from "../domain/manifest/manifest.ts";
+import type { InputKind, Manifest } from "../domain/manifest/manifest.ts";
 import type { RemoveTree } from "../system/trees/remove-tree.ts";
 import type { DiskShare } from "./disk-room.ts";
 import type { Interpreter } from "./interpreter.ts";
@@ -124,6 +124,8 @@ export interface SandboxRequest {
   /** Texts that are masked in its log, its progress and the message of its end. */
   readonly secrets?: readonly string[] | undefined;
   readonly files: readonly InputFiles[];
+  /** The entrypoint is a script, which gets the inputs as the arguments that this parser of its own reads. */
+  readonly arguments?: Manifest["arguments"] | undefined;
   readonly declaredOutputs: readonly string[] | null;
   /** Whether it may reach the internet. */
   readonly network?: boolean;

@@ -295,6 +295,7 @@ function toRunnerRequest(
   const line = {
     ...paths,
     entrypoint: request.entrypoint,
+    arguments: request.arguments ?? null,
     inputs: null,
     inputsText,
     kinds,

@@ -7,6 +7,7 @@ export const CATCHUPS = ["none", "latest", "all"] as const;
 export type Catchup = (typeof CATCHUPS)[number];
 
 export const WHEN_FULL = ["queue", "reject"] as const;
+export const ARGUMENTS = ["argparse", "click", "typer"] as const;
 export const BUILDS = ["wheels", "source"] as const;
 
 interface Declared {
@@ -170,6 +171,8 @@ export interface Manifest {
   readonly name: string | null;
   readonly description: string;
   readonly entrypoint: string;
+  /** What the entrypoint, a script, reads its arguments with; they are made of the inputs. Missing where it reads none. */
+  readonly arguments?: (typeof ARGUMENTS)[number];
   /** "3.12" when a minor version is asked for. */
   readonly python: string | null;
   readonly build: (typeof BUILDS)[number];

@@ -94,6 +94,7 @@ function readConfig(data: unknown, options: ReadOptions, problems: Problems): Ma
     name: config.name ?? null,
     description: config.description ?? "",
     entrypoint,
+    ...(config.arguments === undefined ? {} : { arguments: config.arguments }),
     python: config.python ?? null,
     build: config.build ?? "wheels",
     inputs,

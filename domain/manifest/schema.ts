@@ -4,7 +4,7 @@ import { InputSchema } from "./declared-kinds.ts";
 import { formatDuration, parseDuration } from "./durations.ts";
 import { SizeSchema } from "./kinds/declared-file.ts";
 import { DECLARED_KEYS } from "./kinds/declared-kind.ts";
-import { BUILDS, CATCHUPS, OVERLAPS, WHEN_FULL } from "./manifest.ts";
+import { ARGUMENTS, BUILDS, CATCHUPS, OVERLAPS, WHEN_FULL } from "./manifest.ts";
 import { formatSize } from "./sizes.ts";
 
 const flag = z.boolean({ error: "must be true or false." });
@@ -105,6 +105,10 @@ export const ConfigSchema = z.strictObject({
     .string({ error: "must be the path of a Python file." })
     .optional()
     .meta({ description: "The Python file that is executed. main.py unless given." }),
+  arguments: z
+    .enum(ARGUMENTS)
+    .optional()
+    .meta({ description: "What the entrypoint, a script, reads its command line with: its arguments are the inputs." }),
   python: z
     .string({ error: 'must be a version in quotes, such as "3.12" (without quotes 3.10 would be 3.1).' })
     .regex(/^3\.(?:[1-9]\d)$/, { error: 'must be a minor version from 3.10 on, such as "3.12".' })

@@ -1,8 +1,15 @@
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 
 /** What was published from a folder, kept in the folder itself (`.treadle` is never part of a commit). */
-const FILE = join(".treadle", "published.json");
+const [FOLDER, FILE] = [".treadle", "published.json"];
+
+/** Beside a script that is published by itself: it has no folder of its own. */
+function placeOf(target: string): string {
+  return target.endsWith(".py")
+    ? join(dirname(target), FOLDER, `${basename(target)}.json`)
+    : join(target, FOLDER, FILE);
+}
 
 interface FolderRecord {
   /** The commit last published from this folder, by workflow; the latest workflow comes last. */
@@ -23,7 +30,7 @@ export async function findLastWorkflow(dir: string): Promise<string | undefined>
 
 /** Remembers a publish. A folder that cannot be written is published all the same: answers whether it was noted. */
 export async function rememberPublished(dir: string, workflowId: string, commitId: string): Promise<boolean> {
-  const path = join(dir, FILE);
+  const path = placeOf(dir);
   const { [workflowId]: _, ...others } = (await readRecord(dir)).commits;
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
@@ -43,7 +50,7 @@ export async function rememberPublished(dir: string, workflowId: string, commitI
 /** An unreadable or foreign file counts as no record: it is only a memory. */
 async function readRecord(dir: string): Promise<FolderRecord> {
   try {
-    const record = JSON.parse(await readFile(join(dir, FILE), "utf8")) as Partial<FolderRecord> | null;
+    const record = JSON.parse(await readFile(placeOf(dir), "utf8")) as Partial<FolderRecord> | null;
     const entries = Object.entries(record?.commits ?? {}).filter(([, commit]) => typeof commit === "string");
     return { commits: Object.fromEntries(entries) };
   } catch {

@@ -11,6 +11,7 @@ import { addDoctorCommand, type Check } from "./doctor.ts";
 import { addDraftCommands } from "./drafts.ts";
 import { addExecutionCommands } from "./executions.ts";
 import { addHostsCommand } from "./hosts.ts";
+import { addInitCommand } from "./init.ts";
 import { type Answer, type CliIo, showIo } from "./io.ts";
 import { createLook } from "./look.ts";
 import { addMemberCommands } from "./members.ts";
@@ -135,6 +136,7 @@ function createProgram(io: CliIo, act: Act, parts: CliParts, exitWith: (code: nu
     .showHelpAfterError('("--help" shows how to use it)')
     .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) });
   addStartCommand(program, parts.start, exitWith);
+  addInitCommand(program, act);
   addPublishCommand(program, act);
   addRunCommand(program, act);
   addWorkflowCommands(program, act);

@@ -13,6 +13,7 @@ import { findPublishedCommit, rememberPublished } from "./folder-record.ts";
 import { type Answer, toTable } from "./io.ts";
 import { findKnownWorkflow } from "./known-workflow.ts";
 import { type Detail, Refusal } from "./refusal.ts";
+import { readScriptFolder } from "./script.ts";
 import { showUpload } from "./upload-progress.ts";
 
 /** Of what building the environment said; `workflows build-log` has all of it. */
@@ -38,7 +39,7 @@ interface Options {
 /** `publish DIR`: makes the folder the latest commit of the workflow it was published to before, or of a new one. */
 export function addPublishCommand(program: Command, act: Act): void {
   addCommand(program, "publish", "publish a folder as the latest commit of a workflow")
-    .argument("<dir>", "the folder, with its config.yaml")
+    .argument("<dir>", "the folder, with its config.yaml; or a Python script, for which one is made")
     .option("--workflow <id>", "the workflow to publish to, rather than the one it was published to before")
     .option("--new", "make another workflow of it")
     .option("--account <name>", "the account a new workflow belongs to")
@@ -95,7 +96,9 @@ async function upload<T extends { warnings?: readonly Detail[]; buildLog?: strin
   folder: string,
   options: Options,
 ): Promise<T> {
-  const files = await readFiles(folder, { checked: true });
+  const files = folder.endsWith(".py")
+    ? await readScriptFolder(context, client, folder, options.account)
+    : await readFiles(folder, { checked: true });
   const expectedHead =
     options.workflow === undefined || options.force === true
       ? undefined

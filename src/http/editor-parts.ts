@@ -4,6 +4,7 @@ import type { CommitEnvironments } from "../../environments/commit-environments.
 import type { KeepDraft } from "../publish/keep-draft.ts";
 import type { PreviewPublish } from "../publish/preview.ts";
 import type { Publish } from "../publish/publish.ts";
+import type { ReadScript } from "../publish/script-folder.ts";
 import type { Abilities } from "../publish/validation.ts";
 
 /** What the editor's routes need beyond what all routes do. */
@@ -13,6 +14,8 @@ export interface EditorParts {
   readonly keepDraft: KeepDraft;
   /** What this installation can do for a workflow. */
   readonly abilities: Abilities;
+  /** Undefined on a host without sandboxes. */
+  readonly readScript?: ReadScript | undefined;
   readonly environments: Pick<Environments, "readLog">;
   readonly ticks: Pick<Ticks, "backfill">;
   /** For how many days the record of a tick is kept; null: for ever. */

@@ -42,7 +42,7 @@ export interface CodeProblems {
 /** Returns what keeps files from being a commit because of their Python. */
 export type CheckPython = (code: {
   readonly files: readonly CommitFile[];
-  readonly manifest: Pick<Manifest, "entrypoint" | "inputs">;
+  readonly manifest: Pick<Manifest, "entrypoint" | "inputs" | "arguments">;
   readonly python: Python;
   readonly owner: AccountId;
 }) => Promise<CodeProblems>;
@@ -95,7 +95,7 @@ function toWholeProblem(sources: readonly { readonly path: string; readonly cont
 
 function addReport(
   found: { readonly problems: FileProblem[]; readonly warnings: FileProblem[] },
-  { path, version, manifest }: { path: string; version: string; manifest: Pick<Manifest, "inputs"> },
+  { path, version, manifest }: { path: string; version: string; manifest: Pick<Manifest, "inputs" | "arguments"> },
   { problem, main }: FileReport,
 ): void {
   if (problem !== null) {
@@ -103,7 +103,7 @@ function addReport(
     const { line, column } = problem;
     found.problems.push({ file: path, line, column, message: `This is not Python ${version}: ${said}.` });
   }
-  if (main === null) return;
+  if (main === null || manifest.arguments !== undefined) return; // the second: a script, whose main nobody calls
   const { line, column, names, required, takesAll } = main;
   const declared = manifest.inputs.map(({ name }) => name);
   const missing = required.filter((name) => !declared.includes(name));

@@ -21,6 +21,7 @@ import { createDraftKeeper } from "../publish/keep-draft.ts";
 import { createPreview } from "../publish/preview.ts";
 import { createPublisher } from "../publish/publish.ts";
 import { createPythonCheck } from "../publish/python-check.ts";
+import { createScriptReader } from "../publish/script-folder.ts";
 import type { ReadSource } from "../publish/source-reader.ts";
 import { createFindSetNames } from "../secrets/set-names.ts";
 import type { Machine } from "../setup/machine.ts";
@@ -120,6 +121,7 @@ export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<C
         preview,
         keepDraft,
         abilities,
+        readScript: readSource && createScriptReader(readSource, interpreters),
         environments,
         ticks: deps.ticks,
         tickDays: retentionOf(settings).executionDays,

@@ -37,6 +37,7 @@ const OF_OPERATOR = "Its command is for the operator's token: see the commands o
  */
 const USES: Readonly<Record<string, Use>> = {
   listTemplates: () => ["workflows", "templates"],
+  readScript: ({ folder }) => ["init", join(folder, "main.py"), join(folder, "made")],
   createWorkflow: () => ["workflows", "create", "Of a template", "--template", "hello"],
   listWorkflows: () => ["workflows", "list", "--search", "walked"],
   showWorkflow: ({ workflowId }) => ["workflows", "show", workflowId],

@@ -24,6 +24,7 @@ import { createKeyEndRoute, createKeyRotationRoute, createKeyRoute, createKeysRo
 import { createPublishPreviewRoute, createPublishRoute } from "./publish.ts";
 import { createSchedulesRoute } from "./schedule-list.ts";
 import { createScheduleSwitchRoute } from "./schedule-switch.ts";
+import { createScriptRoute } from "./scripts.ts";
 import { createTemplatesRoute } from "./templates.ts";
 import { createUnrunnableRoute } from "./unrunnable.ts";
 import {
@@ -39,6 +40,7 @@ export function createEditorHandlers(deps: AppDeps) {
   return {
     listWorkflows: createWorkflowsRoute(deps),
     listTemplates: createTemplatesRoute(deps),
+    readScript: createScriptRoute(deps),
     createWorkflow: createNewWorkflowRoute(deps),
     showWorkflow: createWorkflowRoute(deps),
     renameWorkflow: createRenameRoute(deps),

@@ -1,6 +1,7 @@
 import { MESSAGE_CHARACTERS_MAX } from "../../../domain/api/limits.ts";
 import { Published, PublishPreview } from "../../../domain/api/publish.ts";
-import { answerOf, describeId, IN_PERSON } from "./content.ts";
+import { Script, ScriptFolder } from "../../../domain/api/scripts.ts";
+import { answerOf, bodyOf, describeId, IN_PERSON } from "./content.ts";
 import { ACCOUNT } from "./parameters.ts";
 import { A_COMMIT, A_WORKFLOW, COMMIT_ID } from "./parts.ts";
 import type { Content, Parameter, Route, Routes } from "./route.ts";
@@ -96,6 +97,34 @@ export const PUBLISH_ROUTES = {
       }),
     },
     errors: ERRORS,
+  },
+  readScript: {
+    method: "post",
+    path: "/api/scripts",
+    tag: "Publishing",
+    summary: "Make the files of a workflow out of a Python script, and store nothing",
+    description:
+      "The inputs come from the parameters of its `main`, or from what it reads with argparse, click or typer; the packages from its imports. The script is parsed in a sandbox and not run.",
+    credentials: IN_PERSON,
+    parameters: [ACCOUNT],
+    body: bodyOf(Script, { name: "report.py", text: "def main(region: str):\n    return region\n" }),
+    answers: {
+      200: answerOf("The files.", ScriptFolder, {
+        files: [
+          { path: "config.yaml", text: "name: Report\nentrypoint: report.py\n" },
+          { path: "report.py", text: "def main(region: str):\n    return region\n" },
+        ],
+        notes: [],
+      }),
+    },
+    errors: [
+      "invalid_request",
+      "unauthorized",
+      "not_found",
+      "payload_too_large",
+      "unsupported_media_type",
+      "no_capacity",
+    ],
   },
   previewPublish: {
     method: "post",

@@ -49,6 +49,7 @@ export function someEditorParts(
     keepDraft: createDraftKeeper(publishing),
     preview: createPreview({ db, ...abilities }),
     abilities,
+    readScript: async ({ name, text }) => ({ ok: true, files: [{ path: name, text }], notes: [] }),
     environments: { readLog: async (key) => given.logs?.[key] },
     ticks: someTicks(db),
     tickDays: 365,

@@ -73,6 +73,7 @@ export const ACCESS: Readonly<Record<RouteName, Access>> = {
 
   listWorkflows: "read",
   listTemplates: "read",
+  readScript: "write",
   describeInstallation: "read",
   createWorkflow: "write",
   showWorkflow: "read",

@@ -131,6 +131,7 @@ const COSTLY: Partial<Record<RouteName, Calls>> = {
   readFile: [() => ({ status: 200 })],
   listExecutions: [() => ({ path: "/api/executions?limit=100", status: 200 })],
   followEvents: [() => events],
+  readScript: [() => ({ body: JSON.stringify({ name: "a.py", text: "\u0001".repeat(200_000) }), status: 200 })],
   createWorkflow: [() => ({ body: JSON.stringify({ name: "x".repeat(200) }), status: 201 })],
   changeDraft: [() => changeAll("one", 1), () => changeAll("many", 900)],
   showDraft: [() => ({ status: 200 })],
