@@ -92,8 +92,6 @@ export interface PublisherDeps extends Abilities {
   readonly commitEnvironments?: Pick<CommitEnvironments, "ensure">;
   /** 20 GiB unless given. */
   readonly environmentBytesOfAccountMax?: number;
-  /** Called with every new head, once it is one. Not waited for. */
-  readonly onPublished?: (workflowId: WorkflowId, commitId: CommitId) => void;
   readonly log: Log;
 }
 
@@ -133,7 +131,6 @@ export function createPublisher(deps: PublisherDeps): Publish {
         { event: "workflow.published", workflowId: outcome.workflowId, commitId: outcome.commitId },
         "A commit was published.",
       );
-      deps.onPublished?.(outcome.workflowId, outcome.commitId);
       return { ...outcome, changed: true, warnings: [...validation.warnings, ...code.warnings], buildLog: built.log };
     }
     return outcome;

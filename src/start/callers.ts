@@ -1,7 +1,6 @@
 import type { Registry } from "prom-client";
 import type { Db } from "../../db/connect.ts";
 import { microCredits, parseCredits } from "../../domain/credits.ts";
-import type { CommitId, WorkflowId } from "../../domain/ids.ts";
 import type { Interpreters } from "../../environments/interpreters.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { createThreads } from "../../system/threads/threads.ts";
@@ -58,8 +57,6 @@ export interface CallersDeps
   readonly networkAvailable: () => boolean;
   /** Undefined on a host without sandboxes. */
   readonly readSource: ReadSource | undefined;
-  /** Makes a lane for a commit; undefined in a process that runs no programs. */
-  readonly warm: Programs["warm"] | undefined;
   readonly ticks: AppDeps["editor"]["ticks"];
   readonly readiness: () => Promise<Readiness>;
   /** Prometheus' text format. */
@@ -91,14 +88,12 @@ export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<C
   const checkPython = readSource && createPythonCheck(readSource);
   const findSetNames = createFindSetNames(db);
   const abilities = { interpreters, networkAvailable, bounds: boundsOf(settings), threads, checkPython, findSetNames };
-  const onPublished = warmInBackground(deps);
   const publish = createPublisher({
     ...abilities,
     db,
     secretBox,
     environments,
     commitEnvironments,
-    onPublished,
     log,
   });
   const preview = createPreview({ ...abilities, db });
@@ -198,16 +193,6 @@ export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<C
   const notes = [...examples.notes, ...listProblems(state)];
   process.stdout.write(createBanner(ready, { isReady: state.ready, notes }, place));
   return { leave: () => server.leave(), endStreams: () => editorEvents.close() };
-}
-
-/** Returns what makes a lane for a commit that was published. Without one the commit's executions start cold. */
-function warmInBackground({ warm, log }: Pick<CallersDeps, "warm" | "log">) {
-  return (workflowId: WorkflowId, commitId: CommitId): void => {
-    warm?.(workflowId, commitId).then(
-      (warmth) => log.debug({ event: "workflow.warmed", workflowId, commitId, ...warmth }, "A commit was warmed up."),
-      (error: unknown) => log.warn({ event: "fault", workflowId, commitId, error }, "A commit could not be warmed up."),
-    );
-  };
 }
 
 /** Lists what is not as it could be. A note says that executions run all the same. */

@@ -24,6 +24,7 @@ import { createProgramTimes } from "../metrics/programs.ts";
 import { createReadiness, readyOnceOpen } from "../metrics/readiness.ts";
 import { countTicks } from "../metrics/ticks.ts";
 import { startPreparingCommits } from "../publish/commit-preparation.ts";
+import { createCommitWarming } from "../publish/commit-warming.ts";
 import type { Machine } from "../setup/machine.ts";
 import type { Postgres } from "../setup/servers/postgres.ts";
 import type { Temporal } from "../setup/servers/temporal.ts";
@@ -121,6 +122,8 @@ export async function openService(
     log,
   });
   const { environments, checkouts, commitEnvironments, spool, slots, diskProblem } = programs;
+  const warming = createCommitWarming({ db, warm: programs.warm, log });
+  defer(() => warming.close());
   const pruning = startPruning({ db, sandbox: host.sandbox, environments, checkouts, log });
   defer(() => pruning.close());
 
@@ -130,7 +133,12 @@ export async function openService(
       settings,
       db,
       databaseAddress: postgres.connection,
-      subscriptions: [endedExecutions.subscription, ...editorEvents.subscriptions, ...openAccess.subscriptions],
+      subscriptions: [
+        endedExecutions.subscription,
+        ...editorEvents.subscriptions,
+        ...openAccess.subscriptions,
+        ...(runsPython ? [warming.subscription] : []),
+      ],
       temporal,
       storage,
       slotCount: host.slotCount,
@@ -168,6 +176,7 @@ export async function openService(
   if (runsPython && host.isolationProblems.length === 0) {
     const preparation = startPreparingCommits({ db, log, commitEnvironments });
     defer(() => preparation.close());
+    warming.open(settings.TREADLE_LANES_MAX);
   }
   const { removed, presence } = openHousekeeping(
     {
@@ -206,16 +215,8 @@ export async function openService(
     build: { version: findVersion(), node: process.versions.node, role: settings.TREADLE_ROLE },
   });
   let isOpen = !takesCalls;
-  if (settings.TREADLE_METRICS_PORT !== undefined) {
-    const metricsServer = await openMetricsServer({
-      host: settings.TREADLE_HOST,
-      port: settings.TREADLE_METRICS_PORT,
-      readiness: readyOnceOpen(readiness, () => isOpen),
-      metrics: metrics.read,
-    });
-    defer(() => metricsServer.close());
-    log.info({ event: "metrics.listening", port: metricsServer.port }, "Metrics are served on a port of their own.");
-  }
+  const shown = { readiness: readyOnceOpen(readiness, () => isOpen), metrics: metrics.read };
+  await openMetricsPort(settings, { ...shown, log }, defer);
 
   // The HTTP server, last: what it serves is there.
   const keyUses = createKeyUses({ db, log });
@@ -237,7 +238,6 @@ export async function openService(
           interpreters: host.interpreters,
           networkAvailable: () => engine.networkProblem() === undefined,
           readSource: openSourceReader(host, machine),
-          warm: runsPython ? programs.warm : undefined,
           executions,
           otherHosts: engine.otherHosts,
           ticks,
@@ -260,4 +260,15 @@ export async function openService(
     drain: (asked) =>
       drain({ settings, stopping, presence, db, processId, listener, programs: running, log }, callers, asked),
   };
+}
+
+async function openMetricsPort(
+  { TREADLE_METRICS_PORT: port, TREADLE_HOST: host }: Settings,
+  { log, ...shown }: Pick<Parameters<typeof openMetricsServer>[0], "readiness" | "metrics"> & { readonly log: Log },
+  defer: Defer,
+): Promise<void> {
+  if (port === undefined) return;
+  const server = await openMetricsServer({ host, port, ...shown });
+  defer(() => server.close());
+  log.info({ event: "metrics.listening", port: server.port }, "Metrics are served on a port of their own.");
 }

@@ -249,7 +249,7 @@ test("executions whose outputs are lost with their host run again where `retry` 
   // The host comes back with what it had.
   await rename(away, hosts.two.dataDir);
   await hosts.two.mend();
-  running.two = await hosts.two.start();
+  running.two = await hosts.two.start({ TREADLE_LANES_MAX: "4" });
   while ((await readdir(join(hosts.two.dataDir, "spool"))).length > 0) await sleep(100);
   expect((await look(retried, again)).body).toEqual(record.body);
   expect(await readStamp()).toEqual(stamp);
@@ -258,4 +258,21 @@ test("executions whose outputs are lost with their host run again where `retry` 
   expect((await look(plain, once)).body).toEqual(ended.body);
   expect(linesOf((await look(plain, `${once}/logs`)).text)).toEqual(["stdout begun", "stdout ended"]);
   expect([await findMoney(), await findMoneyFaults(cluster.db)]).toEqual([after, []]);
+});
+
+test("a host has lanes for what ran lately when it starts, and for what any process publishes after that", async () => {
+  const { ready, call } = running.two as TestService;
+  const countLanes = async () =>
+    Number(/^treadle_lanes (\d+)$/m.exec((await call(`${ready.url}/metrics`, { method: "GET" })).text)?.[1]);
+  while ((await countLanes()) < 2) await sleep(100);
+  await publish(config("retry: { max_attempts: 3 }\n"));
+  while ((await countLanes()) < 3) await sleep(100);
+  const listed = (await treadle(hosts.api.dataDir, ["hosts", "--json"])).json() as unknown as { hosts: object[] };
+  expect(listed.hosts).toHaveLength(3);
+  expect(listed.hosts).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ role: "api", present: true, programs: null }),
+      expect.objectContaining({ role: "all", programs: expect.objectContaining({ slots: 4, waiting: 0 }) }),
+    ]),
+  );
 });
