@@ -43,7 +43,7 @@ RUN find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 !
 FROM node:24.21.0-bookworm-slim
 LABEL org.opencontainers.image.licenses=Apache-2.0
 RUN apt-get update \
- && apt-get install --yes --no-install-recommends bubblewrap ca-certificates python3 python3-venv \
+ && apt-get install --yes --no-install-recommends bubblewrap ca-certificates iproute2 nftables python3 python3-venv slirp4netns \
  && rm -rf /var/lib/apt/lists/*
 # A user that owns nothing of the program, only its data. Volumes mounted there take over the owner.
 RUN useradd --uid 10001 --create-home --home-dir /home/treadle --shell /usr/sbin/nologin treadle \

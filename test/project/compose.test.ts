@@ -75,7 +75,7 @@ describe("docker-compose.yml", () => {
   });
 
   test.each(services)("%s, when it publishes a port, does so on this machine only", (_, { ports = [] }) => {
-    for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:\d+:\d+$/);
+    for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:\d+(-\d+)?:\d+$/);
   });
 
   test("postgres, temporal and objects, which trust who reaches them, are on the network that has no way out", () => {
@@ -123,6 +123,11 @@ describe("docker-compose.yml", () => {
       expect(Number.parseInt(service.stop_grace_period ?? "10s", 10)).toBeGreaterThanOrEqual(seconds);
     },
   );
+
+  test.each(ours)("%s, started several times, shares no folder but the keys, and no port", (_, { ports = [], volumes = [] }) => {
+    expect(volumes).toEqual(["/data", "keys:/keys"]);
+    for (const port of ports) expect(port).toMatch(/:\d+-\d+:/);
+  });
 
   test("secrets, of all services, come from outside the file, and starting without them is refused", () => {
     const secrets = services.flatMap(([, { environment = {} }]) =>
