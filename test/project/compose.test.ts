@@ -124,10 +124,13 @@ describe("docker-compose.yml", () => {
     },
   );
 
-  test.each(ours)("%s, started several times, shares no folder but the keys, and no port", (_, { ports = [], volumes = [] }) => {
-    expect(volumes).toEqual(["/data", "keys:/keys"]);
-    for (const port of ports) expect(port).toMatch(/:\d+-\d+:/);
-  });
+  test.each(ours)(
+    "%s, started several times, shares no folder but the keys, and no port",
+    (_, { ports = [], volumes = [] }) => {
+      expect(volumes).toEqual(["/data", "keys:/keys"]);
+      for (const port of ports) expect(port).toMatch(/:\d+-\d+:/);
+    },
+  );
 
   test("secrets, of all services, come from outside the file, and starting without them is refused", () => {
     const secrets = services.flatMap(([, { environment = {} }]) =>
