@@ -18,7 +18,7 @@ export async function runCommandLine(argv) {
     env.TREADLE_DATA_DIR ||= join(checkout, ".treadle");
     const { runCli } = await import("../dist/src/cli/main.js");
     const { createProcessIo } = await import("../dist/src/cli/process-io.js");
-    process.exitCode = await runCli(argv, createProcessIo(env), { start, checkMachine, backup, restore });
+    process.exitCode = await runCli(argv, createProcessIo(env), { start, checkMachine, backup, restore, rotateMaster });
   } catch (error) {
     report(describe(error));
     process.exitCode = 1;
@@ -59,6 +59,12 @@ async function restore({ dataDir, source, open, report: say }) {
   const { loadSettings } = await import("../dist/src/config.js");
   const { restoreBackup } = await import("../dist/src/backup/restore.js");
   return restoreBackup({ env, settings: loadSettings(env), dataDir, source, open, report: say });
+}
+
+async function rotateMaster({ dataDir, report: say }) {
+  const { loadSettings } = await import("../dist/src/config.js");
+  const { rotateInstallationKey } = await import("../dist/src/backup/rotation.js");
+  return rotateInstallationKey({ env, settings: loadSettings(env), dataDir, report: say });
 }
 
 async function checkMachine(dataDir) {

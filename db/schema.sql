@@ -413,6 +413,7 @@ create unlogged table hosts (
   process_id text not null,
   present_until timestamp with time zone not null,
   lacks jsonb,
+  key_ids text[],
   role text default 'all'::text not null,
   version text default ''::text not null,
   slots integer,

@@ -40,6 +40,8 @@ export interface HostWord {
   readonly version: string;
   /** It is about to stop, and begins nothing. */
   readonly draining: boolean;
+  /** The ids of its master keys, that which it seals with first. */
+  readonly keyIds: readonly string[];
   /** Null where none are run. */
   readonly programs: HostPrograms | null;
 }
@@ -60,19 +62,21 @@ export async function notePresence(db: Db, presence: HostProcess & { seconds: nu
        delete from hosts where present_until < now() - interval '1 day' and id <> :hostId
      )
      insert into hosts as h
-       (id, process_id, present_until, said_at, role, version, draining, slots, running, waiting, lacks, offers)
+       (id, process_id, present_until, said_at, role, version, draining, key_ids, slots, running, waiting, lacks, offers)
      values (:hostId, :processId, now() + make_interval(secs => :seconds), now(), :role, :version, :draining,
-             cast(:slots as int), cast(:running as int), cast(:waiting as int), cast(:lacks as jsonb),
+             cast(:keyIds as text[]), cast(:slots as int), cast(:running as int), cast(:waiting as int), cast(:lacks as jsonb),
              cast(:offers as jsonb))
          on conflict (id) do update
             set process_id = excluded.process_id, present_until = excluded.present_until, said_at = excluded.said_at,
-                role = excluded.role, version = excluded.version, draining = excluded.draining, slots = excluded.slots,
+                role = excluded.role, version = excluded.version, draining = excluded.draining,
+                key_ids = excluded.key_ids, slots = excluded.slots,
                 running = excluded.running, waiting = excluded.waiting, lacks = excluded.lacks, offers = excluded.offers`,
     {
       ...of,
       role: word.role,
       version: word.version,
       draining: word.draining,
+      keyIds: [...word.keyIds],
       slots,
       running,
       waiting,
@@ -98,7 +102,8 @@ export interface HostRow extends HostWord {
 export async function listHosts(db: Db): Promise<HostRow[]> {
   return queryRows<HostRow>(
     db,
-    `select id as "hostId", role, version, draining, said_at as "saidAt", present_until > now() as present,
+    `select id as "hostId", role, version, draining, coalesce(key_ids, '{}') as "keyIds",
+            said_at as "saidAt", present_until > now() as present,
             case when slots is not null then
               jsonb_build_object('slots', slots, 'running', running, 'waiting', waiting, 'lacks', lacks, 'offers', offers)
             end as programs

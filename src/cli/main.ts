@@ -14,6 +14,7 @@ import { addHostsCommand } from "./hosts.ts";
 import { addInitCommand } from "./init.ts";
 import { type Answer, type CliIo, showIo } from "./io.ts";
 import { createLook } from "./look.ts";
+import { addMasterKeyCommands, type RotateMaster } from "./master-key.ts";
 import { addMemberCommands } from "./members.ts";
 import { addPublishCommand } from "./publish.ts";
 import { addRateCommands } from "./rates.ts";
@@ -45,6 +46,7 @@ export interface CliParts {
   readonly checkMachine?: (dataDir: string) => Promise<readonly Check[]>;
   readonly backup?: Backup;
   readonly restore?: Restore;
+  readonly rotateMaster?: RotateMaster;
 }
 
 /**
@@ -152,6 +154,7 @@ function createProgram(io: CliIo, act: Act, parts: CliParts, exitWith: (code: nu
   addExecutionCommands(program, act);
   addScheduleCommands(program, act);
   addValueCommands(program, act);
+  addMasterKeyCommands(program, act, parts.rotateMaster);
   addBackupCommand(program, act, parts.backup);
   addRestoreCommand(program, act, parts.restore);
   addDoctorCommand(program, act, parts.checkMachine);

@@ -30,7 +30,7 @@ export function createHostsRoute({ db }: Pick<AppDeps, "db">): RequestHandler {
   };
 }
 
-function toHost({ programs, ...about }: HostRow) {
+function toHost({ programs, keyIds: _keyIds, ...about }: HostRow) {
   if (programs === null) return Object.assign(about, { programs });
   const { slots, running, waiting, offers, lacks } = programs;
   const network = lacks.networkProblem === null ? [] : [lacks.networkProblem];

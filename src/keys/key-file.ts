@@ -14,7 +14,8 @@ export async function loadOrCreateKey(path: string): Promise<Buffer> {
   return (await readKey(path)) ?? (await createKey(path));
 }
 
-async function readKey(path: string): Promise<Buffer | undefined> {
+/** Returns the key in a file; undefined where there is no file. Refuses what `loadOrCreateKey` refuses. */
+export async function readKey(path: string): Promise<Buffer | undefined> {
   let key: Buffer;
   try {
     key = await readFile(path);

@@ -3,8 +3,10 @@ import type { PythonControl } from "../../activities/index.ts";
 import type { HostOffers, HostWord } from "../../db/executions/hosts.ts";
 import { minorVersionOf } from "../../sandbox/interpreter.ts";
 import type { Settings } from "../config.ts";
+import type { KeyRing } from "../keys/key-ring.ts";
 import type { Machine } from "../setup/machine.ts";
 import { findVersion } from "../version.ts";
+import type { Stopping } from "./draining.ts";
 import type { Host, Programs } from "./host-programs.ts";
 
 /** Returns what finds what this process says of itself and its host to the others. */
@@ -14,7 +16,8 @@ export function createHostWord(deps: {
   host: Pick<Host, "slotCount" | "interpreters">;
   programs: Pick<Programs, "lacks" | "slots">;
   python: Pick<PythonControl, "runningCount">;
-  isStopping: () => boolean;
+  stopping: Pick<Stopping, "isStopping">;
+  keyRing: Pick<KeyRing, "ids">;
 }): () => Promise<HostWord> {
   const { settings, machine, host, programs, python } = deps;
   const { lacks, slots } = programs;
@@ -34,7 +37,12 @@ export function createHostWord(deps: {
   }
 
   return async () => {
-    const about = { role: settings.TREADLE_ROLE, version, draining: deps.isStopping() };
+    const about = {
+      role: settings.TREADLE_ROLE,
+      version,
+      draining: deps.stopping.isStopping,
+      keyIds: deps.keyRing.ids(),
+    };
     if (lacks === undefined) return { ...about, programs: null };
     const waiting = slots.waiting();
     const lacking = lacks.list();

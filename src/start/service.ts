@@ -11,11 +11,10 @@ import { createEditorEvents } from "../editor-events/editor-events.ts";
 import { startPruning } from "../housekeeping/pruning.ts";
 import { startMovingSmallObjects } from "../housekeeping/small-objects.ts";
 import { createProcessId } from "../ids.ts";
-import { loadOrCreateKey } from "../keys/key-file.ts";
+import { openKeyRing } from "../keys/key-ring.ts";
 import { createKeyUses } from "../keys/key-uses.ts";
 import { requireMasterKey } from "../keys/master-key.ts";
 import { createOpenAccess } from "../keys/open-access.ts";
-import { createSecretBox } from "../keys/secret-box.ts";
 import type { Defer } from "../lifecycle.ts";
 import type { Log } from "../log.ts";
 import { countEndedExecutions } from "../metrics/ended.ts";
@@ -86,7 +85,9 @@ export async function openService(
   defer(() => db.destroy());
   await migrate(db);
   const masterKeyFile = settings.TREADLE_MASTER_KEY_FILE ?? `${machine.paths.keys}/master`;
-  const secretBox = createSecretBox(await loadOrCreateKey(masterKeyFile));
+  const keyRing = await openKeyRing(masterKeyFile, log);
+  defer(() => keyRing.close());
+  const { box: secretBox } = keyRing;
   await requireMasterKey(db, { secretBox, file: masterKeyFile });
   const stored = await openStorage({ ...storageOf(settings), dir: machine.paths.storage });
   const small = createSmallObjects(db);
@@ -187,7 +188,7 @@ export async function openService(
       keeping,
       spool,
       admissions,
-      findWord: createHostWord({ settings, machine, host, programs, python, isStopping: () => stopping.isStopping }),
+      findWord: createHostWord({ settings, machine, host, programs, python, stopping, keyRing }),
       settings,
       dataDir: machine.dataDir,
       hostId,

@@ -9,7 +9,7 @@ export const UNDO_LATER_MIGRATIONS = `
   drop table workflow_starts, small_objects, live_requests;
   drop function finish_executions, begin_execution;
   alter table hosts drop column role, drop column version, drop column slots, drop column running, drop column waiting,
-    drop column draining, drop column offers, drop column said_at;
+    drop column draining, drop column offers, drop column said_at, drop column key_ids;
   alter table executions drop column scheduled_for, drop column previous_scheduled_for, drop column scheduled_zone;
   drop table data_keys, stored_values;
   drop function drop_values_of_workflow cascade;

@@ -28,7 +28,7 @@ const OFFERS = { pythons: ["3.11"], network: true, isolation: "bubblewrap", memo
 
 function aWord(lacks: HostLacks | null, more: Partial<HostWord> = {}): HostWord {
   const programs = lacks && { slots: 2, running: 1, waiting: 0, lacks, offers: OFFERS };
-  return { role: lacks === null ? "api" : "worker", version: "1", draining: false, programs, ...more };
+  return { role: lacks === null ? "api" : "worker", version: "1", draining: false, keyIds: [], programs, ...more };
 }
 
 const say = (hostId: string, lacks: HostLacks | null, seconds = 60, more: Partial<HostWord> = {}) =>

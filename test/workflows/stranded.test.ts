@@ -16,7 +16,7 @@ import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 
 const GRANTED = 1_000_000_000n;
 
-const WORD = { role: "api", version: "1", draining: false, programs: null } as const;
+const WORD = { role: "api", version: "1", draining: false, keyIds: [], programs: null } as const;
 
 let database: TestDatabase;
 let db: Db;
