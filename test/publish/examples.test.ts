@@ -63,8 +63,8 @@ test("the example nightly, by its schedule, runs at 6:30 in Berlin on weekdays",
   if (validation?.ok !== true) throw new Error("The example is not valid.");
   const runs = findNextRuns(validation.manifest.triggers.schedule, new Date("2026-10-23T12:00:00Z"), 2);
   expect(runs).toEqual([
-    { utc: "2026-10-26T05:30:00Z", local: "2026-10-26T06:30:00+01:00" },
-    { utc: "2026-10-27T05:30:00Z", local: "2026-10-27T06:30:00+01:00" },
+    { utc: "2026-10-26T05:30:00Z", local: "2026-10-26T06:30:00+01:00", note: "start = 2026-10-26" },
+    { utc: "2026-10-27T05:30:00Z", local: "2026-10-27T06:30:00+01:00", note: "start = 2026-10-27" },
   ]);
 });
 

@@ -1,6 +1,7 @@
 import { expect, test } from "@jest/globals";
 import type { Input } from "../../../domain/manifest/manifest.ts";
 import { parseManifest } from "../../../domain/manifest/parse.ts";
+import { findKnownValues } from "../../../web/src/api-trigger/known-values.ts";
 import {
   canSendJson,
   findExampleBody,
@@ -55,3 +56,24 @@ test.each(["curl", "python", "javascript"] as const)(
     expect(writeSnippet(language, "json", { ...CALL, caFile: file })).toMatch(/it'.*s me\/ca\.pem/);
   },
 );
+
+test("findKnownValues, of a payload that names its tick and a secret, leaves those out, and an example stands in", () => {
+  const config = `inputs:
+  day: { type: date }
+  rows: { type: json }
+  more: { type: json }
+  password: { type: secret }
+triggers:
+  schedule:
+    enabled: true
+    cron: "0 3 * * *"
+    payload: { day: \${{ tick.date }}, rows: ["\${{ tick.zone }}", 1.0], more: [1.0], password: \${{ secrets.X }} }
+`;
+  const parsed = parseManifest(config);
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+  const { known, knownTexts } = findKnownValues(parsed.manifest);
+  expect([known, knownTexts]).toEqual([{ more: [1] }, { more: "[1.0]" }]);
+  const body = findExampleBody(parsed.manifest.inputs, known, knownTexts);
+  expect(JSON.stringify(body)).not.toContain("{{");
+  expect(body.values.map(([name]) => name)).toEqual(["day", "rows", "more", "password"]);
+});

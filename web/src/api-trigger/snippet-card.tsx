@@ -1,8 +1,6 @@
 import { Button, SegmentedControl, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { flattenBody, splitBody } from "../../../domain/manifest/inputs.ts";
-import type { JsonTexts } from "../../../domain/manifest/json-text.ts";
 import type { JsonObject } from "../../../domain/manifest/json-values.ts";
 import type { Input, Manifest } from "../../../domain/manifest/manifest.ts";
 import { DownloadIcon } from "../app/icons.tsx";
@@ -12,6 +10,7 @@ import classes from "./api-tab.module.css";
 import type { Body } from "./call.ts";
 import { CopyButton } from "./copy-button.tsx";
 import { keysQuery, revealKey, type ServiceDocument, serviceQuery } from "./keys.ts";
+import { findKnownValues } from "./known-values.ts";
 import { canSendJson, findExampleBody, type Language, listUnknownValues, writeSnippet } from "./snippets.ts";
 
 const LANGUAGES = [
@@ -35,7 +34,7 @@ export function SnippetCard(props: {
 }) {
   const { workflow, manifest, revealed } = props;
   const { inputs } = manifest;
-  const { known, knownTexts } = knownValues(manifest);
+  const { known, knownTexts } = findKnownValues(manifest);
   const { workflowId, executeUrl } = workflow;
   const mayChange = useMayChange();
   const { data: keys } = useQuery(keysQuery(workflowId));
@@ -128,16 +127,6 @@ function SnippetNotes(props: {
       </Text>
     </div>
   );
-}
-
-/** What the schedule sends is accepted: nothing was committed before that was checked. */
-function knownValues(manifest: Manifest): { known: JsonObject; knownTexts: JsonTexts } {
-  const { schedule } = manifest.triggers;
-  if (schedule === null) return { known: {}, knownTexts: {} };
-  return {
-    known: flattenBody(manifest, schedule.payload) as JsonObject,
-    knownTexts: splitBody(manifest, schedule.payload, schedule.payloadText ?? ""),
-  };
 }
 
 /** Who has opened this page by a name of the machine itself has the file there; everybody else downloads it. */
