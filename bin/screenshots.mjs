@@ -65,6 +65,11 @@ function listPages({ workflows }, things) {
     "commits-compared": `${own}/commits?from=${things.first}&to=${things.second}`,
     "commits-built": `/workflows/${things.packaged.workflowId}/commits?to=${things.packaged.commitId}`,
     "commits-empty": `${empty}/commits`,
+    overview: `${workflow("hello")}/overview`,
+    "overview-failures": `${own}/overview`,
+    "overview-empty": `${empty}/overview`,
+    settings: `${own}/settings`,
+    "code-of-commit": `${own}/code?commit=${things.first}&file=main.py&line=7`,
     runs: "/executions",
     "runs-none": "/executions?text=nothing+has+this",
     "a-run": `/executions/${things.executionId}`,
@@ -108,6 +113,8 @@ function listStates({ workflows }, things) {
       `${own}/code?file=main.py`,
       amongFiles((page) => page.getByRole("treeitem", { name: "main.py" }).press("Delete")),
     ],
+    "backfill-dialog": [`${own}/schedule`, press("Run missed times")],
+    "delete-workflow-dialog": [`${own}/settings`, press("Delete workflow")],
     "remove-dialog": ["/account/members", press(/^Remove/)],
   };
 }

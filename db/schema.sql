@@ -542,6 +542,26 @@ create table refusals (
 
 CREATE TRIGGER refusals_tell_tick AFTER INSERT ON public.refusals FOR EACH ROW EXECUTE FUNCTION tell_tick_of_refusal();
 
+create unlogged table refused_calls (
+  id bigint generated always as identity not null,
+  workflow_id text not null,
+  refused_at timestamp with time zone not null,
+  status smallint not null,
+  error text not null,
+  message text not null,
+  key_end text not null,
+  constraint refused_calls_pkey PRIMARY KEY (id),
+  constraint refused_calls_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflows(id),
+  constraint refused_calls_error_check CHECK ((length(error) <= 100)),
+  constraint refused_calls_key_end_check CHECK ((length(key_end) <= 4)),
+  constraint refused_calls_message_check CHECK ((length(message) <= 500)),
+  constraint refused_calls_status_check CHECK (((status >= 400) AND (status <= 599)))
+);
+
+CREATE INDEX refused_calls_by_time ON public.refused_calls USING btree (refused_at);
+
+CREATE INDEX refused_calls_of_workflow ON public.refused_calls USING btree (workflow_id, ((status = 401)), id DESC);
+
 create table removals (
   id bigint generated always as identity not null,
   execution_id text not null,

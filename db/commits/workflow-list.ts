@@ -3,6 +3,7 @@ import type { ExecutionState } from "../../domain/execution.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
 import type { Schedule } from "../../domain/manifest/manifest.ts";
 import { type Db, queryRows } from "../connect.ts";
+import type { ListedExecution } from "../executions/pages.ts";
 
 /** A workflow as people look at it in a list. */
 export interface ListedWorkflow {
@@ -15,7 +16,12 @@ export interface ListedWorkflow {
   readonly apiEnabled: boolean;
   /** What holds now. Null without one. */
   readonly schedule: Pick<Schedule, "enabled" | "cron" | "timezone"> | null;
-  readonly lastExecution: { readonly id: ExecutionId; readonly state: ExecutionState; readonly createdAt: Date } | null;
+  readonly lastExecution: {
+    readonly id: ExecutionId;
+    readonly state: ExecutionState;
+    readonly failure: ListedExecution["failure"];
+    readonly createdAt: Date;
+  } | null;
   /** How many have ended since the day given. */
   readonly executions: number;
   /** What those have cost. */
@@ -28,6 +34,7 @@ type Row = Omit<ListedWorkflow, "schedule" | "lastExecution"> & {
   readonly timezone: string | null;
   readonly executionId: ExecutionId | null;
   readonly state: ExecutionState;
+  readonly failure: ListedExecution["failure"];
   readonly executedAt: Date;
 };
 
@@ -64,13 +71,13 @@ export async function listForPeople(
             w.created_at as "createdAt",
             coalesce(c.manifest -> 'triggers' -> 'api' ->> 'enabled', 'false') = 'true' as "apiEnabled",
             s.enabled, s.cron, s.timezone,
-            l.id as "executionId", l.state, l.created_at as "executedAt",
+            l.id as "executionId", l.state, l.failure, l.created_at as "executedAt",
             coalesce(m.executions, 0) as executions, coalesce(m.spent, 0) as spent
        from workflows w
        left join commits c on c.workflow_id = w.id and c.id = w.head
        left join schedules s on s.workflow_id = w.id and s.until is null
        left join lateral (
-         select e.id, e.state, e.created_at from executions e
+         select e.id, e.state, e.failure, e.created_at from executions e
           where e.workflow_id = w.id order by e.created_at desc limit 1
        ) l on true
        left join figures m on m.workflow_id = w.id
@@ -86,9 +93,9 @@ export async function listForPeople(
       since: filter.since,
     },
   );
-  return rows.map(({ enabled, cron, timezone, executionId, state, executedAt, ...workflow }) => ({
+  return rows.map(({ enabled, cron, timezone, executionId, state, failure, executedAt, ...workflow }) => ({
     ...workflow,
     schedule: cron === null ? null : { enabled: enabled === true, cron, timezone: timezone ?? "UTC" },
-    lastExecution: executionId === null ? null : { id: executionId, state, createdAt: executedAt },
+    lastExecution: executionId === null ? null : { id: executionId, state, failure, createdAt: executedAt },
   }));
 }

@@ -39,6 +39,7 @@ export interface ExecutionDetails {
   readonly cpu: number;
   readonly attemptsMax: number;
   readonly logBytes: number;
+  readonly uploadedAt: Date | null;
   readonly cancelRequestedAt: Date | null;
 }
 
@@ -51,7 +52,7 @@ export async function findExecutionDetails(
     db,
     `select w.name as "workflowName", c.draft, e.inputs, e.input_texts as "inputTexts", e.secret_inputs as "secretInputs",
             e.timeout_seconds as "timeoutSeconds", e.cpu, e.attempts_max as "attemptsMax", e.log_bytes as "logBytes",
-            e.cancel_requested_at as "cancelRequestedAt",
+            e.uploaded_at as "uploadedAt", e.cancel_requested_at as "cancelRequestedAt",
             coalesce((select jsonb_agg(jsonb_build_object('name', f.name, 'position', f.position, 'fileName', f.file_name,
                        'bytes', f.bytes, 'contentType', f.content_type) order by f.name, f.position)
                         from execution_files f where f.execution_id = e.id and f.direction = 'input'), '[]') as "inputFiles",

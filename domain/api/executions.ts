@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { EXECUTION_ENDS, TRIGGERS } from "../execution.ts";
 import { isExecutionId } from "../ids.ts";
-import { Count, Credits, NamedExecutionId, Time } from "./fields.ts";
+import { Count, Credits, Failure, NamedExecutionId, Time } from "./fields.ts";
 import { CANCELLED_AT_ONCE_MAX } from "./limits.ts";
 import { Estimate } from "./workflows.ts";
 
@@ -23,6 +23,7 @@ const SUMMARY = {
   finishedAt: Time.nullable().meta({ description: "Null: it goes on." }),
   duration: Seconds.nullable().meta({ description: "Seconds that the program ran. Null while it goes on." }),
   message: z.string().meta({ description: "Why it did not succeed; otherwise empty." }),
+  failure: Failure.nullable(),
 };
 const FILE = { fileName: z.string(), bytes: Count, contentType: z.string() };
 
@@ -37,10 +38,6 @@ export const ExecutionPage = z.object({
 /** The record of an execution in full. */
 export const ExecutionRecord = z.object({
   ...SUMMARY,
-  failure: z
-    .enum(["internal", "insufficient_credits", "no_capacity"])
-    .nullable()
-    .meta({ description: "When the fault is ours, or it was refused. It costs nothing then." }),
   needed: Credits.optional().meta({ description: "Only when credits were missing: the most that it may cost." }),
   available: Credits.optional().meta({ description: "Only when credits were missing: what the account had." }),
   cost: z
@@ -87,6 +84,7 @@ export const ExecutionRecord = z.object({
     .nullable()
     .meta({ description: "What the program says, where it runs in the process that answers." }),
   temporalUrl: z.string().nullable().meta({ description: "Where to look at it in Temporal. Null: not ours to say." }),
+  uploadedAt: Time.nullable().meta({ description: "When its outputs and its log were stored. Null: not yet." }),
   cancelRequestedAt: Time.nullable(),
   cancelRequestedBy: z.string().nullable(),
   filesRemovedAt: Time.nullable().meta({ description: "Since when its files are not kept any more." }),

@@ -53,3 +53,8 @@ export type Sent<T> = T extends string
     : T extends object
       ? { readonly [Key in keyof T]: Sent<T[Key]> }
       : T;
+
+/** Why an execution failed where its program did not. */
+export const Failure = z
+  .enum(["internal", "insufficient_credits", "no_capacity"])
+  .meta({ description: "When the fault is ours, or it was refused. It costs nothing then." });

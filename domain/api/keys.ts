@@ -18,6 +18,21 @@ export const KeyList = z.object({
   apiEnabled: z.boolean().meta({ description: "Whether the latest commit lets a key start the workflow." }),
 });
 
+/** Calls of programs that were refused before anything ran. */
+export const RefusedCallList = z.object({
+  calls: z
+    .array(
+      z.object({
+        refusedAt: Time,
+        status: z.int().meta({ description: "The HTTP status of the answer." }),
+        error: z.string(),
+        message: z.string(),
+        keyEnd: z.string().meta({ description: "The end of the key that was sent. Empty: there was none." }),
+      }),
+    )
+    .meta({ description: "Of the last week, the newest first; not all of many." }),
+});
+
 export const WholeKey = z.object({ apiKey: z.string() });
 export const KeyRotation = z.strictObject({ graceSeconds: z.int().min(0).max(GRACE_SECONDS_MAX).default(0) });
 export const RotatedKey = z.object({ apiKey: z.string(), previousKeyExpiresAt: Time.nullable() });

@@ -1,10 +1,18 @@
 import { z } from "zod";
 import { EXECUTION_ENDS } from "../execution.ts";
 import { Commit } from "./commits.ts";
-import { CommitId, Count, Credits, Name, StorableText, Time, WorkflowId } from "./fields.ts";
+import { CommitId, Count, Credits, Failure, Name, StorableText, Time, WorkflowId } from "./fields.ts";
 
 /** What an execution usually costs. */
 export const Estimate = z.object({ credits: Credits, basedOn: Count });
+
+const RecentExecution = z.object({
+  executionId: z.string(),
+  status: z.enum(["queued", "running", ...EXECUTION_ENDS]),
+  failure: Failure.nullable(),
+  createdAt: Time,
+  duration: z.number().min(0).meta({ description: "Seconds that its program ran." }),
+});
 
 const LISTED = {
   workflowId: WorkflowId,
@@ -13,8 +21,14 @@ const LISTED = {
   commitId: CommitId.nullable().meta({ description: "The latest; null: there is none yet." }),
   createdAt: Time,
   lastExecution: z
-    .object({ executionId: z.string(), status: z.enum(["queued", "running", ...EXECUTION_ENDS]), createdAt: Time })
+    .object({
+      executionId: z.string(),
+      status: z.enum(["queued", "running", ...EXECUTION_ENDS]),
+      failure: Failure.nullable(),
+      createdAt: Time,
+    })
     .nullable(),
+  recent: z.array(RecentExecution).meta({ description: "The last 20 executions, the newest first." }),
   nextRun: z
     .object({ utc: Time, local: Time, timezone: z.string() })
     .nullable()
@@ -39,7 +53,36 @@ export const ShownWorkflow = z.object({
   docsUrl: z.url(),
 });
 
-export const NewWorkflow = z.strictObject({ name: Name, templateId: StorableText.min(1).max(255).optional() });
+/** How the executions of a workflow have gone. */
+export const WorkflowOverview = z.object({
+  recent: z.array(RecentExecution).meta({ description: "The last 30 executions, the newest first." }),
+  days: z
+    .array(
+      z.object({
+        day: z.string().meta({ description: "In UTC." }),
+        succeeded: Count,
+        failed: Count,
+        median: z.number().nullable().meta({ description: "Seconds, of the successful ones. Null without any." }),
+        p95: z.number().nullable(),
+      }),
+    )
+    .meta({ description: "The last 14 days, the oldest first; of each day the newest 100 executions." }),
+  lastFailure: z
+    .object({ executionId: z.string(), status: z.enum(EXECUTION_ENDS), message: z.string(), createdAt: Time })
+    .nullable()
+    .meta({ description: "Among the last 500 executions." }),
+});
+
+export const NewWorkflow = z
+  .strictObject({
+    name: Name,
+    templateId: StorableText.min(1).max(255).optional(),
+    copyOf: WorkflowId.optional().meta({ description: "A workflow of the account: its latest files are the draft." }),
+  })
+  .refine(({ templateId, copyOf }) => templateId === undefined || copyOf === undefined, {
+    error: "is one of templateId and copyOf, not both",
+    path: ["copyOf"],
+  });
 export const CreatedWorkflow = z.object({ workflowId: WorkflowId, apiKey: z.string() });
 export const WorkflowName = z.strictObject({ name: Name });
 export const RenamedWorkflow = z.object({ workflowId: WorkflowId, name: z.string() });

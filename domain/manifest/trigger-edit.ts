@@ -1,7 +1,7 @@
-import { isMap, isScalar, type Node, type Pair, parseDocument, type YAMLMap } from "yaml";
+import { isMap, isScalar, type Node, type Pair, parseDocument, stringify, type YAMLMap } from "yaml";
 import { DEFAULT_BOUNDS } from "./bounds.ts";
 import { readConfigDocument } from "./document.ts";
-import { hideBraces } from "./references.ts";
+import { hideBraces, showBraces } from "./references.ts";
 
 export type TriggerEdit =
   | { readonly ok: true; readonly text: string }
@@ -20,14 +20,41 @@ interface Replacement {
  * enabled, because nobody has said when it is due.
  */
 export function editTrigger(source: string, trigger: "api" | "schedule", enabled: boolean): TriggerEdit {
+  return editConfig(source, "change the trigger", (root) => findChange(source, root, trigger, enabled));
+}
+
+/** A `config.yaml` whose `name` is this one. Nothing else is touched. */
+export function editName(source: string, name: string): TriggerEdit {
+  const edit = editConfig(source, "change the name", (root) => {
+    const text = root?.flow ? JSON.stringify(name) : stringify(name, { lineWidth: 0, blockQuote: false }).trimEnd();
+    const pair = root && findPair(root, "name");
+    if (pair !== undefined) return replaceValue(source, pair, text);
+    if (root !== undefined) return insertIntoMap(source, root, `name: ${text}`);
+    return appendLines(source, `name: ${text}\n`);
+  });
+  // A name written over several lines may not be replaced by one: then the text is left alone.
+  if (!edit.ok || findName(edit.text) === name) return edit;
+  return { ok: false, message: "The name in config.yaml is laid out in an unusual way. Change it there." };
+}
+
+function findName(source: string): unknown {
+  const name: unknown = parseDocument(hideBraces(source), { logLevel: "silent" }).get("name");
+  return typeof name === "string" ? showBraces(name) : name;
+}
+
+function editConfig(
+  source: string,
+  purpose: string,
+  find: (root: YAMLMap | undefined) => Replacement | string,
+): TriggerEdit {
   // From any author: what follows is only safe with text that was checked here.
   if (!readConfigDocument(source, DEFAULT_BOUNDS.configBytesMax).readable)
-    return { ok: false, message: "config.yaml is not valid YAML. Correct it first, then change the trigger." };
+    return { ok: false, message: `config.yaml is not valid YAML. Correct it first, then ${purpose}.` };
   const root = parseDocument(hideBraces(source), { version: "1.2", schema: "core", logLevel: "silent" })
     .contents as Node | null;
   if (root !== null && !isMap(root) && !(isScalar(root) && root.value === null))
-    return { ok: false, message: "config.yaml is not a map of keys. Correct it first, then change the trigger." };
-  const change = findChange(source, isMap(root) ? root : undefined, trigger, enabled);
+    return { ok: false, message: `config.yaml is not a map of keys. Correct it first, then ${purpose}.` };
+  const change = find(isMap(root) ? root : undefined);
   if (typeof change === "string") return { ok: false, message: change };
   return { ok: true, text: source.slice(0, change.start) + change.text + source.slice(change.end) };
 }

@@ -17,6 +17,7 @@ import type { OtherHosts } from "../live/other-hosts.ts";
 import type { Log } from "../log.ts";
 import type { PagesTarget } from "../setup/servers/temporal-door.ts";
 import type { EditorParts } from "./editor-parts.ts";
+import type { RefusedCalls } from "./execute/refused-calls.ts";
 
 /** Executions as the HTTP room sees them. */
 export interface Executions {
@@ -111,6 +112,8 @@ export interface AppDeps {
   readonly keptBytesMax: number;
   /** When API keys were last used. */
   readonly keyUses: Pick<KeyUses, "note">;
+  /** Calls of programs that were refused. */
+  readonly refusedCalls: Pick<RefusedCalls, "note">;
   readonly processId: string;
   /** Whom to ask for credits; named in the answers. */
   readonly contact: string | undefined;

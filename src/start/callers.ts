@@ -8,6 +8,7 @@ import { boundsOf, type Settings } from "../config.ts";
 import { retentionOf } from "../housekeeping/retention.ts";
 import type { AppDeps } from "../http/deps.ts";
 import { QUICK_BUILD_MS } from "../http/editor-parts.ts";
+import { createRefusedCalls } from "../http/execute/refused-calls.ts";
 import { countConnections } from "../http/server/connection-metrics.ts";
 import { createConnections } from "../http/server/connections.ts";
 import { createRequestMetrics } from "../http/server/request-metrics.ts";
@@ -99,6 +100,8 @@ export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<C
   const preview = createPreview({ ...abilities, db });
   const keepDraft = createDraftKeeper({ ...abilities, db, secretBox, environments, log });
 
+  const refusedCalls = createRefusedCalls({ db, log });
+  defer(() => refusedCalls.close());
   const connections = createConnections(deps.descriptors, { trustProxy: settings.TREADLE_TRUST_PROXY });
   countConnections(registry, connections);
   const server = await openHttpServer({
@@ -135,6 +138,7 @@ export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<C
       editorEvents,
       openAccess: deps.openAccess,
       keyUses: deps.keyUses,
+      refusedCalls,
       leaving: deps.leaving,
       log,
     },

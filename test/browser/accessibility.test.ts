@@ -31,6 +31,12 @@ function listPages(): Record<string, { path: string; sign: string }> {
     "the API of nightly": { path: `${workflow("nightly")}/api`, sign: "Call it" },
     "the schedule of nightly": { path: `${workflow("nightly")}/schedule`, sign: "Next runs" },
     "the commits of nightly": { path: `${workflow("nightly")}/commits`, sign: "History" },
+    "the overview of hello": { path: `${workflow("hello")}/overview`, sign: "Last 30 runs" },
+    "the settings of nightly": { path: `${workflow("nightly")}/settings`, sign: "Limits of a run" },
+    "a commit of hello": {
+      path: `${workflow("hello")}/code?commit=${editor.examples["hello"]?.commitId}`,
+      sign: "main.py",
+    },
     "the runs of hello": { path: `${workflow("hello")}/runs`, sign: "Hello" },
     runs: { path: "/executions", sign: "Runs" },
     "a run": { path: `/executions/${executionId}`, sign: "Outputs" },

@@ -114,16 +114,21 @@ test("a session, ended on the page of another browser, is signed out there and s
   await leave();
 });
 
+/** What the operator agrees for the account. */
+async function agree(method: string, path: string, body: object): Promise<Record<string, unknown>> {
+  const token = (await readFile(nodePath.join(editor.dataDir, "keys/operator-token"), "utf8")).trim();
+  const answer = await editor.service.call(`${path}?account=${editor.account}`, {
+    method,
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  if (answer.status >= 300) throw new Error(answer.text);
+  return answer.body;
+}
+
 /** What the account keeps, and may keep, by the operator. */
 async function putStorage(bytesMax: number | null): Promise<{ bytes: number }> {
-  const token = (await readFile(nodePath.join(editor.dataDir, "keys/operator-token"), "utf8")).trim();
-  const answer = await editor.service.call(`/account/storage?account=${editor.account}`, {
-    method: "PUT",
-    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-    body: JSON.stringify({ bytesMax }),
-  });
-  if (answer.status !== 200) throw new Error(answer.text);
-  return answer.body["storage"] as { bytes: number };
+  return (await agree("PUT", "/account/storage", { bytesMax }))["storage"] as { bytes: number };
 }
 
 test("the account page shows what is kept of what may be kept; when that is all, it says so, and so does the form of a run", async () => {
@@ -147,6 +152,59 @@ test("the account page shows what is kept of what may be kept; when that is all,
   await page.waitForURL(/\/executions\//);
   await page.goto("/account");
   await storage.getByText("No limit").waitFor();
+  await leave();
+});
+
+test("a run that the account cannot pay stays in its form, with what was entered, and is refused by that name elsewhere", async () => {
+  const { workflowId } = await editor.publish({
+    "config.yaml":
+      "name: Dear\ninputs:\n  title: { type: string, label: Title }\n  paper: { type: file, label: Paper }\n",
+    "main.py": "def main(title, paper):\n    return {'title': title}\n",
+  });
+  const { page, expectProblems, leave } = await editor.enter(`/workflows/${workflowId}/run`);
+  expectProblems(/status of 402/);
+  const { available } = await editor.ask<{ available: number }>("GET", "/api/account");
+  const move = (amount: number) =>
+    agree("POST", "/account/adjustments", { credits: amount.toFixed(6), reason: "For a test" });
+  await move(-available + 0.0005);
+  await page.getByRole("textbox", { name: "Title" }).fill("Kept");
+  const paper = { name: "paper.txt", mimeType: "text/plain", buffer: Buffer.from("Kept, too\n") };
+  await page.getByLabel("Paper", { exact: true }).setInputFiles(paper);
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  const refused = page.getByRole("alert").filter({ hasText: "Insufficient credits" });
+  await refused.getByText(/may cost up to [\d.]+ credits, and the account has 0.0005 available/).waitFor();
+  await refused.getByRole("link", { name: "See the account's credits and whom to ask" }).waitFor();
+  expect(await findGrave(page)).toEqual([]);
+  expect(await page.getByRole("textbox", { name: "Title" }).inputValue()).toBe("Kept");
+  await page.getByText("paper.txt").waitFor();
+
+  await page.getByRole("complementary").getByRole("link", { name: "Refused" }).click();
+  await page.getByText("It was refused before its inputs were read. None are kept.").waitFor();
+  await page.getByRole("link", { name: "Go to the form" }).waitFor();
+  expect(await page.getByRole("link", { name: "Temporal" }).count()).toBe(0);
+  expect(await page.getByRole("main").getByText("Failed", { exact: true }).count()).toBe(0);
+  expect(await page.title()).toContain("Refused · Dear");
+  await page.goto("/");
+  await page.getByRole("row", { name: /Dear/ }).getByText("Refused", { exact: true }).waitFor();
+
+  await move(available);
+  await page.goto(`/workflows/${workflowId}/run`);
+  await page.getByRole("textbox", { name: "Title" }).fill("Paid");
+  await page.getByLabel("Paper", { exact: true }).setInputFiles(paper);
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.waitForURL(/\/executions\//);
+  await page.getByText("Success", { exact: true }).first().waitFor();
+  await leave();
+});
+
+test("the account page, for any period, ends with what it shows", async () => {
+  const { page, leave } = await editor.enter("/account");
+  await page.getByText("90 days", { exact: true }).click();
+  await page.getByText(/in 90 days$/).waitFor();
+  const blank = await page.evaluate<number>(
+    "document.documentElement.scrollHeight - scrollY - document.querySelector('main').getBoundingClientRect().bottom",
+  );
+  expect(blank).toBeLessThan(50);
   await leave();
 });
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Page } from "playwright-core";
+import { findGrave } from "../support/accessibility.ts";
 import { type Editor, openEditor, type Published } from "../support/editor.ts";
 import type { Answer } from "../support/service.ts";
 
@@ -62,6 +63,28 @@ test("the key, copied from the page, opens the workflow until it is replaced at 
   await card.getByRole("button", { name: /^End it now/ }).click();
   await card.getByText(/works until/).waitFor({ state: "detached" });
   expect((await call(workflowId, current)).status).toBe(401);
+  await leave();
+});
+
+test("calls that are refused, for their inputs or their key, are listed with the reason and the end of the key", async () => {
+  const { page, workflowId, apiKey, leave } = await anOwnerAt("nightly", "api");
+  const send = (key: string, body: object) =>
+    editor.service.call(`/workflows/${workflowId}/execute`, {
+      method: "POST",
+      headers: { "x-api-key": key, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  const wrong = await send(apiKey, { topp: 3 });
+  expect(wrong.status).toBe(400);
+  expect((await send(`${apiKey.slice(0, -4)}wxyz`, {})).status).toBe(401);
+  const calls = page.getByRole("region", { name: "Recent calls" });
+  const [bad, foreign] = ["400", "401"].map((status) =>
+    calls.getByRole("listitem").filter({ hasText: `Refused ${status}` }),
+  );
+  await bad?.getByText(String(wrong.body["message"])).waitFor();
+  await bad?.getByText(`…${apiKey.slice(-4)}`).waitFor();
+  await foreign?.getByText("…wxyz").waitFor();
+  expect(await findGrave(page)).toEqual([]);
   await leave();
 });
 

@@ -20,6 +20,9 @@ test("the editor, signed in to with the password of the first start, lists the e
 
   await page.getByLabel("Who to greet").fill("Ada");
   await page.getByLabel("How often").fill("3");
+  await page.evaluate(`
+    globalThis.titles = [];
+    new MutationObserver(() => titles.push(document.title)).observe(document.querySelector("title"), { childList: true });`);
   await page.getByRole("button", { name: "Run", exact: true }).click();
 
   await page.waitForURL(/\/executions\/ex_[a-z0-9]+$/);
@@ -28,13 +31,95 @@ test("the editor, signed in to with the password of the first start, lists the e
   await page.getByText("Success", { exact: true }).first().waitFor();
   await page.getByRole("button", { name: /^greeting/ }).waitFor();
   await page.getByText('"Hello, Ada!').first().waitFor();
+  const titles = await page.evaluate<string[]>("titles");
+  expect(titles.at(-1)).toBe("Success · Hello · Treadle");
+  expect(titles.filter((title) => title.includes("undefined"))).toEqual([]);
 
-  await page.reload();
+  // Which run it is, and the very files that it has run.
+  const executionId = pathname.slice("/executions/".length);
+  await page.getByText(executionId, { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Copy the run's id" }).waitFor();
+  await page.locator("dl").getByRole("link").click();
+  await page.waitForURL(/\/code\?commit=[0-9a-f]{40}$/);
+  await page.getByRole("treeitem", { name: "README.md" }).click();
+  await page.getByText(/^As it is in commit [0-9a-f]{7}$/).waitFor();
+  expect(await page.getByRole("textbox", { name: "README.md" }).getAttribute("contenteditable")).toBe("false");
+  await page.goto(pathname);
+
   await page.getByText("Success", { exact: true }).first().waitFor();
   expect(new URL(page.url()).pathname).toBe(pathname);
   const download = page.waitForEvent("download");
   await page.getByRole("link", { name: /^Download greeting/ }).click();
   expect((await download).suggestedFilename()).toBe("greeting.json");
+  await leave();
+});
+
+test("an address that no page has, opened by somebody who is signed in, keeps the bar and leads back", async () => {
+  const { page, expectProblems, leave } = await editor.enter();
+  expectProblems(/status of 404/);
+  await page.goto("/nothing/is/here");
+  await page.getByRole("heading", { name: "There is no such page" }).waitFor();
+  await page.getByRole("banner").getByRole("link", { name: "Runs" }).waitFor();
+  await page.getByRole("link", { name: "To the workflows" }).click();
+  await page.getByRole("heading", { name: "Workflows", level: 1 }).waitFor();
+  await leave();
+});
+
+test("an empty workflow, made by the dialog, has the name it was given and opens code that runs", async () => {
+  const { page, leave } = await editor.enter("/");
+  await page.getByRole("button", { name: "New workflow" }).first().click();
+  await page.getByRole("textbox", { name: "Name" }).fill("My report: #1");
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.waitForURL(/\/workflows\/wf_\w+\/code\?file=main.py$/);
+  await page.getByRole("textbox", { name: "main.py" }).waitFor();
+  expect(await page.getByRole("region", { name: "Problems" }).count()).toBe(0);
+  // The code and its window end together.
+  expect(await page.evaluate<number>("document.documentElement.scrollHeight - innerHeight")).toBeLessThanOrEqual(0);
+  await page.keyboard.press("Control+Enter");
+  await page.getByRole("button", { name: "Run the draft" }).waitFor();
+  await page.getByLabel("Name").fill("Ada");
+  await page.getByRole("button", { name: "Run the draft" }).click();
+  await page.waitForURL(/\/executions\/ex_[a-z0-9]+$/);
+  await page.getByText("Success", { exact: true }).first().waitFor();
+  await page.getByText("Hello, Ada!", { exact: true }).waitFor();
+  await page.getByRole("link", { name: "My report: #1" }).first().click();
+  await page.getByRole("link", { name: "Code", exact: true }).click();
+  await page.getByRole("treeitem", { name: "config.yaml" }).click();
+  await page.locator(".cm-line", { hasText: 'name: "My report: #1"' }).waitFor();
+  await leave();
+});
+
+test("a workflow, renamed, duplicated and deleted in its settings, is so in the list", async () => {
+  const { workflowId } = await editor.publish({
+    "config.yaml": "name: Settled # by its author\n",
+    "main.py": "def main():\n    pass\n",
+  });
+  const { page, leave } = await editor.enter(`/workflows/${workflowId}/settings`);
+  await page.getByLabel("Name of the workflow").fill("Moved");
+  await page.getByRole("button", { name: "Rename" }).click();
+  await page.getByRole("heading", { name: "Moved", level: 1 }).waitFor();
+  expect(await findGrave(page)).toEqual([]);
+  await page.getByText("config.yaml calls it Settled.").waitFor();
+  await page.getByRole("button", { name: "Write the new name into my draft" }).click();
+  await page.locator(".cm-line", { hasText: "name: Moved # by its author" }).waitFor();
+
+  await page.getByRole("link", { name: "Settings", exact: true }).click();
+  await page.getByRole("button", { name: "Duplicate" }).click();
+  await page.getByRole("heading", { name: "Copy of Moved", level: 1 }).waitFor();
+  await page.locator(".cm-line", { hasText: "name: Copy of Moved # by its author" }).waitFor();
+
+  await page.goto(`/workflows/${workflowId}/settings`);
+  await page.getByRole("button", { name: "Delete workflow" }).click();
+  const dialog = page.getByRole("dialog");
+  const confirm = dialog.getByRole("button", { name: "Delete workflow" });
+  await dialog.getByLabel("Type Moved to confirm").fill("Mov");
+  expect(await confirm.isDisabled()).toBe(true);
+  await dialog.getByLabel("Type Moved to confirm").fill("Moved");
+  expect(await findGrave(page)).toEqual([]);
+  await confirm.click();
+  await page.getByRole("heading", { name: "Workflows", level: 1 }).waitFor();
+  await page.getByRole("link", { name: "Copy of Moved" }).waitFor();
+  await page.getByRole("link", { name: "Moved", exact: true }).waitFor({ state: "detached" });
   await leave();
 });
 

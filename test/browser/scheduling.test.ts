@@ -111,7 +111,7 @@ test("what goes on, while there is no network, is shown in full when there is on
   // The other page was away, too, and looks at nothing by itself.
   await list
     .getByRole("row", { name: /Talking/ })
-    .getByText("Success")
+    .getByText("Success", { exact: true })
     .waitFor();
   await leave();
 });
@@ -134,13 +134,37 @@ test("a schedule, with more ticks than fit a page, shows the earlier ones when t
   await leave();
 });
 
+test("a tick that was missed, run by its button, shows what will start and starts it once", async () => {
+  const { page, expectProblems, leave } = await editor.enter(`/workflows/${minutely}/schedule`);
+  // A period that ends before it begins, below.
+  expectProblems(/400 .*\/backfills/);
+  const missed = page.getByRole("region", { name: "History" }).locator("tbody tr", { hasText: /old 1\D/ });
+  await missed.getByRole("button", { name: /^Run it now: due/ }).click();
+  const dialog = page.getByRole("dialog", { name: "Run missed times" });
+  await dialog.getByRole("button", { name: "Start 1 run" }).waitFor();
+  expect(await dialog.getByRole("listitem").count()).toBe(1);
+  expect(await findGrave(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Start 1 run" }).click();
+  await page.getByText("1 run was started.").waitFor();
+  await dialog.waitFor({ state: "detached" });
+  await missed.waitFor({ state: "detached" });
+
+  // A period in which everything ran has nothing to start.
+  await page.getByRole("button", { name: "Run missed times" }).click();
+  await dialog.getByLabel("From").fill("2026-01-01T00:00");
+  await dialog.getByLabel("Until").fill("2026-01-01T00:00");
+  await dialog.getByRole("alert").filter({ hasText: "is not before to" }).waitFor();
+  expect(await dialog.getByRole("button", { name: "Start 0 runs" }).isDisabled()).toBe(true);
+  await leave();
+});
+
 test("a schedule, watched, shows a tick when it comes, with the run it began, and pauses and resumes by a commit", async () => {
   const { page, leave } = await editor.enter(`/workflows/${minutely}/schedule`);
   await page.getByRole("heading", { name: "Every minute, UTC" }).waitFor();
   const started = page.getByRole("region", { name: "History" }).getByRole("row").filter({ hasText: "Started" });
   const before = await started.count();
   await started.nth(before).waitFor();
-  await started.first().getByRole("link", { name: "Look at it" }).click();
+  await started.first().getByRole("link", { name: "View run" }).click();
   await waitForSuccess(page);
   await page.getByText("Schedule", { exact: true }).first().waitFor();
 

@@ -65,6 +65,10 @@ test("the log, while its program runs, shows lines as they come, in their colour
   await log.follow.click();
   await log.place.press("Home");
   await log.line("100% of the bar").waitFor();
+  // Its newest line is within the window, so that one sees it move.
+  const bottom =
+    "document.querySelector('[aria-label=\"Lines of the log\"]').getBoundingClientRect().bottom - innerHeight";
+  expect(await page.evaluate<number>(bottom)).toBeLessThanOrEqual(0);
   const green = log.place.getByText("green", { exact: true });
   expect(Number(await readStyle(green, "font-weight"))).toBeGreaterThan(500);
   expect(await readStyle(green, "color")).not.toBe(await readStyle(log.line("green and plain"), "color"));
@@ -110,6 +114,9 @@ test("a log of 100,000 lines is drawn a window at a time, from the first line to
   const log = aLog(page);
   await page.getByText("100,000 lines", { exact: true }).waitFor();
   await log.line("line 99999").waitFor();
+  // Six digits are in one line.
+  const numbers = await log.rows.last().locator("a").first().boundingBox();
+  expect(numbers?.height).toBeLessThan(25);
   expect(await log.rows.count()).toBeLessThan(150);
   await log.place.press("Home");
   await log.line("line 0").waitFor();
@@ -134,7 +141,7 @@ test("a log of 100,000 lines is drawn a window at a time, from the first line to
 
 /** Opens an output of the page, where it is not open; answers what is inside. */
 async function openOutput(page: Page, fileName: string): Promise<Locator> {
-  const head = page.getByRole("button", { name: fileName });
+  const head = page.getByRole("button", { name: `${fileName} · ` });
   if ((await head.getAttribute("aria-expanded")) === "false") await head.click();
   return page.getByRole("region", { name: fileName });
 }
@@ -165,7 +172,7 @@ test("outputs, each of another kind, are shown as what they are; what could run 
   const paper = await openOutput(page, "paper.pdf");
   if (await page.evaluate<boolean>("navigator.pdfViewerEnabled")) {
     const frame = paper.locator("iframe");
-    expect(await frame.getAttribute("src")).toMatch(/^blob:/);
+    expect(await frame.getAttribute("src")).toMatch(/^blob:.*toolbar=0/);
     await waitUntil("the paper is drawn", async () => {
       const white = await measureWhite(page, await frame.screenshot());
       return white > 0.2 && white < 0.9;
@@ -215,6 +222,22 @@ function measureWhite(page: Page, picture: Buffer): Promise<number> {
   })()`);
 }
 
+test("an output's link, copied for an hour, opens the file for anyone who has it", async () => {
+  const executionId = seen["outputs of every kind"]?.executionId;
+  const { page, context, leave } = await editor.enter(`/executions/${executionId}`);
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.getByRole("button", { name: "Copy a link to table.csv" }).click();
+  await page.getByRole("menuitem", { name: "1 hour" }).click();
+  await page.getByText(/^Anyone with the link can open table\.csv until/).waitFor();
+  const link = await page.evaluate<string>("navigator.clipboard.readText()");
+  const path = new URL(link).pathname + new URL(link).search;
+  const { status, text } = await editor.service.call(path.slice("/api".length), { method: "GET" });
+  expect([status, text]).toEqual([200, expect.stringContaining("people")]);
+  const unsigned = await editor.service.call(path.slice("/api".length).split("?")[0] ?? "", { method: "GET" });
+  expect(unsigned.status).toBe(401);
+  await leave();
+});
+
 test("outputs, that a browser cannot show after all, are offered for download in the place of an empty box", async () => {
   const executionId = seen["outputs of every kind"]?.executionId;
   const { page, leave } = await editor.enter();
@@ -256,6 +279,31 @@ test("an execution that failed says why where one looks first, and how in its lo
   const executionId = await runForm(page);
   await page.getByRole("alert").filter({ hasText: "IndexError: list index out of range" }).waitFor();
   await aLog(page).place.getByText("Traceback").waitFor();
+  const timeline = page.getByRole("region", { name: "Timeline" });
+  await timeline
+    .getByRole("listitem")
+    .filter({ hasText: /^Program/ })
+    .waitFor();
+  expect(await timeline.getByText(/ms|s$/).count()).toBeGreaterThan(1);
+  // From the frame to its line, in the files that have run.
+  await aLog(page).place.getByRole("link", { name: 'File "/app/main.py", line 3' }).click();
+  await page.waitForURL(/\/code\?commit=[0-9a-f]{40}&file=main\.py&line=3$/);
+  await page.locator(".cm-activeLine", { hasText: "return [][lines]" }).waitFor();
+  await page.getByRole("link", { name: "Edit in draft" }).click();
+  await page.waitForURL(/\/code\?file=main\.py&line=3$/);
+  await page.locator(".cm-activeLine", { hasText: "return [][lines]" }).waitFor();
+  // A line has an address.
+  await page.goto(`/executions/${executionId}#L1`);
+  await aLog(page).place.locator("[data-current]", { hasText: "begun" }).waitFor();
+  await page.goto(`/workflows/${workflowId}/overview`);
+  await page.getByRole("region", { name: "Last failure" }).getByText("IndexError: list index out of range").waitFor();
+  await page.getByText("Last 30 runs: 1 failed").waitFor();
+  const ends = page.getByRole("table", { name: "Runs a day, by their end" }).getByRole("row");
+  expect((await ends.last().innerText()).split(/\s+/).slice(1)).toEqual(["0", "1"]);
+  expect(await findGrave(page)).toEqual([]);
+  await page.goto("/");
+  const row = page.getByRole("row").filter({ has: page.locator(`a[href*="${workflowId}"]`) });
+  await row.getByText("Last 20 runs: 1 failed").waitFor();
   seen["a failure"] = { executionId, sign: "Log" };
   await leave();
 });
@@ -268,7 +316,10 @@ test.each(LOOKS)("what executions have left behind, in $name, keeps nobody out a
     await page.goto(`/executions/${executionId}`);
     await page.getByRole("heading", { name: sign, exact: true }).waitFor();
     await page.locator("[data-index]").first().waitFor();
-    const closed = page.getByRole("main").getByRole("button", { expanded: false });
+    const closed = page
+      .getByRole("main")
+      .getByRole("button", { expanded: false })
+      .and(page.locator(":not([aria-haspopup])"));
     while ((await closed.count()) > 0) await closed.first().click();
     found[name] = [...(await findGrave(page)), ...(await findOverflow(page))];
   }

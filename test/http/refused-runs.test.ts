@@ -7,7 +7,7 @@ import { findMoneyFaults } from "../../db/ledger/audit.ts";
 import { findBalance } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
-import { createExecutionId } from "../../src/ids.ts";
+import { createExecutionId, createWorkflowId } from "../../src/ids.ts";
 import { anAccount, aSession, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import type { Answer } from "../support/https.ts";
 import { aService, execute, type TestService } from "./service.ts";
@@ -144,4 +144,51 @@ test("recordRefusedExecution, of a scheduled one, keeps its inputs, holds nothin
     ...{ trigger: "schedule", inputs: { region: "US" }, state: "failed" },
     ...{ reservation: "released", amount: 0n },
   });
+});
+
+interface Listed {
+  readonly calls: readonly { readonly status: number; readonly message: string; readonly keyEnd: string }[];
+}
+
+async function listRefused({ workflowId }: TestWorkflow, cookie: string): Promise<Listed["calls"]> {
+  await service.refusedCalls.store();
+  const answer = await service.call(`/api/workflows/${workflowId}/refused-calls`, { headers: { cookie } });
+  expect(answer.status).toBe(200);
+  return (answer.json() as unknown as Listed).calls;
+}
+
+test("calls that are refused, more of them than are kept, leave the newest, and a flood of wrong keys pushes out no others", async () => {
+  const accountId = await anAccount(service.db, { credits: "0" });
+  const cookie = await aSession(service.db, accountId);
+  const workflow = await aWorkflow(service.db, { accountId });
+  const other = await aWorkflow(service.db, { accountId });
+  await execute(service, workflow);
+  await execute(service, { ...workflow, apiKey: "short" });
+  await submit(workflow, { cookie });
+  expect((await listRefused(workflow, cookie)).map(({ status, keyEnd }) => [status, keyEnd])).toEqual([
+    [401, ""],
+    [402, workflow.apiKey.slice(-4)],
+  ]);
+  for (let round = 0; round < 3; round += 1) {
+    const wrong = Array.from(
+      { length: 30 },
+      (_, at) => `${workflow.apiKey}${String(round * 30 + at).padStart(4, "0")}`,
+    );
+    for (const apiKey of wrong) await execute(service, { ...workflow, apiKey });
+    await service.refusedCalls.store();
+  }
+  const kept = await queryRows<{ status: number; keyEnd: string }>(
+    service.db,
+    `select status, key_end as "keyEnd" from refused_calls where workflow_id = :id order by id desc`,
+    { id: workflow.workflowId },
+  );
+  expect(kept.filter(({ status }) => status === 401)).toHaveLength(50);
+  expect(kept[0]).toEqual({ status: 401, keyEnd: "0089" });
+  expect(kept.filter(({ status }) => status === 402)).toHaveLength(1);
+  expect(await listRefused(other, cookie)).toEqual([]);
+
+  // Week-old ones are listed no more, and unknown workflows get no row.
+  await queryRows(service.db, "update refused_calls set refused_at = now() - interval '8 days'");
+  await execute(service, { ...workflow, workflowId: createWorkflowId() });
+  expect(await listRefused(workflow, cookie)).toEqual([]);
 });

@@ -16,6 +16,7 @@ import { createEditorEvents } from "../../src/editor-events/editor-events.ts";
 import { startListener } from "../../src/executions/listener.ts";
 import { createApp } from "../../src/http/app.ts";
 import { type AppDeps, type Executions, httpLimitsOf } from "../../src/http/deps.ts";
+import { createRefusedCalls, type RefusedCalls } from "../../src/http/execute/refused-calls.ts";
 import { createHttpsServer } from "../../src/http/server/server.ts";
 import { createKeyUses, type KeyUses } from "../../src/keys/key-uses.ts";
 import { createOpenAccess } from "../../src/keys/open-access.ts";
@@ -33,6 +34,7 @@ export type Start = Parameters<Executions["start"]>[0];
 export interface TestService {
   readonly app: Express;
   readonly keyUses: KeyUses;
+  readonly refusedCalls: RefusedCalls;
   readonly db: Db;
   readonly storage: Storage;
   /** The folder of the storage. */
@@ -117,6 +119,7 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
   const editorEvents = createEditorEvents({ db, log });
   const openAccess = createOpenAccess({ db, log });
   const keyUses = createKeyUses({ db, log });
+  const refusedCalls = createRefusedCalls({ db, log });
   const { address } = database;
   const listener =
     options.listens === true && address !== undefined
@@ -149,6 +152,7 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     editorEvents,
     openAccess,
     keyUses,
+    refusedCalls,
     checksAnswers: true,
     log,
     ...options,
@@ -164,6 +168,7 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
   return {
     app,
     keyUses,
+    refusedCalls,
     db,
     storage,
     dir,
@@ -179,6 +184,7 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
       editorEvents.close();
       await openAccess.close();
       await keyUses.close();
+      await refusedCalls.close();
       await server.close(0);
       await listener?.close();
       await database.drop();

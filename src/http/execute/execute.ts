@@ -37,7 +37,10 @@ interface WaitingCall {
 export function createExecuteRoute(deps: AppDeps, choose: Choose = authenticate): RequestHandler {
   const room: Room = { places: createWaitingCalls(deps.waitingCallsMax), takeTurn: createTurns() };
   return async (request, response) => {
-    const call = await startCall(deps, { ...room, choose }, { request, response });
+    const call = await startCall(deps, { ...room, choose }, { request, response }).catch((error: unknown) => {
+      deps.refusedCalls.note(request, error);
+      throw error;
+    });
     const { wait, executionId } = call;
     if (wait === undefined) {
       if (call.gone.aborted) return call.leave();

@@ -44,13 +44,16 @@ export function createExecutionRecordRoute(deps: RecordDeps): RequestHandler {
       findLive(deps, record),
     ]);
     const content = toContent({ ...deps, role, live }, record, details);
-    const inputs = inOrder(content.inputs, commit?.manifest as Manifest | undefined);
+    const manifest = commit?.manifest as Manifest | undefined;
+    const inputs = inOrder(content.inputs, manifest);
+    const files = orderOutputs(content.files, manifest);
     const { inputTexts } = details;
     const estimate = toEstimate(cost).estimate ?? null;
     const answer: Sent<z.output<typeof RecordDocument>> = {
       ...toSummary(record, details),
       ...content,
       inputs,
+      files,
       inputTexts,
       estimate,
     };
@@ -105,7 +108,7 @@ function toContent(
   details: ExecutionDetails,
 ) {
   const { id, filesRemovedAt } = record;
-  const { timeoutSeconds, cpu, attemptsMax, logBytes, cancelRequestedAt } = details;
+  const { timeoutSeconds, cpu, attemptsMax, logBytes, uploadedAt, cancelRequestedAt } = details;
   return {
     inputs: { ...details.inputs, ...hideSecrets(deps.secretBox, id, details.secretInputs) },
     inputFiles: details.inputFiles.map(({ name: input, ...file }) => ({ input, ...file })),
@@ -123,6 +126,7 @@ function toContent(
     queuePosition: record.queuePosition,
     ...deps.live,
     temporalUrl: toTemporalUrl(deps, id),
+    uploadedAt,
     cancelRequestedAt,
     cancelRequestedBy: record.cancelRequestedBy,
     filesRemovedAt,
@@ -134,6 +138,13 @@ function toContent(
 function inOrder(given: Readonly<Record<string, unknown>>, manifest: Manifest | undefined): Record<string, unknown> {
   const names = (manifest?.inputs ?? []).map(({ name }) => name).filter((name) => Object.hasOwn(given, name));
   return { ...Object.fromEntries(names.map((name) => [name, given[name]])), ...given };
+}
+
+/** Outputs in the order in which the manifest declares them; the others after them, by name. */
+function orderOutputs<File extends { readonly name: string }>(files: readonly File[], manifest: Manifest | undefined) {
+  const names = (manifest?.outputs ?? []).map(({ name }) => name);
+  const placeOf = ({ name }: File): number => (names.includes(name) ? names.indexOf(name) : names.length);
+  return files.toSorted((one, other) => placeOf(one) - placeOf(other));
 }
 
 /** The names of the secrets that were given, each with the same text in its place. */

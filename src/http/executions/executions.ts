@@ -127,6 +127,7 @@ function toListed(execution: ListedExecution) {
     duration: hasEnded ? toSeconds(execution.secondsUsed) : null,
     cost: hasEnded ? toCredits(execution.chargeTotal) : null,
     message: explainState(execution),
+    failure: execution.failure,
   };
 }
 

@@ -20,7 +20,13 @@ import {
   createRebaseRoute,
   createSettleRoute,
 } from "./drafts.ts";
-import { createKeyEndRoute, createKeyRotationRoute, createKeyRoute, createKeysRoute } from "./keys.ts";
+import {
+  createKeyEndRoute,
+  createKeyRotationRoute,
+  createKeyRoute,
+  createKeysRoute,
+  createRefusedCallsRoute,
+} from "./keys.ts";
 import { createPublishPreviewRoute, createPublishRoute } from "./publish.ts";
 import { createSchedulesRoute } from "./schedule-list.ts";
 import { createScheduleSwitchRoute } from "./schedule-switch.ts";
@@ -30,6 +36,7 @@ import { createUnrunnableRoute } from "./unrunnable.ts";
 import {
   createDeleteRoute,
   createNewWorkflowRoute,
+  createOverviewRoute,
   createRenameRoute,
   createWorkflowRoute,
   createWorkflowsRoute,
@@ -48,6 +55,8 @@ export function createEditorHandlers(deps: AppDeps) {
     showKey: createKeyRoute(deps),
     rotateKey: createKeyRotationRoute(deps),
     listKeys: createKeysRoute(deps),
+    showOverview: createOverviewRoute(deps),
+    listRefusedCalls: createRefusedCallsRoute(deps),
     endKey: createKeyEndRoute(deps),
     listUnrunnable: createUnrunnableRoute(deps),
     publish: createPublishRoute(deps),

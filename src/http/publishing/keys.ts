@@ -7,7 +7,8 @@ import {
   rotateKey,
 } from "../../../db/accounts/api-keys.ts";
 import { findCommit } from "../../../db/commits/commits.ts";
-import { EndedKey, KeyList, KeyRotation, RotatedKey, WholeKey } from "../../../domain/api/keys.ts";
+import { listRefusedCalls } from "../../../db/executions/refused-calls.ts";
+import { EndedKey, KeyList, KeyRotation, RefusedCallList, RotatedKey, WholeKey } from "../../../domain/api/keys.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { createApiKey, hashApiKey } from "../../keys/api-key.ts";
 import { authorizeAccountWorkflow } from "../auth/workflow-access.ts";
@@ -37,6 +38,14 @@ export function createKeysRoute({ db, secretBox }: Pick<Deps, "db" | "secretBox"
     });
     const apiEnabled = (head?.manifest as Manifest | undefined)?.triggers.api?.enabled === true;
     sendAnswer(response, KeyList, { keys: keys.map(toListed), apiEnabled });
+  };
+}
+
+/** `GET …/refused-calls`: calls of programs that were refused within a week. */
+export function createRefusedCallsRoute({ db }: Pick<Deps, "db">): RequestHandler {
+  return async (request, response) => {
+    const { workflow } = await authorizeAccountWorkflow(db, request, "read");
+    sendAnswer(response, RefusedCallList, { calls: await listRefusedCalls(db, workflow.id) });
   };
 }
 

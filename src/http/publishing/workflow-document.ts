@@ -1,11 +1,16 @@
 import type { ListedWorkflow } from "../../../db/commits/workflow-list.ts";
+import type { RecentExecution } from "../../../db/executions/overview.ts";
 import type { CostEstimate } from "../../../db/ledger/estimate.ts";
 import { toCredits } from "../../../domain/credits.ts";
 import { findNextRuns } from "../../publish/next-runs.ts";
 import { toEstimate } from "../execute/cost-estimate.ts";
 
 /** A workflow as the list shows it. */
-export function toWorkflowDocument(workflow: ListedWorkflow, now: Date, estimate: CostEstimate | undefined) {
+export function toWorkflowDocument(
+  workflow: ListedWorkflow,
+  now: Date,
+  { estimate, recent = [] }: { estimate: CostEstimate | undefined; recent: readonly RecentExecution[] | undefined },
+) {
   const { schedule, lastExecution } = workflow;
   const [next] = findNextRuns(schedule, now, 1);
   return {
@@ -17,8 +22,10 @@ export function toWorkflowDocument(workflow: ListedWorkflow, now: Date, estimate
     lastExecution: lastExecution && {
       executionId: lastExecution.id,
       status: lastExecution.state,
+      failure: lastExecution.failure,
       createdAt: lastExecution.createdAt,
     },
+    recent: recent.map(toRecentDocument),
     nextRun: next === undefined ? null : { utc: next.utc, local: next.local, timezone: schedule?.timezone ?? "UTC" },
     schedulePaused: schedule?.enabled === false,
     apiEnabled: workflow.apiEnabled,
@@ -26,6 +33,11 @@ export function toWorkflowDocument(workflow: ListedWorkflow, now: Date, estimate
     executionsThisMonth: workflow.executions,
     estimate: toEstimate(estimate).estimate ?? null,
   };
+}
+
+/** An execution as a strip of the last ones shows it. */
+export function toRecentDocument({ id, state, failure, createdAt, secondsUsed }: RecentExecution) {
+  return { executionId: id, status: state, failure, createdAt, duration: Math.round(secondsUsed * 1000) / 1000 };
 }
 
 /** The beginning of the month in UTC, which is when spending is counted anew. */

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { findCommitHistory } from "../../../db/commits/history.ts";
 import { listForPeople } from "../../../db/commits/workflow-list.ts";
 import { createWorkflow, deleteWorkflow, renameWorkflow } from "../../../db/commits/workflows.ts";
+import { findLastFailure, listDayFigures, listRecentExecutions } from "../../../db/executions/overview.ts";
 import { findCostEstimate, listCostEstimates } from "../../../db/ledger/estimate.ts";
 import { StorableText } from "../../../domain/api/fields.ts";
 import {
@@ -13,20 +14,27 @@ import {
   ShownWorkflow,
   WorkflowList,
   WorkflowName,
+  WorkflowOverview,
 } from "../../../domain/api/workflows.ts";
 import { toDraftFile } from "../../drafts/changes.ts";
-import { createDraft } from "../../drafts/drafts.ts";
+import { createDraft, readCommit } from "../../drafts/drafts.ts";
 import { createWorkflowId } from "../../ids.ts";
 import { createApiKey, hashApiKey } from "../../keys/api-key.ts";
+import type { CommitFile } from "../../publish/git-objects.ts";
 import { requireStorageForCommit } from "../admission/room.ts";
-import { authorizeAccount } from "../auth/authorize.ts";
-import { authorizeAccountWorkflow } from "../auth/workflow-access.ts";
+import { type AccountCaller, authorizeAccount } from "../auth/authorize.ts";
+import { authorizeAccountWorkflow, findOwnWorkflow } from "../auth/workflow-access.ts";
 import { parseRequest, readBody, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
+import { explainState } from "../results/envelope.ts";
 import { toCommitDocument } from "./commit-document.ts";
-import { listTemplates, type Template } from "./templates.ts";
-import { beginningOfMonth, toWorkflowDocument } from "./workflow-document.ts";
+import { listTemplates, nameFiles, type Template } from "./templates.ts";
+import { beginningOfMonth, toRecentDocument, toWorkflowDocument } from "./workflow-document.ts";
+
+const RECENT_OF_LIST = 20;
+const RECENT_OF_OVERVIEW = 30;
+const OVERVIEW_DAYS = 14;
 
 const Query = z.object({ search: StorableText.max(200).optional() });
 
@@ -39,37 +47,56 @@ export function createWorkflowsRoute({ db }: Pick<AppDeps, "db">): RequestHandle
     const wanted = search === undefined || search === "" ? {} : { search };
     const found = await listForPeople(db, { accountId, since: beginningOfMonth(now), ...wanted });
     const ids = found.map(({ id }) => id);
-    const estimates = await listCostEstimates(db, ids);
-    const workflows = found.map((workflow) => toWorkflowDocument(workflow, now, estimates.get(workflow.id)));
+    const [estimates, recent] = await Promise.all([
+      listCostEstimates(db, ids),
+      listRecentExecutions(db, { workflowIds: ids, most: RECENT_OF_LIST }),
+    ]);
+    const workflows = found.map((workflow) =>
+      toWorkflowDocument(workflow, now, { estimate: estimates.get(workflow.id), recent: recent.get(workflow.id) }),
+    );
     sendAnswer(response, WorkflowList, { workflows });
   };
 }
 
-/** `POST /workflows`: makes a workflow without a commit. The files of a template become the caller's draft. */
+/** `POST /workflows`: makes a workflow without a commit. The files of a template or of another workflow become the caller's draft. */
 export function createNewWorkflowRoute(
   deps: Pick<AppDeps, "db" | "editor" | "secretBox" | "keptBytesMax" | "contact">,
 ): RequestHandler {
   const { db, secretBox } = deps;
   return async (request, response) => {
-    const { userId, accountId } = await authorizeAccount(db, request, "write");
-    const { name, templateId } = await readBody(request, NewWorkflow);
+    const caller = await authorizeAccount(db, request, "write");
+    const { userId, accountId } = caller;
+    const { name, templateId, copyOf } = await readBody(request, NewWorkflow);
     await requireStorageForCommit(deps, accountId);
-    const template = templateId === undefined ? undefined : await getTemplate(deps.editor.examplesDir, templateId);
-    if (template !== undefined && userId === null)
+    const files = await chooseFiles(deps, caller, { templateId, copyOf });
+    if (files !== undefined && userId === null)
       throw new ApiError(
         "forbidden",
-        "The operator's token belongs to no user, so it has no draft for a template's files. Sign in, or leave out templateId.",
+        "The operator's token belongs to no user, so it has no draft for these files. Sign in, or leave out templateId and copyOf.",
       );
     const workflowId = createWorkflowId();
     const apiKey = createApiKey();
     const [keyHash, keyEncrypted] = [hashApiKey(apiKey), secretBox.seal(apiKey, workflowId)];
     await db.transaction(async (tx) => {
       await createWorkflow(tx, { id: workflowId, accountId, name, keyHash, keyEncrypted });
-      if (template !== undefined && userId !== null)
-        await createDraft(tx, { userId, workflowId }, template.files.map(toDraftFile));
+      if (files !== undefined && userId !== null)
+        await createDraft(tx, { userId, workflowId }, nameFiles(files, name).map(toDraftFile));
     });
     sendAnswer(response, CreatedWorkflow, { workflowId, apiKey }, 201);
   };
+}
+
+/** What the draft begins with; undefined for no draft. */
+async function chooseFiles(
+  { db, editor }: Pick<AppDeps, "db" | "editor">,
+  caller: AccountCaller,
+  { templateId, copyOf }: Pick<z.infer<typeof NewWorkflow>, "templateId" | "copyOf">,
+): Promise<readonly CommitFile[] | undefined> {
+  if (templateId !== undefined) return (await getTemplate(editor.examplesDir, templateId)).files;
+  if (copyOf === undefined) return undefined;
+  const { id, head } = await findOwnWorkflow(db, caller, copyOf);
+  if (head === null) throw new ApiError("conflict", "Nothing is committed of this workflow yet. Commit, then copy it.");
+  return readCommit(db, id, head);
 }
 
 async function getTemplate(dir: string, templateId: string): Promise<Template> {
@@ -86,20 +113,42 @@ export function createWorkflowRoute(deps: Pick<AppDeps, "db" | "apiUrl">): Reque
   return async (request, response) => {
     const { workflow } = await authorizeAccountWorkflow(db, request, "read");
     const now = new Date();
-    const [[listed], head, estimate] = await Promise.all([
+    const [[listed], head, estimate, recent] = await Promise.all([
       listForPeople(db, { accountId: workflow.accountId, workflowId: workflow.id, since: beginningOfMonth(now) }),
       workflow.head === null ? undefined : findCommitHistory(db, workflow.id, workflow.head),
       findCostEstimate(db, workflow.id),
+      listRecentExecutions(db, { workflowIds: [workflow.id], most: RECENT_OF_LIST }),
     ]);
     if (listed === undefined) throw new ApiError("workflow_not_found", "The workflow was deleted meanwhile.");
     const address = `${deps.apiUrl()}/workflows/${workflow.id}`;
     sendAnswer(response, ShownWorkflow, {
-      ...toWorkflowDocument(listed, now, estimate),
+      ...toWorkflowDocument(listed, now, { estimate, recent: recent.get(workflow.id) }),
       manifest: (head?.manifest ?? null) as Record<string, unknown> | null,
       head: head === undefined ? null : toCommitDocument(head),
       executeUrl: `${address}/execute`,
       docsUrl: `${address}/docs`,
     });
+  };
+}
+
+/** `GET /workflows/:workflowId/overview`: how its executions have gone. */
+export function createOverviewRoute({ db }: Pick<AppDeps, "db">): RequestHandler {
+  return async (request, response) => {
+    const { workflow } = await authorizeAccountWorkflow(db, request, "read");
+    const { id: workflowId } = workflow;
+    const [recent, days, failure] = await Promise.all([
+      listRecentExecutions(db, { workflowIds: [workflowId], most: RECENT_OF_OVERVIEW }),
+      listDayFigures(db, { workflowId, days: OVERVIEW_DAYS, now: new Date() }),
+      findLastFailure(db, workflowId),
+    ]);
+    const lastFailure = failure && {
+      executionId: failure.id,
+      status: failure.state,
+      message: explainState(failure),
+      createdAt: failure.createdAt,
+    };
+    const document = { recent: (recent.get(workflowId) ?? []).map(toRecentDocument), days };
+    sendAnswer(response, WorkflowOverview, { ...document, lastFailure: lastFailure ?? null });
   };
 }
 

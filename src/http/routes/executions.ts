@@ -31,11 +31,11 @@ const SUMMARY_EXAMPLE = {
   finishedAt: "2026-11-02T08:00:01.400Z",
   duration: 1.234,
   message: "",
+  failure: null,
 };
 
 const RECORD_EXAMPLE = {
   ...SUMMARY_EXAMPLE,
-  failure: null,
   cost: { compute: 0.01234, total: 0.01334, atMost: 3.001 },
   inputs: { region: "EU", options: { rows: 10 }, password: "•••" },
   inputTexts: { options: '{"rows": 10}' },
@@ -49,6 +49,7 @@ const RECORD_EXAMPLE = {
   slotPosition: null,
   progress: null,
   temporalUrl: null,
+  uploadedAt: "2026-11-02T08:00:01.391Z",
   cancelRequestedAt: null,
   cancelRequestedBy: null,
   filesRemovedAt: null,

@@ -1,4 +1,4 @@
-import { EndedKey, KeyList, KeyRotation, RotatedKey, WholeKey } from "../../../domain/api/keys.ts";
+import { EndedKey, KeyList, KeyRotation, RefusedCallList, RotatedKey, WholeKey } from "../../../domain/api/keys.ts";
 import {
   CreatedWorkflow,
   DeletedWorkflow,
@@ -9,6 +9,7 @@ import {
   UnrunnableCommits,
   WorkflowList,
   WorkflowName,
+  WorkflowOverview,
 } from "../../../domain/api/workflows.ts";
 import { answerOf, bodyOf, IN_PERSON } from "./content.ts";
 import { ACCOUNT, aPathId, WORKFLOW_ID } from "./parameters.ts";
@@ -17,6 +18,14 @@ import type { Routes } from "./route.ts";
 
 const PATH = "/api/workflows";
 const ONE = `${PATH}/{workflowId}` as const;
+
+const RECENT_EXAMPLE = {
+  executionId: "ex_06d1k7q2m8v3r5t9w0x4y6z8a1",
+  status: "success" as const,
+  failure: null,
+  createdAt: "2026-11-02T08:00:00.412Z",
+  duration: 1.234,
+};
 
 const WORKFLOW_EXAMPLE = {
   workflowId: A_WORKFLOW,
@@ -27,8 +36,10 @@ const WORKFLOW_EXAMPLE = {
   lastExecution: {
     executionId: "ex_06d1k7q2m8v3r5t9w0x4y6z8a1",
     status: "success" as const,
+    failure: null,
     createdAt: "2026-11-02T08:00:00.412Z",
   },
+  recent: [RECENT_EXAMPLE],
   nextRun: { utc: "2026-11-03T08:00:00Z", local: "2026-11-03T09:00:00+01:00", timezone: "Europe/Berlin" },
   schedulePaused: false,
   apiEnabled: true,
@@ -91,7 +102,8 @@ export const WORKFLOW_ROUTES = {
     method: "post",
     path: PATH,
     tag: "Publishing",
-    summary: "Make a workflow without a commit; the files of a template become the caller's draft",
+    summary:
+      "Make a workflow without a commit; the files of a template, or of another workflow, become the caller's draft",
     credentials: IN_PERSON,
     parameters: [ACCOUNT],
     body: bodyOf(NewWorkflow, { name: "Sales report", templateId: "sales-report" }),
@@ -114,6 +126,27 @@ export const WORKFLOW_ROUTES = {
         head: COMMIT_EXAMPLE,
         executeUrl: `https://localhost:8443/api/workflows/${A_WORKFLOW}/execute`,
         docsUrl: `https://localhost:8443/api/workflows/${A_WORKFLOW}/docs`,
+      }),
+    },
+    errors: ["unauthorized", "workflow_not_found", "not_found", "no_capacity"],
+  },
+  showOverview: {
+    method: "get",
+    path: `${ONE}/overview`,
+    tag: "Publishing",
+    summary: "How the executions of a workflow have gone: the last ones, by day, and the last failure",
+    credentials: IN_PERSON,
+    parameters: [WORKFLOW_ID],
+    answers: {
+      200: answerOf("The overview.", WorkflowOverview, {
+        recent: [RECENT_EXAMPLE],
+        days: [{ day: "2026-11-02", succeeded: 86, failed: 1, median: 1.234, p95: 2.5 }],
+        lastFailure: {
+          executionId: "ex_06d1k7q2m8v3r5t9w0x4y6z8a2",
+          status: "failed",
+          message: "ValueError: There is no such region.",
+          createdAt: "2026-11-02T07:00:00.412Z",
+        },
       }),
     },
     errors: ["unauthorized", "workflow_not_found", "not_found", "no_capacity"],
@@ -170,6 +203,30 @@ export const WORKFLOW_ROUTES = {
           },
         ],
         apiEnabled: true,
+      }),
+    },
+    errors: ["unauthorized", "workflow_not_found", "not_found", "no_capacity"],
+  },
+  listRefusedCalls: {
+    method: "get",
+    path: `${ONE}/refused-calls`,
+    tag: "Publishing",
+    summary: "Calls with the API that were refused within the last week",
+    description:
+      "At most 50, the newest first. A call counts as soon as it names the workflow, with the right key or without it. It takes a few seconds until it is listed.",
+    credentials: IN_PERSON,
+    parameters: [WORKFLOW_ID],
+    answers: {
+      200: answerOf("The calls.", RefusedCallList, {
+        calls: [
+          {
+            refusedAt: "2026-11-02T08:00:00.412Z",
+            status: 402,
+            error: "Insufficient credits",
+            message: "This execution may cost up to 3.001 credits, and the account has 0.5 available.",
+            keyEnd: "x4Qz",
+          },
+        ],
       }),
     },
     errors: ["unauthorized", "workflow_not_found", "not_found", "no_capacity"],

@@ -1,7 +1,8 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
+import { parse } from "yaml";
 import { parseManifest } from "../../../domain/manifest/parse.ts";
-import { editTrigger } from "../../../domain/manifest/trigger-edit.ts";
+import { editName, editTrigger } from "../../../domain/manifest/trigger-edit.ts";
 
 const SCHEDULE = 'cron: "0 9 * * 1-5"';
 
@@ -45,6 +46,27 @@ test("editTrigger, of a schedule, keeps every other character of it", () => {
   const without = `triggers:\n    schedule:\n        ${SCHEDULE}\n`;
   const expected = `triggers:\n    schedule:\n        enabled: false\n        ${SCHEDULE}\n`;
   expect(editTrigger(without, "schedule", false)).toEqual({ ok: true, text: expected });
+});
+
+test.each([
+  ["a name", "name: Old # mine\ninputs: {}\n", "New", "name: New # mine\ninputs: {}\n"],
+  ["a name in quotes", 'name: "Old"\n', "yes: it is", 'name: "yes: it is"\n'],
+  ["no name", "# mine\ninputs: {}\n", "New", "# mine\nname: New\ninputs: {}\n"],
+  ["braces", "{ inputs: {} }", "a, b", '{ name: "a, b", inputs: {} }'],
+  ["nothing", "", "12", 'name: "12"\n'],
+])("editName, of a config.yaml with %s, changes that alone", (_case, before, name, after) => {
+  expect(editName(before, name)).toEqual({ ok: true, text: after });
+});
+
+test("editName, of any name, writes what is read again, or leaves the text alone", () => {
+  const texts = ["name: Old\ninputs: {}\n", "name: |\n  Old\n  name\ninputs: {}\n", "{}", ""];
+  fc.assert(
+    fc.property(fc.constantFrom(...texts), fc.string({ unit: "binary", maxLength: 40 }), (text, name) => {
+      const edit = editName(text, name);
+      if (!edit.ok) return expect(edit.message).toContain("config.yaml");
+      expect(parse(edit.text)).toMatchObject({ name });
+    }),
+  );
 });
 
 test.each([

@@ -151,7 +151,7 @@ test("executions, in the list, say what became of them", async () => {
   expect(executions[0]).toEqual({
     ...{ executionId, workflowId: orders.workflowId, workflowName: "Import of orders", status: "success" },
     ...{ trigger: "api", draft: false, commitId: orders.commitId, createdAt: time, startedAt: null, finishedAt: time },
-    ...{ duration: 1.234, cost: 0.051, message: "" },
+    ...{ duration: 1.234, cost: 0.051, message: "", failure: null },
   });
   expect(executions[1]).toMatchObject({ executionId: ids[0], finishedAt: null, duration: null, cost: null });
 });

@@ -80,6 +80,8 @@ export const ACCESS: Readonly<Record<RouteName, Access>> = {
   renameWorkflow: "write",
   deleteWorkflow: "write",
   listKeys: "read",
+  listRefusedCalls: "read",
+  showOverview: "read",
   showKey: "write",
   rotateKey: "write",
   endKey: "write",

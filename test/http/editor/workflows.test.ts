@@ -46,7 +46,8 @@ test("workflows, of an account, are listed by name with their last execution, wh
     description: "Does much",
     commitId: busy.commitId,
     createdAt: expect.any(String),
-    lastExecution: { executionId: last, status: "queued", createdAt: expect.any(String) },
+    lastExecution: { executionId: last, status: "queued", failure: null, createdAt: expect.any(String) },
+    recent: expect.any(Array),
     nextRun: null,
     schedulePaused: false,
     apiEnabled: true,
@@ -93,6 +94,27 @@ test("a workflow, made of a template, has its files as the draft of whoever made
   expect(draft).toMatchObject({ base: null, head: null, changed: true, version: 1, problems: [] });
   expect(draft.files.map((file) => file.path).sort()).toEqual(template?.files.toSorted());
   expect((await editor.get(path)).json()).toMatchObject({ name: "Mine", commitId: null, manifest: null, head: null });
+  const config = await editor.get(`${path}/draft/files/config.yaml`);
+  expect(config.text()).toMatch(/^name: Mine$/m);
+});
+
+test("a workflow, made as a copy, has the latest files of the other one under its own name, and none of another account", async () => {
+  const editor = await anEditor(service);
+  const { workflowId, path } = await editor.create("First", "empty");
+  const copy = (of: string, more = {}) => editor.post("workflows", { name: "Second", copyOf: of, ...more });
+  expect((await copy(workflowId)).status).toBe(409);
+  await editor.post(`${path}/commits`, { message: "First", version: 1, expectedHead: null });
+  const made = await copy(workflowId);
+  expect(made.status).toBe(201);
+  const copied = `workflows/${(made.json() as { workflowId: string }).workflowId}/draft`;
+  expect((await editor.get(copied)).json()).toMatchObject({ base: null, head: null, problems: [] });
+  expect((await editor.get(`${copied}/files/config.yaml`)).text()).toMatch(/^name: Second\n/);
+  expect((await editor.get(`${copied}/files/main.py`)).text()).toBe(
+    (await editor.get(`${path}/draft/files/main.py`)).text(),
+  );
+  expect((await copy(workflowId, { templateId: "empty" })).status).toBe(400);
+  const stranger = await anEditor(service);
+  expect((await stranger.post("workflows", { name: "Theirs", copyOf: workflowId })).status).toBe(404);
 });
 
 test("a workflow, made of a template that is none, is not made, and the answer names those there are", async () => {

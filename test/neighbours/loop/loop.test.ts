@@ -216,6 +216,8 @@ const BOUNDED: readonly RouteName[] = [
   "rotateKey",
   "endKey",
   "listKeys",
+  "listRefusedCalls",
+  "showOverview",
   "listUnrunnable",
   "listSchedules",
   "backfill",

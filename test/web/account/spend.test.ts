@@ -1,6 +1,7 @@
 import { expect, test } from "@jest/globals";
 import { nameBrowser } from "../../../web/src/account/browsers.ts";
-import { COLOURS, roundUp, stackSpend } from "../../../web/src/account/spend.ts";
+import { COLOURS, stackSpend } from "../../../web/src/account/spend.ts";
+import { roundUp } from "../../../web/src/app/scale.ts";
 
 test("stackSpend, of more workflows than colours, adds up those that cost least, and loses nothing", () => {
   const workflows = Array.from({ length: 20 }, (_, index) => ({

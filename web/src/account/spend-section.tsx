@@ -1,13 +1,14 @@
 import { Group, SegmentedControl, Text, Title } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { Credits } from "../app/credits.tsx";
+import { Credits, toCreditText } from "../app/credits.tsx";
+import { DayChart } from "../app/day-chart.tsx";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
 import { spendQuery } from "./account.ts";
 import { COLOURS, type Spend, stackSpend } from "./spend.ts";
-import { SpendChart } from "./spend-chart.tsx";
 import classes from "./spend-section.module.css";
 
+const CHART_PX = 220;
 const PERIODS = [
   { value: "7", label: "7 days" },
   { value: "30", label: "30 days" },
@@ -40,7 +41,14 @@ function SpendFigures({ spend }: { spend: Spend }) {
       <Text>
         <Credits amount={total} unit /> in {spend.days.length} days
       </Text>
-      <SpendChart days={spend.days} series={series} />
+      <DayChart
+        label="Credits a day, by workflow"
+        days={spend.days}
+        series={series.map(({ name, perDay }, at) => ({ name, perDay, colour: COLOURS[at] ?? "" }))}
+        addsUp
+        height={CHART_PX}
+        toText={toCreditText}
+      />
       <ul className={classes.legend}>
         {series.map(({ name, total: amount }, index) => (
           <li key={name}>

@@ -52,6 +52,10 @@ export const CrossIcon = draw(<path d="m4 4 8 8M12 4l-8 8" />);
 export const CheckIcon = draw(<path d="m3.25 8.5 3 3 6.5-7" />);
 export const PlayIcon = draw(<path d="M5 3.2v9.6L12.6 8 5 3.2Z" />);
 export const StopIcon = draw(<rect x="4" y="4" width="8" height="8" rx="1" />);
+export const PauseIcon = draw(<path d="M5.5 3.5v9M10.5 3.5v9" strokeWidth="2" />);
+export const LinkIcon = draw(
+  <path d="M6.75 9.25a2.6 2.6 0 0 0 3.7 0l2.3-2.3a2.6 2.6 0 0 0-3.7-3.7l-.8.8M9.25 6.75a2.6 2.6 0 0 0-3.7 0l-2.3 2.3a2.6 2.6 0 0 0 3.7 3.7l.8-.8" />,
+);
 export const RepeatIcon = draw(
   <path d="M2.75 8a5.25 5.25 0 0 1 9-3.7L13.25 6M13.25 2.75V6H10M13.25 8a5.25 5.25 0 0 1-9 3.7L2.75 10M2.75 13.25V10H6" />,
 );

@@ -6,18 +6,16 @@ import { useTitle } from "./title.ts";
 export function LostPage() {
   useTitle("There is no such page");
   return (
-    <main>
-      <EmptyState
-        level={1}
-        title="There is no such page"
-        action={
-          <ButtonLink to="/" variant="default">
-            To the workflows
-          </ButtonLink>
-        }
-      >
-        The address may be mistyped, or what it led to was deleted.
-      </EmptyState>
-    </main>
+    <EmptyState
+      level={1}
+      title="There is no such page"
+      action={
+        <ButtonLink to="/" variant="default">
+          To the workflows
+        </ButtonLink>
+      }
+    >
+      The address may be mistyped, or what it led to was deleted.
+    </EmptyState>
   );
 }

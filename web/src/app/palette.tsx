@@ -1,7 +1,9 @@
-import { Text } from "@mantine/core";
+import { Text, useMantineColorScheme } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
+import { useNavigate, useParams } from "@tanstack/react-router";
 import { type KeyboardEvent, useId, useState } from "react";
+import { isExecutionId } from "../../../domain/ids.ts";
+import { TABS } from "../workflows/tabs.ts";
 import { workflowsQuery } from "../workflows/workflows.ts";
 import { Dialog } from "./dialog.tsx";
 import { SearchIcon } from "./icons.tsx";
@@ -16,7 +18,7 @@ interface Entry {
   readonly act: () => void;
 }
 
-/** Everything there is to go to, by a few letters of its name: workflows and pages. Arrow keys choose, Enter goes. */
+/** Everything there is to go to or to do, by a few letters of its name, or a run by its id. Arrow keys choose, Enter goes. */
 export function CommandPalette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState(0);
@@ -53,7 +55,7 @@ export function CommandPalette({ onClose }: { onClose: () => void }) {
           aria-expanded="true"
           aria-controls={listId}
           aria-activedescendant={at >= 0 ? `${listId}-${at}` : undefined}
-          placeholder="Go to a workflow or page"
+          placeholder="A workflow, a page, a command, or a run's id"
           value={text}
           onKeyDown={press}
           onChange={(event) => {
@@ -100,6 +102,8 @@ function FoundNote({ count }: { count: number }) {
 
 function useEntries(text: string): readonly Entry[] {
   const navigate = useNavigate();
+  const { workflowId } = useParams({ strict: false });
+  const { setColorScheme } = useMantineColorScheme();
   const { data: workflows = [] } = useQuery(workflowsQuery());
   const go = (href: string) => () => void navigate({ href });
   const pages: readonly Entry[] = [
@@ -111,15 +115,33 @@ function useEntries(text: string): readonly Entry[] {
     { label: "Members and invitations", kind: "Page", act: go("/account/members") },
     { label: "Access tokens", kind: "Page", act: go("/account/tokens") },
     { label: "Password and sessions", kind: "Page", act: go("/account/security") },
+  ];
+  const commands: readonly Entry[] = [
+    { label: "Light colours", kind: "Command", act: () => setColorScheme("light") },
+    { label: "Dark colours", kind: "Command", act: () => setColorScheme("dark") },
+    { label: "Colours of the system", kind: "Command", act: () => setColorScheme("auto") },
     { label: "Sign out", kind: "Command", act: () => void signOut() },
   ];
+  const here = workflows.find((workflow) => workflow.workflowId === workflowId);
+  const tabs =
+    here === undefined
+      ? []
+      : TABS.map(({ to, label }): Entry => {
+          return {
+            label: `${label} of ${here.name}`,
+            kind: "This workflow",
+            act: go(to.replace("$workflowId", here.workflowId)),
+          };
+        });
+  const id = text.trim();
+  const named = isExecutionId(id) ? [{ label: `Run ${id}`, kind: "Run", act: go(`/executions/${id}`) }] : [];
   const found = workflows.map(({ name, workflowId }) => ({
     label: name,
     kind: "Workflow",
     act: go(`/workflows/${workflowId}/run`),
   }));
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return [...found, ...pages]
+  return [...named, ...tabs, ...found, ...pages, ...commands]
     .filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)))
     .slice(0, SHOWN_MAX);
 }

@@ -10,7 +10,7 @@ import { accountQuery, ledgerQuery } from "../account/account.ts";
 import { commitsQuery } from "../commits/commits.ts";
 import { executionQuery } from "../execution/execution.ts";
 import { executionsQuery } from "../executions/executions.ts";
-import { workflowQuery, workflowsQuery } from "../workflows/workflows.ts";
+import { overviewQuery, workflowQuery, workflowsQuery } from "../workflows/workflows.ts";
 import { toQuery, whenSignedOut } from "./api.ts";
 import { ApiError } from "./api-error.ts";
 import { loadPart } from "./load-part.ts";
@@ -21,7 +21,7 @@ import { mayBeSignedIn, sessionQuery } from "./session.ts";
 import { Shell } from "./shell.tsx";
 import { ErrorState } from "./states.tsx";
 
-const root = createRootRoute({ component: Outlet, notFoundComponent: LostPage });
+const root = createRootRoute({ component: Outlet });
 
 const signIn = createRoute({
   getParentRoute: () => root,
@@ -101,10 +101,19 @@ const run = createRoute({
   component: lazyRouteComponent(() => loadPart(() => import("../run/run-tab.tsx")), "RunTab"),
 });
 
+const overview = createRoute({
+  getParentRoute: () => workflow,
+  path: "/overview",
+  loader({ cause, params }) {
+    if (cause === "enter") void queries.prefetchQuery(overviewQuery(params.workflowId));
+  },
+  component: lazyRouteComponent(() => loadPart(() => import("../overview/overview-tab.tsx")), "OverviewTab"),
+});
+
 const code = createRoute({
   getParentRoute: () => workflow,
   path: "/code",
-  validateSearch: cleanSearch("file", "line"),
+  validateSearch: cleanSearch("file", "line", "commit"),
   component: lazyRouteComponent(() => loadPart(() => import("../code/code-tab.tsx")), "CodeTab"),
 });
 
@@ -128,6 +137,12 @@ const commits = createRoute({
     if (cause === "enter") void queries.prefetchInfiniteQuery(commitsQuery(params.workflowId));
   },
   component: lazyRouteComponent(() => loadPart(() => import("../commits/commits-tab.tsx")), "CommitsTab"),
+});
+
+const settings = createRoute({
+  getParentRoute: () => workflow,
+  path: "/settings",
+  component: lazyRouteComponent(() => loadPart(() => import("../settings/settings-tab.tsx")), "SettingsTab"),
 });
 
 const EXECUTION_FILTERS = ["state", "trigger", "commit", "from", "to", "text"] as const;
@@ -199,6 +214,9 @@ const security = createRoute({
   component: lazyRouteComponent(() => loadPart(() => import("../account/security-tab.tsx")), "SecurityTab"),
 });
 
+/** Every other address: within the bar, so that one is not lost there. */
+const lost = createRoute({ getParentRoute: () => signedIn, path: "$", component: LostPage });
+
 /**
  * Every page of the editor. `src/http/web/pages.ts` knows the first part of each address. `web/pages.json` lists the
  * scripts of each page. The service names them in the page, so that the browser loads all of them at once.
@@ -209,10 +227,21 @@ export const router = createRouter({
     join,
     signedIn.addChildren([
       workflows,
-      workflow.addChildren([workflowStart, run, code, apiTrigger, schedule, commits, workflowExecutions]),
+      workflow.addChildren([
+        workflowStart,
+        run,
+        overview,
+        code,
+        apiTrigger,
+        schedule,
+        commits,
+        workflowExecutions,
+        settings,
+      ]),
       executions,
       execution,
       account.addChildren([accountStart, members, tokens, security]),
+      lost,
     ]),
   ]),
   // All values are texts: what an address says is what a filter gets.

@@ -2,12 +2,13 @@ import { Button } from "@mantine/core";
 import { type HotkeyItem, useHotkeys } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { lazy, Suspense, useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import { lazy, Suspense, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import type { FileProblem } from "../../../domain/errors.ts";
 import { say } from "../app/announcer.tsx";
 import { whenConnectionReturns } from "../app/connection.ts";
 import { CheckIcon, FileIcon, PlayIcon } from "../app/icons.tsx";
 import { loadPart } from "../app/load-part.ts";
+import { useRoomBelow } from "../app/room-below.ts";
 import { useMayChange } from "../app/session.ts";
 import { EmptyState } from "../app/states.tsx";
 import { workflowQuery } from "../workflows/workflows.ts";
@@ -44,6 +45,8 @@ export function CodeDesk({ workflowId, saving }: { workflowId: string; saving: D
   const [naming, setNaming] = useState<Naming>();
   const [committing, setCommitting] = useState(false);
   const [filesShown, setFilesShown] = useState(false);
+  const desk = useRef<HTMLDivElement>(null);
+  const room = useRoomBelow(desk);
   const paths = useMemo(() => [...state.files.keys()], [state.files]);
   const { open, place, show } = useOpenFile(paths, () => setFilesShown(false));
   const problems = useProblems(state);
@@ -64,7 +67,7 @@ export function CodeDesk({ workflowId, saving }: { workflowId: string; saving: D
     <>
       <DraftNotices workflowId={workflowId} saving={saving} state={state} head={workflow?.commitId} />
       <ConflictsNotice workflowId={workflowId} saving={saving} />
-      <div className={classes.desk} data-files={filesShown || undefined}>
+      <div ref={desk} className={classes.desk} style={{ height: room }} data-files={filesShown || undefined}>
         <aside className={classes.files} aria-label="Files of the workflow">
           <FileMenu workflowId={workflowId} saving={saving} open={open} mayChange={mayChange} actions={actions} />
           <FileTree

@@ -52,7 +52,9 @@ export function createEditorState(options: {
     extensions: [
       basics(path),
       languageOf(path),
-      readOnly ? [EditorState.readOnly.of(true), EditorView.editable.of(false)] : writing(),
+      search({ top: true }),
+      EditorState.phrases.of(SEARCH_WORDS),
+      readOnly ? reading() : writing(),
       path === MANIFEST_FILE && !readOnly ? configHelp() : [],
       more,
     ],
@@ -79,6 +81,24 @@ export function languageOf(path: string): Extension {
   return [];
 }
 
+/** The words of the find panel, written as those of the page. */
+const SEARCH_WORDS = Object.fromEntries(
+  ["next", "previous", "all", "match case", "regexp", "by word", "replace", "replace all"].map((words) => [
+    words,
+    words === "regexp" ? "Regular expression" : words.slice(0, 1).toUpperCase() + words.slice(1),
+  ]),
+);
+
+function reading(): Extension {
+  return [
+    EditorState.readOnly.of(true),
+    EditorView.editable.of(false),
+    highlightActiveLine(),
+    highlightActiveLineGutter(),
+    keymap.of(searchKeymap),
+  ];
+}
+
 function writing(): Extension {
   return [
     highlightActiveLine(),
@@ -92,7 +112,6 @@ function writing(): Extension {
     bracketMatching(),
     closeBrackets(),
     highlightSelectionMatches(),
-    search({ top: true }),
     lintGutter(),
     autocompletion(),
     keymap.of([

@@ -24,7 +24,7 @@ export function SaveState({ state }: { state: DraftState }) {
   );
 }
 
-function SaveWords({ state: { status, updatedAt, changed } }: { state: DraftState }) {
+function SaveWords({ state: { status, updatedAt, changed, base } }: { state: DraftState }) {
   switch (status) {
     case "unsaved":
       return "Not saved yet";
@@ -37,7 +37,7 @@ function SaveWords({ state: { status, updatedAt, changed } }: { state: DraftStat
     case "refused":
       return "Not saved: refused";
     case "saved":
-      if (!changed) return "As committed";
+      if (!changed) return base === null ? "Nothing committed yet" : "As committed";
       return updatedAt === null ? (
         "Draft saved"
       ) : (

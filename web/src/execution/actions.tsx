@@ -7,11 +7,13 @@ import { ButtonLink } from "../app/button-link.tsx";
 import { ExternalIcon, RepeatIcon, StopIcon } from "../app/icons.tsx";
 import { useMayChange } from "../app/session.ts";
 import { hasEnded } from "../executions/state.tsx";
-import { type Execution, executionQuery } from "./execution.ts";
+import { type Execution, executionQuery, lacksInputs } from "./execution.ts";
 
 /** What can be done with an execution: stop it, run it again, look at it in Temporal. */
 export function ExecutionActions({ execution }: { execution: Execution }) {
-  const { executionId, workflowId, status, draft, temporalUrl, cancelRequestedAt } = execution;
+  const { executionId, workflowId, status, draft, cancelRequestedAt } = execution;
+  const temporalUrl = findTemporalUrl(execution);
+  const hasInputs = !lacksInputs(execution);
   const mayChange = useMayChange();
   const known = useQueryClient();
   const cancel = useMutation({
@@ -52,13 +54,27 @@ export function ExecutionActions({ execution }: { execution: Execution }) {
           to="/workflows/$workflowId/run"
           params={{ workflowId }}
           // What was tried as a draft is tried again as one: its inputs may be others than the latest commit's.
-          search={{ ...(draft ? { draft: "1" } : {}), rerun: executionId }}
+          search={{ ...(draft ? { draft: "1" } : {}), ...(hasInputs ? { rerun: executionId } : {}) }}
           variant={hasEnded(status) ? "filled" : "default"}
           leftSection={<RepeatIcon />}
         >
-          Edit and rerun
+          {hasInputs ? "Edit and rerun" : "Go to the form"}
         </ButtonLink>
       )}
     </Group>
   );
+}
+
+/**
+ * Where Temporal shows it, for those whom the service names an address to. None for what Temporal never saw, and none on
+ * the server's own machine for a browser that is on another.
+ */
+function findTemporalUrl({ temporalUrl, failure, startedAt }: Execution): string | null {
+  if (temporalUrl === null || (failure === "insufficient_credits" && startedAt === null)) return null;
+  const isHere = isLoopback(new URL(temporalUrl).hostname) && !isLoopback(location.hostname);
+  return isHere ? null : temporalUrl;
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host.endsWith(".localhost") || host === "[::1]" || host.startsWith("127.");
 }

@@ -1,11 +1,13 @@
 import { Alert, Paper, Progress, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { useMemo } from "react";
+import { Copy } from "../app/copy.tsx";
 import { AlertIcon } from "../app/icons.tsx";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
 import { Time } from "../app/time.tsx";
 import { useTitle } from "../app/title.ts";
-import { hasEnded, STATES, State, TRIGGER_WORDS } from "../executions/state.tsx";
+import { describeState, hasEnded, State, TRIGGER_WORDS } from "../executions/state.tsx";
 import { ExecutionActions } from "./actions.tsx";
 import { Attempts } from "./attempts.tsx";
 import { type Execution, executionQuery } from "./execution.ts";
@@ -13,8 +15,11 @@ import classes from "./execution-page.module.css";
 import { Figures } from "./figures.tsx";
 import { type Followed, useFollowed } from "./follow.ts";
 import { InputsUsed } from "./inputs-used.tsx";
+import { findLastError } from "./log-lines.ts";
 import { LogView } from "./log-view.tsx";
 import { Outputs } from "./outputs.tsx";
+import { TextWithPlaces } from "./source-link.tsx";
+import { Timeline } from "./timeline.tsx";
 
 const route = getRouteApi("/signed-in/executions/$executionId");
 
@@ -30,13 +35,16 @@ export function ExecutionPage() {
 function Content({ execution }: { execution: Execution }) {
   const followed = useFollowed(execution.executionId);
   const ended = hasEnded(execution.status);
+  const { workflowId, commitId } = execution;
+  const source = useMemo(() => ({ workflowId, commitId }), [workflowId, commitId]);
   const hasFailed = ended && execution.status !== "success" && execution.status !== "cancelled";
   // How it failed is said where it stands.
-  useTitle(`${STATES[execution.status].label} · ${execution.workflowName}`, !hasFailed);
+  useTitle(`${describeState(execution).label} · ${execution.workflowName}`, !hasFailed);
   return (
     <>
       <Head execution={execution} />
       <Figures execution={execution} />
+      {ended && <Timeline execution={execution} />}
       {!ended && <Going execution={execution} followed={followed} />}
       {ended && execution.status !== "success" && <Failure execution={execution} />}
       <div className={classes.columns}>
@@ -46,7 +54,16 @@ function Content({ execution }: { execution: Execution }) {
             <Title order={2} mb="xs">
               Log
             </Title>
-            <LogView label="Log" goesOn={!ended} followed={followed} hasTimes download={toLogFile(execution)} />
+            <LogView
+              label="Log"
+              goesOn={!ended}
+              followed={followed}
+              hasTimes
+              fills
+              download={toLogFile(execution)}
+              source={source}
+              findStart={hasFailed ? findLastError : undefined}
+            />
           </section>
         </div>
         <aside className={classes.aside} aria-label="About this run">
@@ -63,7 +80,7 @@ function toLogFile({ executionId }: Execution) {
 }
 
 function Head({ execution }: { execution: Execution }) {
-  const { workflowId, workflowName, trigger, draft, createdAt } = execution;
+  const { executionId, workflowId, workflowName, trigger, draft, createdAt } = execution;
   return (
     <header className={classes.head}>
       <div className={classes.names}>
@@ -74,7 +91,7 @@ function Head({ execution }: { execution: Execution }) {
           Run of <Time at={createdAt} as="short" />
         </Title>
         <div className={classes.marks}>
-          <State state={execution.status} />
+          <State state={execution.status} failure={execution.failure} />
           <Text span c="dimmed">
             {TRIGGER_WORDS[trigger]}
           </Text>
@@ -83,6 +100,10 @@ function Head({ execution }: { execution: Execution }) {
               Draft
             </Text>
           )}
+          <span className={classes.id}>
+            <code>{executionId}</code>
+            <Copy value={executionId} label="Copy the run's id" />
+          </span>
         </div>
       </div>
       <ExecutionActions execution={execution} />
@@ -129,7 +150,7 @@ function queueWords({ queuePosition: position, slotPosition }: Execution): strin
 }
 
 function Failure({ execution }: { execution: Execution }) {
-  const { status, message } = execution;
+  const { status, message, failure } = execution;
   const cancelled = status === "cancelled";
   return (
     <Alert
@@ -137,10 +158,17 @@ function Failure({ execution }: { execution: Execution }) {
       color={cancelled ? "gray" : "red"}
       variant="light"
       icon={<AlertIcon />}
-      title={STATES[status].label}
+      title={describeState(execution).label}
       role={cancelled ? "note" : "alert"}
     >
-      <span className={classes.message}>{message === "" ? "The program left no message." : message}</span>
+      <span className={classes.message}>
+        {message === "" ? "The program left no message." : <TextWithPlaces source={execution} text={message} />}
+      </span>
+      {failure === "insufficient_credits" && (
+        <div>
+          Nothing ran and nothing was charged. <Link to="/account">See the account's credits and whom to ask</Link>
+        </div>
+      )}
     </Alert>
   );
 }

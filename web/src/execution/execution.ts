@@ -13,6 +13,15 @@ export type Progress = NonNullable<Record["progress"]>;
 /** An execution in full, as its page shows it. Secrets are "•••". */
 export type Execution = Omit<Record, "inputs"> & { readonly inputs: Readonly<{ [input: string]: JsonValue }> };
 
+/**
+ * Whether an execution was refused before its inputs were read, so that none of them are on record. Those of a schedule
+ * are the schedule's, and are there.
+ */
+export function lacksInputs({ failure, trigger, startedAt, inputs, inputFiles }: Execution): boolean {
+  const isRefused = failure === "insufficient_credits" && trigger !== "schedule" && startedAt === null;
+  return isRefused && Object.keys(inputs).length + inputFiles.length === 0;
+}
+
 export function executionQuery(executionId: string) {
   return queryOptions({
     queryKey: ["executions", "one", executionId],

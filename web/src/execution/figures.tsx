@@ -1,4 +1,5 @@
 import { Tooltip } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { Credits } from "../app/credits.tsx";
 import { Time, useNow } from "../app/time.tsx";
@@ -12,7 +13,7 @@ const COMMIT_CHARACTERS = 7;
 
 /** How long it took and what it cost, large enough to be seen at once. */
 export function Figures({ execution }: { execution: Execution }) {
-  const { status, duration, cost, estimate, startedAt, createdAt, commitId } = execution;
+  const { status, duration, cost, estimate, startedAt, createdAt, workflowId, commitId } = execution;
   const ended = hasEnded(status);
   return (
     <dl className={classes.figures}>
@@ -36,7 +37,9 @@ export function Figures({ execution }: { execution: Execution }) {
         <Time at={startedAt ?? createdAt} />
       </Figure>
       <Figure name="Commit">
-        <code title={commitId}>{commitId.slice(0, COMMIT_CHARACTERS)}</code>
+        <Link to="/workflows/$workflowId/code" params={{ workflowId }} search={{ commit: commitId }} title={commitId}>
+          <code>{commitId.slice(0, COMMIT_CHARACTERS)}</code>
+        </Link>
       </Figure>
     </dl>
   );

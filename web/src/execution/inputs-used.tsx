@@ -4,7 +4,7 @@ import type { JsonValue } from "../../../domain/manifest/json-values.ts";
 import { formatSize } from "../../../domain/manifest/sizes.ts";
 import { DownloadIcon, FileIcon } from "../app/icons.tsx";
 import classes from "./aside.module.css";
-import type { Execution, InputFileLine } from "./execution.ts";
+import { type Execution, type InputFileLine, lacksInputs } from "./execution.ts";
 
 /** What went in. Values as they were after defaults; secrets as dots; files to be had back for as long as they are kept. */
 export function InputsUsed({ execution }: { execution: Execution }) {
@@ -17,7 +17,11 @@ export function InputsUsed({ execution }: { execution: Execution }) {
       <Title order={2} size="h3" mb="xs">
         Inputs
       </Title>
-      {values.length + names.length === 0 && <Text c="dimmed">None were given.</Text>}
+      {values.length + names.length === 0 && (
+        <Text c="dimmed">
+          {lacksInputs(execution) ? "It was refused before its inputs were read. None are kept." : "None were given."}
+        </Text>
+      )}
       <dl className={classes.inputs}>
         {values.map(([name, value]) => (
           <div key={name}>

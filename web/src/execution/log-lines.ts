@@ -56,6 +56,13 @@ export function createLogLines(): LogLines {
   };
 }
 
+/** Where the last error of a program begins: its traceback, or else its last line on stderr. Undefined: there is neither. */
+export function findLastError(lines: readonly LogLine[]): number | undefined {
+  const traceback = lines.findLastIndex(({ text }) => text.startsWith("Traceback (most recent call last)"));
+  const index = traceback === -1 ? lines.findLastIndex(({ stream }) => stream === "stderr") : traceback;
+  return index === -1 ? undefined : index;
+}
+
 /** The places of the lines that hold the text, small and capital letters alike. None for an empty text. */
 export function findLines(lines: readonly LogLine[], text: string): number[] {
   const wanted = text.toLowerCase();

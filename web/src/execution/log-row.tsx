@@ -2,6 +2,8 @@ import { Fragment, memo, type ReactNode, type Ref } from "react";
 import { type Piece, toPieces } from "./ansi.ts";
 import type { LogLine } from "./log-lines.ts";
 import classes from "./log-view.module.css";
+import { type Source, SourceLink } from "./source-link.tsx";
+import { splitPlaces } from "./source-places.ts";
 
 const clock = new Intl.DateTimeFormat("en-GB", {
   hour: "2-digit",
@@ -21,8 +23,10 @@ export const LogRow = memo(function LogRow(props: {
   /** What is searched: marked wherever it stands. */
   readonly found: string;
   readonly isCurrent: boolean;
+  /** Whose files the frames of tracebacks lead to; undefined where there are none. */
+  readonly source: Source | undefined;
 }) {
-  const { measure, index, top, line, showsTime, found, isCurrent } = props;
+  const { measure, index, top, line, showsTime, found, isCurrent, source } = props;
   return (
     <div
       ref={measure}
@@ -32,9 +36,9 @@ export const LogRow = memo(function LogRow(props: {
       data-stream={line.stream}
       data-current={isCurrent || undefined}
     >
-      <span className={classes.lineNumber} aria-hidden="true">
+      <a href={`#L${index + 1}`} className={classes.lineNumber} aria-hidden="true" tabIndex={-1}>
         {index + 1}
-      </span>
+      </a>
       {showsTime && (
         <time className={classes.clock} dateTime={line.time} title={line.time}>
           {clock.format(new Date(line.time))}
@@ -42,16 +46,16 @@ export const LogRow = memo(function LogRow(props: {
       )}
       <span className={classes.text}>
         {toPieces(line.text).map((piece, at) => (
-          <PieceText key={at} piece={piece} found={found} />
+          <PieceText key={at} piece={piece} found={found} source={source} />
         ))}
       </span>
     </div>
   );
 });
 
-function PieceText({ piece, found }: { piece: Piece; found: string }) {
+function PieceText({ piece, found, source }: { piece: Piece; found: string; source: Source | undefined }) {
   const { text, colour, background, bold, dim, italic, underline } = piece;
-  const content = markFound(text, found);
+  const content = linkPlaces(text, found, source);
   if (colour === undefined && background === undefined && !(bold || dim || italic || underline)) return content;
   return (
     <span
@@ -67,6 +71,19 @@ function PieceText({ piece, found }: { piece: Piece; found: string }) {
       {content}
     </span>
   );
+}
+
+function linkPlaces(text: string, found: string, source: Source | undefined): ReactNode {
+  if (source === undefined) return markFound(text, found);
+  return splitPlaces(text).map((piece, at) => {
+    const marked = markFound(piece.text, found);
+    if (piece.place === undefined) return <Fragment key={at}>{marked}</Fragment>;
+    return (
+      <SourceLink key={at} source={source} place={piece.place}>
+        {marked}
+      </SourceLink>
+    );
+  });
 }
 
 function markFound(text: string, found: string): ReactNode {

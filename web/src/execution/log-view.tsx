@@ -1,36 +1,25 @@
-import { ActionIcon, Button, Group, Text, TextInput, Tooltip } from "@mantine/core";
+import { Button, Text } from "@mantine/core";
+import { useLocation } from "@tanstack/react-router";
 import { useVirtualizer, type Virtualizer } from "@tanstack/react-virtual";
-import {
-  type KeyboardEvent,
-  type ReactNode,
-  useDeferredValue,
-  useEffect,
-  useMemo,
-  useRef,
-  useState,
-  useSyncExternalStore,
-} from "react";
-import {
-  ArrowDownIcon,
-  ArrowUpIcon,
-  ClockIcon,
-  DownloadIcon,
-  FollowIcon,
-  SearchIcon,
-  WrapIcon,
-} from "../app/icons.tsx";
+import { type CSSProperties, useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { ArrowDownIcon } from "../app/icons.tsx";
+import { useRoomBelow } from "../app/room-below.ts";
 import type { Followed } from "./follow.ts";
 import { useFollowing } from "./log-following.ts";
-import { findLines, type LogLine } from "./log-lines.ts";
+import type { LogLine } from "./log-lines.ts";
 import { LogRow } from "./log-row.tsx";
+import { type Search, useSearch } from "./log-search.ts";
+import { LogTools } from "./log-tools.tsx";
 import classes from "./log-view.module.css";
+import type { Source } from "./source-link.tsx";
 
 const ROW_PX = 20;
 const ROWS_AHEAD = 24;
 const HEIGHT_PX_MIN = 120;
+/** Numbers of lines have room for so many digits, or for as many as the last one has: none breaks into two lines. */
+const DIGITS_MIN = 4;
 
-/** The log of an execution or a build: coloured as in a terminal, searched, followed while it grows. Only what is seen is drawn. */
-export function LogView(props: {
+interface LogViewProps {
   /** Whose log it is, for screen readers. */
   readonly label: string;
   /** Whether more may come. */
@@ -40,13 +29,23 @@ export function LogView(props: {
   readonly hasTimes: boolean;
   /** Where all of it can be had as a file, and how that is called. */
   readonly download?: { readonly path: string; readonly fileName: string };
-}) {
-  const { label, goesOn, followed, hasTimes, download } = props;
+  /** Whether it ends with the window while it grows, so that its newest lines are seen. */
+  readonly fills?: boolean;
+  /** Whose files the frames of tracebacks lead to. */
+  readonly source?: Source;
+  /** Chooses the line to begin with, once all have come. */
+  readonly findStart?: ((lines: readonly LogLine[]) => number | undefined) | undefined;
+}
+
+/** The log of an execution or a build: coloured as in a terminal, searched, followed while it grows. Only what is seen is drawn. */
+export function LogView(props: LogViewProps) {
+  const { label, goesOn, followed, hasTimes, download, fills = false, source, findStart } = props;
   const { log, state, error } = followed;
   const count = useSyncExternalStore(log.subscribe, log.count);
   const place = useRef<HTMLDivElement>(null);
   const [wraps, setWraps] = useState(false);
   const [showsTimes, setShowsTimes] = useState(false);
+  const room = useRoomBelow(place, fills && goesOn);
   const rows = useVirtualizer({
     count,
     getScrollElement: () => place.current,
@@ -55,37 +54,32 @@ export function LogView(props: {
   });
   useEffect(() => rows.measure(), [rows, wraps]);
   const following = useFollowing(place, count, () => rows.scrollToIndex(count - 1, { align: "end" }));
-  const search = useSearch(log.lines, count, (index) => {
+  const show = (index: number): void => {
     following.letGo();
     rows.scrollToIndex(index, { align: "center" });
-  });
+  };
+  const search = useSearch(log.lines, count, show);
+  const named = useStart({ lines: log.lines, isWhole: state === "ended", findStart, show });
   return (
     <section className={classes.log} aria-label={label}>
-      <div className={classes.tools}>
-        <SearchField search={search} />
-        <div className={classes.grow} />
-        <StreamNote state={state} count={count} />
-        {goesOn && state !== "ended" && (
-          <Toggle
-            label="Follow the end"
-            on={following.on}
-            onClick={following.on ? following.pause : following.resume}
-            icon={<FollowIcon />}
-          />
-        )}
-        <Toggle label="Wrap long lines" on={wraps} onClick={() => setWraps(!wraps)} icon={<WrapIcon />} />
-        {hasTimes && (
-          <Toggle label="Show times" on={showsTimes} onClick={() => setShowsTimes(!showsTimes)} icon={<ClockIcon />} />
-        )}
-        {download !== undefined && <DownloadButton {...download} />}
-      </div>
+      <LogTools
+        search={search}
+        state={state}
+        count={count}
+        following={goesOn && state !== "ended" ? following : undefined}
+        wraps={wraps}
+        onWrap={() => setWraps(!wraps)}
+        times={hasTimes ? { shown: showsTimes, onToggle: () => setShowsTimes(!showsTimes) } : undefined}
+        download={download}
+      />
       {/* A region that scrolls must be reached by keys, and what keys and wheel do to it is looked at, not done here. */}
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions */}
       <div
         ref={place}
         className={classes.scroll}
-        style={{ height: Math.max(HEIGHT_PX_MIN, rows.getTotalSize() + ROW_PX) }}
+        style={toStyle({ count, linesPx: rows.getTotalSize(), room })}
         data-wraps={wraps}
+        data-fills={fills}
         onScroll={following.look}
         onKeyDown={following.turnBack}
         onWheel={following.turnBack}
@@ -94,7 +88,15 @@ export function LogView(props: {
         aria-label="Lines of the log"
       >
         {count === 0 && <Nothing state={state} error={error} />}
-        <Rows rows={rows} lines={log.lines} wraps={wraps} showsTimes={showsTimes} search={search} />
+        <Rows
+          rows={rows}
+          lines={log.lines}
+          wraps={wraps}
+          showsTimes={showsTimes}
+          search={search}
+          named={named}
+          source={source}
+        />
       </div>
       {!following.on && (
         <Button className={classes.latest} variant="default" leftSection={<ArrowDownIcon />} onClick={following.resume}>
@@ -105,7 +107,23 @@ export function LogView(props: {
   );
 }
 
-type Search = ReturnType<typeof useSearch>;
+/** As high as its lines where there is room, with place for the last line's number. */
+function toStyle({
+  count,
+  linesPx,
+  room,
+}: {
+  count: number;
+  linesPx: number;
+  room: number | undefined;
+}): CSSProperties {
+  const sizes = {
+    height: Math.max(HEIGHT_PX_MIN, linesPx + ROW_PX),
+    maxHeight: room === undefined ? undefined : Math.max(HEIGHT_PX_MIN, room),
+    "--digits": Math.max(DIGITS_MIN, String(count).length),
+  };
+  return sizes;
+}
 
 function Rows(props: {
   readonly rows: Virtualizer<HTMLDivElement, Element>;
@@ -113,8 +131,11 @@ function Rows(props: {
   readonly wraps: boolean;
   readonly showsTimes: boolean;
   readonly search: Search;
+  /** The line that the address names. */
+  readonly named: number | undefined;
+  readonly source: Source | undefined;
 }) {
-  const { rows, lines, wraps, showsTimes, search } = props;
+  const { rows, lines, wraps, showsTimes, search, named, source } = props;
   return (
     <div className={classes.lines} style={{ height: rows.getTotalSize() }}>
       {rows.getVirtualItems().map(({ index, start }) => {
@@ -129,7 +150,8 @@ function Rows(props: {
             line={line}
             showsTime={showsTimes}
             found={search.text}
-            isCurrent={search.current === index}
+            isCurrent={(search.current ?? named) === index}
+            source={source}
           />
         );
       })}
@@ -137,93 +159,24 @@ function Rows(props: {
   );
 }
 
-function useSearch(lines: Followed["log"]["lines"], count: number, show: (index: number) => void) {
-  const [text, setText] = useState("");
-  /** Which of those found is shown. The first, as soon as it is found. */
-  const [at, setAt] = useState(0);
-  const [seenText, seenCount] = [useDeferredValue(text), useDeferredValue(count)];
-  const found = useMemo(() => (seenCount === 0 ? [] : findLines(lines, seenText)), [lines, seenText, seenCount]);
+/** The line that the address names, or else the one that is chosen: shown once all lines have come. */
+function useStart(of: {
+  readonly lines: readonly LogLine[];
+  readonly isWhole: boolean;
+  readonly findStart: ((lines: readonly LogLine[]) => number | undefined) | undefined;
+  readonly show: (index: number) => void;
+}): number | undefined {
+  const { lines, isWhole, findStart, show } = of;
+  const hash = useLocation({ select: (location) => location.hash });
+  const named = Number(/^L(\d+)$/.exec(hash)?.[1] ?? 0);
   useEffect(() => {
-    if (found[0] !== undefined) show(found[0]);
-    // What comes later, while the same is searched, moves nothing.
+    if (!isWhole) return;
+    const index = named > 0 ? Math.min(named, lines.length) - 1 : findStart?.(lines);
+    if (index !== undefined && index >= 0) show(index);
+    // What it is chosen from is whole, and only another address moves it.
     // oxlint-disable-next-line react/exhaustive-deps
-  }, [seenText]);
-  const go = (step: number): void => {
-    if (found.length === 0) return;
-    const next = (at + step + found.length) % found.length;
-    setAt(next);
-    show(found[next] ?? 0);
-  };
-  const change = (value: string): void => {
-    setText(value);
-    setAt(0);
-  };
-  return { text: seenText, typed: text, change, go, at, count: found.length, current: found[at] };
-}
-
-function SearchField({ search }: { search: Search }) {
-  const press = (event: KeyboardEvent): void => {
-    if (event.key !== "Enter") return;
-    event.preventDefault();
-    search.go(event.shiftKey ? -1 : 1);
-  };
-  return (
-    <Group gap={4} wrap="nowrap" className={classes.search}>
-      <TextInput
-        size="xs"
-        type="search"
-        aria-label="Search the log"
-        placeholder="Search the log"
-        leftSection={<SearchIcon />}
-        value={search.typed}
-        onChange={(event) => search.change(event.currentTarget.value)}
-        onKeyDown={press}
-      />
-      {search.typed !== "" && (
-        <>
-          <Text span size="sm" c="dimmed" className="number" role="status">
-            {search.count === 0 ? "None" : `${search.at + 1} of ${search.count.toLocaleString("en")}`}
-          </Text>
-          <ActionIcon aria-label="Line before" onClick={() => search.go(-1)}>
-            <ArrowUpIcon />
-          </ActionIcon>
-          <ActionIcon aria-label="Next line" onClick={() => search.go(1)}>
-            <ArrowDownIcon />
-          </ActionIcon>
-        </>
-      )}
-    </Group>
-  );
-}
-
-function Toggle(props: { label: string; on: boolean; onClick: () => void; icon: ReactNode }) {
-  const { label, on, onClick, icon } = props;
-  return (
-    <Tooltip label={label}>
-      <ActionIcon aria-label={label} aria-pressed={on} variant={on ? "light" : "subtle"} onClick={onClick}>
-        {icon}
-      </ActionIcon>
-    </Tooltip>
-  );
-}
-
-function DownloadButton({ path, fileName }: { path: string; fileName: string }) {
-  return (
-    <Tooltip label="Download the log">
-      <ActionIcon component="a" href={path} download={fileName} aria-label="Download the log">
-        <DownloadIcon />
-      </ActionIcon>
-    </Tooltip>
-  );
-}
-
-function StreamNote({ state, count }: { state: Followed["state"]; count: number }) {
-  if (state === "waiting") return <Text size="sm">Connecting again …</Text>;
-  return (
-    <Text size="sm" c="dimmed" className="number">
-      {count === 1 ? "1 line" : `${count.toLocaleString("en")} lines`}
-    </Text>
-  );
+  }, [isWhole, named]);
+  return named > 0 ? named - 1 : undefined;
 }
 
 function Nothing({ state, error }: Pick<Followed, "state" | "error">) {

@@ -2,22 +2,28 @@ import { ActionIcon, Text, Title, Tooltip, UnstyledButton } from "@mantine/core"
 import { useState } from "react";
 import { formatSize } from "../../../domain/manifest/sizes.ts";
 import { ChevronDownIcon, ChevronRightIcon, DownloadIcon } from "../app/icons.tsx";
+import { useMayChange } from "../app/session.ts";
 import { previewKind } from "../preview/kinds.ts";
 import { Preview } from "../preview/preview.tsx";
+import { CopyLinkMenu } from "./copy-link.tsx";
 import type { Execution, OutputFile } from "./execution.ts";
 import classes from "./outputs.module.css";
 
-/** The files that came out, each to be looked at and downloaded. The first that can be shown is open. */
+/** So much is shown without being asked for; larger files open on a click. */
+const OPEN_BYTES_MAX = 100_000;
+const OPEN_FILES_MAX = 6;
+
+/** The files that came out, in the order in which config.yaml declares them. The small ones that can be shown are open. */
 export function Outputs({ execution }: { execution: Execution }) {
   const { files, executionId, filesRemovedAt } = execution;
-  const first = files.find(({ contentType, fileName }) => previewKind(contentType, fileName) !== "none");
+  const open = chooseOpen(files);
   return (
     <section>
       <Title order={2} mb="xs">
         Outputs
       </Title>
       {files.length === 0 && (
-        <Text c="dimmed">{filesRemovedAt == null ? "Nothing came out of it." : "Its files are no longer kept."}</Text>
+        <Text c="dimmed">{filesRemovedAt == null ? "No outputs." : "Its files are no longer kept."}</Text>
       )}
       <div className={classes.files}>
         {files.map((file) => (
@@ -25,7 +31,7 @@ export function Outputs({ execution }: { execution: Execution }) {
             key={file.fileName}
             file={file}
             path={`/api/run-logs/${executionId}/files/${encodeURIComponent(file.fileName)}`}
-            opens={file === first}
+            opens={open.has(file)}
           />
         ))}
       </div>
@@ -33,9 +39,16 @@ export function Outputs({ execution }: { execution: Execution }) {
   );
 }
 
+/** The first that can be shown, and all small ones beside it. */
+function chooseOpen(files: readonly OutputFile[]): ReadonlySet<OutputFile> {
+  const shown = files.filter(({ contentType, fileName }) => previewKind(contentType, fileName) !== "none");
+  return new Set(shown.filter(({ bytes }, at) => at === 0 || bytes <= OPEN_BYTES_MAX).slice(0, OPEN_FILES_MAX));
+}
+
 function Output({ file, path, opens }: { file: OutputFile; path: string; opens: boolean }) {
   const [open, setOpen] = useState(opens);
   const { name, fileName, bytes, contentType } = file;
+  const mayShare = useMayChange();
   return (
     <div className={classes.file}>
       <div className={classes.head}>
@@ -46,6 +59,7 @@ function Output({ file, path, opens }: { file: OutputFile; path: string; opens: 
             {fileName} · {formatSize(bytes)}
           </Text>
         </UnstyledButton>
+        {mayShare && <CopyLinkMenu path={path} fileName={fileName} />}
         <Tooltip label="Download">
           <ActionIcon component="a" href={path} download={fileName} aria-label={`Download ${fileName}`}>
             <DownloadIcon />

@@ -100,7 +100,7 @@ function Row(props: {
       )}
       <td className={classes.state}>
         <Link to="/executions/$executionId" params={{ executionId }} className={classes.link}>
-          <State state={status} />
+          <State state={status} failure={line.failure} />
         </Link>
         {status !== "success" && message !== "" && (
           <Text size="sm" c="dimmed" lineClamp={1} title={message}>

@@ -4,7 +4,6 @@ import type { FileProblem, InputProblem } from "../../../domain/errors.ts";
 import type { Input } from "../../../domain/manifest/manifest.ts";
 import { messageOf } from "../../../domain/message-of.ts";
 import { ApiError } from "../app/api-error.ts";
-import { toCreditText } from "../app/credits.tsx";
 import { AlertIcon } from "../app/icons.tsx";
 import classes from "./run-problem.module.css";
 
@@ -14,7 +13,7 @@ export function RunProblem({ error, inputs }: { error: unknown; inputs: readonly
   const known = error instanceof ApiError ? error : undefined;
   const names = new Set(inputs.map(({ name }) => name));
   const details: readonly (InputProblem | FileProblem)[] = known?.details ?? [];
-  const { needed, available, buildLog } = known?.body ?? {};
+  const { buildLog } = known?.body ?? {};
   return (
     <Alert
       mt="lg"
@@ -25,9 +24,9 @@ export function RunProblem({ error, inputs }: { error: unknown; inputs: readonly
       title={known?.error ?? "This did not work"}
     >
       {messageOf(error)}
-      {typeof needed === "number" && typeof available === "number" && (
+      {known?.status === 402 && (
         <div>
-          It may cost up to {toCreditText(needed)} credits; {toCreditText(available)} are available.
+          What you entered is still here. <Link to="/account">See the account's credits and whom to ask</Link>
         </div>
       )}
       {details.map((detail, index) => {

@@ -36,7 +36,8 @@ export function sendForm(
     request.addEventListener("error", () => refuse(unreachable()));
     request.addEventListener("abort", () => reject(signal.reason));
     request.addEventListener("load", () => {
-      const started = readStarted(request.responseText);
+      // What was refused for credits stays in the form, with its files: there is nothing to look at elsewhere.
+      const started = request.status === 402 ? undefined : readStarted(request.responseText);
       if (started !== undefined) return resolve(started);
       noteStatus(request.status);
       refuse(readError(request.status, request.responseText));
@@ -51,7 +52,7 @@ export function sendForm(
   });
 }
 
-/** Reads the execution that an answer names, with any status: one that was refused for want of credits has a page. */
+/** Reads the execution that an answer names: one that failed has a page, too. */
 function readStarted(text: string): Started | undefined {
   try {
     const { executionId } = JSON.parse(text) as { executionId?: unknown };

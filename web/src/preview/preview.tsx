@@ -14,8 +14,11 @@ import { TablePreview } from "./table.tsx";
 /** Of a text this much is fetched to be looked at. */
 const TEXT_BYTES_MAX = 1_000_000;
 const PDF_BYTES_MAX = 50_000_000;
-/** For viewers that listen: without pictures of all pages beside the page, for which there is no room. */
-const PDF_VIEW = "#navpanes=0";
+/**
+ * For viewers that listen: without pictures of all pages, for which there is no room, and without a bar. Its title would
+ * be the random address of the copy that is shown.
+ */
+const PDF_VIEW = "#navpanes=0&toolbar=0";
 
 export interface PreviewedFile {
   readonly fileName: string;

@@ -56,13 +56,13 @@ function RecentRuns({ workflowId }: { workflowId: string }) {
   return (
     <section>
       <Title order={2} size="h3" mb="xs">
-        Lately
+        Recent runs
       </Title>
       <ul className={classes.recent}>
-        {recent.map(({ executionId, status, createdAt }) => (
+        {recent.map(({ executionId, status, failure, createdAt }) => (
           <li key={executionId}>
             <Link to="/executions/$executionId" params={{ executionId }}>
-              <State state={status} />
+              <State state={status} failure={failure} />
             </Link>
             <Text span size="sm" c="dimmed">
               <Time at={createdAt} />

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { ButtonLink } from "../app/button-link.tsx";
-import { PlayIcon, StopIcon } from "../app/icons.tsx";
+import { PauseIcon, PlayIcon } from "../app/icons.tsx";
 import { loadPart } from "../app/load-part.ts";
 import { useMayChange } from "../app/session.ts";
 import { EmptyState, ErrorState, LoadingRows } from "../app/states.tsx";
@@ -84,7 +84,7 @@ function Schedule({ workflowId, head }: { workflowId: string; head: string }) {
           {mayChange && (
             <Button
               variant={paused ? "filled" : "default"}
-              leftSection={paused ? <PlayIcon /> : <StopIcon />}
+              leftSection={paused ? <PlayIcon /> : <PauseIcon />}
               onClick={() => setDeciding({ head, enable: paused })}
             >
               {paused ? "Resume" : "Pause"}
@@ -101,7 +101,7 @@ function Schedule({ workflowId, head }: { workflowId: string; head: string }) {
           <Text c="dimmed">{paused ? "None while the schedule is paused." : "It has no more runs."}</Text>
         )}
       </section>
-      <TickHistory workflowId={workflowId} />
+      <TickHistory workflowId={workflowId} mayBackfill={mayChange} />
       {deciding !== undefined && (
         <Suspense>
           <PauseDialog workflowId={workflowId} {...deciding} onClose={() => setDeciding(undefined)} />

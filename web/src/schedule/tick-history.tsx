@@ -1,6 +1,9 @@
-import { Button, Text } from "@mantine/core";
+import { Button, Group, Text } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { lazy, Suspense, useState } from "react";
+import { RepeatIcon } from "../app/icons.tsx";
+import { loadPart } from "../app/load-part.ts";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
 import tables from "../app/table.module.css";
 import { useNow } from "../app/time.tsx";
@@ -19,34 +22,69 @@ const OUTCOMES: Readonly<Record<Tick["outcome"], { label: string; tone: string }
   paused: { label: "Paused", tone: "idle" },
   no_commit: { label: "No commit", tone: "idle" },
 };
+const MINUTE_MS = 60_000;
+const PERIOD_MS = 12 * 3_600_000;
+
+const BackfillDialog = lazy(() =>
+  loadPart(() => import("./backfill-dialog.tsx")).then((loaded) => ({ default: loaded.BackfillDialog })),
+);
+
 /** Later than this is worth a word. */
 const LATE_SECONDS = 5;
 
 /** What became of each time the schedule was due. Nothing is left out: what did not start says why. */
-export function TickHistory({ workflowId }: { workflowId: string }) {
+export function TickHistory({ workflowId, mayBackfill = false }: { workflowId: string; mayBackfill?: boolean }) {
+  const [asked, setAsked] = useState<{ readonly from: string; readonly to: string }>();
   const found = useInfiniteQuery(ticksQuery(workflowId));
   const ticks = found.data?.pages.flatMap((page) => page.ticks) ?? [];
   return (
     <section aria-labelledby="schedule-history">
-      <h2 id="schedule-history" className={classes.title}>
-        History
-      </h2>
+      <Group justify="space-between" gap="sm" mb={8}>
+        <h2 id="schedule-history" className={classes.title}>
+          History
+        </h2>
+        {mayBackfill && (
+          <Button variant="default" leftSection={<RepeatIcon />} onClick={() => setAsked(lastHours())}>
+            Run missed times
+          </Button>
+        )}
+      </Group>
       {found.isPending && <LoadingRows count={3} label="The history is loading" />}
       {found.isError && <ErrorState error={found.error} onRetry={() => void found.refetch()} />}
       {found.isSuccess && ticks.length === 0 && (
         <Text c="dimmed">No runs yet. Every scheduled time will be listed here with its outcome.</Text>
       )}
-      {ticks.length > 0 && <TickTable ticks={ticks} />}
+      {ticks.length > 0 && <TickTable ticks={ticks} onRun={mayBackfill ? setAsked : undefined} />}
       {found.hasNextPage && (
         <Button variant="default" mt="sm" loading={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>
           Show earlier ones
         </Button>
       )}
+      {asked !== undefined && (
+        <Suspense>
+          <BackfillDialog workflowId={workflowId} period={asked} onClose={() => setAsked(undefined)} />
+        </Suspense>
+      )}
     </section>
   );
 }
 
-function TickTable({ ticks }: { ticks: readonly Tick[] }) {
+/** The last twelve hours, in whole minutes: of a schedule of each minute, as many times as one backfill takes. */
+function lastHours(): { from: string; to: string } {
+  const to = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
+  return { from: new Date(to - PERIOD_MS).toISOString(), to: new Date(to).toISOString() };
+}
+
+/** The minute of one tick alone. */
+function minuteOf({ nominalAt }: Tick): { from: string; to: string } {
+  return { from: nominalAt, to: new Date(Date.parse(nominalAt) + MINUTE_MS).toISOString() };
+}
+
+function TickTable(props: {
+  readonly ticks: readonly Tick[];
+  readonly onRun: ((period: { from: string; to: string }) => void) | undefined;
+}) {
+  const { ticks, onRun } = props;
   const now = useNow(30_000);
   return (
     <div className={tables.frame}>
@@ -78,10 +116,10 @@ function TickTable({ ticks }: { ticks: readonly Tick[] }) {
                 </td>
                 <td data-label="Run">
                   {tick.executionId === null ? (
-                    <Text c="dimmed">None</Text>
+                    <NotStarted due={toWall(tick.local)} onRun={onRun && (() => onRun(minuteOf(tick)))} />
                   ) : (
                     <Link to="/executions/$executionId" params={{ executionId: tick.executionId }}>
-                      Look at it
+                      View run
                     </Link>
                   )}
                 </td>
@@ -91,6 +129,15 @@ function TickTable({ ticks }: { ticks: readonly Tick[] }) {
         </tbody>
       </table>
     </div>
+  );
+}
+
+function NotStarted({ due, onRun }: { due: string; onRun: (() => void) | undefined }) {
+  if (onRun === undefined) return <Text c="dimmed">None</Text>;
+  return (
+    <Button variant="subtle" size="compact-sm" aria-label={`Run it now: due ${due}`} onClick={onRun}>
+      Run it now
+    </Button>
   );
 }
 

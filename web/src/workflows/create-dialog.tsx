@@ -8,23 +8,25 @@ import { Refusal } from "../app/refusal.tsx";
 import { templatesQuery } from "./workflows.ts";
 
 const NAME_CHARACTERS_MAX = 100;
+/** The template that the service has in any case, also where its examples cannot be read. */
+const EMPTY = "empty";
 
-/** Asks for a name and what to begin with, makes the workflow, and goes to it. */
+/** Asks for a name and a template, makes the workflow, and opens its code. */
 export function CreateDialog({ onClose }: { onClose: () => void }) {
   const templates = useQuery(templatesQuery);
   const known = useQueryClient();
   const navigate = useNavigate();
   const [name, setName] = useState("");
-  const [templateId, setTemplateId] = useState("");
+  const [templateId, setTemplateId] = useState(EMPTY);
   const create = useMutation({
     mutationFn: () =>
       callApi<{ workflowId: string }>("/api/workflows", {
         method: "POST",
-        body: { name: name.trim(), ...(templateId === "" ? {} : { templateId }) },
+        body: { name: name.trim(), templateId },
       }),
     async onSuccess({ workflowId }) {
       void known.invalidateQueries({ queryKey: ["workflows"] });
-      await navigate({ to: "/workflows/$workflowId", params: { workflowId } });
+      await navigate({ to: "/workflows/$workflowId/code", params: { workflowId }, search: { file: "main.py" } });
     },
   });
   const submit = (event: FormEvent): void => {
@@ -43,24 +45,22 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
             value={name}
             onChange={(event) => setName(event.currentTarget.value)}
           />
-          <Radio.Group label="Begin with" value={templateId} onChange={setTemplateId}>
+          <Radio.Group label="Template" value={templateId} onChange={setTemplateId}>
             <Stack gap={8} mt={6}>
-              {templates.isPending && <Loader aria-label="The examples are loading" />}
-              {[{ templateId: "", name: "Empty", description: "A main.py and a config.yaml to fill in" }]
-                .concat([...(templates.data ?? [])])
-                .map((template) => (
-                  <Radio
-                    key={template.templateId}
-                    value={template.templateId}
-                    label={template.name}
-                    description={template.description}
-                  />
-                ))}
+              {templates.isPending && <Loader aria-label="The templates are loading" />}
+              {templates.data?.map((template) => (
+                <Radio
+                  key={template.templateId}
+                  value={template.templateId}
+                  label={template.name}
+                  description={template.description}
+                />
+              ))}
             </Stack>
           </Radio.Group>
           {templates.isError && (
             <Text size="sm" c="dimmed">
-              The examples could not be listed. An empty workflow can be made all the same.
+              The templates could not be listed. You can still create an empty workflow.
             </Text>
           )}
           <Refusal error={create.error} />

@@ -16,8 +16,9 @@ export function WorkflowFrame() {
   const params = route.useParams();
   const workflow = useQuery(workflowQuery(params.workflowId));
   const pathname = useLocation({ select: (location) => location.pathname });
+  // Undefined while the page that follows is being opened: its own title comes with it.
   const tab = TABS.find(({ to }) => pathname.endsWith(to.slice(to.lastIndexOf("/"))));
-  useTitle(workflow.data && `${tab?.label} · ${workflow.data.name}`);
+  useTitle(workflow.data && tab && `${tab.label} · ${workflow.data.name}`);
   // What is entered below stays while only the latest look has failed.
   const isGone = workflow.isLoadingError || isFinal(workflow.error);
   if (isGone) return <ErrorState error={workflow.error} onRetry={() => void workflow.refetch()} />;

@@ -12,12 +12,16 @@ import tables from "../app/table.module.css";
 import { Time } from "../app/time.tsx";
 import { useTitle } from "../app/title.ts";
 import { State } from "../executions/state.tsx";
+import { RunStrip } from "../executions/strip.tsx";
 import classes from "./list-page.module.css";
 import { type WorkflowLine, workflowsQuery } from "./workflows.ts";
 
 const CreateDialog = lazy(() =>
   loadPart(() => import("./create-dialog.tsx")).then((loaded) => ({ default: loaded.CreateDialog })),
 );
+
+/** As many as the service has for each workflow. */
+const STRIP_RUNS = 20;
 
 const route = getRouteApi("/signed-in/");
 
@@ -85,6 +89,7 @@ function WorkflowTable({ workflows }: { workflows: readonly WorkflowLine[] }) {
         <thead>
           <tr>
             <th scope="col">Name</th>
+            <th scope="col">Last {STRIP_RUNS} runs</th>
             <th scope="col">Last run</th>
             <th scope="col">Next run</th>
             <th scope="col" className={tables.figure}>
@@ -117,6 +122,9 @@ function WorkflowRow({ workflow }: { workflow: WorkflowLine }) {
           {workflow.commitId === null ? "Nothing committed yet" : workflow.description}
         </Text>
       </th>
+      <td data-label={`Last ${STRIP_RUNS} runs`}>
+        <RunStrip runs={workflow.recent} label={`Last ${STRIP_RUNS} runs`} places={STRIP_RUNS} />
+      </td>
       <td data-label="Last run">
         {lastExecution === null ? (
           <Text c="dimmed">Never</Text>
@@ -126,7 +134,7 @@ function WorkflowRow({ workflow }: { workflow: WorkflowLine }) {
             params={{ executionId: lastExecution.executionId }}
             className={classes.last}
           >
-            <State state={lastExecution.status} />
+            <State state={lastExecution.status} failure={lastExecution.failure} />
             <Text span size="sm" c="dimmed">
               <Time at={lastExecution.createdAt} />
             </Text>

@@ -1,7 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import type { z } from "zod";
 import type { Commit as CommitDocument } from "../../../domain/api/commits.ts";
-import type { ShownWorkflow, TemplateList, WorkflowList } from "../../../domain/api/workflows.ts";
+import type { ShownWorkflow, TemplateList, WorkflowList, WorkflowOverview } from "../../../domain/api/workflows.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { callApi, toQuery } from "../app/api.ts";
 
@@ -28,6 +28,15 @@ export function workflowQuery(workflowId: string) {
   return queryOptions({
     queryKey: ["workflows", workflowId],
     queryFn: ({ signal }) => callApi<Workflow>(`/api/workflows/${workflowId}`, { signal }),
+  });
+}
+
+/** How the runs of a workflow have gone. */
+export function overviewQuery(workflowId: string) {
+  return queryOptions({
+    queryKey: ["executions", "overview", workflowId],
+    queryFn: ({ signal }) =>
+      callApi<z.infer<typeof WorkflowOverview>>(`/api/workflows/${workflowId}/overview`, { signal }),
   });
 }
 

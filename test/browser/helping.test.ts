@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { findGrave } from "../support/accessibility.ts";
+import { readStyle, waitUntil } from "../support/browser.ts";
+import { aWriter } from "../support/desk.ts";
+import { type Editor, openEditor } from "../support/editor.ts";
+
+let editor: Editor;
+
+beforeAll(async () => {
+  editor = await openEditor("helping", { examples: ["hello"] });
+}, 600_000);
+
+afterAll(() => editor?.close());
+
+test("config.yaml, while one completes a key, shows the whole help beside it; the find panel looks like the page", async () => {
+  const { page, leave } = await aWriter(editor, "Helped");
+  await page.locator(".cm-content").click();
+  await page.keyboard.press("Control+End");
+  await page.keyboard.insertText("\n");
+  await page.keyboard.press("Control+Space");
+  await page.locator(".cm-tooltip-autocomplete").waitFor();
+  const help = page.locator(".cm-completionInfo");
+  await help.waitFor();
+  const isSeen = `(() => {
+    const info = document.querySelector(".cm-completionInfo");
+    const { left, top, width, height } = info.getBoundingClientRect();
+    return info.contains(document.elementFromPoint(left + width / 2, top + height / 2));
+  })()`;
+  await waitUntil("the help is seen", () => page.evaluate<boolean>(isSeen));
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Control+f");
+  const field = page.locator(".cm-search input[name=search]");
+  await field.waitFor();
+  expect(Number.parseFloat(await readStyle(field, "font-size"))).toBeGreaterThanOrEqual(12.5);
+  expect(await readStyle(page.locator(".cm-search button[name=next]"), "border-top-left-radius")).toBe("6px");
+  await page.getByRole("button", { name: "Next", exact: true }).waitFor();
+  expect(await findGrave(page)).toEqual([]);
+  await leave();
+});
+
+test("the palette, at a workflow, goes to its tabs, does what it says, and knows a run by its id", async () => {
+  const { page, leave } = await editor.enter(`/workflows/${editor.examples["hello"]?.workflowId}/run`);
+  const field = page.getByRole("combobox", { name: "Go to" });
+  await page.getByRole("heading", { name: "Hello", level: 1 }).waitFor();
+  await page.keyboard.press("Control+k");
+  await field.fill("sched hello");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/workflows\/wf_\w+\/schedule$/);
+  await page.keyboard.press("Control+k");
+  await field.fill("dark");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Colours: Dark" }).waitFor();
+  await page.keyboard.press("Control+k");
+  await field.fill("ex_06d1k7q2m8v3r5t9w0x4y6z8a1");
+  await page.getByRole("option", { name: /^Run ex_06d1k7q2m8v3r5t9w0x4y6z8a1/ }).waitFor();
+  await leave();
+});
