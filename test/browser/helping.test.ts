@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { findGrave } from "../support/accessibility.ts";
 import { readStyle, waitUntil } from "../support/browser.ts";
-import { aWriter } from "../support/desk.ts";
+import { aWriter, openFile, writeFirst } from "../support/desk.ts";
 import { type Editor, openEditor } from "../support/editor.ts";
 
 let editor: Editor;
@@ -35,6 +35,35 @@ test("config.yaml, while one completes a key, shows the whole help beside it; th
   expect(await readStyle(page.locator(".cm-search button[name=next]"), "border-top-left-radius")).toBe("6px");
   await page.getByRole("button", { name: "Next", exact: true }).waitFor();
   expect(await findGrave(page)).toEqual([]);
+  await leave();
+});
+
+test("the form beside the code, by Ctrl+Enter from within the code, runs what was just written and keeps its values", async () => {
+  const { page, workflowId, leave } = await aWriter(editor, "Tested");
+  await openFile(page, workflowId, "main.py");
+  await page.getByRole("button", { name: "Test beside the code" }).click();
+  const pane = page.getByRole("region", { name: "Test", exact: true });
+  await pane.getByLabel("Who to greet").fill("Grace");
+  expect(await findGrave(page)).toEqual([]);
+  await writeFirst(page, "# tested\n");
+  await page.keyboard.press("Control+Enter");
+  await pane.getByText("Success", { exact: true }).waitFor();
+  await pane.getByText("Greeting Grace 1 time(s)").waitFor();
+  await pane.getByText('"Hello, Grace!').first().waitFor();
+  expect(new URL(page.url()).pathname).toBe(`/workflows/${workflowId}/code`);
+
+  // Once more, with an error: its line is a link, and the values are still there.
+  await writeFirst(page, "1 / 0\n");
+  await page.keyboard.press("Control+Enter");
+  await pane.getByText("Failed", { exact: true }).waitFor();
+  await pane
+    .getByRole("link", { name: /File "\/app\/main.py", line 1/ })
+    .first()
+    .waitFor();
+  expect(await pane.getByLabel("Who to greet").inputValue()).toBe("Grace");
+  expect(await findGrave(page)).toEqual([]);
+  await page.reload();
+  await pane.waitFor();
   await leave();
 });
 

@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core";
-import { type HotkeyItem, useHotkeys } from "@mantine/hooks";
+import { type HotkeyItem, useHotkeys, useLocalStorage, useMediaQuery } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
@@ -10,14 +10,14 @@ import { CheckIcon, FileIcon, PlayIcon } from "../app/icons.tsx";
 import { loadPart } from "../app/load-part.ts";
 import { useRoomBelow } from "../app/room-below.ts";
 import { useMayChange } from "../app/session.ts";
-import { EmptyState } from "../app/states.tsx";
+import { EmptyState, LoadingRows } from "../app/states.tsx";
 import { workflowQuery } from "../workflows/workflows.ts";
 import { CodeEditor } from "./code-editor.tsx";
 import classes from "./code-tab.module.css";
 import { ConflictsNotice } from "./conflicts-notice.tsx";
 import { DraftNotices } from "./draft-notices.tsx";
 import type { DraftSaving, DraftState } from "./draft-saving.ts";
-import { useFileActions } from "./file-actions.ts";
+import { type FileActions, useFileActions } from "./file-actions.ts";
 import { FileMenu } from "./file-menu.tsx";
 import { FileTree, type Naming } from "./file-tree.tsx";
 import { ProblemList } from "./problem-list.tsx";
@@ -28,6 +28,11 @@ import { UnshownFile } from "./unshown-file.tsx";
 const CommitDialog = lazy(() =>
   loadPart(() => import("./commit-dialog.tsx")).then((loaded) => ({ default: loaded.CommitDialog })),
 );
+
+const TestPane = lazy(() => loadPart(() => import("./test-pane.tsx")).then((loaded) => ({ default: loaded.TestPane })));
+
+/** From here on three columns fit. */
+const WIDE = "(min-width: 68em)";
 
 const route = getRouteApi("/signed-in/workflows/$workflowId/code");
 
@@ -41,7 +46,6 @@ export function CodeDesk({ workflowId, saving }: { workflowId: string; saving: D
   const state = useSyncExternalStore(saving.subscribe, saving.getState);
   const mayChange = useMayChange();
   const { data: workflow } = useQuery(workflowQuery(workflowId));
-  const navigate = route.useNavigate();
   const [naming, setNaming] = useState<Naming>();
   const [committing, setCommitting] = useState(false);
   const [filesShown, setFilesShown] = useState(false);
@@ -51,15 +55,10 @@ export function CodeDesk({ workflowId, saving }: { workflowId: string; saving: D
   const { open, place, show } = useOpenFile(paths, () => setFilesShown(false));
   const problems = useProblems(state);
   const actions = useFileActions({ saving, open, show, setNaming });
-  const run = async (): Promise<void> => {
-    if (!(await saving.saveNow())) return;
-    await navigate({ to: "/workflows/$workflowId/run", params: { workflowId }, search: { draft: "1" } });
-  };
+  const { run, save } = useDraftActs(workflowId, saving);
   const commit = (): void => setCommitting(true);
-  const save = async (): Promise<void> => {
-    if (await saving.saveNow()) say("Draft saved");
-  };
-  const keys = listKeys({ save: () => void save(), run: () => void run(), commit });
+  const test = useTestPane();
+  const keys = listKeys({ save: () => void save(), run: test.isOpen ? undefined : () => void run(), commit });
   useHotkeys(committing || !mayChange ? [] : keys, [], true);
   useRefreshOnReturn(saving);
   const canCommit = state.changed || state.base === null;
@@ -67,22 +66,24 @@ export function CodeDesk({ workflowId, saving }: { workflowId: string; saving: D
     <>
       <DraftNotices workflowId={workflowId} saving={saving} state={state} head={workflow?.commitId} />
       <ConflictsNotice workflowId={workflowId} saving={saving} />
-      <div ref={desk} className={classes.desk} style={{ height: room }} data-files={filesShown || undefined}>
+      <div
+        ref={desk}
+        className={classes.desk}
+        style={{ height: room }}
+        data-files={filesShown || undefined}
+        data-test={test.isOpen || undefined}
+      >
         <aside className={classes.files} aria-label="Files of the workflow">
           <FileMenu workflowId={workflowId} saving={saving} open={open} mayChange={mayChange} actions={actions} />
-          <FileTree
+          <Tree
             paths={paths}
             open={open}
-            troubled={new Set(problems.map((problem) => problem.file))}
-            unsaved={new Set(state.unsaved)}
-            mayChange={mayChange}
+            problems={problems}
+            unsaved={state.unsaved}
             naming={naming}
             onNaming={setNaming}
             onOpen={show}
-            onCreate={actions.create}
-            onRename={actions.rename}
-            onDelete={actions.confirmDelete}
-            onDrop={actions.drop}
+            actions={actions}
           />
         </aside>
         <section className={classes.writing} aria-label={open}>
@@ -92,11 +93,12 @@ export function CodeDesk({ workflowId, saving }: { workflowId: string; saving: D
               {open}
             </h2>
             <SaveState state={state} />
-            {mayChange && <Acts canCommit={canCommit} onRun={() => void run()} onCommit={commit} />}
+            {mayChange && <Acts canCommit={canCommit} onRun={() => void run()} onCommit={commit} test={test} />}
           </div>
           <OpenFile workflowId={workflowId} saving={saving} open={open} problems={problems} place={place} />
           <ProblemList problems={problems} onShow={show} />
         </section>
+        {test.isOpen && mayChange && <TestPlace workflowId={workflowId} saving={saving} onClose={test.toggle} />}
       </div>
       {committing && (
         <Suspense>
@@ -107,12 +109,41 @@ export function CodeDesk({ workflowId, saving }: { workflowId: string; saving: D
   );
 }
 
-function listKeys(acts: { save: () => void; run: () => void; commit: () => void }): HotkeyItem[] {
+/** Without `run`, the form beside the code takes its key. */
+function listKeys(acts: { save: () => void; run: (() => void) | undefined; commit: () => void }): HotkeyItem[] {
   return [
     ["mod+S", acts.save],
-    ["mod+Enter", acts.run],
     ["mod+shift+Enter", acts.commit],
+    ...(acts.run === undefined ? [] : [["mod+Enter", acts.run] satisfies HotkeyItem]),
   ];
+}
+
+/** Whether the form and its log stand beside the code: on windows that are wide enough, as it was chosen last. */
+function useTestPane(): { readonly isWide: boolean; readonly isOpen: boolean; toggle(): void } {
+  const isWide = useMediaQuery(WIDE) === true;
+  const [wanted, setWanted] = useLocalStorage({ key: "treadle-test-pane", defaultValue: false });
+  return { isWide, isOpen: isWide && wanted, toggle: () => setWanted(!wanted) };
+}
+
+function useDraftActs(workflowId: string, saving: DraftSaving) {
+  const navigate = route.useNavigate();
+  return {
+    async run(): Promise<void> {
+      if (!(await saving.saveNow())) return;
+      await navigate({ to: "/workflows/$workflowId/run", params: { workflowId }, search: { draft: "1" } });
+    },
+    async save(): Promise<void> {
+      if (await saving.saveNow()) say("Draft saved");
+    },
+  };
+}
+
+function TestPlace(props: { workflowId: string; saving: DraftSaving; onClose: () => void }) {
+  return (
+    <Suspense fallback={<LoadingRows label="The test pane is loading" />}>
+      <TestPane {...props} />
+    </Suspense>
+  );
 }
 
 /** On phones the files are out of sight until they are asked for. */
@@ -130,12 +161,54 @@ function FilesButton({ shown, onToggle }: { shown: boolean; onToggle: () => void
   );
 }
 
-function Acts({ canCommit, onRun, onCommit }: { canCommit: boolean; onRun: () => void; onCommit: () => void }) {
+function Tree(props: {
+  readonly paths: readonly string[];
+  readonly open: string;
+  readonly problems: readonly FileProblem[];
+  readonly unsaved: readonly string[];
+  readonly naming: Naming | undefined;
+  readonly onNaming: (naming: Naming | undefined) => void;
+  readonly onOpen: (path: string) => void;
+  readonly actions: FileActions;
+}) {
+  const { paths, open, problems, unsaved, naming, onNaming, onOpen, actions } = props;
+  return (
+    <FileTree
+      paths={paths}
+      open={open}
+      troubled={new Set(problems.map(({ file }) => file))}
+      unsaved={new Set(unsaved)}
+      mayChange={useMayChange()}
+      naming={naming}
+      onNaming={onNaming}
+      onOpen={onOpen}
+      onCreate={actions.create}
+      onRename={actions.rename}
+      onDelete={actions.confirmDelete}
+      onDrop={actions.drop}
+    />
+  );
+}
+
+function Acts(props: {
+  canCommit: boolean;
+  onRun: () => void;
+  onCommit: () => void;
+  test: ReturnType<typeof useTestPane>;
+}) {
+  const { canCommit, onRun, onCommit, test } = props;
   return (
     <div className={classes.acts}>
-      <Button variant="default" leftSection={<PlayIcon />} title="Ctrl+Enter" onClick={onRun}>
-        Run this draft
-      </Button>
+      {test.isWide && (
+        <Button variant="default" aria-pressed={test.isOpen} onClick={test.toggle}>
+          Test beside the code
+        </Button>
+      )}
+      {!test.isOpen && (
+        <Button variant="default" leftSection={<PlayIcon />} title="Ctrl+Enter" onClick={onRun}>
+          Run this draft
+        </Button>
+      )}
       <Button leftSection={<CheckIcon />} title="Ctrl+Shift+Enter" disabled={!canCommit} onClick={onCommit}>
         Commit
       </Button>

@@ -17,6 +17,13 @@ import { chosenBytes, type FormValues, type ReadForm } from "./values.ts";
 
 const NONE: readonly InputProblem[] = [];
 
+interface RunPane {
+  /** Called before the form is sent. False: it cannot be sent now, and the page says why. */
+  prepare(): Promise<boolean>;
+  /** Called instead of opening the run's page. */
+  onStarted(executionId: string): void;
+}
+
 /**
  * Shows a form that starts an execution. Sends its values to `path`, shows the progress of uploads, and opens the
  * execution's page as soon as there is one. `words` is the label of the button; `note` stands beside it.
@@ -28,12 +35,15 @@ export function RunForm(props: {
   readonly words?: string;
   readonly note?: ReactNode;
   readonly onChange?: (values: FormValues) => void;
+  /** For a form beside the code: it stays, and shows the run itself. */
+  readonly pane?: RunPane;
 }) {
-  const { path, inputs, begin, words = "Run", note } = props;
-  const sending = useSending(path);
+  const { path, inputs, begin, words = "Run", note, pane } = props;
+  const sending = useSending(path, pane);
   const mayRun = useMayChange();
   const button = useRef<HTMLButtonElement>(null);
-  useHotkeys([["mod+Enter", () => button.current?.click()]], []);
+  // Beside the code, also while one writes it.
+  useHotkeys([["mod+Enter", () => button.current?.click()]], [], pane !== undefined);
   return (
     <InputForm
       inputs={inputs}
@@ -70,7 +80,7 @@ export function RunForm(props: {
   );
 }
 
-function useSending(path: string) {
+function useSending(path: string, pane: RunPane | undefined) {
   const navigate = useNavigate();
   const known = useQueryClient();
   const [sent, setSent] = useState<Sent>();
@@ -89,13 +99,15 @@ function useSending(path: string) {
     setSent({ bytes: 0, total });
     sendsFiles.current = total > 0;
     try {
+      if (pane !== undefined && !(await pane.prepare())) return;
       const attemptKey = keyFor(form, error instanceof ApiError && error.status === 0 ? attempt.current : undefined);
       attempt.current = attemptKey;
       const options = { attemptKey: attemptKey.key, signal: controller.signal, onSent: setSent };
       const { executionId } = await sendForm(path, form, options);
       sendsFiles.current = false;
       void known.invalidateQueries({ queryKey: ["executions"] });
-      await navigate({ to: "/executions/$executionId", params: { executionId } });
+      if (pane !== undefined) pane.onStarted(executionId);
+      else await navigate({ to: "/executions/$executionId", params: { executionId } });
     } catch (thrown) {
       if (!controller.signal.aborted) setError(thrown);
     } finally {
