@@ -9,6 +9,8 @@ const tier = (name) => ({
     : {}),
   testMatch: [`<rootDir>/test/${name}/**/*.test.ts`],
   testEnvironment: "node",
+  // Its name is that of this package.
+  modulePathIgnorePatterns: ["<rootDir>/client/"],
   extensionsToTreatAsEsm: [".ts"],
   transform: {
     "^.+\\.ts$": [

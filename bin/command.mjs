@@ -31,7 +31,7 @@ export async function runCommandLine(argv) {
 let started = false;
 
 /** `start`: prepares the machine, as root where that is who we are, and becomes the service. Resolves when it has stopped. */
-async function start({ port, dataDir }) {
+async function start({ port, dataDir, open }) {
   started = true;
   if (port !== undefined) env.TREADLE_PORT = String(port);
   if (dataDir !== undefined) env.TREADLE_DATA_DIR = dataDir;
@@ -44,7 +44,14 @@ async function start({ port, dataDir }) {
   import("../dist/src/temporal/workers.js").catch(() => {});
   const machine = await prepareMachine({ env, settings, checkout, report });
   const { runStart } = await import("../dist/src/start/start.js");
-  await runStart({ env: machine.env, settings, machine, examplesDir: join(checkout, "examples"), report });
+  await runStart({
+    env: machine.env,
+    settings,
+    machine,
+    examplesDir: join(checkout, "examples"),
+    report,
+    opensPage: open,
+  });
   return 0;
 }
 

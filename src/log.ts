@@ -4,7 +4,7 @@ import { showOn } from "../system/shown-text.ts";
 
 export type Log = pino.Logger;
 
-/** JSON lines on stdout; readable ones on a terminal. Keys, cookies and authorisation never appear. */
+/** JSON lines on stdout; readable lines on a terminal, one for each record. Keys, cookies and authorisation never appear. */
 export function createLog(options: { level: string; terminal: boolean }): Log {
   const settings: pino.LoggerOptions = {
     level: options.level,
@@ -20,5 +20,7 @@ export function createLog(options: { level: string; terminal: boolean }): Log {
   // Errors quote what tenants have sent; a terminal must not obey it.
   const destination = showOn(process.stdout).stream;
   const look = { colorize: true, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss", sync: true };
-  return pino(settings, pretty({ ...look, destination }));
+  // One line for each record, errors included: what is above them is not to scroll away.
+  const line = { singleLine: true, errorLikeObjectKeys: [] };
+  return pino(settings, pretty({ ...look, ...line, destination }));
 }

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { BackupRefused, type Description } from "../backup/description.ts";
+import type { BackupRefused, Description } from "../backup/description.ts";
 import { type Act, addCommand } from "./command.ts";
 import { Refusal } from "./refusal.ts";
 import { resolveDataDir } from "./service.ts";
@@ -48,8 +48,9 @@ export function addBackupCommand(program: Command, act: Act, backup: Backup | un
 /** A refusal in the form of the command line; so is what the system says of disks and rights. */
 export async function explained<T>(perform: () => Promise<T>): Promise<T> {
   return perform().catch((error: unknown) => {
-    if (error instanceof BackupRefused) throw new Refusal("Backup refused", error.message, { cause: error });
-    const { syscall, message } = error as { syscall?: unknown; message: string };
+    const { name, syscall, message } = error as BackupRefused & { readonly syscall?: unknown };
+    // By its name: the command line by itself has nothing of the service, and this class is part of that.
+    if (name === "BackupRefused") throw new Refusal("Backup refused", message, { cause: error });
     if (typeof syscall === "string")
       throw new Refusal("Backup failed", `${message}. Nothing half-done is left.`, { cause: error });
     throw error;

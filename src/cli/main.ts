@@ -7,15 +7,18 @@ import { addBackupCommand, type Backup } from "./backup.ts";
 import type { Client } from "./client.ts";
 import { type Act, addCommonOptions, type Context } from "./command.ts";
 import { addCommitCommands } from "./commits.ts";
+import { addCompletionCommand } from "./completion.ts";
 import { addDoctorCommand, type Check } from "./doctor.ts";
 import { addDraftCommands } from "./drafts.ts";
 import { addExecutionCommands } from "./executions.ts";
 import { addHostsCommand } from "./hosts.ts";
 import { addInitCommand } from "./init.ts";
 import { type Answer, type CliIo, showIo } from "./io.ts";
+import { addLoginCommands } from "./login.ts";
 import { createLook } from "./look.ts";
 import { addMasterKeyCommands, type RotateMaster } from "./master-key.ts";
 import { addMemberCommands } from "./members.ts";
+import { addOpenCommand } from "./open.ts";
 import { addPublishCommand } from "./publish.ts";
 import { addRateCommands } from "./rates.ts";
 import { Refusal } from "./refusal.ts";
@@ -28,6 +31,7 @@ import { addStartCommand, type StartOptions } from "./start.ts";
 import { createStatusLine } from "./status-line.ts";
 import { addStorageCommands } from "./storage.ts";
 import { addTokenCommands } from "./tokens.ts";
+import { addTrustCommand } from "./trust.ts";
 import { addValueCommands } from "./values.ts";
 import { requireWorkflow } from "./workflow-names.ts";
 import { addWorkflowCommands } from "./workflows.ts";
@@ -141,6 +145,8 @@ function createProgram(io: CliIo, act: Act, parts: CliParts, exitWith: (code: nu
   addInitCommand(program, act);
   addPublishCommand(program, act);
   addRunCommand(program, act);
+  addOpenCommand(program, act);
+  addLoginCommands(program, act);
   addWorkflowCommands(program, act);
   addDraftCommands(program, act);
   addCommitCommands(program, act);
@@ -158,6 +164,8 @@ function createProgram(io: CliIo, act: Act, parts: CliParts, exitWith: (code: nu
   addBackupCommand(program, act, parts.backup);
   addRestoreCommand(program, act, parts.restore);
   addDoctorCommand(program, act, parts.checkMachine);
+  addTrustCommand(program, act);
+  addCompletionCommand(program, act);
   return program;
 }
 

@@ -3,7 +3,9 @@ import { join, resolve } from "node:path";
 import { readSecret, SettingsError } from "../config.ts";
 import type { ReadyFile } from "../start/ready-file.ts";
 import type { CliIo } from "./io.ts";
+import { findLogin } from "./kept-login.ts";
 import { Refusal } from "./refusal.ts";
+import { toBaseUrl } from "./service-url.ts";
 
 /** How to reach a service: its address without `/api`, who we are to it, and what to trust besides the roots of the system. */
 export interface ServiceAddress {
@@ -18,14 +20,17 @@ export interface ServiceAddress {
 const HOW_TO_START = 'Start it with "npm start", or name another one by TREADLE_URL and TREADLE_TOKEN.';
 
 /**
- * Finds the service: the data folder named by `--data-dir`, else TREADLE_URL with TREADLE_TOKEN (or its file), else the data
- * folder of TREADLE_DATA_DIR or `./.treadle`. Only HTTPS: over plain HTTP the token would be readable on the way.
+ * Finds the service. `--data-dir` comes first, then TREADLE_URL with TREADLE_TOKEN (or its file). After them come the data folder of
+ * TREADLE_DATA_DIR or `./.treadle`, where a service runs on it, and the one of `login`.
  */
 export async function findService(io: CliIo, dataDir: string | undefined): Promise<ServiceAddress> {
   const { TREADLE_URL: url } = io.env;
   if (dataDir === undefined && url)
-    return { url: toBaseUrl(url), token: findToken(io), local: undefined, authorities: undefined };
-  return findLocalService(io, resolveDataDir(io, dataDir));
+    return { url: toBaseUrl(url, "TREADLE_URL"), token: findToken(io), local: undefined, authorities: undefined };
+  const folder = resolveDataDir(io, dataDir);
+  const login = dataDir === undefined && !(await isReady(folder)) ? await findLogin(io) : undefined;
+  if (login !== undefined) return { url: login.url, token: login.token, local: undefined, authorities: undefined };
+  return findLocalService(io, folder);
 }
 
 function findToken({ env }: CliIo): string {
@@ -50,11 +55,8 @@ export function resolveDataDir(io: CliIo, dataDir: string | undefined): string {
   return resolve(io.cwd, dataDir ?? (io.env["TREADLE_DATA_DIR"] || ".treadle"));
 }
 
-function toBaseUrl(text: string): string {
-  if (!URL.canParse(text) || new URL(text).protocol !== "https:") {
-    throw new Refusal("No such service", "TREADLE_URL must be an address that begins with https://.");
-  }
-  return text.replace(/\/+$/, "").replace(/\/api$/, "");
+async function isReady(dataDir: string): Promise<boolean> {
+  return (await readIfThere(join(dataDir, "ready.json"))) !== undefined;
 }
 
 /** On its own machine a service is called where it listens: what stands before it may be away, or have another certificate. */

@@ -4,6 +4,7 @@ import { parsePort } from "./command.ts";
 export interface StartOptions {
   readonly port?: number;
   readonly dataDir?: string;
+  readonly open?: boolean;
 }
 
 /** `start`: stays until the service stops. */
@@ -17,6 +18,7 @@ export function addStartCommand(
     .description("start the service")
     .option("--port <number>", "the port to listen on", parsePort)
     .option("--data-dir <folder>", "where the service keeps its data")
+    .option("--open", "open the service in a browser when it is ready")
     .action(async (_options, command: Command) => {
       if (start === undefined) command.error("This command line cannot start a service. Use bin/treadle start.");
       else exitWith(await start(command.optsWithGlobals<StartOptions>()));

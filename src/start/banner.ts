@@ -11,13 +11,27 @@ export interface BannerPlace {
 export interface BannerNews {
   readonly isReady: boolean;
   readonly notes: readonly string[];
+  /** Whether browsers do not know who signed the certificate. */
+  readonly isCertificateOwn: boolean;
 }
+
+/** The browser says it before a page can: it is the first thing that a newcomer sees. */
+const WARNING = [
+  "Your browser will warn once that the connection is not private: the certificate is",
+  'of this machine. Choose "Advanced", then "Proceed". To trust it for good:',
+  "",
+  "  bin/treadle trust",
+];
 
 /**
  * Returns what a person needs after the start: where it is, how to sign in, and a call that works when pasted. On a terminal
  * with password and key; elsewhere with the file that has them, which the call reads.
  */
-export function createBanner(ready: ReadyFile, { isReady, notes }: BannerNews, place: BannerPlace): string {
+export function createBanner(
+  ready: ReadyFile,
+  { isReady, notes, isCertificateOwn }: BannerNews,
+  place: BannerPlace,
+): string {
   const hello = ready.workflows.hello;
   return [
     "",
@@ -30,6 +44,7 @@ export function createBanner(ready: ReadyFile, { isReady, notes }: BannerNews, p
     ...(hello === undefined ? [] : [`    API key      ${describeKey(hello, place)} (of the example hello)`]),
     `    Temporal UI  ${ready.temporalUiUrl ?? "not ours: see your cluster"}`,
     ...(hello === undefined ? [] : ["", "  Try it:", "", ...createCall(ready, hello, place)]),
+    ...(isCertificateOwn ? ["", ...WARNING.map((line) => `  ${line}`)] : []),
     "",
     ...notes.map((note) => `  ${note}`),
     "  Ctrl-C stops everything.",

@@ -34,6 +34,7 @@ import { publishExamples } from "./examples.ts";
 import type { Programs } from "./host-programs.ts";
 import { openHttpServer } from "./http-server.ts";
 import { prepareInstallation } from "./installation.ts";
+import { openPage } from "./page.ts";
 import { announceWhenReady, type ReadyFile, readyFileOf } from "./ready-file.ts";
 
 const CALLS_GRACE_MS = 3_000;
@@ -68,11 +69,16 @@ export interface CallersDeps
   readonly log: Log;
 }
 
+interface Announcement {
+  /** Prints the banner, and opens its page where that was asked for. To be called when nothing else is to be said. */
+  readonly announce: (opensPage: boolean) => void;
+}
+
 /**
  * Opens everything callers and operators need: publishing, the HTTP server, the examples, `ready.json` and the banner.
  * It is the last part that is opened and the first that is closed.
  */
-export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<CallersServer> {
+export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<CallersServer & Announcement> {
   const { settings, machine, examplesDir, db, storage, secretBox, programs, interpreters } = deps;
   const { readiness, registry, editorEvents, log } = deps;
   const { dataDir, certificate } = machine;
@@ -195,8 +201,12 @@ export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<C
   defer(removeReadyFile);
   const place = { isTerminal: process.stdout.isTTY === true, readyFile: readyFileOf(dataDir) };
   const notes = [...examples.notes, ...listProblems(state)];
-  process.stdout.write(createBanner(ready, { isReady: state.ready, notes }, place));
-  return { leave: () => server.leave(), endStreams: () => editorEvents.close() };
+  const news = { isReady: state.ready, notes, isCertificateOwn: certificate.selfSigned };
+  const announce = (opensPage: boolean): void => {
+    process.stdout.write(createBanner(ready, news, place));
+    if (opensPage) openPage(machine.env, server.url);
+  };
+  return { announce, leave: () => server.leave(), endStreams: () => editorEvents.close() };
 }
 
 /** Lists what is not as it could be. A note says that executions run all the same. */

@@ -45,6 +45,8 @@ export interface StartInput {
   readonly machine: Machine;
   readonly examplesDir: string;
   readonly report: (line: string) => void;
+  /** Whether a browser is to show the service once it is there. */
+  readonly opensPage?: boolean;
   /** What `bench/` puts in the place of sandbox and Python, to measure the engine around them. */
   readonly runProgram?: PythonDeps["runProgram"];
 }
@@ -62,6 +64,8 @@ export interface Service {
   readonly workersEnded: readonly Promise<void>[];
   /** Ends what is under way; see `drain` of draining.ts. To be called before the service is closed. */
   drain(asked: boolean): Promise<void>;
+  /** Prints the banner, where callers can come, and opens its page in a browser where that is asked for. */
+  announce(opensPage: boolean): void;
 }
 
 /**
@@ -260,6 +264,7 @@ export async function openService(
     workersEnded: workers === undefined ? [] : [workers.ended],
     drain: (asked) =>
       drain({ settings, stopping, presence, db, processId, listener, programs: running, log }, callers, asked),
+    announce: (opensPage) => callers?.announce(opensPage),
   };
 }
 

@@ -30,8 +30,10 @@ export async function runStart(input: StartInput): Promise<void> {
       log.warn({ event: "connections.bounded" }, descriptors.message);
     const { postgres, temporal, host } = await openServers(input, log, defer);
     const { openService } = await import("./service.ts");
-    const { workersEnded, drain } = await openService(input, { postgres, temporal, host, descriptors, log }, defer);
+    const service = await openService(input, { postgres, temporal, host, descriptors, log }, defer);
+    const { workersEnded, drain } = service;
     log.info({ event: "service.ready", postgres: postgres.source, temporal: temporal.source }, "Ready.");
+    service.announce(input.opensPage === true);
 
     const unasked = Promise.race([
       ...workersEnded.map((ended) => ended.then(() => "the worker ended")),

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { aFolder, treadle } from "../support/command-line.ts";
 import { aDataDir, startService, type TestService } from "../support/service.ts";
+import { until } from "../support/until.ts";
 
 let dataDir: Awaited<ReturnType<typeof aDataDir>>;
 let service: TestService;
@@ -132,6 +133,15 @@ ${PRINT}`,
     read: { a: 3, b: "x", flag: false },
   },
 };
+
+test("start, when it is ready, prints its banner last, with what the browser will warn of", async () => {
+  await until(() => service.output().includes("Ctrl-C stops everything."));
+  const [before = "", banner = ""] = service.output().split("  Treadle is ready.");
+  expect(before).toContain('"event":"service.ready"');
+  expect(banner).toContain("Your browser will warn once");
+  expect(banner).toContain("bin/treadle trust");
+  expect(banner.slice(0, banner.indexOf("Ctrl-C"))).not.toContain('"event"');
+});
 
 test.each(Object.entries(SCRIPTS))(
   "a script of %s, published as it is, is a workflow whose inputs reach its own parameters",

@@ -1,13 +1,19 @@
-import { spawn } from "node:child_process";
+import { execFile, execFileSync, spawn } from "node:child_process";
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
+import { findVersion } from "../../src/version.ts";
 import { showControls } from "../../system/shown-text.ts";
 import { anEndedExecution } from "../http/service.ts";
-import { aWorkflow } from "../support/builders.ts";
-import { aCliService, type CliService } from "./cli-service.ts";
+import { aMember, anAccount, aWorkflow } from "../support/builders.ts";
+import { until } from "../support/until.ts";
+import { aCliService, type CliService, cli } from "./cli-service.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../bin/treadle", import.meta.url));
+const CLIENT = fileURLToPath(new URL("../../client", import.meta.url));
 const ESC = "\u001b";
 const RED = `${ESC}[31mred${ESC}[0m`;
 
@@ -117,4 +123,125 @@ test("the command line, on a terminal with --raw or into a pipe, writes what the
   for (const text of all) expect(raw).toContain(text);
   const piped = await service.cli("executions", "logs", executionId);
   for (const text of all) expect(piped.out).toContain(text);
+}, 120_000);
+
+/** Stands in for NSS's program: a certificate is a file in its folder. */
+const CERTUTIL = `#!/bin/sh
+while [ $# -gt 0 ]; do
+  case $1 in -d) dir=\${2#sql:} ;; -n) name=$(echo "$2" | tr ' ' _) ;; -i) file=$2 ;; -[NLDA]) act=$1 ;; esac
+  shift
+done
+case $act in
+  -N) touch "$dir/cert9.db" ;;
+  -A) cp "$file" "$dir/$name" ;;
+  -L) test -f "$dir/$name" ;;
+  -D) rm "$dir/$name" ;;
+esac
+`;
+
+test("trust, of the service's own certificate, puts it into each browser's store of this home, once, and takes it back", async () => {
+  const home = service.folder({ ".mozilla/firefox/abc.default/cert9.db": "", ".mozilla/firefox/profiles.ini": "" });
+  const dir = service.folder({ "tls/ca.pem": service.cert, "bin/certutil": CERTUTIL });
+  chmodSync(join(dir, "bin/certutil"), 0o755);
+  const env = { HOME: home, PATH: `${join(dir, "bin")}:${process.env["PATH"] ?? ""}` };
+  const stores = [join(home, ".pki/nssdb"), join(home, ".mozilla/firefox/abc.default")];
+  const certificates = () =>
+    stores.map((store) => readdirSync(store).filter((name) => name.startsWith("Treadle_")).length);
+  const trust = (...args: string[]) => cli(["trust", "--data-dir", dir, "--json", ...args], { env });
+  for (let round = 0; round < 2; round += 1) {
+    const trusted = await trust();
+    expect([trusted.code, trusted.json()]).toEqual([
+      0,
+      { trusted: true, certificate: join(dir, "tls/ca.pem"), stores },
+    ]);
+    expect(certificates()).toEqual([1, 1]);
+  }
+  expect((await trust("--remove")).json()).toMatchObject({ trusted: false, stores });
+  expect(certificates()).toEqual([0, 0]);
+  expect((await trust("--remove")).json()).toMatchObject({ stores: [] });
+  const without = await cli(["trust", "--data-dir", dir], { env: { HOME: home, PATH: "/nowhere" } });
+  expect([without.code, without.err]).toEqual([1, expect.stringContaining("libnss3-tools")]);
+  const none = await cli(["trust", "--data-dir", home], { env });
+  expect([none.code, none.err]).toEqual([1, expect.stringContaining("ca.pem cannot be read (ENOENT)")]);
+});
+
+test("open, of a workflow, an execution or nothing, asks the browser for its page", async () => {
+  const dir = service.folder({ browser: '#!/bin/sh\necho "$1" > "$0.asked"\n' });
+  chmodSync(join(dir, "browser"), 0o755);
+  const env = { TREADLE_DATA_DIR: service.dataDir, BROWSER: join(dir, "browser") };
+  const { workflowId } = (await service.cli("workflows", "create", "Opened", "--json")).json();
+  for (const [args, path] of [
+    [[], "/"],
+    [["Opened"], `/workflows/${String(workflowId)}`],
+    [["ex_0000000000000000"], "/executions/ex_0000000000000000"],
+  ] as const) {
+    expect((await cli(["open", ...args, "--json"], { env })).json()).toEqual({ url: `${service.url}${path}` });
+    await until(
+      () => existsSync(join(dir, "browser.asked")) && readFileSync(join(dir, "browser.asked"), "utf8") !== "",
+    );
+    expect(readFileSync(join(dir, "browser.asked"), "utf8")).toBe(`${service.url}${path}\n`);
+    rmSync(join(dir, "browser.asked"));
+  }
+});
+
+test("completion, in bash, completes commands, those below them, and options", async () => {
+  const { out } = await cli(["completion"]);
+  const complete = (...words: string[]) =>
+    execFileSync(
+      "bash",
+      ["-c", `${out}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _treadle; echo "\${COMPREPLY[@]}"`, "bash", ...words],
+      {
+        encoding: "utf8",
+      },
+    ).trim();
+  expect(complete("treadle", "execu")).toBe("executions");
+  expect(complete("treadle", "executions", "re")).toBe("record rerun");
+  expect(complete("treadle", "executions", "rerun", "ex_1", "--fi")).toBe("--file");
+  for (const shell of ["zsh", "fish"]) expect((await cli(["completion", "--shell", shell])).out).toContain("treadle");
+});
+
+test("the package of the command line, packed and unpacked by itself, logs in, publishes and runs", async () => {
+  const base = service.folder({
+    "home/x": "",
+    "flow/config.yaml": "name: Alone\n",
+    "flow/main.py": "def main():\n    pass\n",
+  });
+  const manifest = JSON.parse(readFileSync(join(CLIENT, "package.json"), "utf8")) as {
+    version: string;
+    dependencies?: object;
+  };
+  expect([manifest.version, manifest.dependencies]).toEqual([findVersion(), undefined]);
+  execFileSync("npm", ["pack", "--silent", "--pack-destination", base], { cwd: CLIENT, stdio: "ignore" });
+  const archive = join(base, `treadle-${manifest.version}.tgz`);
+  execFileSync("tar", ["-xzf", archive, "-C", base]);
+  expect(readdirSync(join(base, "package"), { recursive: true }).map(String).toSorted()).toEqual([
+    "LICENSE",
+    "README.md",
+    "dist",
+    "dist/treadle.mjs",
+    "package.json",
+  ]);
+  const program = join(base, "package/dist/treadle.mjs");
+  expect(statSync(program).size).toBeLessThan(5_000_000);
+  const member = await aMember(service.db, await anAccount(service.db, { name: "alone", credits: "5" }));
+  const env = {
+    HOME: join(base, "home"),
+    PATH: process.env["PATH"],
+    BROWSER: "true",
+    NODE_EXTRA_CA_CERTS: join(service.dataDir, "ca.pem"),
+  };
+  const run = async (args: readonly string[], input = "") => {
+    const running = promisify(execFile)(process.execPath, [program, ...args, "--json"], { cwd: base, env });
+    running.child.stdin?.end(input);
+    return JSON.parse((await running).stdout) as Record<string, unknown>;
+  };
+  expect(await run(["login", service.url], `${member.token}\n`)).toEqual({ url: service.url, account: "alone" });
+  expect(statSync(join(base, "home/.config/treadle/login.json")).mode & 0o777).toBe(0o600);
+  const { workflowId } = await run(["publish", "flow"]);
+  expect(await run(["run", "Alone", "--dry-run"])).toMatchObject({ valid: true });
+  expect(await run(["workflows", "list"])).toMatchObject({ workflows: [{ workflowId, name: "Alone" }] });
+  expect(await run(["logout"])).toEqual({ loggedOut: true });
+  await expect(run(["workflows", "list"])).rejects.toMatchObject({
+    stdout: expect.stringContaining("Service not running"),
+  });
 }, 120_000);

@@ -1,6 +1,8 @@
+import { execFile } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify, stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import {
   changePassword,
@@ -62,7 +64,11 @@ function banner({ signIn }: Installation, isTerminal = true): string {
     workflows,
     pid: 1,
   };
-  return createBanner(ready, { isReady: true, notes: [] }, { isTerminal, readyFile: "/data of/ready.json" });
+  return createBanner(
+    ready,
+    { isReady: true, notes: [], isCertificateOwn: false },
+    { isTerminal, readyFile: "/data of/ready.json" },
+  );
 }
 
 /** A data folder's keys of a process that starts for the first time. */
@@ -71,6 +77,42 @@ async function aKeysDir(): Promise<string> {
 }
 
 const readKey = async (dir: string, name: string): Promise<string> => (await readFile(join(dir, name), "utf8")).trim();
+
+test("log, on a terminal, writes each record on one line, an error included", async () => {
+  const script = `
+    import { createLog } from ${JSON.stringify(new URL("../../src/log.ts", import.meta.url).href)};
+    const log = createLog({ level: "info", terminal: true });
+    log.info({ event: "one", nested: { a: [1, { b: 2 }] }, text: "x\\ny" }, "First.");
+    log.error({ event: "two", error: new Error("broken", { cause: new Error("deep") }) }, "Second.");
+  `;
+  const typescript = new URL("../support/typescript-threads.mjs", import.meta.url).href;
+  const args = ["--disable-warning=ExperimentalWarning", "--import", typescript, "--input-type=module", "-e", script];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  expect(stripVTControlCharacters(stdout).trimEnd().split("\n")).toEqual([
+    expect.stringMatching(/INFO: First\. .*"event":"one"/),
+    expect.stringMatching(/ERROR: Second\. .*broken/),
+  ]);
+});
+
+test("banner, of a service with a certificate of its own, says what the browser will warn of, and how to trust it", () => {
+  const say = (isCertificateOwn: boolean) =>
+    createBanner(
+      {
+        url: "u",
+        apiUrl: "u/api",
+        caFile: "ca",
+        local: { url: "u", serverName: null },
+        temporalUiUrl: null,
+        signIn: null,
+        workflows: {},
+        pid: 1,
+      },
+      { isReady: true, notes: [], isCertificateOwn },
+      { isTerminal: true, readyFile: "/data/ready.json" },
+    );
+  expect(say(true)).toMatch(/Your browser will warn once [^]*bin\/treadle trust\n/);
+  expect(say(false)).not.toContain("warn");
+});
 
 test("banner, of a service that is not ready, does not say that it is, and shows why", () => {
   const ready = {
@@ -85,11 +127,13 @@ test("banner, of a service that is not ready, does not say that it is, and shows
   };
   const place = { isTerminal: true, readyFile: "/data/ready.json" };
   const notes = ["Not ready (isolation): There is no bubblewrap."];
-  const text = createBanner(ready, { isReady: false, notes }, place);
+  const text = createBanner(ready, { isReady: false, notes, isCertificateOwn: false }, place);
   expect([text.includes("is ready"), text.includes("not ready: see below"), text.includes(notes[0] as string)]).toEqual(
     [false, true, true],
   );
-  expect(createBanner(ready, { isReady: true, notes: [] }, place)).toContain("Treadle is ready.");
+  expect(createBanner(ready, { isReady: true, notes: [], isCertificateOwn: false }, place)).toContain(
+    "Treadle is ready.",
+  );
 });
 
 test("installation, from its first start to when its first owner is gone, lets in whom it says", async () => {
