@@ -148,3 +148,39 @@ test.each(["days=0", "days=367", "days=1.5", "days=x"])("spend, with %s, is refu
   const answer = await ask(service, `/api/account/spend?${query}`, {}, viewer);
   expect([answer.status, answer.json()]).toMatchObject([400, { details: [{ input: "days" }] }]);
 });
+
+const put = (path: string, who: House["owner"], value = "of-the-house") =>
+  ask(service, `/api/${path}`, { method: "PUT", json: { value } }, who);
+const remove = (path: string, who: House["owner"]) => ask(service, `/api/${path}`, { method: "DELETE" }, who);
+
+test("secrets, of the account, are its owners' to change; those of a workflow also its members'; strangers find none", async () => {
+  const [house, other] = [await aHouse(service), await aHouse(service)];
+  const manifest = { secrets: ["TOKEN"], env: { LEVEL: "${{ vars.LEVEL }}" } };
+  const { workflowId } = await aWorkflow(service.db, { accountId: house.accountId, manifest });
+  const own = `?workflow=${workflowId}`;
+  const statusOf = async (answer: Promise<{ status: number }>): Promise<number> => (await answer).status;
+  expect(await statusOf(put("secrets/TOKEN", house.viewer))).toBe(403);
+  expect(await statusOf(put("secrets/TOKEN", house.member))).toBe(403);
+  expect(await statusOf(put(`secrets/TOKEN${own}`, house.viewer))).toBe(403);
+  expect(await statusOf(put(`secrets/TOKEN${own}`, other.owner))).toBe(404);
+  expect(await statusOf(put("secrets/TOKEN", house.owner))).toBe(200);
+  expect((await put(`secrets/TOKEN${own}`, house.member)).json()).toEqual({
+    ...{ name: "TOKEN", workflowId, version: 1, masked: true },
+  });
+  expect((await put("variables/LEVEL", house.owner, "info")).json()).toMatchObject({ version: 1, masked: false });
+
+  const usedBy = [{ workflowId, name: expect.any(String) }];
+  expect(await get(house, "secrets")).toMatchObject({
+    secrets: [
+      { name: "TOKEN", workflowId: null, version: 1, usedBy: [] },
+      { name: "TOKEN", workflowId, version: 1, usedBy },
+    ],
+  });
+  expect(await get(house, "variables")).toMatchObject({ variables: [{ name: "LEVEL", value: "info", usedBy }] });
+  expect(await get(other, "secrets")).toEqual({ secrets: [] });
+  expect((await remove("variables/LEVEL", house.owner)).json()).toMatchObject({ error: "Conflict" });
+  // Then the workflow gets that of the account, which cannot go.
+  expect(await statusOf(remove(`secrets/TOKEN${own}`, house.member))).toBe(200);
+  expect(await statusOf(remove("secrets/TOKEN", house.owner))).toBe(409);
+  expect(await statusOf(remove(`secrets/TOKEN${own}`, house.member))).toBe(404);
+});
