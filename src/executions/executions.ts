@@ -28,7 +28,7 @@ export function createExecutions(deps: {
   db: Db;
   temporalClient: TemporalClient;
   listener: Listener;
-  /** Absent in a process that does not both take calls and run programs. */
+  /** Absent in a process that takes no calls. */
   headStart: HeadStart | undefined;
   /** The programs of this process; absent in a process that only answers HTTP. */
   python: Pick<PythonControl, "stop"> | undefined;
@@ -43,9 +43,9 @@ export function createExecutions(deps: {
   endStranded: (executionId: ExecutionId) => Promise<void>;
 }): Executions {
   return {
-    beginsHere: () => deps.headStart?.isOpen() === true,
+    beginsAtOnce: (commit) => deps.headStart?.isOpen(commit) === true,
     lead: (execution) => deps.headStart?.lead(execution),
-    begin: (execution, begun) => deps.headStart?.begin(execution, begun),
+    begin: (execution, commit, begun) => deps.headStart?.begin(execution, commit, begun),
     async start(input) {
       await deps.temporalClient.start(input);
     },

@@ -1,4 +1,3 @@
-import type { ExecutionSteps } from "../../activities/index.ts";
 import type { Begun, Lead, LedExecution } from "../../activities/lead.ts";
 import type { Db } from "../../db/connect.ts";
 import { findStartable } from "../../db/executions/executions.ts";
@@ -15,6 +14,8 @@ import { repeat } from "../../system/repeating.ts";
 import { withTimeout } from "../../system/with-timeout.ts";
 import type { Log } from "../log.ts";
 import type { TemporalClient } from "../temporal/client.ts";
+import type { Executor } from "./executor.ts";
+import type { HostedCommit } from "./host-lacks.ts";
 
 /** An execution that takes longer than this is driven by its workflow from then on. */
 const JOIN_SECONDS = 1;
@@ -38,7 +39,7 @@ const CLOSE_MS = 500;
 export interface HeadStartDeps {
   readonly db: Db;
   readonly temporalClient: Pick<TemporalClient, "start">;
-  readonly steps: ExecutionSteps;
+  readonly executor: Executor;
   readonly processId: string;
   /** So many starts may lag, and for so long in seconds, before executions wait for Temporal again. */
   readonly lagMax: { readonly count: number; readonly seconds: number };
@@ -46,12 +47,12 @@ export interface HeadStartDeps {
 }
 
 export interface HeadStart {
-  /** Whether the next execution may begin before Temporal knows of it. */
-  isOpen(): boolean;
+  /** Whether the next execution of a commit may begin before Temporal knows of it. */
+  isOpen(commit: HostedCommit): boolean;
   /** Takes a slot for an execution that is about to be recorded with it; undefined when none is free now. */
   lead(execution: LedExecution): Lead | undefined;
   /** Carries out an execution that was recorded with `headStart`. Returns at once, and never throws. `begun`: its first attempt is open. */
-  begin(execution: LedExecution, begun?: Begun): void;
+  begin(execution: LedExecution, commit: HostedCommit, begun?: Begun): void;
   /** The starts that Temporal has yet to learn of, as last counted. */
   backlog(): StartBacklog;
   /** Waits half a second for starts under way: the row of one that hangs is there for the next process. */
@@ -59,12 +60,12 @@ export interface HeadStart {
 }
 
 /**
- * Begins executions in the process that accepted them, before Temporal knows of them. Temporal learns of each one later,
+ * Begins executions in the process that accepted them, or on a worker, before Temporal knows of them. Temporal learns of each one later,
  * from a row that was committed with the acceptance. One that ended within a second is started with its story. Any other
  * is started so that its workflow drives it. Starting twice changes nothing, so rows outlive crashes and races.
  */
 export function createHeadStart(deps: HeadStartDeps): HeadStart {
-  const { db, steps, processId, lagMax, log } = deps;
+  const { db, executor, processId, lagMax, log } = deps;
   let backlog: StartBacklog = { count: 0, ageSeconds: 0 };
   /** Whether there may be rows of this process. */
   let hasBegun = false;
@@ -72,12 +73,6 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
   /** The first look takes all there is: what an earlier process of this host left must not wait. */
   let othersSeconds = 0;
   let pausedUntil = 0;
-
-  async function carryOut(execution: LedExecution, begun: Begun | undefined): Promise<void> {
-    if (begun === undefined) await steps.reserve(execution);
-    const progress = await (begun === undefined ? steps.run(execution) : begun.lead.run(begun.work));
-    if (progress.kind === "ended") await steps.isFinished(execution.executionId);
-  }
 
   async function start(due: DueStart): Promise<ExecutionId> {
     const { story, id: executionId, ...execution } = due;
@@ -133,12 +128,12 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
     onError: (error) => log.warn({ event: "fault", error }, "Temporal could not be told of executions yet."),
   });
   return {
-    isOpen: () => backlog.count < lagMax.count && backlog.ageSeconds < lagMax.seconds,
-    lead: steps.lead,
-    begin(execution, begun) {
+    isOpen: (commit) => backlog.count < lagMax.count && backlog.ageSeconds < lagMax.seconds && executor.isOpen(commit),
+    lead: executor.lead,
+    begin(execution, commit, begun) {
       hasBegun = true;
       // Whatever goes wrong is left to the workflow: it does the steps that were not done, and knows what each error means.
-      carryOut(execution, begun).catch(() => startNow(execution.executionId));
+      executor.execute(execution, commit, begun).catch(() => startNow(execution.executionId));
     },
     backlog: () => backlog,
     close: () => withTimeout(starting.close(), CLOSE_MS, () => undefined),

@@ -70,6 +70,8 @@ export interface WorkersWatch extends Repeating {
   problemOf(commit: HostedCommit): string | undefined;
   /** Returns why no host can give a program a network; undefined where one can, and where no host is known. */
   networkProblem(): string | undefined;
+  /** Lists the hosts that can begin a program of a commit now, as far as they have said. */
+  listOpen(commit: HostedCommit): readonly string[];
   /** Returns how many programs run at a time on all of them; undefined where no host is known. */
   slots(): number | undefined;
   /** Returns how many executions wait for a slot: of one account, or of all. */
@@ -105,6 +107,12 @@ export function watchWorkers({ db, log }: { db: Db; log: Log }): WorkersWatch {
       const problem = findShared((lacks) => findLack(lacks, commit));
       return problem && `No worker can run it. One says: ${problem}`;
     },
+    listOpen: (commit) =>
+      known.flatMap(({ hostId, draining, programs }) =>
+        programs !== null && !draining && programs.waiting === 0 && findLack(programs.lacks, commit) === undefined
+          ? [hostId]
+          : [],
+      ),
     networkProblem: () => findShared((lacks) => lacks.networkProblem ?? undefined),
     slots() {
       // Each worker may be about to stop, in a rolling restart: others come.

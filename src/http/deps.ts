@@ -19,17 +19,24 @@ import type { PagesTarget } from "../setup/servers/temporal-door.ts";
 import type { EditorParts } from "./editor-parts.ts";
 import type { RefusedCalls } from "./execute/refused-calls.ts";
 
+/** A commit that is to run somewhere. */
+export interface RunCommit {
+  readonly manifest: Manifest;
+  readonly workflowId: WorkflowId;
+  readonly commitId: CommitId;
+}
+
 /** Executions as the HTTP room sees them. */
 export interface Executions {
-  /** Whether this process begins the next execution itself, before Temporal knows of it. It is recorded with `headStart` then. */
-  beginsHere(): boolean;
+  /** Whether the next execution of a commit begins before Temporal knows of it, here or on a worker. It is recorded with `headStart` then. */
+  beginsAtOnce(commit: RunCommit): boolean;
   /** Takes a slot for an execution that is about to be recorded with `claim`; undefined when none is free now. */
   lead(execution: LedExecution): Lead | undefined;
   /**
    * Begins an execution that was recorded with `headStart`. Never throws: what goes wrong is left to its workflow. `begun`: it was
    * recorded with the claim of a lead.
    */
-  begin(execution: LedExecution, begun?: Begun): void;
+  begin(execution: LedExecution, commit: RunCommit, begun?: Begun): void;
   /** Starts a recorded execution. When it throws, it is unknown whether the execution was started. */
   start(input: {
     readonly executionId: ExecutionId;
@@ -53,11 +60,7 @@ export interface Executions {
   /** The execution's place among those that wait for a slot of this process, 1 for the next; undefined when it does not. */
   placeOf(executionId: ExecutionId): number | undefined;
   /** Why no program of a commit can begin where programs are run, as far as this process knows; undefined when it can. */
-  hostProblem?: (commit: {
-    readonly manifest: Manifest;
-    readonly workflowId: WorkflowId;
-    readonly commitId: CommitId;
-  }) => string | undefined;
+  hostProblem?: (commit: RunCommit) => string | undefined;
   /**
    * Returns whether one more program of the account may wait here. `reason` says why not, unless too many wait already.
    */

@@ -1,4 +1,4 @@
-import { createActivities, type PythonControl } from "../../activities/index.ts";
+import { createActivities, type ExecutionSteps, type PythonControl } from "../../activities/index.ts";
 import type { PythonDeps } from "../../activities/python.ts";
 import type { DecidedTick } from "../../activities/ticks.ts";
 import { createTicks } from "../../activities/ticks.ts";
@@ -10,8 +10,10 @@ import type { Storage } from "../../storage/storage.ts";
 import { pricesOf, type Settings } from "../config.ts";
 import { createAdmissions } from "../executions/admissions.ts";
 import { createExecutions, startFromRecord, subscribeToCancels } from "../executions/executions.ts";
+import { createOwnExecutor } from "../executions/executor.ts";
 import { createHeadStart } from "../executions/head-start.ts";
 import { type Subscription, startListener } from "../executions/listener.ts";
+import { createRemoteExecutor, takeOffers } from "../executions/offers.ts";
 import { type WorkersWatch, watchWorkers } from "../executions/presence.ts";
 import { endCancelled } from "../executions/stranded.ts";
 import { reportStranded, type SweeperDeps } from "../executions/sweeper.ts";
@@ -44,6 +46,8 @@ export interface EngineDeps {
   readonly runProgram: PythonDeps["runProgram"];
   readonly hostId: string;
   readonly processId: string;
+  /** Whether this process has been asked to stop. */
+  readonly isStopping: () => boolean;
   /** Called with each tick that got its record here. */
   readonly onTick: (tick: DecidedTick) => void;
   readonly log: Log;
@@ -54,7 +58,7 @@ export interface EngineDeps {
  * the connection to Temporal, the schedules and the workers. A process that only answers callers has no workers.
  */
 export async function openEngine(deps: EngineDeps, defer: Defer) {
-  const { settings, db, temporal, storage, slotCount, programs, hostId, processId, onTick, log } = deps;
+  const { settings, db, temporal, storage, slotCount, programs, hostId, processId, isStopping, onTick, log } = deps;
   const { namespace } = temporal;
   const { spool, slots, diskProblem } = programs;
   const prices = pricesOf(settings);
@@ -64,6 +68,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
   let stopProgram: PythonControl["stop"] = () => false;
   let isEndingHere: PythonControl["isEnding"] = () => false;
   let isHere: PythonControl["isHere"] = () => false;
+  let ownSteps: ExecutionSteps | undefined;
   const admissions = createAdmissions({ db, log });
   const scheduler = createScheduler();
   const answering = answerFollowers({
@@ -88,7 +93,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
       subscribeToCancels({ stop: (...given) => stopProgram(...given) }),
       admissions.subscription,
       otherHosts.subscription,
-      ...(runsPrograms ? [answering.subscription] : []),
+      ...(runsPrograms ? [answering.subscription, takeOffers({ hostId, steps: () => ownSteps, isStopping, log })] : []),
       scheduler.subscription,
     ],
     isEndingHere: (executionId) => isEndingHere(executionId),
@@ -137,6 +142,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
   stopProgram = python.stop;
   isEndingHere = python.isEnding;
   isHere = python.isHere;
+  ownSteps = steps;
   const workers =
     settings.TREADLE_ROLE !== "api"
       ? await startWorkers({
@@ -155,20 +161,21 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
       await workers.ended;
     });
 
-  // What callers may ask of executions. A process that takes calls and runs programs begins executions itself.
+  // What callers may ask of executions. Each begins at once, in this process or on a worker, and Temporal learns of it later.
+  const others = runsPrograms ? undefined : openWorkersWatch({ db, log }, defer);
+  const executor = others === undefined ? createOwnExecutor(steps) : createRemoteExecutor({ db, workers: others });
   const headStart =
-    settings.TREADLE_ROLE === "all"
-      ? createHeadStart({
+    settings.TREADLE_ROLE === "worker"
+      ? undefined
+      : createHeadStart({
           db,
           temporalClient,
-          steps,
+          executor,
           processId,
           lagMax: { count: settings.TREADLE_STARTS_MAX, seconds: settings.TREADLE_STARTS_AGE_SECONDS },
           log,
-        })
-      : undefined;
+        });
   if (headStart !== undefined) defer(() => headStart.close());
-  const others = programs.lacks === undefined ? openWorkersWatch({ db, log }, defer) : undefined;
   const own = { slots: () => slotCount, waiting: slots.waiting };
   const executions = createExecutions({
     db,

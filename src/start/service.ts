@@ -151,6 +151,7 @@ export async function openService(
       runProgram: runProgram ?? programs.runProgram,
       hostId,
       processId,
+      isStopping: () => stopping.isStopping,
       onTick,
       log,
     },

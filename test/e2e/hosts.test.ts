@@ -276,3 +276,13 @@ test("a host has lanes for what ran lately when it starts, and for what any proc
     ]),
   );
 });
+
+test("a call, while Temporal is away, is carried out by a worker and answered by a process that runs nothing", async () => {
+  await cluster.stopTemporal();
+  const answer = await api().call(`/workflows/${plain.workflowId}/execute`, {
+    method: "POST",
+    headers: { ...keyOf(plain), "content-type": "application/json" },
+    body: "{}",
+  });
+  expect([answer.status, answer.body.status]).toEqual([200, "success"]);
+});

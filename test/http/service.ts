@@ -97,7 +97,7 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     { write: (line: string) => void logged.push(JSON.parse(line) as Record<string, unknown>) },
   );
   const executions: Executions = {
-    beginsHere: () => false,
+    beginsAtOnce: () => false,
     lead: () => undefined,
     begin: () => undefined,
     async start(start) {

@@ -34,6 +34,7 @@ export interface ClusterHost {
 export interface Cluster {
   readonly db: Db;
   aHost(): Promise<ClusterHost>;
+  stopTemporal(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -74,6 +75,7 @@ export async function aCluster(common: Record<string, string>): Promise<Cluster>
   return {
     db: database.db,
     aHost,
+    stopTemporal: temporal.stop,
     async stop() {
       for (const remove of removals) await remove();
       await Promise.all([temporal.stop(), s3.stop()]);

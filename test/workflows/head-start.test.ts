@@ -8,13 +8,14 @@ import { createSpool } from "../../activities/spool.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { findExecution } from "../../db/executions/executions.ts";
 import { microCredits } from "../../domain/credits.ts";
-import type { AccountId, ExecutionId } from "../../domain/ids.ts";
+import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
+import { createOwnExecutor } from "../../src/executions/executor.ts";
 import { createHeadStart, type HeadStart } from "../../src/executions/head-start.ts";
 import { createLog } from "../../src/log.ts";
 import type { WorkflowStart } from "../../src/temporal/client.ts";
 import { createDiskStorage } from "../../storage/disk.ts";
 import { createSlots } from "../../system/slots.ts";
-import { anAccount, anExecution, aWorkflow } from "../support/builders.ts";
+import { aManifest, anAccount, anExecution, aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
 
@@ -67,6 +68,8 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
+const COMMIT = { workflowId: "wf_1" as WorkflowId, commitId: "c1" as CommitId, manifest: aManifest() };
+
 function open(countMax = 100): HeadStart {
   headStart = createHeadStart({
     db,
@@ -76,7 +79,7 @@ function open(countMax = 100): HeadStart {
         return answer();
       },
     },
-    steps,
+    executor: createOwnExecutor(steps),
     processId: "proc_a",
     lagMax: { count: countMax, seconds: 600 },
     log: createLog({ level: "silent", terminal: false }),
@@ -105,7 +108,7 @@ test("a head start, while Temporal refuses starts, ends what it begins, leaves T
   answer = refuse;
   const begun = await Promise.all([anAccepted(), anAccepted(), anAccepted(), anAccepted()]);
   const here = open();
-  for (const each of begun) here.begin(each);
+  for (const each of begun) here.begin(each, COMMIT);
   await until(async () => (await Promise.all(begun.map(({ executionId }) => hasEnded(executionId)))).every(Boolean));
   await until(() => asked.length >= 2);
   // Two at a time, and the others not at all: without the pause there would be a round each quarter of a second.
@@ -122,9 +125,9 @@ test("a head start, while Temporal stands still, closes once too many starts wai
   answer = hang;
   const begun = await Promise.all([anAccepted(), anAccepted()]);
   const here = open(2);
-  expect(here.isOpen()).toBe(true);
-  for (const each of begun) here.begin(each);
-  await until(() => !here.isOpen());
+  expect(here.isOpen(COMMIT)).toBe(true);
+  for (const each of begun) here.begin(each, COMMIT);
+  await until(() => !here.isOpen(COMMIT));
   expect(here.backlog()).toEqual({ count: 2, ageSeconds: expect.any(Number) });
   await until(async () => asked.length > 2 || (await countWaiting()) === 0);
   const before = performance.now();

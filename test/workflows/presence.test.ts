@@ -74,9 +74,13 @@ test("what no worker has is a problem, with the reason of one; what one has, or 
 
 test("the places of all workers that are there and do not stop are added up, and so is what waits for them", async () => {
   await queryRows(db, "delete from hosts");
+  let open: readonly string[] = [];
+  const OFFLINE = { ...ALL, networkProblem: "No tun." };
   const look = async () => {
     const watch = watchWorkers({ db, log });
     await watch.close();
+    expect(watch.listOpen(networked)).toEqual([]); // Its network lacks everywhere.
+    open = watch.listOpen(hello);
     return [watch.slots(), watch.waiting(), watch.waiting(accountId), watch.waiting("acct_other" as AccountId)];
   };
   const workflow = await aWorkflow(db);
@@ -84,13 +88,13 @@ test("the places of all workers that are there and do not stop are added up, and
   await anExecution(db, { workflow });
   expect(await look()).toEqual([undefined, 1, 1, 0]);
   await say("api", null);
-  await say("gone", ALL, -1);
+  await say("gone", OFFLINE, -1);
   expect((await look())[0]).toBeUndefined();
-  await say("one", ALL);
-  await say("two", ALL);
-  expect((await look())[0]).toBe(4);
-  await say("two", ALL, 60, { draining: true });
-  expect((await look())[0]).toBe(2);
+  await say("one", OFFLINE);
+  await say("two", OFFLINE);
+  expect([(await look())[0], open]).toEqual([4, ["one", "two"]]);
+  await say("two", OFFLINE, 60, { draining: true });
+  expect([(await look())[0], open]).toEqual([2, ["one"]]);
 });
 
 test("a host, from its start to its end, says that it is there and what it lacks", async () => {

@@ -155,7 +155,7 @@ async function recordAndLead(
   const { executionId, target, takeTurn } = given;
   const { accountId, manifest, runtime } = target;
   const { executions } = deps;
-  const headStart = executions.beginsHere();
+  const headStart = executions.beginsAtOnce(target);
   const isFree = headStart && manifest.concurrency === null && runtime !== undefined;
   const lead = isFree ? executions.lead({ executionId, accountId }) : undefined;
   const execution = toNewExecution(deps, given, { headStart, claim: lead?.claim });
@@ -167,7 +167,7 @@ async function recordAndLead(
     isBegun = acceptance.begun;
     const begun =
       lead && isBegun && runtime ? { lead, work: toFirstWork(execution, { manifest, ...runtime }) } : undefined;
-    return { acceptance, begin: () => executions.begin({ executionId, accountId }, begun) };
+    return { acceptance, begin: () => executions.begin({ executionId, accountId }, target, begun) };
   } finally {
     if (!isBegun) lead?.giveUp();
   }

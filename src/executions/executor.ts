@@ -1,0 +1,31 @@
+import type { ExecutionSteps } from "../../activities/index.ts";
+import type { Begun, Lead, LedExecution } from "../../activities/lead.ts";
+import type { HostedCommit } from "./host-lacks.ts";
+
+/** What carries out executions before Temporal knows of them. */
+export interface Executor {
+  /** Whether it can begin one of a commit now, as far as it knows. */
+  isOpen(commit: HostedCommit): boolean;
+  /** Takes a slot for an execution that is about to be recorded with it; undefined when none is free, or none is here. */
+  lead(execution: LedExecution): Lead | undefined;
+  /**
+   * Carries out an execution that was recorded. Rejects when its workflow has to be started now. `begun`: its first attempt is open.
+   */
+  execute(execution: LedExecution, commit: HostedCommit, begun?: Begun): Promise<void>;
+}
+
+/** Carries out executions in this process. */
+export function createOwnExecutor(steps: ExecutionSteps): Executor {
+  return {
+    isOpen: () => true,
+    lead: steps.lead,
+    execute: (execution, _commit, begun) => carryOut(steps, execution, begun),
+  };
+}
+
+/** Takes the steps of an execution, as its workflow would. Rejects as the step does that fails. */
+export async function carryOut(steps: ExecutionSteps, execution: LedExecution, begun?: Begun): Promise<void> {
+  if (begun === undefined) await steps.reserve(execution);
+  const progress = await (begun === undefined ? steps.run(execution) : begun.lead.run(begun.work));
+  if (progress.kind === "ended") await steps.isFinished(execution.executionId);
+}

@@ -1,0 +1,49 @@
+import type { ExecutionSteps } from "../../activities/index.ts";
+import type { LedExecution } from "../../activities/lead.ts";
+import type { Db } from "../../db/connect.ts";
+import { EXECUTION_OFFERED, type Offer, offerExecution } from "../../db/executions/offers.ts";
+import type { Log } from "../log.ts";
+import { carryOut, type Executor } from "./executor.ts";
+import type { Subscription } from "./listener.ts";
+import type { WorkersWatch } from "./presence.ts";
+
+/**
+ * Lets workers carry out executions, for a process that runs none. Each is offered to one worker that can begin it, by turns. An
+ * offer that nobody takes is no loss: its workflow is started a second later.
+ */
+export function createRemoteExecutor({ db, workers }: { db: Db; workers: Pick<WorkersWatch, "listOpen"> }): Executor {
+  let turn = 0;
+  return {
+    isOpen: (commit) => workers.listOpen(commit).length > 0,
+    lead: () => undefined,
+    async execute({ executionId, accountId }, commit) {
+      const open = workers.listOpen(commit);
+      turn += 1;
+      const hostId = open[turn % open.length];
+      if (hostId !== undefined) await offerExecution(db, { executionId, accountId, hostId });
+    },
+  };
+}
+
+/** Takes what is offered to this host. What goes wrong is left to the workflow. */
+export function takeOffers(deps: {
+  hostId: string;
+  steps: () => ExecutionSteps | undefined;
+  isStopping: () => boolean;
+  log: Log;
+}): Subscription {
+  return {
+    channel: EXECUTION_OFFERED,
+    onNotify(payload) {
+      const { hostId, ...execution } = JSON.parse(payload) as Offer;
+      const steps = deps.steps();
+      if (hostId !== deps.hostId || steps === undefined || deps.isStopping()) return;
+      carryOut(steps, execution satisfies LedExecution).catch((error: unknown) =>
+        deps.log.debug(
+          { event: "execution.fault", executionId: execution.executionId, error },
+          "An execution that was offered is left to its workflow.",
+        ),
+      );
+    },
+  };
+}
