@@ -169,6 +169,10 @@ test("treadle, typed anywhere in the checkout, hands words, exit code and the ch
     join(checkout.path, "dist/src/cli/main.js"),
     `export async function runCli(argv, io, parts) { io.stdout.write(JSON.stringify({ argv, data: io.env.TREADLE_DATA_DIR, parts: Object.keys(parts) })); return argv[0] === "bogus" ? 2 : 0; }`,
   );
+  writeFileSync(
+    join(checkout.path, "dist/src/cli/process-io.js"),
+    "export const createProcessIo = (env) => ({ env, stdout: process.stdout });",
+  );
   const folder = join(checkout.path, "src");
   const options = { cwd: folder, env: { TREADLE_DATA_DIR: "" } };
   const done = await finish([join(checkout.path, "bin/treadle"), "workflows", "list", "--json"], options);
@@ -176,7 +180,7 @@ test("treadle, typed anywhere in the checkout, hands words, exit code and the ch
   expect(JSON.parse(done.stdout)).toEqual({
     argv: ["workflows", "list", "--json"],
     data: join(checkout.path, ".treadle"),
-    parts: ["start", "checkMachine", "backup", "restore"],
+    parts: ["start", "checkMachine", "backup", "restore", "rotateMaster"],
   });
   expect((await finish([join(checkout.path, "bin/treadle"), "bogus"], options)).code).toBe(2);
 });
