@@ -27,6 +27,11 @@ export function formatSize(bytes: number): string {
   ] as const) {
     if (bytes >= (size as number) && bytes % (size as number) === 0) return `${bytes / (size as number)} ${unit}`;
   }
+  return formatBytes(bytes);
+}
+
+/** Measured bytes, in decimal units alone: a file of 300 MiB and what is sent of it are to be compared. */
+export function formatBytes(bytes: number): string {
   for (const [unit, size] of [
     ["GB", 1_000_000_000],
     ["MB", 1_000_000],

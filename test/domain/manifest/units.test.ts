@@ -4,7 +4,7 @@ import { parseDate, parseDateTime } from "../../../domain/cron/calendar-dates.ts
 import { formatDuration, parseDuration } from "../../../domain/manifest/durations.ts";
 import { countCharacters } from "../../../domain/manifest/json-values.ts";
 import { findNearest } from "../../../domain/manifest/nearest.ts";
-import { formatSize, parseSize } from "../../../domain/manifest/sizes.ts";
+import { formatBytes, formatSize, parseSize } from "../../../domain/manifest/sizes.ts";
 
 test.each<[string | number, number | undefined]>([
   ["5m", 300],
@@ -57,6 +57,15 @@ test.each<[string | number, number | undefined]>([
   ["1TB", undefined],
 ])("parseSize, %j, is %j bytes", (text, bytes) => {
   expect(parseSize(text)).toBe(bytes);
+});
+
+test("formatBytes, of a file and of what was sent of it, has one kind of unit", () => {
+  expect([314_572_800, 157_286_400, 1_048_576, 12].map(formatBytes)).toEqual([
+    "314.57 MB",
+    "157.29 MB",
+    "1.05 MB",
+    "12 bytes",
+  ]);
 });
 
 test("formatSize, sizes people set, come out as they were written", () => {

@@ -1,7 +1,7 @@
 import { ActionIcon, Text, Title, Tooltip } from "@mantine/core";
 import { layOut, textOf } from "../../../domain/manifest/json-text.ts";
 import type { JsonValue } from "../../../domain/manifest/json-values.ts";
-import { formatSize } from "../../../domain/manifest/sizes.ts";
+import { formatBytes } from "../../../domain/manifest/sizes.ts";
 import { DownloadIcon, FileIcon } from "../app/icons.tsx";
 import classes from "./aside.module.css";
 import { type Execution, type InputFileLine, lacksInputs } from "./execution.ts";
@@ -65,7 +65,7 @@ function InputFile({ file, path }: { file: InputFileLine; path: string | undefin
       <FileIcon />
       <span className={classes.fileName}>{fileName}</span>
       <Text span size="sm" c="dimmed" className={classes.fileSize}>
-        {formatSize(bytes)}
+        {formatBytes(bytes)}
       </Text>
       {path !== undefined && (
         <Tooltip label="Download">

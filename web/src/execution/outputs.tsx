@@ -1,6 +1,6 @@
 import { ActionIcon, Text, Title, Tooltip, UnstyledButton } from "@mantine/core";
 import { useState } from "react";
-import { formatSize } from "../../../domain/manifest/sizes.ts";
+import { formatBytes } from "../../../domain/manifest/sizes.ts";
 import { ChevronDownIcon, ChevronRightIcon, DownloadIcon } from "../app/icons.tsx";
 import { useMayChange } from "../app/session.ts";
 import { previewKind } from "../preview/kinds.ts";
@@ -56,7 +56,7 @@ function Output({ file, path, opens }: { file: OutputFile; path: string; opens: 
           {open ? <ChevronDownIcon /> : <ChevronRightIcon />}
           <span>{name}</span>
           <Text span size="sm" c="dimmed" className={classes.fileName}>
-            {fileName} · {formatSize(bytes)}
+            {fileName} · {formatBytes(bytes)}
           </Text>
         </UnstyledButton>
         {mayShare && <CopyLinkMenu path={path} fileName={fileName} />}

@@ -2,7 +2,7 @@ import { ActionIcon, Button, Input } from "@mantine/core";
 import { useWindowEvent } from "@mantine/hooks";
 import { type DragEvent, type ReactNode, useId, useRef, useState } from "react";
 import type { FileInput, FileListInput } from "../../../domain/manifest/manifest.ts";
-import { formatSize } from "../../../domain/manifest/sizes.ts";
+import { formatBytes, formatSize } from "../../../domain/manifest/sizes.ts";
 import { CrossIcon, FileIcon, UploadIcon } from "../app/icons.tsx";
 import { readDropped } from "../code/dropped-files.ts";
 import classes from "./file-control.module.css";
@@ -124,7 +124,7 @@ function FileNames({ files, onRemove }: { files: readonly FormFile[]; onRemove: 
             <FileIcon />
             <span className={classes.name}>{name}</span>
             <span className={classes.size}>
-              {formatSize(bytes)}
+              {formatBytes(bytes)}
               {file.kind === "kept" && " · from the earlier run"}
             </span>
             <ActionIcon size={24} aria-label={`Remove ${name}`} onClick={() => onRemove(index)}>

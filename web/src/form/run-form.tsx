@@ -5,7 +5,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import type { InputProblem } from "../../../domain/errors.ts";
 import type { Input } from "../../../domain/manifest/manifest.ts";
-import { formatSize } from "../../../domain/manifest/sizes.ts";
+import { formatBytes } from "../../../domain/manifest/sizes.ts";
 import { ApiError } from "../app/api-error.ts";
 import { PlayIcon } from "../app/icons.tsx";
 import { useMayChange } from "../app/session.ts";
@@ -137,7 +137,7 @@ function keyFor(form: ReadForm, last: { form: string; key: string } | undefined)
 function SendingProgress({ sent, onCancel }: { sent: Sent; onCancel: () => void }) {
   if (sent.total === 0) return null;
   const percent = Math.min(100, (sent.bytes / sent.total) * 100);
-  const words = `${formatSize(sent.bytes)} of ${formatSize(sent.total)} sent`;
+  const words = `${formatBytes(sent.bytes)} of ${formatBytes(sent.total)} sent`;
   return (
     <Group mt="lg" gap="sm" wrap="nowrap">
       <Progress.Root flex={1} size="md">
