@@ -1,7 +1,6 @@
 import type { Registry } from "prom-client";
 import type { Db } from "../../db/connect.ts";
 import { microCredits, parseCredits } from "../../domain/credits.ts";
-import type { Interpreters } from "../../environments/interpreters.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { createThreads } from "../../system/threads/threads.ts";
 import { boundsOf, type Settings } from "../config.ts";
@@ -22,7 +21,6 @@ import { createPreview } from "../publish/preview.ts";
 import { createPublisher } from "../publish/publish.ts";
 import { createPythonCheck } from "../publish/python-check.ts";
 import { createScriptReader } from "../publish/script-folder.ts";
-import type { ReadSource } from "../publish/source-reader.ts";
 import { createFindSetNames } from "../secrets/set-names.ts";
 import type { Machine } from "../setup/machine.ts";
 import type { Temporal } from "../setup/servers/temporal.ts";
@@ -31,7 +29,7 @@ import { watchCertificate } from "./certificate-watch.ts";
 import type { DescriptorBudget } from "./descriptors.ts";
 import type { CallersServer } from "./draining.ts";
 import { publishExamples } from "./examples.ts";
-import type { Programs } from "./host-programs.ts";
+import { type Host, openSourceReader, type Programs } from "./host-programs.ts";
 import { openHttpServer } from "./http-server.ts";
 import { prepareInstallation } from "./installation.ts";
 import { openPage } from "./page.ts";
@@ -55,10 +53,8 @@ export interface CallersDeps
   readonly temporal: Temporal;
   readonly descriptors: DescriptorBudget;
   readonly programs: Programs;
-  readonly interpreters: Pick<Interpreters, "find" | "list">;
+  readonly host: Host;
   readonly networkAvailable: () => boolean;
-  /** Undefined on a host without sandboxes. */
-  readonly readSource: ReadSource | undefined;
   readonly ticks: AppDeps["editor"]["ticks"];
   readonly readiness: () => Promise<Readiness>;
   /** Prometheus' text format. */
@@ -79,7 +75,8 @@ interface Announcement {
  * It is the last part that is opened and the first that is closed.
  */
 export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<CallersServer & Announcement> {
-  const { settings, machine, examplesDir, db, storage, secretBox, programs, interpreters } = deps;
+  const { settings, machine, examplesDir, db, storage, secretBox, programs } = deps;
+  const { interpreters } = deps.host;
   const { readiness, registry, editorEvents, log } = deps;
   const { dataDir, certificate } = machine;
   const { environments, commitEnvironments } = programs;
@@ -91,7 +88,8 @@ export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<C
     initialCredits: parseCredits(settings.TREADLE_INITIAL_CREDITS) ?? microCredits(0),
   });
   const threads = createThreads({ threadsMax: THREADS_MAX });
-  const { networkAvailable, readSource } = deps;
+  const { networkAvailable } = deps;
+  const readSource = openSourceReader(deps.host, machine);
   const checkPython = readSource && createPythonCheck(readSource);
   const findSetNames = createFindSetNames(db);
   const abilities = { interpreters, networkAvailable, bounds: boundsOf(settings), threads, checkPython, findSetNames };

@@ -34,7 +34,7 @@ import { type DescriptorBudget, POOL_MAX } from "./descriptors.ts";
 import { drain, type Stopping } from "./draining.ts";
 import { openEngine } from "./engine.ts";
 import { loadHostId } from "./host.ts";
-import { findNetworkProblem, type Host, openPrograms, openSourceReader } from "./host-programs.ts";
+import { findNetworkProblem, type Host, openPrograms } from "./host-programs.ts";
 import { createHostWord } from "./host-word.ts";
 import { openHousekeeping } from "./housekeeping.ts";
 import { openMetricsServer } from "./metrics-server.ts";
@@ -241,9 +241,8 @@ export async function openService(
           temporal,
           descriptors,
           programs,
-          interpreters: host.interpreters,
           networkAvailable: () => engine.networkProblem() === undefined,
-          readSource: openSourceReader(host, machine),
+          host,
           executions,
           otherHosts: engine.otherHosts,
           ticks,
