@@ -126,12 +126,12 @@ test("run --draft, of a workflow, executes what is written and commits nothing",
   expect((await as(member, "commits", "list", workflowId)).json()["commits"]).toHaveLength(1);
   const wrong = await as(member, "run", workflowId, "--draft", "-i", "region=here");
   expect([wrong.code, wrong.json()["error"]]).toEqual([1, "Invalid request"]);
-  for (const argv of [
-    [folder, "--draft"],
-    [workflowId, "--draft", "--dry-run"],
-  ]) {
+  for (const [argv, error] of [
+    [[folder, "--draft"], "Not published"],
+    [[workflowId, "--draft", "--dry-run"], "Invalid request"],
+  ] as const) {
     const refused = await as(member, "run", ...argv);
-    expect([refused.code, refused.json()["error"]]).toEqual([1, "Invalid request"]);
+    expect([refused.code, refused.json()["error"]]).toEqual([1, error]);
   }
   expect(service.started).toHaveLength(1);
 });

@@ -117,6 +117,7 @@ async function aMachine({ db, accountId, standard, others, index }: MachineParts
           ...work,
           environmentKey: commit?.environmentKey ?? null,
           python: commit?.python ?? null,
+          tick: null,
           inputs: {},
           secretInputs: null,
           files: [],

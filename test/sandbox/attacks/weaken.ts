@@ -10,9 +10,7 @@ const PROJECT = fileURLToPath(new URL("../../..", import.meta.url));
 const COPIED = [
   "system/process-exists.ts",
   "system/with-timeout.ts",
-  "domain/message-of.ts",
-  "domain/manifest/json-text.ts",
-  "domain/manifest/sizes.ts",
+  "domain",
   "sandbox",
   "system/trees",
   "runner",
