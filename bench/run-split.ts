@@ -1,0 +1,131 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdir, writeFile } from "node:fs/promises";
+import { availableParallelism, totalmem } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { connect, queryRows } from "../db/connect.ts";
+import { runCommand } from "../src/setup/servers/command.ts";
+import { startPostgres } from "../src/setup/servers/postgres.ts";
+import { startTemporal } from "../src/setup/servers/temporal.ts";
+import { findCacheDir } from "../src/setup/servers/temporal-cache.ts";
+import { prepareServiceUser } from "../src/setup/user.ts";
+import { formatMs, toFigure } from "./figures.ts";
+import { type BenchService, makeDataDir, type Published, publish, removeDataDir, startService } from "./service.ts";
+
+/**
+ * One process beside an `api` and workers, all on one PostgreSQL and one Temporal: what a caller waits longer for, and how many
+ * runs a second there are. The calls of both are made by turns.
+ */
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const ROUNDS = Number(process.env.TREADLE_BENCH_ROUNDS ?? 300);
+const CALLERS = 8;
+const RATE_MS = 15_000;
+const PROGRAM = "def main(name):\n    return {'greeting': name}\n";
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+const serversDir = await makeDataDir();
+const user = await prepareServiceUser({ isRoot: process.getuid?.() === 0, report: say, run: runCommand });
+const servers = { env: {}, dataDir: serversDir, runAs: user, report: say, log: () => undefined };
+const postgres = await startPostgres(servers);
+const temporal = await startTemporal({ ...servers, env: process.env, cacheDir: findCacheDir(process.env) });
+const { host, user: role } = postgres.connection as { host: string; user: string };
+const db = connect(postgres.connection, { poolMax: 1, applicationName: "bench" });
+const dataDirs: string[] = [];
+const workers: ChildProcess[] = [];
+
+/** What the processes of one installation share. Its small outputs are in the database, so that no bucket is needed. */
+async function anInstallation(name: string): Promise<Record<string, string>> {
+  await queryRows(db, `create database ${name}`);
+  return {
+    DATABASE_URL: `postgresql://${role}@localhost/${name}?host=${encodeURIComponent(host)}`,
+    TEMPORAL_ADDRESS: temporal.address,
+    TEMPORAL_NAMESPACE: name,
+    TREADLE_EXAMPLES: "none",
+  };
+}
+
+async function aFolder(): Promise<string> {
+  const dataDir = await makeDataDir();
+  dataDirs.push(dataDir);
+  return dataDir;
+}
+
+async function startWorker(env: Record<string, string>): Promise<void> {
+  const child = spawn(process.execPath, [join(ROOT, "bin/treadle"), "start"], {
+    env: {
+      ...process.env,
+      ...env,
+      TREADLE_ROLE: "worker",
+      TREADLE_DATA_DIR: await aFolder(),
+      TREADLE_LOG_LEVEL: "info",
+    },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  workers.push(child);
+  await new Promise<void>((resolve, reject) => {
+    child.stdout.on("data", (text: Buffer) => String(text).includes('"service.ready"') && resolve());
+    child.once("exit", () => reject(new Error("A worker ended before it was ready.")));
+  });
+}
+
+async function callOnce(service: BenchService, workflow: Published): Promise<number> {
+  const { status, ms, body } = await service.call(workflow, { name: "Ada" });
+  if (status !== 200) throw new Error(`It answered ${status}: ${JSON.stringify(body)}`);
+  return ms;
+}
+
+async function countRate(service: BenchService, workflow: Published): Promise<number> {
+  const end = performance.now() + RATE_MS;
+  let count = 0;
+  const caller = async (): Promise<void> => {
+    for (; performance.now() < end; count += 1) await callOnce(service, workflow);
+  };
+  await Promise.all(Array.from({ length: CALLERS }, caller));
+  return (count * 1_000) / RATE_MS;
+}
+
+const [wholeEnv, splitEnv] = [await anInstallation("whole"), await anInstallation("split")];
+const whole = await startService({ dataDir: await aFolder(), env: wholeEnv });
+const api = await startService({ dataDir: await aFolder(), env: { ...splitEnv, TREADLE_ROLE: "api" } });
+const workerEnv = { ...splitEnv, TREADLE_MASTER_KEY_FILE: join(api.dataDir, "keys/master") };
+await startWorker(workerEnv);
+const input = "name: { type: string }";
+const inWhole = await publish(whole.dataDir, input, PROGRAM);
+const inSplit = await publish(api.dataDir, input, PROGRAM);
+
+const times = { whole: [] as number[], split: [] as number[] };
+for (let round = -20; round < ROUNDS; round += 1) {
+  const [one, other] = [await callOnce(whole, inWhole), await callOnce(api, inSplit)];
+  if (round < 0) continue;
+  times.whole.push(one);
+  times.split.push(other);
+}
+const figures = { whole: toFigure(times.whole), split: toFigure(times.split) };
+const ratio = figures.split.p50 / figures.whole.p50;
+say(`one process: ${formatMs(figures.whole)}`);
+say(`api and worker: ${formatMs(figures.split)}, ${ratio.toFixed(2)} × (goal: at most 1.3 ×)`);
+
+const rates = { whole: await countRate(whole, inWhole), oneWorker: await countRate(api, inSplit), twoWorkers: 0 };
+await startWorker(workerEnv);
+for (let warm = 0; warm < 20; warm += 1) await callOnce(api, inSplit);
+rates.twoWorkers = await countRate(api, inSplit);
+say(
+  `${CALLERS} callers, runs a second: one process ${rates.whole.toFixed(0)}, one worker ${rates.oneWorker.toFixed(0)}, two workers ${rates.twoWorkers.toFixed(0)}`,
+);
+
+await Promise.all([whole.stop(), api.stop()]);
+for (const worker of workers) {
+  const ended = new Promise((resolve) => worker.once("exit", resolve));
+  worker.kill("SIGTERM");
+  await ended;
+}
+await db.destroy();
+await Promise.all([temporal.stop(), postgres.stop()]);
+for (const dir of [...dataDirs, serversDir]) await removeDataDir(dir);
+const at = new Date().toISOString();
+const machine = `${availableParallelism()} cores, ${Math.round(totalmem() / 1024 ** 3)} GiB`;
+await mkdir(join(ROOT, "bench/results"), { recursive: true });
+await writeFile(
+  join(ROOT, "bench/results", `${at.slice(0, 10)}-split.json`),
+  `${JSON.stringify({ at, machine, figures, ratio, rates, raw: times })}\n`,
+);
