@@ -236,6 +236,8 @@ const BOUNDED: readonly RouteName[] = [
   "describeInstallation",
   "listHosts",
   "listSecrets",
+  "showSecretHistory",
+  "showVariableHistory",
   "listVariables",
   "setSecret",
   "setVariable",
