@@ -93,6 +93,16 @@ function executeWithFiles(page, workflowId) {
   }, workflowId);
 }
 
+/** Secrets and variables of the account, and of one workflow. */
+async function setValues(page, workflowId) {
+  const put = (path, value) => call(page, path, { value }, { method: "PUT" });
+  await put("/api/secrets/WAREHOUSE_PASSWORD", "a first password");
+  await put("/api/secrets/WAREHOUSE_PASSWORD", "a second password");
+  for (const level of ["info", "debug"]) await put("/api/variables/LEVEL", level);
+  await put(`/api/variables/REGION?workflow=${workflowId}`, "eu-central");
+  await put(`/api/secrets/API_TOKEN?workflow=${workflowId}`, "a token of one workflow");
+}
+
 /** Runs what the pages show: successes, a failure, and one whose log is long. Answers what there is to look at. */
 export async function makeThings(page, { workflows }) {
   const execute = async (workflowId, inputs) =>
@@ -108,6 +118,7 @@ export async function makeThings(page, { workflows }) {
   const { workflowId: emptyId } = await call(page, "/api/workflows", { name: "Just begun" });
   const { url } = await call(page, "/api/invitations", { email: "vera@treadle.localhost", role: "viewer" });
   await call(page, "/api/tokens", { name: "Laptop", days: 90 });
+  await setValues(page, workflows.hello.workflowId);
   const joining = new URL(url).pathname + new URL(url).hash;
   return { executionId, failedId, withFilesId, emptyId, slowId, packaged, ...written, joining };
 }

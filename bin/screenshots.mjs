@@ -77,6 +77,8 @@ function listPages({ workflows }, things) {
     "a-run-with-files": `/executions/${things.withFilesId}`,
     credits: "/account",
     members: "/account/members",
+    secrets: "/account/secrets",
+    "settings-values": `${workflow("hello")}/settings`,
     tokens: "/account/tokens",
     security: "/account/security",
     lost: "/there/is/no/such/page",
@@ -107,6 +109,9 @@ function listStates({ workflows }, things) {
     "commit-changes": [`/workflows/${things.slowId}/code?file=main.py`, press("Commit")],
     "restore-dialog": [`${own}/commits`, press(/^Restore/)],
     "pause-dialog": [`${own}/schedule`, press("Pause")],
+    "new-secret": ["/account/secrets", press("New secret")],
+    "secret-removal": ["/account/secrets", press(/^Remove/)],
+    "variable-history": ["/account/secrets", press("History of LEVEL")],
     "rotate-dialog": [`${own}/api`, press("Regenerate")],
     "enable-dialog": [`/workflows/${workflows.hello.workflowId}/api`, press("Disable")],
     "delete-dialog": [

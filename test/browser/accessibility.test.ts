@@ -15,6 +15,9 @@ let executionId: string;
 beforeAll(async () => {
   editor = await openEditor("accessibility", { examples: ["hello", "merge-files", "nightly"] });
   const path = `/api/workflows/${editor.examples["hello"]?.workflowId}/execute`;
+  const alone = `?workflow=${editor.examples["nightly"]?.workflowId}`;
+  await editor.ask("PUT", "/api/secrets/WAREHOUSE_PASSWORD", { value: "a long enough value" });
+  await editor.ask("PUT", `/api/variables/LEVEL${alone}`, { value: "a long text without an end ".repeat(40) });
   executionId = (await editor.ask<{ executionId: string }>("POST", path, { name: "Ada" })).executionId;
 }, 600_000);
 
@@ -42,6 +45,7 @@ function listPages(): Record<string, { path: string; sign: string }> {
     "a run": { path: `/executions/${executionId}`, sign: "Outputs" },
     credits: { path: "/account", sign: "Ledger" },
     members: { path: "/account/members", sign: "Members" },
+    "secrets and variables": { path: "/account/secrets", sign: "Secrets" },
     tokens: { path: "/account/tokens", sign: "Access tokens" },
     security: { path: "/account/security", sign: "Sessions" },
     "the documents": { path: "/docs/", sign: "Documentation" },

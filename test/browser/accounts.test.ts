@@ -50,6 +50,7 @@ function callFrom(page: Page, method: string, path: string, body: unknown): Prom
 }
 
 test("a viewer, invited by a link, sees everything and changes nothing, and is told at once when they are removed", async () => {
+  await editor.ask("PUT", "/api/secrets/SEEN", { value: "a long enough value" });
   const owner = await editor.enter();
   const address = await inviteViewer(owner.page);
 
@@ -69,7 +70,10 @@ test("a viewer, invited by a link, sees everything and changes nothing, and is t
     commits: await findControls(page, `${path}/commits`, "History"),
     schedule: await findControls(page, `/workflows/${editor.examples["nightly"]?.workflowId}/schedule`, "Next runs"),
     members: await findControls(page, "/account/members", "Members"),
+    secrets: await findControls(page, "/account/secrets", "Secrets"),
   };
+  await page.getByRole("button", { name: "History of SEEN" }).waitFor();
+  expect(await page.getByRole("button", { name: /SEEN$/ }).count()).toBe(1);
   expect(controls).toEqual(Object.fromEntries(Object.keys(controls).map((name) => [name, []])));
 
   viewer.expectProblems(/status of 403/);
@@ -80,8 +84,9 @@ test("a viewer, invited by a link, sees everything and changes nothing, and is t
     await callFrom(page, "PATCH", `${routes}/draft`, { version: 0, changes: [{ path: "a.py", text: "" }] }),
     await callFrom(page, "POST", `${routes}/commits`, { message: "Mine", version: 0, expectedHead: null }),
     await callFrom(page, "POST", "/api/invitations", { email: "x@treadle.localhost", role: "owner" }),
+    await callFrom(page, "PUT", "/api/secrets/SEEN", { value: "another value" }),
   ];
-  expect(refused).toEqual([403, 403, 403, 403, 403]);
+  expect(refused).toEqual([403, 403, 403, 403, 403, 403]);
 
   viewer.expectProblems(/status of 401/);
   await page.goto("/");

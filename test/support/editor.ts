@@ -37,7 +37,7 @@ export interface Editor {
   /** The owner, signed in: at a page, where one is given. */
   enter(path?: string, options?: VisitOptions): Promise<Visit>;
   /** What the service answers to the owner's browser; throws unless that is good. */
-  ask<T>(method: "GET" | "POST" | "PATCH", path: string, body?: object): Promise<T>;
+  ask<T>(method: "GET" | "POST" | "PUT" | "PATCH", path: string, body?: object): Promise<T>;
   /** Makes a workflow of these files, or the next commit of one that there is. `config.yaml` enables the API unless it is given. */
   publish(files: Readonly<Record<string, string>>, workflowId?: string): Promise<Published>;
   close(): Promise<void>;

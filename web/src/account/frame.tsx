@@ -16,6 +16,7 @@ export function AccountFrame() {
           Credits
         </Link>
         <Link to="/account/members">Members</Link>
+        <Link to="/account/secrets">Secrets and variables</Link>
         <Link to="/account/tokens">Tokens</Link>
         <Link to="/account/security">Security</Link>
       </TabLinks>

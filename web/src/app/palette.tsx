@@ -113,6 +113,7 @@ function useEntries(text: string): readonly Entry[] {
     { label: "Failed runs", kind: "Page", act: go("/executions?state=failed") },
     { label: "Credits and spend", kind: "Page", act: go("/account") },
     { label: "Members and invitations", kind: "Page", act: go("/account/members") },
+    { label: "Secrets and variables", kind: "Page", act: go("/account/secrets") },
     { label: "Access tokens", kind: "Page", act: go("/account/tokens") },
     { label: "Password and sessions", kind: "Page", act: go("/account/security") },
   ];

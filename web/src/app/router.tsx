@@ -202,6 +202,12 @@ const members = createRoute({
   component: lazyRouteComponent(() => loadPart(() => import("../account/members-tab.tsx")), "MembersTab"),
 });
 
+const values = createRoute({
+  getParentRoute: () => account,
+  path: "/secrets",
+  component: lazyRouteComponent(() => loadPart(() => import("../values/values-tab.tsx")), "ValuesTab"),
+});
+
 const tokens = createRoute({
   getParentRoute: () => account,
   path: "/tokens",
@@ -240,7 +246,7 @@ export const router = createRouter({
       ]),
       executions,
       execution,
-      account.addChildren([accountStart, members, tokens, security]),
+      account.addChildren([accountStart, members, values, tokens, security]),
       lost,
     ]),
   ]),

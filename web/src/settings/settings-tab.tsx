@@ -10,6 +10,7 @@ import { Fact, Facts } from "../app/facts.tsx";
 import { useMayChange } from "../app/session.ts";
 import { LoadingRows } from "../app/states.tsx";
 import { toDuration } from "../app/time-text.ts";
+import { ValueSection } from "../values/value-section.tsx";
 import { type Workflow, workflowQuery } from "../workflows/workflows.ts";
 import { DeleteDialog } from "./delete-dialog.tsx";
 import { NameNote } from "./name-note.tsx";
@@ -19,7 +20,7 @@ const NAME_CHARACTERS_MAX = 100;
 
 const route = getRouteApi("/signed-in/workflows/$workflowId/settings");
 
-/** The name of a workflow, its limits, a copy of it, and its end. */
+/** The name of a workflow, its limits, its secrets and variables, a copy of it, and its end. */
 export function SettingsTab() {
   const { workflowId } = route.useParams();
   const { data: workflow } = useQuery(workflowQuery(workflowId));
@@ -29,6 +30,7 @@ export function SettingsTab() {
     <div className={classes.page}>
       <NameSection key={workflow.name} workflow={workflow} mayChange={mayChange} />
       {workflow.manifest !== null && <LimitsSection workflowId={workflowId} manifest={workflow.manifest} />}
+      <ValuesSection workflowId={workflowId} />
       {mayChange && workflow.commitId !== null && <CopySection workflow={workflow} />}
       {mayChange && <DeleteSection workflow={workflow} />}
     </div>
@@ -102,6 +104,28 @@ function LimitsSection({ workflowId, manifest }: { workflowId: string; manifest:
           {concurrency === null ? "No limit of its own" : concurrency.executionsMax}
         </Fact>
       </Facts>
+    </section>
+  );
+}
+
+function ValuesSection({ workflowId }: { workflowId: string }) {
+  return (
+    <section className={classes.card} aria-labelledby="settings-values">
+      <div className={classes.head}>
+        <div>
+          <h2 id="settings-values" className={classes.title}>
+            Secrets and variables
+          </h2>
+          <Text size="sm" c="dimmed">
+            What is set for this workflow alone. It comes before what the account has.
+          </Text>
+        </div>
+        <Link to="/account/secrets" className="aside-link">
+          See all of the account
+        </Link>
+      </div>
+      <ValueSection kind="secret" workflowId={workflowId} />
+      <ValueSection kind="variable" workflowId={workflowId} />
     </section>
   );
 }
