@@ -48,6 +48,8 @@ export interface Client {
   postAndFollow<T>(path: string, call: Call, onLog: (text: string) => void): Promise<T>;
   /** Writes the content of a 2xx answer to a file, over what is there; answers how many bytes. Any other is thrown as a Refusal. */
   save(path: string, file: string): Promise<number>;
+  /** The content of a 2xx answer as text, not parsed. One of more than `bytesMax`, and any other answer, is thrown as a Refusal. */
+  read(path: string, bytesMax: number): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -137,10 +139,27 @@ export function createClient(service: ServiceAddress): Client {
     return body as number;
   }
 
+  async function read(path: string, bytesMax: number): Promise<string> {
+    const { status, body } = await send("GET", path, {}, async (answer, type) => {
+      if (answer.statusCode < 200 || answer.statusCode > 299) return readWhole(answer, type);
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+        bytes += chunk.length;
+        if (bytes > bytesMax) throw new Refusal("Too large", `It has more than ${bytesMax} bytes.`);
+        chunks.push(chunk);
+      }
+      return Buffer.concat(chunks).toString();
+    });
+    if (status < 200 || status > 299) throw toRefusal(status, body);
+    return body as string;
+  }
+
   return {
     url: service.url,
     call,
     save,
+    read,
     postAndFollow,
     get: (path, options) => getDocument("GET", path, options),
     post: (path, options) => getDocument("POST", path, options),

@@ -6,6 +6,13 @@ import { workflowPathOf } from "./made-commit.ts";
 import { toLine } from "./refusal.ts";
 
 export type DraftDocument = z.infer<typeof Draft>;
+export type SavedDocument = z.infer<typeof SavedDraft>;
+
+interface ChangedDraft {
+  /** The version that was read before. */
+  readonly version: number;
+  readonly changes: readonly object[];
+}
 
 export function draftPathOf(workflow: string): string {
   return `${workflowPathOf(workflow)}/draft`;
@@ -16,16 +23,17 @@ export function getDraft(client: Client, workflow: string): Promise<DraftDocumen
   return client.get<DraftDocument>(draftPathOf(workflow));
 }
 
-/**
- * Saves changes on top of the version that was read before. The service refuses them when another save came in between.
- */
-export async function changeDraft(
-  client: Client,
-  workflow: string,
-  json: { version: number; changes: readonly object[] },
-): Promise<Answer> {
-  const document = await client.patch<z.infer<typeof SavedDraft>>(draftPathOf(workflow), {
-    json,
-  });
+/** Saves changes on top of the version that was read before. Refused when another save came in between. */
+export function saveDraft(client: Client, workflow: string, json: ChangedDraft): Promise<SavedDocument> {
+  return client.patch<SavedDocument>(draftPathOf(workflow), { json });
+}
+
+/** The same, with an answer for people: a mistake in `config.yaml` is shown and not refused. */
+export async function changeDraft(client: Client, workflow: string, json: ChangedDraft): Promise<Answer> {
+  return toSavedAnswer(await saveDraft(client, workflow, json));
+}
+
+/** What was saved, and what is wrong with it. */
+export function toSavedAnswer(document: SavedDocument): Answer {
   return { document, lines: [`Saved as version ${document.version}`, ...document.problems.map(toLine)] };
 }

@@ -1,14 +1,13 @@
-import { stat } from "node:fs/promises";
-import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { z } from "zod";
 import type { DraftPreview, RebasedDraft } from "../../domain/api/drafts.ts";
 import { type Act, addCommand, addGroup, type Context } from "./command.ts";
-import { changeDraft, type DraftDocument, draftPathOf, getDraft } from "./draft-document.ts";
+import { type DraftDocument, draftPathOf, getDraft, toSavedAnswer } from "./draft-document.ts";
 import { addDraftFileCommands } from "./draft-files.ts";
+import { requireFolder, saveFolderAsDraft } from "./folder-draft.ts";
 import { type Answer, toTable } from "./io.ts";
 import { makeCommit, workflowPathOf } from "./made-commit.ts";
-import { CHANGE_SIGNS, readFiles, toInputLines } from "./publish.ts";
+import { CHANGE_SIGNS, toInputLines } from "./publish.ts";
 import { Refusal, toLine } from "./refusal.ts";
 
 type PreviewDocument = z.infer<typeof DraftPreview>;
@@ -75,24 +74,9 @@ function toConflictLine({ path, commitId }: DraftDocument["conflicts"][number]):
   return `${path}: ${commitId} has changed it as well; "drafts settle" when it is as you want it`;
 }
 
-/** Replaces all files of the draft by those of the folder. Files that the folder lacks are deleted. */
 async function saveFolder(context: Context, [workflow = "", dir = ""]: readonly string[]): Promise<Answer> {
-  const folder = resolve(context.io.cwd, dir);
-  const isFolder = await stat(folder).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-  if (!isFolder) throw new Refusal("No such folder", `There is no folder ${folder}.`);
-  const files = await readFiles(folder, { checked: false });
-  const client = await context.client();
-  const draft = await getDraft(client, workflow);
-  const kept = new Set(files.map(({ path }) => path));
-  const changes = [
-    ...draft.files.flatMap(({ path }) => (kept.has(path) ? [] : [{ path, delete: true }])),
-    ...files.map(({ path, content, executable }) => ({ path, base64: content.toString("base64"), executable })),
-  ];
-  if (changes.length === 0) throw new Refusal("Invalid request", `${folder} has no files.`);
-  return changeDraft(client, workflow, { version: draft.version, changes });
+  const folder = await requireFolder(context.io, dir);
+  return toSavedAnswer(await saveFolderAsDraft(await context.client(), workflow, folder));
 }
 
 async function preview(context: Context, [workflow = ""]: readonly string[]): Promise<Answer> {

@@ -26,14 +26,20 @@ export interface Envelope {
 
 /** Asks for an execution, prints its log as it grows until it has ended, and answers how it ended: bad news unless it succeeded. */
 export async function execute(context: Context, client: Client, path: string, call: Call): Promise<Answer> {
+  const executionId = await beginExecution(client, path, call);
+  context.say(`Run  ${client.url}/executions/${executionId}`);
+  return followToEnd(context, client, executionId);
+}
+
+/** Asks for an execution and answers its id as soon as it is accepted. Throws a Refusal when it is not. */
+export async function beginExecution(client: Client, path: string, call: Call): Promise<string> {
   const { status, body } = await client.call("POST", path, {
     ...call,
     headers: { ...call.headers, prefer: "respond-async" },
   });
   const { executionId } = (typeof body === "object" && body !== null ? body : {}) as { executionId?: unknown };
   if (typeof executionId !== "string" || status === NO_CREDITS) throw toRefusal(status, body);
-  context.say(`Run  ${client.url}/executions/${executionId}`);
-  return followToEnd(context, client, executionId);
+  return executionId;
 }
 
 /**
@@ -42,9 +48,9 @@ export async function execute(context: Context, client: Client, path: string, ca
  */
 export async function followToEnd(context: Context, client: Client, executionId: string): Promise<Answer> {
   const followed = createInterruption(context.io);
-  const log = { printed: 0 };
+  const log = createFollowedLog(context);
   try {
-    const envelope = await follow(context, client, { executionId, log, signal: followed.signal });
+    const envelope = await follow(client, { executionId, log, signal: followed.signal });
     if (!followed.signal.aborted || isEnd(envelope))
       return toEnvelopeAnswer(envelope, { mustSucceed: true, look: context.look });
     context.say(`\nThe run goes on. Ctrl-C again within ${CANCEL_SECONDS} seconds cancels it. Later:`);
@@ -55,40 +61,58 @@ export async function followToEnd(context: Context, client: Client, executionId:
   } finally {
     followed.end();
   }
-  await client.post<Envelope>(`${logPathOf(executionId)}/cancel`);
+  await cancelExecution(client, executionId);
   context.say(`Cancelling ${executionId}`);
-  return toEnvelopeAnswer(await follow(context, client, { executionId, log }), {
+  return toEnvelopeAnswer(await follow(client, { executionId, log }), {
     mustSucceed: true,
     look: context.look,
   });
 }
 
+/** A log as it is printed. */
+interface FollowedLog {
+  /** How many characters of it were printed. */
+  printed: number;
+  write(text: string): void;
+}
+
+/** Returns where the log of an execution is printed; undefined where nobody wants it. */
+export function createFollowedLog({ json, io, quiet }: Context): FollowedLog | undefined {
+  const out = json ? io.stderr : io.stdout;
+  return quiet ? undefined : { printed: 0, write: (text) => void out.write(text.replace(LINE_PREFIX, "")) };
+}
+
 interface Following {
   readonly executionId: string;
-  /** How many characters of its log were printed. */
-  readonly log: { printed: number };
+  readonly log?: FollowedLog | undefined;
   /** Aborted when it is followed no more. */
   readonly signal?: AbortSignal;
 }
 
-async function follow(context: Context, client: Client, { executionId, log, signal }: Following): Promise<Envelope> {
-  const out = context.json ? context.io.stderr : context.io.stdout;
+/** Follows an execution until it has ended, or until `signal`, and answers its state then. */
+export async function follow(client: Client, { executionId, log, signal }: Following): Promise<Envelope> {
   for (let pauseMs = POLL_MS_MIN; ; pauseMs = Math.min(pauseMs * 1.5, POLL_MS_MAX)) {
+    const isLast = signal?.aborted === true; // once more: it may have ended meanwhile
     // Asked before the log is read: what is printed after the end is then always whole.
     const envelope = await getEnvelope(client, executionId);
-    const text = context.quiet ? "" : await getLog(client, executionId);
-    if (text.length > log.printed) {
-      out.write(text.slice(log.printed).replace(LINE_PREFIX, ""));
+    const text = log === undefined ? "" : await getLog(client, executionId);
+    if (log !== undefined && text.length > log.printed) {
+      log.write(text.slice(log.printed));
       log.printed = text.length;
       pauseMs = POLL_MS_MIN;
     }
-    if (isEnd(envelope)) return envelope;
+    if (isLast || isEnd(envelope)) return envelope;
     await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
-    if (signal?.aborted === true) return envelope;
   }
 }
 
-function isEnd({ status }: Envelope): boolean {
+/** Asks the service to stop an execution. It ends a moment later. */
+export function cancelExecution(client: Client, executionId: string): Promise<unknown> {
+  return client.post<Envelope>(`${logPathOf(executionId)}/cancel`);
+}
+
+/** True once nothing of it changes any more. */
+export function isEnd({ status }: Envelope): boolean {
   return status !== "queued" && status !== "running";
 }
 

@@ -11,10 +11,11 @@ export interface Interruption {
   end(): void;
 }
 
-/** Takes over Ctrl-C until `end`, where the surroundings have one. */
-export function createInterruption({ onInterrupt }: Pick<CliIo, "onInterrupt">): Interruption {
+/** Takes over Ctrl-C until `end`, where the surroundings have one. `once`: the second one ends the process again. */
+export function createInterruption({ onInterrupt }: Pick<CliIo, "onInterrupt">, { once = false } = {}): Interruption {
   const [first, second] = [new AbortController(), new AbortController()];
   const stop = onInterrupt?.(() => (first.signal.aborted ? second : first).abort());
+  if (once && stop !== undefined) first.signal.addEventListener("abort", stop);
   return {
     signal: first.signal,
     async comesAgain(timeoutMs) {

@@ -1,7 +1,7 @@
 import type { Client } from "./client.ts";
 import { findLastWorkflow } from "./folder-record.ts";
 import { workflowPathOf } from "./made-commit.ts";
-import { toRefusal } from "./refusal.ts";
+import { Refusal, toRefusal } from "./refusal.ts";
 
 /** A workflow of this service that a folder was published to. */
 export interface KnownWorkflow {
@@ -29,4 +29,18 @@ export async function findKnownWorkflow(
   if (status === 200) return body as KnownWorkflow;
   if (status === 404) return undefined;
   throw toRefusal(status, body);
+}
+
+/** The same of a folder that has to have one. Throws a Refusal, which says how to publish it, when it has none. */
+export async function requireKnownWorkflow(
+  client: Client,
+  folder: string,
+  account: string | undefined,
+): Promise<KnownWorkflow> {
+  const known = await findKnownWorkflow(client, folder, account);
+  if (known !== undefined) return known;
+  throw new Refusal(
+    "Not published",
+    `${folder} was not published to this service yet. "treadle publish" makes a workflow of it once.`,
+  );
 }

@@ -7,6 +7,7 @@ const NOW_SECONDS = 1;
 
 const STATUS_COLOURS: Readonly<Record<string, Parameters<typeof styleText>[0]>> = {
   success: "green",
+  passed: "green",
   failed: "red",
   timed_out: "red",
   out_of_memory: "red",

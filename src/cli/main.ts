@@ -30,6 +30,7 @@ import { addSessionCommands } from "./sessions.ts";
 import { addStartCommand, type StartOptions } from "./start.ts";
 import { createStatusLine } from "./status-line.ts";
 import { addStorageCommands } from "./storage.ts";
+import { addTestCommand } from "./test.ts";
 import { addTokenCommands } from "./tokens.ts";
 import { addTrustCommand } from "./trust.ts";
 import { addValueCommands } from "./values.ts";
@@ -145,6 +146,7 @@ function createProgram(io: CliIo, act: Act, parts: CliParts, exitWith: (code: nu
   addInitCommand(program, act);
   addPublishCommand(program, act);
   addRunCommand(program, act);
+  addTestCommand(program, act);
   addOpenCommand(program, act);
   addLoginCommands(program, act);
   addWorkflowCommands(program, act);

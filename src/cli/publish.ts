@@ -157,8 +157,11 @@ async function postFolder<T extends { buildLog?: string | undefined }>(
 }
 
 /** The files of a folder that can be published; unless `checked`, also with mistakes that can still become right. */
-export async function readFiles(folder: string, { checked }: { checked: boolean }): Promise<readonly CommitFile[]> {
-  const read = await readLocalFolder(folder).catch((error: NodeJS.ErrnoException) => {
+export async function readFiles(
+  folder: string,
+  { checked, isLeftOut }: { checked: boolean; isLeftOut?: (name: string) => boolean },
+): Promise<readonly CommitFile[]> {
+  const read = await readLocalFolder(folder, isLeftOut).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") throw new Refusal("No such folder", `There is no folder ${folder}.`, { cause: error });
     if (error.code === "EACCES")
       throw new Refusal("Not allowed", `${error.path ?? folder} cannot be read.`, { cause: error });

@@ -16,11 +16,11 @@ export type LocalFolder =
 /**
  * Reads a folder of this machine for publishing, sorted by path. Leaves out what is never part of a workflow (`.git`,
  * `__pycache__`, `*.pyc`, virtual environments, `node_modules`, `.DS_Store`, `.treadle`). Links and devices are refused
- * by name; reading stops once the folder is too large. Throws when `dir` cannot be read.
+ * by name; reading stops once the folder is too large. Throws when `dir` cannot be read. `isLeftOut` replaces that choice.
  */
-export async function readLocalFolder(dir: string): Promise<LocalFolder> {
+export async function readLocalFolder(dir: string, isLeftOut = isNeverPublished): Promise<LocalFolder> {
   if (!(await stat(dir)).isDirectory()) return { ok: false, problems: [problemOf(".", `${dir} is not a folder.`)] };
-  const reading: Reading = { files: [], problems: [], bytes: 0 };
+  const reading: Reading = { files: [], problems: [], bytes: 0, isLeftOut };
   await readInto(reading, dir, "");
   if (reading.problems.length > 0) return { ok: false, problems: reading.problems };
   return { ok: true, files: reading.files };
@@ -30,13 +30,14 @@ interface Reading {
   readonly files: CommitFile[];
   readonly problems: FileProblem[];
   bytes: number;
+  readonly isLeftOut: (name: string) => boolean;
 }
 
 async function readInto(reading: Reading, dir: string, prefix: string): Promise<void> {
   const entries = await readdir(join(dir, prefix), { withFileTypes: true });
   entries.sort((a, b) => (a.name < b.name ? -1 : 1));
   for (const entry of entries) {
-    if (isIgnored(entry.name)) continue;
+    if (reading.isLeftOut(entry.name)) continue;
     const path = prefix === "" ? entry.name : `${prefix}/${entry.name}`;
     if (isFull(reading)) return;
     // Before it is opened: by what is read of a name that is not UTF-8 there is no file.
@@ -53,7 +54,8 @@ async function readInto(reading: Reading, dir: string, prefix: string): Promise<
   }
 }
 
-function isIgnored(name: string): boolean {
+/** True of a file or folder, by its own name, that is never part of a workflow. */
+export function isNeverPublished(name: string): boolean {
   return IGNORED.has(name) || name.endsWith(".pyc");
 }
 

@@ -1,13 +1,19 @@
 import { EventEmitter } from "node:events";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { anExecution, aWorkflow } from "../support/builders.ts";
+import { aMember, anAccount, anExecution, aWorkflow, type TestMember } from "../support/builders.ts";
 import { until } from "../support/until.ts";
 import { aRunningCliService, GREETER, GREETER_CONFIG, type RunningCliService } from "./greeter.ts";
 
 let service: RunningCliService;
+let member: TestMember;
 beforeAll(async () => {
   service = await aRunningCliService();
+  const accountId = await anAccount(service.db, { name: "folders", credits: "100" });
+  await aMember(service.db, accountId);
+  member = await aMember(service.db, accountId, "member");
 });
 afterAll(() => service.close());
 
@@ -88,4 +94,99 @@ test("a list, on a terminal, has colours and relative times; in a pipe it has ne
   const piped = (await service.cli("executions", "list", "--limit", "1")).out;
   expect(piped).toMatch(/success +form +\d{4}-/);
   expect(piped).not.toContain("\u001b");
+});
+
+/** What a workflow's folder has in tests/; two of the cases are as they should be. */
+const CASES = `- name: two outputs
+  inputs: { who: Ada, count: 2 }
+  files: { notes: [note.txt] }
+  expect:
+    outputs: { greeting: Hello Ada, facts: { json: { count: 2, who: Ada } } }
+    cost: { atMost: 0.051 }
+- inputs: { who: fail }
+  expect: { status: failed }
+- name: <odd> & "wrong"
+  inputs: { who: Bob, count: 2 }
+  expect:
+    outputs: { greeting: { contains: Ada }, none: "1", facts: { json: { who: Ada } } }
+    cost: { atMost: 0.05 }
+- name: fails unexpectedly
+  inputs: { who: fail }
+- name: not accepted
+  inputs: { count: many }
+`;
+
+test("test, of a folder, runs its cases with the draft, and says in what each that failed differs", async () => {
+  const dir = service.folder({ ...GREETER, "tests/cases.yaml": CASES, "tests/note.txt": "A note" });
+  const { workflowId } = (await service.cliAs(member, "publish", dir, "--json")).json();
+  writeFileSync(join(dir, "main.py"), "def main(who, count, notes):\n    return who, 2\n");
+  const report = join(dir, ".treadle", "reports", "junit.xml");
+  const { code, out, err } = await service.cliAs(member, "test", dir, "--junit", report);
+  expect([code, err]).toEqual([1, `Saved the folder as version 1 of your draft of Greeter (${String(workflowId)})\n`]);
+  expect(out.replaceAll(/ex_\w+/g, "ex_")).toBe(`passed  two outputs (tests/cases.yaml:1:3, 1.234 s, ex_)
+passed  cases.yaml 2 (tests/cases.yaml:7:3, 1 s, ex_)
+failed  <odd> & "wrong" (tests/cases.yaml:9:3, 1.234 s, ex_)
+  outputs.greeting: expected "Ada" in "Hello Bob"
+  outputs.none: There is no such output. There are facts, greeting.
+  outputs.facts: expected {"who":"Ada"}, got {"count":2,"who":"Bob"}
+  cost: expected at most 0.05 credits, got 0.051
+failed  fails unexpectedly (tests/cases.yaml:14:3, 1 s, ex_)
+  status: expected success, got failed: The program failed.
+failed  not accepted (tests/cases.yaml:16:3, not accepted)
+  count: must be a whole number, not a string.
+2 passed, 3 failed
+`);
+  const xml = readFileSync(report, "utf8");
+  expect(xml).toContain('<testsuites name="treadle" tests="5" failures="3" time="4.468">');
+  expect(xml).toMatch(
+    /<testcase name="&lt;odd&gt; &amp; &quot;wrong&quot;" classname="tests\/cases\.yaml" .* line="9" /,
+  );
+  expect(xml).toContain("Hello Bob&quot;&#10;outputs.none: There is no such output.");
+  const listed = (await service.cliAs(member, "executions", "list", "--json")).json();
+  expect(listed["executions"]).toEqual(Array(4).fill(expect.objectContaining({ workflowId, draft: true })));
+  const published = await service.cliAs(member, "test", dir, "--published", "--json");
+  expect([published.code, published.json()]).toMatchObject([1, { passed: 2, failed: 3, left: 0, published: true }]);
+  const later = (await service.cliAs(member, "executions", "list", "--limit", "4", "--json")).json();
+  expect(later["executions"]).toEqual(Array(4).fill(expect.objectContaining({ workflowId, draft: false })));
+});
+
+test("test, with mistakes in its cases, or no user whose draft it could be, says where and what to do, and runs nothing", async () => {
+  const begun = service.started.length;
+  const wrong = `- inputz: {}\n- expect: { status: good, cost: { atmost: 1 } }\n  files: { notes: none.txt }\n`;
+  const dir = service.folder({
+    ...GREETER,
+    "tests/a.yaml": wrong,
+    "tests/b.yaml": "name: x\nexpect: { outputs: { a: 1 } }\n",
+  });
+  await service.cliAs(member, "publish", dir);
+  const refused = await service.cliAs(member, "test", dir);
+  expect([refused.code, refused.out]).toEqual([1, ""]);
+  expect(refused.err).toContain('tests/a.yaml:1:3 inputz: Unknown key. Did you mean "inputs"? There are name, inputs,');
+  expect(refused.err).toContain("tests/a.yaml:2:21 expect.status: must be one of success, failed,");
+  expect(refused.err).toContain('tests/a.yaml:2:35 expect.cost.atmost: Unknown key. Did you mean "atMost"?');
+  expect(refused.err).toContain("tests/b.yaml:2:25 expect.outputs.a: must be a text, { contains: text } or");
+  writeFileSync(join(dir, "tests", "a.yaml"), "files: { notes: none.txt }\n");
+  rmSync(join(dir, "tests", "b.yaml"));
+  const missing = await service.cliAs(member, "test", dir);
+  expect(missing.err).toContain("tests/a.yaml:1:17 files.notes: There is no file none.txt beside the case.\n");
+  writeFileSync(join(dir, "tests", "a.yaml"), "inputs: {}\n");
+  const operator = await service.cli("test", dir);
+  expect([operator.code, operator.err]).toEqual([1, expect.stringContaining(`"treadle login ${service.url}" keeps`)]);
+  expect(service.started).toHaveLength(begun);
+});
+
+test("test, at Ctrl-C, cancels the cases that run", async () => {
+  const interrupt = new EventEmitter();
+  const dir = service.folder({ ...GREETER, "tests/a.yaml": "inputs: { who: wait }\n" });
+  await service.cliAs(member, "publish", dir);
+  const begun = service.started.length;
+  const { token } = member;
+  const testing = service.cliAs({ token, interrupt }, "test", dir);
+  await until(() => service.started.length > begun);
+  interrupt.emit("interrupt");
+  const { code, out, err } = await testing;
+  const { executionId } = service.started.at(-1) as (typeof service.started)[number];
+  expect([code, out]).toEqual([130, "0 passed, 0 failed, 1 not run\n"]);
+  expect(err).toContain(`Cancelling ${executionId}, of the case a.yaml\n`);
+  expect(service.cancelled).toContainEqual(expect.objectContaining({ executionId }));
 });

@@ -26,8 +26,8 @@ export interface CliService extends TestService {
   cli(...argv: string[]): Promise<CliResult>;
   /** The same on a terminal, whose Ctrl-C is `interrupt`. */
   cliOnTerminal(interrupt: EventEmitter, ...argv: string[]): Promise<CliResult>;
-  /** The same as somebody with a token of their own. */
-  cliAs(who: { readonly token: string }, ...argv: string[]): Promise<CliResult>;
+  /** The same as somebody with a token of their own, on a terminal where they have an `interrupt`. */
+  cliAs(who: { readonly token: string; readonly interrupt?: EventEmitter }, ...argv: string[]): Promise<CliResult>;
   /** A new folder with these files. */
   folder(files: Readonly<Record<string, string>>): string;
 }
@@ -97,12 +97,16 @@ export async function aCliService(
     operatorToken,
     cli: (...argv) => cli(argv, { env: { TREADLE_DATA_DIR: dataDir }, cwd: base }),
     cliOnTerminal: (interrupt, ...argv) => cli(argv, { env: { TREADLE_DATA_DIR: dataDir }, cwd: base, interrupt }),
-    async cliAs({ token }, ...argv) {
+    async cliAs({ token, interrupt }, ...argv) {
       // The certificate is not one that this process trusts, so the data folder's is used with another token.
       const own = mkdtempSync(join(base, "token-"));
       cpSync(dataDir, own, { recursive: true });
       writeFileSync(join(own, "keys", "operator-token"), token);
-      return cli(argv, { env: { TREADLE_DATA_DIR: own }, cwd: base });
+      return cli(argv, {
+        env: { TREADLE_DATA_DIR: own },
+        cwd: base,
+        ...(interrupt === undefined ? {} : { interrupt }),
+      });
     },
     folder(files) {
       const dir = join(base, `folder-${(folders += 1)}`);

@@ -24,22 +24,25 @@ export interface RunningCliService extends CliService {
 }
 
 /**
- * A service whose executions end a moment later, as a program does, with a log and an output. One whose `who` is "fail" fails, and
- * one with "wait" waits until the test ends it.
+ * A service whose executions end a moment later, as a program does, with a log. One whose `who` is "fail" fails, and one with
+ * "wait" waits until the test ends it. One with a `count` of 2 has two outputs, `greeting` and `facts`.
  */
 export async function aRunningCliService(): Promise<RunningCliService> {
   const service = await aCliService({
     run: async (db, start) => {
-      const [row] = await queryRows<{ inputs: { who?: string } }>(db, "select inputs from executions where id = :id", {
-        id: start.executionId,
-      });
+      const [row] = await queryRows<{ inputs: { who?: string; count?: number } }>(
+        db,
+        "select inputs from executions where id = :id",
+        { id: start.executionId },
+      );
       const key = `executions/${start.executionId}/log.ndjson`;
       const lines = ["Hello", "2026-not a prefix"].map(
         (text, id) => `${JSON.stringify({ id, time: "2026-11-21T05:00:00.000Z", stream: "stdout", text })}\n`,
       );
       await service.storage.put(key, Readable.from(lines.map((line) => Buffer.from(line))));
-      await insertOutputs(db, { executionId: start.executionId, files: [], logKey: key, logBytes: 1 });
-      const { who } = row?.inputs ?? {};
+      const { who, count } = row?.inputs ?? {};
+      const files = count === 2 ? await storeOutputs(service.storage, start, { who, count }) : [];
+      await insertOutputs(db, { executionId: start.executionId, files, logKey: key, logBytes: 1 });
       const status = who === "fail" ? "failed" : "success";
       if (who !== "wait") setTimeout(() => void end(status, start).catch(() => undefined), 200);
     },
@@ -57,4 +60,21 @@ export async function aRunningCliService(): Promise<RunningCliService> {
     });
   };
   return { ...service, end };
+}
+
+function storeOutputs(
+  storage: CliService["storage"],
+  { executionId }: Started,
+  facts: { readonly who: string | undefined; readonly count: number },
+) {
+  const texts = { "greeting.txt": `Hello ${facts.who}`, "facts.json": JSON.stringify(facts) };
+  return Promise.all(
+    Object.entries(texts).map(async ([fileName, text]) => {
+      const storageKey = `executions/${executionId}/outputs/${fileName}`;
+      await storage.put(storageKey, Readable.from([Buffer.from(text)]));
+      const [name = ""] = fileName.split(".");
+      const contentType = fileName.endsWith(".json") ? "application/json" : "text/plain";
+      return { name, fileName, storageKey, bytes: text.length, sha256: "0".repeat(64), contentType };
+    }),
+  );
 }
