@@ -8,6 +8,7 @@ import type { Client } from "./client.ts";
 import { type Act, addCommonOptions, type Context } from "./command.ts";
 import { addCommitCommands } from "./commits.ts";
 import { addCompletionCommand } from "./completion.ts";
+import { addDevCommand } from "./dev.ts";
 import { addDoctorCommand, type Check } from "./doctor.ts";
 import { addDraftCommands } from "./drafts.ts";
 import { addExecutionCommands } from "./executions.ts";
@@ -146,6 +147,7 @@ function createProgram(io: CliIo, act: Act, parts: CliParts, exitWith: (code: nu
   addInitCommand(program, act);
   addPublishCommand(program, act);
   addRunCommand(program, act);
+  addDevCommand(program, act);
   addTestCommand(program, act);
   addOpenCommand(program, act);
   addLoginCommands(program, act);

@@ -1,5 +1,5 @@
 import { EventEmitter } from "node:events";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
@@ -189,4 +189,60 @@ test("test, at Ctrl-C, cancels the cases that run", async () => {
   expect([code, out]).toEqual([130, "0 passed, 0 failed, 1 not run\n"]);
   expect(err).toContain(`Cancelling ${executionId}, of the case a.yaml\n`);
   expect(service.cancelled).toContainEqual(expect.objectContaining({ executionId }));
+});
+
+test("dev, of a folder, runs the draft at each save, cancels the run before, shows mistakes, and ends at Ctrl-C", async () => {
+  const interrupt = new EventEmitter();
+  const dir = service.folder(GREETER);
+  const { workflowId } = (await service.cliAs(member, "publish", dir, "--json")).json();
+  const begun = service.started.length;
+  const begin = async (count: number): Promise<string> => {
+    await until(() => service.started.length >= begun + count);
+    return (service.started[begun + count - 1] as (typeof service.started)[number]).executionId;
+  };
+  const isCancelled = (id: string) => () => service.cancelled.some(({ executionId }) => executionId === id);
+  const { token } = member;
+  const developing = service.cliAs({ token, interrupt }, "dev", dir, "-i", "who=wait");
+  const first = await begin(1);
+  writeFileSync(join(dir, ".main.py.swp"), "of an editor");
+  symlinkSync("nobody@nowhere", join(dir, ".#main.py"));
+  writeFileSync(join(dir, "main.py"), "def main(who, count, notes):\n    return 2\n");
+  await until(isCancelled(first));
+  const second = await begin(2);
+  writeFileSync(join(dir, "config.yaml"), GREETER_CONFIG.replace("integer", "intejer"));
+  await until(isCancelled(second));
+  const showDraft = () => service.cliAs(member, "drafts", "show", String(workflowId));
+  await until(async () => (await showDraft()).out.includes("config.yaml:4:18"));
+  writeFileSync(join(dir, "config.yaml"), GREETER_CONFIG);
+  const third = await begin(3);
+  interrupt.emit("interrupt");
+  const { code, out, err } = await developing;
+  expect([code, out, interrupt.listenerCount("interrupt")]).toEqual([
+    ...[130, expect.stringMatching(/(?:^|\n)No longer watching\n$/), 0],
+  ]);
+  for (const id of [first, second, third]) {
+    expect(err).toContain(`Run  ${service.url}/executions/${id}\n`);
+    expect(err).toContain(`Cancelled ${id}\n`);
+    expect(isCancelled(id)()).toBe(true);
+  }
+  expect(err).toMatch(/^config\.yaml:4:18 inputs\.count\.type: "intejer" is not a type of input\. Did you mean/m);
+  expect((await showDraft()).out).toMatch(/\nconfig\.yaml +\d+\nmain\.py +\d+\n$/);
+  const operator = await service.cli("dev", dir);
+  expect([operator.code, operator.err]).toEqual([1, expect.stringContaining(`"treadle login ${service.url}" keeps`)]);
+});
+
+test("dev, of a run that ends, prints its log and its result", async () => {
+  const interrupt = new EventEmitter();
+  const dir = service.folder(GREETER);
+  await service.cliAs(member, "publish", dir);
+  const begun = service.started.length;
+  const { token } = member;
+  const developing = service.cliAs({ token, interrupt }, "dev", dir, "-i", "who=Ada", "--json");
+  await until(() => service.started.length > begun);
+  const { executionId } = service.started.at(-1) as (typeof service.started)[number];
+  await until(async () => (await service.cliAs(member, "executions", "show", executionId)).out.startsWith("success"));
+  interrupt.emit("interrupt");
+  const result = await developing;
+  expect([result.code, result.json()]).toMatchObject([130, { runs: 1, last: { executionId, status: "success" } }]);
+  expect(stripVTControlCharacters(result.err)).toMatch(/^Hello\n2026-not a prefix\nsuccess in 1\.234 s/m);
 });
