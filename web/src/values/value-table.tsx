@@ -22,7 +22,7 @@ interface Props {
   readonly kind: Kind;
   readonly values: readonly Value[];
   readonly onAsk: (asked: Asked) => void;
-  /** Then which one it is needs no column. */
+  /** Then which one it is for needs no column, nor which use it. */
   readonly isOfOneWorkflow: boolean;
 }
 
@@ -38,7 +38,7 @@ export function ValueTable({ kind, values, onAsk, isOfOneWorkflow }: Props) {
             {kind === "variable" && <th scope="col">Value</th>}
             <th scope="col">Set</th>
             <th scope="col">Last used</th>
-            <th scope="col">Used by</th>
+            {!isOfOneWorkflow && <th scope="col">Used by</th>}
             <th scope="col">
               <span className="unseen">Change</span>
             </th>
@@ -85,7 +85,11 @@ function ValueRow({ value, onAsk, isOfOneWorkflow }: Omit<Props, "kind" | "value
         </div>
       </td>
       <td data-label="Last used">{lastUsedAt === null ? <Text c="dimmed">Never</Text> : <Time at={lastUsedAt} />}</td>
-      <td data-label="Used by">{usedBy.length === 0 ? <Text c="dimmed">None</Text> : <UsedBy workflows={usedBy} />}</td>
+      {!isOfOneWorkflow && (
+        <td data-label="Used by">
+          {usedBy.length === 0 ? <Text c="dimmed">None</Text> : <UsedBy workflows={usedBy} />}
+        </td>
+      )}
       <td className={tables.narrow}>
         <Actions value={value} onAsk={onAsk} />
       </td>
