@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Request, Response } from "express";
 import { splitLines } from "../../../activities/log-lines.ts";
@@ -157,9 +158,6 @@ async function* toEvents(log: AsyncIterable<Buffer> | undefined, at: Position): 
 }
 
 async function drained(response: Response, gone: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve) => {
-    response.once("drain", resolve);
-    gone.addEventListener("abort", () => resolve(), { once: true });
-  });
+  await once(response, "drain", { signal: gone }).catch(() => undefined);
   await sleep(0);
 }
