@@ -38,12 +38,13 @@ const FLAGS = [
   `--disable-features=${FEATURES_OFF.join(",")}`,
 ];
 
-/** The system's Chromium. The caller closes it. */
-export async function openBrowser(): Promise<Browser> {
+/** The system's Chromium. The caller closes it. Its pages have no scroll bars unless `hasScrollBars`. */
+export async function openBrowser({ hasScrollBars = false } = {}): Promise<Browser> {
+  const ignoreDefaultArgs = hasScrollBars ? ["--hide-scrollbars"] : [];
   for (const command of COMMANDS) {
     const [executablePath] = await listPrograms(command, process.env.PATH);
     if (executablePath !== undefined)
-      return chromium.launch({ executablePath, args: FLAGS, timeout: WAIT_MS, handleSIGINT: false });
+      return chromium.launch({ executablePath, args: FLAGS, ignoreDefaultArgs, timeout: WAIT_MS, handleSIGINT: false });
   }
   throw new Error("There is no Chromium on this machine. Install it: apt-get install chromium");
 }

@@ -149,7 +149,7 @@ test("the account page shows what is kept of what may be kept; when that is all,
   await storage.getByRole("status").filter({ hasText: "No run starts and nothing can be committed" }).waitFor();
   expect(await storage.getByRole("progressbar").getAttribute("aria-valuenow")).toBe("100");
   expect(await findGrave(page)).toEqual([]);
-  await page.goto(`/workflows/${editor.examples["hello"]?.workflowId}`);
+  await page.goto(`/workflows/${editor.examples["hello"]?.workflowId}/run`);
   await page.getByRole("button", { name: "Run", exact: true }).click();
   await page.getByRole("alert").filter({ hasText: "Nothing was started or committed." }).waitFor();
   await putStorage(0);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { findGrave } from "../support/accessibility.ts";
-import { readStyle, waitUntil } from "../support/browser.ts";
+import { openBrowser, readStyle, signIn, visit, waitUntil } from "../support/browser.ts";
 import { aWriter, openFile, writeFirst } from "../support/desk.ts";
 import { type Editor, openEditor } from "../support/editor.ts";
 
@@ -83,4 +83,33 @@ test("the palette, at a workflow, goes to its tabs, does what it says, and knows
   await field.fill("ex_06d1k7q2m8v3r5t9w0x4y6z8a1");
   await page.getByRole("option", { name: /^Run ex_06d1k7q2m8v3r5t9w0x4y6z8a1/ }).waitFor();
   await leave();
+});
+
+test("the bar, the title and the tabs, with a scroll bar or without, stand at the same place on every page", async () => {
+  const browser = await openBrowser({ hasScrollBars: true });
+  const { page, leave } = await visit(browser, editor.service.ready);
+  await signIn(page, editor.owner);
+  await page.goto(`/workflows/${editor.examples["hello"]?.workflowId}`);
+  const places: unknown[] = [];
+  const bars: boolean[] = [];
+  for (const tab of ["Overview", "Run", "Code", "Schedule", "Settings"]) {
+    const tabs = page.getByRole("navigation", { name: "Parts of this workflow" });
+    await tabs.getByRole("link", { name: tab, exact: true }).click();
+    await page.waitForURL((url) => url.pathname.endsWith(`/${tab.toLowerCase()}`));
+    await page.locator('[aria-label$=" loading"]').first().waitFor({ state: "detached" });
+    bars.push(await page.evaluate<boolean>("innerWidth > document.documentElement.clientWidth"));
+    const edges = "h1, header button, nav a, main [aria-label^=Parts]";
+    places.push(
+      await page.evaluate(
+        `[...document.querySelectorAll("${edges}")].map((it) => [it.textContent, it.getBoundingClientRect().left, it.getBoundingClientRect().right])`,
+      ),
+    );
+    // No strip of another colour beside it.
+    const end = "document.querySelector('header').getBoundingClientRect().right - document.documentElement.clientWidth";
+    expect(await page.evaluate<number>(end)).toBe(0);
+  }
+  expect(new Set(bars)).toEqual(new Set([false, true]));
+  expect(places).toEqual(places.map(() => places[0]));
+  await leave();
+  await browser.close();
 });

@@ -17,6 +17,8 @@ test("the editor, signed in to with the password of the first start, lists the e
   const { page, leave } = await editor.visit();
   await signIn(page, ownerOf(editor.service.ready));
   await page.getByRole("link", { name: "Hello" }).click();
+  await page.waitForURL(/\/workflows\/wf_\w+\/overview$/);
+  await page.getByRole("link", { name: "Go to the form" }).click();
 
   await page.getByLabel("Who to greet").fill("Ada");
   await page.getByLabel("How often").fill("3");

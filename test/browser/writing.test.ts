@@ -189,7 +189,7 @@ test("the palette, opened by its keys, finds a page and a workflow by letters of
   expect(await chosen.innerText()).not.toContain("Failed runs");
   await field.fill("hel");
   await page.keyboard.press("Enter");
-  await page.waitForURL(/\/workflows\/wf_\w+\/run$/);
+  await page.waitForURL(/\/workflows\/wf_\w+\/overview$/);
 
   await page.keyboard.press("Control+k");
   await field.fill("nothing is called this");
@@ -224,7 +224,7 @@ test("Tab, from the top of the page, leads past the bar, or by its first stop to
   await page.getByRole("link", { name: "Hello" }).first().press("Enter");
   await page.getByRole("heading", { name: "Hello", level: 1 }).waitFor();
   await waitForFocus(page, "main");
-  await page.getByRole("status", { name: "News" }).getByText("Run · Hello", { exact: true }).waitFor();
+  await page.getByRole("status", { name: "News" }).getByText("Overview · Hello", { exact: true }).waitFor();
   await page.getByRole("link", { name: "API Trigger", exact: true }).press("Enter");
   await page.getByRole("status", { name: "News" }).getByText("API Trigger · Hello", { exact: true }).waitFor();
   expect(await findFocus(page)).toBe("API Trigger");

@@ -13,6 +13,7 @@ import { loadPart } from "./app/load-part.ts";
 import { styleNonce } from "./app/nonce.ts";
 import { queries } from "./app/queries.ts";
 import { router } from "./app/router.tsx";
+import { keepScrollBarWidth } from "./app/scroll-bar.ts";
 import { colours, theme } from "./app/theme.ts";
 
 const Notices = lazy(() => loadPart(() => import("./app/notices.tsx")).then((loaded) => ({ default: loaded.Notices })));
@@ -20,6 +21,7 @@ const Notices = lazy(() => loadPart(() => import("./app/notices.tsx")).then((loa
 const place = document.querySelector("#root");
 if (place === null) throw new Error("The page has no place for the editor.");
 
+keepScrollBarWidth();
 createRoot(place).render(
   <StrictMode>
     <MantineProvider

@@ -139,7 +139,7 @@ function useEntries(text: string): readonly Entry[] {
   const found = workflows.map(({ name, workflowId }) => ({
     label: name,
     kind: "Workflow",
-    act: go(`/workflows/${workflowId}/run`),
+    act: go(`/workflows/${workflowId}/overview`),
   }));
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return [...named, ...tabs, ...found, ...pages, ...commands]

@@ -82,7 +82,7 @@ const workflowStart = createRoute({
   getParentRoute: () => workflow,
   path: "/",
   beforeLoad({ params }) {
-    redirect({ to: "/workflows/$workflowId/run", params, replace: true, throw: true });
+    redirect({ to: "/workflows/$workflowId/overview", params, replace: true, throw: true });
   },
 });
 

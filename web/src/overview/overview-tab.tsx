@@ -30,21 +30,38 @@ export function OverviewTab() {
   const found = useQuery(overviewQuery(workflowId));
   if (found.isError) return <ErrorState error={found.error} onRetry={() => void found.refetch()} />;
   if (found.isPending || workflow === undefined) return <LoadingRows label="The overview is loading" />;
-  if (found.data.recent.length === 0) {
+  if (found.data.recent.length === 0) return <NoRuns workflow={workflow} />;
+  return <Overviewed workflow={workflow} overview={found.data} />;
+}
+
+/** What to do first: run it, or write it. */
+function NoRuns({ workflow: { workflowId, manifest } }: { workflow: Workflow }) {
+  if (manifest === null) {
     return (
       <EmptyState
-        title="No runs yet"
+        title="Nothing is committed yet"
         action={
-          <ButtonLink to="/workflows/$workflowId/run" params={{ workflowId }}>
-            Go to the form
+          <ButtonLink to="/workflows/$workflowId/code" params={{ workflowId }}>
+            Go to the code
           </ButtonLink>
         }
       >
-        Success rate, durations and the last failure are here after the first run.
+        Write config.yaml and main.py, and commit them. Then it can be run.
       </EmptyState>
     );
   }
-  return <Overviewed workflow={workflow} overview={found.data} />;
+  return (
+    <EmptyState
+      title="No runs yet"
+      action={
+        <ButtonLink to="/workflows/$workflowId/run" params={{ workflowId }}>
+          Go to the form
+        </ButtonLink>
+      }
+    >
+      Success rate, durations and the last failure are here after the first run.
+    </EmptyState>
+  );
 }
 
 function Overviewed({ workflow, overview }: { workflow: Workflow; overview: Overview }) {

@@ -12,7 +12,7 @@ export function UsedBy({ workflows }: { workflows: Value["usedBy"] }) {
       {workflows.slice(0, SHOWN).map(({ workflowId, name }, at) => (
         <Fragment key={workflowId}>
           {at > 0 && ", "}
-          <Link to="/workflows/$workflowId" params={{ workflowId }}>
+          <Link to="/workflows/$workflowId/overview" params={{ workflowId }}>
             {name}
           </Link>
         </Fragment>

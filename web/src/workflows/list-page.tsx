@@ -115,7 +115,11 @@ function WorkflowRow({ workflow }: { workflow: WorkflowLine }) {
   return (
     <tr>
       <th scope="row">
-        <Link to="/workflows/$workflowId/run" params={{ workflowId: workflow.workflowId }} className={classes.name}>
+        <Link
+          to="/workflows/$workflowId/overview"
+          params={{ workflowId: workflow.workflowId }}
+          className={classes.name}
+        >
           {workflow.name}
         </Link>
         <Text size="sm" c="dimmed" lineClamp={1}>
