@@ -239,6 +239,21 @@ create table drafts (
 
 CREATE INDEX drafts_workflow ON public.drafts USING btree (workflow_id);
 
+create table environment_archives (
+  environment_key text not null,
+  object text not null,
+  bytes bigint not null,
+  sha256 text not null,
+  used_at timestamp with time zone default now() not null,
+  constraint environment_archives_pkey PRIMARY KEY (environment_key),
+  constraint environment_archives_object_key UNIQUE (object),
+  constraint environment_archives_bytes_check CHECK ((bytes > 0)),
+  constraint environment_archives_environment_key_check CHECK ((environment_key ~ '^[0-9a-f]{64}$'::text)),
+  constraint environment_archives_sha256_check CHECK ((sha256 ~ '^[0-9a-f]{64}$'::text))
+);
+
+CREATE INDEX environment_archives_used_at ON public.environment_archives USING btree (used_at);
+
 create table environments (
   key text not null,
   interpreter text not null,

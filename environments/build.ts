@@ -1,7 +1,14 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { type BuildSteps, EnvironmentError, type StepResult } from "./build-steps.ts";
-import { type BuildContext, compileModules, environmentLinks, type Installer, makeSkeleton } from "./installer.ts";
+import {
+  type BuildContext,
+  compileModules,
+  environmentLinks,
+  type Installer,
+  makeSkeleton,
+  runInEnvironment,
+} from "./installer.ts";
 import { parseLock } from "./lock.ts";
 import { toSentence } from "./resolver-messages.ts";
 import { sealLargeFolder } from "./sealed-folder.ts";
@@ -32,6 +39,25 @@ export async function buildEnvironment(session: Session, lock: string): Promise<
     steps.say("Compiling…");
     await compileModules(steps, context);
   }
+  await finish(session);
+}
+
+/** Makes the environment of an archive that another host has packed, with the same end as one that is built here. */
+export async function unpackEnvironment(session: Session, archivePath: string): Promise<void> {
+  const { steps, context } = session;
+  await makeSkeleton(context);
+  steps.say("Unpacking what another host has built…");
+  const archive = { from: archivePath, to: "/archive" };
+  const result = await runInEnvironment(steps, context, [archive], ({ environmentDir, at }) => ({
+    command: "tar",
+    args: ["--extract", "--gzip", "--no-same-owner", "--file", at(archive), "--directory", environmentDir],
+    env: {},
+  }));
+  refuseFailure(session, result);
+  await finish(session);
+}
+
+async function finish({ steps, context }: Session): Promise<void> {
   steps.requireSize(await sealLargeFolder(context.environmentDir, new Set(environmentLinks(context.python).keys())));
   await flushToDisk(context.environmentDir);
   steps.say("The environment is ready.");

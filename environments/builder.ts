@@ -4,7 +4,9 @@ import type { FileProblem } from "../domain/errors.ts";
 import type { AccountId } from "../domain/ids.ts";
 import { createSlots, type Slots } from "../system/slots.ts";
 import type { RemoveTree } from "../system/trees/remove-tree.ts";
-import { buildEnvironment } from "./build.ts";
+import type { EnvironmentArchives } from "./archives.ts";
+import { buildEnvironment, type Session, unpackEnvironment } from "./build.ts";
+import type { WorkFolder } from "./build-lease.ts";
 import { type BuildLimits, EnvironmentError } from "./build-steps.ts";
 import { createBuildWorkspace } from "./build-workspace.ts";
 import type { Confinement } from "./confinement.ts";
@@ -14,6 +16,7 @@ import { type Requirements, toRequirementsText } from "./requirements.ts";
 import { toProblem } from "./resolver-messages.ts";
 import { type PruneOptions, publishFolder, touchFolder } from "./sealed-folder.ts";
 import { createSharedTurn, type SharedTurn } from "./shared-turn.ts";
+import { shareEnvironment } from "./sharing.ts";
 
 export { EnvironmentError } from "./build-steps.ts";
 export type { EnvironmentKey, Python } from "./lock.ts";
@@ -45,6 +48,8 @@ export interface EnvironmentsSettings extends Confinement {
   readonly limits?: Partial<BuildLimits> | undefined;
   /** How work folders and old environments are removed; `removeTree` unless given. */
   readonly removeTree?: RemoveTree | undefined;
+  /** Where hosts share what they built; each builds for itself unless given. */
+  readonly archives?: EnvironmentArchives | undefined;
 }
 
 export type LockResult =
@@ -85,6 +90,11 @@ interface Running {
   readonly turn: SharedTurn;
 }
 
+interface Making {
+  readonly turn: SharedTurn;
+  readonly report: (line: string) => void;
+}
+
 /** Python environments of one machine, in one folder; any number of processes may share it. */
 export function createEnvironments(settings: EnvironmentsSettings): Environments {
   const { dir } = settings;
@@ -93,35 +103,8 @@ export function createEnvironments(settings: EnvironmentsSettings): Environments
   const builds = createSlots({ count: BUILDS_AT_ONCE_MAX });
   const lock = createResolver(workspace, settings, builds);
   const logPathOf = (key: EnvironmentKey): string => join(dir, `${key}.log`);
+  const make = createMaker(workspace, settings, { builds, logPathOf });
   const sizes = createSizes(dir);
-
-  async function build(
-    key: EnvironmentKey,
-    lock: string,
-    spec: BuildSpec,
-    { turn, report }: { turn: SharedTurn; report: (line: string) => void },
-  ): Promise<string> {
-    const path = join(dir, key);
-    if (!KEY.test(key) || keyOf(spec.python, lock, spec.build) !== key) throw wrongInterpreter(spec.python);
-    await workspace.withLease(key, path, (work) =>
-      inTurn(builds, { id: key, turn, report }, async () => {
-        const startedAtMs = Date.now();
-        const session = await workspace.openSession(work, lock, { ...spec, report });
-        try {
-          await buildEnvironment(session, lock);
-          await touchFolder(session.context.environmentDir); // its age counts from now, however long the build took
-          await publishFolder(session.context.environmentDir, path);
-        } finally {
-          await writeFile(logPathOf(key), session.steps.log(), { mode: 0o600 });
-        }
-        settings.log.info(
-          { environment: key, seconds: (Date.now() - startedAtMs) / 1000 },
-          "A Python environment was built.",
-        );
-      }),
-    );
-    return path;
-  }
 
   return {
     lock,
@@ -154,11 +137,51 @@ export function createEnvironments(settings: EnvironmentsSettings): Environments
       for (const report of reports) report(line);
     };
     const turn = createSharedTurn(builds, key);
-    const path = build(key, lock, spec, { turn, report: notify }).finally(() => running.delete(key));
+    const path = make(key, lock, spec, { turn, report: notify }).finally(() => running.delete(key));
     const entry = { reports, turn, path };
     running.set(key, entry);
     return entry;
   }
+}
+
+/** Makes environments: builds them, or unpacks what another host has built. */
+function createMaker(
+  workspace: ReturnType<typeof createBuildWorkspace>,
+  settings: EnvironmentsSettings,
+  { builds, logPathOf }: { builds: Slots; logPathOf: (key: EnvironmentKey) => string },
+) {
+  return async (key: EnvironmentKey, lock: string, spec: BuildSpec, { turn, report }: Making): Promise<string> => {
+    const path = join(settings.dir, key);
+    if (!KEY.test(key) || keyOf(spec.python, lock, spec.build) !== key) throw wrongInterpreter(spec.python);
+    const finish = async ({ context, steps }: Session, verb: "built" | "unpacked", act: () => Promise<void>) => {
+      const startedAtMs = Date.now();
+      try {
+        await act();
+        await touchFolder(context.environmentDir); // its age counts from now, however long the build took
+        await publishFolder(context.environmentDir, path);
+      } finally {
+        await writeFile(logPathOf(key), steps.log(), { mode: 0o600 });
+      }
+      const facts = { event: `environment.${verb}`, environment: key, seconds: (Date.now() - startedAtMs) / 1000 };
+      settings.log.info(facts, `A Python environment was ${verb}.`);
+    };
+    const openSession = (work: WorkFolder) => workspace.openSession(work, lock, { ...spec, report });
+    const build = (work: WorkFolder) =>
+      inTurn(builds, { id: key, turn, report }, async () => {
+        const session = await openSession(work);
+        await finish(session, "built", () => buildEnvironment(session, lock));
+      });
+    const unpack = (download: (dir: string) => Promise<string>) =>
+      workspace.inWorkFolder("archive", async (work) => {
+        const archivePath = await download(work.path);
+        const session = await openSession(work);
+        await finish(session, "unpacked", () => unpackEnvironment(session, archivePath));
+      });
+    await workspace.withLease(key, path, (work) =>
+      shareEnvironment(settings, { key, path, python: spec.python, report }, { build: () => build(work), unpack }),
+    );
+    return path;
+  };
 }
 
 /** Sizes of finished environments, which never change. */

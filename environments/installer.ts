@@ -13,6 +13,8 @@ const INSIDE_ENVIRONMENT = "/env";
 const COMPILERS_MAX = 4;
 /** A hostile source file can make the compiler take a lot; 2 GiB is four times what the largest honest ones need. */
 const COMPILER_MEMORY_KIB = 2 * 1024 * 1024;
+/** Where a virtual environment says which Python it is of. */
+const SETTINGS_FILE = "pyvenv.cfg";
 
 /** Where a build does its work. `ownDir` belongs to the unprivileged user and is all it can write. */
 export interface BuildContext extends BuildSpec {
@@ -68,6 +70,11 @@ export function environmentLinks(python: Python): Map<string, string> {
   ]);
 }
 
+/** Files and links that each host makes by itself, because they name its Python, by their paths in an environment. */
+export function partsOfHost(python: Python): string[] {
+  return [SETTINGS_FILE, ...environmentLinks(python).keys()];
+}
+
 /**
  * Makes an empty virtual environment without pip, as `venv --without-pip` makes it, but without starting an
  * interpreter. So `python3` and console scripts inside a sandbox find the packages too. `site-packages` at its top is a
@@ -83,13 +90,13 @@ export async function makeSkeleton(context: BuildContext): Promise<void> {
     `version = ${python.version}`,
   ];
   for (const path of folders) await mkdir(path);
-  await writeFile(join(environmentDir, "pyvenv.cfg"), `${settings.join("\n")}\n`);
+  await writeFile(join(environmentDir, SETTINGS_FILE), `${settings.join("\n")}\n`);
   for (const [name, target] of environmentLinks(python)) await symlink(target, join(environmentDir, name));
   for (const path of folders) {
     await chmod(path, 0o755);
     if (confinement.runAs !== undefined) await chown(path, confinement.runAs.uid, confinement.runAs.gid);
   }
-  await chmod(join(environmentDir, "pyvenv.cfg"), 0o644);
+  await chmod(join(environmentDir, SETTINGS_FILE), 0o644);
 }
 
 /** Paths as a program in the environment's sandbox sees them. */

@@ -1,7 +1,7 @@
 import { type Db, queryRows } from "../connect.ts";
 
-/** Made anew by the migrations themselves. */
-const OF_MIGRATIONS = ["migrations", "migrations_lock"];
+/** Made anew by the migrations themselves, and by hosts: a backup has no environments. */
+const LEFT_OUT = ["migrations", "migrations_lock", "environment_archives"];
 
 export interface Table {
   readonly name: string;
@@ -26,7 +26,7 @@ export async function listTables(db: Db): Promise<Table[]> {
       where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and c.relpersistence = 'p'
         and c.relname <> all (cast(:left as text[]))
       group by c.relname order by c.relname`,
-    { left: OF_MIGRATIONS },
+    { left: LEFT_OUT },
   );
 }
 
@@ -39,7 +39,7 @@ export async function listSequences(db: Db): Promise<Sequence[]> {
       where s.relkind = 'S' and s.relnamespace = current_schema()::regnamespace
         and t.relname <> all (cast(:left as text[]))
       order by 1, 2`,
-    { left: OF_MIGRATIONS },
+    { left: LEFT_OUT },
   );
   const sequences: Sequence[] = [];
   for (const { name, ...of } of owned) {

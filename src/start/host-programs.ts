@@ -4,6 +4,7 @@ import { createSpool } from "../../activities/spool.ts";
 import type { Db } from "../../db/connect.ts";
 import { DEFAULT_BOUNDS } from "../../domain/manifest/bounds.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
+import { createEnvironmentArchives } from "../../environments/archives.ts";
 import { createEnvironments } from "../../environments/builder.ts";
 import { createCheckouts } from "../../environments/checkout.ts";
 import { createCommitEnvironments } from "../../environments/commit-environments.ts";
@@ -139,11 +140,11 @@ interface ProgramsDeps {
 
 export type Programs = ReturnType<typeof openPrograms>;
 
-/** Everything an attempt needs on this host: what it runs in, its code, its environment, a spool, and a place to run. */
-export function openPrograms(deps: ProgramsDeps) {
-  const { host, machine, settings, db, log } = deps;
-  const { sandbox, interpreters, runtimes, ceilings, removeTree } = host;
-  const isolation = settings.TREADLE_ISOLATION === "none" ? "none" : "bubblewrap";
+/** Where environments are built, and where hosts share them: in the storage that they have in common. */
+function openEnvironments(deps: ProgramsDeps, isolation: "bubblewrap" | "none") {
+  const { machine, settings, db, log } = deps;
+  const isShared = settings.TREADLE_STORAGE_URL !== undefined && isolation === "bubblewrap";
+  const archives = isShared ? createEnvironmentArchives({ db, storage: deps.storage }) : undefined;
   const environments = createEnvironments({
     dir: machine.paths.environments,
     python: machine.python,
@@ -154,8 +155,18 @@ export function openPrograms(deps: ProgramsDeps) {
     users: machine.sandboxUsers.users,
     env: machine.packageSettings,
     log,
-    removeTree,
+    removeTree: deps.host.removeTree,
+    archives,
   });
+  return { environments, archives };
+}
+
+/** Everything an attempt needs on this host: what it runs in, its code, its environment, a spool, and a place to run. */
+export function openPrograms(deps: ProgramsDeps) {
+  const { host, machine, settings, db, log } = deps;
+  const { sandbox, interpreters, runtimes, ceilings, removeTree } = host;
+  const isolation = settings.TREADLE_ISOLATION === "none" ? "none" : "bubblewrap";
+  const { environments, archives } = openEnvironments(deps, isolation);
   const readFiles = createCommitReader(db);
   const threads = createThreads({ threadsMax: 1 });
   const commitEnvironments = createCommitEnvironments({ db, environments, interpreters, readFiles, threads, log });
@@ -205,6 +216,7 @@ export function openPrograms(deps: ProgramsDeps) {
     /** Undefined in a process that only answers callers. */
     lacks: isRunner ? hostLacks : undefined,
     environments,
+    archives,
     commitEnvironments,
     checkouts,
     spool,

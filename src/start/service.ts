@@ -126,10 +126,10 @@ export async function openService(
     runProgram,
     log,
   });
-  const { environments, checkouts, commitEnvironments, spool, slots, diskProblem } = programs;
+  const { environments, archives, checkouts, commitEnvironments, spool, slots, diskProblem } = programs;
   const warming = createCommitWarming({ db, warm: programs.warm, log });
   defer(() => warming.close());
-  const pruning = startPruning({ db, sandbox: host.sandbox, environments, checkouts, log });
+  const pruning = startPruning({ db, sandbox: host.sandbox, environments, archives, checkouts, log });
   defer(() => pruning.close());
 
   // The listener, Temporal, schedules and workers, and what callers may ask of executions.

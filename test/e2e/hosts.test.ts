@@ -1,9 +1,10 @@
-import { chmod, mkdir, readdir, rename, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
 import { findMoneyFaults } from "../../db/ledger/audit.ts";
+import { anIndex, onlyFrom } from "../environments/machine.ts";
 import { aCluster, type Cluster, type ClusterHost } from "../support/cluster.ts";
 import { aFolder, treadle } from "../support/command-line.ts";
 import { S3_INSTALL_MS_MAX } from "../support/s3-server.ts";
@@ -43,7 +44,8 @@ let retried: Published;
 let networked: Published;
 
 beforeAll(async () => {
-  cluster = await aCluster({ TREADLE_HOST_GONE_SECONDS: "10", TREADLE_DRAIN_SECONDS: "0" });
+  const packages = onlyFrom(anIndex({ name: "hello", files: { "hello.py": "" } }));
+  cluster = await aCluster({ ...packages, TREADLE_HOST_GONE_SECONDS: "10", TREADLE_DRAIN_SECONDS: "0" });
   hosts = { api: await cluster.aHost(), one: await cluster.aHost(), two: await cluster.aHost() };
   running = { api: await hosts.api.start({ TREADLE_ROLE: "api" }) };
   plain = await publish(config());
@@ -56,13 +58,13 @@ afterAll(async () => {
   await cluster?.stop();
 });
 
-async function tryToPublish(text: string): ReturnType<typeof treadle> {
-  const folder = await aFolder({ "config.yaml": text, "main.py": PROGRAM });
+async function tryToPublish(text: string, more: Record<string, string> = {}): ReturnType<typeof treadle> {
+  const folder = await aFolder({ "config.yaml": text, "main.py": PROGRAM, ...more });
   return treadle(hosts.api.dataDir, ["publish", folder, "--json"]);
 }
 
-async function publish(text: string): Promise<Published> {
-  const published = await tryToPublish(text);
+async function publish(text: string, more?: Record<string, string>): Promise<Published> {
+  const published = await tryToPublish(text, more);
   expect([published.code, published.stderr]).toEqual([0, expect.any(String)]);
   return published.json() as unknown as Published;
 }
@@ -260,13 +262,16 @@ test("executions whose outputs are lost with their host run again where `retry` 
   expect([await findMoney(), await findMoneyFaults(cluster.db)]).toEqual([after, []]);
 });
 
-test("a host has lanes for what ran lately when it starts, and for what any process publishes after that", async () => {
+test("a host has lanes for what ran lately when it starts, and for what any process publishes after that, with packages that were built once", async () => {
   const { ready, call } = running.two as TestService;
   const countLanes = async () =>
     Number(/^treadle_lanes (\d+)$/m.exec((await call(`${ready.url}/metrics`, { method: "GET" })).text)?.[1]);
   while ((await countLanes()) < 2) await sleep(100);
-  await publish(config("retry: { max_attempts: 3 }\n"));
+  await publish(config("retry: { max_attempts: 3 }\n"), { "requirements.txt": "hello==1.0\n" });
   while ((await countLanes()) < 3) await sleep(100);
+  const environments = join(hosts.two.dataDir, "environments");
+  const [log = ""] = (await readdir(environments)).filter((name) => name.endsWith(".log"));
+  expect(await readFile(join(environments, log), "utf8")).toContain("Unpacking what another host has built…");
   const listed = (await treadle(hosts.api.dataDir, ["hosts", "--json"])).json() as unknown as { hosts: object[] };
   expect(listed.hosts).toHaveLength(3);
   expect(listed.hosts).toEqual(

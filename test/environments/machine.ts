@@ -88,7 +88,8 @@ export function someEnvironments(
   const dir = changes.dir ?? join(aFolder(), "environments");
   const builds: string[] = [];
   const log = {
-    info: (facts: object) => "environment" in facts && builds.push(String(facts.environment)),
+    info: (facts: { event?: string; environment?: string }) =>
+      facts.event === "environment.built" && builds.push(String(facts.environment)),
     warn: () => {},
   };
   const base = {

@@ -22,7 +22,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   system: { ...FREE, values: ["system", "domain"] },
   sandbox: { ...FREE, values: ["sandbox", "system", "domain"] },
   storage: { ...FREE, values: ["storage", "system", "domain"] },
-  environments: { ...FREE, values: ["environments", "sandbox", "system", "db", "domain"] },
+  environments: { ...FREE, values: ["environments", "sandbox", "storage", "system", "db", "domain"] },
   activities: { ...FREE, values: ["activities", ...WORKERS] },
   workflows: {
     values: ["workflows", "domain"],

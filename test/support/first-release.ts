@@ -6,7 +6,7 @@ export const FIRST_MIGRATIONS = 9;
 /** Takes back what later migrations make, so that a database is as of before the first release. */
 export const UNDO_LATER_MIGRATIONS = `
   alter table api_keys drop column last_used_at;
-  drop table workflow_starts, small_objects, refused_calls, live_requests;
+  drop table workflow_starts, small_objects, refused_calls, live_requests, environment_archives;
   drop function finish_executions, begin_execution;
   alter table hosts drop column role, drop column version, drop column slots, drop column running, drop column waiting,
     drop column draining, drop column offers, drop column said_at, drop column key_ids;
