@@ -4,6 +4,7 @@ import type { Db } from "../../db/connect.ts";
 import { WORKFLOW_CHANGED } from "../../db/executions/states.ts";
 import type { CommitId, WorkflowId } from "../../domain/ids.ts";
 import type { Warmth } from "../../sandbox/sandbox.ts";
+import { createSlots } from "../../system/slots.ts";
 import type { Subscription } from "../executions/listener.ts";
 import type { Log } from "../log.ts";
 
@@ -17,9 +18,12 @@ export interface CommitWarming {
   close(): void;
 }
 
+/** Of all accounts together. One more than may build packages at once, so that commits without packages go on meanwhile. */
+const AT_ONCE_MAX = 3;
+
 /**
  * Makes the next run of each published commit a warm one on this host, whichever process has published it. Its packages are
- * there and its lane stands. One after the other, in the background.
+ * there and its lane stands. In the background, by turns between accounts, and one after the other of each.
  */
 export function createCommitWarming(deps: {
   db: Db;
@@ -27,10 +31,10 @@ export function createCommitWarming(deps: {
   log: Log;
 }): CommitWarming {
   const { db, warm, log } = deps;
+  const turns = createSlots({ count: AT_ONCE_MAX, perAccountMax: 1 });
   const wanted = new Set<WorkflowId>();
   const warmed = new Map<WorkflowId, CommitId>();
   let isClosed = false;
-  let working = false;
 
   async function warmLatest(workflowId: WorkflowId): Promise<void> {
     const commitId = (await findWorkflow(db, workflowId))?.head ?? undefined;
@@ -43,22 +47,27 @@ export function createCommitWarming(deps: {
     log.debug({ event: "workflow.warmed", workflowId, commitId, ...warmth }, "A commit was warmed up.");
   }
 
-  async function work(): Promise<void> {
-    if (working) return;
-    working = true;
-    for (const workflowId of wanted) {
-      if (isClosed) break;
-      wanted.delete(workflowId);
-      await warmLatest(workflowId).catch((error: unknown) => {
-        if (!isClosed) log.warn({ event: "fault", workflowId, error }, "A commit could not be warmed up.");
-      });
+  async function warmInTurn(workflowId: WorkflowId): Promise<void> {
+    const workflow = await findWorkflow(db, workflowId);
+    const end = workflow && (await turns.take({ accountId: workflow.accountId, id: workflowId }));
+    wanted.delete(workflowId); // what changes from here on is looked at again
+    if (end === undefined) return;
+    try {
+      if (!isClosed) await warmLatest(workflowId);
+    } finally {
+      end();
     }
-    working = false;
   }
 
   function add(workflowIds: readonly WorkflowId[]): void {
-    for (const workflowId of workflowIds) wanted.add(workflowId);
-    void work();
+    for (const workflowId of workflowIds) {
+      if (wanted.has(workflowId) || isClosed) continue;
+      wanted.add(workflowId);
+      warmInTurn(workflowId).catch((error: unknown) => {
+        wanted.delete(workflowId);
+        if (!isClosed) log.warn({ event: "fault", workflowId, error }, "A commit could not be warmed up.");
+      });
+    }
   }
 
   return {
@@ -73,7 +82,6 @@ export function createCommitWarming(deps: {
     },
     close() {
       isClosed = true;
-      wanted.clear();
     },
   };
 }

@@ -1,12 +1,16 @@
 import { readdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { findCommit } from "../../db/commits/commits.ts";
 import { queryRows } from "../../db/connect.ts";
 import { createSandbox } from "../../sandbox/sandbox.ts";
 import { prune } from "../../src/housekeeping/pruning.ts";
 import { createExecutionId } from "../../src/ids.ts";
+import { createCommitWarming } from "../../src/publish/commit-warming.ts";
+import { SILENT } from "../http/editor/parts.ts";
 import { LIMITS } from "../runner/harness.ts";
+import { anAccount } from "../support/builders.ts";
 import { aHost, minorOf } from "./machines.ts";
 
 const HOUR_MS = 3_600_000;
@@ -235,6 +239,33 @@ test("publish, of a main that lacks or demands inputs, warns of the one and refu
     "print(1)\n",
   ])
     expect((await publishGood({ ...config, "main.py": main })).warnings).toEqual([]);
+});
+
+test("commit warming, of slow commits of one account, lets another account's go on meanwhile", async () => {
+  const other = await host.another({ accountId: await anAccount(host.db) });
+  const publishTo = async (machine: typeof other, main: string, requirements = "") => {
+    const files = { "main.py": `${main}\ndef main():\n    pass\n`, "requirements.txt": requirements };
+    const publication = await machine.publish(files);
+    if (publication.kind !== "published") throw new Error(JSON.stringify(publication));
+    return publication.workflowId;
+  };
+  const slow = [];
+  for (const name of ["a", "b", "c"]) slow.push(await publishTo(host, `${name} = 1\nimport slow`, "slow\n"));
+  const quick = await publishTo(other, "");
+  const order: string[] = [];
+  const warming = createCommitWarming({
+    db: host.db,
+    warm: async (workflowId, commitId) => {
+      const warmth = await host.warm(workflowId, commitId);
+      order.push(workflowId);
+      return warmth;
+    },
+    log: SILENT,
+  });
+  for (const workflowId of [...slow, quick]) warming.subscription.onNotify(JSON.stringify({ workflowId }));
+  while (order.length < 4) await sleep(20);
+  warming.close();
+  expect([order[0], new Set(order)]).toEqual([quick, new Set([quick, ...slow])]);
 });
 
 test("prune, of what a lane has before it, leaves it alone; once nobody has it, it goes and is built again at need", async () => {

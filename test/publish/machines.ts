@@ -143,6 +143,7 @@ export async function aHost() {
     [aSource("sourceonly")],
     [
       { name: "hello", files: { "hello.py": "import sys\nWHERE = sys.prefix\n" } },
+      { name: "slow", files: { "slow.py": "import time\ntime.sleep(2)\n" } },
       { name: "picky", requires: ["hello>=2"] },
     ],
   );
