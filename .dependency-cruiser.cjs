@@ -5,7 +5,11 @@ const ROOMS = {
   system: { folders: ["system", "domain"], packages: true, builtins: true },
   sandbox: { folders: ["sandbox", "system", "domain"], packages: true, builtins: true },
   storage: { folders: ["storage", "system", "domain"], packages: true, builtins: true },
-  environments: { folders: ["environments", "sandbox", "storage", "system", "db", "domain"], packages: true, builtins: true },
+  environments: {
+    folders: ["environments", "sandbox", "storage", "system", "db", "domain"],
+    packages: true,
+    builtins: true,
+  },
   activities: {
     folders: ["activities", "environments", "storage", "sandbox", "system", "db", "domain"],
     packages: true,

@@ -2,6 +2,8 @@ import { type Db, isDataError } from "../db/connect.ts";
 import { type ExecutionWork, endAttempt, renewLease } from "../db/executions/attempts.ts";
 import type { PythonOutcome } from "../domain/execution.ts";
 import type { ExecutionId } from "../domain/ids.ts";
+import type { Manifest } from "../domain/manifest/manifest.ts";
+import { isRetried, type RetryPolicy, retryPolicyOf } from "../domain/retries.ts";
 import { withTimeout } from "../system/with-timeout.ts";
 import type { Claimed } from "./claiming.ts";
 import type { ExecutionEnding } from "./ending.ts";
@@ -29,8 +31,10 @@ export interface AttemptDeps {
 
 /** Whether an attempt that ended so was the first and is the last. */
 export function isOnly(work: ExecutionWork, outcome: PythonOutcome): boolean {
-  return work.attempt === 1 && (outcome.status !== "failed" || work.attemptsMax === 1);
+  return work.attempt === 1 && (work.attemptsMax === 1 || !isRetried(retriesOf(work), outcome.status));
 }
+
+const retriesOf = (work: ExecutionWork): RetryPolicy => retryPolicyOf(work.manifest as Manifest);
 
 /**
  * Runs one claimed attempt under a lease that is renewed. Returns its outcome, and whether the execution ended with it;
@@ -60,7 +64,8 @@ export async function runAttempt(
     const ending = isOnly(work, outcome) ? await prepareEnding(deps, work, outcome) : undefined;
     const finished = ending === undefined ? "apart" : await tell(ending, signal);
     if (finished !== "apart") return finished ? { outcome, finished } : undefined;
-    const isOurs = await tell(() => endAttempt(db, { executionId, attempt, processId, outcome }), signal);
+    const end = { executionId, attempt, processId, outcome, retries: retriesOf(work) };
+    const isOurs = await tell(() => endAttempt(db, end), signal);
     return isOurs ? { outcome, finished: false } : undefined;
   } catch (error) {
     await abandonAttempt(deps, work, error, signal);

@@ -33,7 +33,7 @@ export function createActivities(
   });
   const executePython: typeof execute = async (input) => {
     const progress = await execute(input);
-    if (progress.kind === "running" || progress.finished || !(await finishing.isFinished(input.executionId)))
+    if (progress.kind !== "ended" || progress.finished || !(await finishing.isFinished(input.executionId)))
       return progress;
     return { ...progress, finished: true };
   };

@@ -184,6 +184,7 @@ async function runToEnd(
       first ?? (await claimWithSlot(deps, { ...ids, leaseSeconds: LEASE_SECONDS, lostMax: LOST_MAX }, waiting));
     if (claim.kind !== "claimed") {
       if (claim.kind === "ended") return toProgress(claim);
+      if (claim.kind === "waiting") return claim;
       if (claim.kind !== "claimable") throw toFailure(executionId, claim);
       if (waiting.reason === "cancelled") throw cancelledFailure(executionId);
       if (waiting.aborted) throw stoppingError();
@@ -208,7 +209,7 @@ function toProgress(
 /** Why no attempt can be opened any more, in Temporal's words. */
 function toFailure(
   executionId: ExecutionId,
-  claim: Exclude<Claimable, { kind: "ended" | "claimable" }>,
+  claim: Exclude<Claimable, { kind: "ended" | "claimable" | "waiting" }>,
 ): ApplicationFailure {
   if (claim.kind === "exhausted")
     return ApplicationFailure.nonRetryable(

@@ -60,6 +60,8 @@ const STORY: ExecutionStory = {
   settled: "2026-01-01T00:00:00.013Z",
 };
 
+const triedAgain = new Set<string>();
+
 type Shape = Partial<Activities> & { cancel?: true; story?: ExecutionStory };
 
 /** Every way through `executeCommit`, by the name of its file: what is different from the usual. */
@@ -69,6 +71,13 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   "short-finished": { executePython: async () => ({ ...ended, finished: true }) },
   "long-joined": {
     executePython: async ({ waitSeconds }) => (waitSeconds === undefined ? ended : { kind: "running" }),
+  },
+  "tried-again": {
+    executePython: async ({ executionId }) => {
+      if (triedAgain.has(executionId)) return ended;
+      triedAgain.add(executionId);
+      return { kind: "waiting", seconds: 0.2 };
+    },
   },
   "refused-credits": {
     reserveCredits: async () => {

@@ -98,6 +98,7 @@ create table attempts (
   unable boolean default false not null,
   outputs_lost boolean default false not null,
   values_used jsonb,
+  retry_at timestamp with time zone,
   constraint attempts_pkey PRIMARY KEY (execution_id, attempt),
   constraint attempts_execution_id_fkey FOREIGN KEY (execution_id) REFERENCES executions(id),
   constraint attempts_attempt_check CHECK (((attempt >= 1) AND (attempt <= 100))),
@@ -105,6 +106,7 @@ create table attempts (
   constraint attempts_seconds_used_check CHECK ((seconds_used >= (0)::numeric)),
   constraint attempts_status_check CHECK ((status = ANY (ARRAY['success'::text, 'failed'::text, 'timed_out'::text, 'out_of_memory'::text, 'cancelled'::text]))),
   constraint attempts_values_used_check CHECK ((jsonb_typeof(values_used) = 'array'::text)),
+  constraint retried_when_ended_by_itself CHECK (((retry_at IS NULL) OR ((status IS NOT NULL) AND (status = ANY (ARRAY['failed'::text, 'timed_out'::text, 'out_of_memory'::text]))))),
   constraint status_when_ended CHECK (((status IS NULL) OR (ended_at IS NOT NULL)))
 );
 

@@ -73,6 +73,8 @@ export interface PythonOutcome {
  */
 export type PythonProgress =
   | { readonly kind: "running" }
+  /** An attempt did not succeed, and the next one is due in so many seconds. */
+  | { readonly kind: "waiting"; readonly seconds: number }
   | {
       readonly kind: "ended";
       readonly status: ExecutionEnd;
@@ -93,6 +95,9 @@ export type LastStep = (typeof LAST_STEPS)[number];
 
 /** What `uploadOutputs` answers: done, or that only the host that ran the program can do it, or needs longer. */
 export type UploadProgress = { readonly kind: "uploaded" } | { readonly kind: "deferred" };
+
+/** Wakes the workflow of an execution that waits for its next attempt, once the record says that it is cancelled. */
+export const CANCEL_SIGNAL = "cancelRequested";
 
 /** A file that went in with an execution or came out of it, as kept in storage. */
 export interface StoredFile {

@@ -3,13 +3,17 @@ import {
   ActivityFailure,
   ApplicationFailure,
   CancellationScope,
+  defineSignal,
   isCancellation,
   proxyActivities,
   proxyLocalActivities,
+  setHandler,
+  sleep,
   workflowInfo,
 } from "@temporalio/workflow";
 import type { Activities } from "../activities/index.ts";
 import {
+  CANCEL_SIGNAL,
   type ExecutionInput,
   type ExecutionSummary,
   LAST_STEPS,
@@ -80,7 +84,27 @@ async function reserve(holder: Holder): Promise<void> {
 
 type EndedPython = Extract<PythonProgress, { kind: "ended" }>;
 
+const cancelSignal = defineSignal(CANCEL_SIGNAL);
+
+/** Tries the program as often as it takes. Between two attempts there is a timer and nothing else: no slot, no process. */
 async function runPython(holder: Holder, input: ExecutionInput): Promise<EndedPython> {
+  let wake = (): void => undefined;
+  for (;;) {
+    // Before the call: a request that comes during it may have come too late for it.
+    const woken = new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+    const progress = await tryPython(holder, input);
+    if (progress.kind === "ended") return progress;
+    // The record says by then that it is cancelled, and the next call finds that.
+    setHandler(cancelSignal, () => wake());
+    // `condition` with a time-out would cancel the whole workflow at its end: the threads track no promises
+    // (`src/patches/workflow-threads.ts`).
+    await Promise.race([sleep(Math.max(1, Math.ceil(progress.seconds * 1000))), woken]);
+  }
+}
+
+async function tryPython(holder: Holder, input: ExecutionInput): Promise<Exclude<PythonProgress, { kind: "running" }>> {
   const brief = proxyLocalActivities<Activities>({
     startToCloseTimeout: "8 seconds",
     retry: { maximumAttempts: 2, initialInterval: "100 milliseconds" },

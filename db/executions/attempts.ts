@@ -2,7 +2,9 @@ import type { MicroCredits } from "../../domain/credits.ts";
 import type { ExecutionState, PythonOutcome, StoredFile, Trigger } from "../../domain/execution.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
 import type { JsonTexts } from "../../domain/manifest/json-text.ts";
+import { DEFAULT_RETRY_POLICY, RETRY_DELAY_SECONDS_MAX, type RetryPolicy } from "../../domain/retries.ts";
 import { type Db, queryRows, sqlState, UNIQUE_VIOLATION } from "../connect.ts";
+import { findAttemptState } from "./attempt-state.ts";
 
 /** Everything a worker needs to run the program of an execution. */
 export interface ExecutionWork {
@@ -69,6 +71,8 @@ const ATTEMPTS_MAX = 100;
 export type ClaimOutcome =
   | { readonly kind: "claimed"; readonly work: ExecutionWork }
   | { readonly kind: "ended"; readonly outcome: PythonOutcome; readonly hostId: string; readonly attempt: number }
+  /** Its last attempt did not succeed, and the next is due in so many seconds. */
+  | { readonly kind: "waiting"; readonly seconds: number }
   /** Another process runs it now. */
   | { readonly kind: "busy" }
   /** The hosts that tried lack something that only the operator can mend. */
@@ -106,11 +110,14 @@ export async function findClaimable(db: Db, claim: Claim & { readonly cancelled?
   if (found === undefined) return { kind: "closed", state: "unknown", cancelled: false };
   const state = { ...found, cancelled: found.cancelled || claim.cancelled === true };
   if (state.alive) return { kind: "busy" };
-  const { last, tries } = state;
-  if (last !== null && (last.status !== "failed" || tries >= state.attemptsMax || state.cancelled)) {
+  const { last } = state;
+  if (last !== null && (last.retrySeconds === null || state.cancelled)) {
+    const { status, message } = last;
+    // Cancelled between two attempts. `findBilling` says the same.
+    const end = last.retrySeconds === null ? status : "cancelled";
     return {
       kind: "ended",
-      outcome: { ...last, secondsUsed: state.secondsUsed },
+      outcome: { status: end, message, secondsUsed: state.secondsUsed },
       hostId: last.hostId,
       attempt: last.attempt,
     };
@@ -118,6 +125,8 @@ export async function findClaimable(db: Db, claim: Claim & { readonly cancelled?
   if (state.cancelled || (state.state !== "queued" && state.state !== "running")) {
     return { kind: "closed", state: state.state, cancelled: state.cancelled };
   }
+  if (last !== null && last.retrySeconds !== null && last.retrySeconds > 0)
+    return { kind: "waiting", seconds: last.retrySeconds };
   if (state.unable >= UNABLE_MAX) return { kind: "unable", reason: state.unableReason ?? "" };
   if (state.lost >= claim.lostMax || state.unbegun >= UNBEGUN_MAX || state.attempts >= ATTEMPTS_MAX)
     return { kind: "exhausted" };
@@ -191,43 +200,6 @@ async function endLostAttempts(db: Db, claim: Claim): Promise<void> {
   );
 }
 
-interface AttemptState {
-  readonly state: ExecutionState;
-  readonly cancelled: boolean;
-  readonly attemptsMax: number;
-  readonly attempts: number;
-  readonly alive: boolean;
-  readonly lost: number;
-  readonly unbegun: number;
-  readonly unable: number;
-  readonly unableReason: string | null;
-  readonly tries: number;
-  readonly secondsUsed: number;
-  readonly last: (Omit<PythonOutcome, "secondsUsed"> & { hostId: string; attempt: number }) | null;
-}
-
-async function findAttemptState(db: Db, executionId: ExecutionId): Promise<AttemptState | undefined> {
-  const [row] = await queryRows<AttemptState>(
-    db,
-    `select e.state, e.cancel_requested_at is not null as cancelled, e.attempts_max as "attemptsMax",
-            count(a.attempt)::int as attempts,
-            coalesce(bool_or(a.ended_at is null) filter (where a.attempt is not null), false) as alive,
-            (count(*) filter (where a.ended_at is not null and a.status is null and a.begun and not a.handed_over and not a.outputs_lost))::int as lost,
-            (count(*) filter (where not a.begun and not a.handed_over))::int as unbegun,
-            (count(*) filter (where a.unable))::int as unable,
-            (array_agg(a.message order by a.attempt desc) filter (where a.unable))[1] as "unableReason",
-            (count(*) filter (where a.status is not null or a.outputs_lost))::int as tries,
-            coalesce(sum(a.seconds_used), 0) as "secondsUsed",
-            (select jsonb_build_object('status', l.status, 'message', l.message, 'hostId', l.host_id, 'attempt', l.attempt)
-               from attempts l where l.execution_id = e.id and l.status is not null
-              order by l.attempt desc limit 1) as last
-       from executions e left join attempts a on a.execution_id = e.id
-      where e.id = :executionId group by e.id`,
-    { executionId },
-  );
-  return row;
-}
-
 /** Prolongs the lease of a living attempt. `lost`: it is ours no more, and what it does must stop. */
 export async function renewLease(
   db: Db,
@@ -263,15 +235,24 @@ export async function endAttempt(
     handedOver?: boolean;
     /** What the host lacks for the program. */
     unable?: string | undefined;
+    /** After which ends another attempt follows, and how soon, while the execution allows one more. */
+    retries?: RetryPolicy;
   },
 ): Promise<boolean> {
   const { executionId, attempt, processId, outcome, begun = true, handedOver = false, unable } = input;
+  const { on, delaySeconds, backoff } = input.retries ?? DEFAULT_RETRY_POLICY;
   const givenUp = unable ?? (begun ? "The worker gave it up." : "The program could not begin.");
   const rows = await queryRows(
     db,
     `update attempts
         set ended_at = clock_timestamp(), status = :status, begun = :begun, handed_over = handed_over or :handedOver, unable = :unable,
-            message = :message, seconds_used = :secondsUsed, processor_seconds = :processorSeconds
+            message = :message, seconds_used = :secondsUsed, processor_seconds = :processorSeconds,
+            retry_at = (
+              select clock_timestamp() + make_interval(secs => least(:delaySeconds * power(:backoff, t.count), :delaySecondsMax))
+                from executions e,
+                     (select count(*) from attempts o where o.execution_id = :executionId and (o.status is not null or o.outputs_lost)) t
+               where e.id = :executionId and e.cancel_requested_at is null
+                 and t.count + 1 < e.attempts_max and :status = any(cast(:retried as text[])))
       where execution_id = :executionId and attempt = :attempt and process_id = :processId and ended_at is null
       returning attempt`,
     {
@@ -285,6 +266,10 @@ export async function endAttempt(
       unable: unable !== undefined,
       secondsUsed: outcome?.secondsUsed ?? 0,
       processorSeconds: outcome?.processorSeconds ?? 0,
+      retried: [...on],
+      delaySeconds,
+      backoff,
+      delaySecondsMax: RETRY_DELAY_SECONDS_MAX,
     },
   );
   return rows.length === 1;

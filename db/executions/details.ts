@@ -35,6 +35,8 @@ export interface ExecutionDetails {
   })[];
   readonly outputFiles: readonly Pick<StoredFile, "name" | "fileName" | "bytes" | "contentType" | "sha256">[];
   readonly attempts: readonly AttemptRecord[];
+  /** Null for an execution that runs, has ended, is being cancelled, or has not failed yet. */
+  readonly nextAttemptAt: Date | null;
   readonly timeoutSeconds: number;
   readonly cpu: number;
   readonly attemptsMax: number;
@@ -62,7 +64,10 @@ export async function findExecutionDetails(
             coalesce((select jsonb_agg(jsonb_build_object('attempt', a.attempt, 'startedAt', a.started_at, 'endedAt', a.ended_at,
                        'status', a.status, 'message', a.message, 'secondsUsed', a.seconds_used,
                        'values', coalesce(a.values_used, '[]')) order by a.attempt)
-                        from attempts a where a.execution_id = e.id), '[]') as attempts
+                        from attempts a where a.execution_id = e.id), '[]') as attempts,
+            case when e.finished_at is null and e.cancel_requested_at is null then
+              (select l.retry_at from attempts l where l.execution_id = e.id order by l.attempt desc limit 1)
+            end as "nextAttemptAt"
        from executions e
        join workflows w on w.id = e.workflow_id
        join commits c on c.workflow_id = e.workflow_id and c.id = e.commit_id

@@ -130,6 +130,17 @@ export async function requestCancel(
   return row;
 }
 
+/** Whether an execution waits for its next attempt, or has begun it this moment. */
+export async function isBetweenAttempts(db: Db, id: ExecutionId): Promise<boolean> {
+  const rows = await queryRows(
+    db,
+    `select from (select retry_at from attempts where execution_id = :id order by attempt desc limit 1) last
+      where last.retry_at is not null`,
+    { id },
+  );
+  return rows.length > 0;
+}
+
 /** What starting an open execution again needs. */
 export interface OpenExecution {
   readonly id: ExecutionId;

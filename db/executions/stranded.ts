@@ -35,7 +35,7 @@ export async function listStranded(
         and (a.ended_at < now() - make_interval(secs => :presentSeconds) or a.ended_at < e.cancel_requested_at)
         and (cast(:executionId as text) is null or e.id = :executionId)
         -- One that is tried again needs no outputs.
-        and (a.status <> 'failed' or ${TRIES} >= e.attempts_max or e.cancel_requested_at is not null)
+        and (a.retry_at is null or e.cancel_requested_at is not null)
         and not exists (select from attempts t where t.execution_id = e.id and t.ended_at is null)
         and a.host_id <> :ownHostId
         and not exists (select from hosts h where h.id = a.host_id and h.present_until > now())

@@ -207,10 +207,11 @@ export async function findBilling(db: Db, executionId: ExecutionId): Promise<Bil
     db,
     `select account_id as "accountId", cpu, timeout_seconds * attempts_max as "secondsMax", charge_max as "chargeMax",
             finished_at is not null as ended,
-            (select coalesce(sum(processor_seconds), 0) from attempts where execution_id = id) as "processorSeconds",
-            (select jsonb_build_object('status', a.status, 'secondsUsed', (select sum(seconds_used) from attempts where execution_id = id))
-               from attempts a where a.execution_id = id and a.status is not null order by a.attempt desc limit 1) as outcome
-       from executions where id = :executionId`,
+            (select coalesce(sum(processor_seconds), 0) from attempts where execution_id = e.id) as "processorSeconds",
+            (select jsonb_build_object('status', case when a.retry_at is not null and e.cancel_requested_at is not null then 'cancelled' else a.status end,
+                                       'secondsUsed', (select sum(seconds_used) from attempts where execution_id = e.id))
+               from attempts a where a.execution_id = e.id and a.status is not null order by a.attempt desc limit 1) as outcome
+       from executions e where e.id = :executionId`,
     { executionId },
   );
   return row;

@@ -1,3 +1,4 @@
+import type { RetryPolicy } from "../retries.ts";
 import type { JsonObject, JsonValue } from "./json-values.ts";
 
 export const OVERLAPS = ["skip", "queue", "allow", "cancel_previous"] as const;
@@ -145,6 +146,12 @@ export interface Limits {
   readonly network: boolean;
 }
 
+/** What follows an attempt that did not succeed. What is missing, `config.yaml` does not say. */
+export interface Retry extends Partial<RetryPolicy> {
+  /** How often it is tried in all. */
+  readonly attemptsMax: number;
+}
+
 export interface Concurrency {
   readonly executionsMax: number;
   readonly whenFull: (typeof WHEN_FULL)[number];
@@ -184,7 +191,7 @@ export interface Manifest {
   /** Variables of the environment, as written: they may name variables of the account. Missing without any. */
   readonly env?: Readonly<Record<string, string>>;
   readonly limits: Limits;
-  readonly retry: { readonly attemptsMax: number };
+  readonly retry: Retry;
   readonly concurrency: Concurrency | null;
   readonly triggers: {
     readonly api: { readonly enabled: boolean } | null;

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { RETRIED_ENDS } from "../retries.ts";
 import { DEFAULT_BOUNDS } from "./bounds.ts";
 import { InputSchema } from "./declared-kinds.ts";
 import { formatDuration, parseDuration } from "./durations.ts";
@@ -142,10 +143,19 @@ export const ConfigSchema = z.strictObject({
       max_attempts: z
         .int({ error: "must be a whole number." })
         .optional()
-        .meta({ description: "How often failing user code is tried. 1 unless given." }),
+        .meta({ description: "How often it is tried in all. 1 unless given." }),
+      delay: duration.optional().meta({ description: "The wait before the second attempt: 30s. None unless given." }),
+      backoff: z
+        .number({ error: "must be a number." })
+        .optional()
+        .meta({ description: "Each wait is so many times as long as the one before, from 1 (default) to 10." }),
+      on: z
+        .array(z.enum(RETRIED_ENDS), { error: `must be a list of ${RETRIED_ENDS.join(", ")}.` })
+        .optional()
+        .meta({ description: "Ends that are tried again: failed (default), timed_out, out_of_memory." }),
     })
     .optional()
-    .meta({ description: "What happens when the code fails." }),
+    .meta({ description: "What follows an attempt that does not succeed." }),
   concurrency: z
     .strictObject({
       max: z.int({ error: "must be a whole number." }).meta({ description: "Most executions at the same time." }),

@@ -1,5 +1,6 @@
 import { parseCron } from "../cron/cron.ts";
 import { checkTimeZone } from "../cron/time-zones.ts";
+import { RETRIED_ENDS, RETRY_DELAY_SECONDS_MAX } from "../retries.ts";
 import { TICK_VARIABLES, toTickValues } from "../schedules/tick-values.ts";
 import type { ManifestBounds } from "./bounds.ts";
 import { createCheckBudget } from "./check-budget.ts";
@@ -7,13 +8,15 @@ import { formatDuration } from "./durations.ts";
 import { flattenBody, parseInputs, splitBody } from "./inputs.ts";
 import type { Problems } from "./issues.ts";
 import { type JsonObject, quote } from "./json-values.ts";
-import type { Concurrency, Input, Limits, Output, Schedule } from "./manifest.ts";
+import type { Concurrency, Input, Limits, Output, Retry, Schedule } from "./manifest.ts";
 import { checkSecretReference, isSecretReference, listFedInputs, type SetNames } from "./named-values.ts";
 import { findOutputNameProblem } from "./names.ts";
 import { suggest } from "./nearest.ts";
 import { listReferences, replaceInText, replaceReferences } from "./references.ts";
 import type { Config, LimitsConfig, ScheduleConfig } from "./schema.ts";
 import { formatSize } from "./sizes.ts";
+
+const BACKOFF_MAX = 10;
 
 const LATENESS_SECONDS_DEFAULT = 3_600;
 
@@ -72,11 +75,28 @@ export function toOutputs(config: Config["outputs"], problems: Problems): Output
   });
 }
 
-export function toRetry(config: Config["retry"], bounds: ManifestBounds, problems: Problems): { attemptsMax: number } {
-  const attemptsMax = config?.max_attempts ?? 1;
+/** How often an execution is tried, after which ends, and with which waits between. */
+export function toRetry(config: Config["retry"], bounds: ManifestBounds, problems: Problems): Retry {
+  const { max_attempts: attemptsMax = 1, delay, backoff, on } = config ?? {};
+  const report = (key: string, message: string): void => problems.addAtValue(["retry", key], message);
   if (attemptsMax < 1 || attemptsMax > bounds.attemptsMax)
-    problems.addAtValue(["retry", "max_attempts"], `must be from 1 to ${bounds.attemptsMax}.`);
-  return { attemptsMax };
+    report("max_attempts", `must be from 1 to ${bounds.attemptsMax}.`);
+  if (delay !== undefined && delay > RETRY_DELAY_SECONDS_MAX)
+    report("delay", `must be at most ${formatDuration(RETRY_DELAY_SECONDS_MAX)}.`);
+  if (backoff !== undefined && (backoff < 1 || backoff > BACKOFF_MAX))
+    report("backoff", `must be from 1 to ${BACKOFF_MAX}.`);
+  if (backoff !== undefined && delay === undefined)
+    problems.addAtKey(["retry", "backoff"], "needs a delay that it multiplies, such as delay: 30s.");
+  if (on?.length === 0) report("on", `must name at least one of ${RETRIED_ENDS.join(", ")}.`);
+  for (const key of ["delay", "backoff", "on"] as const)
+    if (config?.[key] !== undefined && attemptsMax === 1)
+      problems.addAtKey(["retry", key], "has no effect without max_attempts: 2 or more.");
+  return {
+    attemptsMax,
+    ...(delay === undefined ? {} : { delaySeconds: delay }),
+    ...(backoff === undefined ? {} : { backoff }),
+    ...(on === undefined ? {} : { on: [...new Set(on)] }),
+  };
 }
 
 export function toConcurrency(

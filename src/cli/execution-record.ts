@@ -66,6 +66,7 @@ function toAnswer(document: RecordDocument): Answer {
     `Accepted   ${document.createdAt}`,
     `Began      ${document.startedAt ?? "-"}`,
     ...(document.slotPosition === null ? [] : [`Waiting    number ${document.slotPosition} for a free slot`]),
+    ...(document.nextAttemptAt === null ? [] : [`Next       attempt at ${document.nextAttemptAt}`]),
     `Ended      ${document.finishedAt ?? "-"}`,
     `Cost       ${cost.total} credits, at most ${cost.atMost}`,
     ...(message === "" ? [] : [`Message    ${message}`]),

@@ -1,10 +1,11 @@
 import type { PythonControl } from "../../activities/index.ts";
 import type { Db } from "../../db/connect.ts";
-import { CANCEL_REQUESTED, findStartable } from "../../db/executions/executions.ts";
+import { CANCEL_REQUESTED, findStartable, isBetweenAttempts } from "../../db/executions/executions.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import type { Slots } from "../../system/slots.ts";
 import { mayWait } from "../http/admission/waiting-calls.ts";
 import type { Executions } from "../http/deps.ts";
+import type { Log } from "../log.ts";
 import type { TemporalClient } from "../temporal/client.ts";
 import type { HeadStart } from "./head-start.ts";
 import type { Listener, Subscription } from "./listener.ts";
@@ -82,7 +83,23 @@ export async function startFromRecord(
   if (execution !== undefined) await deps.temporalClient.start({ ...execution, executionId });
 }
 
-/** What a process does when it is notified that an execution is to be cancelled. */
-export function subscribeToCancels(python: Pick<PythonControl, "stop"> | undefined): Subscription {
-  return { channel: CANCEL_REQUESTED, onNotify: (id) => void python?.stop(id as ExecutionId, "cancelled") };
+/** What a process does when it is notified that an execution is to be cancelled: it stops its program, or ends its wait. */
+export function subscribeToCancels(deps: {
+  readonly db: Db;
+  readonly stop: PythonControl["stop"];
+  readonly wake: TemporalClient["wake"];
+  readonly log: Log;
+}): Subscription {
+  const { db, stop, wake, log } = deps;
+  return {
+    channel: CANCEL_REQUESTED,
+    onNotify(payload) {
+      const executionId = payload as ExecutionId;
+      stop(executionId, "cancelled");
+      const ending = isBetweenAttempts(db, executionId).then((is) => (is ? wake(executionId) : undefined));
+      ending.catch((error: unknown) =>
+        log.warn({ event: "execution.fault", executionId, error }, "A cancelled execution could not be woken."),
+      );
+    },
+  };
 }

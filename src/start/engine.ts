@@ -26,7 +26,7 @@ import { createScheduler } from "../schedules/scheduler.ts";
 import { createTemporalSchedules } from "../schedules/temporal-schedules.ts";
 import type { Temporal } from "../setup/servers/temporal.ts";
 import type { TemporalEntry } from "../setup/servers/temporal-door.ts";
-import { createTemporalClient } from "../temporal/client.ts";
+import { createTemporalClient, type TemporalClient } from "../temporal/client.ts";
 import { connectTemporal, startWorkers } from "../temporal/workers.ts";
 import { drainMsMax } from "./draining.ts";
 import type { Programs } from "./host-programs.ts";
@@ -66,6 +66,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
   // The session that listens to the database. It opens before what it notifies, so that no notification is missed.
   // No program runs before the activities are there.
   let stopProgram: PythonControl["stop"] = () => false;
+  let wake: TemporalClient["wake"] = async () => undefined;
   let isEndingHere: PythonControl["isEnding"] = () => false;
   let isHere: PythonControl["isHere"] = () => false;
   let ownSteps: ExecutionSteps | undefined;
@@ -90,7 +91,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
     openSession: () => createListener(deps.databaseAddress, "treadle listener"),
     subscriptions: [
       ...deps.subscriptions,
-      subscribeToCancels({ stop: (...given) => stopProgram(...given) }),
+      subscribeToCancels({ db, stop: (...given) => stopProgram(...given), wake: (id) => wake(id), log }),
       admissions.subscription,
       otherHosts.subscription,
       ...(runsPrograms ? [answering.subscription, takeOffers({ hostId, steps: () => ownSteps, isStopping, log })] : []),
@@ -105,6 +106,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
   const connection = await connectTemporal(temporal);
   defer(() => connection.close());
   const temporalClient = createTemporalClient(connection, namespace);
+  wake = temporalClient.wake;
   const ticks = createTicks({
     db,
     prices,

@@ -2,7 +2,7 @@ import { Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } f
 import { defineSearchAttributeKey } from "@temporalio/common";
 import type { NativeConnection } from "@temporalio/worker";
 import { TASK_QUEUE } from "../../activities/task-queues.ts";
-import type { ExecutionInput, ExecutionStory, Trigger } from "../../domain/execution.ts";
+import { CANCEL_SIGNAL, type ExecutionInput, type ExecutionStory, type Trigger } from "../../domain/execution.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
 import type { executeCommit } from "../../workflows/index.ts";
 
@@ -42,7 +42,7 @@ const STATES: Readonly<Record<string, WorkflowState | undefined>> = {
   TIMED_OUT: "expired",
 };
 
-/** Temporal as this service uses it: five calls. It throws when Temporal does not answer. */
+/** Temporal as this service uses it: six calls. It throws when Temporal does not answer. */
 export interface TemporalClient {
   /** Starts an execution's Workflow Execution; one that runs or ran already is left as it is. */
   start(input: WorkflowStart): Promise<{ eagerly: boolean }>;
@@ -50,6 +50,8 @@ export interface TemporalClient {
   restart(input: WorkflowStart): Promise<void>;
   /** Makes Temporal forget one that the record has ended. */
   terminate(executionId: ExecutionId): Promise<void>;
+  /** Has one that waits for its next attempt look at the record now. Temporal may not know it yet: then it will look anyway. */
+  wake(executionId: ExecutionId): Promise<void>;
   describe(executionId: ExecutionId): Promise<WorkflowState>;
   check(): Promise<void>;
 }
@@ -80,6 +82,13 @@ export function createTemporalClient(connection: NativeConnection, namespace: st
     async terminate(executionId) {
       try {
         await client.workflow.getHandle(executionId).terminate("It has ended in the record.");
+      } catch (error) {
+        if (!(error instanceof WorkflowNotFoundError)) throw error;
+      }
+    },
+    async wake(executionId) {
+      try {
+        await client.workflow.getHandle(executionId).signal(CANCEL_SIGNAL);
       } catch (error) {
         if (!(error instanceof WorkflowNotFoundError)) throw error;
       }

@@ -3,14 +3,15 @@ import { createPython, type PythonDeps } from "../../activities/python.ts";
 import type { Db } from "../../db/connect.ts";
 import type { PythonOutcome, PythonProgress } from "../../domain/execution.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
+import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { createSlots, type Slots } from "../../system/slots.ts";
 import { anAccount, anExecution, aWorkflow } from "../support/builders.ts";
 
 export const success: PythonOutcome = { status: "success", message: "", secondsUsed: 0.5 };
 
-export async function anOpenExecution(db: Db, attemptsMax = 1): Promise<ExecutionId> {
+export async function anOpenExecution(db: Db, attemptsMax = 1, manifest: Partial<Manifest> = {}): Promise<ExecutionId> {
   const accountId = await anAccount(db, { microCredits: 1_000_000n });
-  return anExecution(db, { workflow: await aWorkflow(db, { accountId }), attemptsMax });
+  return anExecution(db, { workflow: await aWorkflow(db, { accountId, manifest }), attemptsMax });
 }
 
 /** A process of host `host1` whose programs are a plain function, counted. */

@@ -6,6 +6,7 @@ import type { PythonDeps } from "../../activities/python.ts";
 import { UnableError, UnbegunError } from "../../activities/unbegun.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { requestCancel } from "../../db/executions/executions.ts";
+import { findBilling } from "../../db/ledger/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 import {
@@ -95,6 +96,44 @@ test("executePython, of failing code that may be tried twice, tries it twice and
   const process = aProcess(async () => ({ status: "failed", message: "ValueError: no", secondsUsed: 1 }));
   expect(await process.execute(executionId)).toMatchObject({ kind: "ended", status: "failed", secondsUsed: 2 });
   expect(process.started).toEqual([1, 2]);
+});
+
+test("executePython, of an end that config.yaml does not name, does not try again", async () => {
+  const executionId = await anOpenExecution(2);
+  const process = aProcess(async () => ({ status: "timed_out", message: "too long", secondsUsed: 1 }));
+  expect(await process.execute(executionId)).toMatchObject({ kind: "ended", status: "timed_out", secondsUsed: 1 });
+  expect(process.started).toEqual([1]);
+});
+
+test("executePython, with a delay between attempts, says when the next one is due and begins none before", async () => {
+  const retry = { attemptsMax: 3, delaySeconds: 100, backoff: 2, on: ["timed_out"] as const };
+  const executionId = await openExecution(db, 3, { retry });
+  const process = aProcess(async () => ({ status: "timed_out", message: "too long", secondsUsed: 1 }));
+  const secondsUntil = async (): Promise<number> => {
+    const progress = await process.execute(executionId);
+    if (progress.kind !== "waiting") throw new Error(`It is ${progress.kind}.`);
+    return progress.seconds;
+  };
+  expect(await secondsUntil()).toBeGreaterThan(90);
+  expect(await secondsUntil()).toBeLessThanOrEqual(100);
+  expect(process.started).toEqual([1]);
+  await queryRows(db, "update attempts set retry_at = now() where execution_id = :executionId", { executionId });
+  expect(await secondsUntil()).toBeGreaterThan(190);
+  expect(process.started).toEqual([1, 2]);
+  await queryRows(db, "update attempts set retry_at = now() where execution_id = :executionId", { executionId });
+  expect(await process.execute(executionId)).toMatchObject({ kind: "ended", status: "timed_out", secondsUsed: 3 });
+  expect(process.started).toEqual([1, 2, 3]);
+});
+
+test("executePython, cancelled while it waits for its next attempt, ends as cancelled with what it used", async () => {
+  const retry = { attemptsMax: 2, delaySeconds: 100 };
+  const executionId = await openExecution(db, 2, { retry });
+  const process = aProcess(async () => ({ status: "failed", message: "ValueError: no", secondsUsed: 1 }));
+  expect(await process.execute(executionId)).toMatchObject({ kind: "waiting" });
+  await requestCancel(db, executionId, "api");
+  expect(await process.execute(executionId)).toMatchObject({ kind: "ended", status: "cancelled", secondsUsed: 1 });
+  expect(await findBilling(db, executionId)).toMatchObject({ outcome: { status: "cancelled", secondsUsed: 1 } });
+  expect(process.started).toEqual([1]);
 });
 
 test("executePython, when stopped by request, ends as cancelled with what it used", async () => {

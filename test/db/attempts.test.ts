@@ -50,7 +50,7 @@ test("claimAttempt, after the attempt ended, answers its outcome to everybody", 
   );
   expect(await claim(executionId, "proc_b", "host2")).toEqual({
     kind: "ended",
-    outcome: { status: "success", message: "it was a success", secondsUsed: 2.5, attempt: 1, hostId: "host1" },
+    outcome: { status: "success", message: "it was a success", secondsUsed: 2.5 },
     hostId: "host1",
     attempt: 1,
   });

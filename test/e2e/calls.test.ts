@@ -2,8 +2,11 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import type { z } from "zod";
+import { ExecutionRecord } from "../../domain/api/executions.ts";
 import { aFolder, treadle } from "../support/command-line.ts";
 import { type Answer, aDataDir, startService, type TestService } from "../support/service.ts";
+import { readHistory } from "../support/temporal-history.ts";
 
 const LATER_MS = 120_000;
 
@@ -25,15 +28,28 @@ interface Workflow {
   readonly apiKey: string;
 }
 
+async function publish(files: Record<string, string>): Promise<Workflow> {
+  const published = await treadle(dataDir.dataDir, ["publish", await aFolder(files), "--json"]);
+  expect([published.code, published.stderr]).toEqual([0, expect.any(String)]);
+  return published.json() as unknown as Workflow;
+}
+
+/** An execution as the editor's page reads it. */
+async function readRecord(executionId: string): Promise<z.infer<typeof ExecutionRecord>> {
+  const token = (await readFile(join(dataDir.dataDir, "keys/operator-token"), "utf8")).trim();
+  const { body } = await service.call(`/executions/${executionId}`, { headers: { authorization: `Bearer ${token}` } });
+  return ExecutionRecord.parse(body);
+}
+
+const balanceOf = async (): Promise<{ balance: number; reserved: number }> =>
+  (await treadle(dataDir.dataDir, ["credits", "show", "--json"])).json() as { balance: number; reserved: number };
+
 /** A workflow that sleeps, for another time when it is asked to, and says from when to when it did. */
 async function aSleeper(seconds: number, concurrency: string): Promise<Workflow> {
-  const folder = await aFolder({
+  return publish({
     "config.yaml": `inputs:\n  seconds: { type: number, default: ${seconds} }\nconcurrency: ${concurrency}\ntriggers:\n  api: { enabled: true }\n`,
     "main.py": `import time\ndef main(seconds):\n    began = time.time()\n    time.sleep(seconds)\n    return {"times": [began, time.time()]}\n`,
   });
-  const published = await treadle(dataDir.dataDir, ["publish", folder, "--json"]);
-  expect([published.code, published.stderr]).toEqual([0, expect.any(String)]);
-  return published.json() as unknown as Workflow;
 }
 
 function send(workflow: Workflow, headers: Record<string, string> = {}, inputs: object = {}): Promise<Answer> {
@@ -162,4 +178,55 @@ test("publish, of code that does not compile, is refused by the whole service, a
     1,
     expect.stringMatching(/^main\.py:2:10 This is not Python 3\.\d+: /),
   ]);
+});
+
+test("a run with retry.delay, whose attempts fail and take too long, waits by timers of Temporal and succeeds at last", async () => {
+  const before = await balanceOf();
+  const flaky = await publish({
+    "config.yaml":
+      "limits: { timeout: 1s }\nretry: { max_attempts: 3, delay: 1s, backoff: 2, on: [failed, timed_out] }\ntriggers:\n  api: { enabled: true }\n",
+    "main.py":
+      "import time, treadle\ndef main():\n    if treadle.run.attempt == 1: raise ValueError('not yet')\n    if treadle.run.attempt == 2: time.sleep(60)\n    return {}\n",
+  });
+  const { body } = await send(flaky);
+  expect(body).toMatchObject({ status: "success" });
+  const record = await readRecord(String(body["executionId"]));
+  const { attempts } = record;
+  expect(attempts.map(({ status }) => status)).toEqual(["failed", "timed_out", "success"]);
+  const waitsMs = [1, 2].map(
+    (at) => Date.parse(attempts[at]?.startedAt ?? "") - Date.parse(attempts[at - 1]?.endedAt ?? ""),
+  );
+  expect(waitsMs[0]).toBeGreaterThanOrEqual(1_000);
+  expect(waitsMs[1]).toBeGreaterThanOrEqual(2_000);
+  const types = (await readHistory(service, dataDir.dataDir, String(body["executionId"]))).events.map(
+    ({ eventType }) => eventType,
+  );
+  expect(types.filter((type) => type === "EVENT_TYPE_TIMER_FIRED")).not.toEqual([]);
+  const after = await balanceOf();
+  expect([after.reserved, before.balance - after.balance]).toEqual([0, expect.closeTo(record.cost.total, 6)]);
+});
+
+test("cancel, while a run waits an hour for its next attempt, ends it at once and charges what the first one used", async () => {
+  const before = await balanceOf();
+  const failing = await publish({
+    "config.yaml": "retry: { max_attempts: 2, delay: 1h }\ntriggers:\n  api: { enabled: true }\n",
+    "main.py": "def main():\n    raise ValueError('not yet')\n",
+  });
+  const accepted = await send(failing, { prefer: "respond-async" });
+  const executionId = String(accepted.body["executionId"]);
+  let record = await readRecord(executionId);
+  for (; record.nextAttemptAt === null; record = await readRecord(executionId)) await sleep(50);
+  expect(record.status).toBe("running");
+  expect((Date.parse(record.nextAttemptAt) - Date.now()) / 60_000).toBeCloseTo(60, -1);
+  // Long enough for its workflow to have begun, which is what waits.
+  await sleep(2_500);
+  await service.call(`/run-logs/${executionId}/cancel`, { method: "POST", headers: { "x-api-key": failing.apiKey } });
+  for (const deadline = Date.now() + 15_000; record.status === "running"; record = await readRecord(executionId)) {
+    expect(Date.now()).toBeLessThan(deadline);
+    await sleep(50);
+  }
+  expect(record).toMatchObject({ status: "cancelled", nextAttemptAt: null, attempts: [{ status: "failed" }] });
+  expect(record.cost.total).toBeGreaterThan(0);
+  const after = await balanceOf();
+  expect([after.reserved, before.balance - after.balance]).toEqual([0, expect.closeTo(record.cost.total, 6)]);
 });

@@ -13,7 +13,7 @@ export const UNDO_LATER_MIGRATIONS = `
   alter table executions drop column scheduled_for, drop column previous_scheduled_for, drop column scheduled_zone;
   drop table data_keys, stored_values;
   drop function drop_values_of_workflow cascade;
-  alter table attempts drop column values_used;
+  alter table attempts drop column values_used, drop column retry_at;
 `;
 
 /** Names of those migrations, in their order, without their ending. */

@@ -4,7 +4,7 @@ import { Client, WorkflowFailedError } from "@temporalio/client";
 import { ApplicationFailure } from "@temporalio/common";
 import { Worker } from "@temporalio/worker";
 import type { Activities } from "../../activities/index.ts";
-import type { PythonProgress } from "../../domain/execution.ts";
+import { CANCEL_SIGNAL, type PythonProgress } from "../../domain/execution.ts";
 import { aTemporal, type TestTemporal } from "../support/temporal.ts";
 
 let temporal: TestTemporal;
@@ -104,6 +104,45 @@ test("executeCommit, when the program failed, uploads and settles what it used",
   expect(result).toMatchObject({ status: "failed" });
   expect(calls.at(-1)).toBe('settleCredits {"status":"failed","secondsUsed":1.25}');
   expect(calls.some((call) => call.startsWith("releaseCredits"))).toBe(false);
+});
+
+test("executeCommit, of an attempt that is followed by another one, waits by a timer, and then runs that one", async () => {
+  let isFirst = true;
+  const { calls, result } = await execute(
+    {
+      executePython: async () => {
+        if (!isFirst) return ended;
+        isFirst = false;
+        return { kind: "waiting", seconds: 0.3 };
+      },
+    },
+    { id: "ex_tried00000000000000" },
+  );
+  expect(result).toMatchObject({ status: "success" });
+  expect(calls.slice(1, 3)).toEqual(['executePython {"waitSeconds":3}', 'executePython {"waitSeconds":3}']);
+  const { events } = await client.workflow.getHandle("ex_tried00000000000000").fetchHistory();
+  expect(events?.filter(({ timerFiredEventAttributes }) => timerFiredEventAttributes != null)).toHaveLength(1);
+});
+
+test("executeCommit, woken while it waits for the next attempt, asks what has become of it at once", async () => {
+  const asked: string[] = [];
+  const cancelled: PythonProgress = { kind: "ended", status: "cancelled", secondsUsed: 1, hostQueue: HOST_QUEUE };
+  const { result } = await execute(
+    {
+      executePython: async ({ executionId }) => {
+        asked.push(executionId);
+        return asked.length === 1 ? { kind: "waiting", seconds: 3_600 } : cancelled;
+      },
+    },
+    {
+      id: "ex_woken00000000000000",
+      during: async (id) => {
+        while (asked.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+        await client.workflow.getHandle(id).signal(CANCEL_SIGNAL);
+      },
+    },
+  );
+  expect(result).toMatchObject({ status: "cancelled" });
 });
 
 test("executeCommit, when credits are refused, releases without running anything", async () => {

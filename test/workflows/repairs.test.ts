@@ -61,6 +61,7 @@ function aTemporalClient(describe: (id: ExecutionId) => WorkflowState | Promise<
       return { eagerly: false };
     },
     restart: async () => undefined,
+    wake: async () => undefined,
     terminate: async () => undefined,
     describe: async (id) => describe(id),
     check: async () => undefined,

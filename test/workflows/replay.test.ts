@@ -76,6 +76,7 @@ test.each([
   ["1/tick-brief", [], "COMPLETED"],
   ["1/tick-patient", ["recordTick"], "COMPLETED"],
   ["2/told-later", [], "COMPLETED"],
+  ["3/tried-again", [], "COMPLETED"],
 ])("history %s, as recorded, is of the shape that its name says", (name, scheduled, end) => {
   const history = histories.get(name);
   expect(history && listScheduled(history)).toEqual(scheduled);
@@ -98,6 +99,7 @@ test.each([
   ["never joins a program", /await joining\.executePython\(/, "await brief.executePython(", "1/long-joined"],
   ["does not release what was cancelled", /release\(holder, ending\)\)/, "undefined)", "1/cancelled-before-it-ran"],
   ["drives what has ended", /input\.story !== undefined/, "false", "2/told-later"],
+  ["does not wait between attempts", /await Promise\.race\(\[\s+\(0,[^;]*;/, "", "3/tried-again"],
   ["is impatient with ticks", /await patient\.recordTick\(/, "await brief.recordTick(", "1/tick-patient"],
 ])(
   "a Workflow Definition, changed so that it %s, no longer fits its histories",

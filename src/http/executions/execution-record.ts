@@ -121,6 +121,7 @@ function toContent(
       startedAt: toTime(attempt.startedAt),
       endedAt: attempt.endedAt && toTime(attempt.endedAt),
     })),
+    nextAttemptAt: details.nextAttemptAt,
     limits: { timeoutSeconds, cpu, attemptsMax },
     logBytes,
     queuePosition: record.queuePosition,

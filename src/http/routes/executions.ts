@@ -43,6 +43,7 @@ const RECORD_EXAMPLE = {
   outputs: {},
   files: [],
   attempts: [],
+  nextAttemptAt: null,
   limits: { timeoutSeconds: 300, cpu: 1, attemptsMax: 1 },
   logBytes: 812,
   queuePosition: null,

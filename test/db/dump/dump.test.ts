@@ -209,7 +209,7 @@ test.each([
   [
     "a row of nobody",
     "attempts",
-    () => Buffer.from("ex_00000000000000000000000000\t1\th\tp\tnow\tnow\tnow\t\\N\t\t0\tt\t0\tf\tf\tf\t\\N\n"),
+    () => Buffer.from("ex_00000000000000000000000000\t1\th\tp\tnow\tnow\tnow\t\\N\t\t0\tt\t0\tf\tf\tf\t\\N\t\\N\n"),
     "foreign key",
   ],
   ["rows twice", "accounts", (content: Buffer) => Buffer.concat([content, content]), "duplicate key"],

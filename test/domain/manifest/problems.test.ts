@@ -61,6 +61,22 @@ test.each([
   ["limits: { openfiles: 64 }", '1:11 limits.openfiles: Unknown key. Did you mean "open_files"?'],
   ["limits: { network: on }", "1:20 limits.network: must be true or false."],
   ["retry: { max_attempts: 0 }", "1:24 retry.max_attempts: must be from 1 to 10."],
+  [
+    "retry: { max_attempts: 2, delay: soon }",
+    "1:34 retry.delay: must be a duration such as 90s, 5m or 1h30m, or a number of seconds.",
+  ],
+  ["retry: { max_attempts: 2, delay: 25h }", "1:34 retry.delay: must be at most 1d."],
+  ["retry: { max_attempts: 2, delay: 1s, backoff: 0.5 }", "1:47 retry.backoff: must be from 1 to 10."],
+  [
+    "retry: { max_attempts: 2, backoff: 2 }",
+    "1:27 retry.backoff: needs a delay that it multiplies, such as delay: 30s.",
+  ],
+  ["retry: { max_attempts: 2, on: [] }", "1:31 retry.on: must name at least one of failed, timed_out, out_of_memory."],
+  [
+    "retry: { max_attempts: 2, on: [cancelled] }",
+    '1:32 retry.on.0: "cancelled" is not possible here. Write failed, timed_out, out_of_memory.',
+  ],
+  ["retry: { delay: 5s }", "1:10 retry.delay: has no effect without max_attempts: 2 or more."],
   ["concurrency: {}", "1:14 concurrency.max: is missing."],
   ["concurrency: { max: 0 }", "1:21 concurrency.max: must be from 1 to 1000."],
   ["concurrency: { max: 1, when_full: wait }", '1:35 concurrency.when_full: "wait" is not possible here.'],

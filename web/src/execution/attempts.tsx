@@ -4,9 +4,9 @@ import { toDuration } from "../app/time-text.ts";
 import classes from "./aside.module.css";
 import type { Attempt } from "./execution.ts";
 
-/** Each try of the program, where there was more than one. */
-export function Attempts({ attempts }: { attempts: readonly Attempt[] }) {
-  if (attempts.length < 2) return null;
+/** Each try of the program, where there was more than one or there will be. */
+export function Attempts({ attempts, isTriedAgain }: { attempts: readonly Attempt[]; isTriedAgain: boolean }) {
+  if (attempts.length < 2 && !isTriedAgain) return null;
   return (
     <section>
       <Title order={2} size="h3" mb="xs">

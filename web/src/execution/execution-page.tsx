@@ -68,7 +68,7 @@ function Content({ execution }: { execution: Execution }) {
         </div>
         <aside className={classes.aside} aria-label="About this run">
           <InputsUsed execution={execution} />
-          <Attempts attempts={execution.attempts} />
+          <Attempts attempts={execution.attempts} isTriedAgain={execution.nextAttemptAt !== null} />
         </aside>
       </div>
     </>
@@ -113,14 +113,18 @@ function Head({ execution }: { execution: Execution }) {
 
 /** What can be said while it goes on: where in the queue it is, or how far its program says it is. */
 function Going({ execution, followed }: { execution: Execution; followed: Followed }) {
-  const { cancelRequestedAt } = execution;
-  const progress = followed.progress ?? execution.progress;
+  const { cancelRequestedAt, nextAttemptAt } = execution;
+  const progress = nextAttemptAt === null ? (followed.progress ?? execution.progress) : null;
   const words =
-    cancelRequestedAt !== null
-      ? "It is being cancelled."
-      : execution.status === "queued"
-        ? queueWords(execution)
-        : progress?.message;
+    cancelRequestedAt !== null ? (
+      "It is being cancelled."
+    ) : nextAttemptAt !== null ? (
+      <NextAttempt execution={execution} at={nextAttemptAt} />
+    ) : execution.status === "queued" ? (
+      queueWords(execution)
+    ) : (
+      progress?.message
+    );
   return (
     // Not a status of its own: a program that tells every step would be all that a screen reader says.
     <Paper p="sm" className={classes.going}>
@@ -138,6 +142,16 @@ function Going({ execution, followed }: { execution: Execution; followed: Follow
         </Text>
       )}
     </Paper>
+  );
+}
+
+function NextAttempt({ execution: { attempts, limits }, at }: { execution: Execution; at: string }) {
+  const tries = attempts.filter(({ status }) => status !== null);
+  return (
+    <>
+      Attempt {tries.length} of {limits.attemptsMax}: {(tries.at(-1)?.status ?? "lost").replaceAll("_", " ")}. It is
+      tried again at <Time at={at} />.
+    </>
   );
 }
 

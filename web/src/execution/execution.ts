@@ -4,6 +4,9 @@ import type { ExecutionRecord } from "../../../domain/api/executions.ts";
 import type { JsonValue } from "../../../domain/manifest/json-values.ts";
 import { callApi } from "../app/api.ts";
 
+/** How often a run that may be tried again is looked at while it goes on. */
+const ATTEMPTS_MS = 2_000;
+
 type Record = z.infer<typeof ExecutionRecord>;
 export type OutputFile = Record["files"][number];
 export type InputFileLine = Record["inputFiles"][number];
@@ -26,5 +29,8 @@ export function executionQuery(executionId: string) {
   return queryOptions({
     queryKey: ["executions", "one", executionId],
     queryFn: ({ signal }) => callApi<Execution>(`/api/executions/${executionId}`, { signal }),
+    // Its attempts come and go without another state.
+    refetchInterval: ({ state: { data } }) =>
+      data !== undefined && data.finishedAt === null && data.limits.attemptsMax > 1 ? ATTEMPTS_MS : false,
   });
 }

@@ -99,13 +99,22 @@ function LimitsSection({ workflowId, manifest }: { workflowId: string; manifest:
         <Fact name="Memory">{formatSize(limits.memoryBytes)}</Fact>
         <Fact name="Processors">{limits.cpu}</Fact>
         <Fact name="Network">{limits.network ? "On" : "Off"}</Fact>
-        <Fact name="Attempts">{retry.attemptsMax}</Fact>
+        <Fact name="Attempts">{describeAttempts(retry)}</Fact>
         <Fact name="Runs at the same time">
           {concurrency === null ? "No limit of its own" : concurrency.executionsMax}
         </Fact>
       </Facts>
     </section>
   );
+}
+
+/** "3: after failed or timed out, 30s apart, each wait 2 times the one before"; a number alone where nothing else is said. */
+function describeAttempts({ attemptsMax, on, delaySeconds = 0, backoff = 1 }: Manifest["retry"]): string {
+  const ends = on && `after ${on.join(" or ").replaceAll("_", " ")}`;
+  const waits = delaySeconds > 0 ? `${toDuration(delaySeconds)} apart` : undefined;
+  const growth = waits === undefined || backoff === 1 ? undefined : `each wait ${backoff} times the one before`;
+  const words = [ends, waits, growth].filter((part) => part !== undefined).join(", ");
+  return words === "" ? String(attemptsMax) : `${attemptsMax}, ${words}`;
 }
 
 function ValuesSection({ workflowId }: { workflowId: string }) {
