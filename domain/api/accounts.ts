@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { EXECUTION_ENDS } from "../execution.ts";
 import { AccountId, Count, Credits, ExecutionId, Name, StorableText, Time, WorkflowId } from "./fields.ts";
 
 const BALANCE = { balance: Credits, reserved: Credits, available: Credits };
@@ -91,6 +92,36 @@ export const LedgerPage = z.object({
     }),
   ),
   nextCursor: z.string().nullable().meta({ description: "Null: there is no other page." }),
+});
+
+/** How an account stands now: what its first page shows. */
+export const AccountOverview = z.object({
+  running: Count.meta({ description: "Executions whose program runs. Counted up to 1,000." }),
+  queued: Count.meta({ description: "Executions that wait. Counted up to 1,000." }),
+  failing: z.object({
+    count: Count.meta({ description: "Workflows whose newest execution failed. Cancelled ones count neither way." }),
+    newest: z
+      .array(
+        z.object({
+          workflowId: WorkflowId,
+          name: z.string(),
+          executionId: ExecutionId,
+          status: z.enum(EXECUTION_ENDS),
+          message: z.string(),
+          failedAt: Time,
+        }),
+      )
+      .meta({ description: "At most 3, the one that failed last first." }),
+  }),
+  available: Credits,
+  spentPerDay: Credits.meta({ description: "In credits, by the last seven days and today." }),
+  lastsUntil: Time.nullable().meta({
+    description: "When nothing is available any more at this rate. Null: nothing was spent, or it lasts for ten years.",
+  }),
+  firstSteps: z
+    .object({ ran: z.boolean(), published: z.boolean(), called: z.boolean() })
+    .nullable()
+    .meta({ description: "What its people have done already. Null for an account older than 30 days." }),
 });
 
 /** What workflows cost on each of some days. */

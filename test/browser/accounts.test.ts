@@ -120,9 +120,14 @@ test("a session, ended on the page of another browser, is signed out there and s
 });
 
 /** What the operator agrees for the account. */
-async function agree(method: string, path: string, body: object): Promise<Record<string, unknown>> {
+async function agree(
+  method: string,
+  path: string,
+  body: object,
+  account = editor.account,
+): Promise<Record<string, unknown>> {
   const token = (await readFile(nodePath.join(editor.dataDir, "keys/operator-token"), "utf8")).trim();
-  const answer = await editor.service.call(`${path}?account=${editor.account}`, {
+  const answer = await editor.service.call(`${path}?account=${account}`, {
     method,
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
     body: JSON.stringify(body),
@@ -250,4 +255,43 @@ test.each([
   await page.getByRole("button", { name: "Colours: As the system" }).waitFor();
   expect(await page.locator("html").getAttribute("data-mantine-color-scheme")).toBe(system);
   await leave();
+});
+
+test("the first page of a new account ticks its first steps off by what is on record, and has what fails and how long credits last", async () => {
+  const fresh = await openEditor("fresh");
+  try {
+    const { page, leave } = await fresh.enter("/");
+    const steps = page.getByRole("region", { name: "First steps" });
+    await steps.getByRole("heading", { name: "Bring your script", exact: true }).waitFor();
+    expect(await steps.getByRole("heading", { name: /done/ }).count()).toBe(0);
+    const figures = page.locator("dl");
+    await figures.getByText("nothing spent this week").waitFor();
+    await steps.getByRole("button", { name: "Begin" }).first().click();
+    await page.getByRole("dialog", { name: "New workflow" }).waitFor();
+    await page.keyboard.press("Escape");
+
+    const { workflowId, apiKey } = await fresh.publish({
+      "config.yaml": "name: Faulty\ntriggers:\n  api: { enabled: true }\n",
+      "main.py": 'def main():\n    raise ValueError("No such order.")\n',
+    });
+    await steps.getByRole("heading", { name: /^Bring your script.*done/ }).waitFor();
+    await steps.getByRole("link", { name: "Show the call" }).waitFor();
+    expect(await findGrave(page)).toEqual([]);
+    const headers = { "x-api-key": apiKey, "content-type": "application/json" };
+    const called = { method: "POST", headers, body: "{}" };
+    expect((await fresh.service.call(`/workflows/${workflowId}/execute`, called)).status).toBe(500);
+    // All three are done by now: it was the first run, too.
+    await steps.waitFor({ state: "detached" });
+
+    await agree("POST", "/account/adjustments", { credits: "-999.99", reason: "Only a little is left" }, fresh.account);
+    await page.reload();
+    await figures.getByText(/^At this rate until \d+ [A-Z][a-z]+( \d{4})?$/).waitFor();
+    expect(await findGrave(page)).toEqual([]);
+    await figures.getByRole("link", { name: "Faulty" }).click();
+    await page.waitForURL(/\/executions\/ex_/);
+    await page.getByText("ValueError: No such order.").first().waitFor();
+    await leave();
+  } finally {
+    await fresh.close();
+  }
 });

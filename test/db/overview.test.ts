@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { type Db, queryRows } from "../../db/connect.ts";
+import { findFirstSteps, getAccountFigures, listFailingWorkflows } from "../../db/executions/account-overview.ts";
 import { findLastFailure, listDayFigures, listRecentExecutions, SAMPLE_OF_DAY } from "../../db/executions/overview.ts";
 import { aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -60,6 +61,30 @@ test("the last executions and the last failure, of a workflow, are its newest, a
   expect(await findLastFailure(db, empty.workflowId)).toBeUndefined();
 });
 
+test("the figures of an account, however many executions there are, are looked up in its indexes", async () => {
+  const { accountId } = workflow;
+  const statements: { sql: string; bindings: readonly unknown[] }[] = [];
+  const note = (query: { sql: string; bindings: readonly unknown[] }): void => void statements.push(query);
+  db.on("query", note);
+  await getAccountFigures(db, { accountId, now: new Date() });
+  await listFailingWorkflows(db, accountId);
+  await findFirstSteps(db, accountId);
+  db.removeListener("query", note);
+  const indexes = ["executions_unsuccessful", "executions_workflow", "executions_account"];
+  expect(statements).toHaveLength(indexes.length);
+  for (const [at, { sql, bindings }] of statements.entries())
+    expect(await explain(sql, bindings)).toContain(indexes[at]);
+});
+
+/** The plan of a statement that is carried out. */
+async function explain(sql: string, bindings: readonly unknown[]): Promise<string> {
+  const plan: { rows: { "QUERY PLAN": string }[] } = await db.raw(
+    `explain (analyze, timing off) ${sql.replaceAll(/\$\d+/g, "?")}`,
+    bindings as string[],
+  );
+  return plan.rows.map((row) => row["QUERY PLAN"]).join("\n");
+}
+
 test("the statements, however many executions there are, read the workflow's index and never the whole table", async () => {
   const { workflowId } = workflow;
   const statements: { sql: string; bindings: readonly unknown[] }[] = [];
@@ -71,11 +96,7 @@ test("the statements, however many executions there are, read the workflow's ind
   db.removeListener("query", note);
   expect(statements).toHaveLength(3);
   for (const { sql, bindings } of statements) {
-    const plan: { rows: { "QUERY PLAN": string }[] } = await db.raw(
-      `explain (analyze, timing off) ${sql.replaceAll(/\$\d+/g, "?")}`,
-      bindings as string[],
-    );
-    const text = plan.rows.map((row) => row["QUERY PLAN"]).join("\n");
+    const text = await explain(sql, bindings);
     expect(text).toContain("executions_workflow");
     expect(text).not.toContain("Seq Scan on executions");
     // What is read follows from the statement alone: so many rows of each day, and no more.

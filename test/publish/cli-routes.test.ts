@@ -77,6 +77,7 @@ const USES: Readonly<Record<string, Use>> = {
   endKey: ({ workflowId, answers }) => [
     ...["key", "end", workflowId, (answers["listKeys"] as { keys: { keyId: string }[] }).keys[1]?.keyId ?? ""],
   ],
+  showAccountOverview: { reason: "It is what the first page draws. `executions list` and `credits` have the parts." },
   showOverview: { reason: "It is what the pages draw. `executions list` has the executions themselves." },
   listRefusedCalls: { reason: "The API tab shows them. A program that is refused has the answer itself." },
   listUnrunnable: { reason: "`doctor` asks for it when /readyz says that there are some." },

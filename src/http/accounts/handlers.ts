@@ -10,6 +10,7 @@ import { createRateAgreementRoute, createRatesRoute, createStorageAgreementRoute
 import { createInvitationRevocationRoute, createInvitationRoute } from "./invitations.ts";
 import { createJoinRoute, createLookRoute } from "./join.ts";
 import { createMembersRoute, createRemovalRoute, createRoleRoute, createSignInLinkRoute } from "./members.ts";
+import { createAccountOverviewRoute } from "./overview.ts";
 import { createPasswordRoute } from "./password.ts";
 import { createSessionEndRoute, createSessionsRoute, createSignOutElsewhereRoute } from "./sessions.ts";
 import { createTokenRevocationRoute, createTokenRoute, createTokensRoute } from "./tokens.ts";
@@ -23,6 +24,7 @@ export function createAccountHandlers(
 ): Readonly<Record<RouteName, RequestHandler>> {
   return {
     showAccount: createAccountRoute(deps),
+    showAccountOverview: createAccountOverviewRoute(deps),
     listLedger: createLedgerRoute(deps),
     showSpend: createSpendRoute(deps),
     listAccounts: createAccountsRoute(deps),

@@ -1,6 +1,7 @@
 import {
   Account,
   AccountList,
+  AccountOverview,
   AccountRates,
   AgreedRates,
   Balance,
@@ -48,6 +49,38 @@ export const ACCOUNT_ROUTES = {
     parameters: [ACCOUNT],
     answers: {
       200: answerOf("As it is now.", ShownAccount, { ...EXAMPLE, storage: STORAGE, contact: null }),
+    },
+    errors: ERRORS,
+  },
+  showAccountOverview: {
+    method: "get",
+    path: "/api/account/overview",
+    tag: "Account",
+    summary: "What runs, waits and fails now, and how long the credits last",
+    credentials: IN_PERSON,
+    parameters: [ACCOUNT],
+    answers: {
+      200: answerOf("As it is now.", AccountOverview, {
+        running: 2,
+        queued: 0,
+        failing: {
+          count: 1,
+          newest: [
+            {
+              workflowId: "wf_06d1k7q2m8v3r5t9w0x4y6z8a1",
+              name: "Report",
+              executionId: "ex_06d1k7q2m8v3r5t9w0x4y6z8a1",
+              status: "failed" as const,
+              message: "ValueError: There is no order of that number.",
+              failedAt: "2026-11-02T08:00:04.120Z",
+            },
+          ],
+        },
+        available: 995.499,
+        spentPerDay: 16.05,
+        lastsUntil: "2027-01-03T08:00:00.000Z",
+        firstSteps: null,
+      }),
     },
     errors: ERRORS,
   },

@@ -184,3 +184,41 @@ test("secrets, of the account, are its owners' to change; those of a workflow al
   expect(await statusOf(remove("secrets/TOKEN", house.owner))).toBe(409);
   expect(await statusOf(remove(`secrets/TOKEN${own}`, house.member))).toBe(404);
 });
+
+test("the overview of an account, with runs that wait, run, fail and cost, counts them and foresees the end of its credits", async () => {
+  const house = await aHouse(service);
+  const { accountId } = house;
+  const empty = { running: 0, queued: 0, failing: { count: 0, newest: [] }, available: 1000, spentPerDay: 0 };
+  const firstSteps = { ran: false, published: false, called: false };
+  expect(await get(house, "account/overview")).toEqual({ ...empty, lastsUntil: null, firstSteps });
+
+  const [good, bad] = [await aWorkflow(service.db, { accountId }), await aWorkflow(service.db, { accountId })];
+  await spend(good, 2_000_000n);
+  await spend(good, 3_000_000n);
+  const failed = await spend(bad, 1_000_000n);
+  await set(failed, "failed");
+  // It was cancelled afterwards, and another of a workflow that works was refused: neither says anything of the program.
+  await set(await spend(bad, 0n), "cancelled");
+  await set(await anExecution(service.db, { workflow: bad }), "running");
+  await anExecution(service.db, { workflow: good });
+  const overview = await get(house, "account/overview");
+  expect(overview).toMatchObject({ running: 1, queued: 1, available: 994, spentPerDay: 6, firstSteps: { ran: true } });
+  expect(overview["failing"]).toMatchObject({ count: 1, newest: [{ executionId: failed, status: "failed" }] });
+  const days = (Date.parse(String(overview["lastsUntil"])) - Date.now()) / DAY_MS;
+  expect(Math.round(days)).toBe(Math.round(994 / 6));
+
+  // Half of the rate when the account is twice as old; and it is not new any more a month later.
+  const age = (by: number) =>
+    queryRows(service.db, "update accounts set created_at = now() - make_interval(days => :by) where id = :accountId", {
+      by,
+      accountId,
+    });
+  await age(2);
+  expect((await get(house, "account/overview"))["spentPerDay"]).toBeCloseTo(3, 3);
+  await age(31);
+  expect((await get(house, "account/overview"))["firstSteps"]).toBeNull();
+});
+
+async function set(executionId: ExecutionId, state: string): Promise<void> {
+  await queryRows(service.db, "update executions set state = :state where id = :executionId", { state, executionId });
+}

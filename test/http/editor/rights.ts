@@ -34,6 +34,7 @@ export const ACCESS: Readonly<Record<RouteName, Access>> = {
   executeDraft: "write",
 
   showAccount: "read",
+  showAccountOverview: "read",
   listLedger: "read",
   showSpend: "read",
   listAccounts: "read",

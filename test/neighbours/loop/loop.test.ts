@@ -190,6 +190,7 @@ const BOUNDED: readonly RouteName[] = [
   "showSession",
   "signOut",
   "showAccount",
+  "showAccountOverview",
   "listLedger",
   "showSpend",
   "listMembers",

@@ -1,9 +1,17 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import type { z } from "zod";
-import type { LedgerPage, ShownAccount, Spend } from "../../../domain/api/accounts.ts";
+import type {
+  AccountOverview as AccountOverviewDocument,
+  LedgerPage,
+  ShownAccount,
+  Spend,
+} from "../../../domain/api/accounts.ts";
 import type { MemberList, SessionList, TokenList } from "../../../domain/api/people.ts";
 import { callApi, toQuery } from "../app/api.ts";
 
+const STEPS_EVERY_MS = 10_000;
+
+export type AccountOverview = z.infer<typeof AccountOverviewDocument>;
 export type Account = z.infer<typeof ShownAccount>;
 export type LedgerLine = z.infer<typeof LedgerPage>["entries"][number];
 export type Member = z.infer<typeof MemberList>["members"][number];
@@ -15,6 +23,18 @@ export const accountQuery = queryOptions({
   queryKey: ["account"],
   queryFn: ({ signal }) => callApi<Account>("/api/account", { signal }),
 });
+
+/** How the account stands now. First steps show as done within seconds, also those that no event tells of. */
+export const overviewOfAccountQuery = queryOptions({
+  queryKey: ["account", "overview"],
+  queryFn: ({ signal }) => callApi<AccountOverview>("/api/account/overview", { signal }),
+  refetchInterval: ({ state }) => (hasStepsLeft(state.data) ? STEPS_EVERY_MS : false),
+});
+
+/** Whether the account is new, and its people have not done all of the first steps. */
+export function hasStepsLeft(overview: AccountOverview | undefined): boolean {
+  return overview?.firstSteps != null && Object.values(overview.firstSteps).includes(false);
+}
 
 export const ledgerQuery = infiniteQueryOptions({
   queryKey: ["account", "ledger"],

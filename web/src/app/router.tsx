@@ -6,7 +6,7 @@ import {
   Outlet,
   redirect,
 } from "@tanstack/react-router";
-import { accountQuery, ledgerQuery } from "../account/account.ts";
+import { accountQuery, ledgerQuery, overviewOfAccountQuery } from "../account/account.ts";
 import { commitsQuery } from "../commits/commits.ts";
 import { executionQuery } from "../execution/execution.ts";
 import { executionsQuery } from "../executions/executions.ts";
@@ -63,7 +63,9 @@ const workflows = createRoute({
   path: "/",
   validateSearch: readWorkflowsSearch,
   loader({ cause, location }) {
-    if (cause === "enter") void queries.prefetchQuery(workflowsQuery(readWorkflowsSearch(location.search).search));
+    if (cause !== "enter") return;
+    void queries.prefetchQuery(workflowsQuery(readWorkflowsSearch(location.search).search));
+    void queries.prefetchQuery(overviewOfAccountQuery);
   },
   component: lazyRouteComponent(() => loadPart(() => import("../workflows/list-page.tsx")), "WorkflowsPage"),
 });

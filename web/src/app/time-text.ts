@@ -9,6 +9,10 @@ const STEPS: readonly (readonly [unit: Intl.RelativeTimeFormatUnit, ms: number, 
 ];
 const relative = new Intl.RelativeTimeFormat("en");
 const exact = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long" });
+const dayOfYear = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric" });
+/** From here on a day without its year may be taken for another one. */
+const YEAR_NAMED_MS = 334 * 24 * 60 * MINUTE_MS;
 const short = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 
 /** Returns a time relative to now: "3 minutes ago", "in 2 days". Below a minute: "just now" or "in a moment". */
@@ -28,6 +32,12 @@ export function toExact(time: Date): string {
 /** In the viewer's zone, to the minute. */
 export function toShort(time: Date): string {
   return short.format(time);
+}
+
+/** The day of a time to come, in the viewer's zone: "3 January", and with its year when that is more than eleven months away. */
+export function toDay(time: Date, now: Date): string {
+  const isNear = time.getTime() - now.getTime() < YEAR_NAMED_MS;
+  return (isNear ? day : dayOfYear).format(time);
 }
 
 /** Seconds as people say them: "420 ms", "12.3 s", "30 s", "3 min 5 s", "1 h 2 min". */

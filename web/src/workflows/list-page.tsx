@@ -13,6 +13,8 @@ import { Time } from "../app/time.tsx";
 import { useTitle } from "../app/title.ts";
 import { State } from "../executions/state.tsx";
 import { RunStrip } from "../executions/strip.tsx";
+import { FirstSteps } from "./first-steps.tsx";
+import { HomeFigures } from "./home-figures.tsx";
 import classes from "./list-page.module.css";
 import { type WorkflowLine, workflowsQuery } from "./workflows.ts";
 
@@ -59,6 +61,8 @@ export function WorkflowsPage() {
           {create}
         </Group>
       </Group>
+      <HomeFigures />
+      {mayChange && <FirstSteps workflows={found.data ?? []} onCreate={() => setCreating(true)} />}
       {found.isPending && <LoadingRows height={56} label="The workflows are loading" />}
       {found.isError && <ErrorState error={found.error} onRetry={() => void found.refetch()} />}
       {found.isSuccess && found.data.length === 0 && (
