@@ -23,6 +23,7 @@ import { FileTree, type Naming } from "./file-tree.tsx";
 import { ProblemList } from "./problem-list.tsx";
 import { findManifestProblems, MANIFEST_FILE, mergeProblems, toMarks } from "./problems.ts";
 import { SaveState } from "./save-state.tsx";
+import { TEST_PANE } from "./test-pane-choice.ts";
 import { UnshownFile } from "./unshown-file.tsx";
 
 const CommitDialog = lazy(() =>
@@ -121,7 +122,7 @@ function listKeys(acts: { save: () => void; run: (() => void) | undefined; commi
 /** Whether the form and its log stand beside the code: on windows that are wide enough, as it was chosen last. */
 function useTestPane(): { readonly isWide: boolean; readonly isOpen: boolean; toggle(): void } {
   const isWide = useMediaQuery(WIDE) === true;
-  const [wanted, setWanted] = useLocalStorage({ key: "treadle-test-pane", defaultValue: false });
+  const [wanted, setWanted] = useLocalStorage(TEST_PANE);
   return { isWide, isOpen: isWide && wanted, toggle: () => setWanted(!wanted) };
 }
 

@@ -4,6 +4,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import { callApi } from "../app/api.ts";
 import { Dialog } from "../app/dialog.tsx";
+import { UploadIcon } from "../app/icons.tsx";
 import { Refusal } from "../app/refusal.tsx";
 import { templatesQuery } from "./workflows.ts";
 
@@ -11,8 +12,14 @@ const NAME_CHARACTERS_MAX = 100;
 /** The template that the service has in any case, also where its examples cannot be read. */
 const EMPTY = "empty";
 
+interface CreateDialogProps {
+  /** Opens the dialog that takes a script instead. */
+  readonly onScript: () => void;
+  readonly onClose: () => void;
+}
+
 /** Asks for a name and a template, makes the workflow, and opens its code. */
-export function CreateDialog({ onClose }: { onClose: () => void }) {
+export function CreateDialog({ onScript, onClose }: CreateDialogProps) {
   const templates = useQuery(templatesQuery);
   const known = useQueryClient();
   const navigate = useNavigate();
@@ -64,13 +71,18 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
             </Text>
           )}
           <Refusal error={create.error} />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
+          <Group justify="space-between" gap="xs">
+            <Button variant="subtle" leftSection={<UploadIcon />} onClick={onScript}>
+              Bring your script
             </Button>
-            <Button type="submit" loading={create.isPending}>
-              Create
-            </Button>
+            <Group gap="xs">
+              <Button variant="default" onClick={onClose}>
+                Cancel
+              </Button>
+              <Button type="submit" loading={create.isPending}>
+                Create
+              </Button>
+            </Group>
           </Group>
         </Stack>
       </form>

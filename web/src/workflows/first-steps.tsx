@@ -12,16 +12,17 @@ interface FirstStepsProps {
   readonly workflows: readonly WorkflowLine[];
   /** Opens the dialog that makes a workflow. */
   readonly onCreate: () => void;
+  /** Opens the dialog that takes a script. */
+  readonly onScript: () => void;
 }
 
 /** What people of a new account can do first. A step is done when the service has a record of it; all done, they are gone. */
-export function FirstSteps({ workflows, onCreate }: FirstStepsProps) {
+export function FirstSteps({ workflows, onCreate, onScript }: FirstStepsProps) {
   const { data } = useQuery(overviewOfAccountQuery);
   if (data?.firstSteps == null || !hasStepsLeft(data)) return null;
   const { ran, published, called } = data.firstSteps;
   const example = workflows.find(({ commitId }) => commitId !== null);
   const callable = workflows.find(({ commitId, apiEnabled }) => commitId !== null && apiEnabled) ?? example;
-  const begin = <Begin onCreate={onCreate} />;
   return (
     <section className={classes.steps} aria-labelledby="first-steps">
       <Title order={2} id="first-steps" className="unseen">
@@ -31,12 +32,12 @@ export function FirstSteps({ workflows, onCreate }: FirstStepsProps) {
         at={1}
         title="Run an example"
         done={ran}
-        action={example === undefined ? begin : <ToForm example={example} />}
+        action={example === undefined ? <Begin onClick={onCreate} /> : <ToForm example={example} />}
       >
         Fill in a form, press Run, and see log and result.
       </Step>
-      <Step at={2} title="Bring your script" done={published} action={begin}>
-        Commit Python of your own. Its inputs become a form.
+      <Step at={2} title="Bring your script" done={published} action={<Begin onClick={onScript} />}>
+        Drop or paste one Python file. Its inputs become a form.
       </Step>
       <Step at={3} title="Call it by curl" done={called} action={callable && <ToApi callable={callable} />}>
         One HTTP call with a key runs a workflow from anywhere.
@@ -45,9 +46,9 @@ export function FirstSteps({ workflows, onCreate }: FirstStepsProps) {
   );
 }
 
-function Begin({ onCreate }: { onCreate: () => void }) {
+function Begin({ onClick }: { onClick: () => void }) {
   return (
-    <Button variant="default" size="xs" onClick={onCreate}>
+    <Button variant="default" size="xs" onClick={onClick}>
       Begin
     </Button>
   );

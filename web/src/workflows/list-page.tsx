@@ -22,6 +22,10 @@ const CreateDialog = lazy(() =>
   loadPart(() => import("./create-dialog.tsx")).then((loaded) => ({ default: loaded.CreateDialog })),
 );
 
+const ScriptDialog = lazy(() =>
+  loadPart(() => import("./script-dialog.tsx")).then((loaded) => ({ default: loaded.ScriptDialog })),
+);
+
 /** As many as the service has for each workflow. */
 const STRIP_RUNS = 20;
 
@@ -33,11 +37,12 @@ export function WorkflowsPage() {
   const { search = "" } = route.useSearch();
   const navigate = route.useNavigate();
   const mayChange = useMayChange();
-  const [creating, setCreating] = useState(false);
+  const [open, setOpen] = useState<"create" | "script">();
+  const close = (): void => setOpen(undefined);
   const found = useQuery({ ...workflowsQuery(search), placeholderData: keepPreviousData });
   useFound(search, found.isSuccess && !found.isPlaceholderData ? countWorkflows(found.data.length) : undefined);
   const create = mayChange && (
-    <Button leftSection={<PlusIcon />} onClick={() => setCreating(true)}>
+    <Button leftSection={<PlusIcon />} onClick={() => setOpen("create")}>
       New workflow
     </Button>
   );
@@ -62,7 +67,13 @@ export function WorkflowsPage() {
         </Group>
       </Group>
       <HomeFigures />
-      {mayChange && <FirstSteps workflows={found.data ?? []} onCreate={() => setCreating(true)} />}
+      {mayChange && (
+        <FirstSteps
+          workflows={found.data ?? []}
+          onCreate={() => setOpen("create")}
+          onScript={() => setOpen("script")}
+        />
+      )}
       {found.isPending && <LoadingRows height={56} label="The workflows are loading" />}
       {found.isError && <ErrorState error={found.error} onRetry={() => void found.refetch()} />}
       {found.isSuccess && found.data.length === 0 && (
@@ -73,11 +84,10 @@ export function WorkflowsPage() {
         </EmptyState>
       )}
       {found.isSuccess && found.data.length > 0 && <WorkflowTable workflows={found.data} />}
-      {creating && (
-        <Suspense>
-          <CreateDialog onClose={() => setCreating(false)} />
-        </Suspense>
-      )}
+      <Suspense>
+        {open === "create" && <CreateDialog onScript={() => setOpen("script")} onClose={close} />}
+        {open === "script" && <ScriptDialog onClose={close} />}
+      </Suspense>
     </>
   );
 }
