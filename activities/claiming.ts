@@ -8,8 +8,12 @@ import {
   type ExecutionWork,
   findClaimable,
 } from "../db/executions/attempts.ts";
+import type { Pay } from "../db/executions/further-attempts.ts";
+import { raiseReservation } from "../db/ledger/credits.ts";
+import { type Prices, toCredits } from "../domain/credits.ts";
 import type { AccountId } from "../domain/ids.ts";
 import type { Slots } from "../system/slots.ts";
+import { reservationFor } from "./price.ts";
 
 /** How often a call that found the program running in another process looks again. */
 const LOOK_AGAIN_MS = 500;
@@ -20,6 +24,7 @@ const LOOK_SELDOM_MS = 16_000;
 export interface ClaimingDeps {
   readonly db: Db;
   readonly slots: Slots;
+  readonly prices: Prices;
   readonly onError: (executionId: Claim["executionId"], error: unknown) => void;
 }
 
@@ -44,7 +49,7 @@ export async function claimWithSlot(
   try {
     const outcome: ClaimOutcome | Claimable = await (release === undefined
       ? findClaimable(deps.db, { ...claim, cancelled: signal.reason === "cancelled" })
-      : claimAttempt(deps.db, claim));
+      : claimAttempt(deps.db, claim, payFrom(deps)));
     if (outcome.kind === "claimed" && release !== undefined) return { ...outcome, release };
     release?.();
     return outcome.kind === "busy" ? await waitForOther(deps, claim, signal) : (outcome as Claimable);
@@ -52,6 +57,16 @@ export async function claimWithSlot(
     release?.();
     throw error;
   }
+}
+
+/** Holds the credits of a further attempt. */
+function payFrom({ db, prices }: ClaimingDeps): Pay {
+  return async (executionId, used) => {
+    const amount = reservationFor(used, prices);
+    const available = await raiseReservation(db, { executionId, amount });
+    if (available === undefined) return undefined;
+    return `It was not tried again: with another attempt it may cost ${toCredits(amount)} credits, and the account had only ${toCredits(available)} available beside what was held.`;
+  };
 }
 
 /** Leaves the queue early when the record needs no attempt any more, for example when a dead process recorded its end. */

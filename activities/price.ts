@@ -1,3 +1,4 @@
+import type { UsedBefore } from "../db/executions/further-attempts.ts";
 import { type Charge, chargeFor, type MicroCredits, microCredits, type Prices } from "../domain/credits.ts";
 import type { ExecutionEnd } from "../domain/execution.ts";
 
@@ -9,6 +10,15 @@ export interface Priced {
   /** What its attempts used of the processors, where that was measured. */
   readonly processorSeconds: number;
   readonly chargeMax: MicroCredits;
+}
+
+/** What has to be held for an execution before another attempt: what it has used, and the most that this one may use. */
+export function reservationFor(
+  { cpu, timeoutSeconds, secondsUsed, processorSeconds }: UsedBefore,
+  prices: Prices,
+): MicroCredits {
+  const seconds = secondsUsed + timeoutSeconds;
+  return chargeFor({ cpu, seconds, processorSeconds: processorSeconds + cpu * timeoutSeconds }, prices).total;
 }
 
 /** Prices an execution that has ended. Nothing is due for one that was cancelled while it waited, since nothing ran. */

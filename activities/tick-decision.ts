@@ -128,7 +128,7 @@ function describeExecution(
     timeoutSeconds: limits.timeoutSeconds,
     cpu: limits.cpu,
     attemptsMax: retry.attemptsMax,
-    chargeMax: chargeMax({ cpu: limits.cpu, timeoutSeconds: limits.timeoutSeconds * retry.attemptsMax }, deps.prices),
+    chargeMax: chargeMax({ cpu: limits.cpu, timeoutSeconds: limits.timeoutSeconds }, deps.prices),
     acceptedBy: deps.processId,
     files: [],
   };

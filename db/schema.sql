@@ -610,9 +610,9 @@ create table reservations (
   constraint reservations_state_check CHECK ((state = ANY (ARRAY['open'::text, 'settled'::text, 'released'::text])))
 );
 
-CREATE TRIGGER reservations_close_once BEFORE UPDATE ON public.reservations FOR EACH ROW WHEN (((old.state <> 'open'::text) OR (new.state = 'open'::text) OR (new.execution_id <> old.execution_id) OR (new.account_id <> old.account_id) OR (new.amount <> old.amount))) EXECUTE FUNCTION refuse_reservation_change();
+CREATE TRIGGER reservations_close_once BEFORE UPDATE ON public.reservations FOR EACH ROW WHEN (((old.state <> 'open'::text) OR (new.execution_id <> old.execution_id) OR (new.account_id <> old.account_id) OR ((new.state = 'open'::text) AND (new.amount <= old.amount)) OR ((new.state <> 'open'::text) AND (new.amount <> old.amount)))) EXECUTE FUNCTION refuse_reservation_change();
 
-CREATE TRIGGER reservations_free_reserved AFTER UPDATE ON public.reservations REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION apply_closed_reservations();
+CREATE TRIGGER reservations_free_reserved AFTER UPDATE ON public.reservations REFERENCING OLD TABLE AS before NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION apply_closed_reservations();
 
 CREATE TRIGGER reservations_keep_all BEFORE TRUNCATE ON public.reservations FOR EACH STATEMENT EXECUTE FUNCTION refuse_emptying();
 
@@ -1026,9 +1026,12 @@ CREATE OR REPLACE FUNCTION public.apply_closed_reservations()
  LANGUAGE plpgsql
 AS $function$
 begin
-  update accounts a set reserved = a.reserved - moved.amount
-    from (select account_id, sum(amount) as amount from written group by account_id) moved
-   where a.id = moved.account_id and moved.amount > 0;
+  update accounts a set reserved = a.reserved + moved.amount
+    from (select account_id, sum(amount) as amount
+            from (select account_id, amount from written where state = 'open'
+                  union all select account_id, -amount from before) parts
+           group by account_id) moved
+   where a.id = moved.account_id and moved.amount <> 0;
   return null;
 end $function$;
 
@@ -1321,6 +1324,24 @@ AS $function$
   select pg_advisory_xact_lock(7283516, hashtext(account));
 $function$;
 
+CREATE OR REPLACE FUNCTION public.raise_reservation(raised text, wanted bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+declare
+  free bigint;
+  held bigint;
+begin
+  select a.balance - a.reserved into free from accounts a
+   where a.id = (select e.account_id from executions e where e.id = raised) for no key update;
+  select r.amount into held from reservations r where r.execution_id = raised and r.state = 'open';
+  if held is null or wanted <= held then return null; end if;
+  if wanted - held > free then return free; end if;
+  update executions set charge_max = wanted where id = raised;
+  update reservations set amount = wanted where execution_id = raised;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.refuse_account_change()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1362,7 +1383,7 @@ CREATE OR REPLACE FUNCTION public.refuse_reservation_change()
  LANGUAGE plpgsql
 AS $function$
 begin
-  raise exception 'a reservation changes once, from open to settled or released' using errcode = 'restrict_violation';
+  raise exception 'a reservation grows while it is open, and changes once, to settled or released' using errcode = 'restrict_violation';
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.release_executions(ids text[], statuses text[], failures text[], messages text[], channel text)

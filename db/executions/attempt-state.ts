@@ -12,7 +12,10 @@ export interface AttemptState {
   readonly unbegun: number;
   readonly unable: number;
   readonly unableReason: string | null;
+  readonly cpu: number;
+  readonly timeoutSeconds: number;
   readonly secondsUsed: number;
+  readonly processorSeconds: number;
   /** The last one that ended by itself. `retrySeconds`: until the next one is due, negative once it is; null when it was the last. */
   readonly last:
     | (Pick<PythonOutcome, "status" | "message"> & { hostId: string; attempt: number; retrySeconds: number | null })
@@ -30,7 +33,8 @@ export async function findAttemptState(db: Db, executionId: ExecutionId): Promis
             (count(*) filter (where not a.begun and not a.handed_over))::int as unbegun,
             (count(*) filter (where a.unable))::int as unable,
             (array_agg(a.message order by a.attempt desc) filter (where a.unable))[1] as "unableReason",
-            coalesce(sum(a.seconds_used), 0) as "secondsUsed",
+            e.cpu, e.timeout_seconds as "timeoutSeconds",
+            coalesce(sum(a.seconds_used), 0) as "secondsUsed", coalesce(sum(a.processor_seconds), 0) as "processorSeconds",
             (select jsonb_build_object('status', l.status, 'message', l.message, 'hostId', l.host_id, 'attempt', l.attempt,
                                        'retrySeconds', extract(epoch from l.retry_at - clock_timestamp()))
                from attempts l where l.execution_id = e.id and l.status is not null

@@ -5,6 +5,7 @@ import type { JsonTexts } from "../../domain/manifest/json-text.ts";
 import { DEFAULT_RETRY_POLICY, RETRY_DELAY_SECONDS_MAX, type RetryPolicy } from "../../domain/retries.ts";
 import { type Db, queryRows, sqlState, UNIQUE_VIOLATION } from "../connect.ts";
 import { findAttemptState } from "./attempt-state.ts";
+import { endRetries, type Pay, type UsedBefore } from "./further-attempts.ts";
 
 /** Everything a worker needs to run the program of an execution. */
 export interface ExecutionWork {
@@ -85,17 +86,23 @@ export type ClaimOutcome =
 /** What a claim would find now: the attempt it would open, or why it would open none. */
 export type Claimable =
   | Exclude<ClaimOutcome, { kind: "claimed" }>
-  | { readonly kind: "claimable"; readonly attempt: number };
+  | { readonly kind: "claimable"; readonly attempt: number; readonly used: UsedBefore };
 
 /**
  * Takes the right to run an execution's program, or says why not. The usual case, a first attempt, is one statement.
- * The unique index on living attempts settles the race of several claimants.
+ * The unique index on living attempts settles the race of several claimants. What `pay` refuses ends the execution as its last attempt did.
  */
-export async function claimAttempt(db: Db, claim: Claim): Promise<ClaimOutcome> {
+export async function claimAttempt(db: Db, claim: Claim, pay?: Pay): Promise<ClaimOutcome> {
   const first = await openAttempt(db, claim, 1);
   if (first) return { kind: "claimed", work: first };
   const found = await findClaimable(db, claim);
   if (found.kind !== "claimable") return found;
+  const unpaid = found.used.secondsUsed > 0 ? await pay?.(claim.executionId, found.used) : undefined;
+  if (unpaid !== undefined) {
+    await endRetries(db, { executionId: claim.executionId, words: unpaid });
+    const ended = await findClaimable(db, claim);
+    return ended.kind === "claimable" ? { kind: "busy" } : ended;
+  }
   const next = await openAttempt(db, claim, found.attempt);
   return next ? { kind: "claimed", work: next } : { kind: "busy" };
 }
@@ -130,7 +137,12 @@ export async function findClaimable(db: Db, claim: Claim & { readonly cancelled?
   if (state.unable >= UNABLE_MAX) return { kind: "unable", reason: state.unableReason ?? "" };
   if (state.lost >= claim.lostMax || state.unbegun >= UNBEGUN_MAX || state.attempts >= ATTEMPTS_MAX)
     return { kind: "exhausted" };
-  return { kind: "claimable", attempt: state.attempts + 1 };
+  const { cpu, timeoutSeconds, secondsUsed, processorSeconds } = state;
+  return {
+    kind: "claimable",
+    attempt: state.attempts + 1,
+    used: { cpu, timeoutSeconds, secondsUsed, processorSeconds },
+  };
 }
 
 async function openAttempt(db: Db, claim: Claim, attempt: number): Promise<ExecutionWork | undefined> {

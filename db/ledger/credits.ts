@@ -94,6 +94,22 @@ export async function reserve(db: Db, executionId: ExecutionId): Promise<Reserve
   return outcome as ReserveOutcome;
 }
 
+/**
+ * Raises what is held for an execution to `amount`, before its next attempt. One statement. Returns what the account has available where
+ * that does not suffice, and nothing was changed; undefined where as much is held. So it is of one that has ended.
+ */
+export async function raiseReservation(
+  db: Db,
+  { executionId, amount }: { executionId: ExecutionId; amount: MicroCredits },
+): Promise<MicroCredits | undefined> {
+  const [row] = await queryRows<{ available: MicroCredits | null }>(
+    db,
+    `select raise_reservation(:executionId, :amount) as available`,
+    { executionId, amount: String(amount) },
+  );
+  return row?.available ?? undefined;
+}
+
 /** What an execution needed, and what was available when its turn came. */
 export interface Refusal {
   readonly needed: MicroCredits;

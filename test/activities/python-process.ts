@@ -1,6 +1,7 @@
 import { MockActivityEnvironment } from "@temporalio/testing";
 import { createPython, type PythonDeps } from "../../activities/python.ts";
 import type { Db } from "../../db/connect.ts";
+import { microCredits, type Prices } from "../../domain/credits.ts";
 import type { PythonOutcome, PythonProgress } from "../../domain/execution.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
@@ -9,8 +10,15 @@ import { anAccount, anExecution, aWorkflow } from "../support/builders.ts";
 
 export const success: PythonOutcome = { status: "success", message: "", secondsUsed: 0.5 };
 
-export async function anOpenExecution(db: Db, attemptsMax = 1, manifest: Partial<Manifest> = {}): Promise<ExecutionId> {
-  const accountId = await anAccount(db, { microCredits: 1_000_000n });
+export const PRICES: Prices = { perCpuSecond: microCredits(10_000), perExecution: microCredits(1_000) };
+
+/** Of an account of its own; an attempt of it may cost 3.001 credits. */
+export async function anOpenExecution(
+  db: Db,
+  attemptsMax = 1,
+  { credits = 100_000_000n, ...manifest }: Partial<Manifest> & { credits?: bigint } = {},
+): Promise<ExecutionId> {
+  const accountId = await anAccount(db, { microCredits: credits });
   return anExecution(db, { workflow: await aWorkflow(db, { accountId, manifest }), attemptsMax });
 }
 
@@ -27,6 +35,7 @@ export function createProcess(
     hostId: "host1",
     processId,
     slots,
+    prices: PRICES,
     runProgram: (work, signal) => {
       started.push(work.attempt);
       return runProgram(work, signal);

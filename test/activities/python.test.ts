@@ -2,18 +2,21 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { ActivityCancellationDetails } from "@temporalio/common";
 import { MockActivityEnvironment } from "@temporalio/testing";
+import { createCredits } from "../../activities/credits.ts";
 import type { PythonDeps } from "../../activities/python.ts";
 import { UnableError, UnbegunError } from "../../activities/unbegun.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
-import { requestCancel } from "../../db/executions/executions.ts";
-import { findBilling } from "../../db/ledger/credits.ts";
-import type { ExecutionId } from "../../domain/ids.ts";
+import { findExecution, requestCancel } from "../../db/executions/executions.ts";
+import { findMoneyFaults } from "../../db/ledger/audit.ts";
+import { findBalance, findBilling, reserve } from "../../db/ledger/credits.ts";
+import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 import {
   aProgram,
   createProcess,
   hasStarted,
   anOpenExecution as openExecution,
+  PRICES,
   success,
   tick,
 } from "./python-process.ts";
@@ -123,6 +126,35 @@ test("executePython, with a delay between attempts, says when the next one is du
   await queryRows(db, "update attempts set retry_at = now() where execution_id = :executionId", { executionId });
   expect(await process.execute(executionId)).toMatchObject({ kind: "ended", status: "timed_out", secondsUsed: 3 });
   expect(process.started).toEqual([1, 2, 3]);
+});
+
+test("executePython, before each further attempt, holds what was used and one attempt more, and ends when that cannot be paid", async () => {
+  const executionId = await openExecution(db, 5, { credits: 3_301_000n });
+  await reserve(db, executionId);
+  const held: unknown[] = [];
+  const process = aProcess(async () => {
+    const [{ accountId } = {}] = await queryRows<{ accountId: AccountId }>(
+      db,
+      `select account_id as "accountId" from executions where id = :executionId`,
+      { executionId },
+    );
+    held.push((await findBalance(db, accountId as AccountId))?.reserved);
+    return { status: "failed", message: "ValueError: no", secondsUsed: 20 };
+  });
+  const ended = await process.execute(executionId);
+  expect(ended).toMatchObject({ kind: "ended", status: "failed", secondsUsed: 40 });
+  // 300 s of a core and the fee; then 20 s that were used, and as much again. For 40 s more there is too little.
+  expect(held).toEqual([3_001_000n, 3_201_000n]);
+  const credits = createCredits({ db, prices: PRICES, onEnded: () => undefined });
+  await credits.settleCredits({ executionId, status: "failed", secondsUsed: 40 });
+  expect(await findExecution(db, executionId)).toMatchObject({
+    state: "failed",
+    failure: null,
+    chargeTotal: 401_000n,
+    message:
+      "ValueError: no It was not tried again: with another attempt it may cost 3.401 credits, and the account had only 0.1 available beside what was held.",
+  });
+  expect(await findMoneyFaults(db)).toEqual([]);
 });
 
 test("executePython, cancelled while it waits for its next attempt, ends as cancelled with what it used", async () => {

@@ -7,7 +7,7 @@ export const FIRST_MIGRATIONS = 9;
 export const UNDO_LATER_MIGRATIONS = `
   alter table api_keys drop column last_used_at;
   drop table workflow_starts, small_objects, refused_calls, live_requests, environment_archives;
-  drop function finish_executions, begin_execution;
+  drop function finish_executions, begin_execution, raise_reservation;
   alter table hosts drop column role, drop column version, drop column slots, drop column running, drop column waiting,
     drop column draining, drop column offers, drop column said_at, drop column key_ids;
   alter table executions drop column scheduled_for, drop column previous_scheduled_for, drop column scheduled_zone;

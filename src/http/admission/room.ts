@@ -57,9 +57,9 @@ export function requireRate(state: RateState, contact: string | undefined): void
   if (isEmpty(state.key) || isEmpty(state.account)) throw rateLimited(state, contact);
 }
 
-/** The most an execution of this commit can cost. */
-export function costAtMost({ prices }: Pick<AppDeps, "prices">, { limits, retry }: Manifest): MicroCredits {
-  return chargeMax({ cpu: limits.cpu, timeoutSeconds: limits.timeoutSeconds * retry.attemptsMax }, prices);
+/** The most that an attempt of this commit can cost: what is held for an execution when it begins. */
+export function costAtMost({ prices }: Pick<AppDeps, "prices">, { limits }: Manifest): MicroCredits {
+  return chargeMax({ cpu: limits.cpu, timeoutSeconds: limits.timeoutSeconds }, prices);
 }
 
 /** 402 when the account cannot pay the most it may cost: advice before anything is stored; the reservation decides. */
