@@ -11,6 +11,7 @@ import { findJsonTexts, flattenBody, parseInputs, splitBody } from "../domain/ma
 import type { JsonObject } from "../domain/manifest/json-values.ts";
 import type { Manifest, Overlap } from "../domain/manifest/manifest.ts";
 import { listFedInputs } from "../domain/manifest/named-values.ts";
+import { tellsOfRuns } from "../domain/manifest/notify.ts";
 import { decideOverlap, QUEUED_TICKS_MAX } from "../domain/schedules/overlap.ts";
 import { resolvePayload, type TickTimes } from "../domain/schedules/tick-values.ts";
 import type { TickOutcome } from "../domain/schedules/ticks.ts";
@@ -131,6 +132,7 @@ function describeExecution(
     chargeMax: chargeMax({ cpu: limits.cpu, timeoutSeconds: limits.timeoutSeconds }, deps.prices),
     acceptedBy: deps.processId,
     files: [],
+    notifies: tellsOfRuns(manifest.notify),
   };
 }
 

@@ -343,6 +343,7 @@ create table executions (
   scheduled_for timestamp with time zone,
   previous_scheduled_for timestamp with time zone,
   scheduled_zone text,
+  notifies boolean default false not null,
   constraint executions_pkey PRIMARY KEY (id),
   constraint executions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint executions_workflow_id_commit_id_fkey FOREIGN KEY (workflow_id, commit_id) REFERENCES commits(workflow_id, id),
@@ -409,6 +410,15 @@ CREATE TRIGGER executions_give_up_files AFTER UPDATE OF files_removed_at ON publ
 CREATE TRIGGER executions_keep_log AFTER UPDATE OF log_key, log_bytes, log_removed_at ON public.executions FOR EACH ROW WHEN ((kept_log_bytes(old.*) <> kept_log_bytes(new.*))) EXECUTE FUNCTION count_kept_log();
 
 CREATE TRIGGER executions_keep_open BEFORE DELETE ON public.executions FOR EACH ROW WHEN ((old.finished_at IS NULL)) EXECUTE FUNCTION refuse_execution_delete();
+
+CREATE TRIGGER executions_note_end AFTER UPDATE ON public.executions FOR EACH ROW WHEN (((old.finished_at IS NULL) AND (new.finished_at IS NOT NULL) AND new.notifies)) EXECUTE FUNCTION note_end();
+
+create table failing_workflows (
+  workflow_id text not null,
+  since timestamp with time zone default clock_timestamp() not null,
+  constraint failing_workflows_pkey PRIMARY KEY (workflow_id),
+  constraint failing_workflows_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflows(id)
+);
 
 create table git_objects (
   workflow_id text not null,
@@ -541,6 +551,69 @@ create unlogged table live_requests (
   constraint live_requests_start_check CHECK ((start >= 0)),
   constraint live_requests_wants_check CHECK ((wants = ANY (ARRAY['news'::text, 'lines'::text, 'state'::text])))
 );
+
+create table notice_places (
+  id text default create_id('pl_'::text) not null,
+  account_id text not null,
+  name text not null,
+  kind text not null,
+  target bytea not null,
+  secret bytea,
+  previous_secret bytea,
+  previous_until timestamp with time zone,
+  created_by text not null,
+  created_at timestamp with time zone default clock_timestamp() not null,
+  disabled_at timestamp with time zone,
+  disabled_reason text default ''::text not null,
+  constraint notice_places_pkey PRIMARY KEY (id),
+  constraint notice_places_account_id_name_key UNIQUE (account_id, name),
+  constraint notice_places_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint notice_places_kind_check CHECK ((kind = ANY (ARRAY['email'::text, 'webhook'::text, 'slack'::text, 'teams'::text]))),
+  constraint notice_places_name_check CHECK ((name ~ '^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$'::text)),
+  constraint previous_has_next CHECK (((previous_secret IS NULL) OR (secret IS NOT NULL))),
+  constraint previous_has_time CHECK (((previous_secret IS NULL) = (previous_until IS NULL))),
+  constraint webhook_is_signed CHECK (((kind = 'webhook'::text) = (secret IS NOT NULL)))
+);
+
+create table notices (
+  id text default create_id('nt_'::text) not null,
+  account_id text not null,
+  place_id text not null,
+  kind text not null,
+  workflow_id text,
+  execution_id text,
+  nominal_at timestamp with time zone,
+  reason text default ''::text not null,
+  more integer default 0 not null,
+  created_at timestamp with time zone default clock_timestamp() not null,
+  due_at timestamp with time zone default clock_timestamp() not null,
+  state text default 'waiting'::text not null,
+  started_at timestamp with time zone,
+  attempts integer default 0 not null,
+  last_attempt_at timestamp with time zone,
+  answer text default ''::text not null,
+  constraint notices_pkey PRIMARY KEY (id),
+  constraint notices_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint notices_place_id_fkey FOREIGN KEY (place_id) REFERENCES notice_places(id) ON DELETE CASCADE,
+  constraint notices_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflows(id),
+  constraint missed_has_time CHECK (((kind = 'missed'::text) = (nominal_at IS NOT NULL))),
+  constraint notices_id_check CHECK ((id ~ '^nt_[0-9a-z]{16,40}$'::text)),
+  constraint notices_kind_check CHECK ((kind = ANY (ARRAY['failure'::text, 'recovery'::text, 'missed'::text, 'slow'::text, 'test'::text]))),
+  constraint notices_more_check CHECK ((more >= 0)),
+  constraint notices_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'delivered'::text, 'failed'::text]))),
+  constraint run_is_named CHECK (((kind = ANY (ARRAY['failure'::text, 'recovery'::text, 'slow'::text])) = (execution_id IS NOT NULL))),
+  constraint test_is_of_no_workflow CHECK (((kind = 'test'::text) = (workflow_id IS NULL)))
+);
+
+CREATE INDEX notices_account ON public.notices USING btree (account_id, created_at DESC, id DESC);
+
+CREATE INDEX notices_due ON public.notices USING btree (due_at) WHERE ((started_at IS NULL) AND (state = 'waiting'::text));
+
+CREATE UNIQUE INDEX notices_slow ON public.notices USING btree (execution_id, place_id) WHERE (kind = 'slow'::text);
+
+CREATE INDEX notices_started ON public.notices USING btree (started_at) WHERE ((started_at IS NOT NULL) AND (state = 'waiting'::text));
+
+CREATE INDEX notices_storms ON public.notices USING btree (place_id, workflow_id, kind, due_at DESC);
 
 create unlogged table rate_buckets (
   bucket text not null,
@@ -750,6 +823,8 @@ create table ticks (
 CREATE INDEX ticks_by_age ON public.ticks USING btree (decided_at);
 
 CREATE UNIQUE INDEX ticks_execution ON public.ticks USING btree (execution_id) WHERE (execution_id IS NOT NULL);
+
+CREATE TRIGGER ticks_note_missed AFTER INSERT ON public.ticks FOR EACH ROW WHEN (((new.source <> 'backfill'::text) AND (new.outcome = ANY (ARRAY['missed'::text, 'refused_credits'::text, 'refused_concurrency'::text, 'refused_storage'::text, 'no_commit'::text])))) EXECUTE FUNCTION note_missed_tick();
 
 create table uncounted_charges (
   account_id text not null,
@@ -1310,6 +1385,15 @@ AS $function$
   select case when (execution).log_key is not null and (execution).log_removed_at is null then (execution).log_bytes else 0 end
 $function$;
 
+CREATE OR REPLACE FUNCTION public.listen_to_end(new_id text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update executions e set notifies = true where e.id = new_id;
+  return found;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.lock_admission(workflow text)
  RETURNS void
  LANGUAGE sql
@@ -1323,6 +1407,45 @@ CREATE OR REPLACE FUNCTION public.lock_members(account text)
 AS $function$
   select pg_advisory_xact_lock(7283516, hashtext(account));
 $function$;
+
+CREATE OR REPLACE FUNCTION public.note_end()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  wanted jsonb := (select c.manifest -> 'notify' from commits c where c.workflow_id = new.workflow_id and c.id = new.commit_id and not c.draft);
+begin
+  if wanted is null then return null; end if;
+  if new.finished_at - new.started_at > make_interval(secs => cast(wanted #>> '{slow,afterSeconds}' as double precision)) then
+    perform write_notices('slow', new.account_id, new.workflow_id, new.id, null, '', wanted #> '{slow,to}');
+  end if;
+  if new.state = 'success' then
+    delete from failing_workflows f where f.workflow_id = new.workflow_id;
+    if found then
+      perform write_notices('recovery', new.account_id, new.workflow_id, new.id, null, '', wanted -> 'recovery');
+    end if;
+  elsif new.state <> 'cancelled' then
+    insert into failing_workflows (workflow_id) values (new.workflow_id) on conflict (workflow_id) do nothing;
+    perform write_notices('failure', new.account_id, new.workflow_id, new.id, null, '', wanted -> 'failure');
+  end if;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.note_missed_tick()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  latest record;
+begin
+  select w.account_id, c.manifest #> '{notify,missed}' as names into latest
+    from workflows w join commits c on c.workflow_id = w.id and c.id = w.head
+   where w.id = new.workflow_id and w.deleted_at is null;
+  if latest.names is not null then
+    perform write_notices('missed', latest.account_id, new.workflow_id, null, new.nominal_at, new.reason, latest.names);
+  end if;
+  return null;
+end $function$;
 
 CREATE OR REPLACE FUNCTION public.raise_reservation(raised text, wanted bigint)
  RETURNS bigint
@@ -1535,4 +1658,36 @@ begin
   update ticks t set outcome = 'refused_credits', reason = 'The account had too few credits when the execution was to begin.'
    where t.execution_id = new.execution_id and t.outcome = 'started';
   return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.write_notices(new_kind text, account text, workflow text, execution text, tick timestamp with time zone, why text, names jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  place text;
+  written text;
+  before timestamptz;
+begin
+  for place in
+    select p.id from notice_places p
+     where p.account_id = account and p.disabled_at is null and p.name in (select jsonb_array_elements_text(names))
+     order by p.id
+  loop
+    before := null;
+    if new_kind in ('failure', 'missed') then
+      update notices n set more = n.more + 1
+       where n.place_id = place and n.workflow_id = workflow and n.kind = new_kind and n.state = 'waiting'
+         and n.started_at is null and n.due_at > clock_timestamp();
+      if found then continue; end if;
+      select max(n.due_at) + interval '10 minutes' into before from notices n
+       where n.place_id = place and n.workflow_id = workflow and n.kind = new_kind
+         and n.due_at > clock_timestamp() - interval '10 minutes';
+    end if;
+    insert into notices (account_id, place_id, kind, workflow_id, execution_id, nominal_at, reason, due_at)
+    values (account, place, new_kind, workflow, execution, tick, why, coalesce(before, clock_timestamp()))
+        on conflict (execution_id, place_id) where kind = 'slow' do nothing
+    returning id into written;
+    if written is not null and before is null then perform pg_notify('notice_written', written); end if;
+  end loop;
 end $function$;

@@ -43,6 +43,7 @@ export const SETTINGS = z.object({
   TREADLE_NETWORK_SLOTS: whole(0, 1_024).optional(),
   TREADLE_NETWORK_DENY: z.string().min(1).optional(),
   TREADLE_NETWORK_NAMESERVERS: z.string().min(1).optional(),
+  TREADLE_NOTICE_HOSTS: z.string().min(1).optional(),
   TREADLE_LANES_MAX: whole(0, 1_000).default(16),
   TREADLE_LANES_BYTES_MAX: whole(0, Number.MAX_SAFE_INTEGER).default(mebibytes(1024)),
   TREADLE_LANE_IDLE_SECONDS: whole(1, 86_400).default(600),

@@ -1,2 +1,3 @@
+export { deliverNotice } from "./deliver-notice.ts";
 export { executeCommit } from "./execute-commit.ts";
 export { fireTick } from "./fire-tick.ts";

@@ -37,6 +37,8 @@ export interface NewExecution {
   readonly files: readonly StoredFile[];
   /** The accepting process begins it at once when it is admitted, and Temporal learns of it later (`workflow-starts.ts`). */
   readonly headStart?: boolean;
+  /** Its end may make a notice: its commit has `notify`. */
+  readonly notifies?: boolean;
   /** It has a slot on this host: its credits are reserved and its first attempt is opened with it. Only without `concurrency`. */
   readonly claim?: FirstClaim | undefined;
 }
@@ -134,20 +136,25 @@ const BEGUN = `begun as (
     select begin_execution(id, :hostId, :acceptedBy, :leaseSeconds) as begun from accepted where outcome = 'accepted' and admitted
   )`;
 
+const LISTENED = `listened as (
+    select listen_to_end(id) as notifies from accepted where outcome = 'accepted'
+  )`;
+
 const withParts = (...parts: readonly string[]): string =>
   `with ${[`accepted as materialized (${ACCEPT})`, ...parts].join(", ")}
-   select * from accepted${parts.includes(BEGUN) ? " left join begun on true" : ""}`;
+   select * from accepted${parts.includes(BEGUN) ? " left join begun on true" : ""}${
+     parts.includes(LISTENED) ? " left join listened on true" : ""
+   }`;
 
-const ACCEPT_WITH_FILES = withParts(NOTED);
-const LEAD = withParts(PENDING);
-const LEAD_WITH_FILES = withParts(NOTED, PENDING);
-const BEGIN = withParts(PENDING, BEGUN);
-const BEGIN_WITH_FILES = withParts(NOTED, PENDING, BEGUN);
-
-function statementFor({ files, headStart = false, claim }: NewExecution): string {
-  if (claim !== undefined) return files.length === 0 ? BEGIN : BEGIN_WITH_FILES;
-  if (headStart) return files.length === 0 ? LEAD : LEAD_WITH_FILES;
-  return files.length === 0 ? ACCEPT : ACCEPT_WITH_FILES;
+/** Few texts, so that each is prepared once a connection. What nobody asked for costs nothing. */
+function statementFor({ files, headStart = false, claim, notifies = false }: NewExecution): string {
+  const parts = [
+    ...(files.length === 0 ? [] : [NOTED]),
+    ...(claim !== undefined || headStart ? [PENDING] : []),
+    ...(claim === undefined ? [] : [BEGUN]),
+    ...(notifies ? [LISTENED] : []),
+  ];
+  return parts.length === 0 ? ACCEPT : withParts(...parts);
 }
 
 function toState(use: { bucket: string; rate: Rate } | null, busySeconds: number | null): BucketState | null {

@@ -23,7 +23,11 @@ export async function recordRefusedExecution(
 ): Promise<Acceptance> {
   const { id: executionId, chargeMax: needed } = execution;
   return db.transaction(async (tx) => {
-    const acceptance = await acceptExecution(tx, execution, { idempotency: null, rates, concurrency: null });
+    const acceptance = await acceptExecution(tx, Object.assign({}, execution, { notifies: false }), {
+      idempotency: null,
+      rates,
+      concurrency: null,
+    });
     if (acceptance.kind !== "accepted") return acceptance;
     await queryRows(
       tx,

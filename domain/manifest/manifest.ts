@@ -1,5 +1,6 @@
 import type { RetryPolicy } from "../retries.ts";
 import type { JsonObject, JsonValue } from "./json-values.ts";
+import type { Notify } from "./notify-schema.ts";
 
 export const OVERLAPS = ["skip", "queue", "allow", "cancel_previous"] as const;
 export type Overlap = (typeof OVERLAPS)[number];
@@ -197,4 +198,6 @@ export interface Manifest {
     readonly api: { readonly enabled: boolean } | null;
     readonly schedule: Schedule | null;
   };
+  /** Missing where there are no notices. */
+  readonly notify?: Notify;
 }

@@ -10,6 +10,8 @@ import { findValueProblem, findVariableNameProblem, VARIABLES_MAX } from "./vari
 export interface SetNames {
   readonly secrets: ReadonlySet<string>;
   readonly variables: ReadonlySet<string>;
+  /** Names of the account's places to tell; undefined where nobody has asked. */
+  readonly places?: ReadonlySet<string>;
 }
 
 /** What a manifest says of the environment of its programs. Missing parts name nothing. */

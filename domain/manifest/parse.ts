@@ -7,6 +7,7 @@ import { isJsonObject } from "./json-values.ts";
 import type { Input, Manifest, Schedule } from "./manifest.ts";
 import { type SetNames, toSecrets, toVariables } from "./named-values.ts";
 import { findEntrypointProblem, findInputNameProblem } from "./names.ts";
+import { toNotify } from "./notify.ts";
 import type { Places } from "./positions.ts";
 import { keepReadable } from "./repair.ts";
 import { type Config, ConfigSchema } from "./schema.ts";
@@ -31,7 +32,7 @@ export type ManifestResult =
 const PROBLEMS_MAX = 200;
 
 /** Sections that may stand empty ("limits:" and nothing after it), which YAML reads as null. */
-const SECTIONS = new Set(["inputs", "outputs", "limits", "retry", "concurrency", "triggers"]);
+const SECTIONS = new Set(["inputs", "outputs", "limits", "retry", "concurrency", "triggers", "notify"]);
 
 /**
  * Reads a `config.yaml`. Refuses what it does not know or cannot keep. Every problem has its line and column (from 1),
@@ -90,6 +91,7 @@ function readConfig(data: unknown, options: ReadOptions, problems: Problems): Ma
     checkPayload({ payload: schedule.payload, payloadText }, { inputs: sound, unreadable, setNames }, problems);
   const secrets = toSecrets(config.secrets, setNames, problems);
   const env = toVariables(config.env, { secrets, set: setNames, problems });
+  const notify = toNotify(config.notify, setNames?.places, problems);
   return {
     name: config.name ?? null,
     description: config.description ?? "",
@@ -105,6 +107,7 @@ function readConfig(data: unknown, options: ReadOptions, problems: Problems): Ma
     retry: toRetry(config.retry, options.bounds, problems),
     concurrency: toConcurrency(config.concurrency, options.bounds, problems),
     triggers: { api: config.triggers?.api ?? null, schedule: schedule && withText(schedule, inputs, payloadText) },
+    ...(notify === undefined ? {} : { notify }),
   };
 }
 

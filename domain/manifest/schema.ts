@@ -6,6 +6,7 @@ import { formatDuration, parseDuration } from "./durations.ts";
 import { SizeSchema } from "./kinds/declared-file.ts";
 import { DECLARED_KEYS } from "./kinds/declared-kind.ts";
 import { ARGUMENTS, BUILDS, CATCHUPS, OVERLAPS, WHEN_FULL } from "./manifest.ts";
+import { NotifySchema } from "./notify-schema.ts";
 import { formatSize } from "./sizes.ts";
 
 const flag = z.boolean({ error: "must be true or false." });
@@ -173,6 +174,7 @@ export const ConfigSchema = z.strictObject({
     })
     .optional()
     .meta({ description: "What may start an execution, apart from the form." }),
+  notify: NotifySchema.optional().meta({ description: "Which places of the account are told of what." }),
 });
 
 export type Config = z.output<typeof ConfigSchema>;

@@ -19,6 +19,7 @@ import { addLoginCommands } from "./login.ts";
 import { createLook } from "./look.ts";
 import { addMasterKeyCommands, type RotateMaster } from "./master-key.ts";
 import { addMemberCommands } from "./members.ts";
+import { addNotifyCommands } from "./notify.ts";
 import { addOpenCommand } from "./open.ts";
 import { addPublishCommand } from "./publish.ts";
 import { addRateCommands } from "./rates.ts";
@@ -164,6 +165,7 @@ function createProgram(io: CliIo, act: Act, parts: CliParts, exitWith: (code: nu
   addExecutionCommands(program, act);
   addScheduleCommands(program, act);
   addValueCommands(program, act);
+  addNotifyCommands(program, act);
   addMasterKeyCommands(program, act, parts.rotateMaster);
   addBackupCommand(program, act, parts.backup);
   addRestoreCommand(program, act, parts.restore);

@@ -32,7 +32,7 @@ function addValueGroup(group: Command, act: Act, about: Group): void {
   const { kind, path } = about;
   ofPlace(addCommand(group, "set", `set a ${kind}; its value comes from standard input, or is asked for`)).action(
     act<Options>(async (context, [name = ""], options) => {
-      const value = await readValue(context, name);
+      const value = await readValue(context, `The value of ${name}`);
       const call = { query: toQuery(options), json: { value } };
       const document = await (await context.client()).put<z.infer<typeof SetValue>>(`${path}/${encode(name)}`, call);
       const lines = [`${name} is set (version ${document.version}). Runs that begin from now on get it.`];
@@ -120,12 +120,12 @@ function encode(name: string): string {
   return encodeURIComponent(name);
 }
 
-/** Reads a value where no list of processes and no history of a shell has it. The line end that a shell adds is left out. */
-async function readValue({ io, say }: Context, name: string): Promise<string> {
+/** Reads a value, called `name`, where no list of processes and no history of a shell has it. The line end that a shell adds is left out. */
+export async function readValue({ io, say }: Context, name: string): Promise<string> {
   const { stdin } = io;
   if (stdin === undefined) throw new Refusal("Invalid request", "There is no standard input to read the value from.");
   if ("isTTY" in stdin && stdin.isTTY === true) {
-    say(`The value of ${name} (it is not shown):`);
+    say(`${name} (it is not shown):`);
     return askHidden(stdin);
   }
   const chunks: Buffer[] = [];

@@ -10,6 +10,7 @@ import {
   type Removal,
   removeExecutions,
 } from "../../db/executions/retention.ts";
+import { removeNotices } from "../../db/notices/notices.ts";
 import { removeEndedSchedules } from "../../db/schedules/schedules.ts";
 import { removeTicks } from "../../db/schedules/ticks.ts";
 import type { Storage } from "../../storage/storage.ts";
@@ -54,6 +55,8 @@ export interface Removed {
   /** Records of times that schedules were due, and declarations of schedules that hold no longer. */
   readonly ticks: number;
   readonly schedules: number;
+  /** Messages to places. */
+  readonly notices: number;
   /** Commits that only executions of drafts were of. */
   readonly draftCommits: number;
   /** Contents of files that only drafts had named since. */
@@ -70,6 +73,7 @@ export const NOTHING_REMOVED: Removed = {
   rateBuckets: 0,
   ticks: 0,
   schedules: 0,
+  notices: 0,
   draftCommits: 0,
   draftBlobs: 0,
 };
@@ -157,6 +161,7 @@ export async function removeOld(
     const old = { days: executionDays, limit: BATCH };
     await removeAll(counted("executions", () => removeExecutions(db, old)));
     await removeAll(counted("ticks", () => removeTicks(db, old)));
+    await removeAll(counted("notices", () => removeNotices(db, old)));
     await removeAll(counted("schedules", () => removeEndedSchedules(db, old)));
   }
   // After executions: what they were of may be needed no more.

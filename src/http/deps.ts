@@ -15,6 +15,7 @@ import type { OpenAccess } from "../keys/open-access.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
 import type { OtherHosts } from "../live/other-hosts.ts";
 import type { Log } from "../log.ts";
+import type { Notices } from "../notices/notices.ts";
 import type { PagesTarget } from "../setup/servers/temporal-door.ts";
 import type { EditorParts } from "./editor-parts.ts";
 import type { RefusedCalls } from "./execute/refused-calls.ts";
@@ -103,6 +104,8 @@ export interface AppDeps {
   /** For what takes long and whose cost a caller chooses. */
   readonly threads: Threads;
   readonly secretBox: SecretBox;
+  /** Whom notices may go to, and what sends one at once. */
+  readonly notices: Pick<Notices, "addresses" | "sendsMail" | "send" | "giveUp">;
   readonly prices: Prices;
   /** `https://host:port/api`: what file addresses begin with. Asked late, because the port may be chosen late. */
   readonly apiUrl: () => string;

@@ -11,6 +11,7 @@ import { createExecutionRecordRoute } from "./executions/execution-record.ts";
 import { createBulkCancelRoute, createExecutionsRoute } from "./executions/executions.ts";
 import { createInputFileRoute } from "./executions/input-files.ts";
 import { createMetricsRoute, createReadinessRoute, showAlive } from "./health.ts";
+import { createNoticeHandlers } from "./notices/handlers.ts";
 import { createServiceDocumentRoute, createWorkflowDocumentRoute } from "./openapi/serving.ts";
 import { chooseDraft } from "./publishing/draft-execution.ts";
 import { createEditorHandlers } from "./publishing/handlers.ts";
@@ -54,6 +55,7 @@ export function createHandlers(deps: AppDeps): Handlers {
 
     ...createAccountHandlers(deps, throttle),
     ...createValueHandlers(deps),
+    ...createNoticeHandlers(deps),
     ...createEditorHandlers(deps),
 
     showAlive,

@@ -55,6 +55,7 @@ export interface CallersDeps
   readonly programs: Programs;
   readonly host: Host;
   readonly networkAvailable: () => boolean;
+  readonly notices: AppDeps["notices"];
   readonly ticks: AppDeps["editor"]["ticks"];
   readonly readiness: () => Promise<Readiness>;
   /** Prometheus' text format. */
@@ -132,6 +133,7 @@ export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<C
         quickBuildMs: QUICK_BUILD_MS,
       },
       threads,
+      notices: deps.notices,
       processId: deps.processId,
       readiness,
       metrics: deps.metrics,

@@ -1,4 +1,5 @@
 import { createActivities, type ExecutionSteps, type PythonControl } from "../../activities/index.ts";
+import { createNoticeActivities } from "../../activities/notices.ts";
 import type { PythonDeps } from "../../activities/python.ts";
 import type { DecidedTick } from "../../activities/ticks.ts";
 import { createTicks } from "../../activities/ticks.ts";
@@ -18,18 +19,22 @@ import { type WorkersWatch, watchWorkers } from "../executions/presence.ts";
 import { endCancelled } from "../executions/stranded.ts";
 import { reportStranded, type SweeperDeps } from "../executions/sweeper.ts";
 import { createExecutionId } from "../ids.ts";
+import type { SecretBox } from "../keys/secret-box.ts";
 import type { Defer } from "../lifecycle.ts";
 import { answerFollowers } from "../live/answering.ts";
 import { createOtherHosts } from "../live/other-hosts.ts";
 import type { Log } from "../log.ts";
+import { openNotices } from "../notices/notices.ts";
+import { createNoticeOutbox } from "../notices/outbox.ts";
 import { createScheduler } from "../schedules/scheduler.ts";
 import { createTemporalSchedules } from "../schedules/temporal-schedules.ts";
 import type { Temporal } from "../setup/servers/temporal.ts";
 import type { TemporalEntry } from "../setup/servers/temporal-door.ts";
 import { createTemporalClient, type TemporalClient } from "../temporal/client.ts";
+import { createStartDelivery } from "../temporal/notices.ts";
 import { connectTemporal, startWorkers } from "../temporal/workers.ts";
 import { drainMsMax } from "./draining.ts";
-import type { Programs } from "./host-programs.ts";
+import { type Programs, receiverRulesOf } from "./host-programs.ts";
 
 const now = (): Date => new Date();
 
@@ -41,6 +46,7 @@ export interface EngineDeps {
   readonly subscriptions: readonly Subscription[];
   readonly temporal: TemporalEntry & Pick<Temporal, "namespace">;
   readonly storage: Storage;
+  readonly secretBox: SecretBox;
   readonly slotCount: number;
   readonly programs: Pick<Programs, "spool" | "slots" | "diskProblem" | "lacks" | "progressOf">;
   readonly runProgram: PythonDeps["runProgram"];
@@ -72,6 +78,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
   let ownSteps: ExecutionSteps | undefined;
   const admissions = createAdmissions({ db, log });
   const scheduler = createScheduler();
+  const outbox = createNoticeOutbox({ db, log });
   const answering = answerFollowers({
     db,
     hostId,
@@ -96,6 +103,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
       otherHosts.subscription,
       ...(runsPrograms ? [answering.subscription, takeOffers({ hostId, steps: () => ownSteps, isStopping, log })] : []),
       scheduler.subscription,
+      outbox.subscription,
     ],
     isEndingHere: (executionId) => isEndingHere(executionId),
     onError: (error) => log.warn({ event: "fault", error }, "Listening for ended executions was interrupted."),
@@ -125,6 +133,13 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
   await scheduler.open({ db, ticks, processId, onTick, log, now, schedules });
   defer(() => scheduler.close());
 
+  // Notices: what sends them, and what hands them to Temporal.
+  const rules = receiverRulesOf(settings);
+  const publicUrl = settings.TREADLE_PUBLIC_URL;
+  const notices = openNotices({ db, storage, secretBox: deps.secretBox, rules, publicUrl, log }, defer);
+  const deliveries = outbox.open(createStartDelivery(connection, namespace));
+  defer(() => deliveries.close());
+
   // The workers, which run executions.
   const { activities, keeping, python, steps } = createActivities({
     db,
@@ -150,7 +165,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
       ? await startWorkers({
           connection,
           namespace,
-          activities,
+          activities: Object.assign({}, activities, createNoticeActivities(notices)),
           hostId,
           programsMax: slotCount,
           drainMs: drainMsMax(settings),
@@ -202,6 +217,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
     executions,
     admissions,
     otherHosts,
+    notices,
     networkProblem: () => (programs.lacks ?? others)?.networkProblem(),
   };
 }

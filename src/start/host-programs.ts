@@ -23,6 +23,7 @@ import { OUTPUT_FILES_MAX, type Settings, slotCountOf } from "../config.ts";
 import { createHostLacks } from "../executions/host-lacks.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
 import type { Log } from "../log.ts";
+import type { ReceiverRules } from "../notices/addresses.ts";
 import { createCommitReader } from "../publish/commit-files.ts";
 import { createSourceReader, type ReadSource } from "../publish/source-reader.ts";
 import { createTakeValues } from "../secrets/taken-values.ts";
@@ -272,6 +273,14 @@ function hostsOf({ DATABASE_URL: database, TEMPORAL_ADDRESS: temporal = TEMPORAL
   const databaseHost = database === undefined ? "" : new URL(database).hostname;
   const isSocket = databaseHost === "" || databaseHost.startsWith("/");
   return [...(isSocket ? [] : [databaseHost]), temporal.replace(/:\d+$/, "")];
+}
+
+/** Returns whom notices may go to, and to whom never. */
+export function receiverRulesOf(settings: Settings): ReceiverRules {
+  return {
+    allowedHosts: splitList(settings.TREADLE_NOTICE_HOSTS),
+    protectedHosts: [...hostsOf(settings), ...splitList(settings.TREADLE_NETWORK_DENY)],
+  };
 }
 
 function splitList(text: string | undefined): string[] {

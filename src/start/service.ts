@@ -108,8 +108,6 @@ export async function openService(
   const editorEvents = createEditorEvents({ db, log });
   const openAccess = createOpenAccess({ db, log });
   defer(() => openAccess.close());
-  const onRun = createProgramTimes(registry);
-  const onTick = countTicks(registry);
 
   // What programs of this host need: environments, checkouts, a spool and slots.
   const networkProblem = () => findNetworkProblem(settings, host);
@@ -122,7 +120,7 @@ export async function openService(
     secretBox,
     hostId,
     networkProblem,
-    onRun,
+    onRun: createProgramTimes(registry),
     runProgram,
     log,
   });
@@ -146,13 +144,14 @@ export async function openService(
       ],
       temporal,
       storage,
+      secretBox,
       slotCount: host.slotCount,
       programs,
       runProgram: runProgram ?? programs.runProgram,
       hostId,
       processId,
       isStopping: () => stopping.isStopping,
-      onTick,
+      onTick: countTicks(registry),
       log,
     },
     defer,
@@ -245,6 +244,7 @@ export async function openService(
           host,
           executions,
           otherHosts: engine.otherHosts,
+          notices: engine.notices,
           ticks,
           readiness,
           metrics: metrics.read,

@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { DefaultLogger, NativeConnection, Runtime, Worker } from "@temporalio/worker";
 import type { Activities } from "../../activities/index.ts";
+import type { NoticeActivities } from "../../activities/notices.ts";
 import { hostQueue, TASK_QUEUE } from "../../activities/task-queues.ts";
 import type { Log } from "../log.ts";
 import { withLightThreads } from "../patches/workflow-threads.ts";
@@ -56,7 +57,7 @@ export interface Workers {
 export async function startWorkers(deps: {
   connection: NativeConnection;
   namespace: string;
-  activities: Activities;
+  activities: Activities & NoticeActivities;
   hostId: string;
   programsMax: number;
   /** How long programs may go on after `shutdown`. */

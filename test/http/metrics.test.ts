@@ -46,7 +46,7 @@ beforeAll(async () => {
     removed: () =>
       toFigures({
         ...{ executions: 1, files: 2, logs: 3, objects: 4, keys: 5, rateBuckets: 6, ticks: 7, schedules: 8 },
-        ...{ draftCommits: 9, draftBlobs: 10 },
+        ...{ draftCommits: 9, draftBlobs: 10, notices: 11 },
       }),
     dataDir: tmpdir(),
     build: { version: "1.2.3", node: "20.0.0", role: "all" },
@@ -195,6 +195,7 @@ test("figures of the process and its host, when asked for, are those of the mome
     treadle_lanes: 2,
     treadle_lane_evictions_total: 5,
     'treadle_retention_removed_total{what="draft_blobs"}': 10,
+    'treadle_retention_removed_total{what="notices"}': 11,
     'treadle_retention_removed_total{what="draft_commits"}': 9,
     'treadle_retention_removed_total{what="objects"}': 4,
     'treadle_retention_removed_total{what="rate_buckets"}': 6,

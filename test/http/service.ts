@@ -10,6 +10,7 @@ import { createListener, type Db, queryRows } from "../../db/connect.ts";
 import { findExecution, findStartable } from "../../db/executions/executions.ts";
 import { insertOutputs } from "../../db/executions/outputs.ts";
 import { reserve, settle } from "../../db/ledger/credits.ts";
+import { giveUpNotice, noteAttempt } from "../../db/notices/notices.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { createEditorEvents } from "../../src/editor-events/editor-events.ts";
@@ -20,6 +21,7 @@ import { createRefusedCalls, type RefusedCalls } from "../../src/http/execute/re
 import { createHttpsServer } from "../../src/http/server/server.ts";
 import { createKeyUses, type KeyUses } from "../../src/keys/key-uses.ts";
 import { createOpenAccess } from "../../src/keys/open-access.ts";
+import { createReceiverAddresses } from "../../src/notices/addresses.ts";
 import { createDiskStorage } from "../../storage/disk.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { anExecution, TEST_SECRET_BOX, type TestWorkflow } from "../support/builders.ts";
@@ -146,6 +148,15 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     processId: "proc_test",
     editor: (options.editorParts ?? someEditorParts)(db),
     threads: TEST_THREADS,
+    notices: {
+      addresses: createReceiverAddresses({ allowedHosts: ["127.0.0.1"], protectedHosts: [] }),
+      sendsMail: true,
+      async send(id) {
+        await noteAttempt(db, { id, state: "delivered", answer: "204" });
+        return "over";
+      },
+      giveUp: (id) => giveUpNotice(db, id),
+    },
     contact: undefined,
     trustProxy: false,
     readiness: async () => ({ ready: true, checks: {} }),

@@ -12,6 +12,7 @@ import type { ExecutionWork } from "../../../db/executions/attempts.ts";
 import { findKeyedExecution, type KeyedExecution } from "../../../db/executions/idempotency.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
+import { tellsOfRuns } from "../../../domain/manifest/notify.ts";
 import { createExecutionId } from "../../ids.ts";
 import { costAtMost } from "../admission/room.ts";
 import type { Authenticated } from "../auth/authenticate.ts";
@@ -224,6 +225,7 @@ function toNewExecution(
     chargeMax: costAtMost(deps, target.manifest),
     acceptedBy: deps.processId,
     files: received.files,
+    notifies: tellsOfRuns(target.manifest.notify),
     ...lead,
   };
 }

@@ -9,6 +9,7 @@ import { DRAFT_ROUTES } from "./drafts.ts";
 import { EXECUTION_ROUTES } from "./executions.ts";
 import { INPUT_FILE_ROUTES } from "./input-files.ts";
 import { MEMBER_ROUTES } from "./members.ts";
+import { NOTICE_ROUTES } from "./notices.ts";
 import { PUBLISH_ROUTES } from "./publish.ts";
 import type { Route } from "./route.ts";
 import { RUN_LOG_ROUTES } from "./run-logs.ts";
@@ -33,6 +34,7 @@ const TABLE = {
   ...MEMBER_ROUTES,
   ...ACCESS_ROUTES,
   ...VALUE_ROUTES,
+  ...NOTICE_ROUTES,
   ...PUBLISH_ROUTES,
   ...WORKFLOW_ROUTES,
   ...DRAFT_ROUTES,

@@ -64,6 +64,15 @@ export const ACCESS: Readonly<Record<RouteName, Access>> = {
   removeVariable: "own",
   showVariableHistory: "read",
 
+  listPlaces: "read",
+  addPlace: "own",
+  changePlace: "own",
+  removePlace: "own",
+  rotatePlaceSecret: "own",
+  testPlace: "write",
+  listNotices: "read",
+  sendNoticeAgain: "write",
+
   listSessions: "self",
   signOutElsewhere: "self",
   endSession: "self",

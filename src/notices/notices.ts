@@ -1,0 +1,35 @@
+import type { Db } from "../../db/connect.ts";
+import type { Storage } from "../../storage/storage.ts";
+import type { SecretBox } from "../keys/secret-box.ts";
+import type { Defer } from "../lifecycle.ts";
+import type { Log } from "../log.ts";
+import { createReceiverAddresses, type ReceiverAddresses, type ReceiverRules } from "./addresses.ts";
+import { createPostNotice } from "./receivers.ts";
+import { createSending, type Sending } from "./sending.ts";
+
+/** Notices as the other rooms see them. */
+export interface Notices extends Sending {
+  readonly addresses: ReceiverAddresses;
+  /** Whether this installation can send mail. */
+  readonly sendsMail: boolean;
+}
+
+/** Opens what sends notices from this process. */
+export function openNotices(
+  deps: {
+    readonly db: Db;
+    readonly storage: Storage;
+    readonly secretBox: SecretBox;
+    readonly rules: ReceiverRules;
+    readonly publicUrl: string | undefined;
+    readonly log: Log;
+  },
+  defer: Defer,
+): Notices {
+  const addresses = createReceiverAddresses(deps.rules);
+  const post = createPostNotice(addresses);
+  defer(() => post.close());
+  const { db, storage, secretBox, publicUrl = null, log } = deps;
+  const sending = createSending({ db, storage, secretBox, post, publicUrl, log });
+  return Object.assign({ addresses, sendsMail: false }, sending);
+}

@@ -1,0 +1,98 @@
+import { isIP, type LookupFunction } from "node:net";
+import { Agent, request } from "undici";
+import { type ReceiverAddresses, RefusedReceiver } from "./addresses.ts";
+
+/** From looking up the name to the last byte that is read of the answer. */
+const TIMEOUT_MS = 10_000;
+/** Of an answer; what comes after is not read. */
+const ANSWER_BYTES_MAX = 65_536;
+/** Of an answer that is kept for people. */
+const ANSWER_CHARACTERS_KEPT = 500;
+
+const GONE = 410;
+
+/** What came of one try to send. `gone`: the receiver wants nothing more. `refused`: no try can succeed. */
+export interface Delivery {
+  readonly kind: "delivered" | "failed" | "gone" | "refused";
+  /** For people: what the receiver answered, or what was in the way. */
+  readonly answer: string;
+}
+
+export type PostNotice = (url: URL, body: string, headers: Readonly<Record<string, string>>) => Promise<Delivery>;
+
+/**
+ * Returns what posts JSON to receivers. A name is resolved when the connection is made. The connection goes to an address that was
+ * checked, so a name that changes its address leads nowhere else. No connection is used twice. Redirects are not followed.
+ */
+export function createPostNotice(addresses: ReceiverAddresses): PostNotice & { close(): Promise<void> } {
+  const judging = new Agent({ pipelining: 0, connect: { lookup: toLookup(addresses) } });
+  const trusting = new Agent({ pipelining: 0 });
+  const post: PostNotice = async (url, body, headers) => {
+    const problem = addresses.findProblem(url);
+    if (problem !== undefined) return { kind: "refused", answer: problem };
+    const dispatcher = addresses.isAllowed(url) ? trusting : judging;
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    try {
+      // Nobody looks up an address that stands in the URL itself.
+      const literal = url.hostname.replace(/^\[(.*)\]$/, "$1");
+      if (dispatcher === judging && isIP(literal) !== 0) await addresses.resolve(literal);
+      const answer = await request(url, {
+        method: "POST",
+        headers: { "content-type": "application/json", "user-agent": "treadle-notices", ...headers },
+        body,
+        dispatcher,
+        signal,
+      });
+      return toDelivery(answer.statusCode, await readStart(answer.body));
+    } catch (error) {
+      return explainFailure(error, signal.aborted);
+    }
+  };
+  return Object.assign(post, {
+    close: async () => void (await Promise.all([judging.destroy(), trusting.destroy()])),
+  });
+}
+
+function toLookup(addresses: ReceiverAddresses): LookupFunction {
+  return (host, { all }, answer) => {
+    addresses.resolve(host).then(
+      (found) => {
+        const [first] = found;
+        if (all === true) return answer(null, [...found]);
+        return first === undefined
+          ? answer(new Error(`${host} has no address.`), "")
+          : answer(null, first.address, first.family);
+      },
+      (error: unknown) => answer(error as NodeJS.ErrnoException, ""),
+    );
+  };
+}
+
+/** The beginning of an answer as text. A receiver that goes on and on is cut off. */
+async function readStart(body: AsyncIterable<Buffer> & { destroy(): unknown }): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes >= ANSWER_BYTES_MAX) break;
+  }
+  return Buffer.concat(chunks).toString("utf8").slice(0, ANSWER_CHARACTERS_KEPT);
+}
+
+function toDelivery(status: number, text: string): Delivery {
+  // NUL cannot be stored.
+  const answer = `${status} ${text.replaceAll("\0", "").trim()}`.trim();
+  if (status >= 200 && status < 300) return { kind: "delivered", answer };
+  if (status === GONE) return { kind: "gone", answer };
+  if (status >= 300 && status < 400)
+    return { kind: "failed", answer: `${status}: redirects are not followed. Give the place the address itself.` };
+  return { kind: "failed", answer };
+}
+
+function explainFailure(error: unknown, isLate: boolean): Delivery {
+  if (error instanceof RefusedReceiver) return { kind: "refused", answer: error.message };
+  if (isLate) return { kind: "failed", answer: `No answer within ${TIMEOUT_MS / 1000} seconds.` };
+  const { code, message } = error as NodeJS.ErrnoException;
+  return { kind: "failed", answer: (code === undefined ? message : `${code}: ${message}`).slice(0, 500) };
+}

@@ -1,0 +1,186 @@
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import pg from "pg";
+import { Webhook } from "standardwebhooks";
+import { aFolder, treadle } from "../support/command-line.ts";
+import { type Answer, aDataDir, startService, type TestService } from "../support/service.ts";
+import { aReceiver, type Received } from "./receiver.ts";
+
+let service: TestService;
+let dataDir: Awaited<ReturnType<typeof aDataDir>>;
+let receiver: Awaited<ReturnType<typeof aReceiver>>;
+
+beforeAll(async () => {
+  receiver = await aReceiver({
+    "/moved": { status: 302, headers: { location: "/ops" } },
+    "/gone": { status: 410 },
+    "/dead": "never",
+  });
+  dataDir = await aDataDir();
+  service = await startService({
+    dataDir: dataDir.dataDir,
+    env: { TREADLE_NOTICE_HOSTS: `127.0.0.1:${receiver.port}` },
+  });
+}, 600_000);
+
+afterAll(async () => {
+  await service?.stop();
+  await receiver?.close();
+  await dataDir?.remove();
+});
+
+async function command(args: readonly string[], input = ""): Promise<Record<string, unknown>> {
+  const answer = await treadle(dataDir.dataDir, [...args, "--json"], input);
+  expect([args, answer.code, answer.stdout + answer.stderr]).toEqual([args, 0, expect.any(String)]);
+  return answer.json();
+}
+
+async function addPlace(name: string, path = `/${name}`, kind = "webhook"): Promise<string> {
+  return String((await command(["notify", "add", name, "--kind", kind], `${receiver.url(path)}\n`))["secret"]);
+}
+
+async function query(sql: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({
+    host: join(dataDir.dataDir, "postgres/socket"),
+    user: "treadle",
+    database: "treadle",
+  });
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows as Record<string, unknown>[];
+  } finally {
+    await client.end();
+  }
+}
+
+/** Fails where it is told to, and prints a secret input of it. */
+const MAIN = `import sys
+
+
+def main(fail=False, region="US", password=""):
+    print("region", region)
+    print("kept from", password, file=sys.stderr)
+    if fail:
+        raise ValueError("the warehouse is shut")
+`;
+const INPUTS =
+  "inputs:\n  fail: { type: boolean, default: false }\n  region: { type: string, default: US }\n  password: { type: secret, required: false }\n";
+
+interface Workflow {
+  readonly workflowId: string;
+  readonly apiKey: string;
+  readonly commitId: string;
+}
+
+async function publish(notify: string, workflowId?: string, main = MAIN): Promise<Workflow> {
+  const folder = await aFolder({
+    "config.yaml": `name: Load\n${INPUTS}triggers: { api: { enabled: true } }\n${notify}`,
+    "main.py": main,
+  });
+  const given = workflowId === undefined ? [] : ["--workflow", workflowId];
+  return (await command(["publish", folder, ...given])) as unknown as Workflow;
+}
+
+function run({ workflowId, apiKey }: Workflow, inputs: object = {}): Promise<Answer> {
+  return service.call(`/workflows/${workflowId}/execute`, {
+    method: "POST",
+    headers: { "x-api-key": apiKey, "content-type": "application/json" },
+    body: JSON.stringify(inputs),
+  });
+}
+
+function verify(secret: string, { text, headers }: Received): Record<string, never> {
+  return new Webhook(secret).verify(text, headers as Record<string, string>) as Record<string, never>;
+}
+
+test("notices, of a failure and of the success after it, arrive signed; no other success is told", async () => {
+  const secret = await addPlace("ops");
+  const workflow = await publish("notify: { failure: [ops], recovery: [ops] }\n");
+  const good = await run(workflow);
+  const { commitId } = await publish("notify: { failure: [ops], recovery: [ops] }\n", workflow.workflowId, `${MAIN}\n`);
+  const failed = await run(workflow, { fail: true, region: "EU", password: "correct-horse" });
+  expect([good.body["status"], failed.body["status"]]).toEqual(["success", "failed"]);
+  const [first] = await receiver.until("/ops", 1);
+  const message = verify(secret, first as Received);
+  expect(message).toMatchObject({
+    type: "run.failed",
+    data: {
+      workflow: { workflowId: workflow.workflowId, name: "Load" },
+      run: { executionId: failed.body["executionId"], status: "failed", trigger: "api" },
+      log: expect.arrayContaining(["region EU", "ValueError: the warehouse is shut"]),
+      changed: {
+        since: { executionId: good.body["executionId"] },
+        commit: { before: workflow.commitId, after: commitId },
+        inputs: [
+          { name: "fail", before: "false", after: "true" },
+          { name: "region", before: '"US"', after: '"EU"' },
+        ],
+      },
+      runAgain: `treadle executions rerun ${String(failed.body["executionId"])} -i password=SECRET`,
+      url: null,
+    },
+  });
+  expect((first as Received).text).not.toContain("correct-horse");
+  for (let count = 0; count < 2; count++) expect((await run(workflow)).body["status"]).toBe("success");
+  const [, second] = await receiver.until("/ops", 2);
+  expect(verify(secret, second as Received)).toMatchObject({ type: "run.recovered" });
+  const { notices } = (await command(["notify", "sent", "--place", "ops"])) as { notices: Record<string, unknown>[] };
+  expect(notices.map(({ kind, state, answer }) => [kind, state, answer])).toEqual([
+    ["recovery", "delivered", "204"],
+    ["failure", "delivered", "204"],
+  ]);
+  expect(notices[1]?.["noticeId"]).toBe((first as Received).headers["webhook-id"]);
+});
+
+test("notice, sent again, has its id; one during the grace of a rotation is signed with both secrets", async () => {
+  const before = await addPlace("again");
+  expect(await command(["notify", "test", "again"])).toMatchObject({ state: "delivered", attempts: 1 });
+  const { secret } = await command(["notify", "rotate", "again", "--grace", "1h"]);
+  const { notices } = (await command(["notify", "sent", "--place", "again"])) as { notices: { noticeId: string }[] };
+  await command(["notify", "resend", String(notices[0]?.noticeId)]);
+  const [one, other] = (await receiver.until("/again", 2)) as [Received, Received];
+  expect(other.headers["webhook-id"]).toBe(one.headers["webhook-id"]);
+  for (const key of [before, String(secret)]) expect(verify(key, other)).toMatchObject({ type: "test" });
+  expect(() => verify(String(secret), one)).toThrow("No matching signature found");
+});
+
+test("receivers, that hang, redirect or are gone, hold up nobody else", async () => {
+  for (const name of ["dead", "moved", "gone", "alive"]) await addPlace(name);
+  const workflow = await publish("notify: { failure: [dead, moved, gone, alive] }\n");
+  await run(workflow, { fail: true });
+  await receiver.until("/alive", 1);
+  const failedAt = Date.now();
+  const other = await publish("notify: { failure: [dead, alive] }\n");
+  await run(other, { fail: true });
+  await receiver.until("/alive", 2);
+  expect(Date.now() - failedAt).toBeLessThan(30_000);
+  expect(receiver.on("/gone")).toHaveLength(1);
+  for (const deadline = Date.now() + 60_000; ; await sleep(100)) {
+    const { places } = (await command(["notify", "list"])) as { places: Record<string, unknown>[] };
+    const gone = places.find(({ name }) => name === "gone");
+    if (gone?.["disabledAt"] !== null || Date.now() > deadline) {
+      expect(gone).toMatchObject({ disabledReason: expect.stringContaining("410") });
+      break;
+    }
+  }
+  const { notices } = (await command(["notify", "sent", "--place", "moved"])) as { notices: object[] };
+  expect(notices).toMatchObject([{ state: "waiting", answer: expect.stringContaining("redirects are not followed") }]);
+});
+
+test("notices, of a storm, come as one after the first; runs that nobody hears of write none", async () => {
+  await addPlace("storm");
+  const workflow = await publish("notify: { failure: [storm] }\n");
+  const quiet = await publish("");
+  for (let count = 0; count < 5; count++) for (const one of [workflow, quiet]) await run(one, { fail: true });
+  await receiver.until("/storm", 1);
+  const rows = await query(`select more, due_at - created_at > interval '8 minutes' as later from notices
+                             where workflow_id in ('${workflow.workflowId}', '${quiet.workflowId}') order by created_at`);
+  expect(rows).toEqual([
+    { more: 0, later: false },
+    { more: 3, later: true },
+  ]);
+  await query(`update notices set due_at = now() where workflow_id = '${workflow.workflowId}' and more = 3`);
+  const [, folded] = await receiver.until("/storm", 2);
+  expect(JSON.parse((folded as Received).text)).toMatchObject({ type: "run.failed", data: { more: 3 } });
+});

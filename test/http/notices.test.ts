@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { queryRows } from "../../db/connect.ts";
+import { parseManifest } from "../../domain/manifest/parse.ts";
+import { aMember, anAccount, type TestMember } from "../support/builders.ts";
+import type { Answer } from "../support/https.ts";
+import { aService, type TestService } from "./service.ts";
+
+let service: TestService;
+let owner: TestMember;
+
+beforeAll(async () => {
+  service = await aService();
+  owner = await aMember(service.db, await anAccount(service.db, { name: "told" }));
+});
+
+afterAll(() => service?.close());
+
+function call(method: string, path: string, body?: object): Promise<Answer> {
+  const headers = { authorization: `Bearer ${owner.token}`, "content-type": "application/json" };
+  return service.call(`/api${path}`, {
+    method,
+    headers,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+}
+
+const add = (name: string, kind: string, target: string): Promise<Answer> =>
+  call("POST", "/places", { name, kind, target });
+
+test("place, added, has its secret in that answer alone, and is kept sealed", async () => {
+  const target = "https://hooks.example.com/services/T0/hush";
+  const added = await add("ops", "webhook", target);
+  expect(added.status).toBe(201);
+  expect(added.json()).toMatchObject({ name: "ops", kind: "webhook", target: "https://hooks.example.com/…" });
+  const secret = String(added.json()["secret"]);
+  expect(Buffer.from(secret.replace("whsec_", ""), "base64")).toHaveLength(32);
+  expect((await add("ops", "slack", target)).status).toBe(409);
+  const listed = await call("GET", "/places");
+  expect(listed.json()["places"]).toMatchObject([{ name: "ops", usedBy: [], disabledAt: null }]);
+  expect(listed.text()).not.toMatch(/hush|whsec_/);
+  const [row] = await queryRows<{ whole: string }>(
+    service.db,
+    "select cast(row_to_json(p) as text) as whole from notice_places p where p.name = 'ops'",
+  );
+  for (const trace of ["hush", secret.slice(6, 20)])
+    for (const form of [trace, Buffer.from(trace).toString("hex")]) expect(row?.whole).not.toContain(form);
+  const rotated = await call("POST", "/places/ops/secrets", { graceSeconds: 3_600 });
+  expect(rotated.json()).toMatchObject({
+    secret: expect.stringMatching(/^whsec_/),
+    previousSecretUntil: expect.any(String),
+  });
+  expect(rotated.json()["secret"]).not.toBe(secret);
+});
+
+test("places, whose target cannot be told, are refused with why", async () => {
+  for (const [kind, target, why] of [
+    ["webhook", "http://hooks.example.com/", "must begin with https://"],
+    ["webhook", "https://ada:pw@hooks.example.com/", "may not hold a user or a password"],
+    ["slack", "https://10.0.0.1/hook", "has an address that is not public"],
+    ["teams", "https://[::1]/hook", "has an address that is not public"],
+    ["teams", "https://[::ffff:10.0.0.1]/hook", "has an address that is not public"],
+    ["webhook", "https://2130706433/", undefined],
+    ["webhook", "https://169.254.169.254/latest", "has an address that is not public"],
+    ["webhook", "no address", "This is no URL"],
+    ["email", "ada@example.com\r\nBcc: eve@example.com", "This is no e-mail address"],
+    ["email", "ada@example.com,eve@example.com", "This is no e-mail address"],
+    ["pager", "https://hooks.example.com/", "kind"],
+  ] as const) {
+    const refused = await add("other", kind, target);
+    // A number that stands for an address is read as that address: here that of this machine, which the operator allows.
+    if (why === undefined) expect([target, refused.status]).toEqual([target, 201]);
+    else
+      expect([target, refused.status, refused.json()["message"]]).toEqual([target, 400, expect.stringContaining(why)]);
+  }
+  expect((await add("no/name", "email", "ada@example.com")).status).toBe(400);
+  expect((await call("PUT", "/places/nobody", { target: "https://hooks.example.com/" })).status).toBe(404);
+  expect((await call("PUT", "/places/ops", { target: "https://192.168.0.1/" })).status).toBe(400);
+  expect((await call("DELETE", "/places/other")).json()).toEqual({ name: "other", removed: true });
+});
+
+test("notify, of a manifest, names places that are there and durations that can be", () => {
+  const places = new Set(["ops"]);
+  const read = (text: string) =>
+    parseManifest(text, { setNames: { secrets: new Set(), variables: new Set(), places } });
+  const good = read("notify:\n  failure: [ops]\n  recovery:\n  slow: { after: 10m, to: [ops] }\n");
+  expect(good).toMatchObject({
+    ok: true,
+    manifest: { notify: { failure: ["ops"], slow: { afterSeconds: 600, to: ["ops"] } } },
+  });
+  expect(read("notify: { failure: [] }\n")).toMatchObject({
+    ok: true,
+    manifest: expect.not.objectContaining({ notify: expect.anything() }),
+  });
+  const bad = read(
+    "notify:\n  failure: [ops, opps]\n  missed: [ops, ops]\n  slow: { after: 2d, to: [ops] }\n  sucess: [ops]\n  recovery: [a b]\n",
+  );
+  expect(bad.ok ? [] : bad.problems.map(({ line, column, message }) => `${line}:${column} ${message}`)).toEqual([
+    '2:18 notify.failure.1: There is no place "opps" to tell. Did you mean "ops"? Add it first: treadle notify add opps',
+    '3:17 notify.missed.1: "ops" is named twice. Remove one.',
+    "4:18 notify.slow.after: must be a duration from 1s to 1d, such as 10m.",
+    expect.stringContaining("5:3 notify.sucess:"),
+    expect.stringContaining('6:14 notify.recovery.0: "a b" cannot be the name of a place'),
+  ]);
+});
