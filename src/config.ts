@@ -4,6 +4,7 @@ import { z } from "zod";
 import { microCredits, type Prices, parseCredits } from "../domain/credits.ts";
 import { DEFAULT_BOUNDS, type ManifestBounds } from "../domain/manifest/bounds.ts";
 import type { S3Credentials } from "../storage/s3.ts";
+import type { MailSettings } from "./notices/mail.ts";
 
 const mebibytes = (count: number): number => count * 1024 * 1024;
 const whole = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
@@ -44,6 +45,9 @@ export const SETTINGS = z.object({
   TREADLE_NETWORK_DENY: z.string().min(1).optional(),
   TREADLE_NETWORK_NAMESERVERS: z.string().min(1).optional(),
   TREADLE_NOTICE_HOSTS: z.string().min(1).optional(),
+  TREADLE_SMTP_URL: z.url({ protocol: /^smtps?$/ }).optional(),
+  TREADLE_SMTP_URL_FILE: z.string().min(1).optional(),
+  TREADLE_SMTP_FROM: z.string().min(1).optional(),
   TREADLE_LANES_MAX: whole(0, 1_000).default(16),
   TREADLE_LANES_BYTES_MAX: whole(0, Number.MAX_SAFE_INTEGER).default(mebibytes(1024)),
   TREADLE_LANE_IDLE_SECONDS: whole(1, 86_400).default(600),
@@ -110,7 +114,7 @@ export type Settings = z.infer<typeof SETTINGS>;
 /** Settings that hold a secret: `NAME_FILE` names a file that has it, as secrets are mounted into containers. */
 const SECRETS = [
   ...(["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"] as const),
-  ...(["DATABASE_URL", "TEMPORAL_API_KEY"] as const),
+  ...(["DATABASE_URL", "TEMPORAL_API_KEY", "TREADLE_SMTP_URL"] as const),
 ] as const;
 
 /** Settings that contradict each other are refused as well. */
@@ -127,6 +131,10 @@ const CONSISTENT_SETTINGS = SETTINGS.refine(
   .refine(
     ({ TEMPORAL_TLS_CERT, TEMPORAL_TLS_KEY }) => (TEMPORAL_TLS_CERT === undefined) === (TEMPORAL_TLS_KEY === undefined),
     { path: ["TEMPORAL_TLS_CERT"], message: "needs TEMPORAL_TLS_KEY, and that one it" },
+  )
+  .refine(
+    ({ TREADLE_SMTP_URL, TREADLE_SMTP_FROM }) => (TREADLE_SMTP_URL === undefined) === (TREADLE_SMTP_FROM === undefined),
+    { path: ["TREADLE_SMTP_URL"], message: "needs TREADLE_SMTP_FROM, and that one it" },
   );
 
 /** Returns what a manifest may ask for on this installation. */
@@ -208,6 +216,11 @@ export function storageOf(settings: Settings): { url: string | undefined; creden
       ? undefined
       : { accessKeyId, secretAccessKey, sessionToken: others.AWS_SESSION_TOKEN };
   return { url: others.TREADLE_STORAGE_URL, credentials };
+}
+
+/** Returns the operator's server for mail; undefined without one. */
+export function mailOf({ TREADLE_SMTP_URL: url, TREADLE_SMTP_FROM: from }: Settings): MailSettings | undefined {
+  return url === undefined || from === undefined ? undefined : { url, from };
 }
 
 /** Limits of everybody with whom nothing else was agreed. 0 a minute: no limit. */

@@ -4,6 +4,7 @@ import type { SecretBox } from "../keys/secret-box.ts";
 import type { Defer } from "../lifecycle.ts";
 import type { Log } from "../log.ts";
 import { createReceiverAddresses, type ReceiverAddresses, type ReceiverRules } from "./addresses.ts";
+import { createSendMail, type MailSettings } from "./mail.ts";
 import { createPostNotice } from "./receivers.ts";
 import { createSending, type Sending } from "./sending.ts";
 
@@ -21,6 +22,8 @@ export function openNotices(
     readonly storage: Storage;
     readonly secretBox: SecretBox;
     readonly rules: ReceiverRules;
+    /** Undefined: this installation cannot send mail. */
+    readonly mail: MailSettings | undefined;
     readonly publicUrl: string | undefined;
     readonly log: Log;
   },
@@ -30,6 +33,7 @@ export function openNotices(
   const post = createPostNotice(addresses);
   defer(() => post.close());
   const { db, storage, secretBox, publicUrl = null, log } = deps;
-  const sending = createSending({ db, storage, secretBox, post, publicUrl, log });
-  return Object.assign({ addresses, sendsMail: false }, sending);
+  const sendMail = deps.mail && createSendMail(deps.mail);
+  const sending = createSending({ db, storage, secretBox, post, sendMail, publicUrl, log });
+  return Object.assign({ addresses, sendsMail: sendMail !== undefined }, sending);
 }

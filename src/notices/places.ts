@@ -36,6 +36,10 @@ export function showTarget(kind: PlaceKind, target: string): string {
   return kind === "email" ? target : `${new URL(target).origin}/…`;
 }
 
+/** Where the operator has set no server for mail. */
+export const NO_MAIL =
+  "This installation cannot send mail. Its operator can set TREADLE_SMTP_URL and TREADLE_SMTP_FROM.";
+
 /** An address that one mail goes to: no list, no name, nothing that begins another header. */
 const EMAIL = /^[^\s@<>,;:"()[\]\\]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
 
@@ -46,7 +50,7 @@ export function findTargetProblem(
   { addresses, sendsMail }: { readonly addresses: ReceiverAddresses; readonly sendsMail: boolean },
 ): string | undefined {
   if (kind === "email") {
-    if (!sendsMail) return "This installation cannot send mail.";
+    if (!sendsMail) return NO_MAIL;
     return EMAIL.test(target) ? undefined : "This is no e-mail address. Give one, such as ops@example.com.";
   }
   if (!URL.canParse(target)) return "This is no URL. Give one that begins with https://.";

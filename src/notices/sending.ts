@@ -12,8 +12,9 @@ import { openAccountBox } from "../keys/data-keys.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
 import type { Log } from "../log.ts";
 import { findNoticeFacts, type NoticeFacts } from "./facts.ts";
-import { toPayload, toSlack, toTeams } from "./message.ts";
-import { openSecrets, openTarget } from "./places.ts";
+import type { SendMail } from "./mail.ts";
+import { toLines, toPayload, toSlack, toTeams, toTitle } from "./message.ts";
+import { NO_MAIL, openSecrets, openTarget } from "./places.ts";
 import type { Delivery, PostNotice } from "./receivers.ts";
 import { signWebhook } from "./signature.ts";
 
@@ -27,6 +28,8 @@ export interface SendingDeps {
   readonly storage: Pick<Storage, "get" | "head">;
   readonly secretBox: SecretBox;
   readonly post: PostNotice;
+  /** Undefined: this installation cannot send mail. */
+  readonly sendMail: SendMail | undefined;
   /** What links of messages begin with; null: there are none. */
   readonly publicUrl: string | null;
   readonly log: Log;
@@ -49,11 +52,17 @@ export function createSending(deps: SendingDeps): Sending {
     if (place.disabledAt !== null) return { kind: "refused", answer: `The place is disabled: ${place.disabledReason}` };
     const box = await openAccountBox(db, deps.secretBox, place.accountId);
     const facts = await findNoticeFacts(deps, notice);
-    const url = new URL(openTarget(box, place));
+    const target = openTarget(box, place);
+    if (place.kind === "email") return mail(notice.id, target, facts);
     const body = JSON.stringify(toBody(place.kind, facts));
     const secrets = openSecrets(box, place);
     const headers = secrets.length === 0 ? {} : signWebhook({ id: notice.id, body, at: new Date() }, secrets);
-    return deps.post(url, body, headers);
+    return deps.post(new URL(target), body, headers);
+  }
+
+  async function mail(id: string, to: string, facts: NoticeFacts): Promise<Delivery> {
+    if (deps.sendMail === undefined) return { kind: "failed", answer: NO_MAIL };
+    return deps.sendMail({ id, to, subject: toTitle(facts), text: `${toLines(facts).join("\n")}\n` });
   }
 
   return {

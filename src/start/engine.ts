@@ -8,7 +8,7 @@ import { createListener, type Db } from "../../db/connect.ts";
 import type { Stranded } from "../../db/executions/stranded.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import type { Storage } from "../../storage/storage.ts";
-import { pricesOf, type Settings } from "../config.ts";
+import { mailOf, pricesOf, type Settings } from "../config.ts";
 import { createAdmissions } from "../executions/admissions.ts";
 import { createExecutions, startFromRecord, subscribeToCancels } from "../executions/executions.ts";
 import { createOwnExecutor } from "../executions/executor.ts";
@@ -136,7 +136,10 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
   // Notices: what sends them, and what hands them to Temporal.
   const rules = receiverRulesOf(settings);
   const publicUrl = settings.TREADLE_PUBLIC_URL;
-  const notices = openNotices({ db, storage, secretBox: deps.secretBox, rules, publicUrl, log }, defer);
+  const notices = openNotices(
+    { db, storage, secretBox: deps.secretBox, rules, mail: mailOf(settings), publicUrl, log },
+    defer,
+  );
   const deliveries = outbox.open(createStartDelivery(connection, namespace));
   defer(() => deliveries.close());
 

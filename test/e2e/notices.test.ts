@@ -1,15 +1,18 @@
-import { join } from "node:path";
+import { writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import pg from "pg";
 import { Webhook } from "standardwebhooks";
 import { aFolder, treadle } from "../support/command-line.ts";
 import { type Answer, aDataDir, startService, type TestService } from "../support/service.ts";
+import { aMailServer } from "./mail-server.ts";
 import { aReceiver, type Received } from "./receiver.ts";
 
 let service: TestService;
 let dataDir: Awaited<ReturnType<typeof aDataDir>>;
 let receiver: Awaited<ReturnType<typeof aReceiver>>;
+let mailServer: Awaited<ReturnType<typeof aMailServer>>;
 
 beforeAll(async () => {
   receiver = await aReceiver({
@@ -17,16 +20,26 @@ beforeAll(async () => {
     "/gone": { status: 410 },
     "/dead": "never",
   });
+  mailServer = await aMailServer();
   dataDir = await aDataDir();
+  const parent = dirname(dataDir.dataDir);
+  await writeFile(join(parent, "mail-url"), mailServer.url, { mode: 0o600 });
+  await writeFile(join(parent, "authority.pem"), mailServer.cert, { mode: 0o644 });
   service = await startService({
     dataDir: dataDir.dataDir,
-    env: { TREADLE_NOTICE_HOSTS: `127.0.0.1:${receiver.port}` },
+    env: {
+      TREADLE_NOTICE_HOSTS: `127.0.0.1:${receiver.port}`,
+      TREADLE_SMTP_URL_FILE: join(parent, "mail-url"),
+      TREADLE_SMTP_FROM: "Treadle <treadle@example.test>",
+      NODE_EXTRA_CA_CERTS: join(parent, "authority.pem"),
+    },
   });
 }, 600_000);
 
 afterAll(async () => {
   await service?.stop();
   await receiver?.close();
+  await mailServer?.close();
   await dataDir?.remove();
 });
 
@@ -184,3 +197,59 @@ test("notices, of a storm, come as one after the first; runs that nobody hears o
   const [, folded] = await receiver.until("/storm", 2);
   expect(JSON.parse((folded as Received).text)).toMatchObject({ type: "run.failed", data: { more: 3 } });
 });
+
+/** What a command says that is refused, or does not succeed. */
+async function failing(args: readonly string[], input = ""): Promise<string> {
+  const answer = await treadle(dataDir.dataDir, args, input);
+  expect([args, answer.code]).toEqual([args, 1]);
+  return answer.stdout + answer.stderr;
+}
+
+test("mail, to a server that is busy at first, arrives over TLS; what the server refuses is said", async () => {
+  for (const [name, address] of Object.entries({ mail: "ops@example.test", nobody: "nobody@example.test" }))
+    await command(["notify", "add", name, address, "--kind", "email"]);
+  const workflow = await publish("notify: { failure: [mail] }\n");
+  mailServer.state.greylisted = 1;
+  const failed = await run(workflow, { fail: true });
+  for (const deadline = Date.now() + 60_000; mailServer.mails.length === 0 && Date.now() < deadline; ) await sleep(100);
+  const [mail = ""] = mailServer.mails;
+  const { notices } = (await command(["notify", "sent", "--place", "mail"])) as { notices: Record<string, unknown>[] };
+  expect(notices).toMatchObject([{ state: "delivered", attempts: 2 }]);
+  expect(mail).toMatch(/^Subject: Load failed\r$/m);
+  expect(mail).toMatch(/^To: ops@example\.test\r$/m);
+  expect(mail).toContain(`Message-ID: <${String(notices[0]?.["noticeId"])}@treadle>`);
+  expect(mail).toContain("the warehouse is shut");
+  expect(mail).toContain(String(failed.body["executionId"]));
+  expect(await failing(["notify", "test", "nobody"])).toContain("550");
+  mailServer.state.password = "another";
+  expect(await failing(["notify", "test", "mail"])).toContain("The mail server refused the sign-in");
+  mailServer.state.password = "pass word/1";
+  expect(await command(["notify", "test", "mail"])).toMatchObject({ state: "delivered" });
+  expect(mailServer.state.sessionsWithoutTls).toBe(0);
+});
+
+test("places, whose names lead to this machine or into its network, are not reached", async () => {
+  await command(["notify", "add", "inside", `https://localhost:${receiver.port}/inside`, "--kind", "webhook"]);
+  expect(await failing(["notify", "test", "inside"])).toContain("localhost has an address that is not public");
+  expect(await failing(["notify", "add", "other", "http://127.0.0.1:1/hook", "--kind", "slack"])).toContain(
+    "must begin with https://",
+  );
+  expect(receiver.on("/inside")).toEqual([]);
+});
+
+test("notices, of a failure while the service is killed, arrive after it is back", async () => {
+  const secret = await addPlace("survivor");
+  const workflow = await publish("notify: { failure: [survivor] }\n");
+  receiver.answers["/survivor"] = { status: 503 };
+  const failed = await run(workflow, { fail: true });
+  await receiver.until("/survivor", 1);
+  await service.stop("SIGKILL");
+  receiver.answers["/survivor"] = { status: 204 };
+  service = await startService({
+    dataDir: dataDir.dataDir,
+    env: { TREADLE_NOTICE_HOSTS: `127.0.0.1:${receiver.port}` },
+  });
+  const [first, second] = (await receiver.until("/survivor", 2, 120_000)) as [Received, Received];
+  expect(verify(secret, second)).toMatchObject({ data: { run: { executionId: failed.body["executionId"] } } });
+  expect(second.headers["webhook-id"]).toBe(first.headers["webhook-id"]);
+}, 300_000);
