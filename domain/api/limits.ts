@@ -27,6 +27,9 @@ export const SEARCH_CHARACTERS_MAX = 200;
 /** The longest page of ticks. */
 export const TICKS_PAGE_MAX = 200;
 
+/** The longest page of notices. */
+export const NOTICES_PAGE_MAX = 200;
+
 /** The longest page of the ledger. */
 export const LEDGER_PAGE_MAX = 200;
 

@@ -78,6 +78,21 @@ test("places, whose target cannot be told, are refused with why", async () => {
   expect((await call("DELETE", "/places/other")).json()).toEqual({ name: "other", removed: true });
 });
 
+test("notices, in pages, are listed without a limit, too; what no page can be is refused", async () => {
+  await add("paged", "email", "ada@example.com");
+  const sent: unknown[] = [];
+  for (let count = 0; count < 3; count += 1)
+    sent.unshift((await call("POST", "/places/paged/test")).json()["noticeId"]);
+  const list = async (query: string) => (await call("GET", `/notices?place=paged${query}`)).json();
+  const idsOf = (page: Record<string, unknown>) =>
+    (page["notices"] as { noticeId: string }[]).map(({ noticeId }) => noticeId);
+  expect(idsOf(await list(""))).toEqual(sent);
+  const first = await list("&limit=2");
+  expect([...idsOf(first), ...idsOf(await list(`&limit=2&before=${String(first["next"])}`))]).toEqual(sent);
+  for (const query of ["&limit=0", "&limit=201", "&before=nt_no", "&place=%00"])
+    expect([query, (await call("GET", `/notices?${query}`)).status]).toEqual([query, 400]);
+});
+
 test("notify, of a manifest, names places that are there and durations that can be", () => {
   const places = new Set(["ops"]);
   const read = (text: string) =>

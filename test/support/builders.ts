@@ -135,7 +135,16 @@ export async function anExecution(
   given: { workflow: TestWorkflow } & Partial<
     Pick<
       NewExecution,
-      "id" | "chargeMax" | "attemptsMax" | "timeoutSeconds" | "cpu" | "inputs" | "inputTexts" | "files" | "trigger"
+      | "id"
+      | "chargeMax"
+      | "attemptsMax"
+      | "timeoutSeconds"
+      | "cpu"
+      | "inputs"
+      | "inputTexts"
+      | "files"
+      | "trigger"
+      | "notifies"
     >
   >,
 ): Promise<ExecutionId> {

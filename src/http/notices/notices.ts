@@ -1,18 +1,22 @@
 import type { RequestHandler } from "express";
 import { z } from "zod";
 import { findNotice, insertTestNotice, listNotices, type Notice, sendAgain } from "../../../db/notices/notices.ts";
+import { NOTICES_PAGE_MAX } from "../../../domain/api/limits.ts";
 import { NoticeList, PlaceName, SentNotice } from "../../../domain/api/notices.ts";
 import type { AccountId } from "../../../domain/ids.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
-import { parseRequest, queryText, sendAnswer } from "../body.ts";
+import { parseRequest, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { requirePlace } from "./places.ts";
 
 type Deps = Pick<AppDeps, "db" | "notices">;
 
-const PAGE_DEFAULT = 50;
-const Limit = z.coerce.number().int().min(1).max(200).default(PAGE_DEFAULT);
+const Page = z.object({
+  place: PlaceName.nullable().default(null),
+  before: SentNotice.shape.noticeId.nullable().default(null),
+  limit: z.coerce.number().int().min(1).max(NOTICES_PAGE_MAX).default(50),
+});
 
 /** `POST /api/places/{name}/test`: one try to send, whose outcome is the answer. */
 export function createPlaceTestRoute({ db, notices }: Deps): RequestHandler {
@@ -30,10 +34,9 @@ export function createPlaceTestRoute({ db, notices }: Deps): RequestHandler {
 export function createNoticesRoute({ db }: Deps): RequestHandler {
   return async (request, response) => {
     const { accountId } = await authorizeAccount(db, request, "read");
-    const limit = parseRequest(Limit, queryText(request, "limit"));
-    const [place, before] = ["place", "before"].map((name) => queryText(request, name) ?? null);
-    const found = await listNotices(db, { accountId, place: place ?? null, before: before ?? null, limit });
-    const next = found.length === limit ? (found.at(-1)?.id ?? null) : null;
+    const page = parseRequest(Page, request.query);
+    const found = await listNotices(db, Object.assign({ accountId }, page));
+    const next = found.length === page.limit ? (found.at(-1)?.id ?? null) : null;
     sendAnswer(response, NoticeList, { notices: found.map(toShown), next });
   };
 }

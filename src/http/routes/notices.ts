@@ -1,3 +1,4 @@
+import { NOTICES_PAGE_MAX } from "../../../domain/api/limits.ts";
 import {
   AddedPlace,
   ChangedPlace,
@@ -152,7 +153,7 @@ export const NOTICE_ROUTES = {
         name: "limit",
         in: "query",
         description: "How many at most; 50 unless given.",
-        schema: { type: "integer", minimum: 1, maximum: 200 },
+        schema: { type: "integer", minimum: 1, maximum: NOTICES_PAGE_MAX },
       },
       ACCOUNT,
     ],

@@ -75,9 +75,10 @@ beforeAll(async () => {
   await insertBuild(db, { id: buildId, workflowId });
   const draft = toDraftFile({ path: "draft.py", content: Buffer.from("of nobody else"), executable: false });
   await createDraft(db, { userId: viewer.userId, workflowId }, [draft]);
-  const editor = { commitId, buildId, path: draft.path };
+  const editor = { commitId, buildId, path: draft.path, noticeId: await sendTestNotice("ops@told.example.test") };
   Object.assign(places, { workflowId, executionId, userId: owner.userId, invitationId, ...own, ...editor });
-  secrets = [accountId, owner.email, workflowId, executionId, buildId, ACCOUNT_NAME, "invited@example.test"];
+  const addresses = [owner.email, "invited@example.test", "ops@told.example.test"];
+  secrets = [accountId, workflowId, executionId, buildId, ACCOUNT_NAME, ...addresses];
 });
 
 afterAll(() => service?.close());
@@ -92,6 +93,18 @@ async function giveFile(executionId: string): Promise<void> {
      values (:executionId, 'input', :input, 0, 'orders.csv', :storageKey, :bytes, :sha256, 'text/csv')`,
     { executionId, input: places["input"], storageKey, ...stored },
   );
+}
+
+/** Has the owner add a place and send a test there. Returns the notice's id. */
+async function sendTestNotice(target: string): Promise<string> {
+  const sent = {
+    method: "POST",
+    headers: { authorization: `Bearer ${owner.token}`, "content-type": "application/json" },
+  };
+  const body = JSON.stringify({ name: places["name"], kind: "email", target });
+  await service.call("/api/places", { ...sent, body });
+  const notice = await service.call(`/api/places/${places["name"]}/test`, sent);
+  return String(notice.json()["noticeId"]);
 }
 
 function toStep(route: Omit<Step, "aimed">): Step {
