@@ -103,6 +103,19 @@ export async function findOutputFile(
   return row && { ...row, bytes: Number(row.bytes) };
 }
 
+/** The output files of an execution, by name. */
+export async function listOutputFiles(db: Db, executionId: ExecutionId): Promise<StoredFile[]> {
+  const rows = await queryRows<Omit<StoredFile, "bytes"> & { bytes: bigint }>(
+    db,
+    `select name, file_name as "fileName", storage_key as "storageKey", bytes, sha256, content_type as "contentType"
+       from execution_files where execution_id = :executionId and direction = 'output' order by file_name`,
+    { executionId },
+  );
+  return rows.map(({ name, fileName, storageKey, bytes, sha256, contentType }) => {
+    return { name, fileName, storageKey, bytes: Number(bytes), sha256, contentType };
+  });
+}
+
 /** The channel on which requests to cancel are announced; the payload is the execution id. */
 export const CANCEL_REQUESTED = "execution_cancel_requested";
 

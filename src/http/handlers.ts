@@ -16,6 +16,7 @@ import { createServiceDocumentRoute, createWorkflowDocumentRoute } from "./opena
 import { chooseDraft } from "./publishing/draft-execution.ts";
 import { createEditorHandlers } from "./publishing/handlers.ts";
 import { createScheduleRoute, createTicksRoute } from "./publishing/schedule.ts";
+import { createArchiveRoute } from "./results/archive.ts";
 import { createLogRoute } from "./results/execution-log.ts";
 import { createCancelRoute, createExecutionRoute } from "./results/executions.ts";
 import { createLinkRoute } from "./results/file-link.ts";
@@ -37,6 +38,7 @@ export function createHandlers(deps: AppDeps): Handlers {
     readLog: createLogRoute(deps),
     cancelExecution: createCancelRoute(deps),
     readFile: createFileRoute(deps),
+    readFiles: createArchiveRoute(deps),
     linkFile: createLinkRoute(deps),
 
     showSchedule: createScheduleRoute(deps),

@@ -1,5 +1,7 @@
+import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { queryRows } from "../../db/connect.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import type { Answer } from "../support/https.ts";
@@ -175,4 +177,64 @@ test("files, whose content is no longer kept, answer 404 as JSON", async () => {
     { error: "Not found", message: "This file is no longer kept." },
   ]);
   expect(answer.headers["content-type"]).toBe("application/json; charset=utf-8");
+});
+
+/** What is in a zip, by another program than the one that made it: it checks every sum. */
+function unzip(bytes: Buffer): Record<string, string> {
+  const program = `import io, json, sys, zipfile
+z = zipfile.ZipFile(io.BytesIO(sys.stdin.buffer.read()))
+print(json.dumps({i.filename: z.read(i).decode() for i in z.infolist()}))`;
+  const { stdout, stderr, status } = spawnSync("python3", ["-c", program], { input: bytes });
+  if (status !== 0) throw new Error(stderr.toString());
+  return JSON.parse(stdout.toString()) as Record<string, string>;
+}
+
+test("files, all of an execution, come as one zip, with names that lead nowhere and are each there once", async () => {
+  const names = [
+    "../../etc/passwd",
+    "A.csv",
+    "a.csv",
+    "empty",
+    "größe 😀.txt",
+    'q"uo\\te:*.txt',
+    "sub/./deep/a.txt",
+    "NUL.txt",
+    "SUB",
+  ];
+  const outputs = names.map((name) => [name, { content: name === "empty" ? "" : `of ${name}` }] as const);
+  const executionId = await anEnded({ outputs: Object.fromEntries(outputs) });
+  const answer = await get(`${executionId}/files`);
+  expect([answer.status, answer.headers["content-type"]]).toEqual([200, "application/zip"]);
+  expect(answer.headers["content-disposition"]).toBe(`attachment; filename="${executionId}.zip"`);
+  expect(unzip(answer.bytes)).toEqual({
+    "_/_/etc/passwd": "of ../../etc/passwd",
+    "A.csv": "of A.csv",
+    "a (2).csv": "of a.csv",
+    empty: "",
+    "größe 😀.txt": "of größe 😀.txt",
+    "q_uo_te__.txt": 'of q"uo\\te:*.txt',
+    "sub/_/deep/a.txt": "of sub/./deep/a.txt",
+    "_NUL.txt": "of NUL.txt",
+    "SUB (2)": "of SUB",
+  });
+  const head = await get(`${executionId}/files`, {}, "HEAD");
+  expect([head.status, head.text()]).toEqual([200, ""]);
+});
+
+test("files, all of an execution, are its workflow's alone; without any, and when they are gone, the answer is 404", async () => {
+  const executionId = await anEnded({ outputs: { a: { content: CONTENT } } });
+  const other = await aWorkflow(service.db);
+  expect((await get(`${executionId}/files`, { "x-api-key": other.apiKey })).status).toBe(401);
+  expect((await get(`${await anEnded()}/files`)).json()).toEqual(NOT_FOUND);
+  await queryRows(service.db, "update executions set files_removed_at = now() where id = :executionId", {
+    executionId,
+  });
+  expect((await get(`${executionId}/files`)).json()).toEqual(NOT_FOUND);
+});
+
+test("files, of which one is not in storage any more, end the zip early: nobody takes a part for the whole", async () => {
+  const executionId = await anEnded({ outputs: { a: { content: CONTENT }, b: { content: CONTENT } } });
+  await service.storage.delete(`executions/${executionId}/outputs/1`);
+  await expect(get(`${executionId}/files`)).rejects.toThrow("aborted");
+  expect((await get(`${executionId}/files/a`)).status).toBe(200);
 });

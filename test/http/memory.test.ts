@@ -1,9 +1,12 @@
+import { once } from "node:events";
+import { get } from "node:https";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
-import { anInput, aWorkflow } from "../support/builders.ts";
+import { insertOutputs } from "../../db/executions/outputs.ts";
+import { anExecution, anInput, aWorkflow } from "../support/builders.ts";
 import { aForm } from "../support/https.ts";
-import { aService, type TestService } from "./service.ts";
+import { aService, succeed, type TestService } from "./service.ts";
 
 const MEGABYTE = 1_000_000;
 const UPLOAD_BYTES = 400 * MEGABYTE;
@@ -41,5 +44,33 @@ test("execute, with an upload of 400 MB, never holds it in memory", async () => 
   expect(answer.status).toBe(200);
   expect(await queryRows(service.db, "select bytes from execution_files")).toEqual([{ bytes: BigInt(UPLOAD_BYTES) }]);
   // The caller is this process, too: its own buffers are counted, and what tests before it left for the collector.
+  expect(most - before).toBeLessThan(GROWTH_BYTES_MAX);
+});
+
+test("the zip of 400 MB of outputs, read by a caller, is never held in memory", async () => {
+  const workflow = await aWorkflow(service.db);
+  const executionId = await anExecution(service.db, { workflow });
+  const chunk = Buffer.alloc(MEGABYTE, "x");
+  const storageKey = `executions/${executionId}/outputs/0`;
+  const pieces = Array.from({ length: UPLOAD_BYTES / MEGABYTE }, () => chunk);
+  const stored = await service.storage.put(storageKey, Readable.from(pieces));
+  const about = { name: "data", storageKey, contentType: "application/octet-stream" };
+  await insertOutputs(service.db, {
+    executionId,
+    files: [{ ...about, ...stored, fileName: "data.bin" }],
+    logKey: null,
+    logBytes: 0,
+  });
+  await succeed(service.db, { executionId });
+  const before = process.memoryUsage().rss;
+  let [most, bytes] = [before, 0];
+  const headers = { "x-api-key": workflow.apiKey };
+  const address = new URL(`/api/run-logs/${executionId}/files`, service.url);
+  const [answer] = (await once(get(address, { headers, ca: service.cert, agent: false }), "response")) as [Readable];
+  for await (const piece of answer) {
+    bytes += (piece as Buffer).length;
+    most = Math.max(most, process.memoryUsage().rss);
+  }
+  expect(bytes).toBeGreaterThan(UPLOAD_BYTES);
   expect(most - before).toBeLessThan(GROWTH_BYTES_MAX);
 });

@@ -99,6 +99,23 @@ export const RUN_LOG_ROUTES = {
     },
     errors: ["unauthorized", "not_found", "no_capacity"],
   },
+  readFiles: {
+    method: "get",
+    path: "/api/run-logs/{executionId}/files",
+    tag: "Executions",
+    summary: "All output files, as one zip",
+    credentials: IN_PERSON,
+    parameters: [EXECUTION_ID],
+    answers: {
+      200: {
+        description:
+          "The files, not compressed. Characters that some system does not take in a name are `_`. A file that cannot be read ends the answer early.",
+        always: ["Content-Disposition"],
+        content: { "application/zip": { schema: { type: "string", format: "binary" } } },
+      },
+    },
+    errors: ["unauthorized", "not_found", "no_capacity"],
+  },
   readFile: {
     method: "get",
     path: "/api/run-logs/{executionId}/files/{fileName}",

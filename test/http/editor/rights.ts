@@ -17,6 +17,7 @@ export const ACCESS: Readonly<Record<RouteName, Access>> = {
   readLog: "read",
   cancelExecution: "write",
   readFile: "read",
+  readFiles: "read",
   linkFile: "write",
 
   showSchedule: "read",

@@ -129,6 +129,7 @@ const COSTLY: Partial<Record<RouteName, Calls>> = {
   describeWorkflow: [() => ({ status: 200 }), () => ({ path: "/api/workflows/{chosenId}/openapi.json", status: 200 })],
   readLog: [() => ({ status: 200 }), () => ({ ...events, status: 200 })],
   readFile: [() => ({ status: 200 })],
+  readFiles: [() => ({ status: 200 })],
   listExecutions: [() => ({ path: "/api/executions?limit=100", status: 200 })],
   followEvents: [() => events],
   readScript: [() => ({ body: JSON.stringify({ name: "a.py", text: "\u0001".repeat(200_000) }), status: 200 })],

@@ -28,6 +28,7 @@ export const SearchIcon = draw(
     <path d="m10.2 10.2 3.3 3.3" />
   </>,
 );
+export const ExpandIcon = draw(<path d="M6 2.5H2.5V6M10 2.5h3.5V6M13.5 10v3.5H10M2.5 10v3.5H6" />);
 export const SunIcon = draw(
   <>
     <circle cx="8" cy="8" r="2.75" />

@@ -17,6 +17,8 @@ export const LogRow = memo(function LogRow(props: {
   /** Reports its height to the list, where that is not known. */
   readonly measure: Ref<HTMLDivElement> | undefined;
   readonly index: number;
+  /** Which line of the log it is, from 1 on. */
+  readonly number: number;
   readonly top: number;
   readonly line: LogLine;
   readonly showsTime: boolean;
@@ -26,7 +28,7 @@ export const LogRow = memo(function LogRow(props: {
   /** Whose files the frames of tracebacks lead to; undefined where there are none. */
   readonly source: Source | undefined;
 }) {
-  const { measure, index, top, line, showsTime, found, isCurrent, source } = props;
+  const { measure, index, number, top, line, showsTime, found, isCurrent, source } = props;
   return (
     <div
       ref={measure}
@@ -36,8 +38,8 @@ export const LogRow = memo(function LogRow(props: {
       data-stream={line.stream}
       data-current={isCurrent || undefined}
     >
-      <a href={`#L${index + 1}`} className={classes.lineNumber} aria-hidden="true" tabIndex={-1}>
-        {index + 1}
+      <a href={`#L${number}`} className={classes.lineNumber} aria-hidden="true" tabIndex={-1}>
+        {number}
       </a>
       {showsTime && (
         <time className={classes.clock} dateTime={line.time} title={line.time}>

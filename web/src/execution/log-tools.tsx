@@ -1,23 +1,36 @@
-import { ActionIcon, Group, Text, TextInput, Tooltip } from "@mantine/core";
+import { ActionIcon, Group, SegmentedControl, Text, TextInput, Tooltip } from "@mantine/core";
 import type { KeyboardEvent, ReactNode } from "react";
 import {
   ArrowDownIcon,
   ArrowUpIcon,
   ClockIcon,
   DownloadIcon,
+  ExpandIcon,
   FollowIcon,
   SearchIcon,
   WrapIcon,
 } from "../app/icons.tsx";
 import type { Followed } from "./follow.ts";
+import type { FullScreen } from "./full-screen.ts";
+import type { Stream } from "./log-filter.ts";
 import type { Search } from "./log-search.ts";
 import classes from "./log-view.module.css";
+
+const STREAMS: { value: Stream; label: string }[] = [
+  { value: "all", label: "All" },
+  { value: "stdout", label: "stdout" },
+  { value: "stderr", label: "stderr" },
+];
 
 /** What stands above the lines of a log: its search, how many there are, and how they are shown. */
 export function LogTools(props: {
   readonly search: Search;
   readonly state: Followed["state"];
+  /** How many lines are shown. */
   readonly count: number;
+  /** Undefined where streams are not told apart. */
+  readonly shown: { readonly stream: Stream; readonly choose: (stream: Stream) => void } | undefined;
+  readonly full: FullScreen;
   /** Undefined where nothing more comes. */
   readonly following: { readonly on: boolean; pause(): void; resume(): void } | undefined;
   readonly wraps: boolean;
@@ -26,11 +39,21 @@ export function LogTools(props: {
   readonly times: { readonly shown: boolean; readonly onToggle: () => void } | undefined;
   readonly download: { readonly path: string; readonly fileName: string } | undefined;
 }) {
-  const { search, state, count, following, wraps, onWrap, times, download } = props;
+  const { search, state, count, shown, full, following, wraps, onWrap, times, download } = props;
   return (
     <div className={classes.tools}>
       <SearchField search={search} />
       <div className={classes.grow} />
+      {shown !== undefined && (
+        <SegmentedControl
+          className={classes.streams}
+          size="xs"
+          aria-label="Stream"
+          data={STREAMS}
+          value={shown.stream}
+          onChange={shown.choose}
+        />
+      )}
       <StreamNote state={state} count={count} />
       {following !== undefined && (
         <Toggle
@@ -45,6 +68,7 @@ export function LogTools(props: {
         <Toggle label="Show times" on={times.shown} onClick={times.onToggle} icon={<ClockIcon />} />
       )}
       {download !== undefined && <DownloadButton {...download} />}
+      {full.isPossible && <Toggle label="Full screen" on={full.isOn} onClick={full.toggle} icon={<ExpandIcon />} />}
     </div>
   );
 }

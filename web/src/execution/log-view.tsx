@@ -1,10 +1,12 @@
 import { Button, Text } from "@mantine/core";
 import { useLocation } from "@tanstack/react-router";
 import { useVirtualizer, type Virtualizer } from "@tanstack/react-virtual";
-import { type CSSProperties, useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { type CSSProperties, type RefObject, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { ArrowDownIcon } from "../app/icons.tsx";
 import { useRoomBelow } from "../app/room-below.ts";
 import type { Followed } from "./follow.ts";
+import { useFullScreen } from "./full-screen.ts";
+import { type Stream, useShownLines } from "./log-filter.ts";
 import { useFollowing } from "./log-following.ts";
 import type { LogLine } from "./log-lines.ts";
 import { LogRow } from "./log-row.tsx";
@@ -41,31 +43,30 @@ interface LogViewProps {
 export function LogView(props: LogViewProps) {
   const { label, goesOn, followed, hasTimes, download, fills = false, source, findStart } = props;
   const { log, state, error } = followed;
-  const count = useSyncExternalStore(log.subscribe, log.count);
+  const all = useSyncExternalStore(log.subscribe, log.count);
+  const shown = useShownLines(log.lines, all);
+  const { lines, count, places } = shown;
   const place = useRef<HTMLDivElement>(null);
+  const frame = useRef<HTMLElement>(null);
+  const full = useFullScreen(frame);
   const [wraps, setWraps] = useState(false);
   const [showsTimes, setShowsTimes] = useState(false);
   const room = useRoomBelow(place, fills && goesOn);
-  const rows = useVirtualizer({
-    count,
-    getScrollElement: () => place.current,
-    estimateSize: () => ROW_PX,
-    overscan: ROWS_AHEAD,
+  const { rows, following, search, named } = useLines({
+    place,
+    shown,
+    wraps,
+    isWhole: state === "ended",
+    findStart,
   });
-  useEffect(() => rows.measure(), [rows, wraps]);
-  const following = useFollowing(place, count, () => rows.scrollToIndex(count - 1, { align: "end" }));
-  const show = (index: number): void => {
-    following.letGo();
-    rows.scrollToIndex(index, { align: "center" });
-  };
-  const search = useSearch(log.lines, count, show);
-  const named = useStart({ lines: log.lines, isWhole: state === "ended", findStart, show });
   return (
-    <section className={classes.log} aria-label={label}>
+    <section ref={frame} className={classes.log} aria-label={label}>
       <LogTools
         search={search}
         state={state}
         count={count}
+        shown={hasTimes ? shown : undefined}
+        full={full}
         following={goesOn && state !== "ended" ? following : undefined}
         wraps={wraps}
         onWrap={() => setWraps(!wraps)}
@@ -87,10 +88,11 @@ export function LogView(props: LogViewProps) {
         role="region"
         aria-label="Lines of the log"
       >
-        {count === 0 && <Nothing state={state} error={error} />}
+        {count === 0 && <Nothing state={state} error={error} stream={shown.stream} />}
         <Rows
           rows={rows}
-          lines={log.lines}
+          lines={lines}
+          places={places}
           wraps={wraps}
           showsTimes={showsTimes}
           search={search}
@@ -105,6 +107,34 @@ export function LogView(props: LogViewProps) {
       )}
     </section>
   );
+}
+
+/** Where the lines of a log are, which of them are seen, and the ways to one of them. */
+function useLines(of: {
+  readonly place: RefObject<HTMLDivElement | null>;
+  readonly shown: ReturnType<typeof useShownLines>;
+  readonly wraps: boolean;
+  /** Whether all lines have come. */
+  readonly isWhole: boolean;
+  readonly findStart: LogViewProps["findStart"];
+}) {
+  const { place, shown, wraps, isWhole, findStart } = of;
+  const { lines, count, places } = shown;
+  const rows = useVirtualizer({
+    count,
+    getScrollElement: () => place.current,
+    estimateSize: () => ROW_PX,
+    overscan: ROWS_AHEAD,
+  });
+  useEffect(() => rows.measure(), [rows, wraps, places]);
+  const following = useFollowing(place, count, () => rows.scrollToIndex(count - 1, { align: "end" }));
+  const show = (index: number): void => {
+    following.letGo();
+    rows.scrollToIndex(index, { align: "center" });
+  };
+  const search = useSearch(lines, count, show);
+  const named = useStart({ lines, places, isWhole, findStart, show });
+  return { rows, following, search, named };
 }
 
 /** As high as its lines where there is room, with place for the last line's number. */
@@ -128,6 +158,8 @@ function toStyle({
 function Rows(props: {
   readonly rows: Virtualizer<HTMLDivElement, Element>;
   readonly lines: readonly LogLine[];
+  /** Where each is among all lines; undefined where all are shown. */
+  readonly places: readonly number[] | undefined;
   readonly wraps: boolean;
   readonly showsTimes: boolean;
   readonly search: Search;
@@ -135,7 +167,7 @@ function Rows(props: {
   readonly named: number | undefined;
   readonly source: Source | undefined;
 }) {
-  const { rows, lines, wraps, showsTimes, search, named, source } = props;
+  const { rows, lines, places, wraps, showsTimes, search, named, source } = props;
   return (
     <div className={classes.lines} style={{ height: rows.getTotalSize() }}>
       {rows.getVirtualItems().map(({ index, start }) => {
@@ -146,6 +178,7 @@ function Rows(props: {
             key={index}
             measure={wraps ? rows.measureElement : undefined}
             index={index}
+            number={(places?.[index] ?? index) + 1}
             top={start}
             line={line}
             showsTime={showsTimes}
@@ -159,29 +192,31 @@ function Rows(props: {
   );
 }
 
-/** The line that the address names, or else the one that is chosen: shown once all lines have come. */
+/** The line that the address names, or else the one that is chosen: shown once all lines have come. Returns where it is. */
 function useStart(of: {
   readonly lines: readonly LogLine[];
+  readonly places: readonly number[] | undefined;
   readonly isWhole: boolean;
   readonly findStart: ((lines: readonly LogLine[]) => number | undefined) | undefined;
   readonly show: (index: number) => void;
 }): number | undefined {
-  const { lines, isWhole, findStart, show } = of;
+  const { lines, places, isWhole, findStart, show } = of;
   const hash = useLocation({ select: (location) => location.hash });
   const named = Number(/^L(\d+)$/.exec(hash)?.[1] ?? 0);
+  const at = places === undefined ? Math.min(named, lines.length) - 1 : places.indexOf(named - 1);
   useEffect(() => {
     if (!isWhole) return;
-    const index = named > 0 ? Math.min(named, lines.length) - 1 : findStart?.(lines);
+    const index = named > 0 ? at : findStart?.(lines);
     if (index !== undefined && index >= 0) show(index);
     // What it is chosen from is whole, and only another address moves it.
     // oxlint-disable-next-line react/exhaustive-deps
   }, [isWhole, named]);
-  return named > 0 ? named - 1 : undefined;
+  return named > 0 ? at : undefined;
 }
 
-function Nothing({ state, error }: Pick<Followed, "state" | "error">) {
-  const words =
-    state === "ended" ? "The program has written nothing." : "Nothing yet. Lines appear as they are written.";
+function Nothing({ state, error, stream }: Pick<Followed, "state" | "error"> & { stream: Stream }) {
+  const none = stream === "all" ? "The program has written nothing." : `The program has written nothing to ${stream}.`;
+  const words = state === "ended" ? none : "Nothing yet. Lines appear as they are written.";
   return (
     <Text c="dimmed" p="md">
       {error?.message ?? words}

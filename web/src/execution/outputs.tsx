@@ -1,4 +1,4 @@
-import { ActionIcon, Text, Title, Tooltip, UnstyledButton } from "@mantine/core";
+import { ActionIcon, Button, Group, Text, Title, Tooltip, UnstyledButton } from "@mantine/core";
 import { useState } from "react";
 import { formatBytes } from "../../../domain/manifest/sizes.ts";
 import { ChevronDownIcon, ChevronRightIcon, DownloadIcon } from "../app/icons.tsx";
@@ -19,9 +19,21 @@ export function Outputs({ execution }: { execution: Execution }) {
   const open = chooseOpen(files);
   return (
     <section>
-      <Title order={2} mb="xs">
-        Outputs
-      </Title>
+      <Group justify="space-between" mb="xs">
+        <Title order={2}>Outputs</Title>
+        {files.length > 1 && (
+          <Button
+            component="a"
+            href={`/api/run-logs/${executionId}/files`}
+            download={`${executionId}.zip`}
+            variant="default"
+            size="xs"
+            leftSection={<DownloadIcon />}
+          >
+            Download all
+          </Button>
+        )}
+      </Group>
       {files.length === 0 && (
         <Text c="dimmed">{filesRemovedAt == null ? "No outputs." : "Its files are no longer kept."}</Text>
       )}

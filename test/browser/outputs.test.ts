@@ -1,0 +1,164 @@
+import { readFile } from "node:fs/promises";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import type { Locator, Page } from "playwright-core";
+import { findGrave } from "../support/accessibility.ts";
+import { readProperty, waitUntil } from "../support/browser.ts";
+import { CLIP } from "../support/clip.ts";
+import { runForm, waitForSuccess } from "../support/desk.ts";
+import { type Editor, openEditor, type Published } from "../support/editor.ts";
+import { GALLERY } from "../support/programs.ts";
+import { LOOKS, lookAtRun } from "../support/run-looks.ts";
+
+let editor: Editor;
+let gallery: Published;
+/** Of the gallery, with outputs of every kind: the first test makes it. */
+let ran: string;
+
+beforeAll(async () => {
+  editor = await openEditor("outputs");
+  gallery = await editor.publish(GALLERY);
+}, 600_000);
+
+afterAll(() => editor?.close());
+
+/** Opens an output of the page, where it is not open; answers what is inside. */
+async function openOutput(page: Page, fileName: string): Promise<Locator> {
+  const head = page.getByRole("button", { name: `${fileName} · ` });
+  if ((await head.getAttribute("aria-expanded")) === "false") await head.click();
+  return page.getByRole("region", { name: fileName });
+}
+
+test("outputs, each of another kind, are shown as what they are; what could run is shown as its source and never run; bytes come as they were written", async () => {
+  const { page, context, leave } = await editor.enter(`/workflows/${gallery.workflowId}/run`);
+  const asked: string[] = [];
+  page.on("request", (request) => void asked.push(new URL(request.url()).pathname));
+  const clip = { name: "clip.webm", mimeType: "video/webm", buffer: CLIP };
+  await page.getByLabel("Clip", { exact: true }).setInputFiles(clip);
+  const executionId = await runForm(page);
+  await waitForSuccess(page);
+  ran = executionId;
+
+  await (await openOutput(page, "notes.txt")).getByText("and the second: grüße").waitFor();
+  const tree = await openOutput(page, "tree.json");
+  await tree.getByText("12345678901234567890", { exact: true }).waitFor();
+  await tree.getByText("1.50", { exact: true }).waitFor();
+  const table = await openOutput(page, "table.csv");
+  await table.getByRole("columnheader", { name: "people" }).waitFor();
+  await table.getByRole("cell", { name: "Bern, the old town" }).waitFor();
+  const picture = (await openOutput(page, "picture.png")).getByRole("img");
+  await waitUntil("the picture is there", async () => (await readProperty(picture, "naturalWidth")) === 320);
+  const sound = (await openOutput(page, "sound.wav")).locator("audio");
+  await waitUntil("the sound is there", async () => (await readProperty(sound, "duration")) === 0.5);
+  const film = (await openOutput(page, "clip.webm")).locator("video");
+  await waitUntil("the film is there", async () => (await readProperty(film, "videoWidth")) === 64);
+  const paper = await openOutput(page, "paper.pdf");
+  if (await page.evaluate<boolean>("navigator.pdfViewerEnabled")) {
+    const frame = paper.locator("iframe");
+    expect(await frame.getAttribute("src")).toMatch(/^blob:.*toolbar=0/);
+    await waitUntil("the paper is drawn", async () => {
+      const white = await measureWhite(page, await frame.screenshot());
+      return white > 0.2 && white < 0.9;
+    });
+  } else await paper.getByText("This browser has no viewer for PDF.").waitFor();
+
+  for (const name of ["page.html", "drawing.svg"]) {
+    const source = await openOutput(page, name);
+    await source.getByText("what programs make is never run in this page").waitFor();
+    await source.locator("pre").getByText("owned-by-script").waitFor();
+    const { headers, body } = await readOutput(page, executionId, name);
+    expect(headers["content-disposition"]).toBe(`attachment; filename="${name}"`);
+    expect(headers["content-security-policy"]).toBe("default-src 'none'; sandbox");
+    expect(headers["x-content-type-options"]).toBe("nosniff");
+    expect(body.toString()).toContain("owned-by-script");
+    // Opened by itself it is a download, no page.
+    const tab = await context.newPage();
+    const kept = tab.waitForEvent("download");
+    await tab.goto(`/api/run-logs/${executionId}/files/${name}`).catch(() => undefined);
+    expect((await kept).suggestedFilename()).toBe(name);
+    await tab.close();
+  }
+  expect(await page.evaluate<unknown>("[window.owned, document.title.includes('owned')]")).toEqual([undefined, false]);
+  expect(asked.filter((path) => path.startsWith("/owned"))).toEqual([]);
+
+  const download = page.waitForEvent("download");
+  await page.getByRole("link", { name: "Download all.bin" }).click();
+  const bytes = await readFile(await (await download).path());
+  const written = Buffer.from(Array.from({ length: 256 * 400 }, (_, at) => at % 256));
+  expect(bytes.equals(written)).toBe(true);
+  expect((await readOutput(page, executionId, "clip.webm")).body.equals(CLIP)).toBe(true);
+  const archive = page.waitForEvent("download");
+  await page.getByRole("link", { name: "Download all", exact: true }).click();
+  expect((await archive).suggestedFilename()).toBe(`${executionId}.zip`);
+  const packed = await readFile(await (await archive).path());
+  for (const part of [written, CLIP]) expect(packed.includes(part)).toBe(true);
+  await leave();
+});
+
+/** How much of a picture is white, from 0 to 1: of an empty frame all or nothing, of a page in its viewer a part. */
+function measureWhite(page: Page, picture: Buffer): Promise<number> {
+  return page.evaluate<number>(`(async () => {
+    const bytes = Uint8Array.from(atob(${JSON.stringify(picture.toString("base64"))}), (letter) => letter.charCodeAt(0));
+    const drawn = await createImageBitmap(new Blob([bytes]));
+    const { width, height } = drawn;
+    const canvas = new OffscreenCanvas(width, height).getContext("2d");
+    canvas.drawImage(drawn, 0, 0);
+    const { data } = canvas.getImageData(0, 0, width, height);
+    let white = 0;
+    for (let at = 0; at < data.length; at += 4) if (data[at] + data[at + 1] + data[at + 2] === 765) white += 1;
+    return white / (width * height);
+  })()`);
+}
+
+test("an output's link, copied for an hour, opens the file for anyone who has it", async () => {
+  const { page, context, leave } = await editor.enter(`/executions/${ran}`);
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.getByRole("button", { name: "Copy a link to table.csv" }).click();
+  await page.getByRole("menuitem", { name: "1 hour" }).click();
+  await page.getByText(/^Anyone with the link can open table\.csv until/).waitFor();
+  const link = await page.evaluate<string>("navigator.clipboard.readText()");
+  const path = new URL(link).pathname + new URL(link).search;
+  const { status, text } = await editor.service.call(path.slice("/api".length), { method: "GET" });
+  expect([status, text]).toEqual([200, expect.stringContaining("people")]);
+  const unsigned = await editor.service.call(path.slice("/api".length).split("?")[0] ?? "", { method: "GET" });
+  expect(unsigned.status).toBe(401);
+  await leave();
+});
+
+test("outputs, that a browser cannot show after all, are offered for download in the place of an empty box", async () => {
+  const { page, leave } = await editor.enter();
+  await page.addInitScript("Object.defineProperty(Navigator.prototype, 'pdfViewerEnabled', { get: () => false })");
+  for (const name of ["picture.png", "sound.wav", "clip.webm"])
+    await page.route(`**/files/${name}`, (call) => call.fulfill({ body: "no such thing" }));
+  await page.goto(`/executions/${ran}`);
+  const reasons = {
+    "all.bin": "There is no preview for this kind of file.",
+    "picture.png": "This browser cannot show it.",
+    "sound.wav": "This browser cannot play it.",
+    "clip.webm": "This browser cannot play it.",
+    "paper.pdf": "This browser has no viewer for PDF.",
+  };
+  for (const [name, reason] of Object.entries(reasons)) {
+    const shown = await openOutput(page, name);
+    await shown.getByText(reason).waitFor();
+    expect(await shown.locator("iframe, img, audio, video").count()).toBe(0);
+    const offered = shown.getByRole("link", { name: "Download it" });
+    expect(await offered.getAttribute("download")).toBe(name);
+  }
+  const download = page.waitForEvent("download");
+  await (await openOutput(page, "paper.pdf")).getByRole("link", { name: "Download it" }).click();
+  expect((await readFile(await (await download).path())).subarray(0, 5).toString()).toBe("%PDF-");
+  expect(await findGrave(page)).toEqual([]);
+  await leave();
+});
+
+async function readOutput(page: Page, executionId: string, name: string) {
+  const answer = await page.request.get(`/api/run-logs/${executionId}/files/${name}`);
+  return { headers: answer.headers(), body: await answer.body() };
+}
+
+test.each(LOOKS)("outputs of every kind, in $name, keep nobody out and fit their window", async (look) => {
+  const { page, leave } = await editor.enter(`/executions/${ran}`, look);
+  await page.getByRole("heading", { name: "Outputs", exact: true }).waitFor();
+  expect(await lookAtRun(page)).toEqual([]);
+  await leave();
+});
