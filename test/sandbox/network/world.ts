@@ -15,6 +15,8 @@ const SBIN = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 export const OUTSIDE = {
   internet: "198.51.100.10",
   otherInternet: "198.51.100.11",
+  /** Of no range that is set aside for anything. */
+  public: "93.184.215.14",
   private10: "10.99.0.1",
   private172: "172.20.0.5",
   private192: "192.168.50.1",
