@@ -598,11 +598,11 @@ create table notices (
   constraint notices_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflows(id),
   constraint missed_has_time CHECK (((kind = 'missed'::text) = (nominal_at IS NOT NULL))),
   constraint notices_id_check CHECK ((id ~ '^nt_[0-9a-z]{16,40}$'::text)),
-  constraint notices_kind_check CHECK ((kind = ANY (ARRAY['failure'::text, 'recovery'::text, 'missed'::text, 'slow'::text, 'test'::text]))),
+  constraint notices_kind_check CHECK ((kind = ANY (ARRAY['failure'::text, 'recovery'::text, 'missed'::text, 'slow'::text, 'disabled'::text, 'test'::text]))),
   constraint notices_more_check CHECK ((more >= 0)),
   constraint notices_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'delivered'::text, 'failed'::text]))),
-  constraint run_is_named CHECK (((kind = ANY (ARRAY['failure'::text, 'recovery'::text, 'slow'::text])) = (execution_id IS NOT NULL))),
-  constraint test_is_of_no_workflow CHECK (((kind = 'test'::text) = (workflow_id IS NULL)))
+  constraint place_is_of_no_workflow CHECK (((kind = ANY (ARRAY['disabled'::text, 'test'::text])) = (workflow_id IS NULL))),
+  constraint run_is_named CHECK (((kind = ANY (ARRAY['failure'::text, 'recovery'::text, 'slow'::text])) = (execution_id IS NOT NULL)))
 );
 
 CREATE INDEX notices_account ON public.notices USING btree (account_id, created_at DESC, id DESC);

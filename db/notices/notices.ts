@@ -16,6 +16,7 @@ export interface Notice {
   readonly executionId: ExecutionId | null;
   /** Of a schedule's time that started nothing; null for others. */
   readonly nominalAt: Date | null;
+  /** Of a missed tick, why; of a disabled place, its name. */
   readonly reason: string;
   /** How many more of the kind there were until it was due. */
   readonly more: number;
@@ -122,12 +123,21 @@ export async function giveUpNotice(db: Db, id: string): Promise<void> {
   await queryRows(db, `update notices set state = 'failed' where id = :id and state = 'waiting'`, { id });
 }
 
-/** Sends nothing to a place any more, until it gets another target. */
+/** Sends nothing to a place any more, until it gets another target. The other places of the account get a notice of that. */
 export async function disablePlace(db: Db, placeId: string, reason: string): Promise<void> {
   await queryRows(
     db,
-    `update notice_places set disabled_at = clock_timestamp(), disabled_reason = :reason
-      where id = :placeId and disabled_at is null`,
+    `with disabled as (
+       update notice_places set disabled_at = clock_timestamp(), disabled_reason = :reason
+        where id = :placeId and disabled_at is null returning account_id, id, name
+     ), written as (
+       insert into notices (account_id, place_id, kind, reason)
+       select d.account_id, p.id, 'disabled', d.name
+         from disabled d join notice_places p on p.account_id = d.account_id and p.id <> d.id
+        where p.disabled_at is null
+       returning id
+     )
+     select pg_notify('${NOTICE_WRITTEN}', id) from written`,
     { placeId, reason },
   );
 }

@@ -33,7 +33,7 @@ export interface Changed {
 /** All that a message says, in no shape yet. */
 export interface NoticeFacts {
   readonly notice: Notice;
-  /** Null for a test. */
+  /** Null for a test, and for what is of a place. */
   readonly workflowName: string | null;
   /** Null where there is none, or it is not on record any more. */
   readonly run: ToldRun | null;
@@ -41,7 +41,7 @@ export interface NoticeFacts {
   readonly log: readonly string[];
   /** Null where there was no good run before, or nothing failed. */
   readonly changed: Changed | null;
-  /** The command that does again what failed; null where nothing is to be done. */
+  /** The command that does again what failed, or has a place used again; null where nothing is to be done. */
   readonly runAgain: string | null;
   /** The page of the run, or of the workflow; null where the operator has set no public URL. */
   readonly url: string | null;
@@ -101,11 +101,12 @@ function toShown({ inputs, files }: GivenInputs, name: string): string | null {
 }
 
 /** Secrets have to be given again. */
-function toCommand({ kind, workflowId, nominalAt }: Notice, run: ToldRun | null): string | null {
+function toCommand({ kind, workflowId, nominalAt, reason }: Notice, run: ToldRun | null): string | null {
   if (kind === "missed" && nominalAt !== null) {
     const at = nominalAt.toISOString();
     return `treadle schedules backfill ${workflowId} --from ${at} --to ${at}`;
   }
+  if (kind === "disabled") return `treadle notify change ${reason}`;
   if (kind !== "failure" || run === null) return null;
   const secrets = run.hasSecrets ? run.secretNames.map((name) => ` -i ${name}=SECRET`).join("") : "";
   return `treadle executions rerun ${run.id}${secrets}`;

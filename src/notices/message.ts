@@ -7,6 +7,7 @@ const TYPES: Readonly<Record<NoticeKind, string>> = {
   recovery: "run.recovered",
   missed: "tick.missed",
   slow: "run.slow",
+  disabled: "place.disabled",
   test: "test",
 };
 
@@ -28,6 +29,8 @@ export function toTitle({ notice, workflowName, run }: NoticeFacts): string {
       return `${name} did not run${toMore(notice)}`;
     case "slow":
       return `${name} takes long`;
+    case "disabled":
+      return `The place ${notice.reason} is disabled`;
     case "test":
       return `A test of the place ${notice.place}`;
   }
@@ -42,6 +45,7 @@ export function toLines(facts: NoticeFacts): string[] {
   const { notice, run, log, changed, runAgain, url } = facts;
   const lines: string[] = [];
   if (notice.kind === "test") lines.push("Treadle reaches this place. Nothing has failed.");
+  if (notice.kind === "disabled") lines.push("Nothing is sent there any more: its receiver answered 410.");
   if (notice.nominalAt !== null) lines.push(`Due at ${notice.nominalAt.toISOString()}. ${notice.reason}`.trim());
   if (run !== null) {
     if (run.message !== "") lines.push(run.message);
@@ -49,7 +53,7 @@ export function toLines(facts: NoticeFacts): string[] {
   }
   if (log.length > 0) lines.push("", "The end of its log:", ...log.map((line) => `  ${line}`));
   if (changed !== null) lines.push("", ...toChangeLines(changed));
-  if (runAgain !== null) lines.push("", "To run it again:", `  ${runAgain}`);
+  if (runAgain !== null) lines.push("", `To ${notice.kind === "disabled" ? "use" : "run"} it again:`, `  ${runAgain}`);
   if (url !== null) lines.push("", url);
   return lines;
 }
@@ -90,6 +94,7 @@ export function toPayload(facts: NoticeFacts): object {
         duration: run.secondsUsed,
       },
       tick: nominalAt && { nominalAt, reason },
+      place: kind === "disabled" ? reason : null,
       more,
       log,
       changed,

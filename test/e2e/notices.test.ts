@@ -1,10 +1,13 @@
+import { execFileSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import pg from "pg";
 import { Webhook } from "standardwebhooks";
 import { aFolder, treadle } from "../support/command-line.ts";
+import { installPythonPackages } from "../support/python-packages.ts";
 import { type Answer, aDataDir, startService, type TestService } from "../support/service.ts";
 import { aMailServer } from "./mail-server.ts";
 import { aReceiver, type Received } from "./receiver.ts";
@@ -146,6 +149,33 @@ test("notices, of a failure and of the success after it, arrive signed; no other
   expect(notices[1]?.["noticeId"]).toBe((first as Received).headers["webhook-id"]);
 });
 
+/** Says of each message whether the package of PyPI takes it. */
+const VERIFIER = `import json
+import sys
+
+from standardwebhooks import Webhook, WebhookVerificationError
+
+
+def judge(secret, text, headers):
+    try:
+        return Webhook(secret).verify(text, headers)["type"]
+    except WebhookVerificationError as error:
+        return str(error)
+
+
+print(json.dumps([judge(*one) for one in json.load(sys.stdin)]))
+`;
+
+async function verifyInPython(messages: readonly (readonly [secret: string, message: Received])[]): Promise<string[]> {
+  const packages = await installPythonPackages(fileURLToPath(new URL("standardwebhooks.txt", import.meta.url)));
+  try {
+    const input = JSON.stringify(messages.map(([secret, { text, headers }]) => [secret, text, headers]));
+    return JSON.parse(execFileSync(join(packages.bin, "python3"), ["-c", VERIFIER], { input, encoding: "utf8" }));
+  } finally {
+    await packages.remove();
+  }
+}
+
 test("notice, sent again, has its id; one during the grace of a rotation is signed with both secrets", async () => {
   const before = await addPlace("again");
   expect(await command(["notify", "test", "again"])).toMatchObject({ state: "delivered", attempts: 1 });
@@ -156,17 +186,40 @@ test("notice, sent again, has its id; one during the grace of a rotation is sign
   expect(other.headers["webhook-id"]).toBe(one.headers["webhook-id"]);
   for (const key of [before, String(secret)]) expect(verify(key, other)).toMatchObject({ type: "test" });
   expect(() => verify(String(secret), one)).toThrow("No matching signature found");
+  const changed = { ...one, text: one.text.replace('"test"', '"best"') };
+  const late = { ...other, headers: { ...other.headers, "webhook-timestamp": "1700000000" } };
+  expect(
+    await verifyInPython([
+      [before, one],
+      [before, other],
+      [String(secret), other],
+      [String(secret), one],
+      [before, changed],
+      [before, late],
+    ]),
+  ).toEqual([
+    ...["test", "test", "test"],
+    ...["No matching signature found", "No matching signature found", "Message timestamp too old"],
+  ]);
 });
 
 test("receivers, that hang, redirect or are gone, hold up nobody else", async () => {
   for (const name of ["dead", "moved", "gone", "alive"]) await addPlace(name);
   const workflow = await publish("notify: { failure: [dead, moved, gone, alive] }\n");
   await run(workflow, { fail: true });
-  await receiver.until("/alive", 1);
+  // Of the place that is gone, the others hear as well.
+  const heard = async (type: string, count: number): Promise<object[]> => {
+    for (const deadline = Date.now() + 60_000; ; await sleep(50)) {
+      const all = receiver.on("/alive").map(({ text }) => JSON.parse(text) as { type: string });
+      const found = all.filter((message) => message.type === type);
+      if (found.length >= count || Date.now() > deadline) return found;
+    }
+  };
+  expect(await heard("run.failed", 1)).toHaveLength(1);
   const failedAt = Date.now();
   const other = await publish("notify: { failure: [dead, alive] }\n");
   await run(other, { fail: true });
-  await receiver.until("/alive", 2);
+  expect(await heard("run.failed", 2)).toHaveLength(2);
   expect(Date.now() - failedAt).toBeLessThan(30_000);
   expect(receiver.on("/gone")).toHaveLength(1);
   for (const deadline = Date.now() + 60_000; ; await sleep(100)) {
@@ -177,8 +230,13 @@ test("receivers, that hang, redirect or are gone, hold up nobody else", async ()
       break;
     }
   }
-  const { notices } = (await command(["notify", "sent", "--place", "moved"])) as { notices: object[] };
-  expect(notices).toMatchObject([{ state: "waiting", answer: expect.stringContaining("redirects are not followed") }]);
+  const { notices } = (await command(["notify", "sent", "--place", "moved"])) as { notices: { kind: string }[] };
+  expect(notices.filter(({ kind }) => kind === "failure")).toMatchObject([
+    { state: "waiting", answer: expect.stringContaining("redirects are not followed") },
+  ]);
+  expect(await heard("place.disabled", 1)).toMatchObject([
+    { data: { place: "gone", workflow: null, runAgain: "treadle notify change gone" } },
+  ]);
 });
 
 test("notices, of a storm, come as one after the first; runs that nobody hears of write none", async () => {
