@@ -103,6 +103,17 @@ async function setValues(page, workflowId) {
   await put(`/api/secrets/API_TOKEN?workflow=${workflowId}`, "a token of one workflow");
 }
 
+/** Places of each sort but e-mail, which needs a server. Nothing is sent to this machine itself: the tests come to nothing. */
+async function addPlaces(page) {
+  for (const [name, kind] of [
+    ["ops", "webhook"],
+    ["data-team", "slack"],
+  ]) {
+    await call(page, "/api/places", { name, kind, target: `https://localhost/${name}` });
+    await call(page, `/api/places/${name}/test`, {});
+  }
+}
+
 /** Runs what the pages show: successes, a failure, and one whose log is long. Answers what there is to look at. */
 export async function makeThings(page, { workflows }) {
   const execute = async (workflowId, inputs) =>
@@ -118,6 +129,7 @@ export async function makeThings(page, { workflows }) {
   const { workflowId: emptyId } = await call(page, "/api/workflows", { name: "Just begun" });
   const { url } = await call(page, "/api/invitations", { email: "vera@treadle.localhost", role: "viewer" });
   await call(page, "/api/tokens", { name: "Laptop", days: 90 });
+  await addPlaces(page);
   await setValues(page, workflows.hello.workflowId);
   const joining = new URL(url).pathname + new URL(url).hash;
   return { executionId, failedId, withFilesId, emptyId, slowId, packaged, ...written, joining };

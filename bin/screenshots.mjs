@@ -79,6 +79,7 @@ function listPages({ workflows }, things) {
     members: "/account/members",
     secrets: "/account/secrets",
     "settings-values": `${workflow("hello")}/settings`,
+    notices: "/account/notices",
     tokens: "/account/tokens",
     security: "/account/security",
     lost: "/there/is/no/such/page",
@@ -112,6 +113,7 @@ function listStates({ workflows }, things) {
     "new-secret": ["/account/secrets", press("New secret")],
     "secret-removal": ["/account/secrets", press(/^Remove/)],
     "variable-history": ["/account/secrets", press("History of LEVEL")],
+    "new-place": ["/account/notices", press("New place")],
     "rotate-dialog": [`${own}/api`, press("Regenerate")],
     "enable-dialog": [`/workflows/${workflows.hello.workflowId}/api`, press("Disable")],
     "delete-dialog": [

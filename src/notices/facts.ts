@@ -43,7 +43,7 @@ export interface NoticeFacts {
   readonly changed: Changed | null;
   /** The command that does again what failed, or has a place used again; null where nothing is to be done. */
   readonly runAgain: string | null;
-  /** The page of the run, or of the workflow; null where the operator has set no public URL. */
+  /** The page of the run, the workflow or the places; null where the operator has set no public URL. */
   readonly url: string | null;
 }
 
@@ -57,7 +57,7 @@ export async function findNoticeFacts(
   const workflowName = workflowId === null ? null : ((await findWorkflowName(db, workflowId)) ?? workflowId);
   const run = executionId === null ? null : ((await findToldRun(db, executionId)) ?? null);
   const good = kind === "failure" && run !== null ? await findLastGood(db, run.id) : undefined;
-  const path = run === null ? `/workflows/${workflowId}` : `/executions/${run.id}`;
+  const base = publicUrl?.replace(/\/+$/, "");
   return {
     notice,
     workflowName,
@@ -65,7 +65,7 @@ export async function findNoticeFacts(
     log: kind === "failure" && run?.logKey ? await readLogEnd(storage, run.logKey) : [],
     changed: good === undefined || run === null ? null : findChanges(good, run),
     runAgain: toCommand(notice, run),
-    url: publicUrl === null || workflowId === null ? null : `${publicUrl.replace(/\/+$/, "")}${path}`,
+    url: base === undefined ? null : `${base}${toPath(notice, run)}`,
   };
 }
 
@@ -98,6 +98,11 @@ function toShown({ inputs, files }: GivenInputs, name: string): string | null {
   if (value === undefined) return null;
   const text = JSON.stringify(value);
   return text.length > VALUE_CHARACTERS_MAX ? `${text.slice(0, VALUE_CHARACTERS_MAX)}…` : text;
+}
+
+function toPath({ workflowId }: Notice, run: ToldRun | null): string {
+  if (run !== null) return `/executions/${run.id}`;
+  return workflowId === null ? "/account/notices" : `/workflows/${workflowId}`;
 }
 
 /** Secrets have to be given again. */

@@ -18,6 +18,8 @@ beforeAll(async () => {
   const alone = `?workflow=${editor.examples["nightly"]?.workflowId}`;
   await editor.ask("PUT", "/api/secrets/WAREHOUSE_PASSWORD", { value: "a long enough value" });
   await editor.ask("PUT", `/api/variables/LEVEL${alone}`, { value: "a long text without an end ".repeat(40) });
+  await editor.ask("POST", "/api/places", { name: "ops", kind: "slack", target: "https://localhost/hook" });
+  await editor.ask("POST", "/api/places/ops/test");
   executionId = (await editor.ask<{ executionId: string }>("POST", path, { name: "Ada" })).executionId;
 }, 600_000);
 
@@ -46,6 +48,7 @@ function listPages(): Record<string, { path: string; sign: string }> {
     credits: { path: "/account", sign: "Ledger" },
     members: { path: "/account/members", sign: "Members" },
     "secrets and variables": { path: "/account/secrets", sign: "Secrets" },
+    notices: { path: "/account/notices", sign: "Sent" },
     tokens: { path: "/account/tokens", sign: "Access tokens" },
     security: { path: "/account/security", sign: "Sessions" },
     "the documents": { path: "/docs/", sign: "Documentation" },

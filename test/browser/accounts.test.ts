@@ -34,7 +34,7 @@ async function findControls(page: Page, path: string, sign: string): Promise<str
   await page.locator('[aria-label$=" loading"]').first().waitFor({ state: "detached" });
   const words = await page.getByRole("main").getByRole("button").allInnerTexts();
   return words.filter((word) =>
-    /run|commit|restore|regenerate|reveal|pause|new|upload|enable|invite|cancel/i.test(word),
+    /run|commit|restore|regenerate|reveal|pause|new|upload|enable|invite|cancel|test|send/i.test(word),
   );
 }
 
@@ -51,6 +51,8 @@ function callFrom(page: Page, method: string, path: string, body: unknown): Prom
 
 test("a viewer, invited by a link, sees everything and changes nothing, and is told at once when they are removed", async () => {
   await editor.ask("PUT", "/api/secrets/SEEN", { value: "a long enough value" });
+  await editor.ask("POST", "/api/places", { name: "seen", kind: "slack", target: "https://localhost/hook" });
+  await editor.ask("POST", "/api/places/seen/test");
   const owner = await editor.enter();
   const address = await inviteViewer(owner.page);
 
@@ -70,6 +72,7 @@ test("a viewer, invited by a link, sees everything and changes nothing, and is t
     commits: await findControls(page, `${path}/commits`, "History"),
     schedule: await findControls(page, `/workflows/${editor.examples["nightly"]?.workflowId}/schedule`, "Next runs"),
     members: await findControls(page, "/account/members", "Members"),
+    notices: await findControls(page, "/account/notices", "Sent"),
     secrets: await findControls(page, "/account/secrets", "Secrets"),
   };
   await page.getByRole("button", { name: "History of SEEN" }).waitFor();

@@ -134,3 +134,52 @@ test("a variable of one workflow, set and removed in its settings, is shown to e
   await dialog.getByText("debug").waitFor();
   await leave();
 });
+
+test("a place, added on its page, shows its secret once and what came of each message, and is removed", async () => {
+  const { page, expectProblems, leave } = await editor.enter("/account/notices");
+  const dialog = page.getByRole("dialog");
+  const row = page.getByRole("row", { name: /^ops/ });
+  const choose = async (item: string): Promise<void> => {
+    await row.getByRole("button", { name: "Change ops" }).click();
+    await page.getByRole("menuitem", { name: item }).click();
+  };
+  /** Reads the secret that the dialog shows, and closes it. */
+  const readSecret = async (): Promise<string> => {
+    const shown = await dialog.getByRole("textbox", { name: "Secret" }).inputValue();
+    expect(await findGrave(page)).toEqual([]);
+    await dialog.getByRole("button", { name: "Done" }).click();
+    await dialog.waitFor({ state: "detached" });
+    return shown;
+  };
+  expectProblems(/status of 400/);
+  await page.getByRole("button", { name: "New place" }).click();
+  await dialog.getByRole("textbox", { name: "Name" }).fill("ops");
+  await dialog.getByRole("textbox", { name: "URL" }).fill("http://localhost/hook");
+  await dialog.getByRole("button", { name: "Add" }).click();
+  await dialog.getByText("must begin with https://").waitFor();
+  expect(await findGrave(page)).toEqual([]);
+  await dialog.getByRole("textbox", { name: "URL" }).fill("https://localhost/hush");
+  await dialog.getByRole("button", { name: "Add" }).click();
+  const first = await readSecret();
+  await row.getByText("https://localhost/…").waitFor();
+
+  // Nothing is sent to this machine itself.
+  await row.getByRole("button", { name: "Test ops" }).click();
+  const sent = page.getByRole("row", { name: /^Test ops/ });
+  await sent.getByText("Not delivered").waitFor();
+  await sent.getByText("has an address that is not public").waitFor();
+  await sent.getByRole("button", { name: /^Send again/ }).click();
+  await sent.getByText("2 tries").waitFor();
+
+  await choose("New secret");
+  await dialog.getByRole("button", { name: "Make" }).click();
+  const second = await readSecret();
+  expect([first, second].every((secret) => /^whsec_.{40,}$/.test(secret)) && first !== second).toBe(true);
+  await row.getByText("The old secret signs until").waitFor();
+  expect([...(await findLines(page, first)), ...(await findLines(page, `${second}\nhush`))]).toEqual([]);
+  await choose("Remove");
+  await dialog.getByRole("button", { name: "Remove" }).click();
+  await page.getByText("No place yet").waitFor();
+  await page.getByText("Nothing was sent yet").waitFor();
+  await leave();
+});

@@ -17,6 +17,7 @@ export function AccountFrame() {
         </Link>
         <Link to="/account/members">Members</Link>
         <Link to="/account/secrets">Secrets and variables</Link>
+        <Link to="/account/notices">Notices</Link>
         <Link to="/account/tokens">Tokens</Link>
         <Link to="/account/security">Security</Link>
       </TabLinks>

@@ -114,6 +114,7 @@ function useEntries(text: string): readonly Entry[] {
     { label: "Credits and spend", kind: "Page", act: go("/account") },
     { label: "Members and invitations", kind: "Page", act: go("/account/members") },
     { label: "Secrets and variables", kind: "Page", act: go("/account/secrets") },
+    { label: "Notices and places", kind: "Page", act: go("/account/notices") },
     { label: "Access tokens", kind: "Page", act: go("/account/tokens") },
     { label: "Password and sessions", kind: "Page", act: go("/account/security") },
   ];

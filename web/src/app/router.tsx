@@ -210,6 +210,12 @@ const values = createRoute({
   component: lazyRouteComponent(() => loadPart(() => import("../values/values-tab.tsx")), "ValuesTab"),
 });
 
+const notices = createRoute({
+  getParentRoute: () => account,
+  path: "/notices",
+  component: lazyRouteComponent(() => loadPart(() => import("../notices/notices-tab.tsx")), "NoticesTab"),
+});
+
 const tokens = createRoute({
   getParentRoute: () => account,
   path: "/tokens",
@@ -248,7 +254,7 @@ export const router = createRouter({
       ]),
       executions,
       execution,
-      account.addChildren([accountStart, members, values, tokens, security]),
+      account.addChildren([accountStart, members, values, notices, tokens, security]),
       lost,
     ]),
   ]),
