@@ -120,6 +120,14 @@ function listStates({ workflows }, things) {
       `${own}/code?file=main.py`,
       amongFiles((page) => page.getByRole("treeitem", { name: "main.py" }).press("Delete")),
     ],
+    "schedule-builder": [`/workflows/${workflows.hello.workflowId}/schedule`, press("New schedule")],
+    "schedule-review": [
+      `/workflows/${workflows.hello.workflowId}/schedule`,
+      async (page) => {
+        await press("New schedule")(page);
+        await page.getByRole("button", { name: "Review the change" }).click();
+      },
+    ],
     "backfill-dialog": [`${own}/schedule`, press("Run missed times")],
     "delete-workflow-dialog": [`${own}/settings`, press("Delete workflow")],
     "remove-dialog": ["/account/members", press(/^Remove/)],

@@ -35,3 +35,6 @@ export const LEDGER_PAGE_MAX = 200;
 
 /** The most days that one answer lists the spending of. */
 export const SPEND_DAYS_MAX = 366;
+
+/** The longest payload of a schedule that is sent by itself. A longer one is written into config.yaml. */
+export const PAYLOAD_CHARACTERS_MAX = 8_000;

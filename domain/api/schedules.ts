@@ -2,7 +2,7 @@ import { z } from "zod";
 import { CATCHUPS, OVERLAPS } from "../manifest/manifest.ts";
 import { TICK_OUTCOMES, TICK_SOURCES } from "../schedules/ticks.ts";
 import { Count, ExecutionId, GivenCommitId, StorableText, Time, WorkflowId } from "./fields.ts";
-import { NEXT_RUNS_MAX } from "./limits.ts";
+import { NEXT_RUNS_MAX, PAYLOAD_CHARACTERS_MAX } from "./limits.ts";
 
 export const NextRun = z.object({
   utc: Time,
@@ -78,6 +78,23 @@ export const ScheduleSwitch = z.strictObject({
 
 /** What switching a schedule would change: config.yaml before and after. */
 export const SwitchPreview = z.object({ before: z.string(), after: z.string() });
+
+/** When `triggers.schedule` is to be due. */
+export const ScheduleDeclaration = z.strictObject({
+  cron: StorableText.max(200),
+  timezone: StorableText.max(100),
+  payload: StorableText.max(PAYLOAD_CHARACTERS_MAX)
+    .default("{}")
+    .meta({ description: "The inputs of each run: a JSON object as text, whose numbers keep their digits." }),
+  expectedHead: GivenCommitId,
+  dryRun: z.boolean().default(false),
+});
+
+/** What declaring a schedule would change, and when it is due then. */
+export const DeclarationPreview = SwitchPreview.extend({
+  description: z.string().meta({ description: "In plain words." }),
+  nextRuns: z.array(NamedNextRun).max(10).meta({ description: "Empty while it is paused." }),
+});
 
 /** A schedule as a list of an account shows it. */
 export const ListedSchedule = z.object({

@@ -79,6 +79,11 @@ export function checkTimeZone(name: string): TimeZoneCheck {
   return { ok: false, message: `There is no time zone ${JSON.stringify(name.slice(0, 60))}. ${hint}` };
 }
 
+/** The names of zones that a schedule may have, sorted, for people who choose one. */
+export function listTimeZones(): string[] {
+  return [...new Set([...NEWER_NAMES.filter(isKnown), ...listEngineNames()])].toSorted();
+}
+
 function listEngineNames(): ReadonlySet<string> {
   engineNames ??= new Set([...Intl.supportedValuesOf("timeZone"), ...NEWER_NAMES.filter(isKnown)]);
   return engineNames;

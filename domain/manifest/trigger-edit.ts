@@ -8,7 +8,8 @@ export type TriggerEdit =
   /** `message` says why the text was left alone, and what to do. */
   | { readonly ok: false; readonly message: string };
 
-interface Replacement {
+/** A text in the place of what stands from `start` to `end`. */
+export interface Replacement {
   readonly start: number;
   readonly end: number;
   readonly text: string;
@@ -42,10 +43,11 @@ function findName(source: string): unknown {
   return typeof name === "string" ? showBraces(name) : name;
 }
 
-function editConfig(
+/** A `config.yaml` with changes that `find` returns for its keys, in any order. A text says why it is left alone. */
+export function editConfig(
   source: string,
   purpose: string,
-  find: (root: YAMLMap | undefined) => Replacement | string,
+  find: (root: YAMLMap | undefined) => Replacement | readonly Replacement[] | string,
 ): TriggerEdit {
   // From any author: what follows is only safe with text that was checked here.
   if (!readConfigDocument(source, DEFAULT_BOUNDS.configBytesMax).readable)
@@ -56,7 +58,11 @@ function editConfig(
     return { ok: false, message: `config.yaml is not a map of keys. Correct it first, then ${purpose}.` };
   const change = find(isMap(root) ? root : undefined);
   if (typeof change === "string") return { ok: false, message: change };
-  return { ok: true, text: source.slice(0, change.start) + change.text + source.slice(change.end) };
+  const changes = [change].flat().toSorted((a, b) => b.start - a.start);
+  return {
+    ok: true,
+    text: changes.reduce((text, { start, end, text: put }) => text.slice(0, start) + put + text.slice(end), source),
+  };
 }
 
 function findChange(
@@ -80,17 +86,19 @@ function findChange(
   return appendLines(source, `triggers:\n  ${trigger}: { enabled: ${value} }\n`);
 }
 
-function findPair(map: YAMLMap, key: string): Pair<unknown, unknown> | undefined {
+/** The pair of a key; of one that is there twice the last. */
+export function findPair(map: YAMLMap, key: string): Pair<unknown, unknown> | undefined {
   return map.items.findLast((pair) => isScalar(pair.key) && pair.key.value === key);
 }
 
-function rangeOf(node: Node): readonly [number, number] {
+/** Where a node begins and ends in its text. */
+export function rangeOf(node: Node): readonly [number, number] {
   const [start = 0, end = 0] = node.range ?? [];
   return [start, end];
 }
 
 /** In place of the value of a key. Where there is none, right after the colon, before any comment. */
-function replaceValue(source: string, pair: Pair<unknown, unknown>, text: string): Replacement {
+export function replaceValue(source: string, pair: Pair<unknown, unknown>, text: string): Replacement {
   const [start, end] = pair.value == null ? [0, 0] : rangeOf(pair.value as Node);
   if (start < end) return { start, end, text };
   const colon = source.indexOf(":", rangeOf(pair.key as Node)[1]);
@@ -100,7 +108,7 @@ function replaceValue(source: string, pair: Pair<unknown, unknown>, text: string
 }
 
 /** As the first key of a map, laid out as its keys are. */
-function insertIntoMap(source: string, map: YAMLMap, text: string): Replacement {
+export function insertIntoMap(source: string, map: YAMLMap, text: string): Replacement {
   const [start] = rangeOf(map);
   if (map.flow) {
     const at = start + 1;
@@ -112,7 +120,8 @@ function insertIntoMap(source: string, map: YAMLMap, text: string): Replacement 
   return { start: keyStart, end: keyStart, text: `${text}\n${indent}` };
 }
 
-function appendLines(source: string, text: string): Replacement {
+/** At the end of the document. */
+export function appendLines(source: string, text: string): Replacement {
   // A document may end with "...", after which nothing more belongs to it.
   const ending = /^\.\.\.[ \t]*\r?$/m.exec(source);
   const end = ending?.index ?? source.length;

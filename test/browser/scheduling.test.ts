@@ -187,3 +187,59 @@ test("a schedule, watched, shows a tick when it comes, with the run it began, an
   await changed.getByText("# every minute").first().waitFor();
   await leave();
 });
+
+const SIZED = `name: Sized # ours
+inputs:
+  size: { type: select, options: [small, full], label: Size }
+  day: { type: date, required: false, label: Day }
+`;
+
+test("a schedule, built by fields for every weekday at 9 in a zone that was searched, is looked at and committed, and changed later", async () => {
+  const program = "def main(size, day=None):\n    return {'size': size}\n";
+  const { workflowId } = await editor.publish({ "config.yaml": SIZED, "main.py": program });
+  const { page, leave } = await editor.enter(`/workflows/${workflowId}/schedule`);
+  const dialog = page.getByRole("dialog");
+  await page.getByRole("button", { name: "New schedule" }).click();
+  const zone = dialog.getByRole("combobox", { name: "Time zone" });
+  await zone.fill("new york");
+  await page.getByRole("option", { name: "America/New York" }).click();
+  await dialog.getByText("It runs every weekday at 09:00, America/New_York.").waitFor();
+  expect(await dialog.getByRole("row").count()).toBe(11);
+  // What the program cannot do without is asked for here.
+  await dialog.getByRole("button", { name: "Review the change" }).click();
+  await dialog.getByRole("radio", { name: "full" }).check();
+  expect(await findGrave(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Review the change" }).click();
+  await dialog.locator(".cm-changedLine", { hasText: "payload: { size: full }" }).waitFor();
+  expect(await dialog.getByRole("row").count()).toBe(11);
+  expect(await findGrave(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Commit" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await page.getByRole("heading", { name: "Every weekday at 09:00, America/New_York" }).waitFor();
+
+  // The file names the tick: that stays, and what is chosen anew is all that changes.
+  const { files } = await editor.ask<{ files: { path: string; text: string }[] }>(
+    "GET",
+    `/api/workflows/${workflowId}/draft`,
+  );
+  const config = files.find(({ path }) => path === "config.yaml")?.text ?? "";
+  expect(config).toContain("name: Sized # ours");
+  const named = config.replace("{ size: full }", '{ size: full, day: "${{ tick.date }}" } # daily');
+  await editor.publish({ "config.yaml": named, "main.py": program }, workflowId);
+  await page.reload();
+  await page.getByRole("button", { name: "Change", exact: true }).click();
+  await dialog.getByText("As in config.yaml: day =").waitFor();
+  await dialog.getByRole("combobox", { name: "Repeat" }).click();
+  await page.getByRole("option", { name: "By a cron expression" }).click();
+  await dialog.getByRole("textbox", { name: "Cron expression" }).fill("0 9 30 2 *");
+  await dialog.getByText(/30 February|never/).waitFor();
+  expect(await dialog.getByRole("button", { name: "Review the change" }).isDisabled()).toBe(true);
+  await dialog.getByRole("textbox", { name: "Cron expression" }).fill("15 6 * * *");
+  await dialog.getByRole("button", { name: "Review the change" }).click();
+  await dialog.locator(".cm-changedLine", { hasText: "15 6 * * *" }).waitFor();
+  expect(await dialog.locator(".cm-changedLine").count()).toBe(1);
+  await dialog.getByRole("button", { name: "Commit" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await page.getByRole("heading", { name: "Every day at 06:15, America/New_York" }).waitFor();
+  await leave();
+});

@@ -54,6 +54,9 @@ const USES: Readonly<Record<string, Use>> = {
   executeDraft: ({ workflowId }) => ["run", workflowId, "--draft"],
   // It commits a change of config.yaml, which the draft has changed, too.
   switchSchedule: ({ workflowId }) => ["schedules", "pause", workflowId],
+  declareSchedule: {
+    reason: "It writes config.yaml for people who do not see it. Those with a folder have that file, and publish it.",
+  },
   rebaseDraft: ({ workflowId }) => ["drafts", "take-over", workflowId],
   settleDraft: ({ workflowId }) => ["drafts", "settle", workflowId, "config.yaml"],
   commitDraft: ({ workflowId }) => ["drafts", "commit", workflowId, "-m", "Walk"],

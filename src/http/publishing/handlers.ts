@@ -28,6 +28,7 @@ import {
   createRefusedCallsRoute,
 } from "./keys.ts";
 import { createPublishPreviewRoute, createPublishRoute } from "./publish.ts";
+import { createScheduleDeclarationRoute } from "./schedule-declaration.ts";
 import { createSchedulesRoute } from "./schedule-list.ts";
 import { createScheduleSwitchRoute } from "./schedule-switch.ts";
 import { createScriptRoute } from "./scripts.ts";
@@ -79,6 +80,7 @@ export function createEditorHandlers(deps: AppDeps) {
     readBuildLog: createBuildLogRoute(deps),
     compareCommits: createDiffRoute(deps),
     switchSchedule: createScheduleSwitchRoute(deps),
+    declareSchedule: createScheduleDeclarationRoute(deps),
     showBuild: createBuildRoute(deps),
     describeInstallation: createServiceRoute(deps),
     listHosts: createHostsRoute(deps),

@@ -117,6 +117,7 @@ export const ACCESS: Readonly<Record<RouteName, Access>> = {
   readBuildLog: "read",
   compareCommits: "read",
   switchSchedule: "write",
+  declareSchedule: "write",
   showBuild: "read",
 
   showAlive: "everybody",

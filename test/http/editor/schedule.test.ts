@@ -100,3 +100,47 @@ test("a schedule, switched where there is none, is refused with what to do", asy
   ])
     expect((await editor.post(`${path}/schedule`, body)).status).toBe(400);
 });
+
+const DECLARED = { cron: "30 7 * * 1-5", timezone: "Europe/Berlin", payload: "{}" };
+
+test("a schedule, declared for a workflow without one, is shown with its next runs and then committed", async () => {
+  const editor = await anEditor(service, { role: "member" });
+  const { path } = await editor.create();
+  const { commitId } = await commit(editor, path, FILES, null);
+  const body = { ...DECLARED, expectedHead: commitId };
+  const shown = await editor.put(`${path}/schedule`, { ...body, dryRun: true });
+  expect([shown.status, shown.json()]).toMatchObject([200, { description: "every weekday at 07:30, Europe/Berlin" }]);
+  expect(shown.json()["nextRuns"]).toHaveLength(10);
+  const lines = '  schedule:\n    enabled: true\n    cron: "30 7 * * 1-5"\n    timezone: Europe/Berlin\n';
+  const before = shown.json()["before"] as string;
+  expect(shown.json()["after"]).toBe(before.replace("triggers:\n", `triggers:\n${lines}`));
+  expect((await editor.get(path)).json()).toMatchObject({ commitId, nextRun: null });
+
+  const answer = await editor.put(`${path}/schedule`, body);
+  expect([answer.status, answer.json()]).toMatchObject([201, { changed: true }]);
+  const head = answer.json()["commitId"] as string;
+  expect((await editor.get(path)).json()).toMatchObject({ commitId: head, nextRun: { timezone: "Europe/Berlin" } });
+  expect((await editor.get(`${path}/commits/${head}`)).json()).toMatchObject({ message: "Change the schedule" });
+  const outdated = await editor.put(`${path}/schedule`, body);
+  expect([outdated.status, outdated.json()["head"]]).toEqual([409, head]);
+});
+
+test.each([
+  ["an expression that never comes", { cron: "0 9 30 2 *" }, "cron: "],
+  ["a zone with a line of its own", { timezone: "UTC\n  api: { enabled: true }" }, "timezone: "],
+  ["a payload that is no object", { payload: "[1]" }, "payload: must be a JSON object"],
+  ["a payload that is no JSON", { payload: "{" }, "payload: must be a JSON object"],
+  [
+    "a payload of many levels",
+    { payload: `{"a":${"[".repeat(900)}${"]".repeat(900)}}` },
+    "payload: must not be nested",
+  ],
+  ["a payload for no input", { payload: '{"nobody":1}' }, "config.yaml would be wrong then."],
+])("a schedule, declared with %s, is refused and nothing changes", async (_case, wrong, message) => {
+  const editor = await anEditor(service);
+  const { path } = await editor.create();
+  const { commitId } = await commit(editor, path, FILES, null);
+  const answer = await editor.put(`${path}/schedule`, { ...DECLARED, ...wrong, expectedHead: commitId, dryRun: true });
+  expect([answer.status, answer.json()["message"]]).toEqual([400, expect.stringContaining(message)]);
+  expect((await editor.get(path)).json()).toMatchObject({ commitId });
+});

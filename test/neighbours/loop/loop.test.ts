@@ -254,6 +254,7 @@ const BOUNDED: readonly RouteName[] = [
   "listNotices",
   "sendNoticeAgain",
   "switchSchedule",
+  "declareSchedule",
   "showAlive",
   "showReadiness",
   "readMetrics",

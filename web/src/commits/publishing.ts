@@ -2,7 +2,7 @@ import { useCallback, useState } from "react";
 import type { z } from "zod";
 import type { CommitBegun, Committed as CommittedDocument } from "../../../domain/api/commits.ts";
 import type { FileProblem } from "../../../domain/errors.ts";
-import { callApi } from "../app/api.ts";
+import { type Call, callApi } from "../app/api.ts";
 import { ApiError } from "../app/api-error.ts";
 import { followEvents } from "../app/events.ts";
 import { queries } from "../app/queries.ts";
@@ -28,9 +28,9 @@ type Committed = z.infer<typeof CommitBegun> & Partial<z.infer<typeof CommittedD
 export function usePublishing(workflowId: string) {
   const [state, setState] = useState<Publishing>({ kind: "idle" });
   const publish = useCallback(
-    async (path: string, body: unknown): Promise<Publishing> => {
+    async (path: string, body: unknown, method: "POST" | "PUT" = "POST"): Promise<Publishing> => {
       setState({ kind: "building", log: "" });
-      const end = await start(path, body, (log) => setState({ kind: "building", log }));
+      const end = await start(path, { method, body }, (log) => setState({ kind: "building", log }));
       if (end.kind === "committed" || end.kind === "moved") {
         // Waited for: the next commit would otherwise name a latest commit that is outdated.
         await Promise.all([
@@ -47,9 +47,9 @@ export function usePublishing(workflowId: string) {
   return { state, publish, reset };
 }
 
-async function start(path: string, body: unknown, tellLog: (log: string) => void): Promise<Publishing> {
+async function start(path: string, call: Call, tellLog: (log: string) => void): Promise<Publishing> {
   try {
-    const answer = await callApi<Committed>(path, { method: "POST", body });
+    const answer = await callApi<Committed>(path, call);
     if (answer.commitId !== undefined)
       return { kind: "committed", commitId: answer.commitId, changed: answer.changed ?? true };
     return await followBuild(answer.buildId, tellLog);

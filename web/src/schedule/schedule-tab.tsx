@@ -2,6 +2,7 @@ import { Button, Group, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useState } from "react";
+import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { ButtonLink } from "../app/button-link.tsx";
 import { PauseIcon, PlayIcon } from "../app/icons.tsx";
 import { loadPart } from "../app/load-part.ts";
@@ -17,6 +18,10 @@ import { TickHistory } from "./tick-history.tsx";
 
 const PauseDialog = lazy(() =>
   loadPart(() => import("./pause-dialog.tsx")).then((loaded) => ({ default: loaded.PauseDialog })),
+);
+
+const BuilderDialog = lazy(() =>
+  loadPart(() => import("./builder-dialog.tsx")).then((loaded) => ({ default: loaded.BuilderDialog })),
 );
 
 const route = getRouteApi("/signed-in/workflows/$workflowId/schedule");
@@ -73,14 +78,8 @@ function Schedule({ workflowId, head }: { workflowId: string; head: string }) {
           <Details schedule={schedule} />
         </div>
         <Group gap="xs" className={classes.acts}>
-          <ButtonLink
-            to="/workflows/$workflowId/code"
-            params={{ workflowId }}
-            search={{ file: "config.yaml" }}
-            variant="default"
-          >
-            {mayChange ? "Edit" : "Show config.yaml"}
-          </ButtonLink>
+          {mayChange && <BuilderButton workflowId={workflowId} variant="default" label="Change" />}
+          <ConfigLink workflowId={workflowId} label={mayChange ? "Edit config.yaml" : "Show config.yaml"} />
           {mayChange && (
             <Button
               variant={paused ? "filled" : "default"}
@@ -134,22 +133,53 @@ function NoSchedule(props: { workflowId: string; mayChange: boolean; children?: 
         title="No schedule"
         action={
           mayChange && (
-            <ButtonLink
-              to="/workflows/$workflowId/code"
-              params={{ workflowId }}
-              search={{ file: "config.yaml" }}
-              variant="default"
-            >
-              Write one into config.yaml
-            </ButtonLink>
+            <Group gap="xs" justify="center">
+              <BuilderButton workflowId={workflowId} variant="filled" label="New schedule" />
+              <ConfigLink workflowId={workflowId} label="Write one into config.yaml" />
+            </Group>
           )
         }
       >
-        To run a workflow on a schedule, write one into config.yaml and commit it:
+        A schedule starts runs by itself, such as every weekday at 9. It is a part of config.yaml:
       </EmptyState>
       <pre className={classes.example}>{EXAMPLE}</pre>
       {children}
     </div>
+  );
+}
+
+function ConfigLink({ workflowId, label }: { workflowId: string; label: string }) {
+  return (
+    <ButtonLink
+      to="/workflows/$workflowId/code"
+      params={{ workflowId }}
+      search={{ file: "config.yaml" }}
+      variant="default"
+    >
+      {label}
+    </ButtonLink>
+  );
+}
+
+/** Opens the builder of `triggers.schedule`. Nothing before the first commit: there is no file to change. */
+function BuilderButton(props: { workflowId: string; variant: "filled" | "default"; label: string }) {
+  const { workflowId, variant, label } = props;
+  const { data: workflow } = useQuery(workflowQuery(workflowId));
+  // The dialog keeps the commit it was opened for while the page learns of the new one.
+  const [asked, setAsked] = useState<{ readonly head: string; readonly manifest: Manifest }>();
+  if (workflow === undefined || workflow.commitId === null || workflow.manifest === null) return null;
+  const { commitId: head, manifest } = workflow;
+  return (
+    <>
+      <Button variant={variant} onClick={() => setAsked({ head, manifest })}>
+        {label}
+      </Button>
+      {asked !== undefined && (
+        <Suspense>
+          <BuilderDialog workflowId={workflowId} {...asked} onClose={() => setAsked(undefined)} />
+        </Suspense>
+      )}
+    </>
   );
 }
 
