@@ -45,10 +45,17 @@ export async function makeDataDir(): Promise<string> {
   return join(dir, "data");
 }
 
-/** Publishes a workflow of one input with the command line. */
-export async function publish(dataDir: string, input: string, code: string): Promise<Published> {
+/** Publishes a workflow of one input with the command line; `more` are lines of its config.yaml and of its requirements. */
+export async function publish(
+  dataDir: string,
+  input: string,
+  code: string,
+  more: { readonly config?: string; readonly requirements?: string } = {},
+): Promise<Published> {
   const folder = await mkdtemp(join(tmpdir(), "treadle-bench-workflow-"));
-  await writeFile(join(folder, "config.yaml"), `inputs:\n  ${input}\ntriggers:\n  api: { enabled: true }\n`);
+  const config = `inputs:\n  ${input}\ntriggers:\n  api: { enabled: true }\n${more.config ?? ""}`;
+  await writeFile(join(folder, "config.yaml"), config);
+  if (more.requirements !== undefined) await writeFile(join(folder, "requirements.txt"), more.requirements);
   await writeFile(join(folder, "main.py"), code);
   const args = [join(ROOT, "bin/treadle"), "publish", folder, "--json"];
   const env = { ...process.env, TREADLE_DATA_DIR: dataDir };

@@ -16,6 +16,7 @@ import atexit
 import fcntl
 
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID = 0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000
+CLONE_NEWNET = 0x40000000
 """The seccomp filter of the lane lets exactly this combination pass."""
 CLONE_FLAGS = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | signal.SIGCHLD
 SYS_CLONE = {"x86_64": 56, "aarch64": 220}[posix.uname().machine]
@@ -74,6 +75,7 @@ class Lane:
         for module in (_treadle_failures, _treadle_library, _treadle_outputs):
             runner.loaded[module.__name__] = module
         self.request = request
+        self.clone_flags = CLONE_FLAGS | (CLONE_NEWNET if request["network"] else 0)
         self.compiled = compiled
         self.left = left
         self.kept = frozenset(sys.modules)
@@ -109,7 +111,7 @@ class Lane:
 
     def fork(self, number):
         ctypes.pythonapi.PyOS_BeforeFork()
-        pid = libc.syscall(SYS_CLONE, CLONE_FLAGS, 0, 0, 0, 0)
+        pid = libc.syscall(SYS_CLONE, self.clone_flags, 0, 0, 0, 0)
         if pid != 0:
             ctypes.pythonapi.PyOS_AfterFork_Parent()
             return check(pid, "clone")

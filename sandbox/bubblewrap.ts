@@ -93,11 +93,12 @@ export function toBubblewrapArguments(folders: SandboxFolders): string[] {
  * The same for a lane. Its zygote may make namespaces (the seccomp filter says which). `/lane` holds a folder for the
  * outputs of each fork. The fork mounts its own scratch over what is here and hides `/lane`.
  */
-export function toLaneArguments(folders: CommonFolders & LaneFolders): string[] {
+export function toLaneArguments(folders: CommonFolders & LaneFolders & Pick<SandboxFolders, "resolvConf">): string[] {
   return [
     ...toNamespaces(false),
     "--as-pid-1",
     ...toReadOnlyParts(folders),
+    ...(folders.resolvConf === undefined ? [] : readOnly(folders.resolvConf, "/etc/resolv.conf")),
     ...["--proc", "/proc"],
     ...DEVICES,
     ...toScratch(LANE_SCRATCH_BYTES),

@@ -11,6 +11,8 @@ export interface SeccompOptions {
   readonly countsMemory: boolean;
   /** What a zygote needs to make the namespaces of a fork, each call with exactly the flags it uses; `buildForkFilter` takes it back. */
   readonly forks?: boolean;
+  /** With `forks`: each has a network namespace of its own, too. */
+  readonly forkNetworks?: boolean;
 }
 
 /** One classic-BPF instruction: operation, jump if true, jump if false, operand. */
@@ -31,6 +33,8 @@ const KILL_PROCESS = 0x80000000;
 const CLONE_NAMESPACE_BITS = 0x7e020080;
 /** NEWUSER, NEWNS, NEWPID, NEWIPC, NEWUTS and SIGCHLD: `CLONE_FLAGS` of `runner/_treadle_fork.py`. */
 const FORK_FLAGS = 0x3c020011;
+/** NEWNET as well. */
+const FORK_FLAGS_WITH_NETWORK = FORK_FLAGS | 0x40000000;
 /** tmpfs, proc, a bind mount, the same made read-only, a read-only tmpfs: the mounts of `runner/_treadle_fork.py`. */
 const FORK_MOUNT_FLAGS = [0x6, 0xe, 0x1000, 0x1027, 0x7];
 const TERMINAL_INJECTION = [0x5412, 0x541c, 0x5423]; // TIOCSTI, TIOCLINUX, TIOCSETD
@@ -138,7 +142,8 @@ export function buildSeccompFilter(architecture: SeccompArchitecture, options: S
     onCall("memfd_create", [fail(ENOSYS)]);
     onCall("setsockopt", bufferRules());
   }
-  const asFork = options.forks === true ? [loadArgument(0), ...whenOneOf([FORK_FLAGS], [allow])] : [];
+  const forkFlags = options.forkNetworks === true ? FORK_FLAGS_WITH_NETWORK : FORK_FLAGS;
+  const asFork = options.forks === true ? [loadArgument(0), ...whenOneOf([forkFlags], [allow])] : [];
   onCall("clone", [...asFork, ...namespaceRules()]);
   onCall("personality", [loadArgument(0), ...whenOneOf([0, 0xffffffff], [allow]), fail(EPERM)]);
   const refusedFileCommands = options.countsMemory ? FILE_WATCHES : [...FILE_WATCHES, F_SETPIPE_SZ];

@@ -1,9 +1,18 @@
+import { messageOf } from "../../domain/message-of.ts";
 import type { LaneFolders } from "../bubblewrap.ts";
 import type { Cgroup } from "../cgroup.ts";
+import type { Network, NetworkLink } from "../network/network.ts";
 import { measureProcessorMs } from "../process-tree.ts";
 import type { Reach } from "../users/reach.ts";
 import { areEmpty, type Fork, holdsStrangers, makeForkFolders, openFork } from "./fork.ts";
-import { checkConfinement, readForeignNamespaces, readNetworkMarks, stopZygote, UnfitError } from "./guard.ts";
+import {
+  checkConfinement,
+  hasAddresses,
+  readForeignNamespaces,
+  readNetworkMarks,
+  stopZygote,
+  UnfitError,
+} from "./guard.ts";
 import { type LaneUse, measureLane } from "./lane-meter.ts";
 import type { Zygote } from "./zygote.ts";
 
@@ -19,7 +28,7 @@ const EXECUTIONS_MAX = 500;
  */
 const WORN_AT = 0.8;
 
-/** A lane that did its work and must not do more. */
+/** A lane that did its work and must not do more, or whose network has ended. */
 export class UsedUpError extends Error {}
 
 /** The forks of a lane, one after the other. */
@@ -36,6 +45,8 @@ export interface Forks {
   areWorn(): boolean;
   /** Whether no more are to be made. */
   areUsedUp(): boolean;
+  /** Whether the last one has the network that it should have. */
+  isConnected(): boolean;
 }
 
 export interface ForkParts {
@@ -45,20 +56,22 @@ export interface ForkParts {
   readonly folders: LaneFolders;
   readonly reach: Reach;
   readonly executionsMax: number | undefined;
+  /** Where each fork is to have a network. */
+  readonly network: Pick<Network, "attach"> | undefined;
 }
 
 /** Makes the first fork of a zygote that is warm. Throws as `makeNext` does. */
 export async function openForks(parts: ForkParts): Promise<Forks> {
   const { pid, cgroup, executionsMax = EXECUTIONS_MAX } = parts;
   const make = createForkMaker(parts);
-  let { fork, use } = await make();
+  let { fork, use, link } = await make();
   let count = 1;
   return {
     current: () => fork,
     bytes: () => use.bytes,
     async makeNext() {
       count += 1;
-      ({ fork, use } = await make());
+      ({ fork, use, link } = await make());
     },
     look() {
       const { bytes, processorMs } = measureLane(pid, cgroup);
@@ -68,13 +81,20 @@ export async function openForks(parts: ForkParts): Promise<Forks> {
     },
     areWorn: () => count > executionsMax * WORN_AT,
     areUsedUp: () => count >= executionsMax,
+    isConnected: () => link?.isUsable !== false,
   };
 }
 
-function createForkMaker(parts: ForkParts): () => Promise<{ fork: Fork; use: LaneUse }> {
-  const { zygote, pid, cgroup, reach } = parts;
+interface Made {
+  readonly fork: Fork;
+  readonly use: LaneUse;
+  readonly link: NetworkLink | undefined;
+}
+
+function createForkMaker(parts: ForkParts): () => Promise<Made> {
+  const { zygote, pid, cgroup, reach, network } = parts;
   const unusedNetwork = readNetworkMarks(pid);
-  const foreign = readForeignNamespaces(pid);
+  const foreign = readForeignNamespaces(pid, network !== undefined);
   let number = 0;
   return async () => {
     if (readNetworkMarks(pid) !== unusedNetwork) throw new UsedUpError("An execution has used the lane's network.");
@@ -90,8 +110,18 @@ function createForkMaker(parts: ForkParts): () => Promise<{ fork: Fork; use: Lan
     const use = measureLane(pid, cgroup, [pid, processes.first, processes.user]);
     if (use.processorMs - processorMs > FORK_PROCESSOR_MS_MAX)
       throw new UnfitError("A package works for more than a second when the interpreter is forked.");
-    return { fork: await openFork(processes, event.descriptors, { folders, reach }), use };
+    const link = network && (await attachFork(network, processes.first, unusedNetwork));
+    return { fork: await openFork(processes, event.descriptors, { folders, reach }), use, link };
   };
+}
+
+/** Nothing in a fork has rights over its network any more, so that what is seen here stays as it is. */
+async function attachFork(network: Pick<Network, "attach">, pid: number, unused: string) {
+  if (readNetworkMarks(pid) !== unused || hasAddresses(pid))
+    throw new UnfitError("A package changes the network of executions.");
+  return network.attach(pid).catch((error: unknown) => {
+    throw new UsedUpError(`The fork got no network. ${messageOf(error)}`);
+  });
 }
 
 /** The error of a code whose packages write where only its executions may. */

@@ -57,9 +57,17 @@ export function takeGroup(groups: Groups, request: LaneRequest): Group {
 }
 
 /** What is the same here may share a lane. Folders are named after their content. */
-function toKey({ commitDir, environmentDir, runtime, entrypoint, kinds, limits }: LaneRequest): string {
+function toKey({ commitDir, environmentDir, runtime, entrypoint, kinds, limits, network }: LaneRequest): string {
   const files = Object.values(kinds).some((kind) => kind === "file" || kind === "file_list");
-  return JSON.stringify([commitDir, environmentDir, runtime?.interpreter.path, entrypoint, files, limits]);
+  return JSON.stringify([
+    commitDir,
+    environmentDir,
+    runtime?.interpreter.path,
+    entrypoint,
+    files,
+    limits,
+    network === true,
+  ]);
 }
 
 /** Codes without a lane are kept only for what is known against them. */

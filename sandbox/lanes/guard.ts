@@ -26,7 +26,7 @@ export class SeeminglyUnfitError extends UnfitError {}
 const STOP_TIMEOUT_MS = 2_000;
 /** A fork closes what it inherited first of all. What is still open then was opened by a package. */
 const CLOSE_TIMEOUT_MS = 500;
-/** What a fork has of its own; the network namespace is the lane's. */
+/** What a fork has of its own; the network namespace is the lane's, unless forks have links. */
 const OWN_NAMESPACES = ["user", "mnt", "pid", "ipc", "uts"] as const;
 const WRITABLE = new Set<string>([...INSIDE.scratch, `${INSIDE.work}/outputs`, "/proc"]);
 /** stdin, the two pipes for what it prints, and the line to the host. */
@@ -77,15 +77,19 @@ export async function stopZygote(zygote: number, reach: Pick<Reach, "listDescrip
 }
 
 /** Namespaces that a fork must not be in, by their kind. */
-export type Namespaces = Readonly<Record<(typeof OWN_NAMESPACES)[number] | "net", string>>;
+export interface Namespaces extends Readonly<Record<(typeof OWN_NAMESPACES)[number], string>> {
+  /** The host's, and the lane's where a fork has its own. */
+  readonly nets: readonly string[];
+}
 
 /**
- * Returns the zygote's namespaces, and the host's network. A process stays in its own: the zygote's filter refuses `setns` and
- * `unshare`, so that they are read once.
+ * Returns the zygote's namespaces, and the host's network; the zygote's network counts where forks have their own. A
+ * process stays in its own: the zygote's filter refuses `setns` and `unshare`, so that they are read once.
  */
-export function readForeignNamespaces(zygote: number): Namespaces {
+export function readForeignNamespaces(zygote: number, ownNetworks: boolean): Namespaces {
   const [user, mnt, pid, ipc, uts] = OWN_NAMESPACES.map((name) => readNamespace(zygote, name));
-  return { user, mnt, pid, ipc, uts, net: readNamespace(process.pid, "net") } as Namespaces;
+  const nets = [process.pid, ...(ownNetworks ? [zygote] : [])].map((each) => readNamespace(each, "net"));
+  return { user, mnt, pid, ipc, uts, nets } as Namespaces;
 }
 
 /** Throws unless both of the fork's processes are as confined as an execution must be. */
@@ -94,9 +98,14 @@ export function checkConfinement({ first, user }: ForkProcesses, foreign: Namesp
   if (problems.length > 0) throw new Error(`A lane is not confined: ${[...new Set(problems)].join("; ")}.`);
 }
 
-/** Counters of the lane's network, which show any use of it to later executions. */
-export function readNetworkMarks(zygote: number): string {
-  return COUNTERS.map((name) => readOrNothing(`/proc/${zygote}/net/${name}`)).join();
+/** Devices and counters of the network that a process is in. Those of a lane show any use of it to later executions. */
+export function readNetworkMarks(pid: number): string {
+  return COUNTERS.map((name) => readOrNothing(`/proc/${pid}/net/${name}`)).join();
+}
+
+/** Whether the network that a process is in has an address: one that was just made has none, not even its loopback's. */
+export function hasAddresses(pid: number): boolean {
+  return readOrNothing(`/proc/${pid}/net/fib_trie`).includes("|--");
 }
 
 /** The state letter of `/proc/<pid>/stat`. */
@@ -180,7 +189,8 @@ function inspectWorld(user: number, foreign: Namespaces): string[] {
   const problems = OWN_NAMESPACES.filter((name) => readNamespace(user, name) === foreign[name]).map(
     (name) => `it shares its ${name} namespace with the lane`,
   );
-  if (readNamespace(user, "net") === foreign.net) problems.push("it is on the host's network");
+  if (foreign.nets.includes(readNamespace(user, "net")))
+    problems.push("it is on the network of the host, or of the lane");
   const mounts = readMounts(user);
   const writable = [...mounts].filter(([path, isWritable]) => isWritable && !WRITABLE.has(path) && !isDevice(path));
   if (writable.length > 0) problems.push(`it can write ${writable.map(([path]) => path).join(", ")}`);

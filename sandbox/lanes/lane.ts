@@ -87,7 +87,8 @@ export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<L
   try {
     const made = (folders = makeLaneFolders(laneDir, request, deps.disk));
     cgroup = deps.cgroups && createCgroup(deps.cgroups, name);
-    zygote = await startZygote(deps.settings, request, { folders: made, cgroup, user });
+    const network = request.network === true ? deps.settings.network : undefined;
+    zygote = await startZygote(deps.settings, request, { folders: made, cgroup, user, place: network?.place() });
     const measure = cgroup?.measureBytes ?? zygote.measureMemoryBytes;
     await expectWarm(zygote, measure, (bytes) => {
       if (holdsStrangers(made, [])) return keepsFiles();
@@ -96,7 +97,7 @@ export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<L
     });
     const pid = zygote.findPid();
     const { executionsMax } = deps.bounds;
-    const forks = await openForks({ zygote, pid, cgroup, folders: made, reach, executionsMax });
+    const forks = await openForks({ zygote, pid, cgroup, folders: made, reach, executionsMax, network });
     const excess = deps.onGrowth(forks.bytes());
     if (excess !== undefined) throw excess;
     return followLane({ deps, reach, zygote, cgroup, forks, end, clear });
@@ -201,6 +202,10 @@ function followLane({ deps, reach, zygote, cgroup, forks, end, clear }: LanePart
     },
     claim() {
       if (state !== "ready") return false;
+      if (!forks.isConnected()) {
+        void close();
+        return false;
+      }
       change("busy");
       served = new Promise((resolve) => (letGo = resolve));
       return true;

@@ -7,6 +7,7 @@ import type { CgroupFolders } from "../cgroup-folders.ts";
 import type { LaneFigures, LaneRequest, LaneSettings, SandboxSettings, Warmth } from "../request.ts";
 import type { RunDisk, RunDiskPool } from "../run-disks.ts";
 import type { SandboxUser } from "../users/sandbox-user.ts";
+import { UsedUpError } from "./forks.ts";
 import { type Group, type Groups, isRefused, isResting, noteStart, pruneClosed, takeGroup } from "./group.ts";
 import { SeeminglyUnfitError, UnfitError } from "./guard.ts";
 import { type Lane, startLane } from "./lane.ts";
@@ -72,9 +73,15 @@ export function createLanes(deps: LanesDeps): Lanes {
   void removeLeft(readdirSync(bounds.dir), deps).catch(starter.report);
   const look = setInterval(() => room.look(), bounds.lookEveryMs ?? LOOK_EVERY_MS).unref();
   let closed = false;
+  // The cold path says so, too.
+  const findLack = ({ network }: LaneRequest): string | undefined => {
+    if (network !== true) return undefined;
+    const way = deps.settings.network;
+    return way === undefined ? "This host gives executions no network." : way.problem;
+  };
   return {
     async claim(request) {
-      if (closed || request.network === true) return undefined;
+      if (closed || findLack(request) !== undefined) return undefined;
       const group = takeGroup(groups, request);
       if (isRefused(group)) return undefined;
       const deadline = Date.now() + (group.usualMs < SHORT_MS ? PATIENCE_WITH_SHORT_MS : PATIENCE_MS);
@@ -95,7 +102,8 @@ export function createLanes(deps: LanesDeps): Lanes {
     },
     async warm(request) {
       if (closed) return { warm: false, reason: "The sandbox is closed." };
-      if (request.network === true) return { warm: false, reason: "Code with a network starts cold." };
+      const lack = findLack(request);
+      if (lack !== undefined) return { warm: false, reason: lack };
       const group = takeGroup(groups, request);
       if (group.refusal !== undefined && isRefused(group)) return { warm: false, reason: group.refusal.reason };
       return pruneClosed(group).length > 0 ? { warm: true } : starter.start(group);
@@ -177,7 +185,7 @@ function createStarter(deps: LanesDeps, room: Room, onChange: () => void) {
       worn?.retire();
       return { warm: true };
     } catch (error) {
-      if (error instanceof FullError) group.fullUntil = Date.now() + FULL_REST_MS;
+      if (error instanceof FullError || error instanceof UsedUpError) group.fullUntil = Date.now() + FULL_REST_MS;
       else refuse(group)(error);
       return { warm: false, reason: messageOf(error) };
     } finally {

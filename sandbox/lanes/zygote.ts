@@ -7,6 +7,7 @@ import { CONTROL_FD, INTERPRETER_FLAGS, writeFilter } from "../bubblewrap-pool.t
 import type { Cgroup } from "../cgroup.ts";
 import { hasFileInputs } from "../launch.ts";
 import { endProcess } from "../launched.ts";
+import type { NetworkPlace } from "../network/network.ts";
 import { findProcess, listChildren, listTree, measureMemoryBytes, waitForDeath } from "../process-tree.ts";
 import { type LaneRequest, type SandboxSettings, SIGNALS_MAX, toDataBytes } from "../request.ts";
 import { ZYGOTE_PROGRAM } from "../runner-folder.ts";
@@ -66,10 +67,16 @@ export interface Zygote {
 export async function startZygote(
   settings: SandboxSettings,
   request: LaneRequest,
-  around: { readonly folders: LaneFolders; readonly cgroup: Cgroup | undefined; readonly user: SandboxUser },
+  around: {
+    readonly folders: LaneFolders;
+    readonly cgroup: Cgroup | undefined;
+    readonly user: SandboxUser;
+    /** Where its forks are to have networks. */
+    readonly place: NetworkPlace | undefined;
+  },
 ): Promise<Zygote> {
-  const { folders, cgroup, user } = around;
-  const child = spawnBubblewrap(settings, { before: await user.enter(), needsGate: user.needsGate });
+  const { folders, cgroup, user, place } = around;
+  const child = spawnBubblewrap(settings, { before: await user.enter(place), needsGate: user.needsGate });
   const failure = new Promise<Error>((resolve) => child.once("error", resolve));
   if (child.pid === undefined) throw new Error(`${settings.bwrapPath} could not be started.`, { cause: await failure });
   cgroup?.limit(request.limits);
@@ -91,10 +98,12 @@ export async function startZygote(
     commitDir: request.commitDir,
     environmentDir: request.environmentDir,
     cpu: request.limits.cpu,
+    resolvConf: place?.resolvConf,
     ...folders,
   });
   const countsMemory = cgroup !== undefined;
-  writeFilter(stdio[FILTER_FD], buildSeccompFilter(architectureOf(process.arch), { countsMemory, forks: true }));
+  const filter = { countsMemory, forks: true, forkNetworks: place !== undefined };
+  writeFilter(stdio[FILTER_FD], buildSeccompFilter(architectureOf(process.arch), filter));
   const argumentsPipe = stdio[ARGUMENTS_FD] as Writable;
   argumentsPipe.on("error", () => undefined);
   argumentsPipe.end(args.map((argument) => `${argument}\0`).join(""));
@@ -145,6 +154,7 @@ function toRequestLine(request: LaneRequest, hasCgroup: boolean): string {
     hasFiles: hasFileInputs(request),
     variables: request.laneVariables?.fixed ?? {},
     perRun: request.laneVariables?.perRun ?? [],
+    network: request.network === true,
     filter: buildForkFilter(architectureOf(process.arch)).toString("hex"),
     // Packages are code, too: while they are imported they get what an execution gets, and no more.
     rlimits: {

@@ -53,7 +53,7 @@ export async function openGeneration(settings: GenerationSettings): Promise<Gene
     const toDevice = (settings.tun ?? own)?.enter ?? [];
     // A device of our own is in a namespace that was made within already.
     const prefix = toDevice.length > 0 ? toDevice : within;
-    router = await openRouter(programs, { runAs, prefix }, facts);
+    router = await openRouter(programs, { runAs, prefix }, facts, settings.within);
     const slots = await fillAndTest(router, settings.slots, facts, { python: programs.python3, launcher: here });
     await router.attachUplink();
     return watch({ router, slots, own: facts.own, readOwn, refreshMs: settings.refreshMs, closeAll });

@@ -54,9 +54,25 @@ export interface NetworkSlot {
   release(): void;
 }
 
+/** A way to the internet for one fork of a lane. It ends with the processes that have it. */
+export interface NetworkLink {
+  /** False once the network that it belongs to has ended. */
+  readonly isUsable: boolean;
+}
+
+/** Where bubblewrap is started whose processes get links later. They begin with no network at all. */
+export type NetworkPlace = Pick<NetworkSlot, "enter" | "resolvConf">;
+
 export interface Network {
   /** A slot nobody has used before; waits while all are taken. Rejects, with `problem`, while there is no network; and when `signal` aborts. */
   take(signal?: AbortSignal): Promise<NetworkSlot>;
+  /** Throws, with `problem`, while there is no network. */
+  place(): NetworkPlace;
+  /**
+   * Gives a process a link that nobody has used before. Its network namespace must be its own, and empty. Rejects, with
+   * `problem`, while there is no network.
+   */
+  attach(pid: number): Promise<NetworkLink>;
   /** Why there is no network now, and what to do; undefined when there is one. */
   readonly problem: string | undefined;
   /** Ends the router and its uplink. Executions still in a slot are left without a link. */
@@ -99,6 +115,16 @@ export async function createNetwork(settings: NetworkSettings): Promise<Network>
         release: () => slots.release(slot),
       };
     },
+    place: () => ({ enter: generations.current().router.enterUsers, resolvConf }),
+    async attach(pid) {
+      const generation = generations.current();
+      await generation.slots.attach(pid);
+      return {
+        get isUsable() {
+          return generations.isCurrent(generation);
+        },
+      };
+    },
     get problem() {
       return generations.problem();
     },
@@ -117,7 +143,10 @@ function readFacts(settings: NetworkSettings): Omit<RulesetFacts, "own"> {
 }
 
 function withoutNetwork(problem: string): Network {
-  return { take: () => Promise.reject(new Error(problem)), problem, close: () => Promise.resolve() };
+  const refuse = (): never => {
+    throw new Error(problem);
+  };
+  return { take: async () => refuse(), place: refuse, attach: async () => refuse(), problem, close: async () => {} };
 }
 
 /** Replaced as a whole: an execution that starts meanwhile sees the old one or the new one. */

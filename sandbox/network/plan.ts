@@ -46,10 +46,20 @@ export function toSlotCommands({ namespace, device, routerAddress }: SlotPlan): 
   return [
     `netns add ${namespace}`,
     `link add name ${device} mtu ${MTU_BYTES} type veth peer name eth0 mtu ${MTU_BYTES} netns ${namespace}`,
-    `link set ${device} addrgenmode none`,
-    `addr add ${routerAddress}/31 dev ${device}`,
-    `link set ${device} up`,
+    ...toRouterEnd(device, routerAddress),
   ];
+}
+
+/** For `ip -batch` in the router: a link to the network namespace that a process has of its own. */
+export function toLinkCommands({ device, routerAddress }: SlotPlan, pid: number): string[] {
+  return [
+    `link add name ${device} mtu ${MTU_BYTES} type veth peer name eth0 mtu ${MTU_BYTES} netns ${pid}`,
+    ...toRouterEnd(device, routerAddress),
+  ];
+}
+
+function toRouterEnd(device: string, address: string): string[] {
+  return [`link set ${device} addrgenmode none`, `addr add ${address}/31 dev ${device}`, `link set ${device} up`];
 }
 
 /** For `ip -batch` in the slot. */

@@ -1,6 +1,15 @@
 import { realpath } from "node:fs/promises";
 import { type Holder, type Launcher, runCommand, startHolder, startWithExitPipe } from "./commands.ts";
-import { DEAD_END, MTU_BYTES, planSlot, toInnerCommands, toRemovalCommands, toSlotCommands, UPLINK } from "./plan.ts";
+import {
+  DEAD_END,
+  MTU_BYTES,
+  planSlot,
+  toInnerCommands,
+  toLinkCommands,
+  toRemovalCommands,
+  toSlotCommands,
+  UPLINK,
+} from "./plan.ts";
 import type { NetworkPrograms } from "./programs.ts";
 import type { AddressRange } from "./ranges.ts";
 import {
@@ -33,6 +42,13 @@ export interface Router {
   makeSlots(slots: readonly number[]): Promise<void>;
   /** Cuts the slot off at once. What lives in it keeps a namespace without a link. */
   removeSlot(slot: number): Promise<void>;
+  /** Put before bubblewrap, by the unprivileged user, where `attach` is to reach what it starts. */
+  readonly enterUsers: readonly string[];
+  /**
+   * Gives a process a link, whose own network namespace has none yet. The number is one that no slot has had. The kernel
+   * takes the link away with that namespace, when the last process in it is dead.
+   */
+  attach(slot: number, pid: number): Promise<void>;
   updateOwn(own: readonly AddressRange[]): Promise<void>;
   readCounters(): Promise<Record<CounterName, number>>;
   /** Runs `act` while a dead end stands where the uplink will be. */
@@ -41,8 +57,16 @@ export interface Router {
   close(): Promise<void>;
 }
 
-/** Makes a router in which the rules are loaded before there is anything they could let through. Rejects, leaving nothing, when any step fails. */
-export async function openRouter(programs: NetworkPrograms, launcher: Launcher, facts: RulesetFacts): Promise<Router> {
+/**
+ * Makes a router in which the rules are loaded before there is anything they could let through. `within` enters the user
+ * namespace of the sandboxes' users, where they have some. Rejects, leaving nothing, when any step fails.
+ */
+export async function openRouter(
+  programs: NetworkPrograms,
+  launcher: Launcher,
+  facts: RulesetFacts,
+  within?: () => Promise<readonly string[]>,
+): Promise<Router> {
   const { unshare, nsenter, mount, nft, tee, cat } = programs;
   const namespaces = ["--user", "--map-root-user", "--net", "--mount", "--propagation", "private"];
   const holder = await startHolder(launcher, [unshare, ...namespaces, cat]);
@@ -66,7 +90,8 @@ export async function openRouter(programs: NetworkPrograms, launcher: Launcher, 
     // Where iproute2 keeps its namespaces; a link to /run nearly everywhere.
     const run = await realpath("/var/run");
     await runCommand(inside, [mount, "-t", "tmpfs", "-o", "mode=0700,size=1m", "tmpfs", run]);
-    return build({ programs, launcher, here, inside, holder, folder: `/proc/${holder.pid}/root${run}/netns`, facts });
+    const folder = `/proc/${holder.pid}/root${run}/netns`;
+    return build({ programs, launcher, here, inside, holder, folder, facts, within });
   } catch (error) {
     await holder.close();
     throw error;
@@ -83,9 +108,10 @@ interface Parts {
   /** Of the slots' namespaces, as the host reaches it. */
   readonly folder: string;
   readonly facts: RulesetFacts;
+  readonly within: (() => Promise<readonly string[]>) | undefined;
 }
 
-function build({ programs, launcher, here, inside, holder, folder, facts }: Parts): Router {
+function build({ programs, launcher, here, inside, holder, folder, facts, within }: Parts): Router {
   const { ip, nft, nsenter } = programs;
   let uplink: Holder | undefined;
   let tellEnd: (reason: string) => void = () => undefined;
@@ -101,8 +127,22 @@ function build({ programs, launcher, here, inside, holder, folder, facts }: Part
     runCommand(at, [ip, "-batch", "-"], lines.map((line) => `${line}\n`).join(""));
   const batchIn = (name: string, lines: readonly string[]) => batch({ ...here, prefix: enterNamespace(name) }, lines);
 
+  const enterUsers = [nsenter, "--preserve-credentials", `--user=/proc/${holder.pid}/ns/user`, "--"];
+  // Who has rights over the router has them over a sandbox only where both were made within one namespace of users.
+  const batchOver = async (namespace: string, lines: readonly string[]) => {
+    const rights = (await within?.()) ?? enterUsers;
+    // Before the `--` that ends what nsenter is told.
+    return batch({ ...here, prefix: rights.toSpliced(-1, 0, `--net=${namespace}`) }, lines);
+  };
+
   return {
     ended,
+    enterUsers,
+    async attach(slot, pid) {
+      const plan = planSlot(slot);
+      await batchOver(`/proc/${holder.pid}/ns/net`, toLinkCommands(plan, pid));
+      await batchOver(`/proc/${pid}/ns/net`, toInnerCommands(plan));
+    },
     enter: (slot) => enterNamespace(planSlot(slot).namespace),
     namespaceOf: (slot) => `${folder}/${planSlot(slot).namespace}`,
     async makeSlots(slots) {

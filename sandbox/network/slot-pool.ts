@@ -7,6 +7,8 @@ export interface SlotPool {
   take(signal?: AbortSignal): Promise<number>;
   /** Removes the slot at once. Calling it again does nothing. */
   release(slot: number): void;
+  /** Links the own network namespace of a process besides. Rejects where it fails. */
+  attach(pid: number): Promise<void>;
   /** Nothing can be taken any more, for the reason given. Resolves when nothing is being made any more. */
   close(reason: string): Promise<void>;
 }
@@ -64,6 +66,10 @@ export function createSlotPool(
       if (!taken.delete(slot)) return;
       // One after the other: the kernel does not make and clear away two namespaces at once any faster.
       work = work.then(() => replace(slot));
+    },
+    async attach(pid) {
+      if (closedBecause !== undefined) throw new Error(closedBecause);
+      await router.attach(next++, pid);
     },
     close(reason) {
       closedBecause ??= reason;

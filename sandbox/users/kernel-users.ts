@@ -81,8 +81,8 @@ export async function openKernelUsers(settings: KernelUsersSettings): Promise<Ke
       return {
         reach: createHelperReach(ask, { id, uid: firstId + id - 1 }, handOver),
         needsGate: true,
-        async enter(slot) {
-          const network = slot === undefined ? [] : [`--net=${slot.namespace}`];
+        async enter(place) {
+          const network = place?.namespace === undefined ? [] : [`--net=${place.namespace}`];
           return [nsenter, await toNamespace(), ...network, ...own];
         },
         release: () => pool.giveBack(id),

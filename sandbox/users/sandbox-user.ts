@@ -1,13 +1,13 @@
 import type { Writable } from "node:stream";
 import type { User } from "../input-files.ts";
-import type { NetworkSlot } from "../network/network.ts";
+import type { NetworkPlace, NetworkSlot } from "../network/network.ts";
 import { createDirectReach, type Reach } from "./reach.ts";
 
 /** Whom the kernel takes a sandbox for. */
 export interface SandboxUser {
   readonly reach: Reach;
-  /** Returns what is put before a command to run it as this user; in the network of a slot, where one is given. */
-  enter(slot?: Pick<NetworkSlot, "enter" | "namespace">): Promise<readonly string[]>;
+  /** Returns what is put before a command to run it as this user; in the network of a slot or where links come later. */
+  enter(place?: NetworkPlace & Partial<Pick<NetworkSlot, "namespace">>): Promise<readonly string[]>;
   /** Whether the process must be in its cgroup before it becomes this user: version 1 takes our own processes only. */
   readonly needsGate: boolean;
   /** Gives it back; nothing of it must run any more, and nothing be left that belongs to it. */
@@ -18,7 +18,7 @@ export interface SandboxUser {
 export function createSharedUser(user: User): SandboxUser {
   return {
     reach: createDirectReach(user),
-    enter: async (slot) => slot?.enter ?? [],
+    enter: async (place) => place?.enter ?? [],
     needsGate: false,
     release: () => undefined,
   };

@@ -68,16 +68,37 @@ test("hello, with JSON inputs, answers exactly the five fields of the contract",
 });
 
 test("hello, executed again and again, is served by a lane that was warmed when it was published", async () => {
-  const before = await countPrograms();
-  let served = 0;
-  // Where a machine has no time a lane is not waited for, and an execution begins cold.
-  for (let round = 0; round < 30 && served < 5; round++) {
+  await expectLane(async (round) => {
     const answer = await service.execute("hello", { name: `Ada ${round}` });
     expect(JSON.parse(await output("hello", answer, "greeting"))).toMatchObject({ message: `Hello, Ada ${round}!` });
+  });
+});
+
+test("a workflow with a network, executed again and again, is served by a lane and has the network all the same", async () => {
+  const folder = await aFolder({
+    "config.yaml": "triggers: { api: { enabled: true } }\nlimits: { network: true }\n",
+    "main.py": "import socket\ndef main():\n    print(*sorted(name for _, name in socket.if_nameindex()))\n",
+  });
+  const published = await treadle(dataDir.dataDir, ["publish", folder, "--json"]);
+  const { workflowId, apiKey } = published.json() as { workflowId: string; apiKey: string };
+  const headers = { "x-api-key": apiKey, "content-type": "application/json" };
+  await expectLane(async () => {
+    const { body } = await service.call(`/workflows/${workflowId}/execute`, { method: "POST", headers, body: "{}" });
+    const log = await service.call(`/run-logs/${String(body.executionId)}/logs`, { method: "GET", headers });
+    expect(log.text).toContain("eth0 lo");
+  });
+});
+
+/** Calls until five programs were served by lanes. Where a machine has no time a lane is not waited for, and one begins cold. */
+async function expectLane(execute: (round: number) => Promise<void>): Promise<void> {
+  const before = await countPrograms();
+  let served = 0;
+  for (let round = 0; round < 30 && served < 5; round++) {
+    await execute(round);
     served = (await countPrograms()).lane - before.lane;
   }
   expect(served).toBe(5);
-});
+}
 
 test("hello, with inputs nested under `inputs` and nothing given, uses the defaults", async () => {
   const answer = await service.execute("hello", { inputs: {} });

@@ -1,12 +1,25 @@
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { collectPackageSettings } from "../../environments/package-settings.ts";
+import { createNetwork, type Network } from "../../sandbox/network/network.ts";
 import { aFolder, findUv, lockOf, MACHINE_SETTINGS, someEnvironments } from "../environments/machine.ts";
-import { type Bench, openBench, openWarmBench, type Program, type Ran } from "../runner/harness.ts";
+import {
+  type Bench,
+  findInterpreter,
+  makeFolder,
+  openBench,
+  openUsers,
+  openWarmBench,
+  type Program,
+  type Ran,
+  UNPRIVILEGED,
+} from "../runner/harness.ts";
 import { type CorpusProgram, listPrograms } from "./corpus.ts";
 import { type Given, RUNNER_FRAME } from "./given.ts";
 import { runInLane } from "./lane-runs.ts";
+import { PROGRAMS } from "./network/bench.ts";
+import { IS_ROOT } from "./network/world.ts";
 
 /** The packages that workflows use most. One environment for all programs that need any. */
 const PACKAGES = ["numpy==2.2.6", "pandas==2.3.3", "matplotlib==3.10.7", "pillow==12.0.0", "requests==2.32.5"];
@@ -16,11 +29,20 @@ const PROGRAMS_MIN = 60;
 
 let cold: Bench;
 let warm: Bench;
+let network: Network;
+const networkDir = makeFolder("network");
 let packages: string;
 
 beforeAll(async () => {
   cold = await openBench();
-  warm = await openWarmBench();
+  const users = await openUsers();
+  // Of the machine itself: no program here asks for more than its own host, and addresses that nobody may have.
+  network = await createNetwork({
+    ...{ programs: { ...PROGRAMS, python3: findInterpreter().path }, dir: networkDir, slots: 2 },
+    ...{ runAs: IS_ROOT ? UNPRIVILEGED : undefined, within: users?.enterAsOwner },
+    report: (line) => console.error(line),
+  });
+  warm = await openWarmBench({ users, network });
   const env = await collectPackageSettings(MACHINE_SETTINGS, process.env.HOME ?? aFolder());
   const environments = someEnvironments({ uv: findUv(), env });
   const { key, lock } = await lockOf(environments, ...PACKAGES);
@@ -29,6 +51,8 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await Promise.all([cold.close(), warm.close()]);
+  await network.close();
+  rmSync(networkDir, { recursive: true });
 });
 
 /** Everything an execution gives back but times. Of each stream the order of lines counts; between streams there is none. */
@@ -78,7 +102,7 @@ test("numpy's generators, in executions of one lane, draw other numbers each tim
 });
 
 test.each(corpus)(
-  "$name, run cold and twice in a lane, gives equal results",
+  "$name, run cold, twice in a lane, and with a network there, gives equal results",
   async ({ program, given }: CorpusProgram) => {
     const whole = withPackages(program);
     const commit = warm.commit(whole);
@@ -92,5 +116,8 @@ test.each(corpus)(
       return expectEqual(ran);
     }
     for (let round = 0; round < 2; round++) expectEqual(await runInLane(commit, {}, expectEqual));
+    const networked = { ...whole, network: true };
+    const first = given.asksOutside === true ? describeRan(await warm.run(networked), given) : expected;
+    expect(describeRan(await runInLane(warm.commit(networked)), given)).toEqual(first);
   },
 );

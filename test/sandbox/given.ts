@@ -8,6 +8,8 @@ export interface Given extends Partial<Omit<Program, "code" | "commit" | "enviro
   readonly normalize?: (text: string) => string;
   /** Part of the reason why a lane refuses this code; without it the code must run in a lane. */
   readonly unfit?: string;
+  /** Whether it hears something else where it has a network. */
+  readonly asksOutside?: boolean;
 }
 
 const EVERY_KIND: Readonly<Record<string, InputKind>> = {
@@ -123,6 +125,8 @@ export const GIVEN: Readonly<Record<string, Given>> = {
   "failures/generator_close": { normalize: withoutAddresses },
   "failures/unraisable": { normalize: withoutAddresses },
   "failures/recursion": { normalize: withoutDepth },
+  "failures/network_is_off": { asksOutside: true },
+  "packages/requests_": { asksOutside: true, normalize: withoutAddresses },
   "failures/syntax_error": { unfit: "does not compile" },
   "interpreter/script_warnings": { unfit: "prints" },
   "modules/shadows_many": { kinds: { day: "date" }, inputs: { day: "2026-02-28" }, files: [TABLE] },

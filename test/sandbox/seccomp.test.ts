@@ -170,9 +170,13 @@ test.each(SECCOMP_ARCHITECTURES)(
       2 ** 32 + 0x20000,
       1024,
     ];
-    for (const countsMemory of [true, false]) {
+    for (const [countsMemory, forkNetworks] of [
+      [true, false],
+      [false, false],
+      [true, true],
+    ] as const) {
       const plain = buildSeccompFilter(architecture, { countsMemory });
-      const zygote = buildSeccompFilter(architecture, { countsMemory, forks: true });
+      const zygote = buildSeccompFilter(architecture, { countsMemory, forks: true, forkNetworks });
       const fork = buildForkFilter(architecture);
       const apart: string[] = [];
       for (const arch of [AUDIT[architecture], 0x40000003]) {
@@ -187,13 +191,15 @@ test.each(SECCOMP_ARCHITECTURES)(
       }
       expect(apart).toEqual([]);
       const { mount, clone } = NUMBERS[architecture];
+      const [own, other] = forkNetworks ? [0x7c020011, 0x3c020011] : [0x3c020011, 0x7c020011];
       const asks = [
-        { number: mount, arguments: [0, 0, 0, 0x1000] },
-        { number: clone, arguments: [0x3c020011] },
+        { number: mount, arguments: [0, 0, 0, 0x1000], answer: ALLOW },
+        { number: clone, arguments: [own], answer: ALLOW },
+        { number: clone, arguments: [other], answer: "EPERM" },
       ];
-      for (const ask of asks) {
+      for (const { answer, ...ask } of asks) {
         const call = { architecture: AUDIT[architecture], ...ask };
-        expect([evaluate(zygote, call), evaluate(fork, call)]).toEqual([ALLOW, "EPERM"]);
+        expect([evaluate(zygote, call), evaluate(fork, call)]).toEqual([answer, "EPERM"]);
       }
     }
   },

@@ -177,6 +177,13 @@ export function writeProgram(world: World, name: string, body: string): string {
   return path;
 }
 
+/** Which process of the service runs this program. */
+export function findProcess(service: Service, name: string): number {
+  const pid = service.listProcesses().find((each) => readFileSync(`/proc/${each}/comm`, "utf8").trim() === name);
+  if (pid === undefined) throw new Error(`The service has started no ${name}.`);
+  return pid;
+}
+
 /** Resolves when `check` answers true; rejects after `seconds`. */
 export async function until(what: string, check: () => boolean | Promise<boolean>, seconds = 30): Promise<void> {
   const end = Date.now() + 1_000 * seconds;

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Network } from "../../../sandbox/network/network.ts";
 import { createSandbox, type SandboxLimits } from "../../../sandbox/sandbox.ts";
 import type { KernelUsers } from "../../../sandbox/users/kernel-users.ts";
+import { LANES } from "../../runner/harness.ts";
 
 const MIB = 1024 * 1024;
 const LIMITS: SandboxLimits = {
@@ -23,6 +24,10 @@ interface Program {
   readonly code: string;
   readonly network: boolean;
   readonly cancelAfterMs?: number;
+  /** In a lane, which the same code finds again. */
+  readonly lane?: boolean;
+  /** The one module of its environment, called `packaged`. */
+  readonly packaged?: string;
 }
 
 /** Runs code as the service does: through the sandbox, with or without a network. Answers its outcome and its JSON result. */
@@ -38,6 +43,9 @@ export function createExecutor(
     readonly users: KernelUsers | undefined;
   },
 ) {
+  const lanesDir = join(place.folder, `lanes-${process.pid}`);
+  mkdirSync(lanesDir, { mode: 0o711 });
+  if (runAs !== undefined) chownSync(lanesDir, runAs.uid, runAs.gid);
   const sandbox = createSandbox({
     isolation: "bubblewrap",
     bwrapPath: "/usr/bin/bwrap",
@@ -47,23 +55,35 @@ export function createExecutor(
     limits: LIMITS,
     network,
     users,
+    lanes: { ...LANES, dir: lanesDir },
   });
   let count = 0;
-  return async ({ code, network: hasNetwork, cancelAfterMs }: Program) => {
+  const commits = new Map<string, string>();
+  return async ({ code, network: hasNetwork, cancelAfterMs, lane = false, packaged }: Program) => {
     const folder = join(place.folder, `execution-${process.pid}-${++count}`);
-    for (const name of ["", "commit", "spool"]) mkdirSync(join(folder, name), { mode: 0o755 });
-    writeFileSync(join(folder, "commit/main.py"), code, { mode: 0o644 });
+    const commitDir = commits.get(code) ?? join(folder, "commit");
+    commits.set(code, commitDir);
+    for (const path of [folder, commitDir, join(folder, "spool")]) mkdirSync(path, { recursive: true, mode: 0o755 });
+    writeFileSync(join(commitDir, "main.py"), code, { mode: 0o644 });
+    const environmentDir = packaged === undefined ? null : join(folder, "environment");
+    if (environmentDir !== null && packaged !== undefined) {
+      const [major, minor] = place.interpreterVersion.split(".");
+      const modules = join(environmentDir, `lib/python${major}.${minor}/site-packages`);
+      mkdirSync(modules, { recursive: true, mode: 0o755 });
+      writeFileSync(join(modules, "packaged.py"), packaged, { mode: 0o644 });
+    }
     if (runAs !== undefined) chownSync(join(folder, "spool"), runAs.uid, runAs.gid);
     const signal = cancelAfterMs === undefined ? {} : { signal: AbortSignal.timeout(cancelAfterMs) };
     const request = {
-      ...{ executionId: "ex_1", commitDir: join(folder, "commit"), environmentDir: null, entrypoint: "main.py" },
+      ...{ executionId: "ex_1", commitDir, environmentDir, entrypoint: "main.py" },
       ...{ spoolDir: join(folder, "spool"), inputs: {}, kinds: {}, files: [], declaredOutputs: null, limits: LIMITS },
-      network: hasNetwork,
+      ...{ network: hasNetwork, isCold: !lane },
     };
-    const { outcome, outputs } = await sandbox.run(request, signal);
+    const warmth = lane ? await sandbox.warm(request) : undefined;
+    const { outcome, outputs, path } = await sandbox.run(request, signal);
     const result = outputs.find((output) => output.name === "result");
     return {
-      outcome,
+      ...{ outcome, path, warmth },
       result: result === undefined ? null : (JSON.parse(readFileSync(result.path, "utf8")) as unknown),
     };
   };

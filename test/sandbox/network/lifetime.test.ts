@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { readFileSync, readlinkSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
-import { hear, isAlive, PROGRAMS, type Service, startService, until, WAYS } from "./bench.ts";
+import { findProcess, hear, isAlive, PROGRAMS, type Service, startService, until, WAYS } from "./bench.ts";
 import { IS_ROOT, makeWorld, OUTSIDE, type World } from "./world.ts";
 
 let world: World;
@@ -18,12 +18,6 @@ afterEach(async () => {
 afterAll(async () => {
   await world.close();
 });
-
-function findProcess(name: string): number {
-  const pid = service.listProcesses().find((each) => readFileSync(`/proc/${each}/comm`, "utf8").trim() === name);
-  if (pid === undefined) throw new Error(`The service has started no ${name}.`);
-  return pid;
-}
 
 /** The `cat` in the router's network namespace, not the one that keeps the device. */
 function findRouter(): number {
@@ -65,7 +59,7 @@ test("the processes of a network, looked at, are not root's", async () => {
 });
 
 test.each([
-  ["the uplink", () => findProcess("slirp4netns"), /slirp4netns ended \(SIGKILL\)/],
+  ["the uplink", () => findProcess(service, "slirp4netns"), /slirp4netns ended \(SIGKILL\)/],
   ["the router", findRouter, /router's|cat ended|unshare ended/],
 ] as const)(
   "take, after the end of %s, is refused until another network has been made",

@@ -21,7 +21,14 @@ export interface ServiceOrder {
 
 export type Request =
   | { readonly act: "take" | "problem" | "close" }
-  | { readonly act: "execute"; readonly code: string; readonly network: boolean; readonly cancelAfterMs?: number }
+  | {
+      readonly act: "execute";
+      readonly code: string;
+      readonly network: boolean;
+      readonly cancelAfterMs?: number;
+      readonly lane?: boolean;
+      readonly packaged?: string;
+    }
   | { readonly act: "release" | "look"; readonly slot: number }
   | { readonly act: "rename"; readonly name: string; readonly addresses: readonly string[] };
 

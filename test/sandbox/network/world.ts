@@ -1,9 +1,10 @@
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Holder, type Launcher, runCommand, startHolder } from "../../../sandbox/network/commands.ts";
 import { NETWORK_TOOLS, type NetworkCommand, type NetworkPrograms } from "../../../sandbox/network/programs.ts";
+import { listTree } from "../../../sandbox/process-tree.ts";
 import { SERVER } from "./server.ts";
 
 export const IS_ROOT = process.getuid?.() === 0;
@@ -136,9 +137,7 @@ export async function makeWorld(programs: NetworkPrograms): Promise<World> {
 
 /** All processes below this one, as they are now. */
 export function listDescendants(pid: number): number[] {
-  const text = execFileSync("/bin/cat", [`/proc/${pid}/task/${pid}/children`], { encoding: "utf8" });
-  const children = text.trim().split(" ").filter(Boolean).map(Number);
-  return children.flatMap((child) => [child, ...listDescendants(child)]);
+  return listTree(pid).slice(1);
 }
 
 /** Starts a command on the simulated host; its input and output are ours. */
