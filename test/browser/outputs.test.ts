@@ -61,6 +61,8 @@ test("outputs, each of another kind, are shown as what they are; what could run 
     });
   } else await paper.getByText("This browser has no viewer for PDF.").waitFor();
 
+  await checkDocuments(page);
+  await checkTables(page);
   for (const name of ["page.html", "drawing.svg"]) {
     const source = await openOutput(page, name);
     await source.getByText("what programs make is never run in this page").waitFor();
@@ -94,6 +96,57 @@ test("outputs, each of another kind, are shown as what they are; what could run 
   await leave();
 });
 
+/** What has a form, and could have a script in it: it is drawn piece by piece, and the rest is text or left out. */
+async function checkDocuments(page: Page): Promise<void> {
+  const report = await openOutput(page, "report.md");
+  await report.getByRole("heading", { name: "Report", level: 3 }).waitFor();
+  await report.getByText("All is well & done").waitFor();
+  expect(await report.getByRole("link", { name: "see" }).getAttribute("rel")).toContain("noopener");
+  expect(await report.getByRole("link").count()).toBe(1);
+  await report.getByRole("cell", { name: "Bern" }).waitFor();
+  await report.getByText("a chart", { exact: true }).waitFor();
+  await report.getByText("<script>document.title").waitFor();
+  expect(await report.locator("img, script").count()).toBe(0);
+  await report.getByRole("button", { name: "Show the source" }).click();
+  await report.locator("pre", { hasText: "# Report" }).waitFor();
+
+  const study = await openOutput(page, "study.ipynb");
+  await study.getByRole("heading", { name: "Study", level: 3 }).waitFor();
+  for (const words of ["1 / 0", "counted", "the plain table", "ZeroDivisionError: division by zero"])
+    await study.getByText(words, { exact: true }).waitFor();
+  const picture = study.getByRole("img", { name: "Output of the cell" });
+  await waitUntil("the notebook's picture is there", async () => (await readProperty(picture, "naturalWidth")) === 40);
+  expect(await study.locator("script, svg").count()).toBe(0);
+
+  const bundle = await openOutput(page, "bundle.zip");
+  const rows = bundle.getByRole("row");
+  await rows.filter({ hasText: "first/numbers.txt" }).getByText("10 bytes").waitFor();
+  await rows.filter({ hasText: "../../escape.txt" }).waitFor();
+}
+
+/** Lines of JSON, sorted and filtered; and a picture that is closed. */
+async function checkTables(page: Page): Promise<void> {
+  const table = await openOutput(page, "rows.jsonl");
+  const column = async (at: number) => (await table.locator(`tbody td:nth-child(${at})`).allInnerTexts()).slice(0, 3);
+  await table.getByRole("cell", { name: "9007199254740993" }).waitFor();
+  await table.getByRole("cell", { name: '{"a":[1.5]}' }).waitFor();
+  const head = table.getByRole("columnheader", { name: "n", exact: true });
+  await head.getByRole("button").click();
+  expect(await head.getAttribute("aria-sort")).toBe("ascending");
+  expect(await column(3)).toEqual(["-7", "-6", "-5"]);
+  await head.getByRole("button").click();
+  expect(await column(3)).toEqual(["10", "2", "-3"]);
+  await head.getByRole("button").click();
+  expect(await head.getAttribute("aria-sort")).toBeNull();
+  await table.getByRole("searchbox", { name: "Filter rows" }).fill("ROW 4");
+  await table.getByText("1 row of 7").waitFor();
+  expect(await column(2)).toEqual(["row 4"]);
+
+  await page.getByRole("button", { name: "picture.png · " }).click();
+  const small = page.locator('img[alt=""][src$="/picture.png"]');
+  await waitUntil("the thumbnail is there", async () => (await readProperty(small, "naturalWidth")) === 320);
+}
+
 /** How much of a picture is white, from 0 to 1: of an empty frame all or nothing, of a page in its viewer a part. */
 function measureWhite(page: Page, picture: Buffer): Promise<number> {
   return page.evaluate<number>(`(async () => {
@@ -112,6 +165,13 @@ function measureWhite(page: Page, picture: Buffer): Promise<number> {
 test("an output's link, copied for an hour, opens the file for anyone who has it", async () => {
   const { page, context, leave } = await editor.enter(`/executions/${ran}`);
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  // Outputs above it move it as long as they come in.
+  const open = (name: string) => page.getByRole("region", { name, exact: true });
+  await open("bundle.zip").getByRole("row").first().waitFor();
+  for (const name of ["drawing.svg", "page.html"]) await open(name).locator("pre").waitFor();
+  await open("paper.pdf").locator("iframe, a").first().waitFor();
+  const film = open("clip.webm").locator("video");
+  await waitUntil("the film is there", async () => (await readProperty(film, "videoWidth")) === 64);
   await page.getByRole("button", { name: "Copy a link to table.csv" }).click();
   await page.getByRole("menuitem", { name: "1 hour" }).click();
   await page.getByText(/^Anyone with the link can open table\.csv until/).waitFor();

@@ -93,7 +93,9 @@ triggers:
 import math
 import shutil
 import struct
+import base64
 import wave
+import zipfile
 import zlib
 from pathlib import Path
 
@@ -108,6 +110,17 @@ def main(clip):
     (folder / "notes.txt").write_text("First line of the notes\\nand the second: grüße\\n")
     (folder / "tree.json").write_text('{"id": 12345678901234567890, "price": 1.50, "tags": ["a", "b"], "none": null}')
     (folder / "table.csv").write_text('city,people\\n"Bern, the old town",17000\\nZürich,421878\\n')
+    rows = [{"id": 9007199254740993, "name": "ten", "n": 10}, {"id": 2, "name": "two", "n": 2, "more": {"a": [1.50]}}]
+    rows += [{"id": number, "name": f"row {number}", "n": -number} for number in range(3, 8)]
+    (folder / "rows.jsonl").write_text("\\n".join(json.dumps(row) for row in rows))
+    (folder / "report.md").write_text(
+        f"# Report\\n\\nAll is **well** &amp; done, [see](https://example.org/a) [this](javascript:fetch('/owned-by-link')).\\n\\n"
+        f"| city | people |\\n|---|---|\\n| Bern | 17 |\\n\\n![a chart](/owned-by-image)\\n\\n<script>{HARM}</script>\\n\\n<img src=/owned-by-tag onerror=1>\\n"
+    )
+    (folder / "study.ipynb").write_text(json.dumps(write_notebook()))
+    with zipfile.ZipFile(folder / "bundle.zip", "w") as bundle:
+        bundle.writestr("first/numbers.txt", "1234567890")
+        bundle.writestr("../../escape.txt", "no")
     (folder / "page.html").write_text(f"<h1>Owned</h1><script>{HARM}</script><img src=/owned-by-picture onerror=\\"{HARM}\\">")
     (folder / "drawing.svg").write_text(
         f'<svg xmlns="http://www.w3.org/2000/svg" onload="{HARM}"><script>{HARM}</script><text y="20">Owned</text></svg>'
@@ -116,6 +129,23 @@ def main(clip):
     (folder / "paper.pdf").write_bytes(write_paper())
     write_sound(folder / "sound.wav")
     print("All of it is there")
+
+
+def write_notebook():
+    picture = base64.b64encode(draw_picture(40, 30)).decode()
+    shown = {"text/html": [f"<script>{HARM}</script>"], "text/plain": ["the plain ", "table"]}
+    outputs = [
+        {"output_type": "stream", "name": "stdout", "text": ["counted\\n"]},
+        {"output_type": "execute_result", "data": shown},
+        {"output_type": "display_data", "data": {"image/png": picture}},
+        {"output_type": "display_data", "data": {"image/svg+xml": f"<svg onload=\\"{HARM}\\"/>", "application/javascript": HARM}},
+        {"output_type": "error", "traceback": ["\\x1b[31mZeroDivisionError\\x1b[0m: division by zero"]},
+    ]
+    cells = [
+        {"cell_type": "markdown", "source": ["# Study\\n", f"<script>{HARM}</script>"]},
+        {"cell_type": "code", "source": "1 / 0", "outputs": outputs},
+    ]
+    return {"nbformat": 4, "cells": cells}
 
 
 def draw_picture(width, height):

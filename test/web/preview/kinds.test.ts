@@ -14,7 +14,12 @@ test.each([
   ["application/pdf", "a.pdf", "pdf"],
   ["audio/mpeg", "a.mp3", "audio"],
   ["video/mp4", "a.mp4", "video"],
-  ["application/zip", "a.zip", "none"],
+  ["application/zip", "a.zip", "archive"],
+  ["application/octet-stream", "a.jsonl", "lines"],
+  ["application/octet-stream", "a.ipynb", "notebook"],
+  ["text/markdown", "a.md", "markdown"],
+  ["text/plain", "a.md", "markdown"],
+  ["text/html", "a.md", "text"],
   ["", "unknown", "none"],
 ])("previewKind, of %s named %s, is %s", (contentType, fileName, kind) => {
   expect(previewKind(contentType, fileName)).toBe(kind);

@@ -12,6 +12,8 @@ import classes from "./outputs.module.css";
 /** So much is shown without being asked for; larger files open on a click. */
 const OPEN_BYTES_MAX = 100_000;
 const OPEN_FILES_MAX = 6;
+/** Of a larger picture there is no small one: all of it would be fetched. */
+const THUMBNAIL_BYTES_MAX = 2_000_000;
 
 /** The files that came out, in the order in which config.yaml declares them. The small ones that can be shown are open. */
 export function Outputs({ execution }: { execution: Execution }) {
@@ -71,6 +73,7 @@ function Output({ file, path, opens }: { file: OutputFile; path: string; opens: 
             {fileName} · {formatBytes(bytes)}
           </Text>
         </UnstyledButton>
+        {!open && <Thumbnail file={file} path={path} />}
         {mayShare && <CopyLinkMenu path={path} fileName={fileName} />}
         <Tooltip label="Download">
           <ActionIcon component="a" href={path} download={fileName} aria-label={`Download ${fileName}`}>
@@ -85,4 +88,11 @@ function Output({ file, path, opens }: { file: OutputFile; path: string; opens: 
       )}
     </div>
   );
+}
+
+/** A picture while it is closed. Its name stands beside it. */
+function Thumbnail({ file: { fileName, contentType, bytes }, path }: { file: OutputFile; path: string }) {
+  const [failed, setFailed] = useState(false);
+  if (failed || bytes > THUMBNAIL_BYTES_MAX || previewKind(contentType, fileName) !== "image") return null;
+  return <img className={classes.thumbnail} src={path} alt="" loading="lazy" onError={() => setFailed(true)} />;
 }

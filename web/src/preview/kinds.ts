@@ -1,8 +1,24 @@
 /** How a file can be looked at in the page. Nothing that could run is ever more than its own source. */
-export type PreviewKind = "text" | "json" | "table" | "image" | "pdf" | "audio" | "video" | "none";
+export type PreviewKind =
+  | "text"
+  | "json"
+  | "lines"
+  | "table"
+  | "markdown"
+  | "notebook"
+  | "archive"
+  | "image"
+  | "pdf"
+  | "audio"
+  | "video"
+  | "none";
 
 const BY_TYPE: readonly (readonly [pattern: RegExp, kind: PreviewKind])[] = [
+  [/^application\/x-ipynb\+json$/, "notebook"],
+  [/^application\/(?:x-)?(?:ndjson|jsonlines|jsonl)$/, "lines"],
   [/^application\/(?:[\w.-]+\+)?json$/, "json"],
+  [/^application\/(?:x-)?zip(?:-compressed)?$/, "archive"],
+  [/^text\/(?:x-)?markdown$/, "markdown"],
   [/^text\/(?:csv|tab-separated-values)$/, "table"],
   [/^image\/svg\+xml$/, "text"],
   [/^image\/(?:png|jpeg|gif|webp|avif|bmp)$/, "image"],
@@ -10,12 +26,16 @@ const BY_TYPE: readonly (readonly [pattern: RegExp, kind: PreviewKind])[] = [
   [/^audio\//, "audio"],
   [/^video\//, "video"],
   [/^text\//, "text"],
-  [/^application\/(?:x-)?(?:ndjson|yaml|xml|toml|javascript|sql|xhtml\+xml)$/, "text"],
+  [/^application\/(?:x-)?(?:yaml|xml|toml|javascript|sql|xhtml\+xml)$/, "text"],
 ];
 const BY_NAME: readonly (readonly [pattern: RegExp, kind: PreviewKind])[] = [
   [/\.(?:csv|tsv)$/, "table"],
   [/\.(?:geo)?json$/, "json"],
-  [/\.(?:txt|log|md|py|ya?ml|toml|ini|xml|html?|svg|sql|jsonl|ndjson|js|ts|css)$/, "text"],
+  [/\.(?:jsonl|ndjson)$/, "lines"],
+  [/\.(?:md|markdown)$/, "markdown"],
+  [/\.ipynb$/, "notebook"],
+  [/\.(?:zip|whl)$/, "archive"],
+  [/\.(?:txt|log|py|ya?ml|toml|ini|xml|html?|svg|sql|js|ts|css)$/, "text"],
 ];
 
 /** The kind of a file by its media type, or by its name where the type says nothing. */
@@ -30,4 +50,13 @@ export function previewKind(contentType: string, fileName: string): PreviewKind 
 /** Whether a text shown as it is would do something as a page: then it is said that this is its source. */
 export function isMarkup(contentType: string, fileName: string): boolean {
   return /html|svg|xml/.test(contentType) || /\.(?:html?|svg|xml)$/i.test(fileName);
+}
+
+/** A file to look at. */
+export interface PreviewedFile {
+  readonly fileName: string;
+  readonly contentType: string;
+  readonly bytes: number;
+  /** On this service, from `/` on. */
+  readonly path: string;
 }

@@ -1,32 +1,38 @@
 import { Button, Group, Loader, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useEffect, useMemo, useState } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useMemo, useState } from "react";
 import { formatSize } from "../../../domain/manifest/sizes.ts";
 import { openApi } from "../app/api.ts";
 import { DownloadIcon } from "../app/icons.tsx";
+import { loadPart } from "../app/load-part.ts";
 import { ErrorState } from "../app/states.tsx";
 import { parseExactJson } from "./exact-json.ts";
 import { JsonTree } from "./json-tree.tsx";
-import { isMarkup, previewKind } from "./kinds.ts";
+import { isMarkup, type PreviewedFile, previewKind } from "./kinds.ts";
 import classes from "./preview.module.css";
-import { TablePreview } from "./table.tsx";
+import { CsvPreview, JsonLinesPreview } from "./table.tsx";
+
+// With libraries of their own, for files of their kind only.
+const MarkdownPreview = lazy(() =>
+  loadPart(() => import("./markdown.tsx")).then((loaded) => ({ default: loaded.MarkdownPreview })),
+);
+const NotebookPreview = lazy(() =>
+  loadPart(() => import("./notebook-preview.tsx")).then((loaded) => ({ default: loaded.NotebookPreview })),
+);
+const ArchivePreview = lazy(() =>
+  loadPart(() => import("./archive-preview.tsx")).then((loaded) => ({ default: loaded.ArchivePreview })),
+);
 
 /** Of a text this much is fetched to be looked at. */
 const TEXT_BYTES_MAX = 1_000_000;
+/** It has its pictures in it, and is read as a whole. */
+const NOTEBOOK_BYTES_MAX = 10_000_000;
 const PDF_BYTES_MAX = 50_000_000;
 /**
  * For viewers that listen: without pictures of all pages, for which there is no room, and without a bar. Its title would
  * be the random address of the copy that is shown.
  */
 const PDF_VIEW = "#navpanes=0&toolbar=0";
-
-export interface PreviewedFile {
-  readonly fileName: string;
-  readonly contentType: string;
-  readonly bytes: number;
-  /** On this service, from `/` on. */
-  readonly path: string;
-}
 
 /** A file, shown as what it is. Pages and drawings that could run something are shown as their source. */
 export function Preview({ file }: { file: PreviewedFile }) {
@@ -38,10 +44,22 @@ export function Preview({ file }: { file: PreviewedFile }) {
       return <MediaPreview file={file} kind={kind} />;
     case "pdf":
       return <PdfPreview file={file} />;
+    case "archive":
+      return (
+        <Suspense fallback={<Loader aria-label={`${file.fileName} is loading`} />}>
+          <ArchivePreview file={file} />
+        </Suspense>
+      );
+    case "notebook":
+      if (file.bytes > NOTEBOOK_BYTES_MAX)
+        return <Unshown file={file}>This file is too large to be shown here.</Unshown>;
+      return <TextualPreview file={file} bytesMax={NOTEBOOK_BYTES_MAX} />;
     case "text":
     case "json":
+    case "lines":
     case "table":
-      return <TextualPreview file={file} />;
+    case "markdown":
+      return <TextualPreview file={file} bytesMax={TEXT_BYTES_MAX} />;
     case "none":
       return <Unshown file={file}>There is no preview for this kind of file.</Unshown>;
   }
@@ -71,12 +89,12 @@ function MediaPreview({ file, kind }: { file: PreviewedFile; kind: "image" | "au
   return <video className={classes.film} {...shown} />;
 }
 
-function TextualPreview({ file }: { file: PreviewedFile }) {
-  const cut = file.bytes > TEXT_BYTES_MAX;
+function TextualPreview({ file, bytesMax }: { file: PreviewedFile; bytesMax: number }) {
+  const cut = file.bytes > bytesMax;
   const content = useQuery({
     queryKey: ["files", file.path],
     queryFn: async ({ signal }) => {
-      const headers: Record<string, string> = cut ? { range: `bytes=0-${TEXT_BYTES_MAX - 1}` } : {};
+      const headers: Record<string, string> = cut ? { range: `bytes=0-${bytesMax - 1}` } : {};
       return file.bytes === 0 ? "" : (await openApi(file.path, { headers, signal })).text();
     },
     staleTime: Number.POSITIVE_INFINITY,
@@ -87,7 +105,7 @@ function TextualPreview({ file }: { file: PreviewedFile }) {
     <>
       {cut && (
         <Text size="sm" c="dimmed" mb="xs">
-          The first {formatSize(TEXT_BYTES_MAX)} of {formatSize(file.bytes)}.
+          The first {formatSize(bytesMax)} of {formatSize(file.bytes)}.
         </Text>
       )}
       {isMarkup(file.contentType, file.fileName) && (
@@ -95,7 +113,9 @@ function TextualPreview({ file }: { file: PreviewedFile }) {
           Shown as its source: what programs make is never run in this page.
         </Text>
       )}
-      <Textual file={file} text={content.data} cut={cut} />
+      <Suspense fallback={<Loader aria-label={`${file.fileName} is loading`} />}>
+        <Textual file={file} text={content.data} cut={cut} />
+      </Suspense>
     </>
   );
 }
@@ -104,7 +124,10 @@ function Textual({ file, text, cut }: { file: PreviewedFile; text: string; cut: 
   const kind = previewKind(file.contentType, file.fileName);
   const value = useMemo(() => (kind === "json" && !cut ? parseExactJson(text) : undefined), [kind, cut, text]);
   if (text === "") return <Text c="dimmed">The file is empty.</Text>;
-  if (kind === "table") return <TablePreview text={text} />;
+  if (kind === "table") return <CsvPreview text={text} />;
+  if (kind === "lines") return <JsonLinesPreview text={text} cut={cut} />;
+  if (kind === "markdown") return <MarkdownPreview text={text} />;
+  if (kind === "notebook") return <NotebookPreview text={text} />;
   if (value !== undefined) return <JsonTree value={value} />;
   return (
     <pre className={classes.text} tabIndex={0}>
