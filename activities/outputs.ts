@@ -45,7 +45,7 @@ export function createOutputs(deps: OutputsDeps) {
   return {
     /** The same outside of an activity, of any size. */
     async upload(executionId: ExecutionId): Promise<UploadProgress> {
-      const spooled = await deps.spool.readResult(executionId);
+      const spooled = await findSpooled(deps, executionId);
       if (spooled === undefined) return withoutSpool(deps, executionId);
       await join(executionId, spooled);
       return { kind: "uploaded" };
@@ -92,7 +92,7 @@ export function createOutputs(deps: OutputsDeps) {
 
     async uploadOutputs(input: { executionId: ExecutionId; brief: boolean }): Promise<UploadProgress> {
       const { executionId } = input;
-      const spooled = await deps.spool.readResult(executionId);
+      const spooled = await findSpooled(deps, executionId);
       if (spooled === undefined) return withoutSpool(deps, executionId);
       const bytes = spooled.outputs.reduce((sum, output) => sum + output.bytes, spooled.logBytes);
       if (input.brief && bytes > BRIEF_BYTES_MAX) return { kind: "deferred" };
@@ -132,6 +132,18 @@ async function addToLog(
   const key = logKey ?? logKeyOf(folderOf(executionId, { outputsLost }));
   const { bytes } = await storage.put(key, joinLogs(...(await open())));
   await insertLog(db, { executionId, logKey: key, logBytes: bytes, attempt: null, isLate: true });
+}
+
+/** What waits here of the last attempt. Of an earlier one, which was handed over or lost, nothing may reach storage any more. */
+async function findSpooled(
+  { db, spool, hostId }: OutputsDeps,
+  executionId: ExecutionId,
+): Promise<SpooledResult | undefined> {
+  const spooled = await spool.readResult(executionId);
+  if (spooled === undefined) return undefined;
+  const upload = await findUpload(db, executionId);
+  const isLast = upload?.hostId === hostId && (spooled.attempt ?? upload.attempt) === upload.attempt;
+  return isLast ? spooled : undefined;
 }
 
 async function uploadSpooled(deps: OutputsDeps, executionId: ExecutionId, spooled: SpooledResult): Promise<void> {

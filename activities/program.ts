@@ -60,12 +60,12 @@ export function createProgramRunner(deps: ProgramDeps) {
   const runsByPath = { cold: 0, lane: 0 };
   const progress = createProgressBoard();
   const runProgram = async (work: ExecutionWork, signal: AbortSignal): Promise<PythonOutcome> => {
-    if (deps.spool.hasFilledDisk(work.executionId)) return failUnrun(deps.spool, work.executionId, DISK_FILLED);
+    if (deps.spool.hasFilledDisk(work.executionId)) return failUnrun(deps.spool, work, DISK_FILLED);
     let begun = false;
     progress.clear(work.executionId);
     try {
       const values = await findRunValues(deps.takeValues, work);
-      if (!values.ok) return await failUnrun(deps.spool, work.executionId, values.message);
+      if (!values.ok) return await failUnrun(deps.spool, work, values.message);
       const request = await prepare(deps, work, values);
       const result = await deps.sandbox.run(request, {
         signal,
@@ -143,11 +143,15 @@ export function worstCaseBytes({ outputBytesMax, logBytesMax }: SandboxLimits): 
 }
 
 /** Ends an attempt whose program is not run. Nothing is charged for it. */
-async function failUnrun(spool: Spool, executionId: ExecutionId, message: string): Promise<PythonOutcome> {
+async function failUnrun(
+  spool: Spool,
+  { executionId, attempt }: ExecutionWork,
+  message: string,
+): Promise<PythonOutcome> {
   await spool.open(executionId);
   const path = spool.logPathOf(executionId);
   const log = existsSync(path) ? { logPath: path, logBytes: statSync(path).size } : { logPath: undefined, logBytes: 0 };
-  await spool.writeResult(executionId, { outputs: [], ...log });
+  await spool.writeResult(executionId, { outputs: [], ...log, attempt });
   return { status: "failed", message, secondsUsed: 0 };
 }
 

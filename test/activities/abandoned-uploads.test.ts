@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { S3_INSTALL_MS_MAX, type S3Server, startS3Server } from "../../bench/s3-server.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { acceptExecution } from "../../db/executions/acceptance.ts";
 import { findRepairCounts } from "../../db/executions/repairs.ts";
@@ -19,7 +20,6 @@ import { createS3Storage } from "../../storage/s3.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
-import { S3_INSTALL_MS_MAX, type S3Server, startS3Server } from "../support/s3-server.ts";
 
 const log = createLog({ level: "silent", terminal: false });
 

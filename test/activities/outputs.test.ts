@@ -8,7 +8,7 @@ import { MockActivityEnvironment } from "@temporalio/testing";
 import { DefaultLogger } from "@temporalio/worker";
 import { createOutputs } from "../../activities/outputs.ts";
 import { createSpool, type Spool } from "../../activities/spool.ts";
-import { connect, type Db, queryRows } from "../../db/connect.ts";
+import { type Db, queryRows } from "../../db/connect.ts";
 import { claimAttempt, endAttempt } from "../../db/executions/attempts.ts";
 import { findExecution } from "../../db/executions/executions.ts";
 import { findUpload } from "../../db/executions/outputs.ts";
@@ -248,11 +248,46 @@ test("uploadOutputs, by a host that was given up meanwhile, records nothing and 
 
   // What the first host stores even now is nobody's.
   await storage.putFile(`executions/${executionId}/outputs/0`, join(folder, "kept"));
-  await expect(upload(executionId)).rejects.toThrow("are void");
+  expect(await upload(executionId)).toEqual({ kind: "uploaded" });
   const [row, ...more] = (await findRows(executionId)) as { storage_key: string }[];
   expect([await text(await storage.get(row?.storage_key ?? "")), more]).toEqual(["a newer report", []]);
   expect(await findLog(executionId)).toMatchObject({ log_key: null });
 });
+
+test.each([
+  ["was handed over", () => Promise.resolve()],
+  ["failed", (claim: Parameters<typeof endAttempt>[1]) => endAttempt(db, claim).then(() => undefined)],
+])(
+  "uploadOutputs, on a host whose attempt %s before the last one, leaves what that one stored",
+  async (_how, endFirst) => {
+    const executionId = await anExecution(db, { workflow: await aWorkflow(db), attemptsMax: 2 });
+    const folders = ["first", "second"].map((name) => createSpool(join(dir, `${name}-${executionId}`)));
+    const workers: ReturnType<typeof createOutputs>[] = [];
+    for (const [index, own] of folders.entries()) {
+      const [attempt, hostId] = [index + 1, `host-${index}`];
+      const claim = { executionId, hostId, processId: `proc_${index}`, leaseSeconds: 0, lostMax: 3 };
+      expect(await claimAttempt(db, claim)).toMatchObject({ work: { attempt } });
+      const folder = await own.open(executionId);
+      const content = `of attempt ${attempt}`;
+      await writeFile(join(folder, "report.txt"), content);
+      await writeFile(own.logPathOf(executionId), toLog(attempt));
+      await own.writeResult(executionId, {
+        outputs: [{ name: "report", fileName: "report.txt", path: join(folder, "report.txt"), bytes: content.length }],
+        ...{ logPath: own.logPathOf(executionId), logBytes: toLog(attempt).length, attempt },
+      });
+      workers.push(createOutputs({ db, hostId, storage, spool: own }));
+      const ended = { ...claim, attempt, outcome: { status: "failed", message: "", secondsUsed: 1 } as const };
+      if (index === 0) await endFirst(ended);
+      else await endAttempt(db, { ...ended, outcome: { ...ended.outcome, status: "success" } });
+    }
+    const [first, second] = workers as [ReturnType<typeof createOutputs>, ReturnType<typeof createOutputs>];
+    const read = async (key: string) => text(await storage.get(`executions/${executionId}/${key}`));
+    expect(await upload(executionId, { outputs: first })).toEqual({ kind: "deferred" });
+    expect(await upload(executionId, { outputs: second })).toEqual({ kind: "uploaded" });
+    expect(await upload(executionId, { outputs: first })).toEqual({ kind: "uploaded" });
+    expect([await read("outputs/0"), await read("log.ndjson")]).toEqual(["of attempt 2", toLog(2)]);
+  },
+);
 
 test("uploadOutputs, on the host that has lost the outputs of a program that may run again, leaves it to be run again", async () => {
   const executionId = await anExecutedExecution(HOST, 2);
@@ -263,13 +298,13 @@ test("uploadOutputs, on the host that has lost the outputs of a program that may
 const toLog = (...ids: number[]): string => ids.map((id) => `{"id":${id},"text":"a\u2028b ${id}"}\n`).join("");
 
 test("dropUnrecorded, of an execution ended between storing and recording, deletes its outputs from storage and keeps its log", async () => {
-  const { executionId } = await aSpooledExecution();
-  const away = connect(
-    { host: join(dir, "nowhere"), user: "nobody", database: "none" },
-    { poolMax: 1, applicationName: "away" },
-  );
-  await expect(createOutputs({ db: away, hostId: HOST, storage, spool }).upload(executionId)).rejects.toThrow("ENOENT");
-  await away.destroy();
+  const { executionId, folder } = await aSpooledExecution();
+  for (const [key, name] of [
+    ["outputs/0", "report.pdf"],
+    ["outputs/1", "data.unheard-of"],
+    ["log.ndjson", "log.ndjson"],
+  ])
+    await storage.putFile(`executions/${executionId}/${key}`, join(folder, name as string));
   const listKeys = async (): Promise<string[]> => {
     const keys: string[] = [];
     for await (const key of storage.list(`executions/${executionId}/`)) keys.push(key);
