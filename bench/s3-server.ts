@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
-import { findCacheDir } from "../../src/setup/servers/temporal-cache.ts";
+import { findCacheDir } from "../src/setup/servers/temporal-cache.ts";
 
 const VERSITYGW = "v1.8.0";
 const MOTO = "5.2.5";

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import { startS3Server } from "../../bench/s3-server.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { claimAttempt, endAttempt } from "../../db/executions/attempts.ts";
 import { insertOutputs } from "../../db/executions/outputs.ts";
@@ -15,7 +16,6 @@ import { createS3Storage } from "../../storage/s3.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { anExecution, type TestWorkflow } from "../support/builders.ts";
 import { endEarlier } from "../support/ends.ts";
-import { startS3Server } from "../support/s3-server.ts";
 
 export interface TestStorage {
   readonly storage: Storage;

@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
+import { S3_INSTALL_MS_MAX } from "../../bench/s3-server.ts";
 import { connect, queryRows } from "../../db/connect.ts";
 import { findExecution } from "../../db/executions/executions.ts";
 import { insertLog } from "../../db/executions/outputs.ts";
@@ -19,7 +20,6 @@ import { createLog } from "../../src/log.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { anExecution, aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
-import { S3_INSTALL_MS_MAX } from "../support/s3-server.ts";
 import { aBucket, aDisk, age, aKeptExecution, countRows, findBroken, type Kept, listKeys } from "./retained.ts";
 
 const FOR_EVER: Retention = { keyDays: null, fileDays: null, logDays: null, executionDays: null };

@@ -2,12 +2,12 @@ import { chmod, mkdir, readdir, readFile, rename, writeFile } from "node:fs/prom
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { S3_INSTALL_MS_MAX } from "../../bench/s3-server.ts";
 import { queryRows } from "../../db/connect.ts";
 import { findMoneyFaults } from "../../db/ledger/audit.ts";
 import { anIndex, onlyFrom } from "../environments/machine.ts";
 import { aCluster, type Cluster, type ClusterHost } from "../support/cluster.ts";
 import { aFolder, treadle } from "../support/command-line.ts";
-import { S3_INSTALL_MS_MAX } from "../support/s3-server.ts";
 import { type Answer, isAlive, listTree, type TestService } from "../support/service.ts";
 
 interface Published {

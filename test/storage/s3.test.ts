@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { ListMultipartUploadsCommand, S3Client } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { S3_INSTALL_MS_MAX, type S3Server, startS3Server } from "../../bench/s3-server.ts";
 import { createS3Storage } from "../../storage/s3.ts";
-import { S3_INSTALL_MS_MAX, type S3Server, startS3Server } from "../support/s3-server.ts";
 import { describeConformance } from "./conformance.ts";
 import { endlessContent, keysOf, read } from "./content.ts";
 

@@ -5,13 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { startS3Server } from "../../bench/s3-server.ts";
 import type { Db } from "../../db/connect.ts";
 import { findPython } from "../../src/setup/python.ts";
 import { runCommand } from "../../src/setup/servers/command.ts";
 import { startTemporal } from "../../src/setup/servers/temporal.ts";
 import { findCacheDir } from "../../src/setup/servers/temporal-cache.ts";
 import { aDatabase } from "./postgres.ts";
-import { startS3Server } from "./s3-server.ts";
 import { aDataDir, startService, type TestService } from "./service.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../bin/treadle", import.meta.url));

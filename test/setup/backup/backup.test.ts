@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
+import { S3_INSTALL_MS_MAX, type S3Server, startS3Server } from "../../../bench/s3-server.ts";
 import { queryRows } from "../../../db/connect.ts";
 import { hasTables } from "../../../db/dump/tables.ts";
 import { findExecution } from "../../../db/executions/executions.ts";
@@ -22,7 +23,6 @@ import { aKeptExecution, type Kept, listKeys } from "../../db/retained.ts";
 import { aWorkflow } from "../../support/builders.ts";
 import { FIRST_MIGRATIONS, LATER_MIGRATIONS, UNDO_LATER_MIGRATIONS } from "../../support/first-release.ts";
 import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
-import { S3_INSTALL_MS_MAX, type S3Server, startS3Server } from "../../support/s3-server.ts";
 import { DAMAGES, describe } from "./damages.ts";
 import { listFiles, readAll, writeFiles } from "./folders.ts";
 
