@@ -68,6 +68,38 @@ async function writeSlow(page) {
   return workflowId;
 }
 
+const DOCUMENTS = `import json
+import zipfile
+from pathlib import Path
+
+
+def main() -> None:
+    folder = Path("outputs")
+    folder.mkdir(exist_ok=True)
+    (folder / "report.md").write_text("# Sales\\n\\nUp by **4 %**, see [the source](https://example.org).\\n\\n- Oslo\\n- Bern\\n\\n| city | sales |\\n|---|---|\\n| Oslo | 3 |\\n")
+    (folder / "rows.jsonl").write_text("\\n".join(json.dumps({"city": f"City {n}", "sales": n * 7 % 11}) for n in range(8)))
+    cells = [
+        {"cell_type": "markdown", "source": "## A look at it"},
+        {"cell_type": "code", "source": "sum(sales)", "outputs": [{"output_type": "stream", "text": "42\\n"}]},
+    ]
+    (folder / "study.ipynb").write_text(json.dumps({"nbformat": 4, "cells": cells}))
+    with zipfile.ZipFile(folder / "all.zip", "w") as everything:
+        everything.writestr("north/sales.csv", "city,sales\\n")
+`;
+
+/** A workflow whose outputs are documents. Answers its first run. */
+async function executeDocuments(page) {
+  const { workflowId } = await call(page, "/api/workflows", { name: "Documents" });
+  const path = `/api/workflows/${workflowId}`;
+  const changes = [
+    { path: "config.yaml", text: "triggers:\n  api: { enabled: true }\n" },
+    { path: "main.py", text: DOCUMENTS },
+  ];
+  const { version } = await call(page, `${path}/draft`, { version: 0, changes }, { method: "PATCH" });
+  await call(page, `${path}/commits`, { message: "Begin", version, expectedHead: null });
+  return (await call(page, `${path}/execute`, {})).executionId;
+}
+
 /** A workflow that needs a package. Answers its only commit, too. */
 async function writeWithPackage(page) {
   const { workflowId } = await call(page, "/api/workflows", { name: "Needs a package" });
@@ -126,11 +158,12 @@ export async function makeThings(page, { workflows }) {
   const slowId = await writeSlow(page);
   const packaged = await writeWithPackage(page);
   const withFilesId = await executeWithFiles(page, workflows["merge-files"].workflowId);
+  const documentsId = await executeDocuments(page);
   const { workflowId: emptyId } = await call(page, "/api/workflows", { name: "Just begun" });
   const { url } = await call(page, "/api/invitations", { email: "vera@treadle.localhost", role: "viewer" });
   await call(page, "/api/tokens", { name: "Laptop", days: 90 });
   await addPlaces(page);
   await setValues(page, workflows.hello.workflowId);
   const joining = new URL(url).pathname + new URL(url).hash;
-  return { executionId, failedId, withFilesId, emptyId, slowId, packaged, ...written, joining };
+  return { executionId, failedId, withFilesId, documentsId, emptyId, slowId, packaged, ...written, joining };
 }

@@ -74,6 +74,7 @@ function listPages({ workflows }, things) {
     "runs-none": "/executions?text=nothing+has+this",
     "a-run": `/executions/${things.executionId}`,
     "a-run-failed": `/executions/${things.failedId}`,
+    "a-run-with-documents": `/executions/${things.documentsId}`,
     "a-run-with-files": `/executions/${things.withFilesId}`,
     credits: "/account",
     members: "/account/members",

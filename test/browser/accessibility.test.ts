@@ -82,6 +82,20 @@ test.each(LOOKS)("every page, in $name, keeps nobody out and fits its window", a
   await leave();
 });
 
+test("every page but documents and single runs says in one line what it is for", async () => {
+  const { page, leave } = await editor.enter("/");
+  for (const { path, sign } of Object.values(listPages())) {
+    if (/^\/(?:docs|executions)\//.test(path)) continue;
+    await page.goto(path);
+    await page.getByRole("heading", { name: sign, exact: true }).first().waitFor();
+    expect([path, await page.locator("main :is(nav, h1) + p").first().innerText()]).toEqual([
+      path,
+      expect.stringMatching(/^[A-Z][^.]{10,60}\.$/),
+    ]);
+  }
+  await leave();
+});
+
 test("the pages, where the system chooses the colours, still show what is on, what is chosen and what went wrong", async () => {
   const { page, leave } = await editor.enter("/");
   await page.emulateMedia({ forcedColors: "active" });

@@ -30,6 +30,8 @@ async function openOutput(page: Page, fileName: string): Promise<Locator> {
 
 test("outputs, each of another kind, are shown as what they are; what could run is shown as its source and never run; bytes come as they were written", async () => {
   const { page, context, leave } = await editor.enter(`/workflows/${gallery.workflowId}/run`);
+  // Nothing is beside the outputs then: a page of paper leaves room on both sides of it, and can be told from an empty frame.
+  await page.setViewportSize({ width: 990, height: 800 });
   const asked: string[] = [];
   page.on("request", (request) => void asked.push(new URL(request.url()).pathname));
   const clip = { name: "clip.webm", mimeType: "video/webm", buffer: CLIP };
@@ -220,5 +222,9 @@ test.each(LOOKS)("outputs of every kind, in $name, keep nobody out and fit their
   const { page, leave } = await editor.enter(`/executions/${ran}`, look);
   await page.getByRole("heading", { name: "Outputs", exact: true }).waitFor();
   expect(await lookAtRun(page)).toEqual([]);
+  // The log is beside them where there is room, else below.
+  const outputs = await page.getByRole("heading", { name: "Outputs", exact: true }).boundingBox();
+  const log = await page.getByRole("heading", { name: "Log", exact: true }).boundingBox();
+  expect((log?.x ?? 0) > (outputs?.x ?? 0) + 400).toBe(look.width >= 1200);
   await leave();
 });

@@ -1,25 +1,34 @@
 import { Title } from "@mantine/core";
-import { Link, Outlet } from "@tanstack/react-router";
+import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { useSession } from "../app/session.ts";
 import { TabLinks } from "../app/tab-links.tsx";
 import { useTitle } from "../app/title.ts";
+
+/** The tabs of the account, in their order, and what each is for. */
+const TABS = [
+  { to: "/account", label: "Credits", purpose: "What the account has, holds back and has spent." },
+  { to: "/account/members", label: "Members", purpose: "Who sees this account, and who may change it." },
+  { to: "/account/secrets", label: "Secrets and variables", purpose: "Values that programs get when they run." },
+  { to: "/account/notices", label: "Notices", purpose: "Where messages go when runs fail or are missed." },
+  { to: "/account/tokens", label: "Tokens", purpose: "Passwords for the command line and for programs." },
+  { to: "/account/security", label: "Security", purpose: "Your password, and where you are signed in." },
+] as const;
 
 /** What the tabs of the account have around them. */
 export function AccountFrame() {
   const { accountName } = useSession();
   useTitle("Account");
+  const pathname = useLocation({ select: (location) => location.pathname });
+  const tab = TABS.find(({ to }) => to === pathname);
   return (
     <>
       <Title order={1}>{accountName}</Title>
-      <TabLinks label="Parts of the account">
-        <Link to="/account" activeOptions={{ exact: true }}>
-          Credits
-        </Link>
-        <Link to="/account/members">Members</Link>
-        <Link to="/account/secrets">Secrets and variables</Link>
-        <Link to="/account/notices">Notices</Link>
-        <Link to="/account/tokens">Tokens</Link>
-        <Link to="/account/security">Security</Link>
+      <TabLinks label="Parts of the account" purpose={tab?.purpose ?? ""}>
+        {TABS.map(({ to, label }) => (
+          <Link key={to} to={to} activeOptions={{ exact: true }}>
+            {label}
+          </Link>
+        ))}
       </TabLinks>
       <Outlet />
     </>

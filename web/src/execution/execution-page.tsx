@@ -47,10 +47,10 @@ function Content({ execution }: { execution: Execution }) {
       {ended && <Timeline execution={execution} />}
       {!ended && <Going execution={execution} followed={followed} />}
       {ended && execution.status !== "success" && <Failure execution={execution} />}
-      <div className={classes.columns}>
+      <div className={classes.columns} data-beside={(ended && execution.files.length > 0) || undefined}>
         <div className={classes.main}>
           {ended && <Outputs execution={execution} />}
-          <section>
+          <section className={classes.log}>
             <Title order={2} mb="xs">
               Log
             </Title>

@@ -1,6 +1,7 @@
 import { Group, NativeSelect, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { Purpose } from "../app/purpose.tsx";
 import { useTitle } from "../app/title.ts";
 import { workflowsQuery } from "../workflows/workflows.ts";
 import { ExecutionList } from "./execution-list.tsx";
@@ -19,7 +20,10 @@ export function ExecutionsPage() {
   return (
     <>
       <Group justify="space-between" mb="md">
-        <Title order={1}>Runs</Title>
+        <div>
+          <Title order={1}>Runs</Title>
+          <Purpose>Every run of this account, the newest first.</Purpose>
+        </div>
         <NativeSelect
           size="xs"
           aria-label="Workflow"

@@ -32,7 +32,7 @@ export function WorkflowFrame() {
           {workflow.data?.name ?? "…"}
         </Title>
       </header>
-      <TabLinks label="Parts of this workflow">
+      <TabLinks label="Parts of this workflow" purpose={tab?.purpose ?? ""}>
         {TABS.map(({ to, label }) => (
           <Link key={to} to={to} params={params}>
             {label}

@@ -6,6 +6,7 @@ import { useFound } from "../app/announcer.tsx";
 import { Credits } from "../app/credits.tsx";
 import { PlusIcon, SearchIcon } from "../app/icons.tsx";
 import { loadPart } from "../app/load-part.ts";
+import { Purpose } from "../app/purpose.tsx";
 import { useMayChange } from "../app/session.ts";
 import { EmptyState, ErrorState, LoadingRows } from "../app/states.tsx";
 import tables from "../app/table.module.css";
@@ -49,7 +50,10 @@ export function WorkflowsPage() {
   return (
     <>
       <Group justify="space-between" mb="md" gap="sm">
-        <Title order={1}>Workflows</Title>
+        <div>
+          <Title order={1}>Workflows</Title>
+          <Purpose>Python programs that run by a form, a call or a schedule.</Purpose>
+        </div>
         <Group gap="sm" wrap="nowrap" className={classes.tools}>
           <TextInput
             type="search"
