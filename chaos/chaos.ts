@@ -5,8 +5,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { checkEvidence, type Finding } from "./checker/check.ts";
 import { PRICES } from "./checker/money.ts";
 import { CHECKOUT } from "./checkout.ts";
+import { type Cluster, keepCluster } from "./cluster/cluster.ts";
+import { askTimetables } from "./cluster/timetables.ts";
 import { type Disk, openDisk } from "./disk.ts";
-import { type Evidence, gatherEvidence, readUnderWay } from "./evidence.ts";
+import { type Evidence, gatherEvidence, type Places, placesIn, readUnderWay } from "./evidence.ts";
 import { injectFault } from "./faults/inject.ts";
 import { planFaults } from "./faults/plan.ts";
 import { type HostileWorkflow, publishAttacks, runHostile } from "./hostile/load.ts";
@@ -19,11 +21,12 @@ import { planCalls } from "./load/plan.ts";
 import { createScheduleDriver } from "./load/schedule-driver.ts";
 import { planSchedules } from "./load/schedules.ts";
 import type { ChaosOptions } from "./options.ts";
+import { freePort } from "./ports.ts";
 import { createRandom } from "./random.ts";
 import { type ClientRecord, openRecord } from "./record.ts";
 import { keepService, type Published, type Service } from "./service.ts";
 import { settleDown } from "./settling.ts";
-import { readTimetables } from "./timetables.ts";
+import { readTimetables, type Timetable } from "./timetables.ts";
 
 const WORKFLOWS = ["tally", "outward", "pack", "faulty", "greedy", "endless"];
 /** A call waits no longer, so that some are answered with 202. */
@@ -61,35 +64,74 @@ export async function runChaos(options: {
   const before = lookBefore();
   const disk = await openDisk(folder);
   const record = openRecord(join(folder, "record.ndjson"));
-  const service = await keepService({
+  const start = options.chaos.cluster ? startCluster : startAlone;
+  const stage = await start({
     ...{ dataDir: disk.dataDir, logFile: join(folder, "service.log"), record },
     env: { ...options.env, ...settingsOf(temporaryDir) },
   });
+  const { service, places } = stage;
   try {
     await service.ready();
     const deps = await openLoad(options.chaos, { service, record, folder: join(folder, "workflows") });
     options.say(`The service is up; ${JSON.stringify(deps.capabilities)}. Data and record are in ${folder}.`);
-    const committedAt = await runUnderFire(options, { service, disk, record, deps });
-    await settleDown({ service, disk, say: options.say }, committedAt);
-    const evidence = await gatherEvidence(disk.dataDir, join(folder, "record.ndjson"), {
+    const committedAt = await runUnderFire(options, { ...stage, disk, record, deps });
+    await settleDown({ service, disk, places, say: options.say }, committedAt);
+    const evidence = await gatherEvidence(places, join(folder, "record.ndjson"), {
       hostile: deps.hostile.map(({ published }) => published.workflowId),
-      readTimetables: (declared) => readTimetables(disk.dataDir, declared),
+      readTimetables: stage.readTimetables,
     });
     const left = await service.stop({ last: true });
     const findings = [
       ...checkEvidence(evidence),
       ...left.map(({ pid }) => ({ rule: "left_behind", subject: `process ${pid}`, text: "outlived the last stop" })),
-      ...findLeftovers({ before, dataDir: disk.dataDir, folder, seen: service.everSeen(), temporaryDir }),
+      ...findLeftovers({ before, dataDirs: places.dataDirs, folder, seen: service.everSeen(), temporaryDir }),
     ];
     await writeFile(join(folder, "evidence.json"), JSON.stringify(evidence, undefined, 1));
     isKept = findings.length > 0 || options.chaos.keep;
     return { evidence, findings, seconds: (performance.now() - startedAt) / 1000, folder };
   } finally {
-    await service.close();
+    await stage.close();
     record.close();
     await disk.remove();
     if (!isKept) await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** A service that runs, and where its things are. */
+interface Stage {
+  readonly service: Service;
+  readonly places: Places;
+  /** Where there are several processes. */
+  readonly cluster: Cluster | undefined;
+  readTimetables(declared: readonly string[]): Promise<Timetable[]>;
+  close(): Promise<void>;
+}
+
+interface Start {
+  readonly dataDir: string;
+  readonly logFile: string;
+  readonly record: ClientRecord;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** As a user starts it: one process with its servers, all in one folder. Its port is chosen once, so that its address stays. */
+async function startAlone({ dataDir, env, ...rest }: Start): Promise<Stage> {
+  const port = await freePort();
+  const url = `https://localhost:${port}`;
+  const own = { ...env, TREADLE_DATA_DIR: dataDir, TREADLE_PORT: String(port) };
+  const service = await keepService({ ...rest, url, members: [{ dataDir, url, saysSo: true, env: own }] });
+  return {
+    ...{ service, places: placesIn(dataDir), cluster: undefined, close: service.close },
+    readTimetables: (declared) => readTimetables(dataDir, declared),
+  };
+}
+
+async function startCluster(start: Start): Promise<Stage> {
+  const cluster = await keepCluster(start);
+  return {
+    ...{ service: cluster.service, places: cluster.places, cluster, close: cluster.close },
+    readTimetables: (declared) => askTimetables(cluster.temporalAddress, declared),
+  };
 }
 
 function settingsOf(temporaryDir: string): Record<string, string> {
@@ -141,8 +183,7 @@ type Load = LoadDeps & {
   readonly hostile: readonly HostileWorkflow[];
 };
 
-interface Scene {
-  readonly service: Service;
+interface Scene extends Pick<Stage, "service" | "places" | "cluster"> {
   readonly disk: Disk;
   readonly record: ClientRecord;
   readonly deps: Load;
@@ -151,11 +192,11 @@ interface Scene {
 /** The load goes on until enough executions were accepted and every fault and commit has come. Answers when the last commit was made. */
 async function runUnderFire(
   { chaos, say, signal }: { chaos: ChaosOptions; say: (line: string) => void; signal?: AbortSignal },
-  { service, disk, record, deps }: Scene,
+  { service, places, cluster, disk, record, deps }: Scene,
 ): Promise<number> {
   const progress: Progress = { accepted: new Set() };
   const deadline = Date.now() + (chaos.secondsMax ?? Number.POSITIVE_INFINITY) * 1000;
-  const faults = planFaults(chaos.seed, chaos.kills);
+  const faults = planFaults(chaos.seed, chaos.kills, chaos.cluster);
   let faultsLeft = faults.length;
   let committedAt: number | undefined;
   const isLate = (): boolean => Date.now() > deadline || signal?.aborted === true;
@@ -173,14 +214,14 @@ async function runUnderFire(
           .filter((word) => word !== undefined)
           .join(" "),
       );
-      await injectFault({ service, disk, record }, fault);
+      await injectFault({ service, disk, record, cluster }, fault);
       await service.ready();
       await sleep(FAULTS_APART_MS);
       faultsLeft -= 1;
     }
   };
   const hasStarted = async (): Promise<boolean> => {
-    const found = await readUnderWay(disk.dataDir).catch(() => undefined);
+    const found = await readUnderWay(places.database).catch(() => undefined);
     return found?.ticks.some(({ outcome }) => outcome === "started") === true;
   };
   const commit = async (): Promise<void> => {

@@ -6,6 +6,7 @@ import { list } from "./processes.ts";
 import { type Line, readRecord } from "./record.ts";
 import type { Timetable } from "./timetables.ts";
 
+const UNFINISHED = ["storage/incoming", "spool", "commits/.writing", "environments/.building"];
 /** The log of five attempts has 20 kB: the checker has to read it whole. */
 const TEXT_BYTES_MAX = 256 * 1024;
 
@@ -127,7 +128,29 @@ export interface Evidence {
   readonly unfinished: readonly string[];
 }
 
-/** A connection to the service's own PostgreSQL, around the service. */
+/** Where things are. */
+export interface Places {
+  /** The folder that PostgreSQL's is in. */
+  readonly database: string;
+  /** The folder of all files of storage, with those that are being written, where it is a folder. */
+  readonly storage: string | undefined;
+  /** Reads what has a key in storage. */
+  readObjects(): Promise<Record<string, StoredObject>>;
+  readonly dataDirs: readonly string[];
+}
+
+/** The places of a service that has everything in one folder. */
+export function placesIn(dataDir: string): Places {
+  const storage = join(dataDir, "storage");
+  return {
+    database: dataDir,
+    storage,
+    readObjects: async () => readStorage(join(storage, "objects")),
+    dataDirs: [dataDir],
+  };
+}
+
+/** A connection to the service's own PostgreSQL, around the service. `dataDir` is what its folder is in. */
 export async function openDatabase(dataDir: string): Promise<pg.Client> {
   const client = new pg.Client({
     host: join(dataDir, "postgres/socket"),
@@ -189,16 +212,18 @@ export async function ageUploads(dataDir: string, ms: number): Promise<void> {
 
 /** Looks at everything. `hostile` are the hostile tenant's workflows, timetables what Temporal has to fire. */
 export async function gatherEvidence(
-  dataDir: string,
+  places: Places,
   recordPath: string,
   {
     hostile,
     readTimetables,
   }: { hostile: readonly string[]; readTimetables: (declared: readonly string[]) => Promise<Timetable[]> },
 ): Promise<Evidence> {
-  const client = await openDatabase(dataDir);
+  const client = await openDatabase(places.database);
   const query = async <Row>(sql: string): Promise<Row[]> => (await client.query(sql)).rows as Row[];
   try {
+    // First: what is moved to storage meanwhile is seen twice, and never missed.
+    const small = toStored(await query<SmallObjectRow>("select storage_key, content from small_objects"));
     const schedules = await query<ScheduleRow>(SCHEDULES);
     const declared = schedules.flatMap((row) => (row.until === null ? [row.workflow_id] : []));
     return {
@@ -227,13 +252,10 @@ export async function gatherEvidence(
         `select execution_id, direction, name, position, file_name, storage_key, bytes::float8, sha256
            from execution_files order by execution_id, direction, name, position`,
       ),
-      storage: Object.assign(
-        readStorage(join(dataDir, "storage/objects")),
-        toStored(await query<SmallObjectRow>("select storage_key, content from small_objects")),
-      ),
+      storage: Object.assign(small, await places.readObjects()),
       unfinished: [
-        ...["storage/incoming", "spool", "commits/.writing", "environments/.building"].flatMap((folder) =>
-          list(join(dataDir, folder)).map((name) => `${folder}/${name}`),
+        ...places.dataDirs.flatMap((dataDir) =>
+          UNFINISHED.flatMap((folder) => list(join(dataDir, folder)).map((name) => `${folder}/${name}`)),
         ),
         ...(await query<{ id: string }>("select execution_id as id from workflow_starts")).map(
           ({ id }) => `the start of ${id} in Temporal`,
@@ -256,7 +278,8 @@ export function readStorage(objects: string): Record<string, StoredObject> {
   return found;
 }
 
-function describeObject(content: Buffer): StoredObject {
+/** What the checker looks at. */
+export function describeObject(content: Buffer): StoredObject {
   return {
     bytes: content.length,
     sha256: createHash("sha256").update(content).digest("hex"),

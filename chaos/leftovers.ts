@@ -24,7 +24,7 @@ export function lookBefore(): Before {
 /** What is left on the machine after the service has been stopped: processes, mounts, namespaces, cgroups, folders. */
 export function findLeftovers(given: {
   readonly before: Before;
-  readonly dataDir: string;
+  readonly dataDirs: readonly string[];
   /** The run's folder; what is below it may be mounted, and nothing else. */
   readonly folder: string;
   /** Every process ever seen below the service. */
@@ -32,7 +32,7 @@ export function findLeftovers(given: {
   /** Where the service and its children were told to put temporary files. */
   readonly temporaryDir: string;
 }): Finding[] {
-  const { dataDir, folder, seen, temporaryDir } = given;
+  const { dataDirs, folder, seen, temporaryDir } = given;
   const find = (subject: string, text: string): Finding => ({ rule: "left_behind", subject, text });
   const servicePids = new Set(seen.map(({ pid }) => String(pid)));
   return [
@@ -45,17 +45,25 @@ export function findLeftovers(given: {
       .filter((path) => !given.before.cgroups.has(path))
       .filter((path) => servicePids.has(/\/treadle-(?:trial-)?(\d+)/.exec(path)?.[1] ?? ""))
       .map((path) => find(path, "is a cgroup of ours")),
-    ...WORKING_FOLDERS.flatMap((name) =>
-      list(join(dataDir, name)).map((entry) => find(`${name}/${entry}`, "is still there")),
+    ...dataDirs.flatMap((dataDir) =>
+      WORKING_FOLDERS.flatMap((name) =>
+        list(join(dataDir, name)).map((entry) => find(`${name}/${entry}`, "is still there")),
+      ),
     ),
     ...list(temporaryDir).map((entry) => find(entry, "is left in the folder for temporary files")),
-    ...(list(dataDir).includes("ready.json") ? [find("ready.json", "says that the service is up")] : []),
+    ...dataDirs.flatMap((dataDir) =>
+      list(dataDir).includes("ready.json") ? [find("ready.json", "says that the service is up")] : [],
+    ),
   ];
 }
 
 /** Processes that work in the data dir, have its files open, name it in their command, or have it mounted in a namespace. */
-function listUsers(given: { before: Before; dataDir: string; folder: string }): { pid: number; why: string }[] {
-  const { before, dataDir, folder } = given;
+function listUsers(given: {
+  before: Before;
+  dataDirs: readonly string[];
+  folder: string;
+}): { pid: number; why: string }[] {
+  const { before, dataDirs, folder } = given;
   const device = deviceOf(join(folder, "disk"));
   const ownNamespace = linkOf("self", "mnt");
   return list("/proc").flatMap((entry) => {
@@ -63,7 +71,7 @@ function listUsers(given: { before: Before; dataDir: string; folder: string }): 
     if (found === undefined || found.pid === process.pid || before.processes.has(nameOf(found))) return [];
     const { pid } = found;
     const command = found.command.join(" ");
-    if (command.includes(dataDir)) return [{ pid, why: command }];
+    if (dataDirs.some((dir) => command.includes(dir))) return [{ pid, why: command }];
     if (linkOf(entry, "mnt") === ownNamespace) return [];
     // A namespace inherits all mounts of the host, other people's too; what was made for a sandbox shows a folder of ours.
     const isOurs = read(`/proc/${pid}/mountinfo`)

@@ -12,6 +12,8 @@ export interface ChaosOptions {
   readonly schedules: number;
   /** Whether a hostile tenant does its worst beside the honest ones. */
   readonly hostile: boolean;
+  /** Whether four processes share PostgreSQL, Temporal and storage: two that answer calls, two that run programs. */
+  readonly cluster: boolean;
   /** The load ends after this time at the latest; undefined: when it is done. */
   readonly secondsMax: number | undefined;
   /** Keeps record, log and evidence of a run without findings, too. */
@@ -19,7 +21,7 @@ export interface ChaosOptions {
 }
 
 export const USAGE = `npm run chaos -- [--executions N] [--kills K] [--seed S] [--seconds MAX] [--clients C]
-                     [--schedules W] [--hostile] [--keep]
+                     [--schedules W] [--hostile] [--cluster] [--keep]
 
   --executions  executions to be accepted (200; the long form: 2000)
   --kills       SIGKILLs; pauses, full disks, refusals and restarts come in proportion (20; the long form: 60)
@@ -28,6 +30,7 @@ export const USAGE = `npm run chaos -- [--executions N] [--kills K] [--seed S] [
   --clients     clients that call at the same time (10)
   --schedules   workflows that the clock starts (${SCHEDULES_MAX}, which is the most)
   --hostile     a tenant of another account attacks the machine meanwhile
+  --cluster     two processes of the role api and two workers share PostgreSQL, Temporal and an S3 server
   --keep        keeps record, log and evidence of a run in which all was well`;
 
 /** Reads the command line. Throws a RangeError that says what is wrong. */
@@ -42,6 +45,7 @@ export function parseOptions(argv: readonly string[]): ChaosOptions {
       clients: { type: "string", default: "10" },
       schedules: { type: "string", default: String(SCHEDULES_MAX) },
       hostile: { type: "boolean", default: false },
+      cluster: { type: "boolean", default: false },
       keep: { type: "boolean", default: false },
     },
   });
@@ -54,14 +58,15 @@ export function parseOptions(argv: readonly string[]): ChaosOptions {
     schedules: toCount("schedules", values.schedules, 0, SCHEDULES_MAX),
     secondsMax: values.seconds === undefined ? undefined : toCount("seconds", values.seconds, 1),
     hostile: values.hostile,
+    cluster: values.cluster,
     keep: values.keep,
   };
 }
 
 /** The command that does the same again. */
-export function toCommand({ executions, kills, seed, clients, schedules, hostile }: ChaosOptions): string {
+export function toCommand({ executions, kills, seed, clients, schedules, hostile, cluster }: ChaosOptions): string {
   const load = `--executions ${executions} --kills ${kills} --seed ${seed} --clients ${clients}`;
-  return `npm run chaos -- ${load} --schedules ${schedules}${hostile ? " --hostile" : ""}`;
+  return `npm run chaos -- ${load} --schedules ${schedules}${hostile ? " --hostile" : ""}${cluster ? " --cluster" : ""}`;
 }
 
 function toCount(name: string, text: string, min: number, max = 100_000): number {

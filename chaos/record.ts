@@ -73,7 +73,7 @@ export interface FaultLine {
   readonly type: "fault";
   readonly at: number;
   readonly until: number;
-  readonly kind: "kill" | "pause" | "refuse" | "fill" | "restart";
+  readonly kind: "kill" | "pause" | "refuse" | "fill" | "restart" | "cut";
   readonly victim?: string;
   readonly pid?: number;
   /** What it was, in words; why it was left out, when it was. */

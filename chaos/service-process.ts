@@ -29,6 +29,8 @@ export function startProcess(options: {
   readonly log: Writable;
   readonly agent: () => Promise<Agent>;
   readonly isFirst: boolean;
+  /** Whether its data folder says that it is up. */
+  readonly saysSo: boolean;
 }): ServiceProcess {
   const child = spawn(process.execPath, [PROGRAM, "start"], {
     cwd: CHECKOUT,
@@ -42,7 +44,7 @@ export function startProcess(options: {
     for (; !hasEnded(child); await sleep(LOOK_MS)) {
       if (!(await isTakingCalls(options))) continue;
       takingSince ??= Date.now();
-      if (await isAnnounced(options.dataDir, child.pid)) return "ready";
+      if (!options.saysSo || (await isAnnounced(options.dataDir, child.pid))) return "ready";
       if (Date.now() - takingSince > patienceMs) return "unannounced";
     }
     return undefined;

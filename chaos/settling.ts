@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { listMissing } from "./checker/ticks.ts";
 import type { Disk } from "./disk.ts";
-import { ageUploads, readUnderWay, type UnderWay } from "./evidence.ts";
+import { ageUploads, type Places, readUnderWay, type UnderWay } from "./evidence.ts";
+import { list } from "./processes.ts";
 import type { Service } from "./service.ts";
 
 const ENDED_MAX_MS = 240_000;
@@ -19,16 +20,16 @@ const AGED_MS = 26 * 3_600_000;
  * `committedAt`, after which nothing is due any more, has its record.
  */
 export async function settleDown(
-  { service, disk, say }: { service: Service; disk: Disk; say: (line: string) => void },
+  { service, disk, places, say }: { service: Service; disk: Disk; places: Places; say: (line: string) => void },
   committedAt: number,
 ): Promise<void> {
-  const { dataDir } = disk;
+  const dataDir = places.database;
   await disk.accept();
   await disk.empty();
   await service.ready();
   say(`The load is over; ${(await readUnderWay(dataDir)).open} executions are open.`);
   await waitUntil(dataDir, ENDED_MAX_MS, ({ open }) => open === 0);
-  await ageStorage(join(dataDir, "storage"));
+  if (places.storage !== undefined) await ageStorage(places.storage);
   await ageUploads(dataDir, AGED_MS);
   await service.stop({ last: false });
   while (service.isReady()) await sleep(50);
@@ -40,7 +41,8 @@ export async function settleDown(
   // A tick whose record came late may have begun something.
   await waitUntil(dataDir, ENDED_MAX_MS, ({ open }) => open === 0);
   const swept = Date.now() + SWEPT_MAX_MS;
-  while ((await readdir(join(dataDir, "spool"))).length > 0 && Date.now() < swept) await sleep(LOOK_MS);
+  const isSpooled = () => places.dataDirs.some((dir) => list(join(dir, "spool")).length > 0);
+  while (isSpooled() && Date.now() < swept) await sleep(LOOK_MS);
 }
 
 /** Asks again until the condition holds, or until the time is over: what is wrong then is for the checker to say. */

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, request } from "undici";
 
 /** Lists of Temporal's may be behind what was changed by some seconds. */
-const LISTED_MAX_MS = 60_000;
-const LOOK_MS = 500;
+export const LISTED_MAX_MS = 60_000;
+export const LOOK_MS = 500;
 
 /** A schedule as Temporal has it: when it is going to fire next, Unix milliseconds, as told at `askedAt`. */
 export interface Timetable {

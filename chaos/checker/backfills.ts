@@ -66,7 +66,8 @@ function readBackfills(given: Case): Backfill[] {
 
 /** The schedule whose commit was answered last: nobody changes it while past ticks of it are asked for. */
 function findDeclared({ commits }: Case, workflowId: string, at: number): Declared | null {
+  const isBefore = (answeredAt: number | undefined): boolean => answeredAt !== undefined && answeredAt <= at;
   return (
-    commits.findLast((commit) => commit.workflowId === workflowId && (commit.answeredAt ?? at) < at)?.declared ?? null
+    commits.findLast((commit) => commit.workflowId === workflowId && isBefore(commit.answeredAt))?.declared ?? null
   );
 }

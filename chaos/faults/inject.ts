@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Cluster } from "../cluster/cluster.ts";
 import type { Disk } from "../disk.ts";
 import { killProcess, type Process, signal } from "../processes.ts";
 import type { ClientRecord, FaultLine } from "../record.ts";
 import type { Service } from "../service.ts";
 import type { Fault, Victim } from "./plan.ts";
-import { sortVictims } from "./victims.ts";
+import { sortAll } from "./victims.ts";
 
 /** A victim of some kinds is there only while an execution runs. */
 const VICTIM_WAIT_MS = 8_000;
@@ -15,6 +16,8 @@ export interface InjectorDeps {
   readonly service: Service;
   readonly disk: Disk;
   readonly record: ClientRecord;
+  /** Where there are several processes. */
+  readonly cluster?: Pick<Cluster, "servers" | "cut" | "mend"> | undefined;
 }
 
 type Told = Pick<FaultLine, "note" | "done"> & Partial<Pick<FaultLine, "pid" | "victim">>;
@@ -33,6 +36,8 @@ export async function injectFault(deps: InjectorDeps, fault: Fault): Promise<voi
       return write(await refuse(deps, fault.ms));
     case "fill":
       return write(await fill(deps.disk, fault.ms));
+    case "cut":
+      return write(await cut(deps, fault.from, fault));
     case "restart": {
       const left = await deps.service.stop({ last: false });
       for (const { pid, command } of left)
@@ -49,8 +54,8 @@ export async function injectFault(deps: InjectorDeps, fault: Fault): Promise<voi
 
 async function kill(deps: InjectorDeps, fault: Extract<Fault, { kind: "kill" }>): Promise<void> {
   const { service, record } = deps;
-  const killOne = async (victim: Victim, pick: number, except?: Process): Promise<Process | undefined> => {
-    const found = await findVictim(service, victim, pick, except);
+  const killOne = async (victim: Victim, list: () => readonly Process[]): Promise<Process | undefined> => {
+    const found = await findVictim(list, fault.pick);
     const at = Date.now();
     const done = found !== undefined && (await killProcess(found));
     const note = found === undefined ? "there was none" : found.command.join(" ").slice(0, 200);
@@ -60,32 +65,47 @@ async function kill(deps: InjectorDeps, fault: Extract<Fault, { kind: "kill" }>)
     });
     return found;
   };
-  const killed = await killOne(fault.victim, fault.pick);
+  const roots = service.trees().map(([root]) => root?.pid);
+  const killed = await killOne(fault.victim, () => sortAll(service.trees(), deps.cluster?.servers())[fault.victim]);
   if (fault.againMs === undefined || killed === undefined) return;
+  const successor = (): Process[] =>
+    (service.trees()[roots.indexOf(killed.pid)] ?? []).slice(0, 1).filter(({ pid }) => pid !== killed.pid);
   const deadline = Date.now() + SUCCESSOR_WAIT_MS;
-  while (Date.now() < deadline && [undefined, killed.pid].includes(service.tree()[0]?.pid)) await sleep(LOOK_MS);
+  while (Date.now() < deadline && successor().length === 0) await sleep(LOOK_MS);
   await sleep(fault.againMs);
-  await killOne("service", 0, killed);
+  await killOne("service", successor);
 }
 
-async function findVictim(
-  service: Service,
-  victim: Victim,
-  pick: number,
-  except?: Process,
-): Promise<Process | undefined> {
+/** One of those that are listed, now or a little later. */
+async function findVictim(list: () => readonly Process[], pick: number): Promise<Process | undefined> {
   const deadline = Date.now() + VICTIM_WAIT_MS;
   for (;;) {
-    const found = sortVictims(service.tree())[victim].filter(({ pid }) => pid !== except?.pid);
+    const found = list();
     if (found.length > 0) return found[Math.floor(pick * found.length)];
     if (Date.now() > deadline) return undefined;
     await sleep(LOOK_MS);
   }
 }
 
-async function pause({ service }: InjectorDeps, fault: Extract<Fault, { kind: "pause" }>): Promise<Told> {
+/** Of all processes, unless one is picked. */
+async function cut(
+  { cluster }: InjectorDeps,
+  from: Parameters<Cluster["cut"]>[0],
+  { ms, pick }: { readonly ms: number; readonly pick?: number },
+): Promise<Told> {
+  if (cluster === undefined) return { note: "there is one process", done: false };
+  try {
+    const cutOff = await cluster.cut(from, pick);
+    await sleep(ms);
+    return { victim: from, note: `${cutOff} for ${ms} ms`, done: true };
+  } finally {
+    await cluster.mend();
+  }
+}
+
+async function pause({ service, cluster }: InjectorDeps, fault: Extract<Fault, { kind: "pause" }>): Promise<Told> {
   const { victim, ms } = fault;
-  const victims = sortVictims(service.tree());
+  const victims = sortAll(service.trees(), cluster?.servers());
   // A server of many processes stands still only when all of them do.
   const stopped = victim === "postgres" ? [...victims.postgres, ...victims.backend] : victims[victim];
   const done = stopped.filter((process) => signal(process, "SIGSTOP"));
@@ -94,8 +114,10 @@ async function pause({ service }: InjectorDeps, fault: Extract<Fault, { kind: "p
   return { victim, note: `${done.length} processes for ${ms} ms`, done: done.length > 0 };
 }
 
-async function refuse({ service, disk }: InjectorDeps, ms: number): Promise<Told> {
-  const pid = service.tree()[0]?.pid;
+async function refuse(deps: InjectorDeps, ms: number): Promise<Told> {
+  const { service, disk } = deps;
+  if (deps.cluster !== undefined) return cut(deps, "storage", { ms });
+  const pid = service.trees()[0]?.[0]?.pid;
   if (pid === undefined) return { note: "there was no service", done: false };
   try {
     const how = await disk.refuse(pid);

@@ -17,6 +17,9 @@ export type Victim = (typeof VICTIMS)[number];
 
 export const PAUSED = ["service", "temporal", "postgres"] as const;
 
+/** What several processes share. */
+export const DEPENDENCIES = ["postgres", "temporal", "storage"] as const;
+
 /** What is done to the service. `at`: when, as a share of the executions asked for. `pick`: which of several victims. */
 export type Fault = { readonly at: number } & (
   | { readonly kind: "kill"; readonly victim: Victim; readonly pick: number; readonly againMs: number | undefined }
@@ -25,8 +28,10 @@ export type Fault = { readonly at: number } & (
   | { readonly kind: "refuse"; readonly ms: number }
   /** The disk of the data folder is full. */
   | { readonly kind: "fill"; readonly ms: number }
-  /** A stop as an operator asks for it, and a start. */
+  /** A stop as an operator asks for it, and a start; of several processes one after the other. */
   | { readonly kind: "restart" }
+  /** One process of several does not reach a server. `pick`: which process. */
+  | { readonly kind: "cut"; readonly from: (typeof DEPENDENCIES)[number]; readonly pick: number; readonly ms: number }
 );
 
 type Deed = Fault extends infer One ? (One extends Fault ? Omit<One, "at"> : never) : never;
@@ -36,9 +41,9 @@ const KILLED_AGAIN = 0.35;
 
 /**
  * The faults of a run, in order: `kills` kills, of every kind in turn, and in proportion pauses, refusals, full disks and
- * restarts. Depends on seed and number alone.
+ * restarts; where there are several processes, cuts too. Depends on these arguments alone.
  */
-export function planFaults(seed: string, kills: number): Fault[] {
+export function planFaults(seed: string, kills: number, isCluster = false): Fault[] {
   const random = createRandom(seed, "faults");
   const victims: Victim[] = [];
   while (victims.length < kills) victims.push(...random.shuffle(VICTIMS));
@@ -57,6 +62,14 @@ export function planFaults(seed: string, kills: number): Fault[] {
     ...count(0.08).map((): Deed => ({ kind: "refuse", ms: milliseconds(500, 4_000) })),
     ...count(0.06).map((): Deed => ({ kind: "fill", ms: milliseconds(500, 3_000) })),
     ...count(0.08).map((): Deed => ({ kind: "restart" })),
+    ...count(isCluster ? 0.4 : 0).map(
+      (index): Deed => ({
+        kind: "cut",
+        from: DEPENDENCIES[index % DEPENDENCIES.length] as (typeof DEPENDENCIES)[number],
+        pick: random.next(),
+        ms: milliseconds(500, 8_000),
+      }),
+    ),
   ]);
   function milliseconds(min: number, max: number): number {
     return Math.round(random.between(min, max));

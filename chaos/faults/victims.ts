@@ -1,6 +1,17 @@
 import { basename } from "node:path";
 import type { Process } from "../processes.ts";
-import type { Victim } from "./plan.ts";
+import { VICTIMS, type Victim } from "./plan.ts";
+
+/** The same of several processes of the service, and of the servers below one that keeps them. */
+export function sortAll(
+  trees: readonly (readonly Process[])[],
+  servers: readonly Process[] = [],
+): Readonly<Record<Victim, readonly Process[]>> {
+  const sorted = [...trees.map(sortVictims), { ...sortVictims(servers), service: [] }];
+  return Object.fromEntries(
+    VICTIMS.map((victim) => [victim, sorted.flatMap((each) => each[victim])]),
+  ) as unknown as Record<Victim, readonly Process[]>;
+}
 
 /**
  * The processes of a service by the part they play. `tree` is the service's own, itself first, so nothing else can be among

@@ -22,7 +22,9 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const look = (seen: Process[] = []) =>
-  findLeftovers({ before, dataDir, folder, seen, temporaryDir: join(folder, "tmp") }).map(({ subject }) => subject);
+  findLeftovers({ before, dataDirs: [dataDir], folder, seen, temporaryDir: join(folder, "tmp") }).map(
+    ({ subject }) => subject,
+  );
 
 test("findLeftovers, where nothing is left, finds nothing", () => {
   expect(look()).toEqual([]);

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { planFaults, VICTIMS } from "../../chaos/faults/plan.ts";
+import { DEPENDENCIES, planFaults, VICTIMS } from "../../chaos/faults/plan.ts";
 import { contentOf } from "../../chaos/load/content.ts";
 import { planCalls } from "../../chaos/load/plan.ts";
 import { type PlannedCommit, planSchedules, SCHEDULES_MAX, type ScheduleStep } from "../../chaos/load/schedules.ts";
@@ -46,6 +46,11 @@ test("planFaults, of 60 kills, has 6 of every kind of process, all other faults 
   const times = faults.map(({ at }) => at);
   expect(times).toEqual([...times].sort((one, other) => one - other));
   expect(Math.max(...times)).toBeLessThan(1);
+});
+
+test("planFaults, of several processes, cuts them off from each server besides", () => {
+  const cuts = planFaults("42", 20, true).flatMap((fault) => (fault.kind === "cut" ? [fault.from] : []));
+  expect(new Set(cuts)).toEqual(new Set(DEPENDENCIES));
 });
 
 test("planCalls, asked twice with one seed, gives the same calls, each with a token of its own", () => {

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, expect, test } from "@jest/globals";
-import { sortVictims } from "../../chaos/faults/victims.ts";
+import { sortAll, sortVictims } from "../../chaos/faults/victims.ts";
 import { findProcess, isAlive, killProcess, listTree, type Process, signal } from "../../chaos/processes.ts";
 
 const sleeper = spawn("sleep", ["600"]);
@@ -35,6 +35,14 @@ test("sortVictims, of a service's tree, tells the part of every process by its p
     ...{ service: [1], temporal: [2], postgres: [3], backend: [4], lane: [5], zygote: [6], fork: [7] },
     ...{ sandbox: [9], program: [11], router: [12, 13] },
   });
+});
+
+test("sortAll, of two processes and their servers, takes those that keep the servers for no victims", () => {
+  const own = [1, 11].map((pid) => [aProcess(pid, 0, "node", "bin/treadle", "start"), aProcess(pid + 1, pid, "cat")]);
+  const servers = [aProcess(21, 0, "node", "servers.js"), aProcess(22, 21, "/pg/bin/postgres", "-D", "/data")];
+  const { service, router, postgres } = sortAll(own, servers);
+  const pids = [service, router, postgres].map((each) => each.map(({ pid }) => pid));
+  expect(pids).toEqual([[1, 11], [2, 12], [22]]);
 });
 
 test("signal, for a process whose id another has by now, sends nothing", () => {

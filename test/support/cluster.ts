@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { startS3Server } from "../../bench/s3-server.ts";
+import { openWay } from "../../chaos/cluster/way.ts";
 import type { Db } from "../../db/connect.ts";
 import { findPython } from "../../src/setup/python.ts";
 import { runCommand } from "../../src/setup/servers/command.ts";
@@ -59,7 +59,8 @@ export async function aCluster(common: Record<string, string>): Promise<Cluster>
 
   async function aHost(): Promise<ClusterHost> {
     const { dataDir, remove } = await aDataDir();
-    const way = await aWayTo(new URL(s3.endpoint));
+    const { hostname, port } = new URL(s3.endpoint);
+    const way = await openWay(() => ({ host: hostname, port: Number(port) }));
     removals.push(way.cut, remove);
     const shared = masterKey === undefined ? {} : { TREADLE_MASTER_KEY_FILE: masterKey };
     masterKey ??= join(dataDir, "keys/master");
@@ -126,39 +127,4 @@ async function startWorker(env: Record<string, string>): Promise<() => Promise<v
     child.kill("SIGTERM");
     await ended;
   };
-}
-
-/** A port that leads to a server until it is cut. */
-async function aWayTo(server: URL): Promise<{ port: number; cut: () => Promise<void>; mend: () => Promise<void> }> {
-  let listening: Server | undefined;
-  let port = 0;
-  const sockets = new Set<Socket>();
-  const mend = async (): Promise<void> => {
-    const opened = createServer((caller) => {
-      const callee = connect(Number(server.port), server.hostname);
-      for (const [socket, other] of [
-        [caller, callee],
-        [callee, caller],
-      ] as const) {
-        sockets.add(socket);
-        socket.once("close", () => {
-          sockets.delete(socket);
-          other.destroy();
-        });
-        socket.on("error", () => undefined);
-        socket.pipe(other);
-      }
-    });
-    await new Promise<void>((resolve) => opened.listen(port, "127.0.0.1", resolve));
-    port = (opened.address() as AddressInfo).port;
-    listening = opened;
-  };
-  const cut = async (): Promise<void> => {
-    const closed = new Promise((resolve) => (listening === undefined ? resolve(undefined) : listening.close(resolve)));
-    for (const socket of sockets) socket.destroy();
-    await closed;
-    listening = undefined;
-  };
-  await mend();
-  return { port, cut, mend };
 }
