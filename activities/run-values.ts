@@ -3,6 +3,7 @@ import type { Input, Manifest } from "../domain/manifest/manifest.ts";
 import { listFedInputs, listNamedValues, type SetNames, toNamingParts } from "../domain/manifest/named-values.ts";
 import { replaceInText } from "../domain/manifest/references.ts";
 import { checkValue } from "../domain/manifest/values.ts";
+import { findDeclaredSchedule, MAIN_SCHEDULE } from "../domain/schedules/names.ts";
 
 /** The secrets and variables that an attempt named, by name. Those that are not set are missing. */
 export interface TakenValues {
@@ -28,9 +29,9 @@ export type RunValues =
 export async function findRunValues(takeValues: TakeValues, work: ExecutionWork): Promise<RunValues> {
   const manifest = work.manifest as Manifest;
   const { secrets: list = [], env = {} } = manifest;
-  const { schedule } = manifest.triggers;
+  const schedule = findDeclaredSchedule(manifest, work.tick?.scheduleName ?? MAIN_SCHEDULE);
   const fed =
-    work.trigger === "schedule" && schedule !== null
+    work.trigger === "schedule" && schedule !== undefined
       ? listFedInputs(manifest.inputs, schedule.payload)
       : new Map<string, string>();
   const parts = toNamingParts(manifest);

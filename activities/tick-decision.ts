@@ -12,6 +12,7 @@ import type { JsonObject } from "../domain/manifest/json-values.ts";
 import type { Manifest, Overlap } from "../domain/manifest/manifest.ts";
 import { listFedInputs } from "../domain/manifest/named-values.ts";
 import { tellsOfRuns } from "../domain/manifest/notify.ts";
+import { findDeclaredSchedule, MAIN_SCHEDULE, type ScheduleRef } from "../domain/schedules/names.ts";
 import { decideOverlap, QUEUED_TICKS_MAX } from "../domain/schedules/overlap.ts";
 import { resolvePayload, type TickTimes } from "../domain/schedules/tick-values.ts";
 import type { TickOutcome } from "../domain/schedules/ticks.ts";
@@ -47,14 +48,15 @@ export async function decideTick(
   deps: DecisionDeps,
   given: {
     workflowId: WorkflowId;
+    scheduleName: string;
     overlap: Overlap;
     target: TickTarget | undefined;
     tick: TickTimes;
     backfilled: boolean;
   },
 ): Promise<Decision> {
-  const { workflowId, overlap, target, tick, backfilled } = given;
-  const execution = describeExecution(deps, { workflowId, target, tick });
+  const { workflowId, scheduleName, overlap, target, tick, backfilled } = given;
+  const execution = describeExecution(deps, { workflowId, scheduleName, target, tick });
   if (typeof execution === "string") return ended("no_commit", execution);
   const { available, manifest } = target as TickTarget;
   if (available < execution.chargeMax) {
@@ -66,7 +68,7 @@ export async function decideTick(
   }
   if (isStorageFull((target as TickTarget).kept, deps.keptBytesMax))
     return ended("refused_storage", "The account kept as many bytes as it may.");
-  const refusal = await makeRoom(tx, { workflowId, overlap, backfilled });
+  const refusal = await makeRoom(tx, { workflowId, scheduleName, overlap, backfilled });
   if (refusal !== undefined) return ended("skipped_overlap", refusal);
   const { concurrency } = manifest as Manifest;
   const acceptance = await acceptExecution(tx, execution, {
@@ -99,13 +101,15 @@ function conditionsOf(concurrency: Manifest["concurrency"], overlap: Overlap): C
 /** The execution that a tick begins, or why the latest commit has none. */
 function describeExecution(
   deps: DecisionDeps,
-  { workflowId, target, tick }: { workflowId: WorkflowId; target: TickTarget | undefined; tick: TickTimes },
+  given: Required<ScheduleRef> & { readonly target: TickTarget | undefined; readonly tick: TickTimes },
 ): NewExecution | string {
+  const { workflowId, scheduleName, target, tick } = given;
   const manifest = target?.manifest as Manifest | null | undefined;
   if (target === undefined) return "The workflow was deleted.";
   if (target.commitId === null || !manifest) return "The workflow had no commit.";
-  const { schedule } = manifest.triggers;
-  if (schedule === null) return "The latest commit declared no schedule.";
+  const schedule = findDeclaredSchedule(manifest, scheduleName);
+  if (schedule === undefined)
+    return `The latest commit declared no schedule${scheduleName === MAIN_SCHEDULE ? "" : ` ${scheduleName}`}.`;
   const { payload, payloadText = "" } = resolvePayload(schedule, tick);
   // The worker has their values when an attempt begins.
   const fed = listFedInputs(manifest.inputs, payload);
@@ -122,6 +126,7 @@ function describeExecution(
     workflowId,
     commitId: target.commitId,
     trigger: "schedule",
+    scheduleName: scheduleName === MAIN_SCHEDULE ? undefined : scheduleName,
     inputs: parsed.inputs,
     inputTexts: findJsonTexts(manifest, parsed.inputs, splitBody(manifest, payload, payloadText)),
     // A payload holds none: it may name them.
@@ -143,10 +148,10 @@ function leaveOut(payload: JsonObject, names: ReadonlyMap<string, string>): Json
 /** Does with the executions of earlier ticks what the policy says. Answers why the tick must be skipped for them, if it must. */
 async function makeRoom(
   tx: Db,
-  { workflowId, overlap, backfilled }: { workflowId: WorkflowId; overlap: Overlap; backfilled: boolean },
+  { overlap, ...given }: Required<ScheduleRef> & { overlap: Overlap; backfilled: boolean },
 ): Promise<string | undefined> {
   if (overlap === "allow") return undefined;
-  const earlier = await listScheduledUnderWay(tx, { workflowId, backfilled });
+  const earlier = await listScheduledUnderWay(tx, given);
   const waiting = earlier.filter(({ waits }) => waits).map(({ id }) => id);
   const underWay = earlier.filter(({ waits }) => !waits).map(({ id }) => id);
   const decision = decideOverlap(overlap, { executions: underWay, queuedCount: waiting.length });

@@ -4,10 +4,11 @@ import { findTick, findTickTarget, insertTicks, restartTick, type TickTarget } f
 import { findWatchedSince } from "../db/schedules/watch.ts";
 import type { ExecutionId, WorkflowId } from "../domain/ids.ts";
 import { cronOf } from "../domain/schedules/declaration.ts";
+import { MAIN_SCHEDULE, type ScheduleRef } from "../domain/schedules/names.ts";
 import { nominalTickOf } from "../domain/schedules/nominal-ticks.ts";
 import { checkTick, findFirstDue, type Look, type MissedReason } from "../domain/schedules/tick-plan.ts";
 import { findTickTimes, type TickTimes } from "../domain/schedules/tick-values.ts";
-import type { TickOutcome, TickSource, TickSummary } from "../domain/schedules/ticks.ts";
+import type { TickInput, TickOutcome, TickSource, TickSummary } from "../domain/schedules/ticks.ts";
 import { type Decision, type DecisionDeps, decideTick } from "./tick-decision.ts";
 
 /** Why a tick was missed, for people. */
@@ -19,8 +20,7 @@ export const MISSED: Readonly<Record<MissedReason, string>> = {
 export const PAUSED = "The schedule was paused (enabled: false).";
 
 /** What became of a tick, and how late. */
-export interface DecidedTick {
-  readonly workflowId: WorkflowId;
+export interface DecidedTick extends Required<ScheduleRef> {
   readonly nominalAt: Date;
   readonly outcome: TickOutcome;
   readonly source: TickSource;
@@ -37,9 +37,8 @@ export interface TicksDeps extends DecisionDeps {
   readonly onTick: (tick: DecidedTick) => void;
 }
 
-/** A firing: at `firedAt` its source found the schedule of the workflow due. */
-export interface Firing {
-  readonly workflowId: WorkflowId;
+/** A firing: at `firedAt` its source found a schedule of the workflow due. */
+export interface Firing extends ScheduleRef {
   readonly firedAt: Date;
 }
 
@@ -62,7 +61,7 @@ export type FiringOutcome =
 export function createTicks(deps: TicksDeps) {
   async function fire(firing: Firing, source: "clock" | "repair"): Promise<FiringOutcome> {
     const fired = await decideOnce(deps.db, (tx) => decideFiring(tx, deps, firing, source));
-    if (fired.kind === "decided") tell(deps, firing.workflowId, fired, source);
+    if (fired.kind === "decided") tell(deps, firing, fired, source);
     await startFired(deps, fired);
     return fired;
   }
@@ -71,15 +70,15 @@ export function createTicks(deps: TicksDeps) {
    * Starts a past tick that a user asked for, after the others that were asked for, unless it was started already.
    * Where it cannot begin, the outcome says why, and nothing of it is kept: it may be asked for again.
    */
-  async function backfill({ workflowId, firedAt }: Firing): Promise<FiringOutcome> {
+  async function backfill(firing: Firing): Promise<FiringOutcome> {
     try {
-      const fired = await decideOnce(deps.db, (tx) => decideBackfill(tx, deps, workflowId, firedAt));
-      if (fired.kind === "decided") tell(deps, workflowId, fired, "backfill");
+      const fired = await decideOnce(deps.db, (tx) => decideBackfill(tx, deps, firing));
+      if (fired.kind === "decided") tell(deps, firing, fired, "backfill");
       await startFired(deps, fired);
       return fired;
     } catch (error) {
       if (!(error instanceof BackfillRefused)) throw error;
-      return { kind: "decided", nominalAt: firedAt, ...error.decision };
+      return { kind: "decided", nominalAt: firing.firedAt, ...error.decision };
     }
   }
 
@@ -87,8 +86,8 @@ export function createTicks(deps: TicksDeps) {
     fire,
     backfill,
     /** What Temporal's clock calls. `firedAt` is the nominal time it fired for, ISO 8601. */
-    async recordTick({ workflowId, firedAt }: { workflowId: WorkflowId; firedAt: string }): Promise<TickSummary> {
-      const fired = await fire({ workflowId, firedAt: new Date(firedAt) }, "clock");
+    async recordTick({ firedAt, ...schedule }: TickInput & { firedAt: string }): Promise<TickSummary> {
+      const fired = await fire({ ...schedule, firedAt: new Date(firedAt) }, "clock");
       if (fired.kind === "none") return { nominalAt: firedAt, outcome: "none", executionId: null };
       return { nominalAt: fired.nominalAt.toISOString(), outcome: fired.outcome, executionId: fired.executionId };
     },
@@ -105,12 +104,12 @@ async function startFired(deps: TicksDeps, fired: FiringOutcome): Promise<void> 
 
 function tell(
   deps: TicksDeps,
-  workflowId: WorkflowId,
+  { workflowId, scheduleName = MAIN_SCHEDULE }: ScheduleRef,
   { nominalAt, outcome, executionId }: { nominalAt: Date } & Decision,
   source: TickSource,
 ): void {
   const lateSeconds = (deps.now().getTime() - nominalAt.getTime()) / 1_000;
-  deps.onTick({ workflowId, nominalAt, outcome, source, executionId, lateSeconds });
+  deps.onTick({ workflowId, scheduleName, nominalAt, outcome, source, executionId, lateSeconds });
 }
 
 /** Those who note what nothing is started for lock no schedule: when one of them was quicker, nothing was begun, and what it noted counts. */
@@ -135,15 +134,15 @@ class RecordedMeanwhile extends Error {
 async function decideFiring(
   tx: Db,
   deps: TicksDeps,
-  { workflowId, firedAt }: Firing,
+  { workflowId, scheduleName = MAIN_SCHEDULE, firedAt }: Firing,
   source: TickSource,
 ): Promise<FiringOutcome> {
-  const schedule = await lockScheduleAt(tx, workflowId, firedAt);
+  const schedule = await lockScheduleAt(tx, { workflowId, scheduleName }, firedAt);
   if (schedule === undefined) return { kind: "none" };
   const cron = cronOf(schedule);
   const nominalAt = nominalTickOf(cron, schedule.timezone, firedAt)?.at;
   if (nominalAt === undefined || nominalAt <= schedule.since) return { kind: "none" };
-  const known = await findTick(tx, workflowId, nominalAt);
+  const known = await findTick(tx, workflowId, nominalAt, scheduleName);
   if (known !== undefined) return { kind: "known", ...known };
   const now = deps.now();
   const look: Look = { now, watchedSince: await findWatchedSince(tx, now) };
@@ -158,7 +157,9 @@ async function decideFiring(
           executionId: null,
           admitted: false,
         };
-  const recorded = await insertTicks(tx, [{ workflowId, nominalAt, source, decidedAt: now, ...decision }]);
+  const recorded = await insertTicks(tx, [
+    { workflowId, scheduleName, nominalAt, source, decidedAt: now, ...decision },
+  ]);
   if (recorded.length === 0) throw new RecordedMeanwhile();
   return { kind: "decided", nominalAt, ...decision };
 }
@@ -166,20 +167,19 @@ async function decideFiring(
 async function decideBackfill(
   tx: Db,
   deps: TicksDeps,
-  workflowId: WorkflowId,
-  nominalAt: Date,
+  { workflowId, scheduleName = MAIN_SCHEDULE, firedAt: nominalAt }: Firing,
 ): Promise<FiringOutcome> {
   const now = deps.now();
-  const schedule = await lockScheduleAt(tx, workflowId, now);
+  const schedule = await lockScheduleAt(tx, { workflowId, scheduleName }, now);
   if (schedule === undefined) return { kind: "none" };
-  const known = await findTick(tx, workflowId, nominalAt);
+  const known = await findTick(tx, workflowId, nominalAt, scheduleName);
   if (known?.outcome === "started") return { kind: "known", ...known };
   const given = await gather(tx, schedule, nominalAt);
   // Past ticks run one after the other, and none is lost for another. What comes with the clock goes on beside them.
   const overlap = schedule.overlap === "allow" ? "allow" : "queue";
   const decision = await decideTick(tx, deps, { ...given, overlap, backfilled: true });
   if (decision.outcome !== "started" || decision.executionId === null) throw new BackfillRefused(decision);
-  const tick = { workflowId, nominalAt, executionId: decision.executionId, decidedAt: now };
+  const tick = { workflowId, scheduleName, nominalAt, executionId: decision.executionId, decidedAt: now };
   const isRecorded =
     known === undefined
       ? (await insertTicks(tx, [{ ...tick, outcome: "started", reason: "", source: "backfill" }])).length > 0
@@ -205,11 +205,12 @@ async function gather(
   nominalAt: Date,
 ): Promise<{
   workflowId: WorkflowId;
+  scheduleName: string;
   overlap: StoredSchedule["overlap"];
   target: TickTarget | undefined;
   tick: TickTimes;
 }> {
-  const { workflowId, overlap } = schedule;
+  const { workflowId, scheduleName, overlap } = schedule;
   const tick = findTickTimes(schedule, nominalAt);
-  return { workflowId, overlap, tick, target: await findTickTarget(tx, workflowId) };
+  return { workflowId, scheduleName, overlap, tick, target: await findTickTarget(tx, workflowId) };
 }

@@ -344,6 +344,7 @@ create table executions (
   previous_scheduled_for timestamp with time zone,
   scheduled_zone text,
   notifies boolean default false not null,
+  schedule_name text,
   constraint executions_pkey PRIMARY KEY (id),
   constraint executions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint executions_workflow_id_commit_id_fkey FOREIGN KEY (workflow_id, commit_id) REFERENCES commits(workflow_id, id),
@@ -366,6 +367,7 @@ create table executions (
   constraint failure_is_failed CHECK (((failure IS NULL) OR (state = 'failed'::text))),
   constraint finished_when_ended CHECK (((state = ANY (ARRAY['queued'::text, 'running'::text])) = (finished_at IS NULL))),
   constraint key_with_fingerprint CHECK (((idempotency_key IS NULL) = (fingerprint IS NULL))),
+  constraint name_by_schedule CHECK (((schedule_name IS NULL) OR ((trigger = 'schedule'::text) AND (schedule_name <> 'schedule'::text)))),
   constraint our_fault_is_free CHECK (((failure IS NULL) OR (charge_total = 0))),
   constraint running_when_admitted CHECK (((admitted_at IS NOT NULL) OR (state <> 'running'::text))),
   constraint tick_by_schedule CHECK (((scheduled_for IS NULL) OR (trigger = 'schedule'::text))),
@@ -730,6 +732,7 @@ create table schedules (
   accounted_until timestamp with time zone not null,
   look_at timestamp with time zone,
   spread_seconds double precision default 0 not null,
+  name text default 'schedule'::text not null,
   constraint schedules_pkey PRIMARY KEY (id),
   constraint schedules_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflows(id),
   constraint schedules_catchup_check CHECK ((catchup = ANY (ARRAY['none'::text, 'latest'::text, 'all'::text]))),
@@ -737,13 +740,14 @@ create table schedules (
   constraint schedules_check1 CHECK ((accounted_until >= since)),
   constraint schedules_jitter_seconds_check CHECK ((jitter_seconds >= (0)::double precision)),
   constraint schedules_max_lateness_seconds_check CHECK ((max_lateness_seconds > (0)::double precision)),
+  constraint schedules_name_check CHECK ((name ~ '^[a-z][a-z0-9_-]{0,39}$'::text)),
   constraint schedules_overlap_check CHECK ((overlap = ANY (ARRAY['skip'::text, 'queue'::text, 'allow'::text, 'cancel_previous'::text]))),
   constraint schedules_spread_seconds_check CHECK ((spread_seconds >= (0)::double precision))
 );
 
 CREATE INDEX schedules_by_time ON public.schedules USING btree (workflow_id, since);
 
-CREATE UNIQUE INDEX schedules_current ON public.schedules USING btree (workflow_id) WHERE (until IS NULL);
+CREATE UNIQUE INDEX schedules_current ON public.schedules USING btree (workflow_id, name) WHERE (until IS NULL);
 
 CREATE INDEX schedules_to_look_at ON public.schedules USING btree (look_at) WHERE (look_at IS NOT NULL);
 
@@ -812,7 +816,8 @@ create table ticks (
   source text not null,
   execution_id text,
   decided_at timestamp with time zone default clock_timestamp() not null,
-  constraint ticks_pkey PRIMARY KEY (workflow_id, nominal_at),
+  schedule_name text default 'schedule'::text not null,
+  constraint ticks_pkey PRIMARY KEY (workflow_id, schedule_name, nominal_at),
   constraint ticks_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflows(id),
   constraint execution_when_begun CHECK (((execution_id IS NOT NULL) = (outcome = ANY (ARRAY['started'::text, 'refused_credits'::text])))),
   constraint ticks_nominal_at_check CHECK ((mod(EXTRACT(epoch FROM nominal_at), (60)::numeric) = (0)::numeric)),
@@ -918,7 +923,7 @@ UNION ALL
   WHERE (f.content IS NOT NULL)
   GROUP BY w.account_id;
 
-CREATE OR REPLACE FUNCTION public.accept_execution(new_id text, account text, workflow text, commit_id text, started_by text, seconds numeric, cores numeric, attempts integer, charge bigint, process text, given jsonb, secrets bytea, files jsonb, key text, print bytea, key_bucket text, key_spacing double precision, key_burst integer, account_bucket text, account_spacing double precision, account_burst integer, executions_max integer, waiting_max integer, follow boolean, backfill boolean, texts jsonb DEFAULT '{}'::jsonb)
+CREATE OR REPLACE FUNCTION public.accept_execution(new_id text, account text, workflow text, commit_id text, started_by text, seconds numeric, cores numeric, attempts integer, charge bigint, process text, given jsonb, secrets bytea, files jsonb, key text, print bytea, key_bucket text, key_spacing double precision, key_burst integer, account_bucket text, account_spacing double precision, account_burst integer, executions_max integer, waiting_max integer, follow boolean, backfill boolean, texts jsonb DEFAULT '{}'::jsonb, schedule text DEFAULT NULL::text)
  RETURNS TABLE(outcome text, id text, admitted boolean, key_busy double precision, account_busy double precision)
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -932,8 +937,6 @@ declare
   under_way bigint;
   first_turn bigint;
   last_turn bigint;
-  clock_busy boolean;
-  backfill_busy boolean;
   is_crowded boolean := false;
   must_follow boolean := false;
 begin
@@ -955,21 +958,19 @@ begin
     ) then outcome := 'known'; end if;
   end if;
   if outcome = 'accepted' and (executions_max is not null or follow) then
-    clock_busy := is_schedule_busy(workflow, false);
-    backfill_busy := is_schedule_busy(workflow, true);
     if executions_max is not null then
       select count(*) into under_way from executions o
        where o.workflow_id = workflow and o.state in ('queued', 'running') and o.admitted_at is not null;
       is_crowded := under_way >= executions_max or exists (
         select from executions o
          where o.workflow_id = workflow and o.state = 'queued' and o.admitted_at is null and (backfill or not o.backfilled)
-           and not (o.follows and case when o.backfilled then backfill_busy else clock_busy end)
+           and not (o.follows and is_schedule_busy(workflow, o.backfilled, o.schedule_name))
       );
     end if;
-    must_follow := follow and (case when backfill then backfill_busy else clock_busy end or exists (
+    must_follow := follow and (is_schedule_busy(workflow, backfill, schedule) or exists (
       select from executions o
        where o.workflow_id = workflow and o.state = 'queued' and o.admitted_at is null and o.trigger = 'schedule'
-         and o.backfilled = backfill
+         and o.backfilled = backfill and o.schedule_name is not distinct from schedule
     ));
     if is_crowded or must_follow then
       -- Turns are not counted but measured, by the ends of the index: a queue may be long. Who left it is counted, too.
@@ -984,9 +985,10 @@ begin
   if outcome = 'accepted' then
     insert into executions (id, account_id, workflow_id, commit_id, trigger, inputs, input_texts, secret_inputs, timeout_seconds, cpu,
                             attempts_max, charge_max, accepted_by, idempotency_key, fingerprint, limited, follows, backfilled,
-                            turn, admitted_at)
+                            turn, admitted_at, schedule_name)
     values (new_id, account, workflow, commit_id, started_by, given, texts, secrets, seconds, cores, attempts, charge, process, key,
-            print, executions_max is not null or follow, follow, backfill, place, admitted_since)
+            print, executions_max is not null or follow, follow, backfill, place, admitted_since,
+            schedule)
         on conflict (workflow_id, idempotency_key)
            where idempotency_key is not null and (failure is null or failure = 'internal') do nothing;
     if not found then outcome := 'known'; end if;
@@ -1041,14 +1043,12 @@ begin
     from executions e
    where e.workflow_id = workflow and e.state in ('queued', 'running') and e.admitted_at is not null;
   select array_agg(f.id) into followers
-    from (values (false), (true)) as kinds (backfill)
-   cross join lateral (
-     select e.id from executions e
-      where e.workflow_id = workflow and e.admitted_at is null and e.state = 'queued' and e.trigger = 'schedule'
-        and e.backfilled = kinds.backfill
-      order by e.turn limit 1
-   ) f
-   where not is_schedule_busy(workflow, kinds.backfill);
+    from (
+      select distinct on (e.schedule_name, e.backfilled) e.id, e.schedule_name, e.backfilled from executions e
+       where e.workflow_id = workflow and e.admitted_at is null and e.state = 'queued' and e.trigger = 'schedule'
+       order by e.schedule_name, e.backfilled, e.turn
+    ) f
+   where not is_schedule_busy(workflow, f.backfilled, f.schedule_name);
   return query
     with next as (
       select n.id from (
@@ -1341,7 +1341,7 @@ begin
   return null;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.is_schedule_busy(workflow text, backfill boolean)
+CREATE OR REPLACE FUNCTION public.is_schedule_busy(workflow text, backfill boolean, schedule text)
  RETURNS boolean
  LANGUAGE sql
  STABLE
@@ -1350,7 +1350,7 @@ AS $function$
   select exists (
     select from executions e
      where e.workflow_id = workflow and e.state in ('queued', 'running') and e.admitted_at is not null and e.trigger = 'schedule'
-       and e.backfilled = backfill
+       and e.backfilled = backfill and e.schedule_name is not distinct from schedule
   );
 $function$;
 

@@ -16,13 +16,13 @@ const patient = proxyActivities<Activities>({
   retry: { initialInterval: "1 second", maximumInterval: "1 minute" },
 });
 
-/** One firing of a workflow's schedule: gives its tick a record, and an execution where one is to start. */
-export async function fireTick({ workflowId }: TickInput): Promise<TickSummary> {
+/** One firing of a schedule of a workflow: gives its tick a record, and an execution where one is to start. */
+export async function fireTick(schedule: TickInput): Promise<TickSummary> {
   const firedAt = workflowInfo().typedSearchAttributes.get(SCHEDULED_START)?.toISOString();
   if (firedAt === undefined) throw ApplicationFailure.nonRetryable("fireTick is started by schedules only", "internal");
   try {
-    return await brief.recordTick({ workflowId, firedAt });
+    return await brief.recordTick({ ...schedule, firedAt });
   } catch {
-    return await patient.recordTick({ workflowId, firedAt });
+    return await patient.recordTick({ ...schedule, firedAt });
   }
 }

@@ -14,8 +14,8 @@ export interface ListedWorkflow {
   readonly head: CommitId | null;
   readonly createdAt: Date;
   readonly apiEnabled: boolean;
-  /** What holds now. Null without one. */
-  readonly schedule: Pick<Schedule, "enabled" | "cron" | "timezone"> | null;
+  /** Those that hold now. */
+  readonly schedules: readonly Pick<Schedule, "enabled" | "cron" | "timezone">[];
   readonly lastExecution: {
     readonly id: ExecutionId;
     readonly state: ExecutionState;
@@ -28,10 +28,7 @@ export interface ListedWorkflow {
   readonly spent: MicroCredits;
 }
 
-type Row = Omit<ListedWorkflow, "schedule" | "lastExecution"> & {
-  readonly enabled: boolean | null;
-  readonly cron: string | null;
-  readonly timezone: string | null;
+type Row = Omit<ListedWorkflow, "lastExecution"> & {
   readonly executionId: ExecutionId | null;
   readonly state: ExecutionState;
   readonly failure: ListedExecution["failure"];
@@ -70,12 +67,15 @@ export async function listForPeople(
      select w.id, w.account_id as "accountId", w.name, coalesce(c.manifest ->> 'description', '') as description, w.head,
             w.created_at as "createdAt",
             coalesce(c.manifest -> 'triggers' -> 'api' ->> 'enabled', 'false') = 'true' as "apiEnabled",
-            s.enabled, s.cron, s.timezone,
+            coalesce(s.schedules, '[]') as schedules,
             l.id as "executionId", l.state, l.failure, l.created_at as "executedAt",
             coalesce(m.executions, 0) as executions, coalesce(m.spent, 0) as spent
        from workflows w
        left join commits c on c.workflow_id = w.id and c.id = w.head
-       left join schedules s on s.workflow_id = w.id and s.until is null
+       left join lateral (
+         select jsonb_agg(jsonb_build_object('enabled', d.enabled, 'cron', d.cron, 'timezone', d.timezone) order by d.name) as schedules
+           from schedules d where d.workflow_id = w.id and d.until is null
+       ) s on true
        left join lateral (
          select e.id, e.state, e.failure, e.created_at from executions e
           where e.workflow_id = w.id order by e.created_at desc limit 1
@@ -93,9 +93,8 @@ export async function listForPeople(
       since: filter.since,
     },
   );
-  return rows.map(({ enabled, cron, timezone, executionId, state, failure, executedAt, ...workflow }) => ({
+  return rows.map(({ executionId, state, failure, executedAt, ...workflow }) => ({
     ...workflow,
-    schedule: cron === null ? null : { enabled: enabled === true, cron, timezone: timezone ?? "UTC" },
     lastExecution: executionId === null ? null : { id: executionId, state, failure, createdAt: executedAt },
   }));
 }

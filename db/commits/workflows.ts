@@ -1,7 +1,7 @@
 import type { AccountId, CommitId, WorkflowId } from "../../domain/ids.ts";
 import { type Db, queryRows } from "../connect.ts";
 import { declareSchedule } from "../schedules/declarations.ts";
-import { lockSchedule } from "../schedules/schedules.ts";
+import { listScheduleNames, lockSchedule } from "../schedules/schedules.ts";
 
 export interface Workflow {
   readonly id: WorkflowId;
@@ -68,7 +68,9 @@ export async function deleteWorkflow(db: Db, id: WorkflowId, now: () => Date): P
       { id },
     );
     if (rows.length === 0) return false;
-    await declareSchedule(tx, { workflowId: id, declaration: null, at: now(), lookAt: null });
+    for (const { name: scheduleName, isDeclared } of await listScheduleNames(tx, id))
+      if (isDeclared)
+        await declareSchedule(tx, { workflowId: id, scheduleName, declaration: null, at: now(), lookAt: null });
     return true;
   });
 }

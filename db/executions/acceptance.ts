@@ -23,6 +23,8 @@ export interface NewExecution {
   readonly workflowId: WorkflowId;
   readonly commitId: CommitId;
   readonly trigger: Trigger;
+  /** Which of the workflow's schedules started it. Missing: `triggers.schedule`, or none. */
+  readonly scheduleName?: string | undefined;
   /** Values by input name, JSON; files are in `files`, secrets in `secretInputs`. */
   readonly inputs: Readonly<Record<string, unknown>>;
   /** Those of kind `json` as JSON texts, with what `inputs` cannot say: all digits, the order of keys. */
@@ -119,7 +121,7 @@ const ACCEPT = `
                           :acceptedBy, cast(:inputs as jsonb), :secretInputs, cast(:files as jsonb), :key, :fingerprint,
                           :keyBucket, :keySpacing, :keyBurst, :accountBucket, :accountSpacing, :accountBurst,
                           :executionsMax, :waitingMax, cast(:follows as boolean), cast(:backfilled as boolean),
-                          cast(:inputTexts as jsonb))`;
+                          cast(:inputTexts as jsonb), cast(:scheduleName as text))`;
 
 /** From then on its files are those of an execution: what was noted before they were stored goes in the same transaction. */
 const NOTED = `noted as (
@@ -165,6 +167,7 @@ function toBindings(execution: NewExecution, conditions: Conditions) {
   const { idempotency, rates, concurrency, follows = false, backfilled = false } = conditions;
   return {
     ...execution,
+    scheduleName: execution.scheduleName ?? null,
     chargeMax: String(execution.chargeMax),
     inputs: JSON.stringify(execution.inputs),
     inputTexts: JSON.stringify(execution.inputTexts ?? {}),

@@ -51,6 +51,8 @@ export interface WorkTick {
   /** When the schedule was due before that; null when that was the first time. */
   readonly previousAt: string | null;
   readonly timezone: string;
+  /** Which of the workflow's schedules; null: `triggers.schedule`. */
+  readonly scheduleName: string | null;
 }
 
 export interface Claim {
@@ -163,7 +165,7 @@ async function openAttempt(db: Db, claim: Claim, attempt: number): Promise<Execu
        select e.id as "executionId", e.account_id as "accountId", e.workflow_id as "workflowId",
               e.commit_id as "commitId", opened.attempt, e.attempts_max as "attemptsMax", e.trigger, e.cpu,
               case when e.scheduled_for is not null then jsonb_build_object('nominalAt', e.scheduled_for,
-                'previousAt', e.previous_scheduled_for, 'timezone', e.scheduled_zone) end as tick,
+                'previousAt', e.previous_scheduled_for, 'timezone', e.scheduled_zone, 'scheduleName', e.schedule_name) end as tick,
               e.timeout_seconds as "timeoutSeconds", e.charge_max as "chargeMax", c.draft, c.manifest,
               c.environment_key as "environmentKey", c.python, e.inputs, e.input_texts as "inputTexts", e.secret_inputs as "secretInputs",
               coalesce((select jsonb_agg(jsonb_build_object(

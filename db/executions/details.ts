@@ -26,6 +26,8 @@ export interface AttemptRecord {
 export interface ExecutionDetails {
   readonly workflowName: string;
   readonly draft: boolean;
+  /** Which of the workflow's schedules started it; null: `triggers.schedule`, or none. */
+  readonly scheduleName: string | null;
   readonly inputs: Readonly<Record<string, unknown>>;
   /** Those of kind `json` as they were written; fewer, or none, for executions from before that was kept. */
   readonly inputTexts: JsonTexts;
@@ -52,7 +54,7 @@ export async function findExecutionDetails(
 ): Promise<ExecutionDetails | undefined> {
   const [row] = await queryRows<Omit<ExecutionDetails, "logBytes"> & { logBytes: bigint }>(
     db,
-    `select w.name as "workflowName", c.draft, e.inputs, e.input_texts as "inputTexts", e.secret_inputs as "secretInputs",
+    `select w.name as "workflowName", c.draft, e.schedule_name as "scheduleName", e.inputs, e.input_texts as "inputTexts", e.secret_inputs as "secretInputs",
             e.timeout_seconds as "timeoutSeconds", e.cpu, e.attempts_max as "attemptsMax", e.log_bytes as "logBytes",
             e.uploaded_at as "uploadedAt", e.cancel_requested_at as "cancelRequestedAt",
             coalesce((select jsonb_agg(jsonb_build_object('name', f.name, 'position', f.position, 'fileName', f.file_name,

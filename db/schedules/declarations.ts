@@ -1,5 +1,5 @@
-import type { WorkflowId } from "../../domain/ids.ts";
 import type { ScheduleDeclaration } from "../../domain/schedules/declaration.ts";
+import { MAIN_SCHEDULE, type ScheduleRef, toScheduleId } from "../../domain/schedules/names.ts";
 import { type Db, queryRows } from "../connect.ts";
 import { ANNOUNCED, NOTED, noteScheduleChange, SCHEDULES_CHANGED } from "./changes.ts";
 import { SCHEDULE, type StoredSchedule } from "./schedules.ts";
@@ -8,9 +8,8 @@ import { SCHEDULE, type StoredSchedule } from "./schedules.ts";
 const CROWD_MIN = 100;
 const SPREAD_SECONDS = 300;
 
-/** What a workflow's schedule is to be from `at` on. */
-interface NewDeclaration {
-  readonly workflowId: WorkflowId;
+/** What a schedule of a workflow is to be from `at` on. */
+interface NewDeclaration extends ScheduleRef {
   readonly declaration: ScheduleDeclaration;
   readonly at: Date;
   /** When the first tick should have a record; null: there is none. */
@@ -26,21 +25,22 @@ export async function declareSchedule(
   tx: Db,
   given: Omit<NewDeclaration, "declaration"> & { readonly declaration: ScheduleDeclaration | null },
 ): Promise<boolean> {
-  const { workflowId, declaration, at } = given;
+  const { workflowId, scheduleName = MAIN_SCHEDULE, declaration, at } = given;
   const [current] = await queryRows<StoredSchedule>(
     tx,
-    `select ${SCHEDULE} from schedules s where s.workflow_id = :workflowId and s.until is null for no key update`,
-    { workflowId },
+    `select ${SCHEDULE} from schedules s where s.workflow_id = :workflowId and s.name = :scheduleName and s.until is null
+      for no key update`,
+    { workflowId, scheduleName },
   );
   if (current === undefined ? declaration === null : declaration !== null && isSame(current, declaration)) return false;
   if (current !== undefined)
     await queryRows(
       tx,
       `update schedules set until = greatest(since, cast(:at as timestamptz)), look_at = :at
-        where workflow_id = :workflowId and until is null`,
-      { workflowId, at },
+        where workflow_id = :workflowId and name = :scheduleName and until is null`,
+      { workflowId, scheduleName, at },
     );
-  if (declaration === null) await noteScheduleChange(tx, [workflowId]);
+  if (declaration === null) await noteScheduleChange(tx, [toScheduleId(given)]);
   else await declareFirstSchedule(tx, { ...given, declaration, at: laterOf(at, current?.since) });
   return true;
 }
@@ -49,22 +49,23 @@ export async function declareSchedule(
  * Declares the schedule of a workflow that has none now, and notes in the outbox that it is to be pushed to Temporal.
  */
 export async function declareFirstSchedule(tx: Db, given: NewDeclaration): Promise<void> {
-  const { workflowId, declaration, at, lookAt } = given;
+  const { workflowId, scheduleName = MAIN_SCHEDULE, declaration, at, lookAt } = given;
   await queryRows(
     tx,
     `with declared as (
-       insert into schedules (workflow_id, enabled, cron, timezone, overlap, catchup, max_lateness_seconds, jitter_seconds,
+       insert into schedules (workflow_id, name, enabled, cron, timezone, overlap, catchup, max_lateness_seconds, jitter_seconds,
                               since, accounted_until, look_at, spread_seconds)
-       values (:workflowId, :enabled, :cron, :timezone, :overlap, :catchup, :maxLatenessSeconds, :jitterSeconds,
+       values (:workflowId, :scheduleName, :enabled, :cron, :timezone, :overlap, :catchup, :maxLatenessSeconds, :jitterSeconds,
                :at, :at, :lookAt,
                case when (select count(*) from (select from schedules where look_at = :lookAt limit :crowdMin) others) < :crowdMin
                     then 0 else :spreadSeconds end)
      ), ${NOTED}
      ${ANNOUNCED}`,
     {
-      workflowIds: [workflowId],
+      scheduleIds: [toScheduleId(given)],
       channel: SCHEDULES_CHANGED,
       workflowId,
+      scheduleName,
       ...declaredOf(declaration),
       at,
       lookAt,

@@ -1,11 +1,14 @@
 import type { WorkflowId } from "../../domain/ids.ts";
 import type { ScheduleDeclaration } from "../../domain/schedules/declaration.ts";
+import { MAIN_SCHEDULE, type ScheduleRef } from "../../domain/schedules/names.ts";
 import { type Db, queryRows } from "../connect.ts";
 
 /** A declaration of a workflow's schedule and the time it held for: ticks after `since`, up to and with `until`. */
 export interface StoredSchedule extends ScheduleDeclaration {
   readonly id: bigint;
   readonly workflowId: WorkflowId;
+  /** Which of the workflow's schedules: `schedule` is that of `triggers.schedule`. */
+  readonly scheduleName: string;
   readonly since: Date;
   /** Null: it is the one that holds now. */
   readonly until: Date | null;
@@ -16,31 +19,35 @@ export interface StoredSchedule extends ScheduleDeclaration {
 
 /** The columns of a `StoredSchedule`, of schedules named `s`. */
 export const SCHEDULE = `
-  s.id, s.workflow_id as "workflowId", s.enabled, s.cron, s.timezone, s.overlap, s.catchup,
+  s.id, s.workflow_id as "workflowId", s.name as "scheduleName", s.enabled, s.cron, s.timezone, s.overlap, s.catchup,
   s.max_lateness_seconds as "maxLatenessSeconds", s.jitter_seconds as "jitterSeconds", s.since, s.until,
   s.accounted_until as "accountedUntil", s.spread_seconds as "spreadSeconds"`;
 
 /**
- * Locks the schedule that a workflow has now, if any. Its ticks are decided before or after the transaction, by what is
+ * Locks the schedules that a workflow has now, if any. Their ticks are decided before or after the transaction, by what is
  * declared then. Before the workflow is locked; a tick locks it after its schedule, too.
  */
 export async function lockSchedule(tx: Db, workflowId: WorkflowId): Promise<void> {
   await queryRows(
     tx,
-    `select s.id from schedules s where s.workflow_id = :workflowId and s.until is null for no key update`,
+    `select s.id from schedules s where s.workflow_id = :workflowId and s.until is null order by s.id for no key update`,
     { workflowId },
   );
 }
 
-/** The declaration that counts for a tick of a workflow, locked: ticks of one workflow are decided one after the other. */
-export async function lockScheduleAt(tx: Db, workflowId: WorkflowId, at: Date): Promise<StoredSchedule | undefined> {
+/** The declaration that counts for a tick of a schedule, locked: its ticks are decided one after the other. */
+export async function lockScheduleAt(
+  tx: Db,
+  { workflowId, scheduleName = MAIN_SCHEDULE }: ScheduleRef,
+  at: Date,
+): Promise<StoredSchedule | undefined> {
   const lock = async (): Promise<StoredSchedule | undefined> => {
     const [row] = await queryRows<StoredSchedule>(
       tx,
       `select ${SCHEDULE} from schedules s
-        where s.workflow_id = :workflowId and s.since < :at and (s.until is null or s.until >= :at)
+        where s.workflow_id = :workflowId and s.name = :scheduleName and s.since < :at and (s.until is null or s.until >= :at)
         order by s.since desc, s.id desc limit 1 for no key update`,
-      { workflowId, at },
+      { workflowId, scheduleName, at },
     );
     return row;
   };
@@ -51,40 +58,63 @@ export async function lockScheduleAt(tx: Db, workflowId: WorkflowId, at: Date): 
 /** The declarations that followed others which have ended, each with the id of the one it followed. */
 export async function listSuccessors(
   db: Db,
-  ended: readonly Pick<StoredSchedule, "id" | "workflowId" | "until">[],
+  ended: readonly Pick<StoredSchedule, "id" | "workflowId" | "scheduleName" | "until">[],
 ): Promise<(StoredSchedule & { readonly followed: bigint })[]> {
   const known = ended.filter(({ until }) => until !== null);
   if (known.length === 0) return [];
   return queryRows(
     db,
     `select u.id as followed, ${SCHEDULE}
-       from unnest(cast(:ids as bigint[]), cast(:workflowIds as text[]), cast(:untils as timestamptz[])) as u (id, workflow_id, until)
-       join schedules s on s.workflow_id = u.workflow_id and s.since >= u.until and s.id <> u.id`,
+       from unnest(cast(:ids as bigint[]), cast(:workflowIds as text[]), cast(:names as text[]), cast(:untils as timestamptz[]))
+              as u (id, workflow_id, name, until)
+       join schedules s on s.workflow_id = u.workflow_id and s.name = u.name and s.since >= u.until and s.id <> u.id`,
     {
       ids: known.map(({ id }) => String(id)),
       workflowIds: known.map(({ workflowId }) => workflowId),
+      names: known.map(({ scheduleName }) => scheduleName),
       untils: known.map(({ until }) => until?.toISOString()),
     },
   );
 }
 
-/** Schedules that hold now, in the order of their workflows' ids, of those after `after`. */
-export async function listSchedules(db: Db, page: { after: string; limit: number }): Promise<StoredSchedule[]> {
+/** Schedules that hold now, in the order of their workflows' ids and their names, of those after `after` (and `afterName` of it). */
+export async function listSchedules(
+  db: Db,
+  page: { after: string; afterName?: string; limit: number },
+): Promise<StoredSchedule[]> {
   return queryRows<StoredSchedule>(
     db,
-    `select ${SCHEDULE} from schedules s where s.until is null and s.workflow_id > :after order by s.workflow_id limit :limit`,
-    page,
+    `select ${SCHEDULE} from schedules s where s.until is null and (s.workflow_id, s.name) > (:after, :afterName)
+      order by s.workflow_id, s.name limit :limit`,
+    Object.assign({ afterName: "" }, page),
   );
 }
 
-/** The schedule that a workflow has now. */
-export async function findSchedule(db: Db, workflowId: WorkflowId): Promise<StoredSchedule | undefined> {
+/** The schedule of this name that a workflow has now. */
+export async function findSchedule(
+  db: Db,
+  workflowId: WorkflowId,
+  scheduleName: string = MAIN_SCHEDULE,
+): Promise<StoredSchedule | undefined> {
   const [row] = await queryRows<StoredSchedule>(
     db,
-    `select ${SCHEDULE} from schedules s where s.workflow_id = :workflowId and s.until is null`,
-    { workflowId },
+    `select ${SCHEDULE} from schedules s where s.workflow_id = :workflowId and s.name = :scheduleName and s.until is null`,
+    { workflowId, scheduleName },
   );
   return row;
+}
+
+/** The names of a workflow's schedules, that of `triggers.schedule` first. One that has ended is listed while its history is kept. */
+export async function listScheduleNames(
+  db: Db,
+  workflowId: WorkflowId,
+): Promise<{ name: string; isDeclared: boolean }[]> {
+  return queryRows(
+    db,
+    `select s.name, bool_or(s.until is null) as "isDeclared" from schedules s
+      where s.workflow_id = :workflowId group by s.name order by s.name <> 'schedule', s.name`,
+    { workflowId },
+  );
 }
 
 /** Declarations whose next tick should have its record by `now`, the longest due first. */

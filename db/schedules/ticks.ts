@@ -1,5 +1,6 @@
 import type { MicroCredits } from "../../domain/credits.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
+import { MAIN_SCHEDULE, type ScheduleRef, toScheduleId } from "../../domain/schedules/names.ts";
 import type { TickTimes } from "../../domain/schedules/tick-values.ts";
 import type { TickOutcome, TickSource } from "../../domain/schedules/ticks.ts";
 import { type Db, queryRows } from "../connect.ts";
@@ -20,11 +21,11 @@ export interface Tick {
 const TICK = `
   t.nominal_at as "nominalAt", t.outcome, t.reason, t.source, t.execution_id as "executionId", t.decided_at as "decidedAt"`;
 
-export type NewTick = Omit<Tick, "decidedAt"> & { readonly workflowId: WorkflowId; readonly decidedAt: Date };
+export type NewTick = Tick & ScheduleRef;
 
 const GIVEN = `
   unnest(cast(:workflowIds as text[]), cast(:nominalAts as timestamptz[]), cast(:outcomes as text[]), cast(:reasons as text[]),
-         cast(:sources as text[]), cast(:executionIds as text[]), cast(:decidedAts as timestamptz[]))`;
+         cast(:sources as text[]), cast(:executionIds as text[]), cast(:decidedAts as timestamptz[]), cast(:scheduleNames as text[]))`;
 
 /** Records ticks; those that have a record keep it. Returns those that are recorded by this. */
 export async function insertTicks<Each extends NewTick>(db: Db, ticks: readonly Each[]): Promise<Each[]> {
@@ -43,9 +44,9 @@ export async function insertUnstartedTicks<Each extends NewTick & { readonly sch
     with held as materialized (
       select s.id, s.until from schedules s where s.id = any(cast(:heldIds as bigint[])) order by s.id for no key update
     )
-    select g.workflow_id, g.nominal_at, g.outcome, g.reason, g.source, g.execution_id, g.decided_at
+    select g.workflow_id, g.nominal_at, g.outcome, g.reason, g.source, g.execution_id, g.decided_at, g.schedule_name
       from rows from (${GIVEN}, unnest(cast(:scheduleIds as bigint[])))
-             as g (workflow_id, nominal_at, outcome, reason, source, execution_id, decided_at, schedule_id)
+             as g (workflow_id, nominal_at, outcome, reason, source, execution_id, decided_at, schedule_name, schedule_id)
       join held h on h.id = g.schedule_id and (h.until is null or g.nominal_at <= h.until)
   ) as u`;
   const scheduleIds = ticks.map(({ scheduleId }) => String(scheduleId));
@@ -59,12 +60,12 @@ async function insertFrom<Each extends NewTick>(
   bindings: Readonly<Record<string, unknown>>,
 ): Promise<Each[]> {
   if (ticks.length === 0) return [];
-  const rows = await queryRows<{ workflowId: WorkflowId; nominalAt: Date }>(
+  const rows = await queryRows<Required<ScheduleRef> & { nominalAt: Date }>(
     db,
-    `insert into ticks (workflow_id, nominal_at, outcome, reason, source, execution_id, decided_at)
+    `insert into ticks (workflow_id, nominal_at, outcome, reason, source, execution_id, decided_at, schedule_name)
      select u.* from ${source}
-         on conflict (workflow_id, nominal_at) do nothing
-     returning workflow_id as "workflowId", nominal_at as "nominalAt"`,
+         on conflict (workflow_id, schedule_name, nominal_at) do nothing
+     returning workflow_id as "workflowId", schedule_name as "scheduleName", nominal_at as "nominalAt"`,
     {
       ...bindings,
       workflowIds: ticks.map((tick) => tick.workflowId),
@@ -74,10 +75,11 @@ async function insertFrom<Each extends NewTick>(
       sources: ticks.map((tick) => tick.source),
       executionIds: ticks.map((tick) => tick.executionId),
       decidedAts: ticks.map((tick) => tick.decidedAt.toISOString()),
+      scheduleNames: ticks.map(({ scheduleName = MAIN_SCHEDULE }) => scheduleName),
     },
   );
-  const keyOf = ({ workflowId, nominalAt }: Pick<NewTick, "workflowId" | "nominalAt">): string =>
-    `${workflowId} ${nominalAt.getTime()}`;
+  const keyOf = (tick: ScheduleRef & Pick<NewTick, "nominalAt">): string =>
+    `${toScheduleId(tick)} ${tick.nominalAt.getTime()}`;
   const recorded = new Set(rows.map(keyOf));
   return ticks.filter((tick) => recorded.has(keyOf(tick)));
 }
@@ -85,67 +87,84 @@ async function insertFrom<Each extends NewTick>(
 /** Makes a tick that did not start a started one, for a user who asked for past ones. False: it has started already. */
 export async function restartTick(
   db: Db,
-  tick: { workflowId: WorkflowId; nominalAt: Date; executionId: ExecutionId; decidedAt: Date },
+  tick: ScheduleRef & { nominalAt: Date; executionId: ExecutionId; decidedAt: Date },
 ): Promise<boolean> {
   const rows = await queryRows(
     db,
     `update ticks set outcome = 'started', reason = '', source = 'backfill', execution_id = :executionId, decided_at = :decidedAt
-      where workflow_id = :workflowId and nominal_at = :nominalAt and outcome <> 'started'
+      where workflow_id = :workflowId and schedule_name = :scheduleName and nominal_at = :nominalAt and outcome <> 'started'
      returning 1`,
-    { ...tick },
+    { ...tick, scheduleName: tick.scheduleName ?? MAIN_SCHEDULE },
   );
   return rows.length === 1;
 }
 
-export async function findTick(db: Db, workflowId: WorkflowId, nominalAt: Date): Promise<Tick | undefined> {
+export async function findTick(
+  db: Db,
+  workflowId: WorkflowId,
+  nominalAt: Date,
+  scheduleName: string = MAIN_SCHEDULE,
+): Promise<Tick | undefined> {
   const [row] = await queryRows<Tick>(
     db,
-    `select ${TICK} from ticks t where t.workflow_id = :workflowId and t.nominal_at = :nominalAt`,
-    { workflowId, nominalAt },
+    `select ${TICK} from ticks t where t.workflow_id = :workflowId and t.schedule_name = :scheduleName and t.nominal_at = :nominalAt`,
+    { workflowId, scheduleName, nominalAt },
   );
   return row;
 }
 
-/** A workflow's ticks, the newest first, before an instant. */
-export async function listTicks(
-  db: Db,
-  page: { workflowId: WorkflowId; before: Date | null; limit: number },
-): Promise<Tick[]> {
+/** The names of a workflow's schedules that were due at an instant and started nothing. */
+export async function listUnstartedNames(db: Db, workflowId: WorkflowId, nominalAt: Date): Promise<string[]> {
+  const rows = await queryRows<{ name: string }>(
+    db,
+    `select t.schedule_name as name from ticks t
+      where t.workflow_id = :workflowId and t.nominal_at = :nominalAt and t.outcome <> 'started' order by t.schedule_name`,
+    { workflowId, nominalAt },
+  );
+  return rows.map(({ name }) => name);
+}
+
+/** A schedule's ticks, the newest first, before an instant. */
+export async function listTicks(db: Db, page: ScheduleRef & { before: Date | null; limit: number }): Promise<Tick[]> {
   return queryRows<Tick>(
     db,
     `select ${TICK} from ticks t
-      where t.workflow_id = :workflowId and t.nominal_at < coalesce(cast(:before as timestamptz), 'infinity')
+      where t.workflow_id = :workflowId and t.schedule_name = :scheduleName
+        and t.nominal_at < coalesce(cast(:before as timestamptz), 'infinity')
       order by t.nominal_at desc limit :limit`,
-    page,
+    { ...page, scheduleName: page.scheduleName ?? MAIN_SCHEDULE },
   );
 }
 
-/** A workflow's ticks that were started, of those due from `from` up to and with `to`. */
+/** A schedule's ticks that were started, of those due from `from` up to and with `to`. */
 export async function listStartedTicks(
   db: Db,
-  { workflowId, from, to }: { workflowId: WorkflowId; from: Date | undefined; to: Date | undefined },
+  given: ScheduleRef & { from: Date | undefined; to: Date | undefined },
 ): Promise<{ nominalAt: Date; executionId: ExecutionId }[]> {
+  const { workflowId, scheduleName = MAIN_SCHEDULE, from, to } = given;
   if (from === undefined || to === undefined) return [];
   return queryRows(
     db,
     `select t.nominal_at as "nominalAt", t.execution_id as "executionId" from ticks t
-      where t.workflow_id = :workflowId and t.nominal_at >= :from and t.nominal_at <= :to and t.outcome = 'started'`,
-    { workflowId, from, to },
+      where t.workflow_id = :workflowId and t.schedule_name = :scheduleName and t.nominal_at >= :from and t.nominal_at <= :to and t.outcome = 'started'`,
+    { workflowId, scheduleName, from, to },
   );
 }
 
-/** The recorded ticks of several stretches of time, each after `since` up to and with `until`: workflow and Unix milliseconds. */
+/** The recorded ticks of several stretches of time, each after `since` up to and with `until`. */
 export async function listRecorded(
   db: Db,
-  stretches: readonly { readonly workflowId: WorkflowId; readonly since: Date; readonly until: Date }[],
-): Promise<{ workflowId: WorkflowId; nominalAt: Date }[]> {
+  stretches: readonly (Required<ScheduleRef> & { readonly since: Date; readonly until: Date })[],
+): Promise<(Required<ScheduleRef> & { nominalAt: Date })[]> {
   return queryRows(
     db,
-    `select t.workflow_id as "workflowId", t.nominal_at as "nominalAt"
-       from unnest(cast(:workflowIds as text[]), cast(:sinces as timestamptz[]), cast(:untils as timestamptz[])) as u (id, since, until)
-       join ticks t on t.workflow_id = u.id and t.nominal_at > u.since and t.nominal_at <= u.until`,
+    `select t.workflow_id as "workflowId", t.schedule_name as "scheduleName", t.nominal_at as "nominalAt"
+       from unnest(cast(:workflowIds as text[]), cast(:names as text[]), cast(:sinces as timestamptz[]), cast(:untils as timestamptz[]))
+              as u (id, name, since, until)
+       join ticks t on t.workflow_id = u.id and t.schedule_name = u.name and t.nominal_at > u.since and t.nominal_at <= u.until`,
     {
       workflowIds: stretches.map((each) => each.workflowId),
+      names: stretches.map((each) => each.scheduleName),
       sinces: stretches.map((each) => each.since.toISOString()),
       untils: stretches.map((each) => each.until.toISOString()),
     },
@@ -177,7 +196,7 @@ export async function removeTicks(db: Db, input: { days: number; limit: number }
        select t.ctid from ticks t where t.decided_at < now() - make_interval(days => cast(:days as int))
           and not exists (
             select from schedules s
-             where s.workflow_id = t.workflow_id and s.look_at is not null and t.nominal_at > s.accounted_until
+             where s.workflow_id = t.workflow_id and s.name = t.schedule_name and s.look_at is not null and t.nominal_at > s.accounted_until
           )
         order by t.decided_at limit :limit for update skip locked))
      returning 1`,
@@ -213,23 +232,23 @@ export async function findTickTarget(db: Db, workflowId: WorkflowId): Promise<Ti
 }
 
 /**
- * Lists open executions of a workflow's schedule, either of past ticks that were asked for or of all others. Those
+ * Lists open executions of one schedule, either of past ticks that were asked for or of all others. Those
  * under way and those waiting are in order.
  */
 export async function listScheduledUnderWay(
   db: Db,
-  given: { workflowId: WorkflowId; backfilled: boolean },
+  given: ScheduleRef & { backfilled: boolean },
 ): Promise<{ id: ExecutionId; waits: boolean }[]> {
   return queryRows(
     db,
     `select e.id, false as waits, 0 as turn from executions e
       where e.workflow_id = :workflowId and e.trigger = 'schedule' and e.state in ('queued', 'running') and e.admitted_at is not null
-        and e.backfilled = :backfilled
+        and e.backfilled = :backfilled and coalesce(e.schedule_name, 'schedule') = :scheduleName
      union all
      select e.id, true, e.turn from executions e
       where e.workflow_id = :workflowId and e.trigger = 'schedule' and e.state = 'queued' and e.admitted_at is null
-        and e.backfilled = :backfilled
+        and e.backfilled = :backfilled and coalesce(e.schedule_name, 'schedule') = :scheduleName
       order by waits, turn, id`,
-    given,
+    { ...given, scheduleName: given.scheduleName ?? MAIN_SCHEDULE },
   );
 }

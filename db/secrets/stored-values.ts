@@ -212,7 +212,8 @@ export async function listNamingParts(db: Db, accountId: AccountId): Promise<Nam
   return queryRows<NamingParts>(
     db,
     `select w.id as "workflowId", w.name as "workflowName", c.manifest -> 'secrets' as secrets, c.manifest -> 'env' as env,
-            c.manifest #> '{triggers,schedule,payload}' as payload
+            jsonb_build_array(c.manifest #> '{triggers,schedule,payload}',
+                              jsonb_path_query_array(c.manifest, '$.triggers.schedules[*].payload')) as payload
        from workflows w join commits c on c.workflow_id = w.id and c.id = w.head
       where w.account_id = :accountId and w.deleted_at is null order by w.created_at, w.id`,
     { accountId },

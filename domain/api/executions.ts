@@ -73,6 +73,7 @@ export const ExecutionRecord = z.object({
         .meta({ description: "The versions of secrets and variables that it got." }),
     }),
   ),
+  schedule: z.string().optional().meta({ description: "The name of the one of `triggers.schedules` that started it." }),
   nextAttemptAt: Time.nullable().meta({ description: "When it is tried again. Null: it does not wait for that." }),
   limits: z.object({ timeoutSeconds: Seconds, cpu: z.number(), attemptsMax: Count }),
   logBytes: Count,

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { CommitId, Count, StorableText, WorkflowId } from "./fields.ts";
 import { MESSAGE_CHARACTERS_MAX } from "./limits.ts";
 import { FileProblem } from "./problems.ts";
-import { NextRun } from "./schedules.ts";
+import { NextRun, Timetable } from "./schedules.ts";
 
 /** Where a folder is published to. Without a workflow, publishing makes one. */
 export const PublishTarget = z.strictObject({
@@ -42,6 +42,15 @@ export const ScheduleChange = z.object({
   after: z.string().nullable(),
 });
 
+/** What a commit means for `triggers.schedules`. Missing where neither it nor the commit before has any. */
+export const NAMED_SCHEDULES = {
+  schedules: z.array(Timetable).optional().meta({ description: "Those of `triggers.schedules`, where there are any." }),
+  scheduleChanges: z
+    .array(ScheduleChange.extend({ name: z.string() }))
+    .optional()
+    .meta({ description: "What changes in them. One with a new name is removed and added." }),
+};
+
 export const PublishPreview = z.object({
   workflowId: WorkflowId.nullable(),
   head: CommitId.nullable(),
@@ -57,5 +66,6 @@ export const PublishPreview = z.object({
   scheduleChange: ScheduleChange.nullable(),
   nextRuns: z.array(NextRun),
   schedule: z.object({ description: z.string(), paused: z.boolean() }).optional(),
+  ...NAMED_SCHEDULES,
   warnings: z.array(FileProblem),
 });

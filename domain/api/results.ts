@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { STATUSES } from "./executions.ts";
 import { AlwaysTrue, NamedExecutionId, Time } from "./fields.ts";
-import { NamedNextRun } from "./schedules.ts";
+import { NamedNextRun, Timetable } from "./schedules.ts";
 import { Estimate } from "./workflows.ts";
 
 const Amount = z.number().min(0);
@@ -72,6 +72,10 @@ export const Validity = z
       .object({ description: z.string(), paused: z.boolean() })
       .optional()
       .meta({ description: "The schedule in plain words, where the workflow has one." }),
+    schedules: z
+      .array(Timetable)
+      .optional()
+      .meta({ description: "Those of `triggers.schedules`, where the workflow has any." }),
     estimate: Estimate.optional().meta({
       description: "What it may cost, from so many earlier executions. Advice: never what is reserved.",
     }),

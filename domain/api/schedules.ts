@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { CATCHUPS, OVERLAPS } from "../manifest/manifest.ts";
+import { SCHEDULE_NAME } from "../schedules/names.ts";
 import { TICK_OUTCOMES, TICK_SOURCES } from "../schedules/ticks.ts";
 import { Count, ExecutionId, GivenCommitId, StorableText, Time, WorkflowId } from "./fields.ts";
 import { NEXT_RUNS_MAX, PAYLOAD_CHARACTERS_MAX } from "./limits.ts";
@@ -16,6 +17,16 @@ export const NextRun = z.object({
 /** Documents refer to a component of this name instead of repeating it. */
 export const NamedNextRun = NextRun.meta({ component: "NextRun" });
 
+/** A schedule of `triggers.schedules`, as a commit has it. */
+export const Timetable = z
+  .object({
+    name: z.string(),
+    description: z.string().meta({ description: "In plain words." }),
+    paused: z.boolean(),
+    nextRuns: z.array(NamedNextRun).max(10).meta({ description: "Empty while it is paused." }),
+  })
+  .meta({ component: "Timetable" });
+
 export const Tick = z.object({
   nominalAt: Time.meta({ description: "When it was due." }),
   local: Time.meta({ description: "The same, in the zone of the schedule that holds now; in UTC without one." }),
@@ -31,6 +42,15 @@ export const Tick = z.object({
 export const NamedTick = Tick.meta({ component: "Tick" });
 
 const Seconds = z.number().min(0);
+
+/** Which schedule of a workflow: `schedule` is that of `triggers.schedule`. */
+export const GivenScheduleName = z
+  .string()
+  .regex(SCHEDULE_NAME, "must be the name of a schedule, such as nightly")
+  .meta({
+    description:
+      "Which of the workflow's schedules, of `triggers.schedules`. That of `triggers.schedule` unless given.",
+  });
 
 /** The schedule of a workflow as it is now. */
 export const Schedule = z
@@ -55,6 +75,13 @@ export const Schedule = z
       .max(NEXT_RUNS_MAX)
       .meta({ description: "When the schedule is due next; empty without one, and while it is paused." }),
     lastTicks: z.array(NamedTick).max(10).meta({ description: "The newest first." }),
+    schedules: z
+      .array(z.object({ name: GivenScheduleName, ended: z.boolean() }))
+      .optional()
+      .meta({
+        description:
+          "Of a workflow that has, or had, some of `triggers.schedules`: all of its schedules. Those that have ended are listed while their history is kept.",
+      }),
   })
   .meta({ component: "Schedule" });
 
@@ -72,6 +99,7 @@ export const TICK_TIME =
 
 export const ScheduleSwitch = z.strictObject({
   enabled: z.boolean(),
+  schedule: GivenScheduleName.optional(),
   expectedHead: GivenCommitId,
   dryRun: z.boolean().default(false),
 });
@@ -100,6 +128,7 @@ export const DeclarationPreview = SwitchPreview.extend({
 export const ListedSchedule = z.object({
   workflowId: WorkflowId,
   name: z.string(),
+  schedule: z.string().optional().meta({ description: "Its name, where it is one of `triggers.schedules`." }),
   cron: z.string(),
   timezone: z.string(),
   description: z.string().meta({ description: "In plain words." }),
@@ -117,6 +146,7 @@ export const ScheduleList = z.object({ schedules: z.array(ListedSchedule) });
 export const BackfillRequest = z.strictObject({
   from: StorableText.max(100),
   to: StorableText.max(100),
+  schedule: GivenScheduleName.optional(),
   dryRun: z.boolean().default(false),
 });
 

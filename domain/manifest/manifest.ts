@@ -173,6 +173,10 @@ export interface Schedule {
   readonly jitterSeconds: number;
 }
 
+export interface NamedSchedule extends Schedule {
+  readonly name: string;
+}
+
 /** The parsed `config.yaml`. Plain JSON, kept as jsonb with its commit: lists where the order matters, no missing keys but those that say so. */
 export interface Manifest {
   /** Null when not given: the publisher then uses the folder's name. */
@@ -197,6 +201,8 @@ export interface Manifest {
   readonly triggers: {
     readonly api: { readonly enabled: boolean } | null;
     readonly schedule: Schedule | null;
+    /** Those of `schedules`, in the order of the file. Missing without any. */
+    readonly schedules?: readonly NamedSchedule[];
   };
   /** Missing where there are no notices. */
   readonly notify?: Notify;

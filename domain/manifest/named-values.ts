@@ -1,3 +1,4 @@
+import { listDeclaredSchedules } from "../schedules/names.ts";
 import { flattenBody } from "./inputs.ts";
 import type { Problems } from "./issues.ts";
 import { isJsonObject, type JsonObject, quote } from "./json-values.ts";
@@ -24,7 +25,7 @@ export interface NamingParts {
 const [SECRETS, VARIABLES] = ["secrets.", "vars."];
 
 export function toNamingParts({ secrets, env, triggers }: Manifest): NamingParts {
-  return { secrets, env, payload: triggers.schedule?.payload };
+  return { secrets, env, payload: listDeclaredSchedules({ triggers }).map(({ schedule }) => schedule.payload) };
 }
 
 /** Returns the secrets and variables that a manifest names. */

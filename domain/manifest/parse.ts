@@ -1,16 +1,17 @@
 import type { FileProblem } from "../errors.ts";
+import { MAIN_SCHEDULE, NAMED_SCHEDULES_MAX, SCHEDULE_NAME } from "../schedules/names.ts";
 import { DEFAULT_BOUNDS, type ManifestBounds } from "./bounds.ts";
 import { toInput } from "./declarations.ts";
 import { type PlacedProblem, readConfigDocument } from "./document.ts";
 import { createProblems, type Problems, reportIssues } from "./issues.ts";
 import { isJsonObject } from "./json-values.ts";
-import type { Input, Manifest, Schedule } from "./manifest.ts";
+import type { Input, Manifest, NamedSchedule, Schedule } from "./manifest.ts";
 import { type SetNames, toSecrets, toVariables } from "./named-values.ts";
 import { findEntrypointProblem, findInputNameProblem } from "./names.ts";
 import { toNotify } from "./notify.ts";
 import type { Places } from "./positions.ts";
 import { keepReadable } from "./repair.ts";
-import { type Config, ConfigSchema } from "./schema.ts";
+import { type Config, ConfigSchema, type ScheduleConfig } from "./schema.ts";
 import { checkPayload, toConcurrency, toLimits, toOutputs, toRetry, toSchedule } from "./sections.ts";
 
 export interface ManifestOptions {
@@ -80,15 +81,20 @@ function readConfig(data: unknown, options: ReadOptions, problems: Problems): Ma
   const entrypointProblem = findEntrypointProblem(entrypoint);
   if (entrypointProblem !== undefined) problems.addAtValue(["entrypoint"], entrypointProblem);
   checkPython(config.python, options.pythonVersions, problems);
-  const schedule = config.triggers?.schedule ? toSchedule(config.triggers.schedule, options.bounds, problems) : null;
   // A payload for an input whose own declaration is wrong is neither right nor wrong.
   for (const name of listDeclared(data)) if (!inputs.some((input) => input.name === name)) unreadable.add(name);
   for (const issue of parsed.error?.issues ?? []) if (issue.path[0] === "inputs") unreadable.add(String(issue.path[1]));
   const sound = inputs.filter((input) => !unreadable.has(input.name));
-  const payloadText = options.textOf(["triggers", "schedule", "payload"]);
-  const { setNames } = options;
-  if (schedule)
-    checkPayload({ payload: schedule.payload, payloadText }, { inputs: sound, unreadable, setNames }, problems);
+  const { setNames, bounds, textOf } = options;
+  const readSchedule = (given: ScheduleConfig, place: readonly string[]): Schedule => {
+    const schedule = toSchedule(given, { path: place, bounds }, problems);
+    const path = [...place, "payload"];
+    const payloadText = textOf(path);
+    checkPayload({ payload: schedule.payload, payloadText, path }, { inputs: sound, unreadable, setNames }, problems);
+    return withText(schedule, inputs, payloadText);
+  };
+  const { schedule, schedules } = config.triggers ?? {};
+  const named = readNamedSchedules(schedules ?? {}, readSchedule, problems);
   const secrets = toSecrets(config.secrets, setNames, problems);
   const env = toVariables(config.env, { secrets, set: setNames, problems });
   const notify = toNotify(config.notify, setNames?.places, problems);
@@ -106,9 +112,34 @@ function readConfig(data: unknown, options: ReadOptions, problems: Problems): Ma
     limits: toLimits(config.limits, options, problems),
     retry: toRetry(config.retry, options.bounds, problems),
     concurrency: toConcurrency(config.concurrency, options.bounds, problems),
-    triggers: { api: config.triggers?.api ?? null, schedule: schedule && withText(schedule, inputs, payloadText) },
+    triggers: {
+      api: config.triggers?.api ?? null,
+      schedule: schedule ? readSchedule(schedule, ["triggers", "schedule"]) : null,
+      ...(named.length === 0 ? {} : { schedules: named }),
+    },
     ...(notify === undefined ? {} : { notify }),
   };
+}
+
+function readNamedSchedules(
+  declared: Readonly<Record<string, ScheduleConfig>>,
+  read: (given: ScheduleConfig, path: readonly string[]) => Schedule,
+  problems: Problems,
+): NamedSchedule[] {
+  const path = ["triggers", "schedules"];
+  const entries = Object.entries(declared);
+  if (entries.length > NAMED_SCHEDULES_MAX)
+    problems.addAtKey(path, `must have at most ${NAMED_SCHEDULES_MAX} schedules, not ${entries.length}.`);
+  return entries.map(([name, given]) => {
+    if (name === MAIN_SCHEDULE)
+      problems.addAtKey([...path, name], "is the name of triggers.schedule. Choose another one.");
+    else if (!SCHEDULE_NAME.test(name))
+      problems.addAtKey(
+        [...path, name],
+        "is no name of a schedule: a small letter, then up to 39 small letters, digits, hyphens and underscores, such as nightly.",
+      );
+    return { name, ...read(given, [...path, name]) };
+  });
 }
 
 function withText(schedule: Schedule, inputs: readonly Input[], payloadText: string | undefined): Schedule {
@@ -166,7 +197,16 @@ function dropSectionNulls(key: string, section: unknown): unknown {
   if (!isJsonObject(section)) return section;
   if (key === "outputs")
     return Object.fromEntries(Object.entries(section).map(([name, output]) => [name, dropKeyNulls(output ?? {})]));
-  if (key === "inputs" || key === "triggers")
+  if (key === "triggers")
+    return Object.fromEntries(
+      Object.entries(section).map(([name, part]) => [
+        name,
+        name === "schedules" && isJsonObject(part)
+          ? Object.fromEntries(Object.entries(part).map(([one, schedule]) => [one, dropKeyNulls(schedule)]))
+          : dropKeyNulls(part),
+      ]),
+    );
+  if (key === "inputs")
     return Object.fromEntries(Object.entries(section).map(([name, part]) => [name, dropKeyNulls(part)]));
   return dropKeyNulls(section);
 }

@@ -11,6 +11,14 @@ const STAND_INS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ["concurrency.max", 1],
 ]);
 
+/** A named schedule has the same as `triggers.schedule`. */
+function standInOf(path: Path): unknown {
+  const [first, second] = path;
+  const isNamed = first === "triggers" && second === "schedules" && path.length > 3;
+  const like: Path = isNamed ? ["triggers", "schedule", ...path.slice(3)] : path;
+  return STAND_INS.get(like.join("."));
+}
+
 /** Each round removes something; a round beyond the depth of a config would mean that nothing was. */
 const ROUNDS_MAX = 10;
 
@@ -55,7 +63,7 @@ function takeOut(data: unknown, paths: readonly Path[], done: Path = []): unknow
   for (const key of new Set([...Object.keys(data), ...deeper.keys()])) {
     const rests = deeper.get(key);
     const here = [...done, key];
-    const standIn = STAND_INS.get(here.join("."));
+    const standIn = standInOf(here);
     if (!rests) kept.push([key, data[key]]);
     else if (standIn !== undefined) kept.push([key, standIn]);
     else if (!rests.some((rest) => rest.length === 0 || isRequired(data[key], rest, here))) {
@@ -66,8 +74,8 @@ function takeOut(data: unknown, paths: readonly Path[], done: Path = []): unknow
 }
 
 /** The path leads to a key that is missing here and has no stand-in. */
-function isRequired(parent: unknown, [key, ...more]: Path, done: Path): boolean {
-  return more.length === 0 && isMissing(parent, String(key)) && !STAND_INS.has([...done, key].join("."));
+function isRequired(parent: unknown, [key = "", ...more]: Path, done: Path): boolean {
+  return more.length === 0 && isMissing(parent, String(key)) && standInOf([...done, key]) === undefined;
 }
 
 function isMissing(data: unknown, key: string): boolean {

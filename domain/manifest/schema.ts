@@ -171,6 +171,10 @@ export const ConfigSchema = z.strictObject({
     .strictObject({
       api: ApiSchema.optional().meta({ description: "Executions started by an HTTP call." }),
       schedule: ScheduleSchema.optional().meta({ description: "Executions started by the clock." }),
+      schedules: z
+        .record(z.string(), ScheduleSchema, { error: "must be a map of names to schedules." })
+        .optional()
+        .meta({ description: "More schedules, by name, each with its own times, payload and history." }),
     })
     .optional()
     .meta({ description: "What may start an execution, apart from the form." }),

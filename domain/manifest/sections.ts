@@ -110,9 +110,13 @@ export function toConcurrency(
   return { executionsMax: config.max, whenFull: config.when_full ?? "queue" };
 }
 
-/** The schedule with its cron expression and zone checked; a disabled one like an enabled one. */
-export function toSchedule(config: ScheduleConfig, bounds: ManifestBounds, problems: Problems): Schedule {
-  const report = (key: string, message: string): void => problems.addAtValue(["triggers", "schedule", key], message);
+/** The schedule at `path` with its cron expression and zone checked; a disabled one like an enabled one. */
+export function toSchedule(
+  config: ScheduleConfig,
+  { path, bounds }: { path: readonly string[]; bounds: ManifestBounds },
+  problems: Problems,
+): Schedule {
+  const report = (key: string, message: string): void => problems.addAtValue([...path, key], message);
   const parsed = parseCron(config.cron);
   if (!parsed.ok)
     for (const problem of parsed.problems)
@@ -191,11 +195,11 @@ function withoutRange(input: Input): Input {
  * payload cannot carry. `unreadable` names inputs whose declarations have problems of their own.
  */
 export function checkPayload(
-  { payload, payloadText }: Pick<Schedule, "payload"> & { readonly payloadText: string | undefined },
+  given: Pick<Schedule, "payload"> & { readonly payloadText: string | undefined; readonly path: readonly string[] },
   declared: { inputs: readonly Input[]; unreadable: ReadonlySet<string>; setNames: SetNames | undefined },
   problems: Problems,
 ): void {
-  const path = ["triggers", "schedule", "payload"];
+  const { payload, payloadText, path } = given;
   const fed = listFedInputs(declared.inputs, payload);
   if (!checkReferences(flattenBody(declared, payload) as JsonObject, { path, fed, set: declared.setNames, problems }))
     return;

@@ -16,11 +16,17 @@ export interface Replacement {
 }
 
 /**
- * A `config.yaml` in which `triggers.api.enabled` or `triggers.schedule.enabled` is as wanted. Only that value is touched, or
+ * A `config.yaml` in which `triggers.api.enabled`, `triggers.schedule.enabled` or that of a named schedule is as wanted. Only that value is touched, or
  * the fewest lines that bring it in are added: comments, order and layout stay. A schedule that is not there cannot be
  * enabled, because nobody has said when it is due.
  */
-export function editTrigger(source: string, trigger: "api" | "schedule", enabled: boolean): TriggerEdit {
+export function editTrigger(
+  source: string,
+  trigger: "api" | "schedule" | { readonly schedule: string },
+  enabled: boolean,
+): TriggerEdit {
+  if (typeof trigger === "object")
+    return editConfig(source, "change the trigger", (root) => findNamedChange(source, root, trigger.schedule, enabled));
   return editConfig(source, "change the trigger", (root) => findChange(source, root, trigger, enabled));
 }
 
@@ -84,6 +90,22 @@ function findChange(
   if (triggers !== undefined) return replaceValue(source, triggers, `{ ${trigger}: { enabled: ${value} } }`);
   if (root?.flow) return insertIntoMap(source, root, `triggers: { ${trigger}: { enabled: ${value} } }`);
   return appendLines(source, `triggers:\n  ${trigger}: { enabled: ${value} }\n`);
+}
+
+function findNamedChange(
+  source: string,
+  root: YAMLMap | undefined,
+  name: string,
+  enabled: boolean,
+): Replacement | string {
+  let map: unknown = root;
+  for (const key of ["triggers", "schedules", name])
+    map = isMap(map) ? findPair(map as YAMLMap, key)?.value : undefined;
+  if (!isMap(map))
+    return `config.yaml declares no schedule ${name}. Write triggers.schedules.${name} with a cron expression first.`;
+  const flag = findPair(map as YAMLMap, "enabled");
+  if (flag === undefined) return insertIntoMap(source, map as YAMLMap, `enabled: ${enabled}`);
+  return replaceValue(source, flag, String(enabled));
 }
 
 /** The pair of a key; of one that is there twice the last. */

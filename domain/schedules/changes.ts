@@ -1,7 +1,8 @@
 import { describeSchedule } from "../cron/description.ts";
 import { toStableJson } from "../manifest/json-values.ts";
-import type { Schedule } from "../manifest/manifest.ts";
+import type { Manifest, Schedule } from "../manifest/manifest.ts";
 import { cronOf } from "./declaration.ts";
+import { findDeclaredSchedule } from "./names.ts";
 
 /** What a commit changes about when the workflow runs by the clock. */
 export interface ScheduleChange {
@@ -19,6 +20,16 @@ export function findScheduleChange(before: Schedule | null, after: Schedule | nu
   if (after === null) return { change: "removed", ...words };
   if (before.enabled !== after.enabled) return { change: after.enabled ? "resumed" : "paused", ...words };
   return isSame(before, after) ? null : { change: "changed", ...words };
+}
+
+/** What changes in the schedules with names, by name. One that gets another name is removed and added. */
+export function listNamedChanges(before: Manifest | null, after: Manifest): (ScheduleChange & { name: string })[] {
+  const names = [before, after].flatMap((manifest) => manifest?.triggers.schedules?.map(({ name }) => name) ?? []);
+  return [...new Set(names)].flatMap((name) => {
+    const [old, next] = [before, after].map((manifest) => (manifest && findDeclaredSchedule(manifest, name)) ?? null);
+    const change = findScheduleChange(old ?? null, next ?? null);
+    return change === null ? [] : [Object.assign({ name }, change)];
+  });
 }
 
 /** A commit from before texts of payloads were kept has the same payload where its values are the same. */

@@ -1,4 +1,5 @@
-import type { ExecutionId, WorkflowId } from "../ids.ts";
+import type { ExecutionId } from "../ids.ts";
+import type { ScheduleRef } from "./names.ts";
 
 /** What became of a time a schedule was due; a closed list. */
 export const TICK_OUTCOMES = [
@@ -18,9 +19,7 @@ export const TICK_SOURCES = ["clock", "repair", "backfill"] as const;
 export type TickSource = (typeof TICK_SOURCES)[number];
 
 /** What a tick's Workflow Definition is started with. */
-export interface TickInput {
-  readonly workflowId: WorkflowId;
-}
+export type TickInput = ScheduleRef;
 
 /** What it returns: enough to read in Temporal's UI. `none`: the schedule is not due at that time. */
 export interface TickSummary {

@@ -4,6 +4,7 @@ import type { Backfill } from "../../domain/api/schedules.ts";
 import { type Act, addCommand, type Context } from "./command.ts";
 import { type Answer, toTable } from "./io.ts";
 import { workflowPathOf } from "./made-commit.ts";
+import { OF_SCHEDULE } from "./schedule-switch.ts";
 import { findViewerZone, formatClock } from "./wall-clock.ts";
 
 type BackfillDocument = z.infer<typeof Backfill>;
@@ -11,6 +12,7 @@ type BackfillDocument = z.infer<typeof Backfill>;
 interface Options {
   readonly from: string;
   readonly to: string;
+  readonly schedule?: string;
   readonly dryRun?: boolean;
 }
 
@@ -20,6 +22,7 @@ const STATE_WORDS = { started: "started", started_before: "started before", due:
 export function addBackfillCommand(schedules: Command, act: Act): void {
   addCommand(schedules, "backfill", "run the past ticks of a schedule that were not started, each once and in order")
     .argument("<workflow>")
+    .option(...OF_SCHEDULE)
     .requiredOption("--from <time>", "the first may be due then: with an offset or Z, or by the schedule's own clock")
     .requiredOption("--to <time>", "the last is due before then")
     .option("--dry-run", "show what would run, and start nothing")
@@ -27,9 +30,11 @@ export function addBackfillCommand(schedules: Command, act: Act): void {
 }
 
 async function backfill(context: Context, [workflow]: readonly string[], options: Options): Promise<Answer> {
-  const { from, to, dryRun = false } = options;
+  const { from, to, schedule, dryRun = false } = options;
   const path = `${workflowPathOf(workflow as string)}/backfills`;
-  const document = await (await context.client()).post<BackfillDocument>(path, { json: { from, to, dryRun } });
+  const document = await (await context.client()).post<BackfillDocument>(path, {
+    json: { from, to, schedule, dryRun },
+  });
   const { timezone, stopped } = document;
   const zone = findViewerZone(context.io);
   const rows = document.ticks.map((tick) => [

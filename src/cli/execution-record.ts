@@ -62,7 +62,7 @@ function toAnswer(document: RecordDocument): Answer {
     `Execution  ${document.executionId}: ${document.status}`,
     `Workflow   ${document.workflowName} (${document.workflowId})`,
     `Commit     ${document.commitId}${document.draft ? " (a draft)" : ""}`,
-    `Trigger    ${document.trigger}`,
+    `Trigger    ${document.trigger}${document.schedule === undefined ? "" : ` ${document.schedule}`}`,
     `Accepted   ${document.createdAt}`,
     `Began      ${document.startedAt ?? "-"}`,
     ...(document.slotPosition === null ? [] : [`Waiting    number ${document.slotPosition} for a free slot`]),

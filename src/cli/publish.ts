@@ -194,7 +194,10 @@ function toDryRunAnswer(dryRun: Preview): Answer {
   ]);
   const lines = files.length === 0 ? ["No file changes."] : toTable(["", "File", "Lines"], files);
   lines.push(...toInputLines(dryRun.inputs));
-  if (dryRun.schedule !== undefined) lines.push("", ...toTimetable(dryRun.schedule, dryRun.nextRuns));
+  if (dryRun.schedule !== undefined) lines.push("", ...toTimetable("", dryRun.schedule, dryRun.nextRuns));
+  for (const { name, nextRuns, ...schedule } of dryRun.schedules ?? [])
+    lines.push("", ...toTimetable(` ${name}`, schedule, nextRuns));
+  lines.push(...toNamedChangeLines(dryRun.scheduleChanges));
   return { document: dryRun, lines };
 }
 
@@ -208,8 +211,20 @@ export function toInputLines(inputs: readonly InputChange[]): string[] {
   return rows.length === 0 ? [] : ["", ...toTable(["", "Input", "For callers"], rows)];
 }
 
-function toTimetable(schedule: { description: string; paused: boolean }, nextRuns: Preview["nextRuns"]): string[] {
-  if (schedule.paused) return [`Schedule  ${schedule.description}, paused`];
+/** What changes in schedules with names; nothing when nothing does. */
+export function toNamedChangeLines(changes: Preview["scheduleChanges"] = []): string[] {
+  const lines = changes.map(
+    ({ name, change, before, after }) => `Schedule ${name} ${change}: ${before ?? "-"} → ${after ?? "-"}`,
+  );
+  return lines.length === 0 ? [] : ["", ...lines];
+}
+
+function toTimetable(
+  name: string,
+  schedule: { description: string; paused: boolean },
+  nextRuns: Preview["nextRuns"],
+): string[] {
+  if (schedule.paused) return [`Schedule${name}  ${schedule.description}, paused`];
   const runs = nextRuns.map(({ local, note }) => `  ${local}${note === undefined ? "" : `  ${note}`}`);
-  return [`Schedule  ${schedule.description}`, "Next runs", ...runs];
+  return [`Schedule${name}  ${schedule.description}`, "Next runs", ...runs];
 }

@@ -6,6 +6,9 @@ import { findHead, makeCommit, workflowPathOf } from "./made-commit.ts";
 
 type Shown = z.infer<typeof SwitchPreview>;
 
+/** Of a workflow with several. */
+export const OF_SCHEDULE = ["--schedule <name>", "the one of triggers.schedules with this name"] as const;
+
 /** `schedules pause|resume`: each a commit that changes `enabled` in config.yaml and nothing else. */
 export function addSwitchCommands(schedules: Command, act: Act): void {
   for (const [name, enabled, words] of [
@@ -14,12 +17,13 @@ export function addSwitchCommands(schedules: Command, act: Act): void {
   ] as const) {
     addCommand(schedules, name, words)
       .argument("<workflow>")
+      .option(...OF_SCHEDULE)
       .option("--dry-run", "show what would change in config.yaml, and change nothing")
       .action(
-        act<{ dryRun?: boolean }>(async (context, [workflow = ""], { dryRun = false }) => {
+        act<{ schedule?: string; dryRun?: boolean }>(async (context, [workflow = ""], { schedule, dryRun = false }) => {
           const client = await context.client();
           const path = `${workflowPathOf(workflow)}/schedule`;
-          const json = { enabled, expectedHead: await findHead(client, workflow), dryRun };
+          const json = { enabled, schedule, expectedHead: await findHead(client, workflow), dryRun };
           if (dryRun) {
             const document = await client.post<Shown>(path, { json });
             return { document, lines: toChangedLines(document) };

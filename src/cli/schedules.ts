@@ -9,7 +9,7 @@ import { type Act, addCommand, addGroup, type Context, parseCount } from "./comm
 import { type Answer, toTable } from "./io.ts";
 import { workflowPathOf } from "./made-commit.ts";
 import { Refusal } from "./refusal.ts";
-import { addSwitchCommands } from "./schedule-switch.ts";
+import { addSwitchCommands, OF_SCHEDULE } from "./schedule-switch.ts";
 import { formatSpan, OUTCOME_WORDS } from "./tick-words.ts";
 import { findViewerZone, formatClock, formatUtc } from "./wall-clock.ts";
 
@@ -29,13 +29,15 @@ export function addScheduleCommands(program: Command, act: Act): void {
     .action(act<{ account?: string }>(listSchedules));
   addCommand(schedules, "next", "show the next runs of a workflow's schedule")
     .argument("<workflow>")
+    .option(...OF_SCHEDULE)
     .option("-n, --count <count>", "how many, up to 100", parseCount, 10)
-    .action(act<{ count: number }>(showNextRuns));
+    .action(act<{ schedule?: string; count: number }>(showNextRuns));
   addCommand(schedules, "ticks", "show what became of each time the schedule was due, newest first")
     .argument("<workflow>")
+    .option(...OF_SCHEDULE)
     .option("-n, --count <count>", "how many, up to 1000", parseCount, 50)
     .option("--before <time>", "only those due before this time")
-    .action(act<{ count: number; before?: string }>(showTicks));
+    .action(act<{ schedule?: string; count: number; before?: string }>(showTicks));
   addSwitchCommands(schedules, act);
   addBackfillCommand(schedules, act);
 }
@@ -65,7 +67,7 @@ function toLines(schedule: ScheduleDocument, viewerZone: string): string[] {
         ];
   const untold = `  Temporal does not know the last change yet, for ${formatSpan(untoldSeconds ?? 0)} now.`;
   return [
-    `${workflowId}  ${name}`,
+    `${workflowId}  ${name}${schedule.schedule === undefined ? "" : `  ${schedule.schedule}`}`,
     `  ${description}`,
     ...toRows("next", next),
     ...toRows("last", lastTick === null ? ["nothing yet"] : [toWords(lastTick, timezone)]),
@@ -89,11 +91,18 @@ function toWords({ nominalAt, outcome, reason, executionId }: TickDocument, time
 async function showNextRuns(
   context: Context,
   [workflow = ""]: readonly string[],
-  { count }: { count: number },
+  { schedule: name, count }: { schedule?: string; count: number },
 ): Promise<Answer> {
-  const document = await getSchedule(await context.client(), workflow, String(count));
-  const { schedule, paused, reason, nextRuns } = document;
-  if (schedule === null) throw new Refusal("Not found", "The workflow's latest commit declares no schedule.");
+  const document = await getSchedule(await context.client(), workflow, { schedule: name, count: String(count) });
+  const { schedule, paused, reason, nextRuns, schedules = [] } = document;
+  if (schedule === null) {
+    const names = schedules.filter(({ ended }) => !ended).map((other) => other.name);
+    const others = names.length === 0 ? "" : ` Choose one of its others with --schedule: ${names.join(", ")}.`;
+    throw new Refusal(
+      "Not found",
+      `The workflow's latest commit declares no schedule${name ? ` ${name}` : ""}.${others}`,
+    );
+  }
   const { timezone, description } = schedule;
   const zone = findViewerZone(context.io);
   const rows = nextRuns.map(({ utc, note = "" }) => [
@@ -110,11 +119,13 @@ async function showNextRuns(
 async function showTicks(
   context: Context,
   [workflow = ""]: readonly string[],
-  { count, before }: { count: number; before?: string },
+  { schedule, count, before }: { schedule?: string; count: number; before?: string },
 ): Promise<Answer> {
   const client = await context.client();
-  const timezone = (await getSchedule(client, workflow, "1")).schedule?.timezone ?? "UTC";
-  const page = await collectTicks(client, workflow, { count, before: before && toUtcText(before, timezone) });
+  const shown = await getSchedule(client, workflow, { schedule, count: "1" });
+  const timezone = shown.schedule?.timezone ?? "UTC";
+  const from = before && toUtcText(before, timezone);
+  const page = await collectTicks(client, workflow, { schedule, count, before: from });
   const { ticks, nextBefore } = page;
   const rows = ticks.map(({ nominalAt, outcome, lateSeconds, source, executionId, reason }) => [
     formatClock(nominalAt, timezone),
@@ -129,21 +140,25 @@ async function showTicks(
   return { document: { workflowId: workflow, timezone, ...page }, lines: table };
 }
 
-function getSchedule(client: Client, workflow: string, count: string): Promise<ShownSchedule> {
-  return client.get<ShownSchedule>(`${workflowPathOf(workflow)}/schedule`, { query: { count } });
+function getSchedule(
+  client: Client,
+  workflow: string,
+  query: { schedule: string | undefined; count: string },
+): Promise<ShownSchedule> {
+  return client.get<ShownSchedule>(`${workflowPathOf(workflow)}/schedule`, { query });
 }
 
 /** Reads page after page until there are `count` ticks. */
 async function collectTicks(
   client: Client,
   workflow: string,
-  { count, before }: { count: number; before: string | undefined },
+  { schedule, count, before }: { schedule: string | undefined; count: number; before: string | undefined },
 ): Promise<TicksPage> {
   const ticks: TickDocument[] = [];
   let next: string | null = before ?? null;
   do {
     const limit = String(Math.min(TICKS_PAGE_MAX, count - ticks.length));
-    const query = { limit, before: next ?? undefined };
+    const query = { schedule, limit, before: next ?? undefined };
     const page: TicksPage = await client.get<TicksPage>(`${workflowPathOf(workflow)}/ticks`, { query });
     ticks.push(...page.ticks);
     next = page.nextBefore;

@@ -7,13 +7,16 @@ import {
   type GivenInputs,
   type ToldRun,
 } from "../../db/notices/told-runs.ts";
+import { listUnstartedNames } from "../../db/schedules/ticks.ts";
 import { toStableJson } from "../../domain/manifest/json-values.ts";
+import { MAIN_SCHEDULE } from "../../domain/schedules/names.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { readLogEnd } from "./log-end.ts";
 
 /** Of a value, in characters. */
 const VALUE_CHARACTERS_MAX = 200;
 const CHANGES_MAX = 20;
+const MINUTE_MS = 60_000;
 
 /** An input that differs from the last good run; null where one of the two had none. */
 interface InputDifference {
@@ -64,7 +67,7 @@ export async function findNoticeFacts(
     run,
     log: kind === "failure" && run?.logKey ? await readLogEnd(storage, run.logKey) : [],
     changed: good === undefined || run === null ? null : findChanges(good, run),
-    runAgain: toCommand(notice, run),
+    runAgain: kind === "missed" ? await toBackfill(db, notice) : toCommand(notice, run),
     url: base === undefined ? null : `${base}${toPath(notice, run)}`,
   };
 }
@@ -106,13 +109,20 @@ function toPath({ workflowId }: Notice, run: ToldRun | null): string {
 }
 
 /** Secrets have to be given again. */
-function toCommand({ kind, workflowId, nominalAt, reason }: Notice, run: ToldRun | null): string | null {
-  if (kind === "missed" && nominalAt !== null) {
-    const at = nominalAt.toISOString();
-    return `treadle schedules backfill ${workflowId} --from ${at} --to ${at}`;
-  }
+function toCommand({ kind, reason }: Notice, run: ToldRun | null): string | null {
   if (kind === "disabled") return `treadle notify change ${reason}`;
   if (kind !== "failure" || run === null) return null;
   const secrets = run.hasSecrets ? run.secretNames.map((name) => ` -i ${name}=SECRET`).join("") : "";
   return `treadle executions rerun ${run.id}${secrets}`;
+}
+
+/** A command for each schedule of the workflow that was due then. */
+async function toBackfill(db: Db, { workflowId, nominalAt }: Notice): Promise<string | null> {
+  if (workflowId === null || nominalAt === null) return null;
+  const period = `--from ${nominalAt.toISOString()} --to ${new Date(nominalAt.getTime() + MINUTE_MS).toISOString()}`;
+  const names = await listUnstartedNames(db, workflowId, nominalAt);
+  return (names.length === 0 ? [MAIN_SCHEDULE] : names)
+    .map((name) => (name === MAIN_SCHEDULE ? "" : ` --schedule ${name}`))
+    .map((schedule) => `treadle schedules backfill ${workflowId}${schedule} ${period}`)
+    .join(" && ");
 }

@@ -2,7 +2,7 @@ import type { Cron } from "../../domain/cron/cron.ts";
 import { describeSchedule } from "../../domain/cron/description.ts";
 import { formatLocal, nextTicks } from "../../domain/cron/next-runs.ts";
 import type { JsonObject } from "../../domain/manifest/json-values.ts";
-import type { Schedule } from "../../domain/manifest/manifest.ts";
+import type { Manifest, Schedule } from "../../domain/manifest/manifest.ts";
 import { findClockNote } from "../../domain/schedules/clock-notes.ts";
 import { cronOf } from "../../domain/schedules/declaration.ts";
 import { describeTickInputs, findTickTimes } from "../../domain/schedules/tick-values.ts";
@@ -49,6 +49,23 @@ function toNote({ timezone, cron, payload }: Timetable, parsed: Cron, tick: Date
 export function describeTimetable(schedule: Timetable | null): { schedule?: { description: string; paused: boolean } } {
   if (schedule === null) return {};
   return { schedule: { description: toWords(schedule), paused: !schedule.enabled } };
+}
+
+/** The same for those of `triggers.schedules`, each with its next runs. Nothing without any. */
+export function describeNamedTimetables(
+  { triggers: { schedules } }: Pick<Manifest, "triggers">,
+  after: Date,
+  count: number,
+): { schedules?: { name: string; description: string; paused: boolean; nextRuns: NextRun[] }[] } {
+  if (schedules === undefined) return {};
+  return {
+    schedules: schedules.map((schedule) => ({
+      name: schedule.name,
+      description: toWords(schedule),
+      paused: !schedule.enabled,
+      nextRuns: findNextRuns(schedule, after, count),
+    })),
+  };
 }
 
 /** `every weekday at 07:30, Europe/Berlin`. */

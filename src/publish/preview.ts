@@ -5,11 +5,11 @@ import type { FileProblem } from "../../domain/errors.ts";
 import type { AccountId, CommitId, WorkflowId } from "../../domain/ids.ts";
 import { findInputChanges, type InputChange } from "../../domain/manifest/changes.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
-import { findScheduleChange, type ScheduleChange } from "../../domain/schedules/changes.ts";
+import { findScheduleChange, listNamedChanges, type ScheduleChange } from "../../domain/schedules/changes.ts";
 import { createCommitReader } from "./commit-files.ts";
 import { compareFolders, type FileDifference } from "./difference.ts";
 import type { CommitFile } from "./git-objects.ts";
-import { describeTimetable, findNextRuns, type NextRun } from "./next-runs.ts";
+import { describeNamedTimetables, describeTimetable, findNextRuns, type NextRun } from "./next-runs.ts";
 import { type Abilities, validateCommit } from "./validation.ts";
 
 const NEXT_RUNS = 10;
@@ -26,6 +26,9 @@ export type Preview =
       readonly nextRuns: readonly NextRun[];
       /** In plain words. Undefined without a schedule. */
       readonly schedule?: { readonly description: string; readonly paused: boolean };
+      /** Those of `triggers.schedules`, and what changes in them. Undefined where neither commit has any. */
+      readonly schedules?: ReturnType<typeof describeNamedTimetables>["schedules"];
+      readonly scheduleChanges?: ReturnType<typeof listNamedChanges>;
       readonly warnings: readonly FileProblem[];
     }
   | {
@@ -60,6 +63,7 @@ export function createPreview(deps: Abilities & { readonly db: Db; readonly now?
     const { manifest, warnings } = validation;
     const { schedule } = manifest.triggers;
     const oldManifest = (old?.manifest ?? null) as Manifest | null;
+    const hasNamed = [oldManifest, manifest].some((each) => each?.triggers.schedules !== undefined);
     return {
       kind: "previewed",
       ...differences,
@@ -67,6 +71,8 @@ export function createPreview(deps: Abilities & { readonly db: Db; readonly now?
       scheduleChange: findScheduleChange(oldManifest?.triggers.schedule ?? null, schedule),
       nextRuns: findNextRuns(schedule, now(), NEXT_RUNS),
       ...describeTimetable(schedule),
+      ...(hasNamed ? { schedules: [], scheduleChanges: listNamedChanges(oldManifest, manifest) } : {}),
+      ...describeNamedTimetables(manifest, now(), NEXT_RUNS),
       warnings,
     };
   };

@@ -15,6 +15,7 @@ import type { FileProblem } from "../../domain/errors.ts";
 import type { AccountId, CommitId, WorkflowId } from "../../domain/ids.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { formatSize } from "../../domain/manifest/sizes.ts";
+import { listDeclaredSchedules } from "../../domain/schedules/names.ts";
 import { EnvironmentError } from "../../environments/build-steps.ts";
 import { type CommitEnvironments, UnrunnableCommitError } from "../../environments/commit-environments.ts";
 import type { BuildSpec } from "../../environments/lock.ts";
@@ -26,7 +27,7 @@ import { createApiKey, hashApiKey } from "../keys/api-key.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
 import type { Log } from "../log.ts";
 import { type CommitFile, createCommit, createTree } from "./git-objects.ts";
-import { publishFirstSchedule, publishSchedule } from "./published-schedule.ts";
+import { publishFirstSchedules, publishSchedules } from "./published-schedule.ts";
 import { type Abilities, checkCode, type Validation, validateFolder } from "./validation.ts";
 
 const NAME_CHARACTERS_MAX = 200;
@@ -279,20 +280,20 @@ async function storeOn(
   parentId: CommitId | null,
   content: Content,
 ): Promise<Stored> {
-  const { schedule } = content.manifest.triggers;
+  const schedules = listDeclaredSchedules(content.manifest);
   return deps.db.transaction(async (tx): Promise<Stored> => {
     if (workflowId === undefined) {
       const target = await createTarget(tx, deps.secretBox, request, content.manifest);
       const commit = toCommit(request, { workflowId: target.id, parentId }, content);
       await publishUnseenCommit(tx, commit);
-      await publishFirstSchedule(tx, { workflowId: target.id, schedule, at: new Date() });
+      await publishFirstSchedules(tx, { workflowId: target.id, schedules, at: new Date() });
       return { kind: "published", workflowId: target.id, commitId: commit.id, created: true, apiKey: target.apiKey };
     }
     const commit = toCommit(request, { workflowId, parentId }, content);
     await lockSchedule(tx, workflowId);
     const outcome = await publishCommit(tx, commit);
     if (outcome.kind !== "published") return outcome;
-    await publishSchedule(tx, { workflowId, schedule, at: new Date() });
+    await publishSchedules(tx, { workflowId, schedules, at: new Date() });
     return { kind: "published", workflowId, commitId: commit.id, created: false, apiKey: null };
   });
 }

@@ -50,8 +50,13 @@ export async function backfillTicks(
   deps: { readonly db: Db; readonly ticks: Pick<Ticks, "backfill"> },
   given: { schedule: StoredSchedule; ticks: readonly Date[]; dryRun: boolean; isWanted: () => boolean },
 ): Promise<Backfill> {
-  const { workflowId } = given.schedule;
-  const before = await listStartedTicks(deps.db, { workflowId, from: given.ticks[0], to: given.ticks.at(-1) });
+  const { workflowId, scheduleName } = given.schedule;
+  const before = await listStartedTicks(deps.db, {
+    workflowId,
+    scheduleName,
+    from: given.ticks[0],
+    to: given.ticks.at(-1),
+  });
   const startedBefore = new Map(before.map((tick) => [tick.nominalAt.getTime(), tick.executionId]));
   const done: BackfilledTick[] = [];
   let stopped: Stop | null = null;
@@ -63,7 +68,7 @@ export async function backfillTicks(
     }
     const mayStart: boolean = stopped === null && !given.dryRun && given.isWanted();
     const fired: FiringOutcome | undefined = mayStart
-      ? await deps.ticks.backfill({ workflowId, firedAt: nominalAt })
+      ? await deps.ticks.backfill({ workflowId, scheduleName, firedAt: nominalAt })
       : undefined;
     if (fired?.kind === "known" || (fired?.kind === "decided" && fired.outcome === "started")) {
       const state = fired.kind === "known" ? "started_before" : "started";

@@ -41,9 +41,9 @@ async function pushAll(deps: OutboxDeps, changes: readonly ScheduleChange[], sig
       await pushOne(deps, change);
       pushed.push(change);
     } catch (error) {
-      const { workflowId } = change;
+      const { scheduleId } = change;
       deps.log.warn(
-        { event: "fault", workflowId, error },
+        { event: "fault", scheduleId, error },
         "A schedule could not be pushed to Temporal yet. It will be tried again.",
       );
       await putOffScheduleChange(deps.db, change);
@@ -53,7 +53,7 @@ async function pushAll(deps: OutboxDeps, changes: readonly ScheduleChange[], sig
   return pushed.length;
 }
 
-async function pushOne({ schedules, now }: OutboxDeps, { workflowId, schedule }: ScheduleChange): Promise<void> {
-  if (schedule === null) await schedules.remove(workflowId);
+async function pushOne({ schedules, now }: OutboxDeps, { scheduleId, schedule }: ScheduleChange): Promise<void> {
+  if (schedule === null) await schedules.remove(scheduleId);
   else await schedules.put(toDesired(schedule, now()));
 }

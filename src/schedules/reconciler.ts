@@ -1,7 +1,7 @@
 import type { Db } from "../../db/connect.ts";
 import { noteScheduleChange } from "../../db/schedules/changes.ts";
 import { listSchedules } from "../../db/schedules/schedules.ts";
-import type { WorkflowId } from "../../domain/ids.ts";
+import { type ScheduleId, toScheduleId } from "../../domain/schedules/names.ts";
 import { isAsDesired, type TemporalSchedules, toDesired } from "./temporal-schedules.ts";
 
 const PAGE = 1_000;
@@ -28,26 +28,26 @@ export interface Differences {
  */
 export function createReconciler(deps: ReconcilerDeps) {
   /** A list may be behind: what no workflow declares is deleted when two comparisons have found it. */
-  let strayBefore: ReadonlySet<WorkflowId> = new Set();
+  let strayBefore: ReadonlySet<ScheduleId> = new Set();
   let anewAfter = "";
 
   return {
     async compare(): Promise<Differences> {
-      const listed = new Map<WorkflowId, Parameters<typeof isAsDesired>[0]>();
-      for await (const { workflowId, summary } of deps.schedules.list()) listed.set(workflowId, summary);
-      const different: WorkflowId[] = [];
-      const anew: WorkflowId[] = [];
+      const listed = new Map<ScheduleId, Parameters<typeof isAsDesired>[0]>();
+      for await (const { scheduleId, summary } of deps.schedules.list()) listed.set(scheduleId, summary);
+      const different: ScheduleId[] = [];
+      const anew: ScheduleId[] = [];
       const now = deps.now();
       for await (const schedule of walkSchedules(deps.db)) {
-        const { workflowId } = schedule;
-        const summary = listed.get(workflowId);
-        listed.delete(workflowId);
-        if (summary === undefined || !isAsDesired(summary, toDesired(schedule, now))) different.push(workflowId);
-        else if (anew.length < PUSHED_ANEW && workflowId > anewAfter) anew.push(workflowId);
+        const scheduleId = toScheduleId(schedule);
+        const summary = listed.get(scheduleId);
+        listed.delete(scheduleId);
+        if (summary === undefined || !isAsDesired(summary, toDesired(schedule, now))) different.push(scheduleId);
+        else if (anew.length < PUSHED_ANEW && scheduleId > anewAfter) anew.push(scheduleId);
       }
       anewAfter = anew.length < PUSHED_ANEW ? "" : (anew.at(-1) ?? "");
       const stray = [...listed.keys()];
-      const noted = [...different, ...anew, ...stray.filter((workflowId) => strayBefore.has(workflowId))];
+      const noted = [...different, ...anew, ...stray.filter((scheduleId) => strayBefore.has(scheduleId))];
       strayBefore = new Set(stray);
       for (let from = 0; from < noted.length; from += PAGE)
         await noteScheduleChange(deps.db, noted.slice(from, from + PAGE));
@@ -57,12 +57,12 @@ export function createReconciler(deps: ReconcilerDeps) {
 }
 
 async function* walkSchedules(db: Db) {
-  let after = "";
+  let [after, afterName] = ["", ""];
   for (;;) {
-    const page = await listSchedules(db, { after, limit: PAGE });
+    const page = await listSchedules(db, { after, afterName, limit: PAGE });
     yield* page;
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE) return;
-    after = last.workflowId;
+    [after, afterName] = [last.workflowId, last.scheduleName];
   }
 }

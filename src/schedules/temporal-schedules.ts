@@ -12,8 +12,8 @@ import {
 import type { NativeConnection } from "@temporalio/worker";
 import { TASK_QUEUE } from "../../activities/task-queues.ts";
 import type { StoredSchedule } from "../../db/schedules/schedules.ts";
-import { isWorkflowId, type WorkflowId } from "../../domain/ids.ts";
 import { cronOf } from "../../domain/schedules/declaration.ts";
+import { parseScheduleId, type ScheduleId, type ScheduleRef, toScheduleId } from "../../domain/schedules/names.ts";
 import { compileSchedule, findHorizon, fingerprintSpec, type TickSpec } from "../../domain/schedules/tick-spec.ts";
 import type { TickInput } from "../../domain/schedules/ticks.ts";
 import type { fireTick } from "../../workflows/index.ts";
@@ -31,8 +31,8 @@ const TICK_TIMEOUT = "1 day";
 const LISTED_MAX = 10;
 
 /** A schedule as Temporal is to have it. */
-export interface DesiredSchedule {
-  readonly workflowId: WorkflowId;
+export interface DesiredSchedule extends ScheduleRef {
+  readonly scheduleId: ScheduleId;
   readonly paused: boolean;
   /** What is declared, and over how long many at one minute are spread. */
   readonly jitterSeconds: number;
@@ -45,16 +45,19 @@ export interface DesiredSchedule {
  * Returns what Temporal is to have for a declaration. The time decides which changes of the clock are spelt out.
  */
 export function toDesired(schedule: StoredSchedule, now: Date): DesiredSchedule {
-  const { workflowId, enabled, timezone } = schedule;
+  const { workflowId, scheduleName, enabled, timezone } = schedule;
+  const scheduleId = toScheduleId(schedule);
   const jitterSeconds = schedule.jitterSeconds + schedule.spreadSeconds;
   const spec = compileSchedule(cronOf(schedule), timezone, findHorizon(now));
   const print = createHash("sha256")
     .update(
-      JSON.stringify([FORMAT, workflowId, enabled, jitterSeconds, CATCHUP_SECONDS, TASK_QUEUE, fingerprintSpec(spec)]),
+      JSON.stringify([FORMAT, scheduleId, enabled, jitterSeconds, CATCHUP_SECONDS, TASK_QUEUE, fingerprintSpec(spec)]),
     )
     .digest("hex");
   const note = `Kept by Treadle, which undoes changes made here: sync ${print.slice(0, 32)}`;
-  return { workflowId, paused: !enabled, jitterSeconds, spec, note };
+  // What `triggers.schedule` gives to Temporal is as it was before there were names.
+  const ref = scheduleId === workflowId ? { workflowId } : { workflowId, scheduleName };
+  return { ...ref, scheduleId, paused: !enabled, jitterSeconds, spec, note };
 }
 
 /** Returns whether Temporal has the desired schedule, as far as a list shows. */
@@ -96,14 +99,14 @@ function toListed(calendar: TickSpec["calendars"][number]): object {
   };
 }
 
-/** Temporal's schedules as this service uses them: one a workflow, its id the workflow's. */
+/** Temporal's schedules as this service uses them, by the ids of `domain/schedules/names.ts`. */
 export interface TemporalSchedules {
   /** Creates it, or changes it to what is desired. */
   put(desired: DesiredSchedule): Promise<void>;
   /** Deletes it, if there is one. */
-  remove(workflowId: WorkflowId): Promise<void>;
+  remove(scheduleId: ScheduleId): Promise<void>;
   /** All that are ours by their id. What was changed a moment ago may not show yet. */
-  list(): AsyncIterable<{ workflowId: WorkflowId; summary: ScheduleSummary }>;
+  list(): AsyncIterable<{ scheduleId: ScheduleId; summary: ScheduleSummary }>;
 }
 
 /** Lists show neither policies nor arguments; a schedule that is pushed anew has all of them. */
@@ -117,25 +120,34 @@ export function createTemporalSchedules(connection: NativeConnection, namespace:
       } catch (error) {
         if (!(error instanceof ScheduleAlreadyRunning)) throw error;
         const { spec, action, policies = {}, state = {} } = options;
-        await client.schedule.getHandle(desired.workflowId).update(() => ({ spec, action, policies, state }) as never);
+        await client.schedule.getHandle(desired.scheduleId).update(() => ({ spec, action, policies, state }) as never);
       }
     },
-    async remove(workflowId) {
+    async remove(scheduleId) {
       try {
-        await client.schedule.getHandle(workflowId).delete();
+        await client.schedule.getHandle(scheduleId).delete();
       } catch (error) {
         if (!(error instanceof ScheduleNotFoundError)) throw error;
       }
     },
     async *list() {
       for await (const summary of client.schedule.list({ pageSize: 1_000 })) {
-        if (isWorkflowId(summary.scheduleId)) yield { workflowId: summary.scheduleId, summary };
+        const ref = parseScheduleId(summary.scheduleId);
+        if (ref !== undefined) yield { scheduleId: toScheduleId(ref), summary };
       }
     },
   };
 }
 
-function toOptions({ workflowId, paused, jitterSeconds, spec, note }: DesiredSchedule): ScheduleOptions<{
+function toOptions({
+  workflowId,
+  scheduleName,
+  scheduleId,
+  paused,
+  jitterSeconds,
+  spec,
+  note,
+}: DesiredSchedule): ScheduleOptions<{
   type: "startWorkflow";
   workflowType: typeof fireTick;
   args: [TickInput];
@@ -144,7 +156,7 @@ function toOptions({ workflowId, paused, jitterSeconds, spec, note }: DesiredSch
   workflowExecutionTimeout: "1 day";
 }> {
   return {
-    scheduleId: workflowId,
+    scheduleId,
     spec: {
       calendars: spec.calendars as CalendarSpec[],
       intervals: spec.intervals,
@@ -154,9 +166,9 @@ function toOptions({ workflowId, paused, jitterSeconds, spec, note }: DesiredSch
     action: {
       type: "startWorkflow",
       workflowType: "fireTick" as unknown as typeof fireTick,
-      workflowId: `tick-${workflowId}`,
+      workflowId: `tick-${scheduleId}`,
       taskQueue: TASK_QUEUE,
-      args: [{ workflowId }],
+      args: [scheduleName === undefined ? { workflowId } : { workflowId, scheduleName }],
       workflowExecutionTimeout: TICK_TIMEOUT,
     },
     policies: {

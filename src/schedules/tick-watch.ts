@@ -8,8 +8,8 @@ import {
   type StoredSchedule,
 } from "../../db/schedules/schedules.ts";
 import { insertUnstartedTicks, listRecorded, type NewTick } from "../../db/schedules/ticks.ts";
-import type { WorkflowId } from "../../domain/ids.ts";
 import { cronOf } from "../../domain/schedules/declaration.ts";
+import { type ScheduleId, type ScheduleRef, toScheduleId } from "../../domain/schedules/names.ts";
 import {
   findFirstDue,
   findNextLook,
@@ -83,7 +83,7 @@ async function accountForPage(
     if (signal.aborted) return;
     try {
       for (const { at, result } of ticks) {
-        if (result.kind === "start") await deps.ticks.fire({ workflowId: schedule.workflowId, firedAt: at }, "repair");
+        if (result.kind === "start") await deps.ticks.fire({ ...refOf(schedule), firedAt: at }, "repair");
         if (result.kind === "start" && at >= look.watchedSince && schedule.spreadSeconds === 0) unfired += 1;
       }
       const lookAt = findNextLook(policy, { accountedUntil, until: schedule.until });
@@ -100,12 +100,12 @@ async function accountForPage(
 async function planPage(db: Db, due: readonly StoredSchedule[], look: Look): Promise<Planned[]> {
   const rows = await listRecorded(
     db,
-    due.map(({ workflowId, accountedUntil }) => ({ workflowId, since: accountedUntil, until: look.now })),
+    due.map((schedule) => ({ ...refOf(schedule), since: schedule.accountedUntil, until: look.now })),
   );
-  const recorded = new Map<WorkflowId, Set<number>>();
-  for (const { workflowId, nominalAt } of rows) {
-    const known = recorded.get(workflowId) ?? new Set();
-    recorded.set(workflowId, known.add(nominalAt.getTime()));
+  const recorded = new Map<ScheduleId, Set<number>>();
+  for (const { nominalAt, ...ref } of rows) {
+    const known = recorded.get(toScheduleId(ref)) ?? new Set();
+    recorded.set(toScheduleId(ref), known.add(nominalAt.getTime()));
   }
   const successors = await listSuccessors(db, due);
   return due.map((schedule) => {
@@ -115,28 +115,30 @@ async function planPage(db: Db, due: readonly StoredSchedule[], look: Look): Pro
       policy,
       since: schedule.accountedUntil,
       look,
-      recorded: recorded.get(schedule.workflowId) ?? new Set(),
+      recorded: recorded.get(toScheduleId(schedule)) ?? new Set(),
       countMax: TICKS_MAX,
     });
     return { schedule, policy, ...plan };
   });
 }
 
+const refOf = ({ workflowId, scheduleName }: Required<ScheduleRef>) => ({ workflowId, scheduleName });
+
 /** The record of a tick that nothing is started for. */
 function toUnstarted(
-  { id: scheduleId, workflowId }: StoredSchedule,
+  schedule: StoredSchedule,
   { at, result }: PlannedTick,
   now: Date,
-): (NewTick & { readonly scheduleId: bigint })[] {
+): (NewTick & Required<ScheduleRef> & { readonly scheduleId: bigint })[] {
   if (result.kind === "start") return [];
   const reason = result.kind === "paused" ? PAUSED : MISSED[result.reason];
   const tick = {
-    workflowId,
+    ...refOf(schedule),
     nominalAt: at,
     outcome: result.kind,
     reason,
     source: "repair",
     executionId: null,
   } as const;
-  return [{ ...tick, scheduleId, decidedAt: now }];
+  return [{ ...tick, scheduleId: schedule.id, decidedAt: now }];
 }

@@ -10,8 +10,18 @@ import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import type { Overlap } from "../../domain/manifest/manifest.ts";
 import { createExecutionId } from "../../src/ids.ts";
+import { anInput } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
-import { aScheduledWorkflow, aTickRoom, ELEVEN, NINE, SINCE, secondsAfter, TEN } from "../support/schedules.ts";
+import {
+  aScheduledWorkflow,
+  aTickRoom,
+  aWorkflowWithSchedules,
+  ELEVEN,
+  NINE,
+  SINCE,
+  secondsAfter,
+  TEN,
+} from "../support/schedules.ts";
 
 let database: TestDatabase;
 let db: Db;
@@ -135,4 +145,45 @@ test("overlap queue, with a tick that waits for its schedule, lets calls of othe
     return acceptance.kind === "accepted" ? acceptance.admitted : acceptance.kind;
   };
   expect([await call(), await call()]).toEqual([true, "full"]);
+});
+
+test.each<Overlap>(["skip", "queue", "cancel_previous"])(
+  "overlap %s, of one schedule, counts none of another's executions, also of the same minute",
+  async (overlap) => {
+    const schedules = { nightly: { overlap, payload: { which: "n" } }, hourly: { overlap, payload: { which: "h" } } };
+    const manifest = { inputs: [anInput("string", "which")] };
+    const { workflowId } = await aWorkflowWithSchedules(db, { since: SINCE, schedules, manifest });
+    const room = aTickRoom(db, NINE);
+    const fire = async (scheduleName: string, at: Date) => {
+      room.clock.now = at;
+      await room.fire({ workflowId, scheduleName, firedAt: at }, "clock");
+      return findTick(db, workflowId, at, scheduleName);
+    };
+    const [night, hour] = [await fire("nightly", NINE), await fire("hourly", NINE)];
+    expect(room.started).toEqual([night?.executionId, hour?.executionId]);
+    const rows = await queryRows(
+      db,
+      "select schedule_name as name, inputs ->> 'which' as which from executions where workflow_id = :workflowId order by name",
+      { workflowId },
+    );
+    expect(rows).toEqual([
+      { name: "hourly", which: "h" },
+      { name: "nightly", which: "n" },
+    ]);
+    const next = await fire("hourly", TEN);
+    expect(await stateOf(night?.executionId ?? null)).toEqual({ state: "queued", waits: false });
+    if (overlap !== "queue") return;
+    expect(await stateOf(next?.executionId ?? null)).toEqual({ state: "queued", waits: true });
+    await end(night?.executionId ?? null);
+    expect(await admitExecutions(db, workflowId)).toEqual([]);
+    await end(hour?.executionId ?? null);
+    expect(await stateOf(next?.executionId ?? null)).toMatchObject({ waits: false });
+  },
+);
+
+test("a tick, of a schedule that no commit declares, is none", async () => {
+  const { workflowId } = await aWorkflowWithSchedules(db, { since: SINCE, schedules: { nightly: {} } });
+  const room = aTickRoom(db, NINE);
+  expect(await room.fire({ workflowId, scheduleName: "hourly", firedAt: NINE }, "clock")).toEqual({ kind: "none" });
+  expect(await room.fire({ workflowId, firedAt: NINE }, "clock")).toEqual({ kind: "none" });
 });

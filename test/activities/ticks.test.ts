@@ -61,6 +61,7 @@ test("tick, on time, starts one execution of the latest commit with its payload 
   expect(room.told).toEqual([
     {
       workflowId,
+      scheduleName: "schedule",
       nominalAt: NINE,
       outcome: "started",
       source: "clock",

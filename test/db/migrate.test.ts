@@ -2,8 +2,13 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { connect, type Db, queryRows } from "../../db/connect.ts";
 import { listApplied, migrate } from "../../db/migrate.ts";
+import { listSchedules } from "../../db/schedules/schedules.ts";
+import { insertTicks, listTicks } from "../../db/schedules/ticks.ts";
+import { listDeclaredSchedules } from "../../domain/schedules/names.ts";
+import { publishSchedules } from "../../src/publish/published-schedule.ts";
 import { FIRST_MIGRATIONS, UNDO_LATER_MIGRATIONS } from "../support/first-release.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aSchedule, aScheduledWorkflow } from "../support/schedules.ts";
 import { describeSchema } from "../support/schema.ts";
 
 const FILES = readdirSync(new URL("../../db/migrations/", import.meta.url))
@@ -87,6 +92,28 @@ test("migrate, on what the files of before the first release made, records today
   expect(await listApplied(db)).toEqual(FILES.slice(0, FIRST_MIGRATIONS));
   expect(await migrate(db)).toEqual(FILES.slice(FIRST_MIGRATIONS));
   expect((await db("migrations").orderBy("id")).map(({ name }) => name)).toEqual(FILES);
+});
+
+test("migrate, on a schedule of before there were names, keeps it and its ticks, and declares nothing anew", async () => {
+  await emptyTheDatabase();
+  await migrate(db);
+  const since = new Date("2026-05-04T08:30:00Z");
+  const nominalAt = new Date("2026-05-04T09:00:00Z");
+  const { workflowId, manifest } = await aScheduledWorkflow(db, { since });
+  const tick = { workflowId, nominalAt, outcome: "missed", reason: "old", source: "clock", executionId: null } as const;
+  await insertTicks(db, [{ ...tick, decidedAt: nominalAt }]);
+  await db.raw(UNDO_LATER_MIGRATIONS);
+  await db("migrations").whereIn("name", FILES.slice(FIRST_MIGRATIONS)).delete();
+  expect(await migrate(db)).toEqual(FILES.slice(FIRST_MIGRATIONS));
+  expect(await listTicks(db, { workflowId, before: null, limit: 5 })).toMatchObject([{ nominalAt, reason: "old" }]);
+  expect(await listTicks(db, { workflowId, scheduleName: "nightly", before: null, limit: 5 })).toEqual([]);
+  const schedules = listDeclaredSchedules(manifest);
+  const nightly = { name: "nightly", schedule: aSchedule() };
+  await db.transaction((tx) =>
+    publishSchedules(tx, { workflowId, schedules: [...schedules, nightly], at: new Date() }),
+  );
+  const declared = await listSchedules(db, { after: "", limit: 5 });
+  expect(declared).toMatchObject([{ scheduleName: "nightly" }, { scheduleName: "schedule", since }]);
 });
 
 test("the migrations, all applied, make what db/schema.sql says", async () => {

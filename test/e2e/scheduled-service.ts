@@ -28,10 +28,17 @@ export async function aScheduledService() {
   const command = (args: readonly string[]): Promise<CommandAnswer> => treadle(dataDir, args);
 
   /** Publishes a program with a schedule, which returns its region after some seconds. */
-  async function publish(schedule: string, workflowId?: string): Promise<{ workflowId: string; apiKey: string }> {
+  const publish = (schedule: string, workflowId?: string) =>
+    publishTriggers(`  schedule: { ${schedule} }\n`, workflowId);
+
+  /** The same with any triggers, in lines that are indented. */
+  async function publishTriggers(
+    triggers: string,
+    workflowId?: string,
+  ): Promise<{ workflowId: string; apiKey: string }> {
     const inputs = "inputs:\n  region: { type: string, default: US }\n  seconds: { type: number, default: 0 }\n";
     const folder = await aFolder({
-      "config.yaml": `${inputs}triggers:\n  schedule: { ${schedule} }\n`,
+      "config.yaml": `${inputs}triggers:\n${triggers}`,
       "main.py":
         "import time\nimport treadle\n\n\ndef main(region, seconds):\n    time.sleep(seconds)\n    run = treadle.run\n    return {'region': region, 'due': [run.id, run.trigger, run.scheduled_for, run.previous_scheduled_for]}\n",
     });
@@ -41,9 +48,10 @@ export async function aScheduledService() {
     return published.json() as { workflowId: string; apiKey: string };
   }
 
-  /** The ticks of a workflow, the oldest first. */
-  async function listTicks(workflowId: string): Promise<Tick[]> {
-    const { ticks } = (await command(["schedules", "ticks", workflowId, "-n", "500", "--json"])).json();
+  /** The ticks of a workflow, or of the schedule of this name, the oldest first. */
+  async function listTicks(workflowId: string, name?: string): Promise<Tick[]> {
+    const of = name === undefined ? [] : ["--schedule", name];
+    const { ticks } = (await command(["schedules", "ticks", workflowId, ...of, "-n", "500", "--json"])).json();
     return (ticks as Tick[]).toReversed();
   }
 
@@ -51,13 +59,18 @@ export async function aScheduledService() {
     dataDir,
     command,
     publish,
+    publishTriggers,
     listTicks,
     service: () => service,
     /** Looks until a workflow's ticks are as wanted, and answers them. */
-    async ticksUntil(workflowId: string, areWanted: (ticks: readonly Tick[]) => boolean): Promise<Tick[]> {
+    async ticksUntil(
+      workflowId: string,
+      areWanted: (ticks: readonly Tick[]) => boolean,
+      name?: string,
+    ): Promise<Tick[]> {
       const deadline = Date.now() + PATIENCE_MS;
       for (;;) {
-        const ticks = await listTicks(workflowId);
+        const ticks = await listTicks(workflowId, name);
         if (areWanted(ticks)) return ticks;
         if (Date.now() > deadline)
           throw new Error(`The ticks are ${JSON.stringify(ticks)}.\n${service.output().slice(-5_000)}`);

@@ -22,9 +22,16 @@ const POLICIES = {
   jitter: "catchup: all, overlap: allow, jitter: 24m, max_lateness: 30m",
 };
 
+/** Two schedules of one workflow that are due at the same minutes. */
+const NAMED = `  schedules:
+    eu: { enabled: true, cron: "* * * * *", payload: { region: EU } }
+    us: { enabled: true, cron: "* * * * *", payload: { region: US } }
+`;
+
 let room: ScheduledService;
 let minutely: { workflowId: string; apiKey: string };
 let jittered: string;
+let named: string;
 let backfilled: string;
 let backfilledAt: string;
 let minute: number;
@@ -34,6 +41,7 @@ beforeAll(async () => {
   room = await aScheduledService();
   minutely = await room.publish(`enabled: true, cron: "* * * * *", overlap: allow, payload: { region: EU }`);
   jittered = (await room.publish(`enabled: true, cron: "* * * * *", overlap: allow, jitter: 25s`)).workflowId;
+  named = (await room.publishTriggers(NAMED)).workflowId;
   backfilled = (await room.publish(`enabled: true, cron: "* * * * *", payload: { seconds: 25 }`)).workflowId;
   await backfillMinutes(backfilled, 4);
   minute = (new Date().getUTCMinutes() + 30) % 60;
@@ -102,6 +110,36 @@ test("a schedule with overlap skip, while past ticks of it run for longer than a
   expect(ticks.filter(({ source }) => source === "backfill")).toHaveLength(4);
   expect((await room.command(["workflows", "delete", backfilled])).code).toBe(0);
 }, 400_000);
+
+test("two schedules of one workflow, due at the same minute, start a run each, with its own payload and history", async () => {
+  const isRun = ({ source, outcome }: Tick): boolean => source === "clock" && outcome === "started";
+  const eu = (await room.ticksUntil(named, (found) => found.some(isRun), "eu")).filter(isRun);
+  const us = await room.ticksUntil(named, (found) => found.some(isSameMinute), "us");
+  const [one, other] = [eu[0] as Tick, us.find(isSameMinute) as Tick];
+  function isSameMinute(tick: Tick): boolean {
+    return isRun(tick) && tick.nominalAt === eu[0]?.nominalAt;
+  }
+  expect(other.executionId).not.toBe(one.executionId);
+  for (const [{ executionId }, name] of [
+    [one, "eu"],
+    [other, "us"],
+  ] as const) {
+    const shown = await room.command(["executions", "record", executionId as string, "--json"]);
+    expect(shown.json()).toMatchObject({ trigger: "schedule", schedule: name, inputs: { region: name.toUpperCase() } });
+  }
+  expect(await room.listTicks(named)).toEqual([]);
+}, 400_000);
+
+test("the same schedules, published once more, are not declared anew", async () => {
+  await room.publishTriggers(`${NAMED}  api: { enabled: true }\n`, named);
+  const rows = await room.queryRecord("select name, until from schedules where workflow_id = $1 order by name", [
+    named,
+  ]);
+  expect(rows).toEqual([
+    { name: "eu", until: null },
+    { name: "us", until: null },
+  ]);
+});
 
 let pausedAt: string;
 
@@ -190,7 +228,7 @@ test("the executions of that time, with overlap cancel_previous, were cancelled 
 }, 400_000);
 
 test("the Temporal that lost all it had, has every schedule as it is declared again, and fires it", async () => {
-  const declared = [minutely.workflowId, jittered, ...Object.values(hourly)];
+  const declared = [minutely.workflowId, jittered, `${named}:eu`, `${named}:us`, ...Object.values(hourly)];
   const timetables = await room.readTimetables(declared);
   expect(timetables.map(({ workflowId }) => workflowId)).toEqual(declared.toSorted());
   const pausedOnes = timetables.filter(({ paused }) => paused);
@@ -242,6 +280,29 @@ test("past ticks that are asked for, run once each, however often they are asked
   );
   expect(counts[0]?.executions).toEqual(counts[0]?.ticks);
 });
+
+test("a schedule that is published under another name, ends and keeps its history, and the other goes on", async () => {
+  await room.publishTriggers(NAMED.replace("eu:", "europe:"), named);
+  const endedAt = new Date().toISOString();
+  const before = await room.listTicks(named, "eu");
+  await room.ticksUntil(named, (found) => found.some(({ nominalAt }) => nominalAt > endedAt), "europe");
+  const after = (await room.listTicks(named, "eu")).filter(({ nominalAt }) => nominalAt > endedAt);
+  expect([before.length > 0, after]).toEqual([true, []]);
+  const declared = [minutely.workflowId, jittered, `${named}:europe`, `${named}:us`, ...Object.values(hourly)];
+  const timetables = await room.readTimetables(declared);
+  expect(timetables.map(({ workflowId }) => workflowId)).toEqual(declared.toSorted());
+}, 400_000);
+
+test("past ticks of one schedule of several, run once, and the other has none of them", async () => {
+  const [first] = await room.listTicks(named, "us");
+  const to = Math.floor(Date.parse(first?.nominalAt ?? "") / MINUTE_MS) * MINUTE_MS;
+  const times = [to - 2 * MINUTE_MS, to].map((at) => new Date(at).toISOString()) as [string, string];
+  const command = ["schedules", "backfill", named, "--schedule", "us", "--from", times[0], "--to", times[1], "--json"];
+  expect((await room.command(command)).json()).toMatchObject({ started: 2, left: 0, stopped: null });
+  const isOf = ({ source }: Tick): boolean => source === "backfill";
+  const [us, eu, europe] = await Promise.all(["us", "eu", "europe"].map((name) => room.listTicks(named, name)));
+  expect([us?.filter(isOf).length, eu?.some(isOf), europe?.some(isOf)]).toEqual([2, false, false]);
+}, 400_000);
 
 test("a workflow that is deleted, has no schedule any more", async () => {
   const deleted = await room.command(["workflows", "delete", hourly.none]);

@@ -7,7 +7,7 @@ import { findViewerZone, formatClock, formatUtc } from "../../src/cli/wall-clock
 import { createExecutionId } from "../../src/ids.ts";
 import type { TestWorkflow } from "../support/builders.ts";
 import { anAccount } from "../support/builders.ts";
-import { aScheduledWorkflow } from "../support/schedules.ts";
+import { aScheduledWorkflow, aWorkflowWithSchedules } from "../support/schedules.ts";
 import { aCliService, type CliResult, type CliService, cli } from "./cli-service.ts";
 
 const HOUR_MS = 3_600_000;
@@ -166,6 +166,25 @@ test("schedules backfill, that cannot go on, exits 1 and says how far it came an
       expect.stringMatching(/^Wait until .*goes on where it stopped/),
     ],
   ]);
+});
+
+test("schedules, with names, are listed each and told apart by --schedule", async () => {
+  const schedules = { nightly: { cron: "30 2 * * *" }, hourly: {} };
+  const { workflowId, accountId } = await aWorkflowWithSchedules(service.db, { since: hoursAgo(3), schedules });
+  await queryRows(service.db, `update accounts set name = 'named' where id = :accountId`, { accountId });
+  const { out } = await seen("list", "--account", "named");
+  const heads = out.split("\n").filter((line) => line.startsWith(workflowId));
+  expect(heads).toEqual(["hourly", "nightly"].map((name) => `${workflowId}  a workflow  ${name}`));
+  const next = await seen("next", workflowId, "--schedule", "nightly", "-n", "1");
+  expect(next.out).toContain("every day at 02:30, UTC");
+  const others = "Choose one of its others with --schedule: hourly, nightly.";
+  expect((await seen("next", workflowId)).err).toContain(`declares no schedule. ${others}`);
+  const period = ["--from", write(hoursAgo(2)), "--to", write(hoursAgo(0))];
+  expect((await seen("backfill", workflowId, ...period)).err).toContain("Choose one of its others: hourly, nightly.");
+  expect((await seen("backfill", workflowId, "--schedule", "hourly", ...period)).out).toContain("2 started");
+  const count = async (name: string) =>
+    ((await seen("ticks", workflowId, "--schedule", name, "--json")).json()["ticks"] as unknown[]).length;
+  expect([await count("hourly"), await count("nightly")]).toEqual([2, 0]);
 });
 
 test("schedules backfill, without a time, is wrong usage; of no schedule, is refused", async () => {

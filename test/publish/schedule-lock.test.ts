@@ -60,7 +60,7 @@ test.each(ENDINGS)(
     const nominalAt = new Date((Math.floor(Date.now() / 60_000) + 60) * 60_000);
     let ending: Promise<unknown> | undefined;
     const decidedAt = await db.transaction(async (tx) => {
-      expect(await lockScheduleAt(tx, workflowId, nominalAt)).toBeDefined();
+      expect(await lockScheduleAt(tx, { workflowId }, nominalAt)).toBeDefined();
       ending = end(workflowId);
       await waitForLockWait(db);
       const at = new Date();
@@ -88,7 +88,7 @@ test("lockScheduleAt, waiting for a commit that declares anew, answers what is d
        select workflow_id, false, cron, timezone, overlap, catchup, max_lateness_seconds, jitter_seconds, now(), now() from ended`,
       { workflowId },
     );
-    locking = db.transaction((other) => lockScheduleAt(other, workflowId, later));
+    locking = db.transaction((other) => lockScheduleAt(other, { workflowId }, later));
     await waitForLockWait(db);
   });
   expect(await locking).toMatchObject({ enabled: false, until: null });

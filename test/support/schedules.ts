@@ -3,8 +3,9 @@ import type { Db } from "../../db/connect.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import type { Manifest, Schedule } from "../../domain/manifest/manifest.ts";
+import { listDeclaredSchedules } from "../../domain/schedules/names.ts";
 import { createExecutionId } from "../../src/ids.ts";
-import { publishSchedule } from "../../src/publish/published-schedule.ts";
+import { publishSchedule, publishSchedules } from "../../src/publish/published-schedule.ts";
 import { aCommit, aManifest, aWorkflow, type TestWorkflow } from "./builders.ts";
 
 /** A schedule that is due every hour in UTC, unless the test says otherwise. */
@@ -32,6 +33,19 @@ export async function aScheduledWorkflow(
   const { accountId } = given;
   const workflow = await aWorkflow(db, { manifest, ...(accountId === undefined ? {} : { accountId }) });
   await db.transaction((tx) => publishSchedule(tx, { workflowId: workflow.workflowId, schedule, at: given.since }));
+  return workflow;
+}
+
+/** A workflow whose latest commit declares schedules with these names, declared at `since`. */
+export async function aWorkflowWithSchedules(
+  db: Db,
+  given: { since: Date; schedules: Readonly<Record<string, Partial<Schedule>>>; manifest?: Partial<Manifest> },
+): Promise<TestWorkflow> {
+  const schedules = Object.entries(given.schedules).map(([name, schedule]) => ({ ...aSchedule(schedule), name }));
+  const triggers = { api: { enabled: true }, schedule: null, schedules };
+  const workflow = await aWorkflow(db, { manifest: { ...given.manifest, triggers } });
+  const declared = { workflowId: workflow.workflowId, schedules: listDeclaredSchedules({ triggers }), at: given.since };
+  await db.transaction((tx) => publishSchedules(tx, declared));
   return workflow;
 }
 

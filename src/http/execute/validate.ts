@@ -4,7 +4,7 @@ import type { RequestHandler } from "express";
 import { findCostEstimate } from "../../../db/ledger/estimate.ts";
 import { Validity } from "../../../domain/api/results.ts";
 import { TooLargeError } from "../../../storage/storage.ts";
-import { describeTimetable, findNextRuns } from "../../publish/next-runs.ts";
+import { describeNamedTimetables, describeTimetable, findNextRuns } from "../../publish/next-runs.ts";
 import { authenticate } from "../auth/authenticate.ts";
 import { requireValidateRate } from "../auth/rates.ts";
 import { sendAnswer } from "../body.ts";
@@ -31,8 +31,10 @@ export function createValidateRoute(deps: AppDeps): RequestHandler {
     await receiveInputs(request, { kind, manifest, uploads: createSink(), limits, keep, threads, accountId });
     const estimate = toEstimate(await findCostEstimate(deps.db, workflowId));
     const { schedule } = manifest.triggers;
-    const nextRuns = findNextRuns(schedule, new Date(), NEXT_RUNS);
-    sendAnswer(response, Validity, { valid: true, nextRuns, ...describeTimetable(schedule), ...estimate });
+    const now = new Date();
+    const nextRuns = findNextRuns(schedule, now, NEXT_RUNS);
+    const named = describeNamedTimetables(manifest, now, NEXT_RUNS);
+    sendAnswer(response, Validity, { valid: true, nextRuns, ...describeTimetable(schedule), ...named, ...estimate });
   };
 }
 

@@ -121,6 +121,7 @@ function toContent(
       startedAt: toTime(attempt.startedAt),
       endedAt: attempt.endedAt && toTime(attempt.endedAt),
     })),
+    ...(details.scheduleName === null ? {} : { schedule: details.scheduleName }),
     nextAttemptAt: details.nextAttemptAt,
     limits: { timeoutSeconds, cpu, attemptsMax },
     logBytes,

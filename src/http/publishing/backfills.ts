@@ -1,9 +1,10 @@
 import type { RequestHandler } from "express";
 import type { z } from "zod";
 import type { Db } from "../../../db/connect.ts";
-import { findSchedule, type StoredSchedule } from "../../../db/schedules/schedules.ts";
+import { findSchedule, listScheduleNames, type StoredSchedule } from "../../../db/schedules/schedules.ts";
 import { Backfill as BackfillDocument, BackfillRequest } from "../../../domain/api/schedules.ts";
 import { formatLocal } from "../../../domain/cron/next-runs.ts";
+import type { WorkflowId } from "../../../domain/ids.ts";
 import { parseInstant } from "../../../domain/schedules/instants.ts";
 import type { TickOutcome } from "../../../domain/schedules/ticks.ts";
 import { toUtc } from "../../publish/next-runs.ts";
@@ -33,12 +34,18 @@ const WHAT_TO_DO: Readonly<Record<TickOutcome | "no_schedule", string>> = {
 export function createBackfillRoute({ db, editor }: Pick<AppDeps, "db" | "editor">): RequestHandler {
   return async (request, response) => {
     const { workflow } = await authorizeAccountWorkflow(db, request, "write");
-    const schedule = await findSchedule(db, workflow.id);
-    if (schedule === undefined) throw new ApiError("not_found", "The workflow's latest commit declares no schedule.");
     const body = await readBody(request, BackfillRequest);
+    const schedule = await findSchedule(db, workflow.id, body.schedule);
+    if (schedule === undefined) throw new ApiError("not_found", await sayMissing(db, workflow.id, body.schedule));
     const isWanted = (): boolean => !response.destroyed;
     sendAnswer(response, BackfillDocument, await runBackfill({ db, ...editor }, { schedule, body, isWanted }));
   };
+}
+
+async function sayMissing(db: Db, workflowId: WorkflowId, name: string | undefined): Promise<string> {
+  const declared = (await listScheduleNames(db, workflowId)).filter(({ isDeclared }) => isDeclared);
+  const names = declared.map((schedule) => schedule.name).join(", ");
+  return `The workflow's latest commit declares no schedule${name === undefined ? "" : ` ${name}`}.${names === "" ? "" : ` Choose one of its others: ${names}.`}`;
 }
 
 async function runBackfill(
@@ -66,12 +73,12 @@ interface Period {
 }
 
 function readTimes(
-  { dryRun, ...texts }: z.infer<typeof BackfillRequest>,
+  { dryRun, from: fromText, to: toText }: z.infer<typeof BackfillRequest>,
   { timezone }: StoredSchedule,
   { now, tickDays }: { now: Date; tickDays: number | null },
 ): Period {
   const read = (name: "from" | "to"): Date => {
-    const parsed = parseInstant(texts[name], timezone);
+    const parsed = parseInstant(name === "from" ? fromText : toText, timezone);
     if (!parsed.ok) throw refuseField(name, parsed.message);
     return parsed.at;
   };

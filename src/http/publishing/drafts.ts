@@ -139,6 +139,7 @@ export function createPreviewRoute({ db, editor }: Deps): RequestHandler {
       inputs: good?.inputs ?? [],
       schedule: good?.scheduleChange ?? null,
       nextRuns: good?.nextRuns ?? [],
+      ...(good?.schedules && { schedules: good.schedules, scheduleChanges: good.scheduleChanges }),
     });
   };
 }

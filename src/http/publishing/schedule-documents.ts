@@ -3,7 +3,7 @@ import { findSchedule } from "../../../db/schedules/schedules.ts";
 import type { ScheduleState } from "../../../db/schedules/states.ts";
 import { listTicks, type Tick } from "../../../db/schedules/ticks.ts";
 import { formatLocal } from "../../../domain/cron/next-runs.ts";
-import type { WorkflowId } from "../../../domain/ids.ts";
+import type { ScheduleRef } from "../../../domain/schedules/names.ts";
 import { toUtc, toWords } from "../../publish/next-runs.ts";
 
 /** Ticks have the local time of the schedule that holds now; in a workflow without one, the time of this zone. */
@@ -35,9 +35,9 @@ export function toTickDocument(tick: Tick, timezone: string) {
   };
 }
 
-/** A page of a workflow's ticks, the newest first, and where the next one begins. */
-export async function toTickPage(db: Db, page: { workflowId: WorkflowId; before: Date | null; limit: number }) {
-  const timezone = (await findSchedule(db, page.workflowId))?.timezone ?? ZONE_WITHOUT_SCHEDULE;
+/** A page of a schedule's ticks, the newest first, and where the next one begins. */
+export async function toTickPage(db: Db, page: ScheduleRef & { before: Date | null; limit: number }) {
+  const timezone = (await findSchedule(db, page.workflowId, page.scheduleName))?.timezone ?? ZONE_WITHOUT_SCHEDULE;
   const found = await listTicks(db, { ...page, limit: page.limit + 1 });
   const ticks = found.slice(0, page.limit);
   const last = found.length > ticks.length ? ticks.at(-1) : undefined;

@@ -1,6 +1,7 @@
 import type { RequestHandler } from "express";
 import { listScheduleStates, type ScheduleState } from "../../../db/schedules/states.ts";
 import { ScheduleList } from "../../../domain/api/schedules.ts";
+import { MAIN_SCHEDULE } from "../../../domain/schedules/names.ts";
 import { findNextRuns, toWords } from "../../publish/next-runs.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
 import { sendAnswer } from "../body.ts";
@@ -21,10 +22,11 @@ export function createSchedulesRoute({ db }: Pick<AppDeps, "db">): RequestHandle
 }
 
 function toListed(state: ScheduleState, now: Date) {
-  const { workflowId, workflowName, cron, timezone, untoldSeconds, lastTick } = state;
+  const { workflowId, workflowName, scheduleName, cron, timezone, untoldSeconds, lastTick } = state;
   return {
     workflowId,
     name: workflowName,
+    ...(scheduleName === MAIN_SCHEDULE ? {} : { schedule: scheduleName }),
     cron,
     timezone,
     description: toWords(state),

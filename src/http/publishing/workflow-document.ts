@@ -11,8 +11,10 @@ export function toWorkflowDocument(
   now: Date,
   { estimate, recent = [] }: { estimate: CostEstimate | undefined; recent: readonly RecentExecution[] | undefined },
 ) {
-  const { schedule, lastExecution } = workflow;
-  const [next] = findNextRuns(schedule, now, 1);
+  const { schedules, lastExecution } = workflow;
+  const [next] = schedules
+    .flatMap((schedule) => findNextRuns(schedule, now, 1).map((run) => ({ ...run, timezone: schedule.timezone })))
+    .sort((one, other) => Date.parse(one.utc) - Date.parse(other.utc));
   return {
     workflowId: workflow.id,
     name: workflow.name,
@@ -26,8 +28,8 @@ export function toWorkflowDocument(
       createdAt: lastExecution.createdAt,
     },
     recent: recent.map(toRecentDocument),
-    nextRun: next === undefined ? null : { utc: next.utc, local: next.local, timezone: schedule?.timezone ?? "UTC" },
-    schedulePaused: schedule?.enabled === false,
+    nextRun: next === undefined ? null : { utc: next.utc, local: next.local, timezone: next.timezone },
+    schedulePaused: schedules.length > 0 && schedules.every(({ enabled }) => !enabled),
     apiEnabled: workflow.apiEnabled,
     spentThisMonth: toCredits(workflow.spent),
     executionsThisMonth: workflow.executions,

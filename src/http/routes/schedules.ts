@@ -1,8 +1,9 @@
 import { NEXT_RUNS_MAX, TICKS_PAGE_MAX } from "../../../domain/api/limits.ts";
 import { Schedule, TICK_TIME, TickPage } from "../../../domain/api/schedules.ts";
+import { SCHEDULE_NAME } from "../../../domain/schedules/names.ts";
 import { answerOf } from "./content.ts";
 import { WORKFLOW_ID } from "./parameters.ts";
-import type { Credential, Routes } from "./route.ts";
+import type { Credential, Parameter, Routes } from "./route.ts";
 
 const READERS: readonly Credential[] = ["apiKey", "session", "accessToken"];
 export const TICK_EXAMPLE = {
@@ -16,6 +17,13 @@ export const TICK_EXAMPLE = {
   decidedAt: "2026-11-02T08:00:00.412Z",
 };
 
+const SCHEDULE: Parameter = {
+  name: "schedule",
+  in: "query",
+  description: "Which of the workflow's schedules, of `triggers.schedules`. That of `triggers.schedule` unless given.",
+  schema: { type: "string", pattern: SCHEDULE_NAME.source },
+};
+
 /** When a workflow runs by the clock, and what became of it. */
 export const SCHEDULE_ROUTES = {
   showSchedule: {
@@ -26,6 +34,7 @@ export const SCHEDULE_ROUTES = {
     credentials: READERS,
     parameters: [
       WORKFLOW_ID,
+      SCHEDULE,
       {
         name: "count",
         in: "query",
@@ -61,6 +70,7 @@ export const SCHEDULE_ROUTES = {
     credentials: READERS,
     parameters: [
       WORKFLOW_ID,
+      SCHEDULE,
       {
         name: "limit",
         in: "query",

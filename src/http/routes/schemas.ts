@@ -3,7 +3,7 @@ import { NamedExecutionId } from "../../../domain/api/fields.ts";
 import { NamedRole } from "../../../domain/api/people.ts";
 import { NamedFileProblem, NamedInputProblem } from "../../../domain/api/problems.ts";
 import { Accepted, Execution, Link, Success, Validity } from "../../../domain/api/results.ts";
-import { NamedNextRun, NamedTick, Schedule, TickPage } from "../../../domain/api/schedules.ts";
+import { NamedNextRun, NamedTick, Schedule, TickPage, Timetable } from "../../../domain/api/schedules.ts";
 import { Readiness } from "../../../domain/api/service.ts";
 import { Session } from "../../../domain/api/session.ts";
 import { ERROR_TEXT, type ErrorCode } from "../../../domain/errors.ts";
@@ -33,6 +33,7 @@ const NAMED = [
   NamedTick,
   Schedule,
   TickPage,
+  Timetable,
   Link,
   Session,
   NamedRole,

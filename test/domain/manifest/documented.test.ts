@@ -29,7 +29,9 @@ function listKeys(schema: Schema, prefix = ""): Map<string, Schema> {
   return keys;
 }
 
-const keys = listKeys(manifestJsonSchema() as Schema);
+const schema = manifestJsonSchema() as Schema;
+/** Schedules with names have the keys of `triggers.schedule`, and are described there. */
+const keys = new Map([...listKeys(schema)].filter(([path]) => !path.startsWith("triggers.schedules.<name>.")));
 
 test("docs/manifest.md, its headings, are exactly the keys of the schema", () => {
   expect(headings.toSorted()).toEqual([...keys.keys()].toSorted());
@@ -49,6 +51,12 @@ test.each(headings)("docs/manifest.md, the section on %s, has an example that is
   const result = parseManifest(example);
   expect(result.ok ? [] : result.problems).toEqual([]);
   expect(example).toContain(`${heading.split(".").at(-1)}:`);
+});
+
+test("manifestJsonSchema, a schedule with a name, has the keys of triggers.schedule", () => {
+  const { schedule, schedules } = schema.properties?.["triggers"]?.properties ?? {};
+  expect(schedule?.properties).toHaveProperty("cron");
+  expect(schedules?.additionalProperties).toMatchObject({ properties: schedule?.properties });
 });
 
 test("manifestJsonSchema, every key, is described for the editor that shows it", () => {

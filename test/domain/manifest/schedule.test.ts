@@ -1,5 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { parseManifest } from "../../../domain/manifest/parse.ts";
+import { listDeclaredSchedules } from "../../../domain/schedules/names.ts";
 import { resolvePayload } from "../../../domain/schedules/tick-values.ts";
 
 function problemsOf(source: string): string[] {
@@ -8,6 +9,7 @@ function problemsOf(source: string): string[] {
 }
 
 const SCHEDULE = "triggers:\n  schedule:\n    enabled: false\n    cron: 0 9 * * *\n";
+const NAMED = "triggers:\n  schedules:\n";
 
 test.each([
   [
@@ -75,6 +77,28 @@ test.each([
     "6:19 triggers.schedule.payload.a: must",
   ],
   [`inputs: { a: { type: strin } }\n${SCHEDULE}    payload: { a: x }\n`, '"strin" is not a type of input.'],
+  [
+    `${NAMED}    Nightly: { enabled: true, cron: 0 9 * * * }\n`,
+    "3:5 triggers.schedules.Nightly: is no name of a schedule: a small letter, then up to 39 small letters, digits, hyphens",
+  ],
+  [
+    `${NAMED}    schedule: { enabled: true, cron: 0 9 * * * }\n`,
+    "3:5 triggers.schedules.schedule: is the name of triggers.schedule. Choose another one.",
+  ],
+  [
+    `${NAMED}    nightly: { enabled: true, cron: 0 25 * * * }\n`,
+    '3:37 triggers.schedules.nightly.cron: At character 3 of "0 25 * * *": 25 is not an hour.',
+  ],
+  [`${NAMED}    nightly: { enabled: true }\n`, "3:14 triggers.schedules.nightly.cron: is missing."],
+  [
+    `inputs: { a: { type: integer, max: 3 } }\n${NAMED}    nightly:\n      enabled: true\n      cron: 0 9 * * *\n      payload: { a: 4 }\n`,
+    "7:21 triggers.schedules.nightly.payload.a: must be at most 3, not 4.",
+  ],
+  [`${NAMED}    - nightly\n`, "3:5 triggers.schedules: must be a map of names to schedules."],
+  [
+    NAMED + Array.from({ length: 11 }, (_, at) => `    s${at}: { enabled: true, cron: 0 9 * * * }\n`).join(""),
+    "2:3 triggers.schedules: must have at most 10 schedules, not 11.",
+  ],
 ])("parseManifest, with a schedule as in %j, reports it where it stands", (source, expected) => {
   const problems = problemsOf(source);
   expect(problems).toHaveLength(1);
@@ -115,4 +139,29 @@ test("parseManifest, a payload that names its tick, keeps it as written, with an
     payload: { a: "2026-10-25", b: ["x-Europe/Berlin.csv", { "2026-10-25": 1 }], c: "2026-10-25T02:30:00+01:00" },
     payloadText: '{"a":"2026-10-25","b":["x-Europe/Berlin.csv",{"2026-10-25":1.0}],"c":"2026-10-25T02:30:00+01:00"}',
   });
+});
+
+test("parseManifest, with schedules and a schedule beside them, keeps each with its own payload and policies", () => {
+  const source = `inputs: { size: { type: integer, default: 1 } }
+triggers:
+  schedule: { enabled: true, cron: "0 1 * * *" }
+  schedules:
+    nightly: { enabled: true, cron: "0 2 * * *", timezone: Europe/Berlin, payload: { size: 9 }, overlap: queue }
+    constructor: { enabled: false, cron: "*/5 * * * *" }
+`;
+  const parsed = parseManifest(source);
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+  expect(listDeclaredSchedules(parsed.manifest)).toMatchObject([
+    { name: "schedule", schedule: { cron: "0 1 * * *", payload: {} } },
+    { name: "nightly", schedule: { timezone: "Europe/Berlin", payload: { size: 9 }, overlap: "queue" } },
+    { name: "constructor", schedule: { enabled: false, overlap: "skip" } },
+  ]);
+  expect(parsed.manifest.triggers.schedule).not.toHaveProperty("name");
+});
+
+test("parseManifest, without schedules, has no key for them, nor with none in them", () => {
+  for (const source of [SCHEDULE, `${SCHEDULE}  schedules: {}\n`]) {
+    const parsed = parseManifest(source);
+    expect(parsed.ok && Object.keys(parsed.manifest.triggers)).toEqual(["api", "schedule"]);
+  }
 });

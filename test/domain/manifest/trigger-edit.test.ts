@@ -40,6 +40,19 @@ test.each([
   expect(editTrigger(before, "api", false)).toEqual({ ok: true, text: after });
 });
 
+test("editTrigger, of a schedule with a name, changes that one alone", () => {
+  const named = `triggers:\n  schedules:\n    nightly: { enabled: true, ${SCHEDULE} }\n    hourly:\n      ${SCHEDULE}\n`;
+  const text = (schedule: string, enabled: boolean) => {
+    const edit = editTrigger(named, { schedule }, enabled);
+    return edit.ok ? edit.text : edit.message;
+  };
+  expect(text("nightly", false)).toBe(named.replace("enabled: true", "enabled: false"));
+  expect(text("hourly", true)).toBe(named.replace("hourly:\n", "hourly:\n      enabled: true\n"));
+  expect(text("weekly", true)).toBe(
+    "config.yaml declares no schedule weekly. Write triggers.schedules.weekly with a cron expression first.",
+  );
+});
+
 test("editTrigger, of a schedule, keeps every other character of it", () => {
   const text = `triggers:\n  schedule:\n    # every weekday\n    cron:   "0 9 * * 1-5"\n    enabled:   true\n`;
   expect(editTrigger(text, "schedule", false)).toEqual({ ok: true, text: text.replace("  true", "  false") });

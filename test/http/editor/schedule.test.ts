@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { findScheduleState } from "../../../db/schedules/states.ts";
+import { insertTicks } from "../../../db/schedules/ticks.ts";
 import { aService, type TestService } from "../service.ts";
-import { anEditor, commit, FILES, PROGRAM } from "./callers.ts";
+import { anEditor, commit, FILES, PROGRAM, save } from "./callers.ts";
 
 let service: TestService;
 beforeAll(async () => {
@@ -143,4 +144,116 @@ test.each([
   const answer = await editor.put(`${path}/schedule`, { ...DECLARED, ...wrong, expectedHead: commitId, dryRun: true });
   expect([answer.status, answer.json()["message"]]).toEqual([400, expect.stringContaining(message)]);
   expect((await editor.get(path)).json()).toMatchObject({ commitId });
+});
+
+const NAMED = `triggers:
+  schedule: { enabled: true, cron: "0 3 * * *" }
+  schedules:
+    nightly: { enabled: true, cron: "30 2 * * *", timezone: Europe/Berlin } # all of it
+    hourly: { enabled: true, cron: "0 * * * *", overlap: queue }
+`;
+
+test("schedules with names, committed, are previewed, listed, shown and paused one by one; another name begins anew", async () => {
+  const editor = await anEditor(service, { role: "member" });
+  const { path, workflowId } = await editor.create();
+  const put = (text: string) => [
+    { path: "config.yaml", text },
+    { path: "main.py", text: PROGRAM },
+  ];
+  await save(editor, path, put(NAMED));
+  const nightly = { name: "nightly", description: "every day at 02:30, Europe/Berlin", paused: false };
+  const preview = (await editor.get(`${path}/draft/preview`)).json();
+  expect(preview).toMatchObject({
+    schedule: { change: "added", after: "every day at 03:00, UTC" },
+    schedules: [nightly, { name: "hourly", nextRuns: expect.any(Array) }],
+    scheduleChanges: [
+      { name: "nightly", change: "added", before: null, after: nightly.description },
+      { name: "hourly", change: "added" },
+    ],
+  });
+  const { commitId } = await commit(editor, path, put(NAMED), null);
+  const show = async (query: string) => (await editor.get(`${path}/schedule${query}`)).json();
+  const all = ["schedule", "hourly", "nightly"].map((name) => ({ name, ended: false }));
+  expect(await show("")).toMatchObject({ schedule: { cron: "0 3 * * *" }, schedules: all });
+  expect(await show("?schedule=hourly")).toMatchObject({ schedule: { overlap: "queue" }, schedules: all });
+  expect((await editor.get(`${path}/schedule?schedule=Nightly`)).status).toBe(400);
+  const listed = (await editor.get("schedules")).json()["schedules"] as Record<string, unknown>[];
+  expect(listed.map(({ schedule }) => schedule)).toEqual([undefined, "hourly", "nightly"]);
+  expect(listed[0]).not.toHaveProperty("schedule");
+  expect((await editor.get(path)).json()).toMatchObject({
+    nextRun: { local: expect.stringMatching(/:00:00\+00:00$/) },
+  });
+
+  const paused = NAMED.replace('{ enabled: true, cron: "30', '{ enabled: false, cron: "30');
+  const given = { enabled: false, schedule: "nightly", expectedHead: commitId };
+  expect((await editor.post(`${path}/schedule`, { ...given, dryRun: true })).json()).toEqual({
+    before: NAMED,
+    after: paused,
+  });
+  const pausedAt = (await editor.post(`${path}/schedule`, given)).json()["commitId"] as string;
+  expect(await show("?schedule=nightly")).toMatchObject({ paused: true, nextRuns: [] });
+  expect(await show("?schedule=hourly")).toMatchObject({ paused: false });
+  expect((await editor.get(`${path}/commits/${pausedAt}`)).json()).toMatchObject({
+    message: "Pause the schedule nightly",
+  });
+  const unknown = await editor.post(`${path}/schedule`, { ...given, schedule: "weekly", expectedHead: pausedAt });
+  expect([unknown.status, unknown.json()]).toMatchObject([400, { message: expect.stringContaining("weekly") }]);
+
+  const nominalAt = new Date("2026-05-04T02:30:00Z");
+  const tick = { workflowId, nominalAt, outcome: "paused", reason: "", source: "clock", executionId: null } as const;
+  await insertTicks(
+    service.db,
+    ["nightly", "hourly"].map((scheduleName) => ({ ...tick, scheduleName, decidedAt: nominalAt })),
+  );
+  const renamed = paused.replace("nightly:", "daily:");
+  await save(editor, path, put(renamed));
+  expect((await editor.get(`${path}/draft/preview`)).json()["scheduleChanges"]).toMatchObject([
+    { name: "nightly", change: "removed" },
+    { name: "daily", change: "added" },
+  ]);
+  await commit(editor, path, put(renamed), pausedAt);
+  expect(await show("?schedule=nightly")).toMatchObject({
+    schedule: null,
+    schedules: [
+      ...all.slice(0, 1),
+      { name: "daily", ended: false },
+      { name: "hourly", ended: false },
+      { name: "nightly", ended: true },
+    ],
+  });
+  const ticks = async (query: string) => (await editor.get(`${path}/ticks${query}`)).json()["ticks"];
+  const counts = ["?schedule=nightly", "?schedule=hourly", "?schedule=daily", ""].map(
+    async (query) => ((await ticks(query)) as unknown[]).length,
+  );
+  expect(await Promise.all(counts)).toEqual([1, 1, 0, 0]);
+});
+
+test("a workflow, with named schedules alone, is validated with each of them and has no other", async () => {
+  const editor = await anEditor(service);
+  const { path } = await editor.create();
+  const alone = NAMED.split("\n")
+    .filter((line) => !line.includes("schedule:"))
+    .join("\n");
+  await commit(
+    editor,
+    path,
+    [
+      { path: "config.yaml", text: alone },
+      { path: "main.py", text: PROGRAM },
+    ],
+    null,
+  );
+  const validity = (await editor.post(`${path}/validate`, {})).json();
+  expect(validity).toMatchObject({
+    nextRuns: [],
+    schedules: [
+      { name: "nightly", nextRuns: { length: 10 } },
+      { name: "hourly", paused: false },
+    ],
+  });
+  expect(validity).not.toHaveProperty("schedule");
+  const from = { from: "2026-05-04", to: "2026-05-05", dryRun: true };
+  expect((await editor.post(`${path}/backfills`, from)).status).toBe(404);
+  const backfill = await editor.post(`${path}/backfills`, { ...from, schedule: "hourly" });
+  expect([backfill.status, backfill.json()]).toMatchObject([200, { left: 24, timezone: "UTC" }]);
 });

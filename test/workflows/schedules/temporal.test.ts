@@ -127,7 +127,7 @@ test("a service that ends between telling Temporal and noting that it did, tells
   const { workflowId } = await aScheduledWorkflow(db, { since: now() });
   const [change] = await listScheduleChanges(db, 10);
   await tell();
-  await noteScheduleChange(db, [change?.workflowId as WorkflowId]);
+  await noteScheduleChange(db, [change?.scheduleId as WorkflowId]);
   expect(await tell()).toBe(1);
   expect(await isThere(workflowId)).toBe(true);
 });

@@ -128,6 +128,7 @@ const apiTrigger = createRoute({
 const schedule = createRoute({
   getParentRoute: () => workflow,
   path: "/schedule",
+  validateSearch: cleanSearch("schedule"),
   component: lazyRouteComponent(() => loadPart(() => import("../schedule/schedule-tab.tsx")), "ScheduleTab"),
 });
 

@@ -31,7 +31,7 @@ export function CommitEffects(props: {
 }) {
   const { preview, before, files } = props;
   const effects = listEffects(preview, before, files);
-  const { warnings, nextRuns } = preview;
+  const { warnings, nextRuns, schedules = [] } = preview;
   return (
     <section className={classes.effects} aria-label="What changes for callers">
       <h3 className={classes.title}>For callers</h3>
@@ -62,6 +62,16 @@ export function CommitEffects(props: {
           <NextRuns runs={nextRuns} />
         </details>
       )}
+      {schedules
+        .filter((schedule) => schedule.nextRuns.length > 0)
+        .map((schedule) => (
+          <details key={schedule.name} className={classes.runs}>
+            <summary>
+              Next {schedule.nextRuns.length} runs by the schedule {schedule.name}
+            </summary>
+            <NextRuns runs={schedule.nextRuns} />
+          </details>
+        ))}
     </section>
   );
 }
@@ -70,9 +80,11 @@ function listEffects(preview: DraftPreview, before: Manifest | null, files: File
   const parsed = parseManifest(files.get(MANIFEST_FILE)?.text ?? "");
   const promises = parsed.ok ? findPromiseChanges(before, parsed.manifest) : [];
   const inputs = before === null ? [] : preview.inputs.map(toEffect);
-  const { schedule } = preview;
-  const clock =
-    schedule === null ? [] : [{ breaking: schedule.change === "removed", message: describeClock(schedule) }];
+  const { schedule, scheduleChanges = [] } = preview;
+  const clock = [...(schedule === null ? [] : [schedule]), ...scheduleChanges].map((change) => ({
+    breaking: change.change === "removed",
+    message: describeClock(change),
+  }));
   const all: Effect[] = [...inputs, ...promises, ...clock];
   return all.toSorted((one, other) => Number(other.breaking) - Number(one.breaking));
 }
@@ -81,7 +93,9 @@ function toEffect({ input, breaking, message }: InputChange): Effect {
   return { breaking, message: `Input ${input}: ${message}.` };
 }
 
-function describeClock({ change, before, after }: NonNullable<DraftPreview["schedule"]>): string {
+function describeClock(given: NonNullable<DraftPreview["schedule"]> & { readonly name?: string }): string {
+  const { name, change, before, after } = given;
   const words = [before === null ? "" : `before ${before}`, after === null ? "" : `now ${after}`].filter(Boolean);
-  return `${SCHEDULE_WORDS[change]}: ${words.join("; ")}.`;
+  const what = name === undefined ? SCHEDULE_WORDS[change] : `Schedule ${name} is ${change}`;
+  return `${what}: ${words.join("; ")}.`;
 }

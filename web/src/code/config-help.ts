@@ -75,11 +75,16 @@ function describeAllowed(schemas: readonly Schema[]): string[] {
 }
 
 function describeCron(path: Path, data: unknown): string | undefined {
-  if (path.join(".") !== "triggers.schedule.cron") return undefined;
+  if (!isOfSchedule(path, "cron")) return undefined;
   const parsed = parseCron(String(valueAt(data, path)));
-  const zone = valueAt(data, ["triggers", "schedule", "timezone"]);
+  const zone = valueAt(data, [...path.slice(0, -1), "timezone"]);
   if (!parsed.ok) return undefined;
   return `It is due ${describeSchedule(parsed.cron, typeof zone === "string" ? zone : "UTC")}.`;
+}
+
+/** Whether a path is that of a key of `triggers.schedule`, or of one of `triggers.schedules`. */
+function isOfSchedule(path: Path, key: string): boolean {
+  return /^triggers\.(schedule|schedules\.[^.]+)$/.test(path.slice(0, -1).join(".")) && path.at(-1) === key;
 }
 
 /** The schemas that apply to a path; where the data says which of several it is, that one. */
@@ -154,7 +159,7 @@ function insertAfterKey(property: Schema, { flow, indent }: { flow: boolean; ind
 }
 
 function suggestValues(schemas: readonly Schema[], path: Path): Suggestion[] {
-  if (path.join(".") === "triggers.schedule.timezone")
+  if (isOfSchedule(path, "timezone"))
     return ["UTC", ...Intl.supportedValuesOf("timeZone")].map((zone) => toValue(zone, ""));
   return listValues(schemas);
 }

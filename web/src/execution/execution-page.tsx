@@ -80,7 +80,7 @@ function toLogFile({ executionId }: Execution) {
 }
 
 function Head({ execution }: { execution: Execution }) {
-  const { executionId, workflowId, workflowName, trigger, draft, createdAt } = execution;
+  const { executionId, workflowId, workflowName, trigger, schedule, draft, createdAt } = execution;
   return (
     <header className={classes.head}>
       <div className={classes.names}>
@@ -94,6 +94,7 @@ function Head({ execution }: { execution: Execution }) {
           <State state={execution.status} failure={execution.failure} />
           <Text span c="dimmed">
             {TRIGGER_WORDS[trigger]}
+            {schedule !== undefined && ` ${schedule}`}
           </Text>
           {draft && (
             <Text span className={classes.draft} title="It ran files that were not committed.">

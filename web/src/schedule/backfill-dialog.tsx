@@ -11,6 +11,7 @@ import { Refusal } from "../app/refusal.tsx";
 import { LoadingRows } from "../app/states.tsx";
 import { toWall } from "./next-runs.tsx";
 import classes from "./schedule.module.css";
+import { toGivenName } from "./schedules.ts";
 
 type Backfill = z.infer<typeof BackfillDocument>;
 
@@ -19,14 +20,16 @@ const SHOWN_MAX = 8;
 /** Runs scheduled times that are past and did not start. It shows which ones before anything begins. */
 export function BackfillDialog(props: {
   readonly workflowId: string;
+  /** Of the schedule. */
+  readonly name: string;
   readonly period: { readonly from: string; readonly to: string };
   readonly onClose: () => void;
 }) {
-  const { workflowId, period, onClose } = props;
+  const { workflowId, name, period, onClose } = props;
   const [from, setFrom] = useState(toField(period.from));
   const [to, setTo] = useState(toField(period.to));
   const path = `/api/workflows/${workflowId}/backfills`;
-  const body = { from: toInstant(from), to: toInstant(to) };
+  const body = { from: toInstant(from), to: toInstant(to), schedule: toGivenName(name) };
   const preview = useQuery({
     queryKey: ["backfill", workflowId, body],
     queryFn: ({ signal }) => callApi<Backfill>(path, { method: "POST", body: { ...body, dryRun: true }, signal }),

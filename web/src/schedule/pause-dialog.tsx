@@ -9,24 +9,28 @@ import { ErrorState, LoadingRows } from "../app/states.tsx";
 import { TextDiff } from "../code/text-diff.tsx";
 import { BuildProgress } from "../commits/build-progress.tsx";
 import { usePublishing } from "../commits/publishing.ts";
+import { toGivenName } from "./schedules.ts";
 
 /** Pauses or resumes the schedule by a commit, and shows the commit before it is made. */
 export function PauseDialog(props: {
   readonly workflowId: string;
+  /** Of the schedule. */
+  readonly name: string;
   readonly head: string;
   readonly enable: boolean;
   readonly onClose: () => void;
 }) {
-  const { workflowId, head, enable, onClose } = props;
+  const { workflowId, name, head, enable, onClose } = props;
   const path = `/api/workflows/${workflowId}/schedule`;
+  const body = { enabled: enable, schedule: toGivenName(name), expectedHead: head };
   const preview = useQuery({
     // Apart from what becomes old with the commit: then it would be asked for once more, and refused.
-    queryKey: ["schedule-change", workflowId, head, enable],
+    queryKey: ["schedule-change", workflowId, name, head, enable],
     staleTime: Number.POSITIVE_INFINITY,
     queryFn: ({ signal }) =>
       callApi<z.infer<typeof SwitchPreview>>(path, {
         method: "POST",
-        body: { enabled: enable, expectedHead: head, dryRun: true },
+        body: { ...body, dryRun: true },
         signal,
       }),
     gcTime: 0,
@@ -34,7 +38,7 @@ export function PauseDialog(props: {
   });
   const { state, publish } = usePublishing(workflowId);
   const commit = async (): Promise<void> => {
-    const end = await publish(path, { enabled: enable, expectedHead: head });
+    const end = await publish(path, body);
     if (end.kind !== "committed") return;
     notifications.show({ color: "green", title: enable ? "Resumed" : "Paused", message: "The change is committed." });
     onClose();

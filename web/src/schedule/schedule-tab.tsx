@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
+import { MAIN_SCHEDULE } from "../../../domain/schedules/names.ts";
 import { ButtonLink } from "../app/button-link.tsx";
 import { PauseIcon, PlayIcon } from "../app/icons.tsx";
 import { loadPart } from "../app/load-part.ts";
@@ -47,11 +48,41 @@ export function ScheduleTab() {
   const { commitId } = workflow;
   // The service knows of no schedule, and of no ticks, before there is a commit.
   if (commitId === null) return <NoSchedule workflowId={workflowId} mayChange={mayChange} />;
-  return <Schedule workflowId={workflowId} head={commitId} />;
+  return <Schedules workflowId={workflowId} head={commitId} />;
 }
 
-function Schedule({ workflowId, head }: { workflowId: string; head: string }) {
-  const found = useQuery(scheduleQuery(workflowId));
+/** Of a workflow with several, the one that the address names; otherwise the first that has not ended. */
+function Schedules({ workflowId, head }: { workflowId: string; head: string }) {
+  const asked = route.useSearch().schedule;
+  const all = useQuery(scheduleQuery(workflowId)).data?.schedules ?? [];
+  const chosen = all.find(({ name }) => name === asked) ?? all.find(({ ended }) => !ended) ?? all[0];
+  const name = chosen?.name ?? MAIN_SCHEDULE;
+  return (
+    <div className={classes.page}>
+      {all.length > 1 && (
+        <Group component="nav" gap="xs" aria-label="Schedules">
+          {all.map((one) => (
+            <ButtonLink
+              key={one.name}
+              to="/workflows/$workflowId/schedule"
+              params={{ workflowId }}
+              search={{ schedule: one.name }}
+              size="compact-md"
+              variant={one.name === name ? "filled" : "default"}
+              aria-current={one.name === name ? "page" : undefined}
+            >
+              {one.ended ? `${one.name} (ended)` : one.name}
+            </ButtonLink>
+          ))}
+        </Group>
+      )}
+      <Schedule key={name} workflowId={workflowId} name={name} head={head} />
+    </div>
+  );
+}
+
+function Schedule({ workflowId, name, head }: { workflowId: string; name: string; head: string }) {
+  const found = useQuery(scheduleQuery(workflowId, name));
   const mayChange = useMayChange();
   // The dialog keeps the commit it was opened for while the page learns of the new one.
   const [deciding, setDeciding] = useState<{ readonly head: string; readonly enable: boolean }>();
@@ -59,9 +90,10 @@ function Schedule({ workflowId, head }: { workflowId: string; head: string }) {
   if (found.isPending) return <LoadingRows label="The schedule is loading" />;
   const { schedule, paused, nextRuns } = found.data;
   if (schedule === null) {
+    if (found.data.schedules?.some((one) => !one.ended)) return <TickHistory workflowId={workflowId} name={name} />;
     return (
       <NoSchedule workflowId={workflowId} mayChange={mayChange}>
-        <TickHistory workflowId={workflowId} />
+        <TickHistory workflowId={workflowId} name={name} />
       </NoSchedule>
     );
   }
@@ -100,10 +132,10 @@ function Schedule({ workflowId, head }: { workflowId: string; head: string }) {
           <Text c="dimmed">{paused ? "None while the schedule is paused." : "It has no more runs."}</Text>
         )}
       </section>
-      <TickHistory workflowId={workflowId} mayBackfill={mayChange} />
+      <TickHistory workflowId={workflowId} name={name} mayBackfill={mayChange} />
       {deciding !== undefined && (
         <Suspense>
-          <PauseDialog workflowId={workflowId} {...deciding} onClose={() => setDeciding(undefined)} />
+          <PauseDialog workflowId={workflowId} name={name} {...deciding} onClose={() => setDeciding(undefined)} />
         </Suspense>
       )}
     </div>

@@ -33,9 +33,15 @@ const BackfillDialog = lazy(() =>
 const LATE_SECONDS = 5;
 
 /** What became of each time the schedule was due. Nothing is left out: what did not start says why. */
-export function TickHistory({ workflowId, mayBackfill = false }: { workflowId: string; mayBackfill?: boolean }) {
+export function TickHistory(props: {
+  readonly workflowId: string;
+  /** Of the schedule. */
+  readonly name: string;
+  readonly mayBackfill?: boolean;
+}) {
+  const { workflowId, name, mayBackfill = false } = props;
   const [asked, setAsked] = useState<{ readonly from: string; readonly to: string }>();
-  const found = useInfiniteQuery(ticksQuery(workflowId));
+  const found = useInfiniteQuery(ticksQuery(workflowId, name));
   const ticks = found.data?.pages.flatMap((page) => page.ticks) ?? [];
   return (
     <section aria-labelledby="schedule-history">
@@ -62,7 +68,7 @@ export function TickHistory({ workflowId, mayBackfill = false }: { workflowId: s
       )}
       {asked !== undefined && (
         <Suspense>
-          <BackfillDialog workflowId={workflowId} period={asked} onClose={() => setAsked(undefined)} />
+          <BackfillDialog workflowId={workflowId} name={name} period={asked} onClose={() => setAsked(undefined)} />
         </Suspense>
       )}
     </section>
