@@ -110,7 +110,9 @@ function Schedule({ workflowId, name, head }: { workflowId: string; name: string
           <Details schedule={schedule} />
         </div>
         <Group gap="xs" className={classes.acts}>
-          {mayChange && <BuilderButton workflowId={workflowId} variant="default" label="Change" />}
+          {mayChange && name === MAIN_SCHEDULE && (
+            <BuilderButton workflowId={workflowId} variant="default" label="Change" />
+          )}
           <ConfigLink workflowId={workflowId} label={mayChange ? "Edit config.yaml" : "Show config.yaml"} />
           {mayChange && (
             <Button
