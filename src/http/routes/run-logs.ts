@@ -109,9 +109,9 @@ export const RUN_LOG_ROUTES = {
     answers: {
       200: {
         description:
-          "The files, not compressed. Characters that some system does not take in a name are `_`. A file that cannot be read ends the answer early.",
+          "A zip of the files, not compressed. Characters that some system does not take in a name are `_`. A file that cannot be read ends the answer early.",
         always: ["Content-Disposition"],
-        content: { "application/zip": { schema: { type: "string", format: "binary" } } },
+        content: BYTES,
       },
     },
     errors: ["unauthorized", "not_found", "no_capacity"],
