@@ -112,8 +112,8 @@ test("execute, after a newer commit, runs that one and what it declares", async 
   expect((await execute(service, workflow)).status).toBe(200);
   expect(service.started[0]).toMatchObject({ commitId, workflowName: "Sales", timeoutSeconds: 10, attemptsMax: 2 });
   const [start] = service.started as [Start];
-  // 2 cores × 10 s × 2 attempts × 0.01, and the fee.
-  expect(await findExecution(service.db, start.executionId)).toMatchObject({ commitId, chargeMax: 401_000n });
+  // 2 cores × 10 s × 0.01, and the fee: credits are held for one attempt at a time.
+  expect(await findExecution(service.db, start.executionId)).toMatchObject({ commitId, chargeMax: 201_000n });
 });
 
 test.each([
