@@ -60,7 +60,9 @@ function checkManifest(source: string): void {
   if (result.ok) {
     expect(JSON.parse(JSON.stringify(result.manifest))).toEqual(result.manifest);
     const { schedule } = result.manifest.triggers;
-    if (schedule !== null) expect(parseInputs(result.manifest, schedule.payload).ok).toBe(true);
+    // What a reference stands for is known when a tick is.
+    const isPlain = schedule !== null && !JSON.stringify(schedule.payload).includes("${{");
+    if (isPlain) expect(parseInputs(result.manifest, schedule.payload).ok).toBe(true);
     return;
   }
   const lines = source.split("\n");
