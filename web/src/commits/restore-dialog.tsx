@@ -1,10 +1,10 @@
-import { Button, Group, Stack, Text } from "@mantine/core";
+import { Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useQuery } from "@tanstack/react-query";
 import { Dialog } from "../app/dialog.tsx";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
 import type { Commit } from "../workflows/workflows.ts";
-import { BuildProgress } from "./build-progress.tsx";
+import { CommitActions } from "./commit-actions.tsx";
 import { diffQuery, toShortId } from "./commits.ts";
 import { FileDiffs } from "./file-diffs.tsx";
 import { usePublishing } from "./publishing.ts";
@@ -36,31 +36,20 @@ export function RestoreDialog(props: { workflowId: string; commit: Commit; head:
         {diff.isPending && <LoadingRows count={3} label="The changes are loading" />}
         {diff.isError && <ErrorState error={diff.error} onRetry={() => void diff.refetch()} />}
         {diff.isSuccess && <FileDiffs files={diff.data} />}
-        {state.kind === "moved" && (
-          <Text size="sm" c="var(--state-failure)" role="alert">
-            {state.message} Close this and look at what was committed.
-          </Text>
-        )}
-        <BuildProgress state={state} />
-        {state.kind === "failed" &&
-          state.problems.map(({ file, line, column, message }) => (
-            <Text key={`${file} ${line} ${column} ${message}`} size="sm">
-              {file}:{line}:{column} {message}
-            </Text>
-          ))}
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button
-            data-autofocus
-            loading={state.kind === "building"}
-            disabled={!diff.isSuccess || state.kind === "moved"}
-            onClick={() => void restore()}
-          >
-            Restore these files
-          </Button>
-        </Group>
+        <CommitActions
+          state={state}
+          isReady={diff.isSuccess}
+          commit={{ label: "Restore these files", act: restore }}
+          leave={{ label: "Cancel", act: onClose }}
+          whenMoved="Close this and look at what was committed."
+        >
+          {state.kind === "failed" &&
+            state.problems.map(({ file, line, column, message }) => (
+              <Text key={`${file} ${line} ${column} ${message}`} size="sm">
+                {file}:{line}:{column} {message}
+              </Text>
+            ))}
+        </CommitActions>
       </Stack>
     </Dialog>
   );

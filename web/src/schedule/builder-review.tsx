@@ -1,4 +1,4 @@
-import { Button, Group, Stack, Text } from "@mantine/core";
+import { Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useQuery } from "@tanstack/react-query";
 import type { z } from "zod";
@@ -8,7 +8,7 @@ import { ApiError } from "../app/api-error.ts";
 import { Refusal } from "../app/refusal.tsx";
 import { LoadingRows } from "../app/states.tsx";
 import { TextDiff } from "../code/text-diff.tsx";
-import { BuildProgress } from "../commits/build-progress.tsx";
+import { CommitActions } from "../commits/commit-actions.tsx";
 import { usePublishing } from "../commits/publishing.ts";
 import { NextRuns } from "./next-runs.tsx";
 
@@ -62,25 +62,12 @@ export function BuilderReview(props: {
           )}
         </>
       )}
-      {state.kind === "moved" && (
-        <Text size="sm" c="var(--state-failure)" role="alert">
-          {state.message}
-        </Text>
-      )}
-      <BuildProgress state={state} />
-      <Group justify="flex-end" gap="xs">
-        <Button variant="default" onClick={onBack}>
-          Back
-        </Button>
-        <Button
-          data-autofocus
-          loading={state.kind === "building"}
-          disabled={preview.data === undefined || isSame || state.kind === "moved"}
-          onClick={() => void commit()}
-        >
-          Commit
-        </Button>
-      </Group>
+      <CommitActions
+        state={state}
+        isReady={preview.data !== undefined && !isSame}
+        commit={{ label: "Commit", act: commit }}
+        leave={{ label: "Back", act: onBack }}
+      />
     </Stack>
   );
 }

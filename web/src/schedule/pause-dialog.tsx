@@ -1,4 +1,4 @@
-import { Button, Group, Stack, Text } from "@mantine/core";
+import { Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useQuery } from "@tanstack/react-query";
 import type { z } from "zod";
@@ -7,7 +7,7 @@ import { callApi } from "../app/api.ts";
 import { Dialog } from "../app/dialog.tsx";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
 import { TextDiff } from "../code/text-diff.tsx";
-import { BuildProgress } from "../commits/build-progress.tsx";
+import { CommitActions } from "../commits/commit-actions.tsx";
 import { usePublishing } from "../commits/publishing.ts";
 import { toGivenName } from "./schedules.ts";
 
@@ -57,25 +57,12 @@ export function PauseDialog(props: {
         {preview.data !== undefined && (
           <TextDiff path="config.yaml" before={preview.data.before} after={preview.data.after} />
         )}
-        {state.kind === "moved" && (
-          <Text size="sm" c="var(--state-failure)" role="alert">
-            {state.message}
-          </Text>
-        )}
-        <BuildProgress state={state} />
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button
-            data-autofocus
-            loading={state.kind === "building"}
-            disabled={preview.data === undefined || state.kind === "moved"}
-            onClick={() => void commit()}
-          >
-            {enable ? "Commit and resume" : "Commit and pause"}
-          </Button>
-        </Group>
+        <CommitActions
+          state={state}
+          isReady={preview.data !== undefined}
+          commit={{ label: enable ? "Commit and resume" : "Commit and pause", act: commit }}
+          leave={{ label: "Cancel", act: onClose }}
+        />
       </Stack>
     </Dialog>
   );
