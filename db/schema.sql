@@ -140,6 +140,15 @@ create table builds (
 
 CREATE INDEX builds_by_age ON public.builds USING btree (created_at);
 
+create table call_receivers (
+  execution_id text not null,
+  target bytea not null,
+  secret bytea,
+  api_url text not null,
+  constraint call_receivers_pkey PRIMARY KEY (execution_id),
+  constraint call_receivers_execution_id_fkey FOREIGN KEY (execution_id) REFERENCES executions(id) ON DELETE CASCADE
+);
+
 create table commit_environments (
   workflow_id text not null,
   commit_id text not null,
@@ -580,7 +589,7 @@ create table notice_places (
 create table notices (
   id text default create_id('nt_'::text) not null,
   account_id text not null,
-  place_id text not null,
+  place_id text,
   kind text not null,
   workflow_id text,
   execution_id text,
@@ -600,16 +609,19 @@ create table notices (
   constraint notices_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflows(id),
   constraint missed_has_time CHECK (((kind = 'missed'::text) = (nominal_at IS NOT NULL))),
   constraint notices_id_check CHECK ((id ~ '^nt_[0-9a-z]{16,40}$'::text)),
-  constraint notices_kind_check CHECK ((kind = ANY (ARRAY['failure'::text, 'recovery'::text, 'missed'::text, 'slow'::text, 'disabled'::text, 'test'::text]))),
+  constraint notices_kind_check CHECK ((kind = ANY (ARRAY['failure'::text, 'recovery'::text, 'missed'::text, 'slow'::text, 'disabled'::text, 'result'::text, 'test'::text]))),
   constraint notices_more_check CHECK ((more >= 0)),
   constraint notices_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'delivered'::text, 'failed'::text]))),
   constraint place_is_of_no_workflow CHECK (((kind = ANY (ARRAY['disabled'::text, 'test'::text])) = (workflow_id IS NULL))),
-  constraint run_is_named CHECK (((kind = ANY (ARRAY['failure'::text, 'recovery'::text, 'slow'::text])) = (execution_id IS NOT NULL)))
+  constraint result_has_no_place CHECK (((kind = 'result'::text) = (place_id IS NULL))),
+  constraint run_is_named CHECK (((kind = ANY (ARRAY['failure'::text, 'recovery'::text, 'slow'::text, 'result'::text])) = (execution_id IS NOT NULL)))
 );
 
 CREATE INDEX notices_account ON public.notices USING btree (account_id, created_at DESC, id DESC);
 
 CREATE INDEX notices_due ON public.notices USING btree (due_at) WHERE ((started_at IS NULL) AND (state = 'waiting'::text));
+
+CREATE UNIQUE INDEX notices_result ON public.notices USING btree (execution_id) WHERE (kind = 'result'::text);
 
 CREATE UNIQUE INDEX notices_slow ON public.notices USING btree (execution_id, place_id) WHERE (kind = 'slow'::text);
 
@@ -1414,7 +1426,12 @@ CREATE OR REPLACE FUNCTION public.note_end()
 AS $function$
 declare
   wanted jsonb := (select c.manifest -> 'notify' from commits c where c.workflow_id = new.workflow_id and c.id = new.commit_id and not c.draft);
+  written text;
 begin
+  insert into notices (account_id, kind, workflow_id, execution_id)
+  select new.account_id, 'result', new.workflow_id, new.id from call_receivers r where r.execution_id = new.id
+  returning id into written;
+  if written is not null then perform pg_notify('notice_written', written); end if;
   if wanted is null then return null; end if;
   if new.finished_at - new.started_at > make_interval(secs => cast(wanted #>> '{slow,afterSeconds}' as double precision)) then
     perform write_notices('slow', new.account_id, new.workflow_id, new.id, null, '', wanted #> '{slow,to}');
@@ -1603,6 +1620,15 @@ CREATE OR REPLACE FUNCTION public.return_rate(name text, spacing double precisio
 AS $function$
   update rate_buckets set busy_until = busy_until - make_interval(secs => spacing) where bucket = name returning busy_until;
 $function$;
+
+CREATE OR REPLACE FUNCTION public.send_result(new_id text, target bytea, secret bytea, api_url text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into call_receivers values (new_id, target, secret, api_url);
+  return listen_to_end(new_id);
+end $function$;
 
 CREATE OR REPLACE FUNCTION public.settle_executions(ids text[], statuses text[], seconds numeric[], computes bigint[], totals bigint[], channel text)
  RETURNS SETOF text

@@ -3,7 +3,7 @@ export const PLACE_KINDS = ["email", "webhook", "slack", "teams"] as const;
 export type PlaceKind = (typeof PLACE_KINDS)[number];
 
 /** What a notice says; a closed list. */
-export const NOTICE_KINDS = ["failure", "recovery", "missed", "slow", "disabled", "test"] as const;
+export const NOTICE_KINDS = ["failure", "recovery", "missed", "slow", "disabled", "result", "test"] as const;
 export type NoticeKind = (typeof NOTICE_KINDS)[number];
 
 /** Where a notice is: still to be delivered, delivered, or given up. */

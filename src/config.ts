@@ -45,6 +45,7 @@ export const SETTINGS = z.object({
   TREADLE_NETWORK_DENY: z.string().min(1).optional(),
   TREADLE_NETWORK_NAMESERVERS: z.string().min(1).optional(),
   TREADLE_NOTICE_HOSTS: z.string().min(1).optional(),
+  TREADLE_WEBHOOK_HOSTS: z.string().min(1).optional(),
   TREADLE_SMTP_URL: z.url({ protocol: /^smtps?$/ }).optional(),
   TREADLE_SMTP_URL_FILE: z.string().min(1).optional(),
   TREADLE_SMTP_FROM: z.string().min(1).optional(),

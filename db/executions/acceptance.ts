@@ -11,6 +11,7 @@ import {
   toBucketState,
 } from "../accounts/rates.ts";
 import { type Db, queryRows } from "../connect.ts";
+import type { CallReceiver } from "../notices/call-receivers.ts";
 
 /** Beyond those that may be under way, so many of a workflow may wait for their turn. */
 export const WAITING_MAX = 10_000;
@@ -41,6 +42,8 @@ export interface NewExecution {
   readonly headStart?: boolean;
   /** Its end may make a notice: its commit has `notify`. */
   readonly notifies?: boolean;
+  /** Where its call wants the result, beside the answer. */
+  readonly receiver?: CallReceiver | undefined;
   /** It has a slot on this host: its credits are reserved and its first attempt is opened with it. Only without `concurrency`. */
   readonly claim?: FirstClaim | undefined;
 }
@@ -142,19 +145,24 @@ const LISTENED = `listened as (
     select listen_to_end(id) as notifies from accepted where outcome = 'accepted'
   )`;
 
+const RECEIVED = `received as (
+    select send_result(id, :receiverTarget, :receiverSecret, :receiverApiUrl) as sends from accepted where outcome = 'accepted'
+  )`;
+
 const withParts = (...parts: readonly string[]): string =>
   `with ${[`accepted as materialized (${ACCEPT})`, ...parts].join(", ")}
    select * from accepted${parts.includes(BEGUN) ? " left join begun on true" : ""}${
      parts.includes(LISTENED) ? " left join listened on true" : ""
-   }`;
+   }${parts.includes(RECEIVED) ? " left join received on true" : ""}`;
 
 /** Few texts, so that each is prepared once a connection. What nobody asked for costs nothing. */
-function statementFor({ files, headStart = false, claim, notifies = false }: NewExecution): string {
+function statementFor({ files, headStart = false, claim, notifies = false, receiver }: NewExecution): string {
   const parts = [
     ...(files.length === 0 ? [] : [NOTED]),
     ...(claim !== undefined || headStart ? [PENDING] : []),
     ...(claim === undefined ? [] : [BEGUN]),
     ...(notifies ? [LISTENED] : []),
+    ...(receiver === undefined ? [] : [RECEIVED]),
   ];
   return parts.length === 0 ? ACCEPT : withParts(...parts);
 }
@@ -185,6 +193,9 @@ function toBindings(execution: NewExecution, conditions: Conditions) {
     follows,
     backfilled,
     ...execution.claim,
+    receiverTarget: execution.receiver?.target ?? null,
+    receiverSecret: execution.receiver?.secret ?? null,
+    receiverApiUrl: execution.receiver?.apiUrl ?? null,
   };
 }
 

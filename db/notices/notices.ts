@@ -10,7 +10,8 @@ export const NOTICE_WRITTEN = "notice_written";
 export interface Notice {
   readonly id: string;
   readonly accountId: AccountId;
-  readonly place: string;
+  /** Null: the result of a call, which goes where that call said. */
+  readonly place: string | null;
   readonly kind: NoticeKind;
   readonly workflowId: WorkflowId | null;
   readonly executionId: ExecutionId | null;
@@ -28,11 +29,13 @@ export interface Notice {
   readonly answer: string;
 }
 
-/** The columns of `Notice`, of `notices n` and `notice_places p`. */
+/** The columns of `Notice`, of `notices n` and `notice_places p`, where it has one. */
 const NOTICE = `
   n.id, n.account_id as "accountId", p.name as place, n.kind, n.workflow_id as "workflowId", n.execution_id as "executionId",
   n.nominal_at as "nominalAt", n.reason, n.more, n.created_at as "createdAt", n.due_at as "dueAt", n.state, n.attempts,
   n.last_attempt_at as "lastAttemptAt", n.answer`;
+
+const SOURCE = "notices n left join notice_places p on p.id = n.place_id";
 
 /** Lists notices that Temporal has to get now, the oldest first. */
 export async function listDueNotices(db: Db, limit: number): Promise<string[]> {
@@ -80,17 +83,17 @@ export async function writeSlowNotices(db: Db): Promise<void> {
   );
 }
 
-/** A notice with its place, as one try to send needs it. */
+/** A notice with its place, as one try to send needs it. The result of a call has none. */
 export interface WaitingNotice {
   readonly notice: Notice;
-  readonly place: StoredPlace;
+  readonly place: StoredPlace | undefined;
 }
 
 /** Returns a notice that is to be sent, with its place. Undefined: there is nothing to send any more. */
 export async function findWaitingNotice(db: Db, id: string): Promise<WaitingNotice | undefined> {
   const [notice] = await queryRows<Notice>(
     db,
-    `select ${NOTICE} from notices n join notice_places p on p.id = n.place_id where n.id = :id and n.state = 'waiting'`,
+    `select ${NOTICE} from ${SOURCE} where n.id = :id and n.state = 'waiting'`,
     { id },
   );
   const [place] = await queryRows<StoredPlace>(
@@ -98,7 +101,7 @@ export async function findWaitingNotice(db: Db, id: string): Promise<WaitingNoti
     `select ${PLACE} from notices n join notice_places p on p.id = n.place_id where n.id = :id`,
     { id },
   );
-  return notice && place && { notice, place };
+  return notice && { notice, place };
 }
 
 /** Counts a try, and notes what came of it. A notice that was delivered or given up stays so. */
@@ -163,7 +166,7 @@ export async function listNotices(
 ): Promise<Notice[]> {
   return queryRows<Notice>(
     db,
-    `select ${NOTICE} from notices n join notice_places p on p.id = n.place_id
+    `select ${NOTICE} from ${SOURCE}
       where n.account_id = :accountId and (cast(:place as text) is null or p.name = :place)
         and (cast(:before as text) is null
              or (n.created_at, n.id) < (select b.created_at, b.id from notices b where b.id = :before and b.account_id = :accountId))
@@ -175,7 +178,7 @@ export async function listNotices(
 export async function findNotice(db: Db, accountId: AccountId, id: string): Promise<Notice | undefined> {
   const [row] = await queryRows<Notice>(
     db,
-    `select ${NOTICE} from notices n join notice_places p on p.id = n.place_id
+    `select ${NOTICE} from ${SOURCE}
       where n.id = :id and n.account_id = :accountId`,
     { id, accountId },
   );

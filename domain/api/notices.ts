@@ -66,7 +66,7 @@ const Notice = z.object({
     .regex(/^nt_[0-9a-z]{16,40}$/)
     .max(43)
     .meta({ description: "Also the `webhook-id` of the message, in each try." }),
-  place: z.string(),
+  place: z.string().nullable().meta({ description: "Null: the result of a call, which goes where that call said." }),
   kind: z.enum(NOTICE_KINDS),
   workflowId: WorkflowId.nullable(),
   executionId: z.string().nullable(),

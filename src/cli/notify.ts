@@ -110,7 +110,13 @@ function addNoticeCommands(notify: Command, act: Act, ofAccount: (command: Comma
         const document = await (await context.client()).get<z.infer<typeof NoticeList>>(NOTICES, { query });
         const { time } = context.look;
         const rows = document.notices.map((one) => [
-          ...[one.noticeId, one.place, one.kind, one.executionId ?? one.workflowId, time(one.createdAt)],
+          ...[
+            one.noticeId,
+            one.place ?? "Webhook-Url",
+            one.kind,
+            one.executionId ?? one.workflowId,
+            time(one.createdAt),
+          ],
           ...[one.state, one.attempts, one.answer.split("\n")[0]],
         ]);
         return {

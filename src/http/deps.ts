@@ -105,7 +105,7 @@ export interface AppDeps {
   readonly threads: Threads;
   readonly secretBox: SecretBox;
   /** Whom notices may go to, and what sends one at once. */
-  readonly notices: Pick<Notices, "addresses" | "sendsMail" | "send" | "giveUp">;
+  readonly notices: Pick<Notices, "addresses" | "callHosts" | "sendsMail" | "send" | "giveUp">;
   readonly prices: Prices;
   /** `https://host:port/api`: what file addresses begin with. Asked late, because the port may be chosen late. */
   readonly apiUrl: () => string;

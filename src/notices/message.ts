@@ -8,6 +8,7 @@ const TYPES: Readonly<Record<NoticeKind, string>> = {
   missed: "tick.missed",
   slow: "run.slow",
   disabled: "place.disabled",
+  result: "run.ended",
   test: "test",
 };
 
@@ -29,6 +30,8 @@ export function toTitle({ notice, workflowName, run }: NoticeFacts): string {
       return `${name} did not run${toMore(notice)}`;
     case "slow":
       return `${name} takes long`;
+    case "result":
+      return `${name} has ended`;
     case "disabled":
       return `The place ${notice.reason} is disabled`;
     case "test":

@@ -11,6 +11,8 @@ import { createSending, type Sending } from "./sending.ts";
 /** Notices as the other rooms see them. */
 export interface Notices extends Sending {
   readonly addresses: ReceiverAddresses;
+  /** Host names, with a port or without, that a call may have its result sent to. */
+  readonly callHosts: readonly string[];
   /** Whether this installation can send mail. */
   readonly sendsMail: boolean;
 }
@@ -22,6 +24,7 @@ export function openNotices(
     readonly storage: Storage;
     readonly secretBox: SecretBox;
     readonly rules: ReceiverRules;
+    readonly callHosts: readonly string[];
     /** Undefined: this installation cannot send mail. */
     readonly mail: MailSettings | undefined;
     readonly publicUrl: string | undefined;
@@ -35,5 +38,5 @@ export function openNotices(
   const { db, storage, secretBox, publicUrl = null, log } = deps;
   const sendMail = deps.mail && createSendMail(deps.mail);
   const sending = createSending({ db, storage, secretBox, post, sendMail, publicUrl, log });
-  return Object.assign({ addresses, sendsMail: sendMail !== undefined }, sending);
+  return Object.assign({ addresses, callHosts: deps.callHosts, sendsMail: sendMail !== undefined }, sending);
 }

@@ -1,12 +1,9 @@
 import type { SendNotice } from "../../activities/notices.ts";
 import type { Db } from "../../db/connect.ts";
-import {
-  disablePlace,
-  findWaitingNotice,
-  giveUpNotice,
-  noteAttempt,
-  type WaitingNotice,
-} from "../../db/notices/notices.ts";
+import { findCallReceiver } from "../../db/notices/call-receivers.ts";
+import { disablePlace, findWaitingNotice, giveUpNotice, type Notice, noteAttempt } from "../../db/notices/notices.ts";
+import type { StoredPlace } from "../../db/notices/places.ts";
+import type { PlaceKind } from "../../domain/notices.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { openAccountBox } from "../keys/data-keys.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
@@ -16,6 +13,7 @@ import type { SendMail } from "./mail.ts";
 import { toLines, toPayload, toSlack, toTeams, toTitle } from "./message.ts";
 import { NO_MAIL, openSecrets, openTarget } from "./places.ts";
 import type { Delivery, PostNotice } from "./receivers.ts";
+import { openReceiver, toResultPayload } from "./results.ts";
 import { signWebhook } from "./signature.ts";
 
 /** Messages that are on their way to one place at a time: one that hangs holds up its own alone. */
@@ -43,21 +41,52 @@ export interface Sending {
   giveUp(noticeId: string): Promise<void>;
 }
 
+/** Where one notice goes. `key`: what it shares with others that go the same way. */
+interface Receiver {
+  readonly key: string;
+  readonly name: string;
+  deliver(): Promise<Delivery>;
+}
+
+const REMOVED: Delivery = { kind: "refused", answer: "The execution is not on record any more." };
+
 export function createSending(deps: SendingDeps): Sending {
   const { db, log } = deps;
   const underWay = new Map<string, number>();
   let total = 0;
 
-  async function deliver({ notice, place }: WaitingNotice): Promise<Delivery> {
+  async function deliverToPlace(notice: Notice, place: StoredPlace): Promise<Delivery> {
     if (place.disabledAt !== null) return { kind: "refused", answer: `The place is disabled: ${place.disabledReason}` };
     const box = await openAccountBox(db, deps.secretBox, place.accountId);
     const facts = await findNoticeFacts(deps, notice);
     const target = openTarget(box, place);
     if (place.kind === "email") return mail(notice.id, target, facts);
-    const body = JSON.stringify(toBody(place.kind, facts));
-    const secrets = openSecrets(box, place);
-    const headers = secrets.length === 0 ? {} : signWebhook({ id: notice.id, body, at: new Date() }, secrets);
-    return deps.post(new URL(target), body, headers);
+    return post(notice.id, new URL(target), toBody(place.kind, facts), openSecrets(box, place));
+  }
+
+  async function post(id: string, url: URL, message: object, secrets: readonly string[]): Promise<Delivery> {
+    const body = JSON.stringify(message);
+    return deps.post(
+      url,
+      body,
+      secrets.length === 0 ? { "webhook-id": id } : signWebhook({ id, body, at: new Date() }, secrets),
+    );
+  }
+
+  /** Of the result of a call: where it goes, and how it is sent. */
+  async function findReceiver(notice: Notice): Promise<Receiver> {
+    const { id, accountId, createdAt, executionId } = notice;
+    const receiver = executionId === null ? undefined : await findCallReceiver(db, executionId);
+    if (executionId === null || receiver === undefined) return { key: id, name: "call", deliver: async () => REMOVED };
+    const { url, secrets } = await openReceiver(deps, { accountId, executionId }, receiver);
+    return {
+      key: `${accountId} ${url.host}`,
+      name: "call",
+      async deliver() {
+        const message = await toResultPayload(db, { id, createdAt, executionId }, receiver.apiUrl);
+        return message === undefined ? REMOVED : post(id, url, message, secrets);
+      },
+    };
   }
 
   async function mail(id: string, to: string, facts: NoticeFacts): Promise<Delivery> {
@@ -69,31 +98,36 @@ export function createSending(deps: SendingDeps): Sending {
     async send(noticeId) {
       const claimed = await findWaitingNotice(db, noticeId);
       if (claimed === undefined) return "over";
-      const { id: placeId, name } = claimed.place;
-      const count = underWay.get(placeId) ?? 0;
+      const { notice, place } = claimed;
+      const { key, name, deliver } =
+        place === undefined
+          ? await findReceiver(notice)
+          : { key: place.id, name: place.name, deliver: () => deliverToPlace(notice, place) };
+      const count = underWay.get(key) ?? 0;
       if (count >= PLACE_SENDS_MAX || total >= SENDS_MAX) return "busy";
-      underWay.set(placeId, count + 1);
+      underWay.set(key, count + 1);
       total += 1;
       try {
-        const { kind, answer } = await deliver(claimed);
+        const { kind, answer } = await deliver();
         const isOver = kind !== "failed";
         const state = kind === "delivered" ? "delivered" : isOver ? "failed" : "waiting";
         await noteAttempt(db, { id: noticeId, state, answer });
         log.info({ event: "notice.tried", noticeId, place: name, outcome: kind }, "A notice was tried to be sent.");
-        if (kind === "gone") await disablePlace(db, placeId, "The receiver answered 410: it wants nothing more.");
+        if (kind === "gone" && place !== undefined)
+          await disablePlace(db, place.id, "The receiver answered 410: it wants nothing more.");
         return isOver ? "over" : "failed";
       } finally {
         total -= 1;
-        const left = (underWay.get(placeId) ?? 1) - 1;
-        if (left === 0) underWay.delete(placeId);
-        else underWay.set(placeId, left);
+        const left = (underWay.get(key) ?? 1) - 1;
+        if (left === 0) underWay.delete(key);
+        else underWay.set(key, left);
       }
     },
     giveUp: (noticeId) => giveUpNotice(db, noticeId),
   };
 }
 
-function toBody(kind: WaitingNotice["place"]["kind"], facts: NoticeFacts): object {
+function toBody(kind: PlaceKind, facts: NoticeFacts): object {
   if (kind === "slack") return toSlack(facts);
   return kind === "teams" ? toTeams(facts) : toPayload(facts);
 }

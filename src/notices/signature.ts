@@ -8,6 +8,13 @@ export function createSigningSecret(): string {
   return `${PREFIX}${randomBytes(SECRET_BYTES).toString("base64")}`;
 }
 
+/** Whether a text can be such a secret: the standard wants 24 to 64 bytes. */
+export function isSigningSecret(text: string): boolean {
+  if (!text.startsWith(PREFIX)) return false;
+  const key = Buffer.from(text.slice(PREFIX.length), "base64");
+  return key.length >= 24 && key.length <= 64 && `${PREFIX}${key.toString("base64")}` === text;
+}
+
 /**
  * Returns the headers of the Standard Webhooks for a body: its id, its time and a signature for each secret.
  * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md

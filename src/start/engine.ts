@@ -34,7 +34,7 @@ import { createTemporalClient, type TemporalClient } from "../temporal/client.ts
 import { createStartDelivery } from "../temporal/notices.ts";
 import { connectTemporal, startWorkers } from "../temporal/workers.ts";
 import { drainMsMax } from "./draining.ts";
-import { type Programs, receiverRulesOf } from "./host-programs.ts";
+import { callHostsOf, type Programs, receiverRulesOf } from "./host-programs.ts";
 
 const now = (): Date => new Date();
 
@@ -135,9 +135,10 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
 
   // Notices: what sends them, and what hands them to Temporal.
   const rules = receiverRulesOf(settings);
+  const callHosts = callHostsOf(settings);
   const publicUrl = settings.TREADLE_PUBLIC_URL;
   const notices = openNotices(
-    { db, storage, secretBox: deps.secretBox, rules, mail: mailOf(settings), publicUrl, log },
+    { db, storage, secretBox: deps.secretBox, rules, callHosts, mail: mailOf(settings), publicUrl, log },
     defer,
   );
   const deliveries = outbox.open(createStartDelivery(connection, namespace));

@@ -283,6 +283,11 @@ export function receiverRulesOf(settings: Settings): ReceiverRules {
   };
 }
 
+/** Returns the hosts that a call may have its result sent to. */
+export function callHostsOf(settings: Settings): string[] {
+  return splitList(settings.TREADLE_WEBHOOK_HOSTS).map((host) => host.toLowerCase());
+}
+
 function splitList(text: string | undefined): string[] {
   return (text ?? "")
     .split(",")

@@ -41,7 +41,7 @@ beforeEach(async () => {
   const { db } = database;
   for (const { id } of await queryRows<{ id: ExecutionId }>(db, "select id from executions where finished_at is null"))
     await release(db, { executionId: id, status: "failed", failure: "internal", message: "the test is over" });
-  await db.raw("truncate attempts, execution_files, executions, workflow_starts, removals, refusals");
+  await db.raw("truncate attempts, execution_files, call_receivers, executions, workflow_starts, removals, refusals");
   await db.raw("delete from reservations where state <> 'open'");
   for (const { storage } of [disk, bucket]) for (const key of await listKeys(storage)) await storage.delete(key);
   kept = { db, storage: disk.storage, workflow: await aWorkflow(db) };

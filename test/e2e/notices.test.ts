@@ -1,16 +1,13 @@
-import { execFileSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import pg from "pg";
-import { Webhook } from "standardwebhooks";
 import { aFolder, treadle } from "../support/command-line.ts";
-import { installPythonPackages } from "../support/python-packages.ts";
 import { type Answer, aDataDir, startService, type TestService } from "../support/service.ts";
 import { aMailServer } from "./mail-server.ts";
 import { aReceiver, type Received } from "./receiver.ts";
+import { verify, verifyInPython } from "./standardwebhooks.ts";
 
 let service: TestService;
 let dataDir: Awaited<ReturnType<typeof aDataDir>>;
@@ -32,6 +29,7 @@ beforeAll(async () => {
     dataDir: dataDir.dataDir,
     env: {
       TREADLE_NOTICE_HOSTS: `127.0.0.1:${receiver.port}`,
+      TREADLE_WEBHOOK_HOSTS: `127.0.0.1:${receiver.port}`,
       TREADLE_SMTP_URL_FILE: join(parent, "mail-url"),
       TREADLE_SMTP_FROM: "Treadle <treadle@example.test>",
       NODE_EXTRA_CA_CERTS: join(parent, "authority.pem"),
@@ -98,16 +96,12 @@ async function publish(notify: string, workflowId?: string, main = MAIN): Promis
   return (await command(["publish", folder, ...given])) as unknown as Workflow;
 }
 
-function run({ workflowId, apiKey }: Workflow, inputs: object = {}): Promise<Answer> {
+function run({ workflowId, apiKey }: Workflow, inputs: object = {}, headers: object = {}): Promise<Answer> {
   return service.call(`/workflows/${workflowId}/execute`, {
     method: "POST",
-    headers: { "x-api-key": apiKey, "content-type": "application/json" },
+    headers: { "x-api-key": apiKey, "content-type": "application/json", ...headers },
     body: JSON.stringify(inputs),
   });
-}
-
-function verify(secret: string, { text, headers }: Received): Record<string, never> {
-  return new Webhook(secret).verify(text, headers as Record<string, string>) as Record<string, never>;
 }
 
 test("notices, of a failure and of the success after it, arrive signed; no other success is told", async () => {
@@ -148,33 +142,6 @@ test("notices, of a failure and of the success after it, arrive signed; no other
   ]);
   expect(notices[1]?.["noticeId"]).toBe((first as Received).headers["webhook-id"]);
 });
-
-/** Says of each message whether the package of PyPI takes it. */
-const VERIFIER = `import json
-import sys
-
-from standardwebhooks import Webhook, WebhookVerificationError
-
-
-def judge(secret, text, headers):
-    try:
-        return Webhook(secret).verify(text, headers)["type"]
-    except WebhookVerificationError as error:
-        return str(error)
-
-
-print(json.dumps([judge(*one) for one in json.load(sys.stdin)]))
-`;
-
-async function verifyInPython(messages: readonly (readonly [secret: string, message: Received])[]): Promise<string[]> {
-  const packages = await installPythonPackages(fileURLToPath(new URL("standardwebhooks.txt", import.meta.url)));
-  try {
-    const input = JSON.stringify(messages.map(([secret, { text, headers }]) => [secret, text, headers]));
-    return JSON.parse(execFileSync(join(packages.bin, "python3"), ["-c", VERIFIER], { input, encoding: "utf8" }));
-  } finally {
-    await packages.remove();
-  }
-}
 
 test("notice, sent again, has its id; one during the grace of a rotation is signed with both secrets", async () => {
   const before = await addPlace("again");
@@ -295,6 +262,44 @@ test("places, whose names lead to this machine or into its network, are not reac
   expect(receiver.on("/inside")).toEqual([]);
 });
 
+test("result of a call, to the address that it gave, is what its own address answers, of a success and of a failure", async () => {
+  const secret = `whsec_${Buffer.alloc(32, 5).toString("base64")}`;
+  const workflow = await publish("notify: { failure: [] }\n");
+  const call = (path: string, inputs: object): Promise<Answer> =>
+    run(workflow, inputs, {
+      ...{ "webhook-url": receiver.url(path), "webhook-secret": secret, prefer: "respond-async" },
+      "idempotency-key": path,
+    });
+  receiver.answers["/done"] = { status: 503 };
+  for (const [path, inputs] of [
+    ["/dead", {}],
+    ["/done", { region: "EU" }],
+    ["/undone", { fail: true }],
+  ] as const) {
+    const [first, again] = [await call(path, inputs), await call(path, inputs)];
+    expect([first.status, again.body["executionId"]]).toEqual([202, first.body["executionId"]]);
+  }
+  const [undone] = (await receiver.until("/undone", 1)) as [Received];
+  expect(verify(secret, undone)).toMatchObject({
+    type: "run.ended",
+    data: { status: "failed", error: "Execution failed" },
+  });
+  await receiver.until("/done", 1);
+  receiver.answers["/done"] = { status: 204 };
+  const [tried, done] = (await receiver.until("/done", 2)) as [Received, Received];
+  const { data } = verify(secret, done) as unknown as { data: Record<string, unknown> };
+  expect(data).toMatchObject({ noticeId: tried.headers["webhook-id"], status: "success" });
+  const record = await service.call(`/run-logs/${String(data["executionId"])}`, {
+    headers: { "x-api-key": workflow.apiKey },
+  });
+  expect(data).toEqual({ noticeId: tried.headers["webhook-id"], ...record.body });
+  const { notices } = (await command(["notify", "sent", "--limit", "3"])) as {
+    notices: { kind: string; place: null }[];
+  };
+  expect(notices.map(({ kind, place }) => [kind, place])).toEqual(Array(3).fill(["result", null]));
+  expect(await query("select 1 from notices where kind = 'result'")).toHaveLength(3);
+});
+
 test("notices, of a failure while the service is killed, arrive after it is back", async () => {
   const secret = await addPlace("survivor");
   const workflow = await publish("notify: { failure: [survivor] }\n");
@@ -310,4 +315,10 @@ test("notices, of a failure while the service is killed, arrive after it is back
   const [first, second] = (await receiver.until("/survivor", 2, 120_000)) as [Received, Received];
   expect(verify(secret, second)).toMatchObject({ data: { run: { executionId: failed.body["executionId"] } } });
   expect(second.headers["webhook-id"]).toBe(first.headers["webhook-id"]);
+  // This one has no hosts that calls may name.
+  const refused = await run(workflow, {}, { "webhook-url": receiver.url("/refused") });
+  expect(refused).toMatchObject({
+    status: 400,
+    body: { message: expect.stringContaining("The operator can allow hosts with TREADLE_WEBHOOK_HOSTS.") },
+  });
 }, 300_000);

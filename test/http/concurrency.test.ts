@@ -24,7 +24,10 @@ afterEach(async () => {
     service.db,
     "update executions set state = 'cancelled', finished_at = now() where finished_at is null",
   );
-  await queryRows(service.db, "truncate executions, workflow_starts, attempts, execution_files, reservations");
+  await queryRows(
+    service.db,
+    "truncate call_receivers, executions, workflow_starts, attempts, execution_files, reservations",
+  );
 });
 
 const queueing = (executionsMax: number): Partial<Manifest> => ({

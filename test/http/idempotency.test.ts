@@ -38,7 +38,7 @@ afterEach(async () => {
   service.started.length = 0;
   await queryRows(
     service.db,
-    "truncate executions, workflow_starts, attempts, execution_files, reservations, rate_buckets",
+    "truncate call_receivers, executions, workflow_starts, attempts, execution_files, reservations, rate_buckets",
   );
 });
 

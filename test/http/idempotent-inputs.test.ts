@@ -16,7 +16,10 @@ const countFiles = async (): Promise<number> => (await findLeftovers(service)).f
 
 afterEach(async () => {
   service.started.length = 0;
-  await queryRows(service.db, "truncate executions, workflow_starts, attempts, execution_files, reservations");
+  await queryRows(
+    service.db,
+    "truncate call_receivers, executions, workflow_starts, attempts, execution_files, reservations",
+  );
 });
 
 const KEY = "a key of 2026";

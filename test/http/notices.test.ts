@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
 import { parseManifest } from "../../domain/manifest/parse.ts";
-import { aMember, anAccount, type TestMember } from "../support/builders.ts";
+import { aMember, anAccount, aWorkflow, type TestMember } from "../support/builders.ts";
 import type { Answer } from "../support/https.ts";
-import { aService, type TestService } from "./service.ts";
+import { aService, execute, type TestService } from "./service.ts";
 
 let service: TestService;
 let owner: TestMember;
@@ -91,6 +91,39 @@ test("notices, in pages, are listed without a limit, too; what no page can be is
   expect([...idsOf(first), ...idsOf(await list(`&limit=2&before=${String(first["next"])}`))]).toEqual(sent);
   for (const query of ["&limit=0", "&limit=201", "&before=nt_no", "&place=%00"])
     expect([query, (await call("GET", `/notices?${query}`)).status]).toEqual([query, 400]);
+});
+
+test("result of a call, to an address that it gives, is for hosts that the operator allows; nothing is started else", async () => {
+  const workflow = await aWorkflow(service.db, { inputs: [] });
+  const [url, secret] = ["https://hooks.example.com/hush", `whsec_${Buffer.alloc(24, 7).toString("base64")}`];
+  for (const [headers, why] of [
+    [{ "webhook-url": "https://other.example.com/" }, "Webhook-Url: other.example.com is not allowed."],
+    [{ "webhook-url": "https://hooks.example.com.evil.test/" }, "hooks.example.com.evil.test is not allowed."],
+    [{ "webhook-url": "https://hooks.example.com:1/" }, undefined],
+    [{ "webhook-url": "http://hooks.example.com/" }, "it must begin with https://."],
+    [{ "webhook-url": "https://ada@hooks.example.com/" }, "it may not hold a user or a password."],
+    [{ "webhook-url": "no url" }, "Webhook-Url is no URL."],
+    [{ "webhook-url": `${url}?${"a".repeat(2_000)}` }, "longer than 2000 characters"],
+    [{ "webhook-secret": secret }, "Send both, or neither."],
+    [{ "webhook-url": url, "webhook-secret": "whsec_c2hvcnQ=" }, "24 to 64 bytes in base64"],
+  ] as const) {
+    const before = service.started.length;
+    const answer = await execute(service, workflow, {}, headers);
+    expect([headers, answer.status, answer.json()["message"]]).toEqual([
+      headers,
+      why === undefined ? 200 : 400,
+      why === undefined ? undefined : expect.stringContaining(why),
+    ]);
+    expect(service.started).toHaveLength(before + (why === undefined ? 1 : 0));
+  }
+  const accepted = await execute(service, workflow, {}, { "webhook-url": url, "webhook-secret": secret });
+  const [row] = await queryRows<{ whole: string }>(
+    service.db,
+    "select cast(row_to_json(r) as text) as whole from call_receivers r where r.execution_id = :id",
+    { id: accepted.json()["executionId"] },
+  );
+  for (const trace of ["hush", secret.slice(6, 20), "\u0007\u0007\u0007"])
+    for (const form of [trace, Buffer.from(trace).toString("hex")]) expect(row?.whole).not.toContain(form);
 });
 
 test("notify, of a manifest, names places that are there and durations that can be", () => {

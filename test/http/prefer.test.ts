@@ -23,7 +23,10 @@ afterAll(() => service?.close());
 
 afterEach(async () => {
   run = succeed;
-  await queryRows(service.db, "truncate executions, workflow_starts, attempts, execution_files, reservations");
+  await queryRows(
+    service.db,
+    "truncate call_receivers, executions, workflow_starts, attempts, execution_files, reservations",
+  );
 });
 
 const runLater: NonNullable<TestServiceOptions["run"]> = async (db, start) => {

@@ -28,7 +28,10 @@ afterEach(async () => {
   reason = undefined;
   hostProblem = undefined;
   service.started.length = 0;
-  await queryRows(service.db, "truncate executions, workflow_starts, attempts, execution_files, reservations");
+  await queryRows(
+    service.db,
+    "truncate call_receivers, executions, workflow_starts, attempts, execution_files, reservations",
+  );
 });
 
 const KEY_MESSAGE = "The API key is invalid or missing. Send the workflow's own key in the header x-api-key.";

@@ -150,6 +150,7 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     threads: TEST_THREADS,
     notices: {
       addresses: createReceiverAddresses({ allowedHosts: ["127.0.0.1"], protectedHosts: [] }),
+      callHosts: ["127.0.0.1", "hooks.example.com"],
       sendsMail: true,
       async send(id) {
         await noteAttempt(db, { id, state: "delivered", answer: "204" });

@@ -23,7 +23,10 @@ afterAll(() => service?.close());
 afterEach(async () => {
   run = succeed;
   service.started.length = 0;
-  await queryRows(service.db, "truncate executions, workflow_starts, attempts, execution_files, reservations");
+  await queryRows(
+    service.db,
+    "truncate call_receivers, executions, workflow_starts, attempts, execution_files, reservations",
+  );
 });
 
 test("execute, when it cannot be started, answers 503, holds nothing and will not begin later", async () => {

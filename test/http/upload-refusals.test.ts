@@ -2,7 +2,6 @@ import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect as tlsConnect } from "node:tls";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
-import { queryRows } from "../../db/connect.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { anAccount, anInput, aWorkflow } from "../support/builders.ts";
 import { aForm, type Part } from "../support/https.ts";
@@ -34,7 +33,7 @@ afterAll(() => service?.close());
 afterEach(async () => {
   breakStorage = undefined;
   service.started.length = 0;
-  await queryRows(service.db, "truncate executions, workflow_starts, attempts, execution_files, reservations");
+  await service.db.raw("truncate call_receivers, executions, workflow_starts, attempts, execution_files, reservations");
   for await (const key of service.storage.list("")) await service.storage.delete(key);
 });
 

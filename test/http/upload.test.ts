@@ -18,7 +18,7 @@ afterAll(() => service?.close());
 
 afterEach(async () => {
   service.started.length = 0;
-  await queryRows(service.db, "truncate executions, workflow_starts, attempts, execution_files, reservations");
+  await service.db.raw("truncate call_receivers, executions, workflow_starts, attempts, execution_files, reservations");
   for await (const key of service.storage.list("")) await service.storage.delete(key);
 });
 

@@ -26,7 +26,10 @@ afterAll(() => service?.close());
 afterEach(async () => {
   for (const { executionId } of service.started.splice(0)) await succeed(service.db, { executionId });
   await Promise.allSettled(waiting.splice(0));
-  await queryRows(service.db, "truncate executions, workflow_starts, attempts, execution_files, reservations");
+  await queryRows(
+    service.db,
+    "truncate call_receivers, executions, workflow_starts, attempts, execution_files, reservations",
+  );
   left = 0;
 });
 

@@ -10,10 +10,12 @@ import {
 } from "../../../db/executions/acceptance.ts";
 import type { ExecutionWork } from "../../../db/executions/attempts.ts";
 import { findKeyedExecution, type KeyedExecution } from "../../../db/executions/idempotency.ts";
+import type { CallReceiver } from "../../../db/notices/call-receivers.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { tellsOfRuns } from "../../../domain/manifest/notify.ts";
 import { createExecutionId } from "../../ids.ts";
+import { sealReceiver } from "../../notices/results.ts";
 import { costAtMost } from "../admission/room.ts";
 import type { Authenticated } from "../auth/authenticate.ts";
 import { rateLimited } from "../auth/rates.ts";
@@ -25,6 +27,7 @@ import { fingerprintInputs, otherInputs, requireSameInputs } from "./idempotency
 import { keepFor } from "./kept-files.ts";
 import { type BodyKind, InvalidInputsError, type ReceivedInputs, receiveInputs } from "./receive-inputs.ts";
 import { createUploads, type Uploads } from "./uploads.ts";
+import type { WantedResult } from "./webhook-url.ts";
 
 const RETRY_AFTER_SECONDS = 5;
 /** How often a key is looked for that was given back between two looks. */
@@ -36,6 +39,8 @@ interface Call {
   readonly target: Authenticated;
   readonly timing: Timing;
   readonly takeTurn: TakeTurn;
+  /** Where it wants the result, beside the answer. */
+  readonly wanted: WantedResult | undefined;
 }
 
 export type Accepted = { readonly executionId: ExecutionId; readonly rates: RateState } & (
@@ -112,14 +117,16 @@ interface Recording {
 }
 
 async function recordCall(deps: AppDeps, call: Call, given: Recording & { uploads: Uploads }): Promise<Accepted> {
-  const { target } = call;
+  const { target, wanted } = call;
   const { executionId, recording, uploads } = given;
-  const { manifest } = target;
+  const { manifest, accountId } = target;
   const received = await receive(deps, call, { manifest, uploads, copies: true });
   const fingerprint = target.idempotencyKey === null ? null : fingerprintInputs(manifest, received);
+  const apiUrl = deps.apiUrl();
+  const receiver = wanted && (await sealReceiver(deps, Object.assign({ accountId, executionId, apiUrl }, wanted)));
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     recording.underWay = true;
-    const { acceptance, begin } = await recordAndLead(deps, { ...given, target, received, fingerprint });
+    const { acceptance, begin } = await recordAndLead(deps, { ...given, target, received, fingerprint, receiver });
     recording.underWay = false;
     const { rates } = acceptance;
     if (acceptance.kind === "accepted")
@@ -146,6 +153,7 @@ interface Recorded extends Recording {
   readonly target: Authenticated;
   readonly received: ReceivedInputs;
   readonly fingerprint: Buffer | null;
+  readonly receiver: CallReceiver | undefined;
 }
 
 /** Records an execution; with a slot of this process where one is free, so that its first attempt is open from then on. */
@@ -205,7 +213,7 @@ function toFirstWork(
 
 function toNewExecution(
   deps: AppDeps,
-  { executionId, target, received }: Recorded,
+  { executionId, target, received, receiver }: Recorded,
   lead: Pick<NewExecution, "headStart" | "claim">,
 ): NewExecution {
   const { limits, retry } = target.manifest;
@@ -226,6 +234,7 @@ function toNewExecution(
     acceptedBy: deps.processId,
     files: received.files,
     notifies: tellsOfRuns(target.manifest.notify),
+    receiver,
     ...lead,
   };
 }

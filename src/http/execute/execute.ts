@@ -18,6 +18,7 @@ import { chooseWait, parsePrefer, type Wait } from "./prefer.ts";
 import { requireBodyKind } from "./receive-inputs.ts";
 import { requireCreditsOrRecord } from "./refused-run.ts";
 import { startAgain, startExecution } from "./starting.ts";
+import { readWebhookUrl } from "./webhook-url.ts";
 
 /** All that is kept of a call while it waits: there may be thousands. */
 interface WaitingCall {
@@ -85,6 +86,7 @@ async function startCall(
   const target = await choose(deps, request, { right: "write", idempotencyKey: idempotencyKey.value });
   timing.mark("authenticate");
   if (idempotencyKey.problem !== undefined) throw idempotencyKey.problem;
+  const wanted = readWebhookUrl(request, deps.notices);
   const kind = requireBodyKind(request);
   // A repeated call starts nothing and costs nothing: all it takes is room to wait.
   const isRepeated = target.keyedId !== null;
@@ -95,7 +97,7 @@ async function startCall(
   try {
     if (!isRepeated) requireStorage(deps, target);
     if (!isRepeated) await requireCreditsOrRecord(deps, target);
-    const accepted = await acceptCall(deps, { request, kind, target, timing, takeTurn });
+    const accepted = await acceptCall(deps, { request, kind, target, timing, takeTurn, wanted });
     const { executionId } = accepted;
     response.set({
       ...toRateHeaders(accepted.rates),

@@ -2,7 +2,7 @@ import { Accepted, Success, Validity } from "../../../domain/api/results.ts";
 import { ANY_OBJECT, answerOf } from "./content.ts";
 import { EVENTS } from "./events.ts";
 import type { HeaderName } from "./headers.ts";
-import { IDEMPOTENCY_KEY, IF_NONE_MATCH, PREFER, WORKFLOW_ID } from "./parameters.ts";
+import { IDEMPOTENCY_KEY, IF_NONE_MATCH, PREFER, WEBHOOK_SECRET, WEBHOOK_URL, WORKFLOW_ID } from "./parameters.ts";
 import type { Contents, Credential, Parameter, Routes } from "./route.ts";
 import { refer } from "./schemas.ts";
 
@@ -53,7 +53,7 @@ export const CALL_ROUTES = {
     description:
       "Waits for the result, at most 300 seconds unless the operator has set another time, then answers 202. When the caller goes away, the execution goes on. With `Accept: text/event-stream` the log, the progress and the result come as server-sent events.",
     credentials: IN_PERSON,
-    parameters: [WORKFLOW_ID, IDEMPOTENCY_KEY, PREFER],
+    parameters: [WORKFLOW_ID, IDEMPOTENCY_KEY, PREFER, WEBHOOK_URL, WEBHOOK_SECRET],
     body: { required: true, content: INPUTS },
     answers: {
       200: {

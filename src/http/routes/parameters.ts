@@ -1,4 +1,5 @@
 import type { JsonSchema } from "../../../domain/manifest/value-schema.ts";
+import { TARGET_CHARACTERS_MAX } from "../../../domain/notices.ts";
 import { describeId } from "./content.ts";
 import type { Parameter } from "./route.ts";
 import { refer } from "./schemas.ts";
@@ -35,6 +36,21 @@ export const IDEMPOTENCY_KEY: Parameter = {
   description:
     "Makes a call safe to repeat: another call with the same key and inputs gets the execution and the answer of the first. A UUID is a good one. Kept for 30 days.",
   schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[^\\x00-\\x1f\\x7f]*$" },
+};
+
+export const WEBHOOK_URL: Parameter = {
+  name: "Webhook-Url",
+  in: "header",
+  description:
+    "Where the result is sent as well, once the execution has ended: a POST of JSON, `type` `run.ended`, with what its address answers as `data`. Of a host that the operator allows.",
+  schema: { type: "string", format: "uri", maxLength: TARGET_CHARACTERS_MAX },
+};
+
+export const WEBHOOK_SECRET: Parameter = {
+  name: "Webhook-Secret",
+  in: "header",
+  description: "What that message is signed with, as Standard Webhooks say: `whsec_` and 24 to 64 bytes in base64.",
+  schema: { type: "string", maxLength: 94, pattern: "^whsec_[A-Za-z0-9+/]{32,86}={0,2}$" },
 };
 
 export const PREFER: Parameter = {

@@ -71,7 +71,9 @@ afterEach(async () => {
   const open = await queryRows<{ id: never }>(source.db, "select id from executions where finished_at is null");
   for (const { id } of open)
     await release(source.db, { executionId: id, status: "failed", failure: "internal", message: "the test is over" });
-  await source.db.raw("truncate attempts, execution_files, executions, workflow_starts, removals, refusals");
+  await source.db.raw(
+    "truncate attempts, execution_files, call_receivers, executions, workflow_starts, removals, refusals",
+  );
   await rm(base, { recursive: true });
 });
 

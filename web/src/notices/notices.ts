@@ -28,6 +28,7 @@ export const NOTICE_WORDS: Readonly<Record<NoticeKind, string>> = {
   missed: "Did not run",
   slow: "Takes long",
   disabled: "A place is disabled",
+  result: "Result of a call",
   test: "Test",
 };
 

@@ -64,6 +64,7 @@ export function SentSection() {
 function SentRow({ notice }: { readonly notice: Notice }) {
   const { noticeId, place, kind, createdAt, dueAt, more, state, attempts, answer } = notice;
   const { word, color } = STATES[state];
+  const to = place ?? "Webhook-Url";
   return (
     <tr>
       <th scope="row">
@@ -75,7 +76,7 @@ function SentRow({ notice }: { readonly notice: Notice }) {
         )}
       </th>
       <td data-label="To">
-        <code>{place}</code>
+        <code>{to}</code>
       </td>
       <td data-label="When">
         <Time at={createdAt} as="short" />
@@ -103,7 +104,7 @@ function SentRow({ notice }: { readonly notice: Notice }) {
         </div>
       </td>
       <td className={tables.narrow}>
-        <Again noticeId={noticeId} what={`${NOTICE_WORDS[kind]} to ${place}`} />
+        <Again noticeId={noticeId} what={`${NOTICE_WORDS[kind]} to ${to}`} />
       </td>
     </tr>
   );
