@@ -7,8 +7,9 @@ const KEY_BYTES = 32;
 
 /**
  * The 32 bytes in the file at `path`, made at first use with mode 0600. Processes that start together agree on one key:
- * the file appears whole under its name, once. Refuses a file of another length, and one that others can read. Without
- * its key an installation's secrets are lost, and with it they are open.
+ * the file appears whole under its name, once. Refuses a file of another length, and one that others can read. A file of
+ * root's may be open to its group: Kubernetes mounts a Secret so for a pod that is not root. Without its key an
+ * installation's secrets are lost, and with it they are open.
  */
 export async function loadOrCreateKey(path: string): Promise<Buffer> {
   return (await readKey(path)) ?? (await createKey(path));
@@ -28,8 +29,9 @@ export async function readKey(path: string): Promise<Buffer | undefined> {
       `The key file ${path} has ${key.length} bytes instead of ${KEY_BYTES}. Restore it from a backup; secrets sealed with it cannot be read without it.`,
     );
   }
-  const { mode } = await stat(path);
-  if ((mode & 0o077) !== 0)
+  const { mode, uid } = await stat(path);
+  const closed = uid === 0 && process.getuid?.() !== 0 ? 0o037 : 0o077;
+  if ((mode & closed) !== 0)
     throw new Error(`The key file ${path} can be read by other users. Close it: chmod 600 ${path}`);
   return key;
 }

@@ -1,6 +1,9 @@
+import { execFile } from "node:child_process";
 import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { createApiKey, hashApiKey, isApiKey } from "../../src/keys/api-key.ts";
 import { loadOrCreateKey } from "../../src/keys/key-file.ts";
@@ -88,6 +91,21 @@ test("key file, of another length or open to others, is refused and left alone",
   await chmod(path, 0o644);
   await expect(loadOrCreateKey(path)).rejects.toThrow(`chmod 600 ${path}`);
   expect(await readFile(path)).toEqual(Buffer.alloc(32));
+});
+
+test("key file, of root's and open to its group, is taken by a user of that group and refused by root", async () => {
+  const path = join(folder, "mounted.key");
+  await writeFile(path, Buffer.alloc(32));
+  await chmod(path, 0o440);
+  await chmod(folder, 0o755);
+  await expect(loadOrCreateKey(path)).rejects.toThrow(`chmod 600 ${path}`);
+  const module = fileURLToPath(new URL("../../dist/src/keys/key-file.js", import.meta.url));
+  const program = `import(process.argv[1]).then(({ readKey }) => readKey(process.argv[2])).then((key) => console.log(key.length))`;
+  const user = { uid: 65_534, gid: 0 };
+  const read = () => promisify(execFile)(process.execPath, ["-e", program, module, path], user);
+  expect((await read()).stdout).toBe("32\n");
+  await chmod(path, 0o444);
+  await expect(read()).rejects.toThrow(`chmod 600 ${path}`);
 });
 
 test("passwords, right and wrong ones, are told apart whatever way their letters were typed", async () => {
