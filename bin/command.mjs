@@ -18,7 +18,8 @@ export async function runCommandLine(argv) {
     env.TREADLE_DATA_DIR ||= join(checkout, ".treadle");
     const { runCli } = await import("../dist/src/cli/main.js");
     const { createProcessIo } = await import("../dist/src/cli/process-io.js");
-    process.exitCode = await runCli(argv, createProcessIo(env), { start, checkMachine, backup, restore, rotateMaster });
+    const parts = { start, checkMachine, backup, restore, rotateMaster, migrate };
+    process.exitCode = await runCli(argv, createProcessIo(env), parts);
   } catch (error) {
     report(describe(error));
     process.exitCode = 1;
@@ -72,6 +73,12 @@ async function rotateMaster({ dataDir, report: say }) {
   const { loadSettings } = await import("../dist/src/config.js");
   const { rotateInstallationKey } = await import("../dist/src/backup/rotation.js");
   return rotateInstallationKey({ env, settings: loadSettings(env), dataDir, report: say });
+}
+
+async function migrate() {
+  const { loadSettings } = await import("../dist/src/config.js");
+  const { migrateExternal } = await import("../dist/src/start/migration.js");
+  return migrateExternal(loadSettings(env));
 }
 
 async function checkMachine(dataDir) {

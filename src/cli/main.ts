@@ -19,6 +19,7 @@ import { addLoginCommands } from "./login.ts";
 import { createLook } from "./look.ts";
 import { addMasterKeyCommands, type RotateMaster } from "./master-key.ts";
 import { addMemberCommands } from "./members.ts";
+import { addMigrateCommand, type MigrateDatabase } from "./migrate.ts";
 import { addNotifyCommands } from "./notify.ts";
 import { addOpenCommand } from "./open.ts";
 import { addPublishCommand } from "./publish.ts";
@@ -54,6 +55,7 @@ export interface CliParts {
   readonly backup?: Backup;
   readonly restore?: Restore;
   readonly rotateMaster?: RotateMaster;
+  readonly migrate?: MigrateDatabase;
 }
 
 /**
@@ -169,6 +171,7 @@ function createProgram(io: CliIo, act: Act, parts: CliParts, exitWith: (code: nu
   addMasterKeyCommands(program, act, parts.rotateMaster);
   addBackupCommand(program, act, parts.backup);
   addRestoreCommand(program, act, parts.restore);
+  addMigrateCommand(program, act, parts.migrate);
   addDoctorCommand(program, act, parts.checkMachine);
   addTrustCommand(program, act);
   addCompletionCommand(program, act);
