@@ -225,10 +225,10 @@ async function prepareCode(
     kinds: Object.fromEntries(manifest.inputs.map((input) => [input.name, input.kind])),
     limits: {
       ...deps.ceilings,
-      timeoutSeconds: manifest.limits.timeoutSeconds,
-      memoryBytes: manifest.limits.memoryBytes,
-      cpu: manifest.limits.cpu,
       // An operator may have lowered them since the commit was published.
+      timeoutSeconds: Math.min(manifest.limits.timeoutSeconds, deps.ceilings.timeoutSeconds),
+      memoryBytes: Math.min(manifest.limits.memoryBytes, deps.ceilings.memoryBytes),
+      cpu: Math.min(manifest.limits.cpu, deps.ceilings.cpu),
       processes: Math.min(processes, deps.ceilings.processes),
       openFiles: Math.min(openFiles, deps.ceilings.openFiles),
     },

@@ -7,6 +7,7 @@ import { releaseAll } from "../db/ledger/credits.ts";
 import { listScheduledUnderWay, noteNominalTimes, type TickTarget } from "../db/schedules/ticks.ts";
 import { chargeMax, microCredits, type Prices } from "../domain/credits.ts";
 import type { ExecutionId, WorkflowId } from "../domain/ids.ts";
+import { limitsWithin, type ManifestBounds } from "../domain/manifest/bounds.ts";
 import { findJsonTexts, flattenBody, parseInputs, splitBody } from "../domain/manifest/inputs.ts";
 import type { JsonObject } from "../domain/manifest/json-values.ts";
 import type { Manifest, Overlap } from "../domain/manifest/manifest.ts";
@@ -22,6 +23,8 @@ const CANCELLED_BY = "schedule";
 
 export interface DecisionDeps {
   readonly prices: Prices;
+  /** What a manifest may ask for; `DEFAULT_BOUNDS` unless given. */
+  readonly bounds?: ManifestBounds;
   /** How many bytes an account may keep with which nothing else was agreed; 0: any number. */
   readonly keptBytesMax: number;
   /** The process that accepts, for the record. */
@@ -119,7 +122,7 @@ function describeExecution(
     const [problem] = parsed.problems;
     return `The latest commit's payload is not valid: ${problem?.input}: ${problem?.message}`;
   }
-  const { limits, retry } = manifest;
+  const limits = limitsWithin(manifest.limits, deps.bounds);
   return {
     id: deps.createExecutionId(),
     accountId: target.accountId,
@@ -133,8 +136,8 @@ function describeExecution(
     secretInputs: null,
     timeoutSeconds: limits.timeoutSeconds,
     cpu: limits.cpu,
-    attemptsMax: retry.attemptsMax,
-    chargeMax: chargeMax({ cpu: limits.cpu, timeoutSeconds: limits.timeoutSeconds }, deps.prices),
+    attemptsMax: manifest.retry.attemptsMax,
+    chargeMax: chargeMax(limits, deps.prices),
     acceptedBy: deps.processId,
     files: [],
     notifies: tellsOfRuns(manifest.notify),

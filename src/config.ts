@@ -39,6 +39,9 @@ export const SETTINGS = z.object({
   TREADLE_PYTHON: z.string().min(1).optional(),
   TREADLE_SANDBOX_SLOTS: whole(1, 10_000).optional(),
   TREADLE_ACCOUNT_SLOTS_MAX: whole(1, 10_000).optional(),
+  TREADLE_TIMEOUT_SECONDS_MAX: whole(60, DEFAULT_BOUNDS.timeoutSecondsMax).default(3_600),
+  TREADLE_MEMORY_BYTES_MAX: whole(mebibytes(256), DEFAULT_BOUNDS.memoryBytesMax).default(mebibytes(8_192)),
+  TREADLE_CPU_MAX: z.coerce.number().min(DEFAULT_BOUNDS.cpuMin).max(DEFAULT_BOUNDS.cpuMax).default(8),
   TREADLE_PROCESSES_MAX: whole(DEFAULT_BOUNDS.processesMin, DEFAULT_BOUNDS.processesMax).default(256),
   TREADLE_OPEN_FILES_MAX: whole(DEFAULT_BOUNDS.openFilesMin, DEFAULT_BOUNDS.openFilesMax).default(1_024),
   TREADLE_NETWORK_SLOTS: whole(0, 1_024).optional(),
@@ -58,7 +61,7 @@ export const SETTINGS = z.object({
   TREADLE_STARTS_MAX: whole(0, 1_000_000).default(10_000),
   TREADLE_STARTS_AGE_SECONDS: whole(1, 86_400).default(600),
   TREADLE_STOP_DELAY_SECONDS: whole(0, 600).default(0),
-  TREADLE_DRAIN_SECONDS: whole(0, 3_600).default(3),
+  TREADLE_DRAIN_SECONDS: whole(0, 86_400).default(3),
   TREADLE_HOST_GONE_SECONDS: whole(10, 86_400).default(300),
   TREADLE_CONNECTIONS_MAX: whole(16, 1_000_000).default(12_000),
   TREADLE_CONNECTIONS_PER_ADDRESS_MAX: whole(1, 1_000_000).default(6_000),
@@ -140,8 +143,14 @@ const CONSISTENT_SETTINGS = SETTINGS.refine(
 
 /** Returns what a manifest may ask for on this installation. */
 export function boundsOf(settings: Settings): ManifestBounds {
-  const { TREADLE_PROCESSES_MAX: processesMax, TREADLE_OPEN_FILES_MAX: openFilesMax } = settings;
-  return { ...DEFAULT_BOUNDS, processesMax, openFilesMax };
+  return {
+    ...DEFAULT_BOUNDS,
+    timeoutSecondsMax: settings.TREADLE_TIMEOUT_SECONDS_MAX,
+    memoryBytesMax: settings.TREADLE_MEMORY_BYTES_MAX,
+    cpuMax: settings.TREADLE_CPU_MAX,
+    processesMax: settings.TREADLE_PROCESSES_MAX,
+    openFilesMax: settings.TREADLE_OPEN_FILES_MAX,
+  };
 }
 
 /** Returns what programs cost on this installation. The shape of both settings has been checked already. */

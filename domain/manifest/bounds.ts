@@ -31,20 +31,20 @@ export interface ManifestBounds {
 }
 
 /**
- * The limits of design section 15; what it leaves open (cpu, attempts, lateness) is chosen here. The most of `processes` and
- * `openFiles` is the most that an operator can allow: an installation has its own.
+ * The limits of design section 15; what it leaves open (cpu, attempts, lateness) is chosen here. The most of time, memory, cores,
+ * processes and open files is the most that an operator can allow: an installation has its own, in `src/config.ts`.
  */
 export const DEFAULT_BOUNDS: ManifestBounds = {
   configBytesMax: 65_536,
   inputsMax: 200,
   timeoutSecondsDefault: 300,
-  timeoutSecondsMax: 3_600,
+  timeoutSecondsMax: 86_400,
   memoryBytesDefault: 512_000_000,
   memoryBytesMin: 16 * MEBIBYTE,
-  memoryBytesMax: 8_192 * MEBIBYTE,
+  memoryBytesMax: 1_048_576 * MEBIBYTE,
   cpuDefault: 1,
   cpuMin: 0.1,
-  cpuMax: 8,
+  cpuMax: 1_024,
   processesDefault: 64,
   processesMin: 8,
   processesMax: 4_096,
@@ -58,6 +58,14 @@ export const DEFAULT_BOUNDS: ManifestBounds = {
   latenessSecondsMax: 30 * 86_400,
   jitterSecondsMax: 3_600,
 };
+
+/** What of a commit's limits an installation gives its executions: the operator may have lowered a ceiling since it was published. */
+export function limitsWithin(
+  limits: { readonly timeoutSeconds: number; readonly cpu: number },
+  { timeoutSecondsMax, cpuMax }: ManifestBounds = DEFAULT_BOUNDS,
+): { readonly timeoutSeconds: number; readonly cpu: number } {
+  return { timeoutSeconds: Math.min(limits.timeoutSeconds, timeoutSecondsMax), cpu: Math.min(limits.cpu, cpuMax) };
+}
 
 /** Lengths without `max_length`, and the most `max_length` may be. In characters. */
 export const CHARACTERS = { string: 10_000, secret: 10_000, text: 1_000_000, max: 10_000_000 } as const;

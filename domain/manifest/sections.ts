@@ -2,7 +2,7 @@ import { parseCron } from "../cron/cron.ts";
 import { checkTimeZone } from "../cron/time-zones.ts";
 import { RETRIED_ENDS, RETRY_DELAY_SECONDS_MAX } from "../retries.ts";
 import { TICK_VARIABLES, toTickValues } from "../schedules/tick-values.ts";
-import type { ManifestBounds } from "./bounds.ts";
+import { DEFAULT_BOUNDS, type ManifestBounds } from "./bounds.ts";
 import { createCheckBudget } from "./check-budget.ts";
 import { formatDuration } from "./durations.ts";
 import { flattenBody, parseInputs, splitBody } from "./inputs.ts";
@@ -34,29 +34,47 @@ export function toLimits(
 ): Limits {
   const { bounds, networkAvailable } = options;
   const limits: Limits = {
-    timeoutSeconds: config?.timeout ?? bounds.timeoutSecondsDefault,
-    memoryBytes: config?.memory ?? bounds.memoryBytesDefault,
-    cpu: config?.cpu ?? bounds.cpuDefault,
+    timeoutSeconds: config?.timeout ?? Math.min(bounds.timeoutSecondsDefault, bounds.timeoutSecondsMax),
+    memoryBytes: config?.memory ?? Math.min(bounds.memoryBytesDefault, bounds.memoryBytesMax),
+    cpu: config?.cpu ?? Math.min(bounds.cpuDefault, bounds.cpuMax),
     ...(config?.processes === undefined ? {} : { processes: config.processes }),
     ...(config?.open_files === undefined ? {} : { openFiles: config.open_files }),
     network: config?.network ?? false,
   };
-  const report = (key: string, message: string): void => problems.addAtValue(["limits", key], message);
-  if (limits.timeoutSeconds < 1 || limits.timeoutSeconds > bounds.timeoutSecondsMax) {
-    report("timeout", `must be from 1s to ${formatDuration(bounds.timeoutSecondsMax)}.`);
-  }
-  if (limits.memoryBytes < bounds.memoryBytesMin || limits.memoryBytes > bounds.memoryBytesMax) {
-    report("memory", `must be from ${formatSize(bounds.memoryBytesMin)} to ${formatSize(bounds.memoryBytesMax)}.`);
-  }
-  if (limits.cpu < bounds.cpuMin || limits.cpu > bounds.cpuMax)
-    report("cpu", `must be from ${bounds.cpuMin} to ${bounds.cpuMax} cores.`);
-  const { processes = bounds.processesMin, openFiles = bounds.openFilesMin } = limits;
-  if (processes < bounds.processesMin || processes > bounds.processesMax)
-    report("processes", `must be from ${bounds.processesMin} to ${bounds.processesMax}.`);
-  if (openFiles < bounds.openFilesMin || openFiles > bounds.openFilesMax)
-    report("open_files", `must be from ${bounds.openFilesMin} to ${bounds.openFilesMax}.`);
-  if (limits.network && !networkAvailable) report("network", NETWORK_UNAVAILABLE);
+  const { timeoutSeconds, memoryBytes, cpu, processes, openFiles } = limits;
+  const check = createCeilingCheck(bounds, problems);
+  check("timeout", timeoutSeconds, 1, "timeoutSecondsMax", formatDuration);
+  check("memory", memoryBytes, bounds.memoryBytesMin, "memoryBytesMax", formatSize);
+  check("cpu", cpu, bounds.cpuMin, "cpuMax", String);
+  if (processes !== undefined) check("processes", processes, bounds.processesMin, "processesMax", String);
+  if (openFiles !== undefined) check("open_files", openFiles, bounds.openFilesMin, "openFilesMax", String);
+  if (limits.network && !networkAvailable) problems.addAtValue(["limits", "network"], NETWORK_UNAVAILABLE);
   return limits;
+}
+
+/** The operator's setting of each ceiling. */
+const CEILINGS = {
+  timeoutSecondsMax: "TREADLE_TIMEOUT_SECONDS_MAX",
+  memoryBytesMax: "TREADLE_MEMORY_BYTES_MAX",
+  cpuMax: "TREADLE_CPU_MAX",
+  processesMax: "TREADLE_PROCESSES_MAX",
+  openFilesMax: "TREADLE_OPEN_FILES_MAX",
+} as const;
+
+function createCeilingCheck(bounds: ManifestBounds, problems: Problems) {
+  return (
+    key: keyof LimitsConfig,
+    value: number,
+    least: number,
+    ceiling: keyof typeof CEILINGS,
+    format: (value: number) => string,
+  ): void => {
+    const most = bounds[ceiling];
+    if (value >= least && value <= most) return;
+    const isRaisable = value > most && most < DEFAULT_BOUNDS[ceiling];
+    const advice = isRaisable ? ` The operator can allow more with ${CEILINGS[ceiling]}.` : "";
+    problems.addAtValue(["limits", key], `must be from ${format(least)} to ${format(most)}.${advice}`);
+  };
 }
 
 export function toOutputs(config: Config["outputs"], problems: Problems): Output[] {

@@ -17,7 +17,7 @@ const STATUSES: readonly EndedFigures["status"][] = [
   "insufficient_credits",
   "no_capacity",
 ];
-const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600];
+const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600, 14_400, 86_400];
 
 /**
  * Counts the executions of the whole installation that end while this process listens. Only their ids are kept until

@@ -1,7 +1,7 @@
 import { Histogram, type Registry } from "prom-client";
 
 /** From what a lane takes for nothing to the longest time-out. */
-const SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600];
+const SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600, 14_400, 86_400];
 const PATHS = ["cold", "lane"] as const;
 
 /** Counts the programs that end on this host by the seconds that are billed. Returns what to report of each. */

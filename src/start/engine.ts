@@ -8,7 +8,7 @@ import { createListener, type Db } from "../../db/connect.ts";
 import type { Stranded } from "../../db/executions/stranded.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import type { Storage } from "../../storage/storage.ts";
-import { mailOf, pricesOf, type Settings } from "../config.ts";
+import { boundsOf, mailOf, pricesOf, type Settings } from "../config.ts";
 import { createAdmissions } from "../executions/admissions.ts";
 import { createExecutions, startFromRecord, subscribeToCancels } from "../executions/executions.ts";
 import { createOwnExecutor } from "../executions/executor.ts";
@@ -118,6 +118,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
   const ticks = createTicks({
     db,
     prices,
+    bounds: boundsOf(settings),
     keptBytesMax: settings.TREADLE_ACCOUNT_STORAGE_BYTES_MAX,
     processId,
     createExecutionId,

@@ -2,7 +2,6 @@ import { fileURLToPath } from "node:url";
 import { createProgramRunner, createWarmer, findHostProblem, worstCaseBytes } from "../../activities/program.ts";
 import { createSpool } from "../../activities/spool.ts";
 import type { Db } from "../../db/connect.ts";
-import { DEFAULT_BOUNDS } from "../../domain/manifest/bounds.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { createEnvironmentArchives } from "../../environments/archives.ts";
 import { createEnvironments } from "../../environments/builder.ts";
@@ -308,9 +307,9 @@ function lanesOf(settings: Settings, dir: string): LaneSettings | undefined {
 /** The most that one execution may use on this installation; a manifest cannot raise it. */
 function ceilingsOf(settings: Settings): SandboxLimits {
   return {
-    timeoutSeconds: DEFAULT_BOUNDS.timeoutSecondsMax,
-    memoryBytes: DEFAULT_BOUNDS.memoryBytesMax,
-    cpu: DEFAULT_BOUNDS.cpuMax,
+    timeoutSeconds: settings.TREADLE_TIMEOUT_SECONDS_MAX,
+    memoryBytes: settings.TREADLE_MEMORY_BYTES_MAX,
+    cpu: settings.TREADLE_CPU_MAX,
     processes: settings.TREADLE_PROCESSES_MAX,
     openFiles: settings.TREADLE_OPEN_FILES_MAX,
     fileBytesMax: settings.TREADLE_OUTPUT_BYTES_MAX,

@@ -9,6 +9,7 @@ import { findTick, listTicks } from "../../db/schedules/ticks.ts";
 import { keepWatch } from "../../db/schedules/watch.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
+import { DEFAULT_BOUNDS } from "../../domain/manifest/bounds.ts";
 import { createExecutionId } from "../../src/ids.ts";
 import { anAccount, anExecution, anInput } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -111,6 +112,15 @@ test("tick, whose execution could not be started, has its record and is started 
   const tick = await findTick(db, workflowId, NINE);
   expect(await room.fire({ workflowId, firedAt: NINE }, "clock")).toMatchObject({ kind: "known" });
   expect(room.started).toEqual([tick?.executionId]);
+});
+
+test("tick, of a commit that asks for more time than the installation allows by now, needs the credits of what it gets", async () => {
+  const accountId = await anAccount(db, { microCredits: 299_999n });
+  const { workflowId } = await aScheduledWorkflow(db, { since: SINCE, accountId });
+  const room = aTickRoom(db, NINE, { ...DEFAULT_BOUNDS, timeoutSecondsMax: 200 });
+  expect(await room.fire({ workflowId, firedAt: NINE }, "clock")).toMatchObject({ outcome: "started" });
+  const [executionId] = room.started as [ExecutionId];
+  expect(await findExecution(db, executionId)).toMatchObject({ chargeMax: 200_000n });
 });
 
 test.each([

@@ -6,7 +6,9 @@ import { insertOutputs } from "../../db/executions/outputs.ts";
 import { findBalance, release, reserve, settle } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
+import { DEFAULT_BOUNDS } from "../../domain/manifest/bounds.ts";
 import { aCommit, aManifest, anAccount, anInput, aWorkflow, TEST_SECRET_BOX } from "../support/builders.ts";
+import { someEditorParts } from "./editor/parts.ts";
 import {
   aService,
   execute,
@@ -117,6 +119,28 @@ test("execute, after a newer commit, runs that one and what it declares", async 
   const [start] = service.started as [Start];
   // 2 cores × 10 s × 0.01, and the fee: credits are held for one attempt at a time.
   expect(await findExecution(service.db, start.executionId)).toMatchObject({ commitId, chargeMax: 201_000n });
+});
+
+test("execute, of a commit that asks for more than the installation allows by now, records and holds what it gets", async () => {
+  const bounds = { ...DEFAULT_BOUNDS, timeoutSecondsMax: 600, cpuMax: 2 };
+  const low = await aService({ db: service.db, editorParts: (db) => someEditorParts(db, { bounds }) });
+  try {
+    const workflow = await aWorkflow(low.db);
+    const limits = { ...workflow.manifest.limits, timeoutSeconds: 86_400, cpu: 64 };
+    await aCommit(low.db, { ...workflow, parentId: workflow.commitId, manifest: aManifest({ limits }) });
+    expect((await execute(low, workflow)).status).toBe(200);
+    const [start] = low.started as [Start];
+    expect(start).toMatchObject({ timeoutSeconds: 600 });
+    // 2 cores × 600 s × 0.01, and the fee.
+    const record = await findExecution(low.db, start.executionId);
+    expect(record).toMatchObject({ chargeMax: 12_001_000n });
+    const [row] = await queryRows(low.db, "select cpu, timeout_seconds as seconds from executions where id = :id", {
+      id: start.executionId,
+    });
+    expect(row).toEqual({ cpu: 2, seconds: 600 });
+  } finally {
+    await low.close();
+  }
 });
 
 test.each([

@@ -84,9 +84,33 @@ def main():
   const pattern = "inputs: { a: { type: string, pattern: x } }\n"; // Then another thread checks the folder.
   for (const more of ["", pattern])
     expect(await problemsOf({ "config.yaml": `limits:\n  processes: 33\n  open_files: 257\n${more}` })).toEqual([
-      "config.yaml:2:14 limits.processes: must be from 8 to 32.",
-      "config.yaml:3:15 limits.open_files: must be from 64 to 256.",
+      "config.yaml:2:14 limits.processes: must be from 8 to 32. The operator can allow more with TREADLE_PROCESSES_MAX.",
+      "config.yaml:3:15 limits.open_files: must be from 64 to 256. The operator can allow more with TREADLE_OPEN_FILES_MAX.",
     ]);
+});
+
+test("publish, with more time, memory and cores than the installation allows, is refused; what was published before runs with what it allows", async () => {
+  expect(await problemsOf({ "config.yaml": "limits:\n  timeout: 2h\n  memory: 9GiB\n  cpu: 8.5\n" })).toEqual([
+    "config.yaml:2:12 limits.timeout: must be from 1s to 1h. The operator can allow more with TREADLE_TIMEOUT_SECONDS_MAX.",
+    "config.yaml:3:11 limits.memory: must be from 16 MiB to 8 GiB. The operator can allow more with TREADLE_MEMORY_BYTES_MAX.",
+    "config.yaml:4:8 limits.cpu: must be from 0.1 to 8. The operator can allow more with TREADLE_CPU_MAX.",
+  ]);
+  const main = "import resource\ndef main():\n    return resource.getrlimit(resource.RLIMIT_CPU)[0]\n";
+  const { workflowId, commitId } = await publishGood({
+    "config.yaml": "limits: { timeout: 1h, memory: 8GiB, cpu: 8 }\n",
+    "main.py": main,
+  });
+  const most = await host.run(workflowId, commitId);
+  const published = { timeoutSeconds: 86_400, memoryBytes: 64 * 1024 ** 3, cpu: 64, network: false };
+  await queryRows(
+    host.db,
+    "update commits set manifest = manifest || jsonb_build_object('limits', cast(:limits as jsonb)) where id = :commitId",
+    {
+      commitId,
+      limits: JSON.stringify(published),
+    },
+  );
+  expect(await host.run(workflowId, commitId)).toBe(most);
 });
 
 test("publish and preview, with a python that is not there, are refused at its line with those there are", async () => {

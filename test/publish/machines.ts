@@ -82,7 +82,14 @@ async function aMachine({ db, accountId, standard, others, index }: MachineParts
       openSecrets: () => ({}),
     },
   });
-  const bounds = { ...DEFAULT_BOUNDS, processesMax: ceilings.processes, openFilesMax: ceilings.openFiles };
+  const bounds = {
+    ...DEFAULT_BOUNDS,
+    timeoutSecondsMax: ceilings.timeoutSeconds,
+    memoryBytesMax: ceilings.memoryBytes,
+    cpuMax: ceilings.cpu,
+    processesMax: ceilings.processes,
+    openFilesMax: ceilings.openFiles,
+  };
   const readSource = createSourceReader({ sandbox, runtimes, ceilings, dir: join(root, "readings") });
   const checkPython = createPythonCheck(readSource);
   const abilities = { interpreters, networkAvailable: () => false, bounds, threads: TEST_THREADS, checkPython };

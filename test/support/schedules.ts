@@ -2,6 +2,7 @@ import { createTicks, type DecidedTick, type Ticks } from "../../activities/tick
 import type { Db } from "../../db/connect.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
+import { DEFAULT_BOUNDS } from "../../domain/manifest/bounds.ts";
 import type { Manifest, Schedule } from "../../domain/manifest/manifest.ts";
 import { listDeclaredSchedules } from "../../domain/schedules/names.ts";
 import { createExecutionId } from "../../src/ids.ts";
@@ -68,12 +69,13 @@ export async function commitSchedule(
 }
 
 /** Ticks with a clock that stands where the test sets it, and what they started and told. Prices are nothing an account feels. */
-export function aTickRoom(db: Db, now: Date) {
+export function aTickRoom(db: Db, now: Date, bounds = DEFAULT_BOUNDS) {
   const clock = { now };
   const started: ExecutionId[] = [];
   const told: DecidedTick[] = [];
   const ticks = createTicks({
     db,
+    bounds,
     keptBytesMax: 0,
     prices: { perCpuSecond: microCredits(1_000n), perExecution: microCredits(0n) },
     processId: "proc_test",

@@ -2,6 +2,7 @@ import { type BucketState, type RateState } from "../../../db/accounts/rates.ts"
 import { getKeptBytes, keptBytesMax } from "../../../db/executions/kept-bytes.ts";
 import { chargeMax, type MicroCredits, microCredits, toCredits } from "../../../domain/credits.ts";
 import type { AccountId, ExecutionId } from "../../../domain/ids.ts";
+import { limitsWithin } from "../../../domain/manifest/bounds.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { formatSize } from "../../../domain/manifest/sizes.ts";
 import type { Authenticated } from "../auth/authenticate.ts";
@@ -57,9 +58,14 @@ export function requireRate(state: RateState, contact: string | undefined): void
   if (isEmpty(state.key) || isEmpty(state.account)) throw rateLimited(state, contact);
 }
 
+/** What an execution of a commit gets here of the time and the cores that its manifest asks for. */
+export function limitsHere({ editor }: Pick<AppDeps, "editor">, { limits }: Manifest) {
+  return limitsWithin(limits, editor.abilities.bounds);
+}
+
 /** The most that an attempt of this commit can cost: what is held for an execution when it begins. */
-export function costAtMost({ prices }: Pick<AppDeps, "prices">, { limits }: Manifest): MicroCredits {
-  return chargeMax({ cpu: limits.cpu, timeoutSeconds: limits.timeoutSeconds }, prices);
+export function costAtMost(deps: Pick<AppDeps, "prices" | "editor">, manifest: Manifest): MicroCredits {
+  return chargeMax(limitsHere(deps, manifest), deps.prices);
 }
 
 /** 402 when the account cannot pay the most it may cost: advice before anything is stored; the reservation decides. */

@@ -16,7 +16,7 @@ import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { tellsOfRuns } from "../../../domain/manifest/notify.ts";
 import { createExecutionId } from "../../ids.ts";
 import { sealReceiver } from "../../notices/results.ts";
-import { costAtMost } from "../admission/room.ts";
+import { costAtMost, limitsHere } from "../admission/room.ts";
 import type { Authenticated } from "../auth/authenticate.ts";
 import { rateLimited } from "../auth/rates.ts";
 import type { AppDeps } from "../deps.ts";
@@ -216,7 +216,7 @@ function toNewExecution(
   { executionId, target, received, receiver }: Recorded,
   lead: Pick<NewExecution, "headStart" | "claim">,
 ): NewExecution {
-  const { limits, retry } = target.manifest;
+  const limits = limitsHere(deps, target.manifest);
   const hasSecrets = Object.keys(received.secrets).length > 0;
   return {
     id: executionId,
@@ -229,7 +229,7 @@ function toNewExecution(
     secretInputs: hasSecrets ? deps.secretBox.seal(JSON.stringify(received.secrets), executionId) : null,
     timeoutSeconds: limits.timeoutSeconds,
     cpu: limits.cpu,
-    attemptsMax: retry.attemptsMax,
+    attemptsMax: target.manifest.retry.attemptsMax,
     chargeMax: costAtMost(deps, target.manifest),
     acceptedBy: deps.processId,
     files: received.files,

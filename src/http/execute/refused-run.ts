@@ -1,7 +1,7 @@
 import { recordRefusedExecution } from "../../../db/executions/refused.ts";
 import { microCredits } from "../../../domain/credits.ts";
 import { createExecutionId } from "../../ids.ts";
-import { costAtMost, insufficientCredits, requireCredits } from "../admission/room.ts";
+import { costAtMost, insufficientCredits, limitsHere, requireCredits } from "../admission/room.ts";
 import type { Authenticated } from "../auth/authenticate.ts";
 import { rateLimited } from "../auth/rates.ts";
 import type { AppDeps } from "../deps.ts";
@@ -17,6 +17,7 @@ export async function requireCreditsOrRecord(deps: AppDeps, target: Authenticate
   const available = microCredits(target.available);
   if (available >= needed) return;
   const executionId = createExecutionId();
+  const limits = limitsHere(deps, manifest);
   const recorded = await recordRefusedExecution(
     deps.db,
     {
@@ -28,8 +29,8 @@ export async function requireCreditsOrRecord(deps: AppDeps, target: Authenticate
       inputs: {},
       secretInputs: null,
       files: [],
-      timeoutSeconds: manifest.limits.timeoutSeconds,
-      cpu: manifest.limits.cpu,
+      timeoutSeconds: limits.timeoutSeconds,
+      cpu: limits.cpu,
       attemptsMax: manifest.retry.attemptsMax,
       chargeMax: needed,
       acceptedBy: deps.processId,

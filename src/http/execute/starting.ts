@@ -1,6 +1,7 @@
 import { findExecution } from "../../../db/executions/executions.ts";
 import { release } from "../../../db/ledger/credits.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
+import { limitsHere } from "../admission/room.ts";
 import type { Authenticated } from "../auth/authenticate.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
@@ -15,7 +16,7 @@ export async function startExecution(
   deps: AppDeps,
   { executionId, target }: { executionId: ExecutionId; target: Authenticated },
 ): Promise<void> {
-  const { limits, retry, name } = target.manifest;
+  const { retry, name } = target.manifest;
   try {
     await deps.executions.start({
       executionId,
@@ -23,7 +24,7 @@ export async function startExecution(
       commitId: target.commitId,
       accountId: target.accountId,
       trigger: target.trigger,
-      timeoutSeconds: limits.timeoutSeconds,
+      timeoutSeconds: limitsHere(deps, target.manifest).timeoutSeconds,
       attemptsMax: retry.attemptsMax,
       workflowName: name ?? target.workflowId,
     });

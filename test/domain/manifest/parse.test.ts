@@ -192,7 +192,7 @@ test.each([
 });
 
 test("parseManifest, a broken part, does not hide the problems of the others", () => {
-  const source = `unknown: 1\nlimits: { timeout: 2h }\nretry: { max_attempts: 99 }\ninputs: { a: { type: number, min: 2, max: 1 } }\n${SCHEDULE.replace("0 9", "0 99")}`;
+  const source = `unknown: 1\nlimits: { timeout: 25h }\nretry: { max_attempts: 99 }\ninputs: { a: { type: number, min: 2, max: 1 } }\n${SCHEDULE.replace("0 9", "0 99")}`;
   expect(problemsOf(source).map((problem) => problem.split(" ")[1])).toEqual([
     "unknown:",
     "limits.timeout:",

@@ -18,7 +18,7 @@ inputs:
   a-b: { type: string }
   none:
 limits:
-  timeout: 2h
+  timeout: 25h
   memory: lots
   cpus: 1
 triggers:
@@ -33,7 +33,7 @@ triggers:
     expect.stringMatching(/^8:3 inputs\.class: is a keyword of Python/),
     expect.stringMatching(/^9:3 inputs\.a-b: cannot name an input.*"a_b"/),
     "10:8 inputs.none: must be a declaration, such as { type: string }.",
-    "12:12 limits.timeout: must be from 1s to 1h.",
+    "12:12 limits.timeout: must be from 1s to 1d.",
     "13:11 limits.memory: must be a size such as 50MB or 1GiB, or a number of bytes.",
     '14:3 limits.cpus: Unknown key. Did you mean "cpu"?',
     "16:8 triggers.api.enabled: is missing. Write true or false.",
@@ -44,13 +44,13 @@ triggers:
 });
 
 test.each([
-  ["limits: { timeout: 2h }", "1:20 limits.timeout: must be from 1s to 1h."],
+  ["limits: { timeout: 25h }", "1:20 limits.timeout: must be from 1s to 1d."],
   ["limits: { timeout: 0 }", "1:20 limits.timeout: must be from 1s"],
   ["limits: { timeout: -1m }", "1:20 limits.timeout: must be a duration"],
-  ["limits: { memory: 1MB }", "1:19 limits.memory: must be from 16 MiB to 8 GiB."],
-  ["limits: { memory: 100GB }", "1:19 limits.memory: must be from"],
-  ["limits: { cpu: 0.05 }", "1:16 limits.cpu: must be from 0.1 to 8"],
-  ["limits: { cpu: 64 }", "1:16 limits.cpu: must be from"],
+  ["limits: { memory: 1MB }", "1:19 limits.memory: must be from 16 MiB to 1024 GiB."],
+  ["limits: { memory: 2000GB }", "1:19 limits.memory: must be from"],
+  ["limits: { cpu: 0.05 }", "1:16 limits.cpu: must be from 0.1 to 1024."],
+  ["limits: { cpu: 1025 }", "1:16 limits.cpu: must be from"],
   ["limits: { cpu: .inf }", "1:16 limits.cpu: must be a number of cores"],
   ["limits: { processes: 7 }", "1:22 limits.processes: must be from 8 to 4096."],
   ["limits: { processes: 4097 }", "1:22 limits.processes: must be from 8 to 4096."],

@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import type { Db } from "../../../db/connect.ts";
+import type { ManifestBounds } from "../../../domain/manifest/bounds.ts";
 import type { EditorParts } from "../../../src/http/editor-parts.ts";
 import { createLog } from "../../../src/log.ts";
 import { createDraftKeeper } from "../../../src/publish/keep-draft.ts";
@@ -39,9 +40,15 @@ export function someEditorParts(
     readonly logs?: Readonly<Record<string, string>>;
     readonly quickBuildMs?: number;
     readonly commitProblems?: EditorParts["commitProblems"];
+    readonly bounds?: ManifestBounds;
   } = {},
 ): EditorParts {
-  const abilities = { interpreters: onlyInterpreter(A_PYTHON), networkAvailable: () => false, threads: TEST_THREADS };
+  const abilities = {
+    interpreters: onlyInterpreter(A_PYTHON),
+    networkAvailable: () => false,
+    threads: TEST_THREADS,
+    bounds: given.bounds,
+  };
   const environments = given.environments ?? fakeEnvironments();
   const publishing = { db, secretBox: TEST_SECRET_BOX, environments, log: SILENT, ...abilities };
   return {
