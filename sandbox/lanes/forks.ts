@@ -2,7 +2,7 @@ import { messageOf } from "../../domain/message-of.ts";
 import type { LaneFolders } from "../bubblewrap.ts";
 import type { Cgroup } from "../cgroup.ts";
 import type { Network, NetworkLink } from "../network/network.ts";
-import { measureProcessorMs } from "../process-tree.ts";
+import { measureProcessorMs, runsCode } from "../process-tree.ts";
 import type { Reach } from "../users/reach.ts";
 import { areEmpty, type Fork, holdsStrangers, makeForkFolders, openFork } from "./fork.ts";
 import {
@@ -71,7 +71,12 @@ export async function openForks(parts: ForkParts): Promise<Forks> {
     bytes: () => use.bytes,
     async makeNext() {
       count += 1;
-      ({ fork, use, link } = await make());
+      try {
+        ({ fork, use, link } = await make());
+      } catch (error) {
+        // It is seen here before its end is heard of. What failed says nothing of the packages then.
+        throw runsCode(pid) ? error : new UsedUpError("The lane's zygote was killed.", { cause: error });
+      }
     },
     look() {
       const { bytes, processorMs } = measureLane(pid, cgroup);
