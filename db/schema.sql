@@ -99,12 +99,16 @@ create table attempts (
   outputs_lost boolean default false not null,
   values_used jsonb,
   retry_at timestamp with time zone,
+  peak_memory_bytes bigint,
+  used_processor_seconds numeric,
   constraint attempts_pkey PRIMARY KEY (execution_id, attempt),
   constraint attempts_execution_id_fkey FOREIGN KEY (execution_id) REFERENCES executions(id),
   constraint attempts_attempt_check CHECK (((attempt >= 1) AND (attempt <= 100))),
+  constraint attempts_peak_memory_bytes_check CHECK ((peak_memory_bytes >= 0)),
   constraint attempts_processor_seconds_check CHECK ((processor_seconds >= (0)::numeric)),
   constraint attempts_seconds_used_check CHECK ((seconds_used >= (0)::numeric)),
   constraint attempts_status_check CHECK ((status = ANY (ARRAY['success'::text, 'failed'::text, 'timed_out'::text, 'out_of_memory'::text, 'cancelled'::text]))),
+  constraint attempts_used_processor_seconds_check CHECK ((used_processor_seconds >= (0)::numeric)),
   constraint attempts_values_used_check CHECK ((jsonb_typeof(values_used) = 'array'::text)),
   constraint retried_when_ended_by_itself CHECK (((retry_at IS NULL) OR ((status IS NOT NULL) AND (status = ANY (ARRAY['failed'::text, 'timed_out'::text, 'out_of_memory'::text]))))),
   constraint status_when_ended CHECK (((status IS NULL) OR (ended_at IS NOT NULL)))
@@ -1285,7 +1289,7 @@ begin
   return null;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.finish_executions(ids text[], processes text[], statuses text[], messages text[], seconds numeric[], processors numeric[], computes bigint[], totals bigint[], log_keys text[], log_sizes bigint[], files jsonb, owners text[], keys text[], contents bytea[], channel text)
+CREATE OR REPLACE FUNCTION public.finish_executions(ids text[], processes text[], statuses text[], messages text[], seconds numeric[], processors numeric[], computes bigint[], totals bigint[], log_keys text[], log_sizes bigint[], files jsonb, owners text[], keys text[], contents bytea[], channel text, memories bigint[] DEFAULT NULL::bigint[], processors_used numeric[] DEFAULT NULL::numeric[])
  RETURNS text
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -1302,8 +1306,10 @@ begin
   with ended as (
     update attempts t
        set ended_at = clock_timestamp(), status = u.status, message = u.message,
-           seconds_used = u.used, processor_seconds = u.processor
-      from unnest(ids, processes, statuses, messages, seconds, processors) as u (id, process, status, message, used, processor)
+           seconds_used = u.used, processor_seconds = u.processor,
+           peak_memory_bytes = u.memory, used_processor_seconds = u.processor_used
+      from unnest(ids, processes, statuses, messages, seconds, processors, memories, processors_used)
+           as u (id, process, status, message, used, processor, memory, processor_used)
      where t.execution_id = u.id and t.attempt = 1 and t.process_id = u.process and t.ended_at is null
     returning t.execution_id
   )

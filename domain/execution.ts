@@ -65,6 +65,13 @@ export interface PythonOutcome {
   readonly secondsUsed: number;
   /** Processor time, where nothing keeps a program within `limits.cpu`: billed when it is more than that. */
   readonly processorSeconds?: number;
+  /**
+   * The most memory that its largest process held, or was seen to hold together with the files in memory. Bytes. Undefined: it
+   * ended by force before anybody looked. Partly the program's own word, so no bill is made of it.
+   */
+  readonly peakMemoryBytes?: number | undefined;
+  /** Processor time of the program, to 10 ms; undefined as above. Its own word, so no bill is made of it. */
+  readonly usedProcessorSeconds?: number | undefined;
 }
 
 /**

@@ -2,6 +2,8 @@
 
 import _ast
 
+LONG_MAX = (1 << 63) - 1
+
 
 def binds(source, wanted):
     """Whether the file gives itself this name at its top level, outside of its script guard."""
@@ -42,3 +44,8 @@ def describe(function, load):
         [parameter.name for parameter in named if parameter.kind is parameter.POSITIONAL_ONLY],
         any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters),
     )
+
+
+def to_exit_code(number):
+    """As CPython does it: what no C long can hold is -1, and a process has eight bits for its code."""
+    return (number if -LONG_MAX - 1 <= number <= LONG_MAX else -1) & 0xFF

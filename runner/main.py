@@ -18,7 +18,6 @@ LIBRARY = tuple(sys.path)
 DESCRIPTORS_MAX = 1 << 16
 MESSAGE_CHARS_MAX = 2000
 CO_VARKEYWORDS = 0x08
-LONG_MAX = (1 << 63) - 1
 
 # How each kind of input becomes a Python value: a function of _treadle_inputs, or None where it is what JSON carries.
 CONVERSIONS = {
@@ -308,6 +307,9 @@ def load(name):
         sys.path.insert(0, RUNNER_FOLDER)
         try:
             loaded[name] = __import__(name)
+        except OSError:
+            posix.close(0)  # The program used up its descriptors: standard input, which is empty, makes room for one.
+            loaded[name] = __import__(name)
         finally:
             sys.path.remove(RUNNER_FOLDER)
             sys.modules.pop(name, None)
@@ -319,18 +321,14 @@ def load_library(name):
     return load("_treadle_library").load(name, LIBRARY)
 
 
-def load_failures():
-    """A program may have failed because it used up its descriptors. Standard input, which is empty, then makes room for one."""
-    try:
-        return load("_treadle_failures")
-    except OSError:
-        posix.close(0)
-        return load("_treadle_failures")
+def tell_end(code, kind, message):
+    """What the process says that it used is for people: no limit and no bill is made of it."""
+    import resource
 
-
-def to_exit_code(number):
-    """As CPython does it: what no C long can hold is -1, and a process has eight bits for its code."""
-    return (number if -LONG_MAX - 1 <= number <= LONG_MAX else -1) & 0xFF
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    processor = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+    memory = max(own.ru_maxrss, children.ru_maxrss) << 10
+    tell("end", code=code, kind=kind, message=message[:MESSAGE_CHARS_MAX], at=monotonic(), processor=processor, memory=memory)
 
 
 def run_user_code(request, compiled=None):
@@ -344,15 +342,15 @@ def run_user_code(request, compiled=None):
             load("_treadle_outputs").save(result, request, tell, ContractError, load_library)
     except SystemExit as stop:
         if stop.code is None or isinstance(stop.code, int):
-            code, message = to_exit_code(int(stop.code or 0)), ""
+            code, message = load("_treadle_entry").to_exit_code(int(stop.code)) if stop.code else 0, ""
         else:
             code, message = 1, str(stop.code)
             print(message, file=sys.stderr)
         if posix.getpid() == first_process:
-            tell("end", code=code, kind="exit", message=message[:MESSAGE_CHARS_MAX], at=monotonic())
+            tell_end(code, "exit", message)
         return code
     except BaseException as error:
-        failures = load_failures()
+        failures = load("_treadle_failures")
         if isinstance(error, ContractError):
             sys.stderr.write("treadle: %s\n" % error)
         else:
@@ -360,9 +358,9 @@ def run_user_code(request, compiled=None):
         if posix.getpid() != first_process:
             return 1
         kind, message = failures.describe(error, request, ContractError)
-        tell("end", code=1, kind=kind, message=message[:MESSAGE_CHARS_MAX], at=monotonic())
+        tell_end(1, kind, message)
         return 1
-    tell("end", code=0, kind="exit", message="", at=monotonic())
+    tell_end(0, "exit", "")
     return 0
 
 

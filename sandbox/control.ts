@@ -20,6 +20,9 @@ export interface ReportedEnd {
   readonly message: string;
   /** By `performance.now()`, as the runner says. */
   readonly atMs: number | undefined;
+  /** What it used, as the runner says; undefined where it does not know. */
+  readonly memoryBytes: number | undefined;
+  readonly processorSeconds: number | undefined;
 }
 
 export type ControlEvent =
@@ -174,15 +177,35 @@ function toProgress({ fraction, message }: Readonly<Record<string, unknown>>): C
   return { type: "progress", progress: { fraction, message: toText(message, 200) } };
 }
 
-function toEnd({ kind, code, message, at }: Readonly<Record<string, unknown>>): ControlEvent | undefined {
+function toEnd({
+  kind,
+  code,
+  message,
+  at,
+  memory,
+  processor,
+}: Readonly<Record<string, unknown>>): ControlEvent | undefined {
   if (kind !== "exit" && kind !== "error" && kind !== "memory") return undefined;
   if (typeof code !== "number" || !Number.isInteger(code)) return undefined;
-  return { type: "end", kind, code, message: toText(message, MESSAGE_CHARS_MAX), atMs: toOurClock(at) };
+  return {
+    type: "end",
+    kind,
+    code,
+    message: toText(message, MESSAGE_CHARS_MAX),
+    atMs: toOurClock(at),
+    memoryBytes: toPositive(memory),
+    processorSeconds: toPositive(processor),
+  };
 }
 
 /** Python's `time.monotonic()` reads the clock that ours is a part of, but in gVisor, which has one of its own. */
 function toOurClock(seconds: unknown): number | undefined {
   return typeof seconds === "number" ? seconds * 1000 - CLOCK_STARTED_AT_MS : undefined;
+}
+
+/** gVisor's kernel knows no peak of memory, and says 0. */
+function toPositive(value: unknown): number | undefined {
+  return typeof value === "number" && value > 0 ? value : undefined;
 }
 
 /** Well-formed text without NUL, which PostgreSQL refuses. */

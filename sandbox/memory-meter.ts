@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { measureMemoryBytes } from "./process-tree.ts";
 
 const KIB = 1024;
 /** Of the machine's memory, what is left to everybody else before the largest sandbox is ended. */
@@ -18,9 +17,9 @@ const held = new Map<number, number>();
 export interface MemoryMeter {
   /**
    * Returns why the sandbox has to be ended: it holds more than it may, or the most on a machine that has no memory left.
-   * Its processes hold `ownBytes`, or what is measured here.
+   * Its processes hold `ownBytes`.
    */
-  findExcess(pids: readonly number[], scratchBytes: number, ownBytes?: number): "memory" | "machine_memory" | undefined;
+  findExcess(scratchBytes: number, ownBytes: number): "memory" | "machine_memory" | undefined;
   stop(): void;
 }
 
@@ -39,7 +38,7 @@ export function createMemoryMeter(
   isFull: () => boolean = isMachineFull,
 ): MemoryMeter {
   return {
-    findExcess(pids, scratchBytes, ownBytes = measureMemoryBytes(pids)) {
+    findExcess(scratchBytes, ownBytes) {
       const bytes = ownBytes + scratchBytes;
       const socketBytes = hasOwnNetwork ? measureSockets(rootPid) : 0;
       held.set(rootPid, bytes + socketBytes);

@@ -1,12 +1,14 @@
-import { constants } from "node:os";
+import { availableParallelism, constants, totalmem } from "node:os";
 import type { PythonOutcome } from "../domain/execution.ts";
 import { formatSize } from "../domain/manifest/sizes.ts";
 import type { ReportedEnd } from "./control.ts";
 import { type CollectedOutputs, DEPTH_MAX, PATH_BYTES_MAX, toStem } from "./outputs.ts";
 import type { SandboxLimits, SandboxRequest } from "./request.ts";
-import type { Excess } from "./watchdog.ts";
+import type { Excess, Use } from "./watchdog.ts";
 
 const MESSAGE_CHARS_MAX = 4_000;
+/** What the runner itself may have used before time is measured. */
+const BEFORE_CLOCKS_SECONDS = 1;
 export const CANCELLED = "The execution was cancelled.";
 
 /** Why the host ended the process, when it did. */
@@ -23,6 +25,8 @@ export interface ExecutionFacts {
   readonly secondsUsed: number;
   /** Undefined where a cgroup bounds it. */
   readonly processorSeconds: number | undefined;
+  /** The most that the host saw of it; zeros where it ended before the first look. */
+  readonly seen: Use;
 }
 
 type Ending = Pick<PythonOutcome, "status" | "message">;
@@ -31,8 +35,25 @@ type Ending = Pick<PythonOutcome, "status" | "message">;
 export function decideOutcome(facts: ExecutionFacts, limits: SandboxLimits): PythonOutcome {
   const { status, message } = decide(facts, limits);
   const { secondsUsed, processorSeconds } = facts;
-  const used = processorSeconds === undefined ? { secondsUsed } : { secondsUsed, processorSeconds };
-  return { status, message: message.slice(0, MESSAGE_CHARS_MAX), ...used };
+  const billed = processorSeconds === undefined ? { secondsUsed } : { secondsUsed, processorSeconds };
+  const used = Object.assign(billed, toUse(status, facts, limits));
+  return Object.assign({ status, message: message.slice(0, MESSAGE_CHARS_MAX) }, used);
+}
+
+/** What the host saw and what the program says of itself, whichever is more. It cannot be more than the machine has. */
+function toUse(
+  status: PythonOutcome["status"],
+  { seen, reported, secondsUsed }: ExecutionFacts,
+  { memoryBytes }: SandboxLimits,
+): Pick<PythonOutcome, "peakMemoryBytes" | "usedProcessorSeconds"> {
+  const reached = status === "out_of_memory" ? memoryBytes : 0;
+  const memory = Math.max(seen.memoryBytes, Math.min(reported?.memoryBytes ?? 0, totalmem()), reached);
+  const processorMax = secondsUsed * availableParallelism() + BEFORE_CLOCKS_SECONDS;
+  const processor = Math.max(seen.processorMs / 1000, Math.min(reported?.processorSeconds ?? 0, processorMax));
+  return {
+    peakMemoryBytes: memory > 0 ? Math.round(memory) : undefined,
+    usedProcessorSeconds: processor > 0 ? Math.round(processor * 1000) / 1000 : undefined,
+  };
 }
 
 function decide(facts: ExecutionFacts, limits: SandboxLimits): Ending {

@@ -9,7 +9,7 @@ import { createProcessorMeter, type ProcessorMeter } from "./processor-meter.ts"
 import type { SandboxRequest, SandboxWatch } from "./request.ts";
 import { type StallWatch, watchStalls } from "./stalls.ts";
 import { waitForEnds } from "./streams.ts";
-import { startWatchdog } from "./watchdog.ts";
+import { startWatchdog, type Use } from "./watchdog.ts";
 
 /**
  * From the start of a cold sandbox to the first code of a package or the user. It takes 20 ms as a rule, and 10 on an
@@ -75,6 +75,7 @@ interface Course {
   hasBegun: boolean;
   stalls: StallWatch | undefined;
   processor: ProcessorMeter | undefined;
+  seen: Use;
 }
 
 /**
@@ -98,6 +99,7 @@ export async function supervise(launched: Launched, around: Surroundings): Promi
     hasBegun: false,
     processor: undefined,
     stalls: undefined,
+    seen: { memoryBytes: 0, processorMs: 0 },
   };
   const control = listen(course);
   try {
@@ -237,7 +239,14 @@ function startClocks(course: Course, startedAtMs: number): void {
     measureMemory: launched.measureMemory,
     processor: course.processor && { meter: course.processor, msMax: limits.timeoutSeconds * limits.cpu * 1000 },
   };
-  course.releases.push(startWatchdog(tree, (excess) => stop(course, excess)));
+  const note = (now: Use) => {
+    const { memoryBytes, processorMs } = course.seen;
+    course.seen = {
+      memoryBytes: Math.max(memoryBytes, now.memoryBytes),
+      processorMs: Math.max(processorMs, now.processorMs),
+    };
+  };
+  course.releases.push(startWatchdog(tree, (excess) => stop(course, excess), note));
 }
 
 function stop(course: Course, reason: NonNullable<Course["stopped"]>): void {
@@ -281,8 +290,9 @@ function toFacts(course: Course, exit: Exit): ExecutionFacts {
   }
   if (launched.exitOf === "sandbox" && exit.code === null && stopped === undefined && oomKills === 0)
     throw new Error("The sandbox of an execution was ended from outside.");
-  const seen = { stopped, exitCode: exit.code, exitSignal: exit.signal, oomKills, mode, reported };
-  return { ...seen, secondsUsed, processorSeconds: course.processor && course.processor.usedMs() / 1000 };
+  const ended = { stopped, exitCode: exit.code, exitSignal: exit.signal, oomKills, mode, reported };
+  const processorSeconds = course.processor && course.processor.usedMs() / 1000;
+  return Object.assign(ended, { secondsUsed, processorSeconds, seen: course.seen });
 }
 
 /** To the millisecond. The limit is what was reserved and agreed to; that ending the process takes a moment longer is ours. */

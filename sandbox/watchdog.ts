@@ -3,7 +3,7 @@ import type { DiskShare } from "./disk-room.ts";
 import { type HiddenFiles, measureHidden } from "./hidden-files.ts";
 import { createMemoryMeter, type MemoryMeter } from "./memory-meter.ts";
 import type { OutputExcess, OutputLimits } from "./outputs.ts";
-import { listTree } from "./process-tree.ts";
+import { listTree, measureMemoryBytes, measureProcessorMs } from "./process-tree.ts";
 import type { ProcessorMeter } from "./processor-meter.ts";
 import type { Reach } from "./users/reach.ts";
 
@@ -39,8 +39,22 @@ export interface WatchedTree {
   readonly disk?: DiskShare | undefined;
 }
 
-/** Looks at what no kernel limit bounds until stopped, and calls `onExcess` once. */
-export function startWatchdog(tree: WatchedTree, onExcess: (excess: Excess) => void): () => void {
+/** What the processes hold and have used. */
+export interface Use {
+  /** Of the largest, and of files in memory: processes that share their memory would count it several times. */
+  readonly memoryBytes: number;
+  readonly processorMs: number;
+}
+
+/**
+ * Looks at what no kernel limit bounds until stopped, and calls `onExcess` once. `onUse` gets what every thorough look saw: the
+ * first comes after a fifth of a second.
+ */
+export function startWatchdog(
+  tree: WatchedTree,
+  onExcess: (excess: Excess) => void,
+  onUse: (use: Use) => void,
+): () => void {
   const usedBefore = tree.hasOwnDisk ? readUsedBytes(tree.outputsDir) : 0;
   let looks = 0;
   const { rootPid, rootDir, memoryBytesMax: bytesMax } = tree;
@@ -53,7 +67,7 @@ export function startWatchdog(tree: WatchedTree, onExcess: (excess: Excess) => v
 
   const look = async () => {
     const thorough = ++looks % THOROUGH_EVERY === 0;
-    const excess = await findExcess(tree, { thorough, usedBefore, hidden, memory });
+    const excess = await findExcess(tree, { thorough, usedBefore, hidden, memory, onUse });
     if (stopped) return;
     if (excess !== undefined) return onExcess(excess);
     timer = setTimeout(next, LOOK_EVERY_MS);
@@ -75,11 +89,12 @@ interface Look {
   readonly usedBefore: number;
   readonly hidden: Known;
   readonly memory: MemoryMeter | undefined;
+  readonly onUse: (use: Use) => void;
 }
 
 async function findExcess(
   tree: WatchedTree,
-  { thorough, usedBefore, hidden, memory }: Look,
+  { thorough, usedBefore, hidden, memory, onUse }: Look,
 ): Promise<Excess | undefined> {
   const { outputBytesMax, outputFilesMax } = tree.limits;
   const seen = await tree.reach.measureOutputs(tree.outputsDir, tree.limits);
@@ -94,10 +109,15 @@ async function findExcess(
   if (tree.disk?.note({ bytes, mayHide: hidden.mayHide }) === true) return "disk";
   if (!thorough) return undefined;
 
-  if (tree.processor !== undefined && tree.processor.meter.look(pids) > tree.processor.msMax) return "processor";
+  const processorMs = tree.processor?.meter.look(pids) ?? measureProcessorMs(pids);
   const scratch = measureScratch(tree);
+  const measured = await tree.measureMemory?.(pids);
+  const each = measured === undefined ? pids.map((pid) => measureMemoryBytes([pid])) : [measured];
+  const ownBytes = each.reduce((sum, bytes) => sum + bytes, 0);
+  onUse({ memoryBytes: Math.max(0, ...each) + scratch.bytes, processorMs });
+  if (tree.processor !== undefined && processorMs > tree.processor.msMax) return "processor";
   if (scratch.files > SCRATCH_FILES_MAX) return "scratch_files";
-  return memory?.findExcess(pids, scratch.bytes, await tree.measureMemory?.(pids));
+  return memory?.findExcess(scratch.bytes, ownBytes);
 }
 
 /** All that is written to a file system, with a name or without, also what waits in memory to be written. */

@@ -261,6 +261,7 @@ export async function endAttempt(
     `update attempts
         set ended_at = clock_timestamp(), status = :status, begun = :begun, handed_over = handed_over or :handedOver, unable = :unable,
             message = :message, seconds_used = :secondsUsed, processor_seconds = :processorSeconds,
+            peak_memory_bytes = :peakMemoryBytes, used_processor_seconds = :usedProcessorSeconds,
             retry_at = (
               select clock_timestamp() + make_interval(secs => least(:delaySeconds * power(:backoff, t.count), :delaySecondsMax))
                 from executions e,
@@ -280,6 +281,8 @@ export async function endAttempt(
       unable: unable !== undefined,
       secondsUsed: outcome?.secondsUsed ?? 0,
       processorSeconds: outcome?.processorSeconds ?? 0,
+      peakMemoryBytes: outcome?.peakMemoryBytes ?? null,
+      usedProcessorSeconds: outcome?.usedProcessorSeconds ?? null,
       retried: [...on],
       delaySeconds,
       backoff,

@@ -12,6 +12,9 @@ export interface AttemptRecord {
   readonly status: ExecutionEnd | null;
   readonly message: string;
   readonly secondsUsed: number;
+  /** What its program used at most; null where that was not seen. */
+  readonly peakMemoryBytes: number | null;
+  readonly processorSeconds: number | null;
   /** The versions of secrets and variables that it got. */
   readonly values: readonly {
     readonly kind: ValueKind;
@@ -41,6 +44,8 @@ export interface ExecutionDetails {
   readonly nextAttemptAt: Date | null;
   readonly timeoutSeconds: number;
   readonly cpu: number;
+  /** What the commit may hold at most. */
+  readonly memoryBytes: number;
   readonly attemptsMax: number;
   readonly logBytes: number;
   readonly uploadedAt: Date | null;
@@ -52,10 +57,12 @@ export async function findExecutionDetails(
   db: Db,
   { accountId, executionId }: { accountId: AccountId; executionId: ExecutionId },
 ): Promise<ExecutionDetails | undefined> {
-  const [row] = await queryRows<Omit<ExecutionDetails, "logBytes"> & { logBytes: bigint }>(
+  const [row] = await queryRows<
+    Omit<ExecutionDetails, "logBytes" | "memoryBytes"> & { logBytes: bigint; memoryBytes: bigint }
+  >(
     db,
     `select w.name as "workflowName", c.draft, e.schedule_name as "scheduleName", e.inputs, e.input_texts as "inputTexts", e.secret_inputs as "secretInputs",
-            e.timeout_seconds as "timeoutSeconds", e.cpu, e.attempts_max as "attemptsMax", e.log_bytes as "logBytes",
+            e.timeout_seconds as "timeoutSeconds", e.cpu, cast(c.manifest #>> '{limits,memoryBytes}' as bigint) as "memoryBytes", e.attempts_max as "attemptsMax", e.log_bytes as "logBytes",
             e.uploaded_at as "uploadedAt", e.cancel_requested_at as "cancelRequestedAt",
             coalesce((select jsonb_agg(jsonb_build_object('name', f.name, 'position', f.position, 'fileName', f.file_name,
                        'bytes', f.bytes, 'contentType', f.content_type) order by f.name, f.position)
@@ -64,7 +71,7 @@ export async function findExecutionDetails(
                        'contentType', f.content_type, 'sha256', f.sha256) order by f.name)
                         from execution_files f where f.execution_id = e.id and f.direction = 'output'), '[]') as "outputFiles",
             coalesce((select jsonb_agg(jsonb_build_object('attempt', a.attempt, 'startedAt', a.started_at, 'endedAt', a.ended_at,
-                       'status', a.status, 'message', a.message, 'secondsUsed', a.seconds_used,
+                       'status', a.status, 'message', a.message, 'secondsUsed', a.seconds_used, 'peakMemoryBytes', a.peak_memory_bytes, 'processorSeconds', a.used_processor_seconds,
                        'values', coalesce(a.values_used, '[]')) order by a.attempt)
                         from attempts a where a.execution_id = e.id), '[]') as attempts,
             case when e.finished_at is null and e.cancel_requested_at is null then
@@ -76,7 +83,7 @@ export async function findExecutionDetails(
       where e.id = :executionId and e.account_id = :accountId`,
     { accountId, executionId },
   );
-  return row && { ...row, logBytes: Number(row.logBytes) };
+  return row && Object.assign(row, { logBytes: Number(row.logBytes), memoryBytes: Number(row.memoryBytes) });
 }
 
 /** Those of the given executions that are the account's. */

@@ -40,7 +40,8 @@ export async function finishAll(db: Db, endings: readonly Ending[]): Promise<Fin
        cast(:ids as text[]), cast(:processes as text[]), cast(:statuses as text[]), cast(:messages as text[]),
        cast(:seconds as numeric[]), cast(:processors as numeric[]), cast(:computes as bigint[]), cast(:totals as bigint[]),
        cast(:logKeys as text[]), cast(:logSizes as bigint[]), cast(:files as jsonb),
-       cast(:owners as text[]), cast(:keys as text[]), cast(:contents as bytea[]), :channel) as letters`,
+       cast(:owners as text[]), cast(:keys as text[]), cast(:contents as bytea[]), :channel,
+       cast(:memories as bigint[]), cast(:processorsUsed as numeric[])) as letters`,
     {
       ids: endings.map(({ executionId }) => executionId),
       processes: endings.map(({ processId }) => processId),
@@ -61,6 +62,8 @@ export async function finishAll(db: Db, endings: readonly Ending[]): Promise<Fin
       keys: objects.map(({ key }) => key),
       contents: objects.map(({ content }) => content),
       channel: EXECUTION_ENDED,
+      memories: endings.map(({ outcome }) => outcome.peakMemoryBytes ?? null),
+      processorsUsed: endings.map(({ outcome }) => outcome.usedProcessorSeconds ?? null),
     },
   );
   const letters = row?.letters ?? "";

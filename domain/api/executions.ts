@@ -61,6 +61,13 @@ export const ExecutionRecord = z.object({
       status: z.string().nullable().meta({ description: "Null with an end: the worker was lost." }),
       message: z.string(),
       secondsUsed: Seconds,
+      peakMemoryBytes: Count.nullable().meta({
+        description:
+          "The most memory that its largest process held, as it says, or was seen to hold together with files in memory. Null: it ended by force before anybody looked.",
+      }),
+      processorSeconds: Seconds.nullable().meta({
+        description: "Processor time of its program, as it says or was seen. No bill is made of it.",
+      }),
       values: z
         .array(
           z.object({
@@ -75,7 +82,7 @@ export const ExecutionRecord = z.object({
   ),
   schedule: z.string().optional().meta({ description: "The name of the one of `triggers.schedules` that started it." }),
   nextAttemptAt: Time.nullable().meta({ description: "When it is tried again. Null: it does not wait for that." }),
-  limits: z.object({ timeoutSeconds: Seconds, cpu: z.number(), attemptsMax: Count }),
+  limits: z.object({ timeoutSeconds: Seconds, memoryBytes: Count, cpu: z.number(), attemptsMax: Count }),
   logBytes: Count,
   queuePosition: Count.nullable().meta({ description: "1: the next to begin. Null: it waits for no others." }),
   slotPosition: Count.nullable().meta({

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { STATUSES } from "./executions.ts";
 import { AlwaysTrue, NamedExecutionId, Time } from "./fields.ts";
 import { NamedNextRun, Timetable } from "./schedules.ts";
-import { Estimate } from "./workflows.ts";
+import { Estimate, Usage } from "./workflows.ts";
 
 const Amount = z.number().min(0);
 
@@ -76,6 +76,9 @@ export const Validity = z
       .array(Timetable)
       .optional()
       .meta({ description: "Those of `triggers.schedules`, where the workflow has any." }),
+    usage: Usage.optional().meta({
+      description: "The most that an attempt of the last 100 executions used, beside what each may use.",
+    }),
     estimate: Estimate.optional().meta({
       description: "What it may cost, from so many earlier executions. Advice: never what is reserved.",
     }),

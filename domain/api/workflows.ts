@@ -6,6 +6,17 @@ import { CommitId, Count, Credits, Failure, Name, StorableText, Time, WorkflowId
 /** What an execution usually costs. */
 export const Estimate = z.object({ credits: Credits, basedOn: Count });
 
+const Seconds = z.number().min(0);
+
+/** What the last executions, at most 100, used at most, beside the limits of each attempt. */
+export const Usage = z.object({
+  basedOn: Count,
+  seconds: Seconds,
+  memoryBytes: Count.nullable().meta({ description: "Null: of none of them it is known." }),
+  processorSeconds: Seconds.nullable(),
+  limits: z.object({ timeoutSeconds: Seconds, memoryBytes: Count, cpu: z.number() }),
+});
+
 const RecentExecution = z.object({
   executionId: z.string(),
   status: z.enum(["queued", "running", ...EXECUTION_ENDS]),
@@ -48,6 +59,7 @@ export const WorkflowList = z.object({ workflows: z.array(ListedWorkflow) });
 export const ShownWorkflow = z.object({
   ...LISTED,
   manifest: z.looseObject({}).nullable().meta({ description: "The parsed config.yaml." }),
+  usage: Usage.nullable().meta({ description: "Null: none of its executions has ended." }),
   head: Commit.nullable(),
   executeUrl: z.url(),
   docsUrl: z.url(),

@@ -172,6 +172,8 @@ test("an execution that failed says why where one looks first, and how in its lo
     .filter({ hasText: /^Program/ })
     .waitFor();
   expect(await timeline.getByText(/ms|s$/).count()).toBeGreaterThan(1);
+  await page.getByText(/^[\d.]+ MB of 512 MB$/).waitFor();
+  await page.getByText(/^[\d.]+ m?s on 1 processor$/).waitFor();
   // From the frame to its line, in the files that have run.
   await aLog(page).place.getByRole("link", { name: 'File "/app/main.py", line 3' }).click();
   await page.waitForURL(/\/code\?commit=[0-9a-f]{40}&file=main\.py&line=3$/);
@@ -183,6 +185,8 @@ test("an execution that failed says why where one looks first, and how in its lo
   await page.goto(`/executions/${executionId}#L1`);
   await aLog(page).place.locator("[data-current]", { hasText: "begun" }).waitFor();
   await checkStreams(page);
+  await page.goto(`/workflows/${workflowId}/settings`);
+  await page.getByText(/^512 MB, used at most [\d.]+ MB$/).waitFor();
   await page.goto(`/workflows/${workflowId}/overview`);
   await page.getByRole("region", { name: "Last failure" }).getByText("IndexError: list index out of range").waitFor();
   await page.getByText("Last 30 runs: 1 failed").waitFor();

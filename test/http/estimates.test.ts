@@ -49,6 +49,27 @@ test("validate, of a workflow that has never succeeded, tells no estimate", asyn
   expect((await validate(await aWorkflowThatCost([]))).json()).toEqual({ valid: true, nextRuns: [] });
 });
 
+test("validate, of a workflow whose executions were measured, tells the most of them beside the limits", async () => {
+  const workflow = await aWorkflowThatCost([1n, 1n]);
+  await queryRows(
+    service.db,
+    `insert into attempts (execution_id, attempt, host_id, process_id, lease_until, ended_at, status, seconds_used,
+                           peak_memory_bytes, used_processor_seconds)
+     select id, 1, 'h', 'p', now(), now(), 'success', 1.5 * n, 40000000 * n, nullif(0.25 * (n - 1), 0)
+       from (select id, row_number() over () as n from executions where workflow_id = :workflowId) as e`,
+    { workflowId: workflow.workflowId },
+  );
+  expect((await validate(workflow)).json()).toMatchObject({
+    usage: {
+      basedOn: 2,
+      seconds: 3,
+      memoryBytes: 80_000_000,
+      processorSeconds: 0.25,
+      limits: { timeoutSeconds: 300, memoryBytes: 512_000_000, cpu: 1 },
+    },
+  });
+});
+
 test("execute, whatever it is estimated to cost, reserves the most that it can cost", async () => {
   for (const workflow of [await aWorkflowThatCost([]), await aWorkflowThatCost([1n, 2n, 3n])]) {
     const answer = await execute(service, workflow, {}, { prefer: "respond-async" });

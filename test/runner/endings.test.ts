@@ -149,6 +149,8 @@ while True: time.sleep(0.01)
     status: "timed_out",
     message: "The code ran longer than limits.timeout (3 s) and was stopped.",
     secondsUsed: 3,
+    peakMemoryBytes: expect.any(Number),
+    usedProcessorSeconds: expect.any(Number),
   });
   expect(ran.stdout).toContain("started");
   expect(ran.texts).toEqual({ partial: "so far" });

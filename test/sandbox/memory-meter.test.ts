@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterEach, expect, test } from "@jest/globals";
 import { createMemoryMeter } from "../../sandbox/memory-meter.ts";
+import { measureMemoryBytes } from "../../sandbox/process-tree.ts";
 
 const MIB = 1024 * 1024;
 const children: ChildProcess[] = [];
@@ -28,20 +29,20 @@ afterEach(() => {
 test("meters, on a machine without memory, end the sandbox that holds the most and then the next", async () => {
   const [small = 0, large = 0, tiny = 0] = await Promise.all([100, 200, 1].map(aHolder));
   const meters = [small, large, tiny].map((pid) => ({ pid, ...meter(pid, () => true) }));
-  const look = () => meters.map(({ pid, findExcess }) => findExcess([pid], 0));
+  const look = () => meters.map(({ pid, findExcess }) => findExcess(0, measureMemoryBytes([pid])));
   look(); // Each knows the others from now on.
   expect(look()).toEqual([undefined, "machine_memory", undefined]);
   meters[1]?.stop();
   expect(look()[0]).toBe("machine_memory");
   for (const { stop } of meters) stop();
-  expect(meters[2]?.findExcess([tiny], 0)).toBeUndefined();
+  expect(meters[2]?.findExcess(0, measureMemoryBytes([tiny]))).toBeUndefined();
   meters[2]?.stop();
 });
 
 test("meter, on a machine with memory, finds nothing but what its own sandbox may not hold", async () => {
   const pid = await aHolder(100);
   const one = meter(pid, () => false);
-  expect(one.findExcess([pid], 0)).toBeUndefined();
-  expect(one.findExcess([pid], 1000 * MIB)).toBe("memory");
+  expect(one.findExcess(0, measureMemoryBytes([pid]))).toBeUndefined();
+  expect(one.findExcess(1000 * MIB, measureMemoryBytes([pid]))).toBe("memory");
   one.stop();
 });

@@ -20,7 +20,8 @@ export const UNDO_LATER_MIGRATIONS = `
   alter table ticks drop column schedule_name, add primary key (workflow_id, nominal_at);
   alter table schedules drop column name;
   alter table executions drop column schedule_name;
-  alter table attempts drop column values_used, drop column retry_at;
+  alter table attempts drop column values_used, drop column retry_at, drop column peak_memory_bytes,
+    drop column used_processor_seconds;
 `;
 
 /** Names of those migrations, in their order, without their ending. */

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import type { RequestHandler } from "express";
+import { findUsage } from "../../../db/executions/usage.ts";
 import { findCostEstimate } from "../../../db/ledger/estimate.ts";
 import { Validity } from "../../../domain/api/results.ts";
 import { TooLargeError } from "../../../storage/storage.ts";
@@ -13,6 +14,7 @@ import { toEstimate } from "./cost-estimate.ts";
 import { keepFor } from "./kept-files.ts";
 import { receiveInputs, requireBodyKind } from "./receive-inputs.ts";
 import type { Uploads } from "./uploads.ts";
+import { toUsageDocument } from "./usage-document.ts";
 
 const NEXT_RUNS = 10;
 
@@ -29,12 +31,14 @@ export function createValidateRoute(deps: AppDeps): RequestHandler {
     const keep = keepFor(deps, target, false);
     const { limits, threads } = deps;
     await receiveInputs(request, { kind, manifest, uploads: createSink(), limits, keep, threads, accountId });
-    const estimate = toEstimate(await findCostEstimate(deps.db, workflowId));
+    const [cost, used] = await Promise.all([findCostEstimate(deps.db, workflowId), findUsage(deps.db, workflowId)]);
+    const usage = toUsageDocument(used, manifest.limits);
     const { schedule } = manifest.triggers;
     const now = new Date();
     const nextRuns = findNextRuns(schedule, now, NEXT_RUNS);
     const named = describeNamedTimetables(manifest, now, NEXT_RUNS);
-    sendAnswer(response, Validity, { valid: true, nextRuns, ...describeTimetable(schedule), ...named, ...estimate });
+    const described = Object.assign(describeTimetable(schedule), named, toEstimate(cost));
+    sendAnswer(response, Validity, Object.assign({ valid: true as const, nextRuns, usage }, described));
   };
 }
 

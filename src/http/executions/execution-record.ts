@@ -108,7 +108,7 @@ function toContent(
   details: ExecutionDetails,
 ) {
   const { id, filesRemovedAt } = record;
-  const { timeoutSeconds, cpu, attemptsMax, logBytes, uploadedAt, cancelRequestedAt } = details;
+  const { timeoutSeconds, memoryBytes, cpu, attemptsMax, logBytes, uploadedAt, cancelRequestedAt } = details;
   return {
     inputs: { ...details.inputs, ...hideSecrets(deps.secretBox, id, details.secretInputs) },
     inputFiles: details.inputFiles.map(({ name: input, ...file }) => ({ input, ...file })),
@@ -123,7 +123,7 @@ function toContent(
     })),
     ...(details.scheduleName === null ? {} : { schedule: details.scheduleName }),
     nextAttemptAt: details.nextAttemptAt,
-    limits: { timeoutSeconds, cpu, attemptsMax },
+    limits: { timeoutSeconds, memoryBytes, cpu, attemptsMax },
     logBytes,
     queuePosition: record.queuePosition,
     ...deps.live,

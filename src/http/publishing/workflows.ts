@@ -4,6 +4,7 @@ import { findCommitHistory } from "../../../db/commits/history.ts";
 import { listForPeople } from "../../../db/commits/workflow-list.ts";
 import { createWorkflow, deleteWorkflow, renameWorkflow } from "../../../db/commits/workflows.ts";
 import { findLastFailure, listDayFigures, listRecentExecutions } from "../../../db/executions/overview.ts";
+import { findUsage } from "../../../db/executions/usage.ts";
 import { findCostEstimate, listCostEstimates } from "../../../db/ledger/estimate.ts";
 import { StorableText } from "../../../domain/api/fields.ts";
 import {
@@ -16,6 +17,7 @@ import {
   WorkflowName,
   WorkflowOverview,
 } from "../../../domain/api/workflows.ts";
+import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { toDraftFile } from "../../drafts/changes.ts";
 import { createDraft, readCommit } from "../../drafts/drafts.ts";
 import { createWorkflowId } from "../../ids.ts";
@@ -27,6 +29,7 @@ import { authorizeAccountWorkflow, findOwnWorkflow } from "../auth/workflow-acce
 import { parseRequest, readBody, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
+import { toUsageDocument } from "../execute/usage-document.ts";
 import { explainState } from "../results/envelope.ts";
 import { toCommitDocument } from "./commit-document.ts";
 import { listTemplates, nameFiles, type Template } from "./templates.ts";
@@ -113,17 +116,19 @@ export function createWorkflowRoute(deps: Pick<AppDeps, "db" | "apiUrl">): Reque
   return async (request, response) => {
     const { workflow } = await authorizeAccountWorkflow(db, request, "read");
     const now = new Date();
-    const [[listed], head, estimate, recent] = await Promise.all([
+    const [[listed], head, estimate, recent, usage] = await Promise.all([
       listForPeople(db, { accountId: workflow.accountId, workflowId: workflow.id, since: beginningOfMonth(now) }),
       workflow.head === null ? undefined : findCommitHistory(db, workflow.id, workflow.head),
       findCostEstimate(db, workflow.id),
       listRecentExecutions(db, { workflowIds: [workflow.id], most: RECENT_OF_LIST }),
+      findUsage(db, workflow.id),
     ]);
     if (listed === undefined) throw new ApiError("workflow_not_found", "The workflow was deleted meanwhile.");
     const address = `${deps.apiUrl()}/workflows/${workflow.id}`;
     sendAnswer(response, ShownWorkflow, {
       ...toWorkflowDocument(listed, now, { estimate, recent: recent.get(workflow.id) }),
       manifest: (head?.manifest ?? null) as Record<string, unknown> | null,
+      usage: (head && toUsageDocument(usage, (head.manifest as Manifest).limits)) ?? null,
       head: head === undefined ? null : toCommitDocument(head),
       executeUrl: `${address}/execute`,
       docsUrl: `${address}/docs`,

@@ -44,7 +44,7 @@ const RECORD_EXAMPLE = {
   files: [],
   attempts: [],
   nextAttemptAt: null,
-  limits: { timeoutSeconds: 300, cpu: 1, attemptsMax: 1 },
+  limits: { timeoutSeconds: 300, memoryBytes: 512_000_000, cpu: 1, attemptsMax: 1 },
   logBytes: 812,
   queuePosition: null,
   slotPosition: null,

@@ -25,3 +25,11 @@ export const COMMIT_EXAMPLE = {
   executions: 12,
   isHead: true,
 };
+
+export const USAGE_EXAMPLE = {
+  basedOn: 42,
+  seconds: 1.234,
+  memoryBytes: 91_000_000,
+  processorSeconds: 0.87,
+  limits: { timeoutSeconds: 300, memoryBytes: 512_000_000, cpu: 1 },
+};

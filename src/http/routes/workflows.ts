@@ -13,7 +13,7 @@ import {
 } from "../../../domain/api/workflows.ts";
 import { answerOf, bodyOf, IN_PERSON } from "./content.ts";
 import { ACCOUNT, aPathId, WORKFLOW_ID } from "./parameters.ts";
-import { A_COMMIT, A_WORKFLOW, COMMIT_EXAMPLE } from "./parts.ts";
+import { A_COMMIT, A_WORKFLOW, COMMIT_EXAMPLE, USAGE_EXAMPLE } from "./parts.ts";
 import type { Routes } from "./route.ts";
 
 const PATH = "/api/workflows";
@@ -123,6 +123,7 @@ export const WORKFLOW_ROUTES = {
       200: answerOf("The workflow.", ShownWorkflow, {
         ...WORKFLOW_EXAMPLE,
         manifest: { name: "Sales report", inputs: [] },
+        usage: USAGE_EXAMPLE,
         head: COMMIT_EXAMPLE,
         executeUrl: `https://localhost:8443/api/workflows/${A_WORKFLOW}/execute`,
         docsUrl: `https://localhost:8443/api/workflows/${A_WORKFLOW}/docs`,

@@ -214,9 +214,10 @@ test("a record in full, of an ended execution, has its inputs without secrets, i
   });
   await queryRows(
     service.db,
-    `insert into attempts (execution_id, attempt, host_id, process_id, lease_until, started_at, ended_at, status, message, seconds_used)
-     values (:id, 1, 'h', 'p', now(), '2026-05-01T10:00:00Z', '2026-05-01T10:00:02Z', 'failed', 'no', 2),
-            (:id, 2, 'h', 'p', now(), '2026-05-01T10:00:03Z', '2026-05-01T10:00:04Z', 'success', '', 1)`,
+    `insert into attempts (execution_id, attempt, host_id, process_id, lease_until, started_at, ended_at, status, message,
+                           seconds_used, peak_memory_bytes, used_processor_seconds)
+     values (:id, 1, 'h', 'p', now(), '2026-05-01T10:00:00Z', '2026-05-01T10:00:02Z', 'failed', 'no', 2, 91000000, 0.5),
+            (:id, 2, 'h', 'p', now(), '2026-05-01T10:00:03Z', '2026-05-01T10:00:04Z', 'success', '', 1, null, null)`,
     { id },
   );
   const under = (await ask(service, `/api/executions/${id}`, {}, house.viewer)).json();
@@ -246,13 +247,19 @@ test("a record in full, of an ended execution, has its inputs without secrets, i
       { input: "orders", position: 0, fileName: "a.csv", ...csv },
       { input: "orders", position: 1, fileName: "b.csv", ...csv },
     ],
-    ...{ outputs: {}, files: [], limits: { timeoutSeconds: 300, cpu: 2, attemptsMax: 3 }, progress: null },
+    ...{
+      outputs: {},
+      files: [],
+      limits: { timeoutSeconds: 300, memoryBytes: 512_000_000, cpu: 2, attemptsMax: 3 },
+      progress: null,
+    },
     attempts: [
       {
         ...{ attempt: 1, startedAt: "2026-05-01T10:00:00.000Z", endedAt: "2026-05-01T10:00:02.000Z" },
         ...{ status: "failed", message: "no", secondsUsed: 2 },
+        ...{ peakMemoryBytes: 91_000_000, processorSeconds: 0.5 },
       },
-      { attempt: 2, status: "success" },
+      { attempt: 2, status: "success", peakMemoryBytes: null, processorSeconds: null },
     ],
     ...{ estimate: { credits: 0.051, basedOn: 1 }, queuePosition: null, logBytes: 0 },
     temporalUrl: `http://localhost:8233/namespaces/treadle/workflows/${id}`,

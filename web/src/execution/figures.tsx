@@ -1,6 +1,7 @@
 import { Tooltip } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { formatBytes, formatSize } from "../../../domain/manifest/sizes.ts";
 import { Credits } from "../app/credits.tsx";
 import { Time, useNow } from "../app/time.tsx";
 import { toDuration } from "../app/time-text.ts";
@@ -11,9 +12,11 @@ import classes from "./figures.module.css";
 const TICK_MS = 100;
 const COMMIT_CHARACTERS = 7;
 
-/** How long it took and what it cost, large enough to be seen at once. */
+/** How long it took, what it cost and what it used, large enough to be seen at once. */
 export function Figures({ execution }: { execution: Execution }) {
-  const { status, duration, cost, estimate, startedAt, createdAt, workflowId, commitId } = execution;
+  const { status, duration, cost, estimate, startedAt, createdAt, workflowId, commitId, attempts, limits } = execution;
+  const memoryBytes = Math.max(0, ...attempts.map((attempt) => attempt.peakMemoryBytes ?? 0));
+  const processorSeconds = attempts.reduce((sum, attempt) => sum + (attempt.processorSeconds ?? 0), 0);
   const ended = hasEnded(status);
   return (
     <dl className={classes.figures}>
@@ -32,6 +35,12 @@ export function Figures({ execution }: { execution: Execution }) {
         )}
         {!ended && estimate !== null && <Credits amount={estimate.credits} unit />}
         {((ended && cost === null) || (!ended && estimate === null)) && "–"}
+      </Figure>
+      <Figure name="Memory">
+        {memoryBytes === 0 ? "–" : formatBytes(memoryBytes)} <Limit>of {formatSize(limits.memoryBytes)}</Limit>
+      </Figure>
+      <Figure name="Processor time">
+        {processorSeconds === 0 ? "–" : toDuration(processorSeconds)} <Limit>on {countProcessors(limits.cpu)}</Limit>
       </Figure>
       <Figure name={startedAt === null ? "Accepted" : "Started"}>
         <Time at={startedAt ?? createdAt} />
@@ -52,6 +61,14 @@ function Figure({ name, children }: { name: string; children: ReactNode }) {
       <dd className="number">{children}</dd>
     </div>
   );
+}
+
+function Limit({ children }: { children: ReactNode }) {
+  return <small className={classes.limit}>{children}</small>;
+}
+
+function countProcessors(cpu: number): string {
+  return cpu === 1 ? "1 processor" : `${cpu} processors`;
 }
 
 function Running({ since }: { since: string }) {

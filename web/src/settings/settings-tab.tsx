@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
-import { formatSize } from "../../../domain/manifest/sizes.ts";
+import { formatBytes, formatSize } from "../../../domain/manifest/sizes.ts";
 import { useAct } from "../app/acting.ts";
 import { ButtonLink } from "../app/button-link.tsx";
 import { Fact, Facts } from "../app/facts.tsx";
@@ -29,7 +29,7 @@ export function SettingsTab() {
   return (
     <div className={classes.page}>
       <NameSection key={workflow.name} workflow={workflow} mayChange={mayChange} />
-      {workflow.manifest !== null && <LimitsSection workflowId={workflowId} manifest={workflow.manifest} />}
+      {workflow.manifest !== null && <LimitsSection workflow={workflow} manifest={workflow.manifest} />}
       <ValuesSection workflowId={workflowId} />
       {mayChange && workflow.commitId !== null && <CopySection workflow={workflow} />}
       {mayChange && <DeleteSection workflow={workflow} />}
@@ -77,7 +77,8 @@ function NameSection({ workflow, mayChange }: { workflow: Workflow; mayChange: b
   );
 }
 
-function LimitsSection({ workflowId, manifest }: { workflowId: string; manifest: Manifest }) {
+function LimitsSection({ workflow, manifest }: { workflow: Workflow; manifest: Manifest }) {
+  const { workflowId, usage } = workflow;
   const { limits, retry, concurrency } = manifest;
   return (
     <section className={classes.card} aria-labelledby="settings-limits">
@@ -95,16 +96,40 @@ function LimitsSection({ workflowId, manifest }: { workflowId: string; manifest:
         </Link>
       </div>
       <Facts>
-        <Fact name="Time">{toDuration(limits.timeoutSeconds)}</Fact>
-        <Fact name="Memory">{formatSize(limits.memoryBytes)}</Fact>
-        <Fact name="Processors">{limits.cpu}</Fact>
+        <Fact name="Time">
+          {toDuration(limits.timeoutSeconds)}
+          <Used at={usage && toDuration(usage.seconds)} />
+        </Fact>
+        <Fact name="Memory">
+          {formatSize(limits.memoryBytes)}
+          <Used at={usage?.memoryBytes && formatBytes(usage.memoryBytes)} />
+        </Fact>
+        <Fact name="Processors">
+          {limits.cpu}
+          <Used at={usage?.processorSeconds && `${toDuration(usage.processorSeconds)} of processor time`} />
+        </Fact>
         <Fact name="Network">{limits.network ? "On" : "Off"}</Fact>
         <Fact name="Attempts">{describeAttempts(retry)}</Fact>
         <Fact name="Runs at the same time">
           {concurrency === null ? "No limit of its own" : concurrency.executionsMax}
         </Fact>
       </Facts>
+      {usage !== null && (
+        <Text size="sm" c="dimmed" mt="xs">
+          Used at most by {usage.basedOn === 1 ? "its one run" : `the last ${usage.basedOn} runs`}, as far as it was
+          seen.
+        </Text>
+      )}
     </section>
+  );
+}
+
+function Used({ at }: { at: string | number | null | undefined }) {
+  if (at === null || at === undefined || at === 0) return null;
+  return (
+    <Text span c="dimmed">
+      , used at most {at}
+    </Text>
   );
 }
 
