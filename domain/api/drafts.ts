@@ -4,7 +4,7 @@ import { ShownFile } from "./commits.ts";
 import { CommitId, Count, GivenCommitId, StorableText, Time } from "./fields.ts";
 import { FOLDER_FILES_MAX } from "./limits.ts";
 import { FileProblem } from "./problems.ts";
-import { InputChange, NAMED_SCHEDULES, ScheduleChange } from "./publish.ts";
+import { InputChange, JudgedCalls, NAMED_SCHEDULES, ScheduleChange } from "./publish.ts";
 import { NamedNextRun } from "./schedules.ts";
 
 /** Half of a surrogate pair is no character: it could not come back as it was sent. */
@@ -106,4 +106,5 @@ export const DraftPreview = z.object({
   schedule: ScheduleChange.nullable(),
   nextRuns: z.array(NamedNextRun).max(10),
   ...NAMED_SCHEDULES,
+  calls: JudgedCalls.optional(),
 });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { CommitId, Count, StorableText, WorkflowId } from "./fields.ts";
+import { CommitId, Count, ExecutionId, StorableText, Time, WorkflowId } from "./fields.ts";
 import { MESSAGE_CHARACTERS_MAX } from "./limits.ts";
 import { FileProblem } from "./problems.ts";
 import { NextRun, Timetable } from "./schedules.ts";
@@ -51,6 +51,23 @@ export const NAMED_SCHEDULES = {
     .meta({ description: "What changes in them. One with a new name is removed and added." }),
 };
 
+/** What a commit would do with calls that were accepted. Missing where there are none. */
+export const JudgedCalls = z
+  .object({
+    triggers: z.array(z.object({ trigger: z.enum(["api", "form"]), calls: Count, refused: Count })),
+    examples: z
+      .array(
+        z.object({
+          executionId: ExecutionId,
+          trigger: z.enum(["api", "form"]),
+          createdAt: Time,
+          problems: z.array(z.object({ input: z.string(), message: z.string() })),
+        }),
+      )
+      .meta({ description: "The newest three that would be refused." }),
+  })
+  .meta({ description: "Of the last 100 accepted calls, how many this commit would refuse, by trigger." });
+
 export const PublishPreview = z.object({
   workflowId: WorkflowId.nullable(),
   head: CommitId.nullable(),
@@ -68,4 +85,5 @@ export const PublishPreview = z.object({
   schedule: z.object({ description: z.string(), paused: z.boolean() }).optional(),
   ...NAMED_SCHEDULES,
   warnings: z.array(FileProblem),
+  calls: JudgedCalls.optional(),
 });

@@ -7,7 +7,7 @@ import { addDraftFileCommands } from "./draft-files.ts";
 import { requireFolder, saveFolderAsDraft } from "./folder-draft.ts";
 import { type Answer, toTable } from "./io.ts";
 import { makeCommit, workflowPathOf } from "./made-commit.ts";
-import { CHANGE_SIGNS, toInputLines, toNamedChangeLines } from "./publish.ts";
+import { CHANGE_SIGNS, toInputLines, toNamedChangeLines, toRefusedLines } from "./publish.ts";
 import { Refusal, toLine } from "./refusal.ts";
 
 type PreviewDocument = z.infer<typeof DraftPreview>;
@@ -96,6 +96,7 @@ async function preview(context: Context, [workflow = ""]: readonly string[]): Pr
       ? []
       : ["", `Schedule ${schedule.change}: ${schedule.before ?? "-"} → ${schedule.after ?? "-"}`]),
     ...toNamedChangeLines(document.scheduleChanges),
+    ...toRefusedLines(document.calls),
     ...(nextRuns.length === 0 ? [] : ["", "Next runs", ...nextRuns.map(({ local }) => `  ${local}`)]),
     ...[...problems, ...warnings].map(toLine),
   ];

@@ -26,6 +26,8 @@ export const CHANGE_SIGNS = { added: "+", changed: "~", removed: "-" } as const;
 export type Published = z.infer<typeof PublishedDocument>;
 type Preview = z.infer<typeof PublishPreview>;
 
+const TRIGGER_WORDS = { api: "API", form: "form" } as const;
+
 interface Options {
   readonly workflow?: string | undefined;
   readonly account?: string;
@@ -197,7 +199,7 @@ function toDryRunAnswer(dryRun: Preview): Answer {
   if (dryRun.schedule !== undefined) lines.push("", ...toTimetable("", dryRun.schedule, dryRun.nextRuns));
   for (const { name, nextRuns, ...schedule } of dryRun.schedules ?? [])
     lines.push("", ...toTimetable(` ${name}`, schedule, nextRuns));
-  lines.push(...toNamedChangeLines(dryRun.scheduleChanges));
+  lines.push(...toNamedChangeLines(dryRun.scheduleChanges), ...toRefusedLines(dryRun.calls));
   return { document: dryRun, lines };
 }
 
@@ -217,6 +219,22 @@ export function toNamedChangeLines(changes: Preview["scheduleChanges"] = []): st
     ({ name, change, before, after }) => `Schedule ${name} ${change}: ${before ?? "-"} → ${after ?? "-"}`,
   );
   return lines.length === 0 ? [] : ["", ...lines];
+}
+
+/** How many of the last calls would be refused, with the newest of them; nothing when none would be. */
+export function toRefusedLines(calls: Preview["calls"]): string[] {
+  const refused = (calls?.triggers ?? []).filter((one) => one.refused > 0);
+  if (calls === undefined || refused.length === 0) return [];
+  return [
+    "",
+    ...refused.map(
+      (one) => `(!) ${one.refused} of the last ${one.calls} calls by ${TRIGGER_WORDS[one.trigger]} would be refused`,
+    ),
+    ...calls.examples.flatMap(({ executionId, createdAt, problems }) => [
+      `  ${executionId}  ${createdAt}`,
+      ...problems.map(({ input, message }) => `    ${input === "" ? "" : `${input}: `}${message}`),
+    ]),
+  ];
 }
 
 function toTimetable(

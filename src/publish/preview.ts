@@ -1,6 +1,5 @@
 import { findCommit } from "../../db/commits/commits.ts";
 import { findWorkflow } from "../../db/commits/workflows.ts";
-import type { Db } from "../../db/connect.ts";
 import type { FileProblem } from "../../domain/errors.ts";
 import type { AccountId, CommitId, WorkflowId } from "../../domain/ids.ts";
 import { findInputChanges, type InputChange } from "../../domain/manifest/changes.ts";
@@ -9,6 +8,7 @@ import { findScheduleChange, listNamedChanges, type ScheduleChange } from "../..
 import { createCommitReader } from "./commit-files.ts";
 import { compareFolders, type FileDifference } from "./difference.ts";
 import type { CommitFile } from "./git-objects.ts";
+import { type JudgeDeps, type JudgedCalls, judgeCalls } from "./judged-calls.ts";
 import { describeNamedTimetables, describeTimetable, findNextRuns, type NextRun } from "./next-runs.ts";
 import { type Abilities, validateCommit } from "./validation.ts";
 
@@ -30,6 +30,8 @@ export type Preview =
       readonly schedules?: ReturnType<typeof describeNamedTimetables>["schedules"];
       readonly scheduleChanges?: ReturnType<typeof listNamedChanges>;
       readonly warnings: readonly FileProblem[];
+      /** What the commit would do with the last accepted calls. Undefined: there are none. */
+      readonly calls?: JudgedCalls | undefined;
     }
   | {
       readonly kind: "invalid";
@@ -46,7 +48,7 @@ export type PreviewPublish = (request: {
 }) => Promise<Preview>;
 
 /** What publishing would change, by the same checks. Builds no environment: whether the packages exist is not known yet. */
-export function createPreview(deps: Abilities & { readonly db: Db; readonly now?: () => Date }): PreviewPublish {
+export function createPreview(deps: Abilities & JudgeDeps & { readonly now?: () => Date }): PreviewPublish {
   const { db, now = () => new Date() } = deps;
   const readCommitFiles = createCommitReader(db);
 
@@ -64,6 +66,8 @@ export function createPreview(deps: Abilities & { readonly db: Db; readonly now?
     const { schedule } = manifest.triggers;
     const oldManifest = (old?.manifest ?? null) as Manifest | null;
     const hasNamed = [oldManifest, manifest].some((each) => each?.triggers.schedules !== undefined);
+    const calls =
+      workflow === undefined ? undefined : await judgeCalls(deps, { workflowId: workflow.id, accountId }, manifest);
     return {
       kind: "previewed",
       ...differences,
@@ -74,6 +78,7 @@ export function createPreview(deps: Abilities & { readonly db: Db; readonly now?
       ...(hasNamed ? { schedules: [], scheduleChanges: listNamedChanges(oldManifest, manifest) } : {}),
       ...describeNamedTimetables(manifest, now(), NEXT_RUNS),
       warnings,
+      calls,
     };
   };
 }

@@ -102,7 +102,7 @@ export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<C
     commitEnvironments,
     log,
   });
-  const preview = createPreview({ ...abilities, db });
+  const preview = createPreview(Object.assign({ db, secretBox }, abilities));
   const keepDraft = createDraftKeeper({ ...abilities, db, secretBox, environments, log });
 
   const refusedCalls = createRefusedCalls({ db, log });

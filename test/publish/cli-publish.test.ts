@@ -119,6 +119,22 @@ test("publish, with --dry-run, shows what would change and changes nothing, here
   expect(existsSync(join(dir, ".treadle"))).toBe(false);
 });
 
+test("publish, with --dry-run of a commit that would refuse calls, says how many of the last, and why the newest", async () => {
+  const dir = service.folder(GREETER);
+  const { workflowId } = (await service.cli("publish", dir, "--json")).json();
+  for (const who of ["Ada", "Grace", "Emmy"])
+    expect((await service.cli("run", String(workflowId), "-i", `who=${who}`)).code).toBe(0);
+  const strict = GREETER_CONFIG.replace("default: World", 'pattern: "A.*"');
+  writeFileSync(join(dir, "config.yaml"), strict);
+  const plain = await service.cli("publish", dir, "--dry-run");
+  expect(plain.out).toContain("(!) 2 of the last 3 calls by form would be refused\n");
+  expect(plain.out).toMatch(/^ {2}ex_[0-9a-z]+ {2}.*\n {4}who: .*pattern/m);
+  expect((await service.cli("publish", dir, "--dry-run", "--json")).json()["calls"]).toMatchObject({
+    triggers: [{ trigger: "form", calls: 3, refused: 2 }],
+    examples: [{ problems: [{ input: "who" }] }, { problems: [{ input: "who" }] }],
+  });
+});
+
 test("publish, with --dry-run of a schedule, shows it in plain words with its next runs, or that it is paused", async () => {
   const config = (enabled: boolean): string =>
     `${GREETER_CONFIG}  schedule: { enabled: ${enabled}, cron: "30 2 24-31 3 *", timezone: Europe/Berlin }\n`;

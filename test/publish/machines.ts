@@ -111,7 +111,11 @@ async function aMachine({ db, accountId, standard, others, index }: MachineParts
     checkouts,
     warm: createWarmer(code),
     preview: (files: Record<string, string>) =>
-      createPreview({ db, ...abilities })({ workflowId: null, accountId, files: toFiles(files) }),
+      createPreview({ db, secretBox: TEST_SECRET_BOX, ...abilities })({
+        workflowId: null,
+        accountId,
+        files: toFiles(files),
+      }),
     publish: (files: Record<string, string>, change: Partial<PublishRequest> = {}) =>
       publish({ workflowId: null, accountId, name: "x", message: "", files: toFiles(files), ...change }),
     /** What `main` of a commit returned, and which path it took. */

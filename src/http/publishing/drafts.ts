@@ -140,6 +140,7 @@ export function createPreviewRoute({ db, editor }: Deps): RequestHandler {
       schedule: good?.scheduleChange ?? null,
       nextRuns: good?.nextRuns ?? [],
       ...(good?.schedules && { schedules: good.schedules, scheduleChanges: good.scheduleChanges }),
+      calls: good?.calls,
     });
   };
 }

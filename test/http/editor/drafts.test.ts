@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import type { z } from "zod";
+import type { DraftPreview as DraftPreviewSchema } from "../../../domain/api/drafts.ts";
+import type { CommitId } from "../../../domain/ids.ts";
+import { anExecution, type TestWorkflow } from "../../support/builders.ts";
 import { aService, type TestService } from "../service.ts";
 import { anEditor, type Editor, FILES, MANIFEST, PROGRAM } from "./callers.ts";
+
+type DraftPreview = z.infer<typeof DraftPreviewSchema>;
 
 let service: TestService;
 beforeAll(async () => {
@@ -237,6 +243,39 @@ test("a draft, with mistakes in its config.yaml, is saved and told of them at th
   expect(await draftOf(editor, path)).toMatchObject({ problems: saved.problems });
   const gone = await save(editor, path, 1, [{ path: "config.yaml", delete: true }]);
   expect(gone.problems).toMatchObject([{ file: "config.yaml", message: expect.stringContaining("missing") }]);
+});
+
+test("the preview of a draft, tells which of the last calls its commit would refuse, and why", async () => {
+  const editor = await anEditor(service);
+  const { workflowId, path } = await editor.create();
+  await save(editor, path, 0, FILES);
+  const first = await editor.post(`${path}/commits`, { message: "First", version: 1, expectedHead: null });
+  const commitId = first.json()["commitId"] as CommitId;
+  expect((await editor.get(`${path}/draft/preview`)).json()["calls"]).toBeUndefined();
+  const call = (trigger: "api" | "form" | "schedule", who: string | null) => {
+    const workflow = { accountId: editor.accountId, workflowId, commitId } as TestWorkflow;
+    return anExecution(service.db, { workflow, trigger, inputs: { who } });
+  };
+  for (const who of ["World", null, "Ada", "Grace Hopper"]) await call("api", who);
+  await call("form", "Ada");
+  await call("schedule", "Grace Hopper");
+  const last = await call("api", "Katherine Johnson");
+  await save(editor, path, 0, [{ path: "config.yaml", text: MANIFEST.replace("default: World", "max_length: 5") }]);
+  const { calls } = (await editor.get(`${path}/draft/preview`)).json() as unknown as DraftPreview;
+  // What was a default is what the caller did not send: now it is required.
+  expect(calls?.triggers).toEqual([
+    { trigger: "api", calls: 5, refused: 4 },
+    { trigger: "form", calls: 1, refused: 0 },
+  ]);
+  expect(calls?.examples).toHaveLength(3);
+  expect(calls?.examples[0]).toMatchObject({
+    executionId: last,
+    trigger: "api",
+    problems: [{ input: "who", message: expect.stringContaining("5") }],
+  });
+  await save(editor, path, 1, [{ path: "config.yaml", text: MANIFEST.replace("enabled: true", "enabled: false") }]);
+  const off = (await editor.get(`${path}/draft/preview`)).json() as unknown as DraftPreview;
+  expect(off.calls?.triggers).toMatchObject([{ refused: 5 }, { refused: 0 }]);
 });
 
 test("the preview of a draft, shows files, what changes for callers and when it will run", async () => {

@@ -54,7 +54,7 @@ export function someEditorParts(
   return {
     publish: createPublisher(publishing),
     keepDraft: createDraftKeeper(publishing),
-    preview: createPreview({ db, ...abilities }),
+    preview: createPreview({ db, secretBox: TEST_SECRET_BOX, ...abilities }),
     abilities,
     readScript: async ({ name, text }) => ({ ok: true, files: [{ path: name, text }], notes: [] }),
     environments: { readLog: async (key) => given.logs?.[key] },

@@ -1,8 +1,10 @@
 import { Text } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
 import type { InputChange } from "../../../domain/manifest/changes.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { parseManifest } from "../../../domain/manifest/parse.ts";
 import { findPromiseChanges } from "../../../domain/manifest/promise-changes.ts";
+import { Time } from "../app/time.tsx";
 import { NextRuns } from "../schedule/next-runs.tsx";
 import classes from "./commit-effects.module.css";
 import type { Files } from "./draft.ts";
@@ -16,6 +18,8 @@ const SCHEDULE_WORDS = {
   paused: "The schedule is paused",
   resumed: "The schedule is resumed",
 };
+
+const CALL_WORDS = { api: "calls by API", form: "runs by the form" } as const;
 
 interface Effect {
   readonly breaking: boolean;
@@ -31,7 +35,7 @@ export function CommitEffects(props: {
 }) {
   const { preview, before, files } = props;
   const effects = listEffects(preview, before, files);
-  const { warnings, nextRuns, schedules = [] } = preview;
+  const { warnings, nextRuns, schedules = [], calls } = preview;
   return (
     <section className={classes.effects} aria-label="What changes for callers">
       <h3 className={classes.title}>For callers</h3>
@@ -56,6 +60,7 @@ export function CommitEffects(props: {
           </li>
         ))}
       </ul>
+      {calls !== undefined && calls.examples.length > 0 && <RefusedCalls calls={calls} />}
       {nextRuns.length > 0 && (
         <details className={classes.runs}>
           <summary>Next {nextRuns.length} runs by the schedule</summary>
@@ -73,6 +78,30 @@ export function CommitEffects(props: {
           </details>
         ))}
     </section>
+  );
+}
+
+/** Calls that were accepted and would not be any more: how many, and the newest of them. */
+function RefusedCalls({ calls }: { calls: NonNullable<DraftPreview["calls"]> }) {
+  const counts = calls.triggers
+    .filter(({ refused }) => refused > 0)
+    .map(({ trigger, calls: all, refused }) => `${refused} of the last ${all} ${CALL_WORDS[trigger]}`);
+  return (
+    <details className={classes.runs} open>
+      <summary>{counts.join(" and ")} would be refused</summary>
+      <ul className={classes.list}>
+        {calls.examples.map(({ executionId, createdAt, problems }) => (
+          <li key={executionId}>
+            <Link to="/executions/$executionId" params={{ executionId }} target="_blank">
+              <Time at={createdAt} as="short" />
+            </Link>
+            <span>
+              {problems.map(({ input, message }) => (input === "" ? message : `${input}: ${message}`)).join(" ")}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </details>
   );
 }
 
