@@ -57,6 +57,9 @@ async function writeSlow(page) {
   ];
   const { version } = await call(page, `${path}/draft`, { version: 0, changes }, { method: "PATCH" });
   await call(page, `${path}/commits`, { message: "Begin", version, expectedHead: null });
+  // What was accepted, and would not be by the draft.
+  const { executionId } = await call(page, `${path}/execute`, {}, { headers: { prefer: "respond-async" } });
+  await call(page, "/api/executions/cancel", { executionIds: [executionId] });
   const { version: next } = await call(page, `${path}/draft`);
   const config = `inputs:\n  limit: { type: integer, required: true }\n${SCHEDULED.slice(SCHEDULED.indexOf("triggers")).replace("Europe/Berlin", "Europe/Berlin, payload: { limit: 3 }")}`;
   await call(
