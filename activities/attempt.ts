@@ -1,5 +1,6 @@
 import { type Db, isDataError } from "../db/connect.ts";
 import { type ExecutionWork, endAttempt, renewLease } from "../db/executions/attempts.ts";
+import type { MicroCredits, Prices } from "../domain/credits.ts";
 import type { PythonOutcome } from "../domain/execution.ts";
 import type { ExecutionId } from "../domain/ids.ts";
 import type { Manifest } from "../domain/manifest/manifest.ts";
@@ -7,6 +8,7 @@ import { isRetried, type RetryPolicy, retryPolicyOf } from "../domain/retries.ts
 import { withTimeout } from "../system/with-timeout.ts";
 import type { Claimed } from "./claiming.ts";
 import type { ExecutionEnding } from "./ending.ts";
+import { createSlices } from "./slices.ts";
 import { UnableError, UnbegunError } from "./unbegun.ts";
 
 /** How long a claim is good without being renewed; a lost worker is replaced after at most this time. */
@@ -21,7 +23,9 @@ export interface AttemptDeps {
   /** New with every start of the process: tells its attempts from those of a process that died. */
   readonly processId: string;
   /** Runs one attempt's program on this host and leaves its outputs in the spool. Rejects only for faults of ours. */
-  readonly runProgram: (work: ExecutionWork, signal: AbortSignal) => Promise<PythonOutcome>;
+  readonly runProgram: (work: ExecutionWork, signal: AbortSignal, onStarted: () => void) => Promise<PythonOutcome>;
+  /** What is held for a program that may take longer than a slice. */
+  readonly prices: Prices;
   /** Keeps what a program that is handed over has written, for the host that begins it again. */
   readonly keepLog?: (executionId: ExecutionId) => Promise<void>;
   readonly onError: (executionId: ExecutionId, error: unknown) => void;
@@ -33,6 +37,8 @@ export interface AttemptDeps {
 export function isOnly(work: ExecutionWork, outcome: PythonOutcome): boolean {
   return work.attempt === 1 && (work.attemptsMax === 1 || !isRetried(retriesOf(work), outcome.status));
 }
+
+const NO_RETRIES: RetryPolicy = { on: [], delaySeconds: 0, backoff: 1 };
 
 const retriesOf = (work: ExecutionWork): RetryPolicy => retryPolicyOf(work.manifest as Manifest);
 
@@ -54,25 +60,38 @@ export async function runAttempt(
       (error: unknown) => deps.onError(executionId, error),
     );
   }, RENEW_MS).unref();
+  const slices = createSlices(deps, work);
   try {
-    const outcome = await deps.runProgram(work, AbortSignal.any([signal, lease.signal])).finally(release);
+    const stop = AbortSignal.any([signal, lease.signal, slices.unpaid]);
+    const ran = await deps.runProgram(work, stop, slices.begin).finally(release);
+    slices.close();
+    const isUnpaid = ran.status === "cancelled" && slices.unpaid.aborted && stop.reason === slices.unpaid.reason;
+    const outcome = isUnpaid ? toUnpaid(ran, slices.unpaid) : ran;
     if (isStopping(signal) && outcome.status === "cancelled") {
       await keepLogBriefly(deps, executionId);
       const stopping = stoppingError();
       throw outcome.secondsUsed === 0 ? new UnbegunError(stopping) : stopping;
     }
-    const ending = isOnly(work, outcome) ? await prepareEnding(deps, work, outcome) : undefined;
+    const ending = isOnly(work, outcome) ? await prepareEnding(deps, work, outcome, slices.held()) : undefined;
     const finished = ending === undefined ? "apart" : await tell(ending, signal);
     if (finished !== "apart") return finished ? { outcome, finished } : undefined;
-    const end = { executionId, attempt, processId, outcome, retries: retriesOf(work) };
+    // A further attempt would begin anew what could not be paid.
+    const retries = isUnpaid ? NO_RETRIES : retriesOf(work);
+    const end = { executionId, attempt, processId, outcome, retries };
     const isOurs = await tell(() => endAttempt(db, end), signal);
     return isOurs ? { outcome, finished: false } : undefined;
   } catch (error) {
     await abandonAttempt(deps, work, error, signal);
     throw error;
   } finally {
+    slices.close();
     clearInterval(renewing);
   }
+}
+
+/** It ended as one that is cancelled does, and nobody cancelled it: the code did not come to its end. */
+function toUnpaid(ran: PythonOutcome, { reason }: AbortSignal): PythonOutcome {
+  return Object.assign({}, ran, { status: "failed" as const, message: String(reason) });
 }
 
 /** A storage that is away must not keep a process that stops. */
@@ -89,9 +108,10 @@ async function prepareEnding(
   { ending, onError }: AttemptDeps,
   work: ExecutionWork,
   outcome: PythonOutcome,
+  chargeMax: MicroCredits,
 ): Promise<(() => Promise<boolean | "apart">) | undefined> {
   try {
-    const prepared = await ending?.prepare(work, outcome);
+    const prepared = await ending?.prepare(work, outcome, chargeMax);
     if (ending === undefined || prepared === undefined) return undefined;
     return () =>
       ending.record(work, prepared).catch((error: unknown) => {

@@ -3,6 +3,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import type { ExecutionWork } from "../db/executions/attempts.ts";
 import type { Ending } from "../db/executions/endings.ts";
 import { createLedger } from "../db/ledger/ledger.ts";
+import type { MicroCredits } from "../domain/credits.ts";
 import type { ExecutionResult, PythonOutcome, StoredFile } from "../domain/execution.ts";
 import type { ExecutionId } from "../domain/ids.ts";
 import type { CreditsDeps } from "./credits.ts";
@@ -26,8 +27,8 @@ export function createEnding(deps: EndingDeps) {
     /** Whether the end of an execution is being recorded here at this moment. */
     isRecording: (executionId: ExecutionId): boolean => recording.has(executionId),
 
-    /** Returns the end of an execution whose only attempt ended so; undefined where it takes several steps. */
-    async prepare(work: ExecutionWork, outcome: PythonOutcome): Promise<Ending | undefined> {
+    /** Returns the end of an execution whose only attempt ended so, charged `chargeMax` at most; undefined where it takes several steps. */
+    async prepare(work: ExecutionWork, outcome: PythonOutcome, chargeMax: MicroCredits): Promise<Ending | undefined> {
       const spooled = deps.smallBytesMax > 0 ? await deps.spool.readResult(work.executionId) : undefined;
       if (spooled === undefined) return undefined;
       const contents = readAll([...spooled.outputs.map(({ path }) => path), spooled.logPath], deps.smallBytesMax);
@@ -38,7 +39,7 @@ export function createEnding(deps: EndingDeps) {
       });
       const log = contents[spooled.outputs.length];
       const logKey = log === undefined ? null : logKeyOf(folder);
-      const billing = { cpu: work.cpu, secondsMax: work.timeoutSeconds * work.attemptsMax, chargeMax: work.chargeMax };
+      const billing = { cpu: work.cpu, secondsMax: work.timeoutSeconds * work.attemptsMax, chargeMax };
       return {
         executionId: work.executionId,
         processId: deps.processId,

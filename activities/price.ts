@@ -1,5 +1,12 @@
 import type { UsedBefore } from "../db/executions/further-attempts.ts";
-import { type Charge, chargeFor, type MicroCredits, microCredits, type Prices } from "../domain/credits.ts";
+import {
+  type Charge,
+  chargeFor,
+  type MicroCredits,
+  microCredits,
+  type Prices,
+  paidSeconds,
+} from "../domain/credits.ts";
 import type { ExecutionEnd } from "../domain/execution.ts";
 
 /** What pricing an execution needs of its record. */
@@ -12,13 +19,15 @@ export interface Priced {
   readonly chargeMax: MicroCredits;
 }
 
-/** What has to be held for an execution before another attempt: what it has used, and the most that this one may use. */
+/** What has to be held for an execution with another attempt: what it has used, and the most for so many slices of this one. */
 export function reservationFor(
   { cpu, timeoutSeconds, secondsUsed, processorSeconds }: UsedBefore,
   prices: Prices,
+  slices = 1,
 ): MicroCredits {
-  const seconds = secondsUsed + timeoutSeconds;
-  return chargeFor({ cpu, seconds, processorSeconds: processorSeconds + cpu * timeoutSeconds }, prices).total;
+  const paid = paidSeconds(timeoutSeconds, prices, slices);
+  const seconds = secondsUsed + paid;
+  return chargeFor({ cpu, seconds, processorSeconds: processorSeconds + cpu * paid }, prices).total;
 }
 
 /** Prices an execution that has ended. Nothing is due for one that was cancelled while it waited, since nothing ran. */

@@ -59,7 +59,11 @@ const ENDED_KEPT_MAX = 1_000;
 export function createProgramRunner(deps: ProgramDeps) {
   const runsByPath = { cold: 0, lane: 0 };
   const progress = createProgressBoard();
-  const runProgram = async (work: ExecutionWork, signal: AbortSignal): Promise<PythonOutcome> => {
+  const runProgram = async (
+    work: ExecutionWork,
+    signal: AbortSignal,
+    onStarted?: () => void,
+  ): Promise<PythonOutcome> => {
     if (deps.spool.hasFilledDisk(work.executionId)) return failUnrun(deps.spool, work, DISK_FILLED);
     let begun = false;
     progress.clear(work.executionId);
@@ -70,7 +74,10 @@ export function createProgramRunner(deps: ProgramDeps) {
       const result = await deps.sandbox.run(request, {
         signal,
         disk: deps.diskShareOf?.(work.executionId),
-        onStarted: () => (begun = true),
+        onStarted: () => {
+          begun = true;
+          onStarted?.();
+        },
         onProgress: (now) => progress.set(work.executionId, now),
       });
       runsByPath[result.path] += 1;

@@ -2,7 +2,6 @@ import { Context } from "@temporalio/activity";
 import { ApplicationFailure } from "@temporalio/common";
 import type { Claimable, ClaimOutcome } from "../db/executions/attempts.ts";
 import { findExecution } from "../db/executions/executions.ts";
-import type { Prices } from "../domain/credits.ts";
 import type { PythonProgress } from "../domain/execution.ts";
 import type { AccountId, ExecutionId } from "../domain/ids.ts";
 import type { Slots } from "../system/slots.ts";
@@ -26,7 +25,6 @@ const LOST_MAX = 3;
 export interface PythonDeps extends AttemptDeps {
   readonly hostId: string;
   readonly slots: Slots;
-  readonly prices: Prices;
   /** Told of each execution that has no more to run and whose outputs are on this host. */
   readonly onEndedHere?: (executionId: ExecutionId, ended: Extract<PythonProgress, { kind: "ended" }>) => void;
 }

@@ -5,10 +5,23 @@ export type MicroCredits = bigint & { readonly [brand]: "MicroCredits" };
 
 export const MICRO_PER_CREDIT = 1_000_000n;
 
+/**
+ * For how many seconds of a program credits are held at a time: its slices. With an hour, a run of a day holds a twenty-fourth of
+ * what it may cost. Nearly all runs may take an hour at most, and need no further slice.
+ */
+export const SLICE_SECONDS = 3_600;
+
 /** Prices of an installation, already in micro-credits. */
 export interface Prices {
   readonly perCpuSecond: MicroCredits;
   readonly perExecution: MicroCredits;
+  /** `SLICE_SECONDS` unless given. */
+  readonly sliceSeconds?: number;
+}
+
+/** How many of its seconds an attempt is paid for with so many slices. */
+export function paidSeconds(timeoutSeconds: number, { sliceSeconds = SLICE_SECONDS }: Prices, slices = 1): number {
+  return Math.min(timeoutSeconds, slices * sliceSeconds);
 }
 
 /** What one execution costs: `total` is `compute` plus the flat fee. */
@@ -56,7 +69,7 @@ function toThousandths(value: number): bigint {
   return BigInt(Math.round(Math.max(0, value) * 1000));
 }
 
-/** The most an execution can cost: what is reserved before it runs. */
+/** The most that the first slice of an execution can cost: what is reserved before it runs. */
 export function chargeMax(limits: { cpu: number; timeoutSeconds: number }, prices: Prices): MicroCredits {
-  return chargeFor({ cpu: limits.cpu, seconds: limits.timeoutSeconds }, prices).total;
+  return chargeFor({ cpu: limits.cpu, seconds: paidSeconds(limits.timeoutSeconds, prices) }, prices).total;
 }

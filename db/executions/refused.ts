@@ -6,7 +6,7 @@ import { type Acceptance, acceptExecution, type NewExecution } from "./acceptanc
 
 /** The message of an execution that the account could not pay, for the record, where no caller gets it. */
 export function explainRefusal({ needed, available }: { needed: MicroCredits; available: MicroCredits }): string {
-  return `This execution may cost up to ${toCredits(needed)} credits, and the account had ${toCredits(available)} available.`;
+  return `This execution needs ${toCredits(needed)} credits to begin, and the account had ${toCredits(available)} available.`;
 }
 
 /**

@@ -110,6 +110,31 @@ export async function raiseReservation(
   return row?.available ?? undefined;
 }
 
+/** Whose the credits are for: the attempt that runs, and the process that runs it. */
+export interface SliceHolder {
+  readonly executionId: ExecutionId;
+  readonly attempt: number;
+  readonly processId: string;
+}
+
+/**
+ * Raises what is held for an execution to `amount`, for more time of the attempt that runs. One statement, and a repeated one changes
+ * nothing. `short`: the account has only so much available, and nothing was changed. `lost`: the attempt is not that process's any more.
+ */
+export async function holdSlice(
+  db: Db,
+  { amount, ...holder }: SliceHolder & { amount: MicroCredits },
+): Promise<{ readonly kind: "held" | "lost" } | { readonly kind: "short"; readonly available: MicroCredits }> {
+  const [row] = await queryRows<{ available: MicroCredits | null }>(
+    db,
+    `select raise_reservation(a.execution_id, :amount) as available from attempts a
+      where a.execution_id = :executionId and a.attempt = :attempt and a.process_id = :processId and a.ended_at is null`,
+    { ...holder, amount: String(amount) },
+  );
+  if (row === undefined) return { kind: "lost" };
+  return row.available === null ? { kind: "held" } : { kind: "short", available: row.available };
+}
+
 /** What an execution needed, and what was available when its turn came. */
 export interface Refusal {
   readonly needed: MicroCredits;

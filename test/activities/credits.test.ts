@@ -83,7 +83,7 @@ test("reserveCredits, a micro-credit short, is refused with the type `insufficie
 
 test("reserveCredits, refused, says what was needed and what was available then, also in the record that is left", async () => {
   const { accountId, executionId, reserve, release } = await anAcceptedExecution({ credits: 2_500_000n });
-  const words = "This execution may cost up to 3.001 credits, and the account had 2.5 available.";
+  const words = "This execution needs 3.001 credits to begin, and the account had 2.5 available.";
   await expect(reserve()).rejects.toThrow(words);
   await grant(db, { accountId, amount: microCredits(GRANTED), reason: "too late for it" });
   await release("insufficient_credits");

@@ -36,9 +36,9 @@ export function createProcess(
     processId,
     slots,
     prices: PRICES,
-    runProgram: (work, signal) => {
+    runProgram: (work, signal, onStarted) => {
       started.push(work.attempt);
-      return runProgram(work, signal);
+      return runProgram(work, signal, onStarted);
     },
     onError: (_id, error) => faults.push(error),
   });

@@ -185,7 +185,7 @@ test("a run that the account cannot pay stays in its form, with what was entered
   await page.getByLabel("Paper", { exact: true }).setInputFiles(paper);
   await page.getByRole("button", { name: "Run", exact: true }).click();
   const refused = page.getByRole("alert").filter({ hasText: "Insufficient credits" });
-  await refused.getByText(/may cost up to [\d.]+ credits, and the account has 0.0005 available/).waitFor();
+  await refused.getByText(/needs [\d.]+ credits to begin, and the account has 0.0005 available/).waitFor();
   await refused.getByRole("link", { name: "See the account's credits and whom to ask" }).waitFor();
   expect(await findGrave(page)).toEqual([]);
   expect(await page.getByRole("textbox", { name: "Title" }).inputValue()).toBe("Kept");

@@ -24,6 +24,13 @@ test("chargeMax, any run within its limits, is never below chargeFor", () => {
   expect(chargeFor({ cpu: 2, seconds: 12.345 }, prices).total).toBeLessThan(max);
 });
 
+test("chargeMax, of a run that may take longer than a slice, is what the first slice can cost", () => {
+  const hour = chargeMax({ cpu: 2, timeoutSeconds: 3_600 }, prices);
+  expect(chargeMax({ cpu: 2, timeoutSeconds: 86_400 }, prices)).toBe(hour);
+  expect(chargeMax({ cpu: 2, timeoutSeconds: 300 }, { ...prices, sliceSeconds: 100 })).toBe(2_001_000n);
+  expect(chargeMax({ cpu: 2, timeoutSeconds: 99 }, { ...prices, sliceSeconds: 100 })).toBe(1_981_000n);
+});
+
 test("parseCredits, numbers people write, become whole micro-credits", () => {
   expect(parseCredits("12")).toBe(12_000_000n);
   expect(parseCredits("-3.000001")).toBe(-3_000_001n);

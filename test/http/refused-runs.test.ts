@@ -14,7 +14,7 @@ import { aService, execute, type TestService } from "./service.ts";
 
 const NEEDED = 3.001;
 const AVAILABLE = 0.5;
-const MESSAGE = `This execution may cost up to ${NEEDED} credits, and the account had ${AVAILABLE} available.`;
+const MESSAGE = `This execution needs ${NEEDED} credits to begin, and the account had ${AVAILABLE} available.`;
 
 let service: TestService;
 let poor: { accountId: AccountId; workflow: TestWorkflow; cookie: string };

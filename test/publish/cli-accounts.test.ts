@@ -30,7 +30,7 @@ test("run, of an account with too few credits, is refused, and executions list s
   const { executionId, ...refusal } = run.json();
   expect(refusal).toMatchObject({ error: "Insufficient credits", needed: 3.001, available: 0.5 });
   const listed = await as(accountId, "executions", "list", "--json");
-  const message = "This execution may cost up to 3.001 credits, and the account had 0.5 available.";
+  const message = "This execution needs 3.001 credits to begin, and the account had 0.5 available.";
   expect(listed.json()["executions"]).toMatchObject([
     { executionId, workflowId: workflow.workflowId, status: "failed", trigger: "form", cost: 0, message },
   ]);

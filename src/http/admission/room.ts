@@ -111,7 +111,7 @@ export function insufficientCredits(
   const needed = toCredits(amounts.needed);
   const available = toCredits(amounts.available);
   const contact = deps.contact === undefined ? "" : ` Ask ${deps.contact}.`;
-  const message = `This execution may cost up to ${needed} credits, and the account has ${available} available. Top up the account, or lower the workflow's time-out or cpu.${contact}`;
+  const message = `This execution needs ${needed} credits to begin, and the account has ${available} available. Top up the account, or lower the workflow's time-out or cpu.${contact}`;
   return new ApiError("insufficient_credits", message, {
     needed,
     available,

@@ -224,7 +224,7 @@ export const WORKFLOW_ROUTES = {
             refusedAt: "2026-11-02T08:00:00.412Z",
             status: 402,
             error: "Insufficient credits",
-            message: "This execution may cost up to 3.001 credits, and the account has 0.5 available.",
+            message: "This execution needs 3.001 credits to begin, and the account has 0.5 available.",
             keyEnd: "x4Qz",
           },
         ],

@@ -31,6 +31,11 @@ async function listTargets() {
     const charges = Array.from({ length: 40 }, () => BigInt(Math.floor(random() * CHARGE_MAX)));
     accounts.push(await anAccountWith(db, { credits: 1_500n, charges }));
   }
+  await queryRows(
+    db,
+    `insert into attempts (execution_id, attempt, host_id, process_id, lease_until)
+     select id, 1, 'host1', 'proc_a', now() + interval '1 h' from executions`,
+  );
   return Array.from({ length: 40 }, (_, index) => index).flatMap((index) =>
     accounts.map(({ accountId, ids }) => ({ accountId, executionId: ids[index] as ExecutionId })),
   );
@@ -112,6 +117,9 @@ test(`money, after ${OPERATIONS} operations of 32 clients of seed ${SEED}, is ex
     "below_reserved",
     "adjusted",
     "too much",
+    "held",
+    "short",
+    "lost",
   ])
     expect(answers).toContain(answer);
 });

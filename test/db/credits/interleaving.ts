@@ -1,7 +1,7 @@
 import { createCredits } from "../../../activities/credits.ts";
 import { connect, type Db, sqlState } from "../../../db/connect.ts";
 import { finishAll } from "../../../db/executions/endings.ts";
-import { adjust, grant, release, reserve, settle } from "../../../db/ledger/credits.ts";
+import { adjust, grant, holdSlice, release, reserve, settle } from "../../../db/ledger/credits.ts";
 import { createLedger, type Ledger } from "../../../db/ledger/ledger.ts";
 import { microCredits } from "../../../domain/credits.ts";
 import type { AccountId, ExecutionId } from "../../../domain/ids.ts";
@@ -16,6 +16,8 @@ const MOVES = [
   "reserve",
   "settle",
   "settle",
+  "slice",
+  "slice",
   "release",
   "grant",
   "adjust",
@@ -125,6 +127,11 @@ async function perform({ db, ledger, activities }: Ways, { move, target, amount 
         if (sqlState(error) !== "23514") throw error;
         return "too much";
       });
+    case "slice": {
+      // Now and then by a process that has lost the attempt.
+      const holder = { executionId, attempt: 1, processId: amount % 4n === 0n ? "proc_lost" : "proc_a" };
+      return (await holdSlice(db, { ...holder, amount: microCredits(amount) })).kind;
+    }
     case "release":
       return ledger.release({ ...aFault(executionId), accountId });
     case "sweep":
