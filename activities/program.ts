@@ -24,6 +24,7 @@ import type {
 } from "../sandbox/sandbox.ts";
 import type { Storage } from "../storage/storage.ts";
 import { continueLog } from "./continued-log.ts";
+import { findRunNetwork } from "./run-network.ts";
 import { findRunValues, type RunValues, type TakeValues } from "./run-values.ts";
 import { toRunVariables } from "./run-variables.ts";
 import type { Spool } from "./spool.ts";
@@ -70,7 +71,9 @@ export function createProgramRunner(deps: ProgramDeps) {
     try {
       const values = await findRunValues(deps.takeValues, work);
       if (!values.ok) return await failUnrun(deps.spool, work, values.message);
-      const request = await prepare(deps, work, values);
+      const reach = await findRunNetwork(deps.db, work.accountId, (work.manifest as Manifest).limits.network);
+      if (!reach.ok) return await failUnrun(deps.spool, work, reach.message);
+      const request = await prepare(deps, work, { values, network: reach.network });
       const result = await deps.sandbox.run(request, {
         signal,
         disk: deps.diskShareOf?.(work.executionId),
@@ -140,7 +143,10 @@ export function createWarmer(
     ]);
     if (commit === undefined || workflow === undefined)
       return { warm: false, reason: `There is no commit ${commitId} of ${workflowId}.` };
-    return deps.sandbox.warm(await prepareCode(deps, { ...commit, commitId, accountId: workflow.accountId }));
+    const { accountId } = workflow;
+    const reach = await findRunNetwork(deps.db, accountId, (commit.manifest as Manifest).limits.network);
+    if (!reach.ok) return { warm: false, reason: reach.message };
+    return deps.sandbox.warm(await prepareCode(deps, { ...commit, commitId, accountId }, reach.network));
   };
 }
 
@@ -165,13 +171,14 @@ async function failUnrun(
 async function prepare(
   deps: ProgramDeps,
   work: ExecutionWork,
-  values: Extract<RunValues, { ok: true }>,
+  given: { readonly values: Extract<RunValues, { ok: true }>; readonly network: SandboxRequest["network"] },
 ): Promise<SandboxRequest> {
+  const { values, network } = given;
   const { executionId } = work;
   const manifest = work.manifest as Manifest;
   const problem = deps.hostProblem(manifest);
   if (problem !== undefined) throw new UnableError(problem);
-  const [spoolDir, code] = await Promise.all([deps.spool.open(executionId), prepareCode(deps, work)]);
+  const [spoolDir, code] = await Promise.all([deps.spool.open(executionId), prepareCode(deps, work, network)]);
   const secrets = work.secretInputs === null ? {} : deps.openSecrets(work.secretInputs, executionId);
   return {
     ...code,
@@ -209,6 +216,7 @@ export function findHostProblem(
 async function prepareCode(
   deps: Pick<ProgramDeps, "checkouts" | "commitEnvironments" | "runtimes" | "ceilings">,
   work: Pick<ExecutionWork, "accountId" | "workflowId" | "commitId" | "environmentKey" | "python" | "manifest">,
+  network: LaneRequest["network"],
 ): Promise<LaneRequest> {
   const manifest = work.manifest as Manifest;
   const { processes = DEFAULT_BOUNDS.processesDefault, openFiles = DEFAULT_BOUNDS.openFilesDefault } = manifest.limits;
@@ -227,7 +235,7 @@ async function prepareCode(
     environmentDir,
     runtime,
     entrypoint: manifest.entrypoint,
-    network: manifest.limits.network,
+    network: network ?? false,
     laneVariables: toLaneVariables(manifest),
     kinds: Object.fromEntries(manifest.inputs.map((input) => [input.name, input.kind])),
     limits: {

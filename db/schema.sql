@@ -198,6 +198,30 @@ create table data_keys (
   constraint data_keys_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
 );
 
+create table destinations (
+  id text default create_id('dst_'::text) not null,
+  account_id text not null,
+  name text not null,
+  host text not null,
+  ports text not null,
+  created_at timestamp with time zone default clock_timestamp() not null,
+  constraint destinations_pkey PRIMARY KEY (id),
+  constraint destinations_account_id_name_key UNIQUE (account_id, name),
+  constraint destinations_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint address_can_be_granted CHECK (
+CASE
+    WHEN (host ~ '^[0-9]{1,3}(\.[0-9]{1,3}){3}(/[0-9]{1,2}){0,1}$'::text) THEN ((masklen((host)::inet) >= 16) AND ((network((host)::inet))::inet = (host)::inet) AND (NOT ((host)::inet && ANY (ARRAY['0.0.0.0/8'::inet, '10.0.2.0/24'::inet, '100.100.100.200'::inet, '127.0.0.0/8'::inet, '168.63.129.16'::inet, '169.254.0.0/16'::inet, '192.0.0.0/24'::inet, '224.0.0.0/4'::inet, '240.0.0.0/4'::inet]))))
+    ELSE true
+END),
+  constraint destinations_name_check CHECK ((name ~ '^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$'::text)),
+  constraint destinations_ports_check CHECK ((ports ~ '^[0-9]{1,5}(-[0-9]{1,5}){0,1}(,[0-9]{1,5}(-[0-9]{1,5}){0,1}){0,15}$'::text)),
+  constraint host_is_name_or_address CHECK (((host ~ '^[0-9]{1,3}(\.[0-9]{1,3}){3}(/[0-9]{1,2}){0,1}$'::text) OR ((length(host) <= 253) AND (host ~ '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9]){0,1}\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9]){0,1}$'::text) AND (host ~ '[a-z]'::text))))
+);
+
+CREATE TRIGGER destination_ends AFTER DELETE ON public.destinations FOR EACH ROW EXECUTE FUNCTION announce_destination_end();
+
+CREATE TRIGGER destination_stays BEFORE UPDATE ON public.destinations FOR EACH ROW EXECUTE FUNCTION forbid_destination_change();
+
 create table draft_blobs (
   workflow_id text not null,
   blob_id text not null,
@@ -1094,6 +1118,15 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.announce_destination_end()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_notify('destination_ended', old.id);
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.announce_ended_access()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1338,6 +1371,14 @@ begin
   return (select string_agg(case when u.id = any (finished) then 'f' when u.id = any (ours) then 'c' else 'n' end, ''
                             order by u.position)
             from unnest(ids) with ordinality as u (id, position));
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.forbid_destination_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'a destination is removed and added again' using errcode = 'restrict_violation';
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.forget_refusals()

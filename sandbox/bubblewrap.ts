@@ -61,6 +61,8 @@ export interface SandboxFolders extends CommonFolders {
   readonly scratchBytes: number;
   /** A file to be seen as `/etc/resolv.conf`; without a network the empty one of the runner's folder is. */
   readonly resolvConf: string | undefined;
+  /** A file to be seen as `/etc/hosts`; otherwise that of the runner's folder is. */
+  readonly hosts: string | undefined;
   /** Set when bubblewrap runs in an empty network namespace made for this sandbox already. */
   readonly hasNetworkNamespace: boolean;
 }
@@ -77,7 +79,7 @@ export function toBubblewrapArguments(folders: SandboxFolders): string[] {
     ...toNamespaces(folders.hasNetworkNamespace),
     "--disable-userns",
     ...toReadOnlyParts(folders),
-    ...(folders.resolvConf === undefined ? [] : readOnly(folders.resolvConf, "/etc/resolv.conf")),
+    ...toNameFiles(folders),
     ...["--proc", "/proc"],
     ...DEVICES,
     ...toScratch(scratchBytes),
@@ -93,18 +95,28 @@ export function toBubblewrapArguments(folders: SandboxFolders): string[] {
  * The same for a lane. Its zygote may make namespaces (the seccomp filter says which). `/lane` holds a folder for the
  * outputs of each fork. The fork mounts its own scratch over what is here and hides `/lane`.
  */
-export function toLaneArguments(folders: CommonFolders & LaneFolders & Pick<SandboxFolders, "resolvConf">): string[] {
+export function toLaneArguments(folders: CommonFolders & LaneFolders & NameFiles): string[] {
   return [
     ...toNamespaces(false),
     "--as-pid-1",
     ...toReadOnlyParts(folders),
-    ...(folders.resolvConf === undefined ? [] : readOnly(folders.resolvConf, "/etc/resolv.conf")),
+    ...toNameFiles(folders),
     ...["--proc", "/proc"],
     ...DEVICES,
     ...toScratch(LANE_SCRATCH_BYTES),
     ...["--bind", folders.outputs, INSIDE.lane],
     ...(folders.inputs === undefined ? [] : readOnly(folders.inputs, INSIDE.laneInputs)),
     ...toLocks(),
+  ];
+}
+
+type NameFiles = Pick<SandboxFolders, "resolvConf" | "hosts">;
+
+/** What names are looked up with in a network, over the files of every sandbox. */
+function toNameFiles({ resolvConf, hosts }: NameFiles): string[] {
+  return [
+    ...(resolvConf === undefined ? [] : readOnly(resolvConf, "/etc/resolv.conf")),
+    ...(hosts === undefined ? [] : readOnly(hosts, "/etc/hosts")),
   ];
 }
 

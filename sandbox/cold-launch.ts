@@ -8,7 +8,7 @@ import type { PlacedInputs, User } from "./input-files.ts";
 import { launchInBubblewrap, launchUnprotected } from "./launch.ts";
 import type { Launched } from "./launched.ts";
 import type { NetworkSlot } from "./network/network.ts";
-import type { SandboxRequest, SandboxSettings } from "./request.ts";
+import { type SandboxRequest, type SandboxSettings, wantsNetwork } from "./request.ts";
 import { createRunDiskPool, type RunDisk } from "./run-disks.ts";
 
 /** Rejects when `signal` aborts while it waits for something that others have. */
@@ -34,7 +34,7 @@ export function createColdLauncher(deps: {
   ): Promise<Launched> {
     if (settings.gvisor !== undefined) throw new Error("Executions in gVisor have no network.");
     if (settings.network === undefined) throw new Error("This host cannot give executions a network.");
-    const slot = await settings.network.take(signal);
+    const slot = await takeSlot(settings.network, request.network, signal);
     try {
       const used = runtimeOf(settings, request);
       return await launchPrestarted(await pool.start(used, slot), used, { request, inputs, outputsDir, slot });
@@ -47,7 +47,7 @@ export function createColdLauncher(deps: {
   return async (request, inputs, signal) =>
     onDisk(await disks?.take(signal), request, async (outputsDir) => {
       const isIsolated = settings.isolation === "bubblewrap";
-      if (isIsolated && request.network === true) return launchWithNetwork(request, inputs, outputsDir, signal);
+      if (isIsolated && wantsNetwork(request)) return launchWithNetwork(request, inputs, outputsDir, signal);
       const used = runtimeOf(settings, request);
       if (isIsolated) {
         const prestarted = await (request.runtime === undefined ? pool.take() : pool.start(used));
@@ -58,6 +58,35 @@ export function createColdLauncher(deps: {
       const cgroup = cgroups && createCgroup(cgroups, `treadle-${process.pid}-u${++unprotectedBefore}`);
       return launchUnprotected(used, request, inputs, { user, cgroup });
     });
+}
+
+/** Takes the network that a request asks for. The slot's release closes the way that was opened for it. */
+async function takeSlot(
+  network: NonNullable<SandboxSettings["network"]>,
+  wanted: SandboxRequest["network"],
+  signal: AbortSignal | undefined,
+): Promise<NetworkSlot> {
+  if (typeof wanted !== "object") return network.take(signal);
+  const way = await network.confine(wanted);
+  try {
+    const slot = await way.take(signal);
+    return {
+      enter: slot.enter,
+      namespace: slot.namespace,
+      resolvConf: slot.resolvConf,
+      hosts: slot.hosts,
+      get isUsable() {
+        return slot.isUsable;
+      },
+      release() {
+        slot.release();
+        void way.close();
+      },
+    };
+  } catch (error) {
+    await way.close();
+    throw error;
+  }
 }
 
 /** Gives a waiting bubblewrap's user what is its own, and lets it go on. */

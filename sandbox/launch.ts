@@ -35,6 +35,7 @@ export function launchInBubblewrap(
       hasFileInputs: hasFileInputs(request),
       scratchBytes: request.limits.scratchBytes,
       resolvConf: slot?.resolvConf,
+      hosts: slot?.hosts,
       hasNetworkNamespace: prestarted.hasNetworkNamespace,
     }),
   );

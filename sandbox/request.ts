@@ -1,3 +1,4 @@
+import type { Destination } from "../domain/destinations.ts";
 import type { PythonOutcome } from "../domain/execution.ts";
 import type { AccountId } from "../domain/ids.ts";
 import type { JsonTexts } from "../domain/manifest/json-text.ts";
@@ -87,7 +88,7 @@ export interface SandboxSettings extends Runtime {
   /** Set where every program runs in gVisor, inside of bubblewrap: cold, and without a network. */
   readonly gvisor?: GvisorSettings | undefined;
   /** For executions that ask for one. Without it they are refused. */
-  readonly network?: Pick<Network, "take" | "place" | "attach" | "problem"> | undefined;
+  readonly network?: Pick<Network, "take" | "place" | "attach" | "confine" | "problem"> | undefined;
 }
 
 export interface InputFiles {
@@ -127,13 +128,18 @@ export interface SandboxRequest {
   /** The entrypoint is a script, which gets the inputs as the arguments that this parser of its own reads. */
   readonly arguments?: Manifest["arguments"] | undefined;
   readonly declaredOutputs: readonly string[] | null;
-  /** Whether it may reach the internet. */
-  readonly network?: boolean;
+  /** Whether it may reach the internet; a list: these destinations, and nothing else. */
+  readonly network?: boolean | readonly Destination[];
   /** What the commit says of its environment: see `LaneVariables`. */
   readonly laneVariables?: LaneVariables | undefined;
   readonly limits: SandboxLimits;
   /** True: it gets an interpreter of its own, and no lane is made for it. */
   readonly isCold?: boolean;
+}
+
+/** Returns whether a request asks for a network of any kind. */
+export function wantsNetwork({ network = false }: Pick<SandboxRequest, "network">): boolean {
+  return network !== false;
 }
 
 export interface CollectedOutput {

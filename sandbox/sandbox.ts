@@ -24,6 +24,7 @@ import {
   type SandboxWatch,
   SIGNALS_MAX,
   toDataBytes,
+  wantsNetwork,
 } from "./request.ts";
 import { createRunDiskPool } from "./run-disks.ts";
 import { testIsolation } from "./self-test.ts";
@@ -300,7 +301,7 @@ function toRunnerRequest(
     inputsText,
     kinds,
     variables: request.variables ?? {},
-    network: request.network === true,
+    network: wantsNetwork(request),
     outputFilesMax: limits.outputFilesMax,
     pipes,
     rlimits: {

@@ -144,8 +144,12 @@ export interface Limits {
   readonly processes?: number;
   /** Of each process. Missing where `config.yaml` does not say. */
   readonly openFiles?: number;
-  readonly network: boolean;
+  /** True: the public internet. */
+  readonly network: NetworkLimit;
 }
+
+/** Whether programs have a network. `to`: these destinations alone, granted ones by name and public ones as `host:ports`. */
+export type NetworkLimit = boolean | { readonly to: readonly string[] };
 
 /** What follows an attempt that did not succeed. What is missing, `config.yaml` does not say. */
 export interface Retry extends Partial<RetryPolicy> {

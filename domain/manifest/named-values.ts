@@ -13,6 +13,8 @@ export interface SetNames {
   readonly variables: ReadonlySet<string>;
   /** Names of the account's places to tell; undefined where nobody has asked. */
   readonly places?: ReadonlySet<string>;
+  /** Names of the account's destinations; undefined where nobody has asked. */
+  readonly destinations?: ReadonlySet<string>;
 }
 
 /** What a manifest says of the environment of its programs. Missing parts name nothing. */

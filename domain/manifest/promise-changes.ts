@@ -1,6 +1,7 @@
 import { DEFAULT_BOUNDS } from "./bounds.ts";
 import { formatDuration } from "./durations.ts";
-import type { Manifest, Output } from "./manifest.ts";
+import { toStableJson } from "./json-values.ts";
+import type { Manifest, NetworkLimit, Output } from "./manifest.ts";
 import { formatSize } from "./sizes.ts";
 
 /** What a commit changes of what a workflow gives, and may use. What it takes stands in `findInputChanges`. */
@@ -70,7 +71,13 @@ function compareLimits(before: Manifest, after: Manifest): PromiseChange[] {
   const [openFilesBefore, openFiles] = [was.openFiles ?? openFilesDefault, is.openFiles ?? openFilesDefault];
   if (openFilesBefore !== openFiles)
     changes.push(tell(`Each of its processes may have ${openFiles} files open now, no longer ${openFilesBefore}.`));
-  if (was.network !== is.network)
-    changes.push(tell(is.network ? "It may reach the internet now." : "It may no longer reach the internet."));
+  if (toStableJson(was.network) !== toStableJson(is.network))
+    changes.push(tell(describeNetwork(was.network, is.network)));
   return changes;
+}
+
+function describeNetwork(was: NetworkLimit, is: NetworkLimit): string {
+  if (typeof is === "object") return `It may connect to these alone now: ${is.to.join(", ")}.`;
+  if (is) return "It may reach the internet now.";
+  return was === true ? "It may no longer reach the internet." : "It may no longer connect to anything.";
 }

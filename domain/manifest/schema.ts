@@ -6,6 +6,7 @@ import { formatDuration, parseDuration } from "./durations.ts";
 import { SizeSchema } from "./kinds/declared-file.ts";
 import { DECLARED_KEYS } from "./kinds/declared-kind.ts";
 import { ARGUMENTS, BUILDS, CATCHUPS, OVERLAPS, WHEN_FULL } from "./manifest.ts";
+import { NetworkSchema } from "./network-schema.ts";
 import { NotifySchema } from "./notify-schema.ts";
 import { formatSize } from "./sizes.ts";
 
@@ -57,7 +58,10 @@ const LimitsSchema = z.strictObject({
     .meta({
       description: `Files and connections that each of its processes may have open. ${DEFAULT_BOUNDS.openFilesDefault} unless given.`,
     }),
-  network: flag.optional().meta({ description: "Whether it may reach the internet. Off unless true." }),
+  network: NetworkSchema.optional().meta({
+    description:
+      "What it may reach: true for the public internet, { to: [warehouse] } for some destinations. Off unless given.",
+  }),
 });
 
 const ScheduleSchema = z.strictObject({

@@ -12,6 +12,7 @@ import type { Concurrency, Input, Limits, Output, Retry, Schedule } from "./mani
 import { checkSecretReference, isSecretReference, listFedInputs, type SetNames } from "./named-values.ts";
 import { findOutputNameProblem } from "./names.ts";
 import { suggest } from "./nearest.ts";
+import { toNetwork } from "./network.ts";
 import { listReferences, replaceInText, replaceReferences } from "./references.ts";
 import type { Config, LimitsConfig, ScheduleConfig } from "./schema.ts";
 import { formatSize } from "./sizes.ts";
@@ -29,17 +30,17 @@ const NETWORK_UNAVAILABLE =
 /** Limits within what the installation allows; what is not is reported. */
 export function toLimits(
   config: LimitsConfig | undefined,
-  options: { bounds: ManifestBounds; networkAvailable: boolean },
+  options: { bounds: ManifestBounds; networkAvailable: boolean; setNames: SetNames | undefined },
   problems: Problems,
 ): Limits {
-  const { bounds, networkAvailable } = options;
+  const { bounds, networkAvailable, setNames } = options;
   const limits: Limits = {
     timeoutSeconds: config?.timeout ?? Math.min(bounds.timeoutSecondsDefault, bounds.timeoutSecondsMax),
     memoryBytes: config?.memory ?? Math.min(bounds.memoryBytesDefault, bounds.memoryBytesMax),
     cpu: config?.cpu ?? Math.min(bounds.cpuDefault, bounds.cpuMax),
     ...(config?.processes === undefined ? {} : { processes: config.processes }),
     ...(config?.open_files === undefined ? {} : { openFiles: config.open_files }),
-    network: config?.network ?? false,
+    network: toNetwork(config?.network, setNames?.destinations, problems),
   };
   const { timeoutSeconds, memoryBytes, cpu, processes, openFiles } = limits;
   const check = createCeilingCheck(bounds, problems);

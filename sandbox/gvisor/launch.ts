@@ -37,6 +37,7 @@ export function launchInGvisor(
     outputsDir,
     inputs: inputs.mounts,
     resolvConf: undefined,
+    hosts: undefined,
     hasNetworkNamespace: prestarted.hasNetworkNamespace,
   };
   const bundle = toBundle({ ...parts, command: toRunnerCommand(settings), processes: limits.processes });

@@ -66,7 +66,7 @@ function toKey({ commitDir, environmentDir, runtime, entrypoint, kinds, limits, 
     entrypoint,
     files,
     limits,
-    network === true,
+    network ?? false,
   ]);
 }
 

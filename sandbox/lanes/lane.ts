@@ -73,8 +73,10 @@ export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<L
   const { reach } = user;
   let folders: LaneFolders | undefined;
   let zygote: Zygote | undefined;
+  let closeWay: (() => Promise<void>) | undefined;
   const end = async () => zygote?.end();
   const clear = async () => {
+    await closeWay?.();
     await cgroup?.remove();
     try {
       if (folders !== undefined) await takeBackForks(folders, reach);
@@ -87,7 +89,8 @@ export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<L
   try {
     const made = (folders = makeLaneFolders(laneDir, request, deps.disk));
     cgroup = deps.cgroups && createCgroup(deps.cgroups, name);
-    const network = request.network === true ? deps.settings.network : undefined;
+    const network = await openWay(deps.settings.network, request.network);
+    closeWay = network?.close;
     zygote = await startZygote(deps.settings, request, { folders: made, cgroup, user, place: network?.place() });
     const measure = cgroup?.measureBytes ?? zygote.measureMemoryBytes;
     await expectWarm(zygote, measure, (bytes) => {
@@ -105,6 +108,13 @@ export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<L
     await tryEach([end, clear], deps.onFailure);
     throw error;
   }
+}
+
+/** Returns how forks get to the network that a request asks for; undefined where it asks for none. */
+async function openWay(network: SandboxSettings["network"], wanted: LaneRequest["network"] = false) {
+  if (wanted === false || network === undefined) return undefined;
+  if (wanted !== true) return network.confine(wanted);
+  return { place: network.place, attach: network.attach, close: undefined };
 }
 
 /** Takes each step, in order, also when one before it failed. Never rejects. */

@@ -4,7 +4,14 @@ import { join } from "node:path";
 import { messageOf } from "../../domain/message-of.ts";
 import type { RemoveTree } from "../../system/trees/remove-tree.ts";
 import type { CgroupFolders } from "../cgroup-folders.ts";
-import type { LaneFigures, LaneRequest, LaneSettings, SandboxSettings, Warmth } from "../request.ts";
+import {
+  type LaneFigures,
+  type LaneRequest,
+  type LaneSettings,
+  type SandboxSettings,
+  type Warmth,
+  wantsNetwork,
+} from "../request.ts";
 import type { RunDisk, RunDiskPool } from "../run-disks.ts";
 import type { SandboxUser } from "../users/sandbox-user.ts";
 import { UsedUpError } from "./forks.ts";
@@ -74,8 +81,8 @@ export function createLanes(deps: LanesDeps): Lanes {
   const look = setInterval(() => room.look(), bounds.lookEveryMs ?? LOOK_EVERY_MS).unref();
   let closed = false;
   // The cold path says so, too.
-  const findLack = ({ network }: LaneRequest): string | undefined => {
-    if (network !== true) return undefined;
+  const findLack = (request: LaneRequest): string | undefined => {
+    if (!wantsNetwork(request)) return undefined;
     const way = deps.settings.network;
     return way === undefined ? "This host gives executions no network." : way.problem;
   };

@@ -9,7 +9,7 @@ import { hasFileInputs } from "../launch.ts";
 import { endProcess } from "../launched.ts";
 import type { NetworkPlace } from "../network/network.ts";
 import { findProcess, listChildren, listTree, measureMemoryBytes, waitForDeath } from "../process-tree.ts";
-import { type LaneRequest, type SandboxSettings, SIGNALS_MAX, toDataBytes } from "../request.ts";
+import { type LaneRequest, type SandboxSettings, SIGNALS_MAX, toDataBytes, wantsNetwork } from "../request.ts";
 import { ZYGOTE_PROGRAM } from "../runner-folder.ts";
 import { architectureOf, buildForkFilter, buildSeccompFilter } from "../seccomp.ts";
 import { behindGate, openGate, type SandboxUser } from "../users/sandbox-user.ts";
@@ -99,6 +99,7 @@ export async function startZygote(
     environmentDir: request.environmentDir,
     cpu: request.limits.cpu,
     resolvConf: place?.resolvConf,
+    hosts: place?.hosts,
     ...folders,
   });
   const countsMemory = cgroup !== undefined;
@@ -154,7 +155,7 @@ function toRequestLine(request: LaneRequest, hasCgroup: boolean): string {
     hasFiles: hasFileInputs(request),
     variables: request.laneVariables?.fixed ?? {},
     perRun: request.laneVariables?.perRun ?? [],
-    network: request.network === true,
+    network: wantsNetwork(request),
     filter: buildForkFilter(architectureOf(process.arch)).toString("hex"),
     // Packages are code, too: while they are imported they get what an execution gets, and no more.
     rlimits: {

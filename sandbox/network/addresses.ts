@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 import { isIPv4, isIPv6 } from "node:net";
-import { type AddressRange, parseRange } from "./ranges.ts";
+import { type AddressRange, parseRange } from "../../domain/address-ranges.ts";
 
 /** Names with changing answers: a server just dropped from the answer still runs. */
 const REMEMBER_MS = 24 * 60 * 60 * 1_000;
@@ -24,14 +24,25 @@ export type ReadOwnRanges = () => Promise<AddressRange[]>;
 export function createOwnRangesReader(deps: {
   readonly protectedHosts: readonly string[];
   readonly resolveName?: ResolveName | undefined;
-  readonly now?: () => number;
+  readonly now?: (() => number) | undefined;
   /** Reads the kernel's tables, in the form of `/proc/net/fib_trie`. */
   readonly readRoutes?: () => Promise<string>;
 }): ReadOwnRanges {
-  const { protectedHosts, resolveName = resolveBySystem, now = Date.now } = deps;
+  const { protectedHosts, resolveName, now } = deps;
   const { readRoutes = () => readFile(ROUTES_FILE, "utf8") } = deps;
-  const names = protectedHosts.filter((host) => /[^\d./]/.test(host) && !isIPv6(host));
-  const fixed = protectedHosts.filter((host) => !/[^\d./]/.test(host)).map(parseRange);
+  const readHosts = createHostRangesReader({ hosts: protectedHosts, resolveName, now });
+  return async () => [...parseOwnRoutes(await readRoutes()), ...(await readHosts())];
+}
+
+/** Reads the addresses of `hosts` as `createOwnRangesReader` does those of its protected hosts. */
+export function createHostRangesReader(deps: {
+  readonly hosts: readonly string[];
+  readonly resolveName?: ResolveName | undefined;
+  readonly now?: (() => number) | undefined;
+}): ReadOwnRanges {
+  const { hosts, resolveName = resolveBySystem, now = Date.now } = deps;
+  const names = hosts.filter((host) => /[^\d./]/.test(host) && !isIPv6(host));
+  const fixed = hosts.filter((host) => !/[^\d./]/.test(host)).map(parseRange);
   const seen = new Map(names.map((name) => [name, new Map<string, number>()]));
 
   async function refreshName(name: string, answers: Map<string, number>): Promise<AddressRange[]> {
@@ -46,9 +57,8 @@ export function createOwnRangesReader(deps: {
   }
 
   return async () => {
-    const routes = parseOwnRoutes(await readRoutes());
     const named = await Promise.all([...seen].map(([name, answers]) => refreshName(name, answers)));
-    return [...routes, ...fixed, ...named.flat()];
+    return [...fixed, ...named.flat()];
   };
 }
 

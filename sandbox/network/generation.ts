@@ -1,11 +1,13 @@
 import { messageOf } from "../../domain/message-of.ts";
-import { createOwnRangesReader, type ReadOwnRanges, type ResolveName } from "./addresses.ts";
+import { repeat } from "../../system/repeating.ts";
+import type { AddressBook } from "./address-book.ts";
+import { createHostRangesReader, createOwnRangesReader, type ResolveName } from "./addresses.ts";
 import type { Launcher } from "./commands.ts";
 import type { NetworkPrograms } from "./programs.ts";
-import type { AddressRange } from "./ranges.ts";
 import { openRouter, type Router } from "./router.ts";
-import type { RulesetFacts } from "./ruleset.ts";
-import { testRouter } from "./self-test.ts";
+import { type OwnRanges, type RulesetFacts, toOwnUpdate } from "./ruleset.ts";
+import { createScopes, type ListGrants, type Scopes } from "./scopes.ts";
+import { testRouter, testScope } from "./self-test.ts";
 import { createSlotPool, type SlotPool } from "./slot-pool.ts";
 import { prepareTunDevice, type TunDevice } from "./tun-device.ts";
 
@@ -16,6 +18,7 @@ const SLOTS_AT_ONCE = 16;
 export interface Generation {
   readonly router: Router;
   readonly slots: SlotPool;
+  readonly scopes: Scopes;
   /** Resolves with the reason when anything of it ends or can no longer be trusted. Never rejects. */
   readonly failed: Promise<string>;
   /** Callers that wait for a slot get the reason. */
@@ -31,17 +34,26 @@ export interface GenerationSettings {
   /** See `NetworkSettings`. */
   readonly within: (() => Promise<readonly string[]>) | undefined;
   readonly protectedHosts: readonly string[];
+  /** See `NetworkSettings`. */
+  readonly ungrantableHosts: readonly string[];
   readonly resolveName: ResolveName | undefined;
   readonly refreshMs: number;
-  readonly facts: Omit<RulesetFacts, "own">;
+  readonly facts: Omit<RulesetFacts, keyof OwnRanges>;
+  /** Where the files of scopes are. */
+  readonly dir: string;
+  readonly addresses: AddressBook;
+  readonly listGrants: ListGrants;
 }
 
 /** Opens a router, fills it with slots, tests it, and only then attaches the uplink. Rejects, leaving nothing, when any of that fails. */
 export async function openGeneration(settings: GenerationSettings): Promise<Generation> {
-  const { programs, runAs, protectedHosts, resolveName } = settings;
+  const { programs, runAs, protectedHosts, ungrantableHosts, resolveName } = settings;
   const here: Launcher = { runAs, prefix: [] };
-  const readOwn = createOwnRangesReader({ protectedHosts, resolveName });
-  const facts = { ...settings.facts, own: await readOwn() };
+  const readNobodys = createOwnRangesReader({ protectedHosts, resolveName });
+  const readKept = createHostRangesReader({ hosts: ungrantableHosts, resolveName });
+  const readOwn = async (): Promise<OwnRanges> => ({ own: await readNobodys(), kept: await readKept() });
+  const { own: ownNow, kept } = await readOwn();
+  const facts = { ...settings.facts, own: ownNow, kept };
   const within = (await settings.within?.()) ?? [];
   const own = settings.tun === undefined ? await prepareTunDevice(programs, runAs, within) : undefined;
   let router: Router | undefined;
@@ -56,7 +68,7 @@ export async function openGeneration(settings: GenerationSettings): Promise<Gene
     router = await openRouter(programs, { runAs, prefix }, facts, settings.within);
     const slots = await fillAndTest(router, settings.slots, facts, { python: programs.python3, launcher: here });
     await router.attachUplink();
-    return watch({ router, slots, own: facts.own, readOwn, refreshMs: settings.refreshMs, closeAll });
+    return watch({ router, slots, own: { own: ownNow, kept }, readOwn, settings, closeAll });
   } catch (error) {
     await closeAll();
     throw error;
@@ -73,7 +85,10 @@ async function fillAndTest(
   const [trial, ...slots] = Array.from({ length: count + 1 }, (_, number) => number) as [number, number];
   for (let from = 0; from <= count; from += SLOTS_AT_ONCE)
     await router.makeSlots([trial, ...slots].slice(from, from + SLOTS_AT_ONCE));
-  const problems = await router.withDeadEnd(() => testRouter(router, { slot: trial, sibling: slots[0] }, facts, tools));
+  const problems = await router.withDeadEnd(async () => [
+    ...(await testRouter(router, { slot: trial, sibling: slots[0] }, facts, tools)),
+    ...(await testScope(router, { slot: trial, sibling: slots[0] }, facts, tools)),
+  ]);
   if (problems.length > 0) throw new Error(`The router's rules do not hold: ${problems.join("; ")}.`);
   await router.removeSlot(trial);
   return slots;
@@ -83,43 +98,44 @@ function watch(parts: {
   readonly router: Router;
   readonly slots: readonly number[];
   /** What the rules protect already. */
-  readonly own: readonly AddressRange[];
-  readonly readOwn: ReadOwnRanges;
-  readonly refreshMs: number;
+  readonly own: OwnRanges;
+  readonly readOwn: () => Promise<OwnRanges>;
+  readonly settings: Pick<GenerationSettings, "refreshMs" | "dir" | "addresses" | "listGrants">;
   readonly closeAll: () => Promise<void>;
 }): Generation {
-  const { router, readOwn, refreshMs, closeAll } = parts;
+  const { router, readOwn, settings, closeAll } = parts;
+  const { refreshMs, dir, addresses, listGrants } = settings;
   let fail: (reason: string) => void = () => undefined;
   const failed = new Promise<string>((resolve) => {
     fail = resolve;
   });
   void router.ended.then(fail);
   const slots = createSlotPool(router, parts.slots, fail);
-  let timer: NodeJS.Timeout;
+  const scopes = createScopes({ router, dir, addresses, listGrants, onFailure: fail });
   let known = JSON.stringify(parts.own);
-  const refresh = async () => {
-    try {
+  const readingOwn = repeat(
+    async () => {
       const own = await readOwn();
       const found = JSON.stringify(own);
-      if (found !== known) await router.updateOwn(own); // Most of the time nothing has changed, and telling the rules costs most.
+      if (found !== known) await router.changeRules(toOwnUpdate(own)); // Most of the time nothing has changed, and telling the rules costs most.
       known = found;
-      if (!closing) refreshLater();
-    } catch (error) {
-      fail(`this host's own addresses could not be read again: ${messageOf(error)}`);
-    }
-  };
-  const refreshLater = () => {
-    timer = setTimeout(() => void refresh(), refreshMs).unref();
-  };
-  let closing = false;
-  refreshLater();
+    },
+    {
+      everyMs: refreshMs,
+      first: "later",
+      onError: (error) => fail(`this host's own addresses could not be read again: ${messageOf(error)}`),
+    },
+  );
+  // Apart from that: a name server may take its time. Grants that cannot be asked for now are asked for the next time.
+  const readingNames = repeat(() => scopes.refresh(), { everyMs: refreshMs, first: "later", onError: () => undefined });
   return {
     router,
     slots,
+    scopes,
     failed,
     async close(reason) {
-      closing = true;
-      clearTimeout(timer);
+      void readingOwn.close();
+      void readingNames.close();
       const idle = slots.close(reason);
       await closeAll();
       await idle;

@@ -1,13 +1,16 @@
 import { chmod, rename, writeFile } from "node:fs/promises";
 import { isIPv4 } from "node:net";
 import { join } from "node:path";
+import { DENIED_RANGES, isWithin, mergeRanges, parseRange } from "../../domain/address-ranges.ts";
+import type { Destination } from "../../domain/destinations.ts";
+import { createAddressBook } from "./address-book.ts";
 import type { ResolveName } from "./addresses.ts";
-import { openGeneration } from "./generation.ts";
-import { keepGeneration } from "./generations.ts";
+import { type Generation, openGeneration } from "./generation.ts";
+import { type Generations, keepGeneration } from "./generations.ts";
 import { UPLINK } from "./plan.ts";
 import { type FoundPrograms, requirePrograms } from "./programs.ts";
-import { DENIED_RANGES, isWithin, mergeRanges, parseRange } from "./ranges.ts";
-import { CONNECTION_LIMITS, type ConnectionLimits, type RulesetFacts } from "./ruleset.ts";
+import { CONNECTION_LIMITS, type ConnectionLimits, type OwnRanges, type RulesetFacts } from "./ruleset.ts";
+import { clearScopeFolder, type ListGrants, type Scope } from "./scopes.ts";
 import type { TunDevice } from "./tun-device.ts";
 
 const SLOTS_MIN = 2; // The self-test tries to go from one to another.
@@ -31,6 +34,8 @@ export interface NetworkSettings {
   readonly deniedRanges?: readonly string[];
   /** Names, addresses and ranges of our own servers, and public addresses that lead to this host from outside. */
   readonly protectedHosts?: readonly string[];
+  /** Servers of ours that may be public, and so are not protected. They cannot be granted as destinations. */
+  readonly ungrantableHosts?: readonly string[];
   /** Public resolvers to use instead of the host's: then internal names cannot be looked up. */
   readonly nameservers?: readonly string[];
   readonly limits?: ConnectionLimits;
@@ -46,8 +51,10 @@ export interface NetworkSlot {
   readonly enter: readonly string[];
   /** The network namespace alone: what those enter who come from a user namespace above the router's. */
   readonly namespace: string;
-  /** A file to show as `/etc/resolv.conf`. */
-  readonly resolvConf: string;
+  /** A file to show as `/etc/resolv.conf`. Undefined where programs look up nothing but what `hosts` says. */
+  readonly resolvConf: string | undefined;
+  /** A file to show as `/etc/hosts`, where that is not the one of every sandbox. */
+  readonly hosts: string | undefined;
   /** False once the network that it belongs to has ended. The caller that keeps a slot ready must then take another. */
   readonly isUsable: boolean;
   /** Cuts the slot off. Everything in it must have been ended before. Calling it again does nothing. */
@@ -61,9 +68,10 @@ export interface NetworkLink {
 }
 
 /** Where bubblewrap is started whose processes get links later. They begin with no network at all. */
-export type NetworkPlace = Pick<NetworkSlot, "enter" | "resolvConf">;
+export type NetworkPlace = Pick<NetworkSlot, "enter" | "resolvConf" | "hosts">;
 
-export interface Network {
+/** How executions get to a network. */
+export interface NetworkWay {
   /** A slot nobody has used before; waits while all are taken. Rejects, with `problem`, while there is no network; and when `signal` aborts. */
   take(signal?: AbortSignal): Promise<NetworkSlot>;
   /** Throws, with `problem`, while there is no network. */
@@ -73,6 +81,26 @@ export interface Network {
    * `problem`, while there is no network.
    */
   attach(pid: number): Promise<NetworkLink>;
+}
+
+/** The way to some destinations and to nothing else. Of its links, one is in use at a time. */
+export interface ConfinedWay extends NetworkWay {
+  /** Calls `onCut` for each destination that is taken away from now on; at once nothing gets there any more. */
+  follow(onCut: (destination: Destination) => void): () => void;
+  /** Lets nothing through any more. */
+  close(): Promise<void>;
+}
+
+export interface Network extends NetworkWay {
+  /**
+   * Opens a way to these destinations alone. Names are looked up here, and programs find the answers in `/etc/hosts`. Rejects
+   * while there is no network, and where a grant is gone.
+   */
+  confine(destinations: readonly Destination[]): Promise<ConfinedWay>;
+  /** Sets how grants are asked for. Until then no way to a granted destination is opened. */
+  useGrants(listGrants: ListGrants): void;
+  /** Asks for the grants of every open way again. Never rejects. */
+  refreshGrants(): Promise<void>;
   /** Why there is no network now, and what to do; undefined when there is one. */
   readonly problem: string | undefined;
   /** Ends the router and its uplink. Executions still in a slot are left without a link. */
@@ -80,7 +108,7 @@ export interface Network {
 }
 
 /**
- * Makes networks for executions: the public IPv4 internet by TCP and UDP, and nothing else. Never rejects for what this
+ * Makes networks for executions: the public IPv4 internet by TCP and UDP, or some destinations by TCP, and nothing else. Never rejects for what this
  * machine lacks: `problem` says it. When the router or its uplink ends, both are made anew, after 1 s and then ever
  * more rarely. Until the new one has passed its self-test there is no network at all. Nothing of it outlives this
  * process.
@@ -91,31 +119,37 @@ export async function createNetwork(settings: NetworkSettings): Promise<Network>
   if ("problem" in programs) return withoutNetwork(programs.problem);
   if (process.getuid?.() === 0 && settings.runAs === undefined)
     return withoutNetwork("The router of executions does not run as root: give it an unprivileged user.");
-  const resolvConf = join(settings.dir, "resolv.conf");
-  await writeResolvConf(resolvConf, settings.nameservers ?? [UPLINK.nameserver]);
+  const { dir, nameservers } = settings;
+  const resolvConf = join(dir, "resolv.conf");
+  await writeResolvConf(resolvConf, nameservers ?? [UPLINK.nameserver]);
+  clearScopeFolder(dir);
 
-  const { runAs, slots, tun, within, protectedHosts = [], resolveName, refreshSeconds = REFRESH_SECONDS } = settings;
-  const refreshMs = 1_000 * refreshSeconds;
+  const { runAs, slots, tun, within, protectedHosts = [], ungrantableHosts = [], resolveName } = settings;
+  const refreshMs = 1_000 * (settings.refreshSeconds ?? REFRESH_SECONDS);
+  const addresses = createAddressBook({ nameservers, closed: settings.deniedRanges, resolveName });
+  let grants: ListGrants = async () => [];
   const generations = await keepGeneration(
-    () => openGeneration({ programs, runAs, slots, tun, within, protectedHosts, resolveName, refreshMs, facts }),
+    () =>
+      openGeneration({
+        programs,
+        runAs,
+        slots,
+        tun,
+        within,
+        protectedHosts,
+        ungrantableHosts,
+        resolveName,
+        refreshMs,
+        facts,
+        dir,
+        addresses,
+        listGrants: (ids) => grants(ids),
+      }),
     settings.report,
   );
   return {
-    async take(signal) {
-      const generation = generations.current();
-      const { router, slots } = generation;
-      const slot = await slots.take(signal);
-      return {
-        enter: router.enter(slot),
-        namespace: router.namespaceOf(slot),
-        resolvConf,
-        get isUsable() {
-          return generations.isCurrent(generation);
-        },
-        release: () => slots.release(slot),
-      };
-    },
-    place: () => ({ enter: generations.current().router.enterUsers, resolvConf }),
+    take: async (signal) => takeSlot(generations, generations.current(), { resolvConf, hosts: undefined }, signal),
+    place: () => ({ enter: generations.current().router.enterUsers, resolvConf, hosts: undefined }),
     async attach(pid) {
       const generation = generations.current();
       await generation.slots.attach(pid);
@@ -125,6 +159,18 @@ export async function createNetwork(settings: NetworkSettings): Promise<Network>
         },
       };
     },
+    async confine(destinations) {
+      const generation = generations.current();
+      return toConfinedWay(generations, generation, await generation.scopes.open(destinations));
+    },
+    useGrants: (listGrants) => void (grants = listGrants),
+    refreshGrants: async () => {
+      if (generations.problem() === undefined)
+        await generations
+          .current()
+          .scopes.refreshGrants()
+          .catch(() => undefined); // Asked for again before long.
+    },
     get problem() {
       return generations.problem();
     },
@@ -132,7 +178,59 @@ export async function createNetwork(settings: NetworkSettings): Promise<Network>
   };
 }
 
-function readFacts(settings: NetworkSettings): Omit<RulesetFacts, "own"> {
+async function takeSlot(
+  generations: Generations,
+  generation: Generation,
+  files: Pick<NetworkSlot, "resolvConf" | "hosts">,
+  signal: AbortSignal | undefined,
+  prepare?: (slot: number) => Promise<void>,
+): Promise<NetworkSlot> {
+  const { router, slots } = generation;
+  const slot = await slots.take(signal);
+  try {
+    await prepare?.(slot);
+  } catch (error) {
+    slots.release(slot);
+    throw error;
+  }
+  return {
+    ...files,
+    enter: router.enter(slot),
+    namespace: router.namespaceOf(slot),
+    get isUsable() {
+      return generations.isCurrent(generation);
+    },
+    release: () => slots.release(slot),
+  };
+}
+
+function toConfinedWay(generations: Generations, generation: Generation, scope: Scope): ConfinedWay {
+  const { router, slots } = generation;
+  const files = { resolvConf: undefined, hosts: scope.hosts };
+  let linked: number | undefined;
+  return {
+    take: (signal) =>
+      takeSlot(generations, generation, files, signal, async (slot) => {
+        // The slot was made for any execution. It is closed first, and opened to the destinations then.
+        await router.confineSlot(slot);
+        await scope.enter(slot);
+      }),
+    place: () => ({ ...files, enter: router.enterUsers }),
+    async attach(pid) {
+      if (linked !== undefined) await scope.leave(linked);
+      linked = await slots.attach(pid, scope);
+      return {
+        get isUsable() {
+          return scope.isWhole && generations.isCurrent(generation);
+        },
+      };
+    },
+    follow: (onCut) => scope.follow(onCut),
+    close: () => scope.close(),
+  };
+}
+
+function readFacts(settings: NetworkSettings): Omit<RulesetFacts, keyof OwnRanges> {
   if (!(settings.slots >= SLOTS_MIN && settings.slots <= SLOTS_MAX))
     throw new RangeError(`A network has ${SLOTS_MIN} to ${SLOTS_MAX} slots, not ${settings.slots}.`);
   const denied = mergeRanges((settings.deniedRanges ?? DENIED_RANGES).map(parseRange));
@@ -146,7 +244,16 @@ function withoutNetwork(problem: string): Network {
   const refuse = (): never => {
     throw new Error(problem);
   };
-  return { take: async () => refuse(), place: refuse, attach: async () => refuse(), problem, close: async () => {} };
+  return {
+    take: async () => refuse(),
+    place: refuse,
+    attach: async () => refuse(),
+    confine: async () => refuse(),
+    useGrants: () => undefined,
+    refreshGrants: async () => undefined,
+    problem,
+    close: async () => undefined,
+  };
 }
 
 /** Replaced as a whole: an execution that starts meanwhile sees the old one or the new one. */

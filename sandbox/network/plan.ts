@@ -1,4 +1,4 @@
-import { parseRange, toAddress } from "./ranges.ts";
+import { parseRange, toAddress } from "../../domain/address-ranges.ts";
 
 /** The uplink's own small network; seen by nobody outside the router, so it cannot collide with the host's. */
 export const UPLINK = {
@@ -16,8 +16,14 @@ export const SLOT_DEVICES = "slot*";
 /** One byte less than slirp4netns accepts at most: large segments are what makes it fast. */
 export const MTU_BYTES = 65_520;
 
-/** Two addresses for each slot ever made. They come round after four million slots, when no connection is remembered. */
-const SLOT_ADDRESSES = parseRange("10.128.0.0/9");
+/** Of links whose programs reach their destinations and nothing else; others are of the kernel's group 0. */
+export const CONFINED_GROUP = 2;
+
+/**
+ * Two addresses for each slot ever made. They come round after four million slots, when no connection is remembered. The
+ * range is reserved, so that no private network that is granted to a program has them.
+ */
+const SLOT_ADDRESSES = parseRange("240.0.0.0/9");
 /** Half of the 2^23 addresses of `SLOT_ADDRESSES`, because each slot has two. */
 const SLOTS_BEFORE_REUSE = 2 ** 22;
 
@@ -51,11 +57,18 @@ export function toSlotCommands({ namespace, device, routerAddress }: SlotPlan): 
 }
 
 /** For `ip -batch` in the router: a link to the network namespace that a process has of its own. */
-export function toLinkCommands({ device, routerAddress }: SlotPlan, pid: number): string[] {
+export function toLinkCommands(plan: SlotPlan, pid: number, isConfined: boolean): string[] {
+  const { device, routerAddress } = plan;
   return [
     `link add name ${device} mtu ${MTU_BYTES} type veth peer name eth0 mtu ${MTU_BYTES} netns ${pid}`,
+    ...(isConfined ? toConfinement(plan) : []),
     ...toRouterEnd(device, routerAddress),
   ];
+}
+
+/** For `ip -batch` in the router: nothing passes a link of that group but what a scope lets through. */
+export function toConfinement({ device }: SlotPlan): string[] {
+  return [`link set ${device} group ${CONFINED_GROUP}`];
 }
 
 function toRouterEnd(device: string, address: string): string[] {

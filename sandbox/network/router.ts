@@ -4,6 +4,7 @@ import {
   DEAD_END,
   MTU_BYTES,
   planSlot,
+  toConfinement,
   toInnerCommands,
   toLinkCommands,
   toRemovalCommands,
@@ -11,15 +12,7 @@ import {
   UPLINK,
 } from "./plan.ts";
 import type { NetworkPrograms } from "./programs.ts";
-import type { AddressRange } from "./ranges.ts";
-import {
-  type CounterName,
-  LIST_COUNTERS,
-  parseCounters,
-  type RulesetFacts,
-  toOwnUpdate,
-  toRuleset,
-} from "./ruleset.ts";
+import { type CounterName, LIST_COUNTERS, parseCounters, type RulesetFacts, toRuleset } from "./ruleset.ts";
 
 /** Switches of the router's network namespace, by what is written into them. */
 const SWITCHES: Readonly<Record<string, readonly string[]>> = {
@@ -42,14 +35,17 @@ export interface Router {
   makeSlots(slots: readonly number[]): Promise<void>;
   /** Cuts the slot off at once. What lives in it keeps a namespace without a link. */
   removeSlot(slot: number): Promise<void>;
+  /** From here on nothing passes the slot's link but what a scope that it is put into lets through. */
+  confineSlot(slot: number): Promise<void>;
   /** Put before bubblewrap, by the unprivileged user, where `attach` is to reach what it starts. */
   readonly enterUsers: readonly string[];
   /**
    * Gives a process a link, whose own network namespace has none yet. The number is one that no slot has had. The kernel
    * takes the link away with that namespace, when the last process in it is dead.
    */
-  attach(slot: number, pid: number): Promise<void>;
-  updateOwn(own: readonly AddressRange[]): Promise<void>;
+  attach(slot: number, pid: number, isConfined: boolean): Promise<void>;
+  /** Changes the rules: all that the text says at once, or nothing. */
+  changeRules(text: string): Promise<void>;
   readCounters(): Promise<Record<CounterName, number>>;
   /** Runs `act` while a dead end stands where the uplink will be. */
   withDeadEnd<T>(act: () => Promise<T>): Promise<T>;
@@ -138,9 +134,12 @@ function build({ programs, launcher, here, inside, holder, folder, facts, within
   return {
     ended,
     enterUsers,
-    async attach(slot, pid) {
+    async confineSlot(slot) {
+      await batch(inside, toConfinement(planSlot(slot)));
+    },
+    async attach(slot, pid, isConfined) {
       const plan = planSlot(slot);
-      await batchOver(`/proc/${holder.pid}/ns/net`, toLinkCommands(plan, pid));
+      await batchOver(`/proc/${holder.pid}/ns/net`, toLinkCommands(plan, pid, isConfined));
       await batchOver(`/proc/${pid}/ns/net`, toInnerCommands(plan));
     },
     enter: (slot) => enterNamespace(planSlot(slot).namespace),
@@ -153,8 +152,8 @@ function build({ programs, launcher, here, inside, holder, folder, facts, within
     async removeSlot(slot) {
       await batch(inside, toRemovalCommands(planSlot(slot)));
     },
-    async updateOwn(own) {
-      await runCommand(inside, [nft, "-f", "-"], toOwnUpdate(own));
+    async changeRules(text) {
+      await runCommand(inside, [nft, "-f", "-"], text);
     },
     readCounters: async () => parseCounters(await runCommand(inside, [nft, ...LIST_COUNTERS])),
     async withDeadEnd(act) {

@@ -1,5 +1,6 @@
-import { SLOT_DEVICES, UPLINK } from "./plan.ts";
-import { type AddressRange, mergeRanges, toAddress } from "./ranges.ts";
+import { type AddressRange, mergeRanges, parseRange, toAddress } from "../../domain/address-ranges.ts";
+import { NEVER_GRANTED, type PortRange } from "../../domain/destinations.ts";
+import { CONFINED_GROUP, SLOT_DEVICES, UPLINK } from "./plan.ts";
 
 const TABLE = "inet treadle";
 
@@ -34,13 +35,21 @@ export const COUNTERS = [
   "protocol",
   "spoofed",
   "flooding",
+  "elsewhere",
   "uplink",
 ] as const;
 export type CounterName = (typeof COUNTERS)[number];
 
-export interface RulesetFacts {
-  readonly denied: readonly AddressRange[];
+/** Addresses of our own. */
+export interface OwnRanges {
+  /** Which nobody may reach. */
   readonly own: readonly AddressRange[];
+  /** Which cannot be granted, although a public one of them is reached as every public address is. */
+  readonly kept: readonly AddressRange[];
+}
+
+export interface RulesetFacts extends OwnRanges {
+  readonly denied: readonly AddressRange[];
   readonly limits: ConnectionLimits;
   /** Whether names may be looked up through slirp4netns at the host's resolver. */
   readonly forwardsNames: boolean;
@@ -51,11 +60,14 @@ export interface RulesetFacts {
  * also of connections that exist, so an address that becomes ours later is cut off at once. Refusals are resets, since
  * programs wait seconds for anything else.
  */
-export function toRuleset({ denied, own, limits, forwardsNames }: RulesetFacts): string {
+export function toRuleset({ denied, own, kept, limits, forwardsNames }: RulesetFacts): string {
   return `table ${TABLE} {
 ${COUNTERS.map((name) => `  counter ${name} { }`).join("\n")}
   set denied { type ipv4_addr; flags interval; ${toElements(denied)} }
   set own { type ipv4_addr; flags interval; ${toElements(own)} }
+  set kept { type ipv4_addr; flags interval; ${toElements(kept)} }
+  set never { type ipv4_addr; flags interval; ${toElements(NEVER_GRANTED.map(parseRange))} }
+  map scopes { type ipv4_addr : verdict; }
   set connections { type ipv4_addr; size 65535; flags dynamic; }
   set starts { type ipv4_addr; size 65535; flags dynamic; timeout 1m; }
   set lookups { type ipv4_addr; size 65535; flags dynamic; timeout 1m; }
@@ -70,11 +82,21 @@ ${COUNTERS.map((name) => `  counter ${name} { }`).join("\n")}
     meta nfproto != ipv4 counter name protocol drop
     ip hdrlength > 5 counter name protocol drop
     fib saddr . iif oif 0 counter name spoofed drop
+    iifgroup ${CONFINED_GROUP} goto confined
     ${forwardsNames ? `ip daddr ${UPLINK.nameserver} meta l4proto { tcp, udp } th dport 53 goto names` : ""}
     ip daddr @denied counter name denied goto refuse
     ip daddr @own counter name own goto refuse
     meta l4proto != { tcp, udp } counter name protocol goto refuse
     tcp dport 25 counter name smtp goto refuse
+    goto admitted
+  }
+  chain confined {
+    ip daddr @own counter name own goto refuse
+    ip daddr @never counter name denied goto refuse
+    ip saddr vmap @scopes
+    counter name elsewhere goto refuse
+  }
+  chain admitted {
     ct state established,related accept
     ct state != new counter name protocol drop
     add @connections { ip saddr ct count over ${limits.connections} } counter name flooding goto refuse
@@ -109,9 +131,51 @@ ${COUNTERS.map((name) => `  counter ${name} { }`).join("\n")}
 }
 
 /** What `nft -f` reads to change the own addresses in a running router: all at once, or not at all. */
-export function toOwnUpdate(own: readonly AddressRange[]): string {
-  const elements = listElements(own);
-  return `flush set ${TABLE} own\n${elements === "" ? "" : `add element ${TABLE} own { ${elements} }\n`}`;
+export function toOwnUpdate({ own, kept }: OwnRanges): string {
+  const toUpdate = (name: string, ranges: readonly AddressRange[]): string => {
+    const elements = listElements(ranges);
+    return `flush set ${TABLE} ${name}\n${elements === "" ? "" : `add element ${TABLE} ${name} { ${elements} }\n`}`;
+  };
+  return toUpdate("own", own) + toUpdate("kept", kept);
+}
+
+/** Addresses and TCP ports that a scope lets through. */
+export interface Passage {
+  readonly ranges: readonly AddressRange[];
+  readonly ports: readonly PortRange[];
+  /** Whether the operator granted it. What nobody granted is public, or is not reached. */
+  readonly isGranted: boolean;
+}
+
+/** What `nft -f` reads to make a scope, or to change it for all links at once. A scope without passages lets nothing through. */
+export function toScopeRules(scope: number | string, passages: readonly Passage[]): string {
+  const rules = passages
+    .filter(({ ranges }) => ranges.length > 0)
+    .map(({ ranges, ports, isGranted }) => {
+      const dports = ports.map(({ first, last }) => (first === last ? first : `${first}-${last}`)).join(", ");
+      const never = isGranted ? "kept" : "denied";
+      return `ip daddr { ${listElements(ranges)} } ip daddr != @${never} tcp dport { ${dports} } goto admitted`;
+    });
+  const chain = `${TABLE} scope${scope}`;
+  const lines = [...rules, "counter name elsewhere goto refuse"].map((rule) => `add rule ${chain} ${rule}\n`);
+  return `add chain ${chain}\nflush chain ${chain}\n${lines.join("")}`;
+}
+
+/** What `nft -f` reads to put links into a scope, by the addresses of their slots, and to take others out of it. */
+export function toScopeChange(
+  scope: number | string,
+  change: { add?: readonly string[]; remove?: readonly string[] },
+): string {
+  const added = (change.add ?? []).map(
+    (address) => `add element ${TABLE} scopes { ${address} : goto scope${scope} }\n`,
+  );
+  const removed = (change.remove ?? []).map((address) => `delete element ${TABLE} scopes { ${address} }\n`);
+  return [...added, ...removed].join("");
+}
+
+/** What `nft -f` reads to remove a scope that no link is in. */
+export function toScopeRemoval(scope: number | string): string {
+  return `flush chain ${TABLE} scope${scope}\ndelete chain ${TABLE} scope${scope}\n`;
 }
 
 /** For `nft`: says what each counter has counted. */

@@ -1,5 +1,6 @@
 import { messageOf } from "../../domain/message-of.ts";
 import type { Router } from "./router.ts";
+import type { Scope } from "./scopes.ts";
 
 /** The slots of one router. Each is used once; for every one given back, a new one is made. */
 export interface SlotPool {
@@ -7,8 +8,11 @@ export interface SlotPool {
   take(signal?: AbortSignal): Promise<number>;
   /** Removes the slot at once. Calling it again does nothing. */
   release(slot: number): void;
-  /** Links the own network namespace of a process besides. Rejects where it fails. */
-  attach(pid: number): Promise<void>;
+  /**
+   * Links the own network namespace of a process besides, and returns the number of the link. With a scope nothing but that
+   * lets anything through. Rejects where it fails.
+   */
+  attach(pid: number, scope?: Pick<Scope, "enter">): Promise<number>;
   /** Nothing can be taken any more, for the reason given. Resolves when nothing is being made any more. */
   close(reason: string): Promise<void>;
 }
@@ -67,9 +71,12 @@ export function createSlotPool(
       // One after the other: the kernel does not make and clear away two namespaces at once any faster.
       work = work.then(() => replace(slot));
     },
-    async attach(pid) {
+    async attach(pid, scope) {
       if (closedBecause !== undefined) throw new Error(closedBecause);
-      await router.attach(next++, pid);
+      const slot = next++;
+      await scope?.enter(slot);
+      await router.attach(slot, pid, scope !== undefined);
+      return slot;
     },
     close(reason) {
       closedBecause ??= reason;

@@ -8,6 +8,7 @@ import type { Client } from "./client.ts";
 import { type Act, addCommonOptions, type Context } from "./command.ts";
 import { addCommitCommands } from "./commits.ts";
 import { addCompletionCommand } from "./completion.ts";
+import { addDestinationCommands } from "./destinations.ts";
 import { addDevCommand } from "./dev.ts";
 import { addDoctorCommand, type Check } from "./doctor.ts";
 import { addDraftCommands } from "./drafts.ts";
@@ -168,6 +169,7 @@ function createProgram(io: CliIo, act: Act, parts: CliParts, exitWith: (code: nu
   addScheduleCommands(program, act);
   addValueCommands(program, act);
   addNotifyCommands(program, act);
+  addDestinationCommands(program, act);
   addMasterKeyCommands(program, act, parts.rotateMaster);
   addBackupCommand(program, act, parts.backup);
   addRestoreCommand(program, act, parts.restore);

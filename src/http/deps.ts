@@ -9,6 +9,7 @@ import type { Manifest } from "../../domain/manifest/manifest.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { Threads } from "../../system/threads/threads.ts";
 import type { RateLimits, Settings } from "../config.ts";
+import type { GrantRules } from "../destinations/grants.ts";
 import type { EditorEvents } from "../editor-events/editor-events.ts";
 import type { KeyUses } from "../keys/key-uses.ts";
 import type { OpenAccess } from "../keys/open-access.ts";
@@ -106,6 +107,8 @@ export interface AppDeps {
   readonly secretBox: SecretBox;
   /** Whom notices may go to, and what sends one at once. */
   readonly notices: Pick<Notices, "addresses" | "callHosts" | "sendsMail" | "send" | "giveUp">;
+  /** What an operator may let programs connect to. */
+  readonly grantRules: GrantRules;
   readonly prices: Prices;
   /** `https://host:port/api`: what file addresses begin with. Asked late, because the port may be chosen late. */
   readonly apiUrl: () => string;

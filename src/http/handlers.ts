@@ -3,6 +3,7 @@ import { createAccountHandlers } from "./accounts/handlers.ts";
 import { createSessionRoute, createSignInRoute, createSignOutRoute } from "./auth/sessions.ts";
 import { createSignInThrottle } from "./auth/sign-in-throttle.ts";
 import type { AppDeps } from "./deps.ts";
+import { createDestinationHandlers } from "./destinations/destinations.ts";
 import { createAssetRoute } from "./docs/assets.ts";
 import { createDocsRoute } from "./docs/page.ts";
 import { createExecuteRoute } from "./execute/execute.ts";
@@ -58,6 +59,7 @@ export function createHandlers(deps: AppDeps): Handlers {
     ...createAccountHandlers(deps, throttle),
     ...createValueHandlers(deps),
     ...createNoticeHandlers(deps),
+    ...createDestinationHandlers(deps),
     ...createEditorHandlers(deps),
 
     showAlive,

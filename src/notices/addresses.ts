@@ -1,8 +1,8 @@
 import { lookup } from "node:dns/promises";
 import { BlockList, isIP, isIPv4 } from "node:net";
 import { networkInterfaces } from "node:os";
+import { DENIED_RANGES, isWithin, parseRange } from "../../domain/address-ranges.ts";
 import { createOwnRangesReader } from "../../sandbox/network/addresses.ts";
-import { DENIED_RANGES, isWithin, parseRange } from "../../sandbox/network/ranges.ts";
 
 /** Of IPv6, only what is given out to networks of the internet, without what stands for other addresses or for none (RFC 6890). */
 const GLOBAL_IPV6 = { network: "2000::", prefix: 3 };

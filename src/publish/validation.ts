@@ -29,7 +29,7 @@ export interface Abilities {
   readonly networkAvailable: () => boolean;
   /** What a manifest may ask for; `DEFAULT_BOUNDS` unless given. */
   readonly bounds?: ManifestBounds | undefined;
-  /** Finds the secrets, variables and places to tell that there are for a workflow; a new one with null. Without it nobody asks. */
+  /** Finds the secrets, variables, places to tell and destinations that there are for a workflow; a new one with null. Without it nobody asks. */
   readonly findSetNames?: FindSetNames | undefined;
   /** For what takes long of a large folder. */
   readonly threads: Threads;
@@ -76,7 +76,7 @@ export async function validateFolder(
   const config = files.find(({ path }) => path === MANIFEST_FILE)?.content.toString("utf8") ?? "";
   // The machine's Pythons are only looked for when the manifest could ask for one.
   const pythons = /python/i.test(config) ? await interpreters.list() : undefined;
-  const setNames = /secrets|vars|notify/.test(config)
+  const setNames = /secrets|vars|notify|network/.test(config)
     ? await abilities.findSetNames?.(accountId, workflowId)
     : undefined;
   const asked = { files, networkAvailable, bounds, pythonVersions: pythons?.map(minorVersionOf), setNames };

@@ -29,6 +29,7 @@ import { watchCertificate } from "./certificate-watch.ts";
 import type { DescriptorBudget } from "./descriptors.ts";
 import type { CallersServer } from "./draining.ts";
 import { publishExamples } from "./examples.ts";
+import { grantRulesOf } from "./host-network.ts";
 import { type Host, openSourceReader, type Programs } from "./host-programs.ts";
 import { openHttpServer } from "./http-server.ts";
 import { prepareInstallation } from "./installation.ts";
@@ -134,6 +135,7 @@ export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<C
       },
       threads,
       notices: deps.notices,
+      grantRules: grantRulesOf(settings),
       processId: deps.processId,
       readiness,
       metrics: deps.metrics,

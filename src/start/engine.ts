@@ -34,7 +34,8 @@ import { createTemporalClient, type TemporalClient } from "../temporal/client.ts
 import { createStartDelivery } from "../temporal/notices.ts";
 import { connectTemporal, startWorkers } from "../temporal/workers.ts";
 import { drainMsMax } from "./draining.ts";
-import { callHostsOf, type Programs, receiverRulesOf } from "./host-programs.ts";
+import { callHostsOf, receiverRulesOf } from "./host-network.ts";
+import type { Programs } from "./host-programs.ts";
 
 const now = (): Date => new Date();
 

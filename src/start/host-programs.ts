@@ -9,7 +9,6 @@ import { createCheckouts } from "../../environments/checkout.ts";
 import { createCommitEnvironments } from "../../environments/commit-environments.ts";
 import { createInterpreters } from "../../environments/interpreters.ts";
 import { createDiskRoom, withDiskRoom } from "../../sandbox/disk-room.ts";
-import { createNetwork, type Network } from "../../sandbox/network/network.ts";
 import { prepareRunnerFolder } from "../../sandbox/runner-folder.ts";
 import { createRuntimes } from "../../sandbox/runtimes.ts";
 import type { LaneSettings, Sandbox, SandboxLimits } from "../../sandbox/sandbox.ts";
@@ -19,20 +18,18 @@ import { createSlots } from "../../system/slots.ts";
 import { createThreads } from "../../system/threads/threads.ts";
 import { createTrash } from "../../system/trees/trash.ts";
 import { OUTPUT_FILES_MAX, type Settings, slotCountOf } from "../config.ts";
+import { followGrants } from "../destinations/following.ts";
 import { createHostLacks } from "../executions/host-lacks.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
 import type { Log } from "../log.ts";
-import type { ReceiverRules } from "../notices/addresses.ts";
 import { createCommitReader } from "../publish/commit-files.ts";
 import { createSourceReader, type ReadSource } from "../publish/source-reader.ts";
 import { createTakeValues } from "../secrets/taken-values.ts";
 import type { Machine } from "../setup/machine.ts";
 import { examinePython } from "../setup/python.ts";
 import { runCommand } from "../setup/servers/command.ts";
-import { TEMPORAL_HOST } from "../setup/servers/temporal-server.ts";
+import { openNetwork } from "./host-network.ts";
 
-/** The network's self-test goes from one slot to another. */
-const NETWORK_SLOTS_MIN = 2;
 const RUNNER = fileURLToPath(new URL("../../runner/", import.meta.url));
 
 interface HostDeps {
@@ -209,6 +206,7 @@ export function openPrograms(deps: ProgramsDeps) {
   const diskProblem = (): string | undefined => (isRunner ? room.problem(bytes) : undefined);
   // What stands in for programs needs nothing of the host.
   const isBound = deps.runProgram === undefined;
+  const subscriptions = host.network === undefined ? [] : [followGrants(host.network, db)];
   const hostLacks = createHostLacks(isBound ? { ...abilities, commitEnvironments } : undefined);
   return {
     runProgram,
@@ -224,6 +222,8 @@ export function openPrograms(deps: ProgramsDeps) {
     progressOf,
     warm,
     diskProblem,
+    /** The notifications of the database that programs depend on. */
+    subscriptions,
   };
 }
 
@@ -235,63 +235,6 @@ export function openSourceReader(
   return isolationProblems.length > 0
     ? undefined
     : createSourceReader({ sandbox, runtimes, ceilings, dir: paths.runtime });
-}
-
-/** The way out for executions that ask for one. It never fails a start: what is missing is its `problem`. */
-async function openNetwork({ machine, settings, log }: HostDeps): Promise<Network | undefined> {
-  if (machine.network === undefined) return undefined;
-  const { programs, tun } = machine.network;
-  const nameservers = splitList(settings.TREADLE_NETWORK_NAMESERVERS);
-  const network = await createNetwork({
-    programs: { ...programs, python3: machine.python.path }, // One that the unprivileged user can start.
-    tun,
-    within: machine.sandboxUsers.users?.enterAsOwner,
-    runAs: machine.runAs,
-    dir: machine.paths.runtime,
-    slots: Math.max(NETWORK_SLOTS_MIN, settings.TREADLE_NETWORK_SLOTS ?? slotCountOf(settings) + 1),
-    protectedHosts: [...hostsOf(settings), ...splitList(settings.TREADLE_NETWORK_DENY)],
-    ...(nameservers.length === 0 ? {} : { nameservers }),
-    report: (line) => log.warn({ event: "network" }, line),
-  });
-  return network;
-}
-
-/** Returns why no execution can have a network here. A process that only answers callers leaves that to the workers. */
-export function findNetworkProblem(settings: Settings, host: Host): string | undefined {
-  if (settings.TREADLE_ROLE === "api") return undefined;
-  if (host.network !== undefined) return host.network.problem;
-  if (settings.TREADLE_ISOLATION === "none") return "Executions have no filtered network (TREADLE_ISOLATION=none).";
-  if (settings.TREADLE_SANDBOX_RUNTIME !== "bubblewrap")
-    return "Executions in gVisor have no network (TREADLE_SANDBOX_RUNTIME).";
-  if (host.isolationProblems.length > 0) return "Executions have no sandbox here, and so no filtered network.";
-  return "Executions have no filtered network (TREADLE_NETWORK_SLOTS=0).";
-}
-
-/** Our own servers, wherever they are: no execution may reach them. Those that we start are behind a socket, or here. */
-function hostsOf({ DATABASE_URL: database, TEMPORAL_ADDRESS: temporal = TEMPORAL_HOST }: Settings): string[] {
-  const databaseHost = database === undefined ? "" : new URL(database).hostname;
-  const isSocket = databaseHost === "" || databaseHost.startsWith("/");
-  return [...(isSocket ? [] : [databaseHost]), temporal.replace(/:\d+$/, "")];
-}
-
-/** Returns whom notices may go to, and to whom never. */
-export function receiverRulesOf(settings: Settings): ReceiverRules {
-  return {
-    allowedHosts: splitList(settings.TREADLE_NOTICE_HOSTS),
-    protectedHosts: [...hostsOf(settings), ...splitList(settings.TREADLE_NETWORK_DENY)],
-  };
-}
-
-/** Returns the hosts that a call may have its result sent to. */
-export function callHostsOf(settings: Settings): string[] {
-  return splitList(settings.TREADLE_WEBHOOK_HOSTS).map((host) => host.toLowerCase());
-}
-
-function splitList(text: string | undefined): string[] {
-  return (text ?? "")
-    .split(",")
-    .map((part) => part.trim())
-    .filter((part) => part !== "");
 }
 
 function lanesOf(settings: Settings, dir: string): LaneSettings | undefined {

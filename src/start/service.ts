@@ -34,7 +34,8 @@ import { type DescriptorBudget, POOL_MAX } from "./descriptors.ts";
 import { drain, type Stopping } from "./draining.ts";
 import { openEngine } from "./engine.ts";
 import { loadHostId } from "./host.ts";
-import { findNetworkProblem, type Host, openPrograms } from "./host-programs.ts";
+import { findNetworkProblem } from "./host-network.ts";
+import { type Host, openPrograms } from "./host-programs.ts";
 import { createHostWord } from "./host-word.ts";
 import { openHousekeeping } from "./housekeeping.ts";
 import { openMetricsServer } from "./metrics-server.ts";
@@ -140,7 +141,7 @@ export async function openService(
         endedExecutions.subscription,
         ...editorEvents.subscriptions,
         ...openAccess.subscriptions,
-        ...(runsPython ? [warming.subscription] : []),
+        ...(runsPython ? [warming.subscription, ...programs.subscriptions] : []),
       ],
       temporal,
       storage,

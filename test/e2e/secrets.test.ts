@@ -241,3 +241,22 @@ test("master key, rotated by a command that is killed again and again while call
   expect(await command(["key", "show", secretive.workflowId])).toEqual({ apiKey: secretive.apiKey });
   expect(await command(["secrets", "set", "LATER"], "and set anew")).toMatchObject({ version: 2 });
 }, 300_000);
+
+test("publish, of a destination that is not granted, is refused at its line; once granted it runs, until that is taken away", async () => {
+  const config = "limits:\n  network:\n    to: [warehouse]\ntriggers:\n  api: { enabled: true }\n";
+  const program = "def main():\n    return open('/etc/hosts').read()\n";
+  const folder = await aFolder({ "config.yaml": config, "main.py": program });
+  const refused = await treadle(dataDir.dataDir, ["publish", folder]);
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("config.yaml:3:10")]);
+  expect(refused.stderr).toContain('The account has no destination "warehouse".');
+  await command(["destinations", "add", "warehouse", "10.20.0.5:5432"]);
+  const workflow = (await command(["publish", folder])) as unknown as Workflow;
+  const answer = await send(workflow);
+  expect(answer.body["status"]).toBe("success");
+  await command(["destinations", "remove", "warehouse"]);
+  const { status, message } = (await send(workflow)).body;
+  expect([status, message]).toEqual([
+    "failed",
+    "The account has no destination warehouse any more (limits.network). The operator grants one: treadle destinations add warehouse HOST:PORT",
+  ]);
+});

@@ -13,6 +13,7 @@ import { reserve, settle } from "../../db/ledger/credits.ts";
 import { giveUpNotice, noteAttempt } from "../../db/notices/notices.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
+import { createGrantRules } from "../../src/destinations/grants.ts";
 import { createEditorEvents } from "../../src/editor-events/editor-events.ts";
 import { startListener } from "../../src/executions/listener.ts";
 import { createApp } from "../../src/http/app.ts";
@@ -137,6 +138,7 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     db,
     storage,
     secretBox: TEST_SECRET_BOX,
+    grantRules: createGrantRules({ protectedHosts: ["198.51.100.7"], ungrantableHosts: ["198.51.100.8"] }),
     prices: { perCpuSecond: microCredits(10_000n), perExecution: microCredits(1_000n) },
     apiUrl: () => `${url}/api`,
     limits: httpLimitsOf(DEFAULT_SETTINGS),

@@ -141,6 +141,9 @@ const USES: Readonly<Record<string, Use>> = {
   listNotices: () => ["notify", "sent"],
   sendNoticeAgain: ({ answers }) => ["notify", "resend", String(answers["testPlace"]?.["noticeId"])],
   removePlace: () => ["notify", "remove", "ops"],
+  addDestination: { reason: OF_OPERATOR },
+  listDestinations: () => ["destinations", "list"],
+  removeDestination: { reason: OF_OPERATOR },
   revokeToken: ({ answers }) => ["tokens", "revoke", String(answers["createToken"]?.["tokenId"])],
 
   deleteWorkflow: ({ workflowId }) => ["workflows", "delete", workflowId],

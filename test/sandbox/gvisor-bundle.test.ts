@@ -14,6 +14,7 @@ const FOLDERS = {
   hasFileInputs: true,
   scratchBytes: 1024,
   resolvConf: undefined,
+  hosts: undefined,
   hasNetworkNamespace: true,
 };
 const VARIABLES = [

@@ -17,6 +17,8 @@ export const UNDO_LATER_MIGRATIONS = `
   alter table executions drop column notifies;
   drop table data_keys, stored_values;
   drop function drop_values_of_workflow cascade;
+  drop table destinations;
+  drop function announce_destination_end, forbid_destination_change;
   alter table ticks drop column schedule_name, add primary key (workflow_id, nominal_at);
   alter table schedules drop column name;
   alter table executions drop column schedule_name;

@@ -5,6 +5,7 @@ import { ACCOUNT_ROUTES } from "./account.ts";
 import { BUILD_ROUTES } from "./builds.ts";
 import { CALL_ROUTES } from "./calls.ts";
 import { COMMIT_ROUTES } from "./commits.ts";
+import { DESTINATION_ROUTES } from "./destinations.ts";
 import { DRAFT_ROUTES } from "./drafts.ts";
 import { EXECUTION_ROUTES } from "./executions.ts";
 import { INPUT_FILE_ROUTES } from "./input-files.ts";
@@ -35,6 +36,7 @@ const TABLE = {
   ...ACCESS_ROUTES,
   ...VALUE_ROUTES,
   ...NOTICE_ROUTES,
+  ...DESTINATION_ROUTES,
   ...PUBLISH_ROUTES,
   ...WORKFLOW_ROUTES,
   ...DRAFT_ROUTES,

@@ -172,6 +172,16 @@ test("parseManifest, network where there is none, is refused at its line", () =>
   ]);
 });
 
+test("parseManifest, a destination that is not granted, is refused at its line, and what is granted is kept", () => {
+  const source = 'limits:\n  network:\n    to:\n      - warehose\n      - "API.example.com:443"\n';
+  const setNames = { secrets: new Set<string>(), variables: new Set<string>(), destinations: new Set(["warehouse"]) };
+  expect(problemsOf(source, { setNames })).toEqual([
+    '4:9 limits.network.to.0: The account has no destination "warehose". Did you mean "warehouse"? The operator grants one: treadle destinations add warehose HOST:PORT',
+  ]);
+  const parsed = parseManifest(source.replace("warehose", "warehouse"), { setNames });
+  expect(parsed).toMatchObject({ manifest: { limits: { network: { to: ["warehouse", "api.example.com:443"] } } } });
+});
+
 test("parseManifest, a Python that is not there, is refused at its line with those there are", () => {
   const source = 'name: x\npython: "3.12"\n';
   expect(problemsOf(source)).toEqual([]);

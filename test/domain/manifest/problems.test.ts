@@ -59,7 +59,58 @@ test.each([
   ["limits: { open_files: 65537 }", "1:23 limits.open_files: must be from 64 to 65536."],
   ["limits: { open_files: many }", "1:23 limits.open_files: must be a whole number."],
   ["limits: { openfiles: 64 }", '1:11 limits.openfiles: Unknown key. Did you mean "open_files"?'],
-  ["limits: { network: on }", "1:20 limits.network: must be true or false."],
+  [
+    "limits: { network: on }",
+    "1:20 limits.network: must be true, false, or a list of destinations, such as { to: [warehouse] }.",
+  ],
+  [
+    "limits: { network: { to: warehouse } }",
+    "1:20 limits.network: must be true, false, or a list of destinations, such as { to: [warehouse] }.",
+  ],
+  [
+    "limits: { network: { too: [warehouse] } }",
+    "1:20 limits.network: must be true, false, or a list of destinations, such as { to: [warehouse] }.",
+  ],
+  [
+    "limits: { network: { to: [] } }",
+    "1:22 limits.network.to: must name a destination. For none at all write network: false.",
+  ],
+  [
+    'limits: { network: { to: ["api.example.com:443", "API.example.com.:443"] } }',
+    '1:50 limits.network.to.1: "api.example.com:443" is named twice. Remove one.',
+  ],
+  [
+    'limits: { network: { to: ["api.example.com"] } }',
+    '1:27 limits.network.to.0: "api.example.com" has no port. Write one, such as api.example.com:443.',
+  ],
+  [
+    'limits: { network: { to: ["api.example.com:0"] } }',
+    '1:27 limits.network.to.0: "0" is no port. Ports are from 1 to 65535: 5432, or 5432,6432, or 8000-8010.',
+  ],
+  [
+    'limits: { network: { to: ["a b.example.com:443"] } }',
+    '1:27 limits.network.to.0: "a b.example.com" is neither the name of a host nor an IPv4 address or range, such as 10.20.0.0/24.',
+  ],
+  [
+    'limits: { network: { to: ["[::1]:443"] } }',
+    "1:27 limits.network.to.0: must be an IPv4 address: programs have no IPv6.",
+  ],
+  [
+    'limits: { network: { to: ["10.20.0.5:5432"] } }',
+    "1:27 limits.network.to.0: 10.20.0.5 is no public address. The operator grants private ones by name: treadle destinations add",
+  ],
+  [
+    'limits: { network: { to: ["93.184.215.0/24:443"] } }',
+    "1:27 limits.network.to.0: 93.184.215.0/24 is a range. Name hosts one by one; the operator grants ranges by name.",
+  ],
+  [
+    'limits: { network: { to: ["localhost:5432"] } }',
+    "1:27 limits.network.to.0: localhost is no public name. The operator grants private hosts by name: treadle destinations add",
+  ],
+  [
+    'limits: { network: { to: ["mail.example.com:20-30"] } }',
+    "1:27 limits.network.to.0: Port 25 is closed: send mail over 465 or 587.",
+  ],
   ["retry: { max_attempts: 0 }", "1:24 retry.max_attempts: must be from 1 to 10."],
   [
     "retry: { max_attempts: 2, delay: soon }",

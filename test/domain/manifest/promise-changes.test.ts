@@ -44,6 +44,13 @@ test.each([
     false,
     "Each of its processes may have 512 files open now, no longer 1000.",
   ],
+  [
+    "the network is narrowed",
+    "limits: { network: true }",
+    "limits: { network: { to: [warehouse] } }",
+    false,
+    "It may connect to these alone now: warehouse.",
+  ],
   ["the network is allowed", "", "limits: { network: true }", false, "It may reach the internet now."],
 ])("findPromiseChanges, when %s, says so", (_name, before, after, breaking, message) => {
   const changes = findPromiseChanges(aManifest(before), aManifest(after));

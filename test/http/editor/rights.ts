@@ -74,6 +74,10 @@ export const ACCESS: Readonly<Record<RouteName, Access>> = {
   listNotices: "read",
   sendNoticeAgain: "write",
 
+  listDestinations: "read",
+  addDestination: "operator",
+  removeDestination: "operator",
+
   listSessions: "self",
   signOutElsewhere: "self",
   endSession: "self",

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../../db/connect.ts";
 import { reserve } from "../../../db/ledger/credits.ts";
+import type { AccountId } from "../../../domain/ids.ts";
 import { anAccount, anExecution, aWorkflow } from "../../support/builders.ts";
 import { anOperatorService, type OperatorService } from "./operator-service.ts";
 
@@ -144,4 +145,65 @@ test("GET /account/rates, by somebody of another account, answers as if there we
     ["?account=others", `?workflow=${workflowId}`].map((query) => call(`/api/account/rates${query}`)),
   );
   expect(foreign.map(({ status }) => status)).toEqual([404, 404]);
+});
+
+const grant = (name: string, endpoint: string, query = "") =>
+  service.operator(`/api/destinations${query}`, { method: "POST", json: { name, endpoint } });
+
+test("POST /destinations grants one account a destination, which its members see, and DELETE takes it away", async () => {
+  const other = await anAccount(service.db, { name: "without destinations", credits: "1" });
+  const granted = await grant("warehouse", "10.20.0.5:5432,6432");
+  const shown = { name: "warehouse", endpoint: "10.20.0.5:5432,6432", createdAt: expect.any(String) };
+  expect([granted.status, granted.json()]).toEqual([201, shown]);
+  expect((await grant("warehouse", "10.20.0.6:5432")).status).toBe(409);
+  const listed = async (accountId: AccountId) =>
+    (await service.as(await service.tokenOf(accountId))("/api/destinations")).json()["destinations"];
+  expect(await listed(service.accountId)).toEqual([Object.assign({ usedBy: [] }, shown)]);
+  expect(await listed(other)).toEqual([]);
+  const remove = () => service.operator("/api/destinations/warehouse", { method: "DELETE" });
+  expect((await remove()).json()).toEqual({ name: "warehouse", removed: true, usedBy: [] });
+  expect([(await remove()).status, await listed(service.accountId)]).toEqual([404, []]);
+});
+
+test.each([
+  ["10.20.0.0/15:5432", /larger range than a \/16/],
+  ["10.20.0.5/24:5432", /bits behind its prefix/],
+  ["10.20.0.5", /no port/],
+  ["10.20.0.5:70000", /no port/],
+  ["[fd00::1]:5432", /no IPv6/],
+  ["127.0.0.1:5432", /within 127\.0\.0\.0\/8/],
+  ["169.254.169.254:80", /within 169\.254/],
+  ["10.0.0.0/16:80", /within 10\.0\.2\.0\/24/],
+  ["localhost:5432", /localhost leads there: 127/],
+  ["198.51.100.7:7233", /leads to this machine, or to the service's own servers/],
+  ["198.51.100.8:443", /leads to this machine, or to the service's own servers/],
+])("POST /destinations, to %s, which nobody can be granted, says why", async (endpoint, why) => {
+  const answer = await grant("refused", endpoint);
+  expect([answer.status, answer.json()["message"]]).toEqual([400, expect.stringMatching(why)]);
+});
+
+test("a destination, written past the interface, is refused by the database where it could not be granted", async () => {
+  const insert = (host: string, ports = "5432") =>
+    queryRows(
+      service.db,
+      "insert into destinations (account_id, name, host, ports) values (:id, 'bare', :host, :ports)",
+      {
+        ...{ id: service.accountId, host, ports },
+      },
+    );
+  for (const host of [
+    "127.0.0.1",
+    "169.254.0.0/16",
+    "10.0.0.0/8",
+    "10.20.0.5/24",
+    "Upper.example.com",
+    "a b",
+    "999",
+    "240.0.0.1",
+  ])
+    await expect(insert(host)).rejects.toThrow(/violates check constraint/);
+  await expect(insert("10.20.0.5", "5432;")).rejects.toThrow(/violates check constraint/);
+  await insert("db.example.com");
+  const change = queryRows(service.db, "update destinations set host = '10.20.0.6' where name = 'bare'");
+  await expect(change).rejects.toThrow(/removed and added again/);
 });

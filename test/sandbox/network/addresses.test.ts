@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { expect, test } from "@jest/globals";
+import { parseRange } from "../../../domain/address-ranges.ts";
 import { createOwnRangesReader } from "../../../sandbox/network/addresses.ts";
-import { parseRange } from "../../../sandbox/network/ranges.ts";
 import { PROGRAMS } from "./bench.ts";
 
 const byFirst = (one: { first: number }, other: { first: number }) => one.first - other.first;

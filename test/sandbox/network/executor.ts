@@ -1,5 +1,6 @@
 import { chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Destination } from "../../../domain/destinations.ts";
 import type { Network } from "../../../sandbox/network/network.ts";
 import { createSandbox, type SandboxLimits } from "../../../sandbox/sandbox.ts";
 import type { KernelUsers } from "../../../sandbox/users/kernel-users.ts";
@@ -22,7 +23,7 @@ export interface ExecutorPlace {
 
 interface Program {
   readonly code: string;
-  readonly network: boolean;
+  readonly network: boolean | readonly Destination[];
   readonly cancelAfterMs?: number;
   /** In a lane, which the same code finds again. */
   readonly lane?: boolean;

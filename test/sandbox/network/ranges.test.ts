@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { DENIED_RANGES, isWithin, mergeRanges, parseRange, toAddress } from "../../../sandbox/network/ranges.ts";
+import { DENIED_RANGES, isWithin, mergeRanges, parseRange, toAddress } from "../../../domain/address-ranges.ts";
 import { CONNECTION_LIMITS, toOwnUpdate, toRuleset } from "../../../sandbox/network/ruleset.ts";
 
 const DENIED = DENIED_RANGES.map(parseRange);
@@ -56,14 +56,14 @@ describe("ranges", () => {
 });
 
 describe("rules", () => {
-  const facts = { denied: DENIED, own: [], limits: CONNECTION_LIMITS, forwardsNames: true };
+  const facts = { denied: DENIED, own: [], kept: [], limits: CONNECTION_LIMITS, forwardsNames: true };
 
   test("toRuleset, when names are not forwarded, has no way to the forwarder", () => {
     expect(toRuleset(facts)).toContain("ip daddr 10.0.2.3");
     expect(toRuleset({ ...facts, forwardsNames: false })).not.toContain("10.0.2.3");
   });
 
-  test("toOwnUpdate, given no address, empties the set and adds nothing", () => {
-    expect(toOwnUpdate([])).toBe("flush set inet treadle own\n");
+  test("toOwnUpdate, given no address, empties the sets and adds nothing", () => {
+    expect(toOwnUpdate({ own: [], kept: [] })).toBe("flush set inet treadle own\nflush set inet treadle kept\n");
   });
 });

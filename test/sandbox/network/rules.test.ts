@@ -67,7 +67,7 @@ const HOLES: readonly (readonly [hole: string, change: string, found: RegExp])[]
   ],
   ["the own addresses", "/ip daddr @own/d", /203\.0\.113\.77:443 was not reset/],
   ["SMTP", "/tcp dport 25/d", /:25 was not reset/],
-  ["other slots", "s/counter name sibling goto refuse/accept/", /10\.128\.0\.3:443 was not reset|rule "sibling"/],
+  ["other slots", "s/counter name sibling goto refuse/accept/", /240\.0\.0\.3:443 was not reset|rule "sibling"/],
   ["the router", "s/counter name router goto refuse/accept/", /rule "router"/],
   ["everything", "s/goto outbound/accept/", /was not reset/],
   ["other ports of the forwarder", "s/ th dport 53 goto names/ accept/", /10\.0\.2\.3:80 was not reset/],

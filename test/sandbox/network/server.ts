@@ -1,6 +1,7 @@
 /**
  * The world's servers, in Python since Node.js may lie where only root may go: TCP and UDP ports that say who they are,
- * and a resolver. Ends with its input. To a UDP packet `again` it answers for ten seconds.
+ * and a resolver. Ends with its input. To a UDP packet `again` it answers for ten seconds. After `move on` a name with several
+ * addresses leads to the next one.
  */
 export const SERVER = `
 import json, os, selectors, socket, struct, sys, time
@@ -35,6 +36,9 @@ def read(client):
 
 def answer(server):
     data, peer = server.recvfrom(65536)
+    for found in names.values():
+        if data == b"move on" and isinstance(found, list) and len(found) > 1:
+            found.pop(0)
     if data == b"again":
         repeats.append((time.monotonic() + 10, server, peer))
     server.sendto(label.encode(), peer)
@@ -47,6 +51,8 @@ def resolve(server):
         end += 1 + query[end]
     kind, = struct.unpack("!H", query[end + 1:end + 3])
     address = names.get(".".join(words))
+    if isinstance(address, list):
+        address = address[0]
     found = address is not None and kind == 1
     header = query[:2] + struct.pack("!HHHHH", 0x8180 if address else 0x8183, 1, 1 if found else 0, 0, 0)
     reply = header + query[12:end + 5]

@@ -3,6 +3,7 @@
  * `stays` root with `runAs`, `drops` root after preparing the device, or is an `ordinary` user from the beginning.
  */
 import { createInterface } from "node:readline";
+import type { Destination } from "../../../domain/destinations.ts";
 import { createNetwork, type NetworkSettings, type NetworkSlot } from "../../../sandbox/network/network.ts";
 import { requirePrograms } from "../../../sandbox/network/programs.ts";
 import { prepareTunDevice } from "../../../sandbox/network/tun-device.ts";
@@ -24,11 +25,12 @@ export type Request =
   | {
       readonly act: "execute";
       readonly code: string;
-      readonly network: boolean;
+      readonly network: boolean | readonly Destination[];
       readonly cancelAfterMs?: number;
       readonly lane?: boolean;
       readonly packaged?: string;
     }
+  | { readonly act: "grants"; readonly ids: readonly string[] }
   | { readonly act: "release" | "look"; readonly slot: number }
   | { readonly act: "rename"; readonly name: string; readonly addresses: readonly string[] };
 
@@ -45,20 +47,23 @@ if (how !== "stays" && user !== undefined) {
   process.setgid?.(user.gid);
   process.setuid?.(user.uid);
 }
+async function resolveName(name: string): Promise<readonly string[]> {
+  const addresses = answers.get(name);
+  if (addresses === undefined) throw new Error(`${name} is unknown`);
+  return addresses;
+}
 const startedAt = performance.now();
 const network = await createNetwork({
   ...settings,
   tun,
   within: users?.enterAsOwner,
   runAs: how === "stays" ? user : undefined,
-  async resolveName(name) {
-    const addresses = answers.get(name);
-    if (addresses === undefined) throw new Error(`${name} is unknown`);
-    return addresses;
-  },
+  ...(names === undefined ? {} : { resolveName }),
   report: (line) => console.error(line),
 });
 const execute = executor && createExecutor(executor, { network, runAs: how === "stays" ? user : undefined, users });
+let grants: readonly string[] = [];
+network.useGrants(async (ids) => ids.filter((id) => grants.includes(id)));
 say({ id: 0, startMs: performance.now() - startedAt, problem: network.problem ?? null });
 
 const slots: NetworkSlot[] = [];
@@ -81,6 +86,10 @@ async function obey(request: Request): Promise<object> {
       return execute(request);
     case "look":
       return { isUsable: slots[request.slot]?.isUsable };
+    case "grants":
+      grants = request.ids;
+      await network.refreshGrants();
+      return {};
     case "release":
       slots[request.slot]?.release();
       return {};

@@ -36,6 +36,8 @@ const NAMES = {
   "rebind.test": OUTSIDE.private10,
   "meta.test": OUTSIDE.metadata,
   "loop.test": "127.0.0.1",
+  /** Leads to the internet first. */
+  "flip.test": [OUTSIDE.internet, OUTSIDE.private10],
 };
 
 /** A host and an internet, in network namespaces without any link to the real ones: no packet can leave. */
@@ -44,6 +46,8 @@ export interface World {
   readonly dir: string;
   /** Put before a command: runs it on the simulated host. */
   readonly enter: readonly string[];
+  /** Put before a command: runs it outside, where all addresses of `OUTSIDE` are. */
+  readonly enterOutside: readonly string[];
   /** Root's permission bits of the host's `/dev/net/tun`; only where the tests run as root. */
   setTunMode(mode: "0600" | "0666"): Promise<void>;
   /** Its bits and its owner. */
@@ -120,6 +124,7 @@ export async function makeWorld(programs: NetworkPrograms): Promise<World> {
   return {
     dir,
     enter: onHost.prefix,
+    enterOutside: atOutside.prefix,
     setTunMode: async (mode) => {
       await runCommand(onHost, ["/bin/chmod", mode, "/dev/net/tun"]);
     },

@@ -1,5 +1,6 @@
 import { Stack, Text } from "@mantine/core";
 import { type Role, useSession } from "../app/session.ts";
+import { DestinationSection } from "./destination-section.tsx";
 import { ValueSection } from "./value-section.tsx";
 
 const NOTES: Readonly<Record<Role, string>> = {
@@ -19,6 +20,7 @@ export function ValuesTab() {
       </Text>
       <ValueSection kind="secret" />
       <ValueSection kind="variable" />
+      <DestinationSection />
     </Stack>
   );
 }

@@ -28,13 +28,29 @@ export const DENIED_RANGES = [
   ...DOCUMENTATION_RANGES,
 ];
 
+/** Returns whether a text is an address or a range. */
+export function isRange(text: string): boolean {
+  return findRange(text) !== undefined;
+}
+
+/** Returns whether two ranges have an address in common. */
+export function overlaps(one: AddressRange, other: AddressRange): boolean {
+  return one.first <= other.last && other.first <= one.last;
+}
+
 /** Reads `a.b.c.d` or `a.b.c.d/n`; bits beyond the prefix are ignored. Throws on anything else. */
 export function parseRange(text: string): AddressRange {
+  const range = findRange(text);
+  if (range === undefined)
+    throw new Error(`${JSON.stringify(text)} is neither an IPv4 address nor a range such as 10.0.0.0/8.`);
+  return range;
+}
+
+function findRange(text: string): AddressRange | undefined {
   const [, address = "", prefix = "32"] = /^(\d{1,3}(?:\.\d{1,3}){3})(?:\/(\d{1,2}))?$/.exec(text) ?? [];
   const bytes = address.split(".").map(Number);
   const bits = Number(prefix);
-  if (bytes.length !== 4 || bytes.some((byte) => byte > 255) || bits > 32)
-    throw new Error(`${JSON.stringify(text)} is neither an IPv4 address nor a range such as 10.0.0.0/8.`);
+  if (bytes.length !== 4 || bytes.some((byte) => byte > 255) || bits > 32) return undefined;
   const size = 2 ** (32 - bits);
   const value = bytes.reduce((sum, byte) => sum * 256 + byte, 0);
   const first = Math.floor(value / size) * size;
