@@ -20,18 +20,48 @@ pg.types.setTypeParser(NUMERIC, Number);
 const QUIET = { debug: ignore, warn: ignore, error: ignore, deprecate: ignore };
 function ignore(): void {}
 
+export interface PoolOptions {
+  readonly poolMax: number;
+  readonly applicationName: string;
+  /**
+   * Whether the address is that of a pooler, which may take another session for each transaction. Then nothing is prepared, and
+   * the pooler sets the limits of sessions: see `requireSessionLimits`.
+   */
+  readonly isPooled?: boolean;
+}
+
 /** Opens the pool of this process. Statements and locks are bounded in time; nothing waits for ever. */
-export function connect(address: DatabaseAddress, options: { poolMax: number; applicationName: string }): Db {
-  return knex({
+export function connect(address: DatabaseAddress, { poolMax, applicationName, isPooled = false }: PoolOptions): Db {
+  const limits = isPooled ? {} : SESSION_LIMITS;
+  const config = {
     client: "pg",
-    connection: { ...address, application_name: options.applicationName, ...SESSION_LIMITS },
-    pool: { min: 0, max: options.poolMax },
+    // What transactions inherit, as the library's type of this object does not say.
+    userParams: { isPooled },
+    connection: { ...address, application_name: applicationName, ...limits },
+    pool: { min: 0, max: poolMax },
     acquireConnectionTimeout: 10_000,
     asyncStackTraces: false,
     log: QUIET,
     // Messages of failed statements end in logs; the values bound to them must not.
     compileSqlOnError: false,
-  });
+  };
+  return knex(config);
+}
+
+/** Rejects when sessions have other limits than `connect` gives them, with the statement that sets those. */
+export async function requireSessionLimits(db: Db): Promise<void> {
+  const names = Object.keys(SESSION_LIMITS);
+  const found = await queryRows<{ name: string; setting: string }>(
+    db,
+    "select name, setting from pg_settings where name = any(cast(:names as text[]))",
+    { names },
+  );
+  const isLimited = Object.entries(SESSION_LIMITS).every(([name, ms]) =>
+    found.some((each) => each.name === name && Number(each.setting) === ms),
+  );
+  const statements = Object.entries(SESSION_LIMITS).map(([name, ms]) => `set ${name} = ${ms}`);
+  if (!isLimited)
+    throw new Error(`Sessions need limits. Let the pooler run at the start of each: ${statements.join("; ")}`);
 }
 
 /** The connections of a pool: how many do something, how many statements wait for one, how many there may be. */
@@ -99,7 +129,8 @@ const names = new Map<string, string>();
 
 /**
  * The rows of a raw statement, in the shape the statement names. Prepared once a connection: planning our longer
- * statements costs the server more than running them.
+ * statements costs the server more than running them. Through a pooler nothing is prepared: the next transaction may meet
+ * a session that does not know the name.
  */
 export async function queryRows<Row>(
   db: Db,
@@ -112,7 +143,9 @@ export async function queryRows<Row>(
     names.set(sql, name);
   }
   try {
-    const answer: { rows: Row[] } = await db.raw(sql, bindings as Knex.ValueDict).options({ name });
+    const answer: { rows: Row[] } = await db
+      .raw(sql, bindings as Knex.ValueDict)
+      .options(db.userParams.isPooled ? {} : { name });
     return answer.rows;
   } catch (error) {
     // PostgreSQL's detail quotes the row it refused, inputs and all, and knex adds what was bound when it got no

@@ -101,6 +101,8 @@ export const SETTINGS = z.object({
   AWS_SESSION_TOKEN_FILE: z.string().min(1).optional(),
   DATABASE_URL: z.string().min(1).optional(),
   DATABASE_URL_FILE: z.string().min(1).optional(),
+  DATABASE_POOLER_URL: z.string().min(1).optional(),
+  DATABASE_POOLER_URL_FILE: z.string().min(1).optional(),
   TEMPORAL_ADDRESS: z.string().min(1).optional(),
   TEMPORAL_NAMESPACE: z.string().min(1).default("treadle"),
   TEMPORAL_CLI_PATH: z.string().min(1).optional(),
@@ -118,7 +120,7 @@ export type Settings = z.infer<typeof SETTINGS>;
 /** Settings that hold a secret: `NAME_FILE` names a file that has it, as secrets are mounted into containers. */
 const SECRETS = [
   ...(["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"] as const),
-  ...(["DATABASE_URL", "TEMPORAL_API_KEY", "TREADLE_SMTP_URL"] as const),
+  ...(["DATABASE_URL", "DATABASE_POOLER_URL", "TEMPORAL_API_KEY", "TREADLE_SMTP_URL"] as const),
 ] as const;
 
 /** Settings that contradict each other are refused as well. */
@@ -132,6 +134,10 @@ const CONSISTENT_SETTINGS = SETTINGS.refine(
       TREADLE_STORAGE_URL === undefined || (AWS_ACCESS_KEY_ID === undefined) === (AWS_SECRET_ACCESS_KEY === undefined),
     { path: ["AWS_ACCESS_KEY_ID"], message: "needs AWS_SECRET_ACCESS_KEY, and that one it" },
   )
+  .refine(({ DATABASE_POOLER_URL, DATABASE_URL }) => DATABASE_POOLER_URL === undefined || DATABASE_URL !== undefined, {
+    path: ["DATABASE_POOLER_URL"],
+    message: "needs DATABASE_URL, which leads past the pooler",
+  })
   .refine(
     ({ TEMPORAL_TLS_CERT, TEMPORAL_TLS_KEY }) => (TEMPORAL_TLS_CERT === undefined) === (TEMPORAL_TLS_KEY === undefined),
     { path: ["TEMPORAL_TLS_CERT"], message: "needs TEMPORAL_TLS_KEY, and that one it" },

@@ -52,10 +52,11 @@ export function findNetworkProblem(settings: Settings, host: NetworkHost): strin
 }
 
 /** Our own servers, wherever they are: no execution may reach them. Those that we start are behind a socket, or here. */
-function hostsOf({ DATABASE_URL: database, TEMPORAL_ADDRESS: temporal = TEMPORAL_HOST }: Settings): string[] {
-  const databaseHost = database === undefined ? "" : new URL(database).hostname;
-  const isSocket = databaseHost === "" || databaseHost.startsWith("/");
-  return [...(isSocket ? [] : [databaseHost]), temporal.replace(/:\d+$/, "")];
+function hostsOf({ TEMPORAL_ADDRESS: temporal = TEMPORAL_HOST, ...settings }: Settings): string[] {
+  const databases = [settings.DATABASE_URL, settings.DATABASE_POOLER_URL]
+    .map((url) => (url === undefined ? "" : new URL(url).hostname))
+    .filter((host) => host !== "" && !host.startsWith("/"));
+  return [...databases, temporal.replace(/:\d+$/, "")];
 }
 
 /** Returns whom notices may go to, and to whom never. */

@@ -1,8 +1,6 @@
 import { Registry } from "prom-client";
 import type { PythonDeps } from "../../activities/python.ts";
-import { connect } from "../../db/connect.ts";
 import { createSmallObjects } from "../../db/executions/small-objects.ts";
-import { migrate } from "../../db/migrate.ts";
 import { findCgroupFolders } from "../../sandbox/cgroup-folders.ts";
 import { openStorage } from "../../storage/open.ts";
 import { withSmallObjects } from "../../storage/small-objects.ts";
@@ -30,7 +28,7 @@ import type { Temporal } from "../setup/servers/temporal.ts";
 import { installTemporalRuntime } from "../temporal/workers.ts";
 import { findVersion } from "../version.ts";
 import { openForCallers } from "./callers.ts";
-import { type DescriptorBudget, POOL_MAX } from "./descriptors.ts";
+import type { DescriptorBudget } from "./descriptors.ts";
 import { drain, type Stopping } from "./draining.ts";
 import { openEngine } from "./engine.ts";
 import { loadHostId } from "./host.ts";
@@ -39,6 +37,7 @@ import { type Host, openPrograms } from "./host-programs.ts";
 import { createHostWord } from "./host-word.ts";
 import { openHousekeeping } from "./housekeeping.ts";
 import { openMetricsServer } from "./metrics-server.ts";
+import { openPool } from "./pool.ts";
 
 export interface StartInput {
   readonly env: Environment;
@@ -86,9 +85,8 @@ export async function openService(
   const stopping: Stopping = { isStopping: false, leaving: new AbortController() };
 
   // The database, the master key and storage.
-  const db = connect(postgres.connection, { poolMax: POOL_MAX, applicationName: "treadle" });
+  const db = await openPool(settings, postgres.connection);
   defer(() => db.destroy());
-  await migrate(db);
   const masterKeyFile = settings.TREADLE_MASTER_KEY_FILE ?? `${machine.paths.keys}/master`;
   const keyRing = await openKeyRing(masterKeyFile, log);
   defer(() => keyRing.close());

@@ -8,6 +8,7 @@ import { findMoneyFaults } from "../../db/ledger/audit.ts";
 import { anIndex, onlyFrom } from "../environments/machine.ts";
 import { aCluster, type Cluster, type ClusterHost } from "../support/cluster.ts";
 import { aFolder, treadle } from "../support/command-line.ts";
+import { POOLER_SESSIONS } from "../support/pooler.ts";
 import { type Answer, isAlive, listTree, type TestService } from "../support/service.ts";
 
 interface Published {
@@ -146,7 +147,7 @@ test("a call whose program no worker can begin, for want of isolation, is answer
   await writeFile(join(bin, "bwrap"), '#!/bin/sh\n[ "$1" = --version ] && echo bubblewrap 0.8.0 || exit 1\n');
   await chmod(join(bin, "bwrap"), 0o755);
   const before = await findMoney();
-  const stop = await hosts.one.startWorker({ PATH: `${bin}:${process.env.PATH ?? ""}`, TREADLE_NETWORK_SLOTS: "0" });
+  const worker = await hosts.one.startWorker({ PATH: `${bin}:${process.env.PATH ?? ""}`, TREADLE_NETWORK_SLOTS: "0" });
   await refused(plain);
   const count = await countExecutions();
   for (const workflow of [plain, networked]) {
@@ -158,7 +159,7 @@ test("a call whose program no worker can begin, for want of isolation, is answer
     );
   }
   const published = await tryToPublish(NETWORKED);
-  await stop();
+  await worker.stop();
   expect([published.code, published.stdout]).toEqual([1, expect.stringContaining("access to the network")]);
   expect([await countExecutions(), await findMoney()]).toEqual([count, before]);
 });
@@ -280,6 +281,17 @@ test("a host has lanes for what ran lately when it starts, and for what any proc
       expect.objectContaining({ role: "all", programs: expect.objectContaining({ slots: 4, waiting: 0 }) }),
     ]),
   );
+});
+
+test("processes behind a pooler of transactions share its sessions, and each has one of its own that listens", async () => {
+  const sessions = await queryRows<{ name: string; count: bigint }>(
+    cluster.db,
+    "select application_name as name, count(*) from pg_stat_activity where datname = current_database() group by 1",
+  );
+  const count = (name: string) => Number(sessions.find((each) => each.name === name)?.count);
+  expect(count("treadle listener")).toBe(3);
+  expect(count("treadle")).toBeLessThanOrEqual(POOLER_SESSIONS);
+  expect(await cluster.pooler.countTransactions()).toBeGreaterThan(100);
 });
 
 test("a call, while Temporal is away, is carried out by a worker and answered by a process that runs nothing", async () => {

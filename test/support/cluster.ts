@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,13 +11,17 @@ import { findPython } from "../../src/setup/python.ts";
 import { runCommand } from "../../src/setup/servers/command.ts";
 import { startTemporal } from "../../src/setup/servers/temporal.ts";
 import { findCacheDir } from "../../src/setup/servers/temporal-cache.ts";
+import { type Pooler, startPooler } from "./pooler.ts";
 import { aDatabase } from "./postgres.ts";
 import { aDataDir, startService, type TestService } from "./service.ts";
+import { startTemporalCluster, type TemporalCluster } from "./temporal-cluster.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../bin/treadle", import.meta.url));
 /** As few as a host can do with: each has a disk, and there are several hosts. */
 const SMALL = { TREADLE_SANDBOX_SLOTS: "4", TREADLE_LANES_MAX: "0", TREADLE_EXAMPLES: "none" };
 const START_MS_MAX = 120_000;
+/** The long form, with Temporal's own server in its four roles on PostgreSQL: `TREADLE_TEST_TEMPORAL=server`. */
+export const IS_LONG = process.env["TREADLE_TEST_TEMPORAL"] === "server";
 
 /** A host of its own: a data folder, and a way to storage that can be cut. */
 export interface ClusterHost {
@@ -27,29 +31,35 @@ export interface ClusterHost {
   mend(): Promise<void>;
   /** Starts a process that takes calls. */
   start(env?: Record<string, string>): Promise<TestService>;
-  /** Starts a process of the role `worker`; answers what stops it. */
-  startWorker(env?: Record<string, string>): Promise<() => Promise<void>>;
+  /** Starts a process of the role `worker`. */
+  startWorker(env?: Record<string, string>): Promise<RunningWorker>;
+}
+
+export interface RunningWorker {
+  hostId(): Promise<string>;
+  stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 export interface Cluster {
   readonly db: Db;
+  readonly pooler: Pooler;
   aHost(): Promise<ClusterHost>;
   stopTemporal(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** What several processes share: PostgreSQL, a Temporal server and an S3 server. The first host that is started makes the master key. */
+/** What several processes share: PostgreSQL behind PgBouncer, a Temporal server and an S3 server. The first host that is started makes the master key. */
 export async function aCluster(common: Record<string, string>): Promise<Cluster> {
   const folder = await mkdtemp(join(tmpdir(), "treadle-cluster-"));
-  const [database, temporal, s3] = await Promise.all([
-    aDatabase(),
-    aTemporal(join(folder, "temporal")),
-    startS3Server(),
-  ]);
-  const { host, user, database: name } = database.address as { host: string; user: string; database: string };
+  const database = await aDatabase();
+  const address = database.address as { host: string; user: string; database: string };
+  const [temporal, s3] = await Promise.all([aTemporal(join(folder, "temporal"), address.host), startS3Server()]);
+  const { host, user, database: name } = address;
+  const pooler = await startPooler(address);
   const env = {
     ...{ ...SMALL, ...common },
     DATABASE_URL: `postgresql://${user}@localhost/${name}?host=${encodeURIComponent(host)}`,
+    DATABASE_POOLER_URL: pooler.url,
     ...temporal.settings,
     AWS_ACCESS_KEY_ID: s3.accessKeyId,
     AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
@@ -75,19 +85,45 @@ export async function aCluster(common: Record<string, string>): Promise<Cluster>
 
   return {
     db: database.db,
+    pooler,
     aHost,
     stopTemporal: temporal.stop,
     async stop() {
       for (const remove of removals) await remove();
-      await Promise.all([temporal.stop(), s3.stop()]);
+      await Promise.all([temporal.stop(), s3.stop(), pooler.stop()]);
       await database.drop();
       await rm(folder, { recursive: true, force: true });
     },
   };
 }
 
-/** A server that asks for TLS with a certificate of the caller, as clusters do, and has not heard of our namespace. */
-async function aTemporal(folder: string): Promise<{ settings: Record<string, string>; stop: () => Promise<void> }> {
+/**
+ * A server that asks for TLS with a certificate of the caller, as clusters do, and has not heard of our namespace. In the long
+ * form it is Temporal's own in four processes, on PostgreSQL.
+ */
+async function aTemporal(
+  folder: string,
+  postgresFolder: string,
+): Promise<{ settings: Record<string, string>; stop: () => Promise<void> }> {
+  const { address, tls, stop } = await (IS_LONG ? startTemporalCluster(postgresFolder, folder) : startEmbedded(folder));
+  const write = async (name: string, text: string) => {
+    const path = join(folder, name);
+    await writeFile(path, text, { mode: 0o600 });
+    return path;
+  };
+  const settings = {
+    TEMPORAL_ADDRESS: address,
+    TEMPORAL_NAMESPACE: "workflows",
+    TEMPORAL_TLS_CA: await write("ca.pem", tls.ca),
+    TEMPORAL_TLS_CERT: await write("cert.pem", tls.cert),
+    TEMPORAL_TLS_KEY: await write("key.pem", tls.key),
+    TEMPORAL_TLS_SERVER_NAME: tls.serverName,
+  };
+  return { settings, stop };
+}
+
+async function startEmbedded(folder: string): Promise<TemporalCluster> {
+  await mkdir(folder, { recursive: true });
   const { path: python } = await findPython({
     ...{ env: process.env, runAs: undefined, isRoot: false, mayInstall: false },
     ...{ report: () => undefined, run: runCommand },
@@ -97,23 +133,11 @@ async function aTemporal(folder: string): Promise<{ settings: Record<string, str
     ...{ report: () => undefined, log: () => undefined },
   });
   const { ca = "", caller, serverName = "" } = temporal.tls ?? {};
-  const write = async (name: string, text = "") => {
-    const path = join(folder, name);
-    await writeFile(path, text, { mode: 0o600 });
-    return path;
-  };
-  const settings = {
-    TEMPORAL_ADDRESS: temporal.address,
-    TEMPORAL_NAMESPACE: "workflows",
-    TEMPORAL_TLS_CA: await write("ca.pem", ca),
-    TEMPORAL_TLS_CERT: await write("cert.pem", caller?.cert),
-    TEMPORAL_TLS_KEY: await write("key.pem", caller?.key),
-    TEMPORAL_TLS_SERVER_NAME: serverName,
-  };
-  return { settings, stop: temporal.stop };
+  const tls = { ca, cert: caller?.cert ?? "", key: caller?.key ?? "", serverName };
+  return { address: temporal.address, tls, stop: temporal.stop };
 }
 
-async function startWorker(env: Record<string, string>): Promise<() => Promise<void>> {
+async function startWorker(env: Record<string, string> & { TREADLE_DATA_DIR: string }): Promise<RunningWorker> {
   const child = spawn(process.execPath, [PROGRAM, "start"], {
     env: { ...process.env, ...env, TREADLE_ROLE: "worker" },
     stdio: ["ignore", "pipe", "pipe"],
@@ -123,8 +147,11 @@ async function startWorker(env: Record<string, string>): Promise<() => Promise<v
   const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   for (const deadline = Date.now() + START_MS_MAX; !output.includes('"event":"service.ready"'); await sleep(50))
     if (child.exitCode !== null || Date.now() > deadline) throw new Error(`The worker did not start:\n${output}`);
-  return async () => {
-    child.kill("SIGTERM");
-    await ended;
+  return {
+    hostId: async () => (await readFile(join(env.TREADLE_DATA_DIR, "host-id"), "utf8")).trim(),
+    async stop(signal = "SIGTERM") {
+      child.kill(signal);
+      await ended;
+    },
   };
 }

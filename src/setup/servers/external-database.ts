@@ -8,19 +8,22 @@ const PAUSE_MS = 500;
  * A server that is not ours: waited for as long as a container needs to start, otherwise left alone. Rejects when it
  * cannot be used. What it answers (a name for people), and what it rejects with, holds the host but no password.
  */
-export async function checkExternalDatabase(connectionString: string): Promise<string> {
+export async function checkExternalDatabase(
+  connectionString: string,
+  setting: "DATABASE_URL" | "DATABASE_POOLER_URL" = "DATABASE_URL",
+): Promise<string> {
   const deadline = Date.now() + PATIENCE_MS;
   for (;;) {
     const problem = await tryConnection(connectionString);
     if (problem === undefined) break;
     if (!problem.passing || Date.now() > deadline) {
       throw new Error(
-        `Cannot use the database of DATABASE_URL (${describeHost(connectionString)}): ${problem.message}. Correct DATABASE_URL, or unset it to use the embedded PostgreSQL.`,
+        `Cannot use the database of ${setting} (${describeHost(connectionString)}): ${problem.message}. Correct ${setting}, or unset it to use ${setting === "DATABASE_URL" ? "the embedded PostgreSQL" : "DATABASE_URL alone"}.`,
       );
     }
     await sleep(PAUSE_MS);
   }
-  return `DATABASE_URL (${describeHost(connectionString)})`;
+  return `${setting} (${describeHost(connectionString)})`;
 }
 
 async function tryConnection(connectionString: string): Promise<{ message: string; passing: boolean } | undefined> {
