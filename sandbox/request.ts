@@ -88,7 +88,7 @@ export interface SandboxSettings extends Runtime {
   /** Set where every program runs in gVisor, inside of bubblewrap: cold, and without a network. */
   readonly gvisor?: GvisorSettings | undefined;
   /** For executions that ask for one. Without it they are refused. */
-  readonly network?: Pick<Network, "take" | "place" | "attach" | "confine" | "problem"> | undefined;
+  readonly network?: Pick<Network, "take" | "place" | "attach" | "confine" | "follow" | "problem"> | undefined;
 }
 
 export interface InputFiles {

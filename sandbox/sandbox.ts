@@ -12,6 +12,7 @@ import { createLanes, type Lanes, type LanesDeps } from "./lanes/lanes.ts";
 import type { Launched } from "./launched.ts";
 import { createLogRecorder, type LogRecorder } from "./log.ts";
 import { createMask, type Mask } from "./masking.ts";
+import { noteCuts } from "./network/cuts.ts";
 import { addOutputs, CANCELLED, decideOutcome } from "./outcome.ts";
 import { CUT_NOTE, collectOutputs, isCut, lacksDisk } from "./outputs.ts";
 import {
@@ -51,6 +52,7 @@ const CPU_SLACK_SECONDS = 60;
  */
 export function createSandbox(settings: SandboxDeps): Sandbox {
   const user = chooseUser(settings);
+  const { network } = settings;
   const cgroups = findCgroupFolders();
   if (cgroups !== undefined) sweepCgroups(cgroups);
   const reader = settings.users === undefined ? user : ANYBODY;
@@ -70,7 +72,7 @@ export function createSandbox(settings: SandboxDeps): Sandbox {
   const run = (request: SandboxRequest, watch: SandboxWatch = {}) => {
     checkRequest(request, settings.limits);
     running.add(request);
-    const result = runExecution({ user: reader, isIsolated, launch, launchCold, remove }, request, watch);
+    const result = runExecution({ network, user: reader, isIsolated, launch, launchCold, remove }, request, watch);
     return result.finally(() => running.delete(request));
   };
   return {
@@ -83,7 +85,7 @@ export function createSandbox(settings: SandboxDeps): Sandbox {
     // Not through a lane: one would be started for the probe in the background, and find its folder gone.
     selfTest: () =>
       testIsolation(settings, (request) =>
-        runExecution({ user: reader, isIsolated, launch: launchCold, launchCold, remove }, request, {}),
+        runExecution({ network, user: reader, isIsolated, launch: launchCold, launchCold, remove }, request, {}),
       ).catch((error: unknown) => {
         // A `runsc` that does not work here is a setting to be corrected, and no fault of this start.
         if (settings.gvisor !== undefined && error instanceof NotStartedError) return [error.message];
@@ -123,7 +125,11 @@ async function testLane(deps: Omit<LanesDeps, "selfTest"> & { readonly user: Use
     const lane = await startLane({ ...deps, disk: await deps.disks?.take(), ...unwatched }, request);
     const launch = (given: SandboxRequest, inputs: PlacedInputs) => lane.launch(given, inputs);
     try {
-      return await runExecution({ user, isIsolated: true, launch, launchCold: launch, remove }, request, {});
+      return await runExecution(
+        { network: undefined, user, isIsolated: true, launch, launchCold: launch, remove },
+        request,
+        {},
+      );
     } finally {
       await lane.close();
     }
@@ -143,6 +149,7 @@ function chooseUser({ runAs }: SandboxSettings): User {
 }
 
 interface Launcher {
+  readonly network: SandboxSettings["network"];
   /** Who must be able to read the inputs. */
   readonly user: User;
   readonly remove: RemoveTree;
@@ -152,7 +159,7 @@ interface Launcher {
 }
 
 async function runExecution(
-  { user, isIsolated, launch, launchCold, remove }: Launcher,
+  { network, user, isIsolated, launch, launchCold, remove }: Launcher,
   request: SandboxRequest,
   watch: SandboxWatch,
 ): Promise<SandboxResult> {
@@ -164,6 +171,7 @@ async function runExecution(
   const mask = createMask(request.secrets ?? []);
   const idsAfter = request.logStart?.idsAfter;
   const log = createLogRecorder(join(spoolDir, "log.ndjson"), limits.logBytesMax, { onLine, idsAfter, mask });
+  const unfollow = noteCuts(network, request.network, log);
   let launched: Launched | undefined;
   try {
     const endUnstarted = async (): Promise<SandboxResult> => ({
@@ -197,6 +205,7 @@ async function runExecution(
       place = launched = await launchCold(request, inputs, watch.signal);
       return follow(place, error.secondsUsed);
     });
+    unfollow(); // Nothing is noted in a log that is closed.
     await place.reach.takeBack(place.outputsDir);
     launched = undefined;
     const concluded = await conclude({ facts, named }, place, { request, outputsDir, log, remove });
@@ -205,6 +214,7 @@ async function runExecution(
     return { ...concluded, path: place.path, outcome: { ...outcome, message } };
   } finally {
     await clearAway([
+      unfollow,
       () => log.close().catch(() => undefined), // A failure has been reported where the log is needed.
       () => launched?.release(false),
       () => request.files.length > 0 && remove(inputsDir),

@@ -1,3 +1,4 @@
+import type { Destination } from "../../domain/destinations.ts";
 import { messageOf } from "../../domain/message-of.ts";
 import { repeat } from "../../system/repeating.ts";
 import type { AddressBook } from "./address-book.ts";
@@ -43,6 +44,7 @@ export interface GenerationSettings {
   readonly dir: string;
   readonly addresses: AddressBook;
   readonly listGrants: ListGrants;
+  readonly onCut: (destination: Destination) => void;
 }
 
 /** Opens a router, fills it with slots, tests it, and only then attaches the uplink. Rejects, leaving nothing, when any of that fails. */
@@ -100,18 +102,18 @@ function watch(parts: {
   /** What the rules protect already. */
   readonly own: OwnRanges;
   readonly readOwn: () => Promise<OwnRanges>;
-  readonly settings: Pick<GenerationSettings, "refreshMs" | "dir" | "addresses" | "listGrants">;
+  readonly settings: Pick<GenerationSettings, "refreshMs" | "dir" | "addresses" | "listGrants" | "onCut">;
   readonly closeAll: () => Promise<void>;
 }): Generation {
   const { router, readOwn, settings, closeAll } = parts;
-  const { refreshMs, dir, addresses, listGrants } = settings;
+  const { refreshMs, dir, addresses, listGrants, onCut } = settings;
   let fail: (reason: string) => void = () => undefined;
   const failed = new Promise<string>((resolve) => {
     fail = resolve;
   });
   void router.ended.then(fail);
   const slots = createSlotPool(router, parts.slots, fail);
-  const scopes = createScopes({ router, dir, addresses, listGrants, onFailure: fail });
+  const scopes = createScopes({ router, dir, addresses, listGrants, onCut, onFailure: fail });
   let known = JSON.stringify(parts.own);
   const readingOwn = repeat(
     async () => {

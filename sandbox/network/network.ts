@@ -5,6 +5,7 @@ import { DENIED_RANGES, isWithin, mergeRanges, parseRange } from "../../domain/a
 import type { Destination } from "../../domain/destinations.ts";
 import { createAddressBook } from "./address-book.ts";
 import type { ResolveName } from "./addresses.ts";
+import { type Cuts, createCuts } from "./cuts.ts";
 import { type Generation, openGeneration } from "./generation.ts";
 import { type Generations, keepGeneration } from "./generations.ts";
 import { UPLINK } from "./plan.ts";
@@ -85,13 +86,11 @@ export interface NetworkWay {
 
 /** The way to some destinations and to nothing else. Of its links, one is in use at a time. */
 export interface ConfinedWay extends NetworkWay {
-  /** Calls `onCut` for each destination that is taken away from now on; at once nothing gets there any more. */
-  follow(onCut: (destination: Destination) => void): () => void;
   /** Lets nothing through any more. */
   close(): Promise<void>;
 }
 
-export interface Network extends NetworkWay {
+export interface Network extends NetworkWay, Pick<Cuts, "follow"> {
   /**
    * Opens a way to these destinations alone. Names are looked up here, and programs find the answers in `/etc/hosts`. Rejects
    * while there is no network, and where a grant is gone.
@@ -127,6 +126,7 @@ export async function createNetwork(settings: NetworkSettings): Promise<Network>
   const { runAs, slots, tun, within, protectedHosts = [], ungrantableHosts = [], resolveName } = settings;
   const refreshMs = 1_000 * (settings.refreshSeconds ?? REFRESH_SECONDS);
   const addresses = createAddressBook({ nameservers, closed: settings.deniedRanges, resolveName });
+  const cuts = createCuts();
   let grants: ListGrants = async () => [];
   const generations = await keepGeneration(
     () =>
@@ -144,6 +144,7 @@ export async function createNetwork(settings: NetworkSettings): Promise<Network>
         dir,
         addresses,
         listGrants: (ids) => grants(ids),
+        onCut: cuts.report,
       }),
     settings.report,
   );
@@ -163,6 +164,7 @@ export async function createNetwork(settings: NetworkSettings): Promise<Network>
       const generation = generations.current();
       return toConfinedWay(generations, generation, await generation.scopes.open(destinations));
     },
+    follow: cuts.follow,
     useGrants: (listGrants) => void (grants = listGrants),
     refreshGrants: async () => {
       if (generations.problem() === undefined)
@@ -225,7 +227,6 @@ function toConfinedWay(generations: Generations, generation: Generation, scope: 
         },
       };
     },
-    follow: (onCut) => scope.follow(onCut),
     close: () => scope.close(),
   };
 }
@@ -249,6 +250,7 @@ function withoutNetwork(problem: string): Network {
     place: refuse,
     attach: async () => refuse(),
     confine: async () => refuse(),
+    follow: () => () => undefined,
     useGrants: () => undefined,
     refreshGrants: async () => undefined,
     problem,

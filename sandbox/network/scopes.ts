@@ -27,8 +27,6 @@ export interface Scope {
   enter(slot: number): Promise<void>;
   /** Takes a link out whose programs have ended. */
   leave(slot: number): Promise<void>;
-  /** Calls `onCut` for each destination that is taken away from now on. Returns how to end that. */
-  follow(onCut: (destination: Destination) => void): () => void;
   /** Lets nothing through any more, and forgets its links. */
   close(): Promise<void>;
 }
@@ -46,7 +44,6 @@ interface Opened {
   readonly number: number;
   readonly hosts: string;
   readonly slots: Set<number>;
-  readonly listeners: Set<(destination: Destination) => void>;
   destinations: readonly Destination[];
   isWhole: boolean;
   rules: string;
@@ -64,6 +61,8 @@ interface ScopesDeps {
   readonly dir: string;
   readonly addresses: AddressBook;
   readonly listGrants: ListGrants;
+  /** Called with each destination that a scope lost. Must not throw. */
+  readonly onCut: (destination: Destination) => void;
   readonly onFailure: (reason: string) => void;
 }
 
@@ -83,7 +82,9 @@ export function createScopes(deps: ScopesDeps): Scopes {
     const ids = new Set(only.flatMap((scope) => scope.destinations.flatMap(({ grantId }) => grantId ?? [])));
     if (ids.size === 0) return;
     const granted = new Set(await deps.listGrants([...ids]));
-    await rewrite(only.filter((scope) => cut(scope, granted)));
+    const lost = new Map(only.map((scope) => [scope, cut(scope, granted)]));
+    await rewrite(only.filter((scope) => lost.get(scope)?.length !== 0));
+    for (const destination of [...lost.values()].flat()) deps.onCut(destination);
   }
 
   async function close(scope: Opened): Promise<void> {
@@ -128,7 +129,6 @@ function newScope(dir: string, destinations: readonly Destination[]): Opened {
     number,
     hosts: join(dir, FOLDER, String(number)),
     slots: new Set(),
-    listeners: new Set(),
     destinations,
     isWhole: true,
     rules: "",
@@ -137,7 +137,7 @@ function newScope(dir: string, destinations: readonly Destination[]): Opened {
 }
 
 function toScope(scope: Opened, router: Pick<Router, "changeRules">, close: () => Promise<void>): Scope {
-  const { number, hosts, slots, listeners } = scope;
+  const { number, hosts, slots } = scope;
   return {
     hosts,
     get isWhole() {
@@ -149,10 +149,6 @@ function toScope(scope: Opened, router: Pick<Router, "changeRules">, close: () =
     },
     async leave(slot) {
       if (slots.delete(slot)) await router.changeRules(toScopeChange(number, { remove: [planSlot(slot).slotAddress] }));
-    },
-    follow(onCut) {
-      listeners.add(onCut);
-      return () => void listeners.delete(onCut);
     },
     close,
   };
@@ -179,14 +175,13 @@ async function write(scope: Opened, { router, addresses }: Pick<ScopesDeps, "rou
   scope.names = names;
 }
 
-/** Takes the destinations out of a scope that are not granted any more. Returns whether there were some. */
-function cut(scope: Opened, granted: ReadonlySet<string>): boolean {
+/** Takes the destinations out of a scope that are not granted any more, and returns them. */
+function cut(scope: Opened, granted: ReadonlySet<string>): readonly Destination[] {
   const lost = scope.destinations.filter(({ grantId }) => grantId !== null && !granted.has(grantId));
-  if (lost.length === 0) return false;
+  if (lost.length === 0) return lost;
   scope.isWhole = false;
   scope.destinations = scope.destinations.filter((one) => !lost.includes(one));
-  for (const destination of lost) for (const listener of scope.listeners) listener(destination);
-  return true;
+  return lost;
 }
 
 function toPassage({ destination: { ports, grantId }, reachable }: Located): Passage {

@@ -144,14 +144,19 @@ return [ended, ask("${OUTSIDE.private10}", 5432), fetch("https://example.test:84
     await until("it is connected", () => hasPrinted(`connected in a lane: ${lane}`));
     await service.ask({ act: "grants", ids: [] });
     expect(await ran).toEqual(["ConnectionResetError", REFUSED, "web"]);
+    const note = `The destination warehouse (${OUTSIDE.private10}:5432) was taken away. Connections there are closed.`;
+    expect(readLogs(`connected in a lane: ${lane}`).split(note)).toHaveLength(2);
   });
 });
 
-/** Whether an execution has printed this by now. */
-function hasPrinted(text: string): boolean {
+/** The logs of executions that have printed this by now. */
+function readLogs(text: string): string {
   const logs = readdirSync(executor.folder).map((name) => join(executor.folder, name, "spool", "log.ndjson"));
-  return logs.some((path) => existsSync(path) && readFileSync(path, "utf8").includes(text));
+  const texts = logs.map((path) => (existsSync(path) ? readFileSync(path, "utf8") : ""));
+  return texts.filter((log) => log.includes(text)).join("");
 }
+
+const hasPrinted = (text: string): boolean => readLogs(text) !== "";
 
 test("a public name that begins to lead to a private address leads a program there never", async () => {
   const body = `

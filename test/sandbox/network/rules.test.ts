@@ -70,6 +70,10 @@ const HOLES: readonly (readonly [hole: string, change: string, found: RegExp])[]
   ["other slots", "s/counter name sibling goto refuse/accept/", /240\.0\.0\.3:443 was not reset|rule "sibling"/],
   ["the router", "s/counter name router goto refuse/accept/", /rule "router"/],
   ["everything", "s/goto outbound/accept/", /was not reset/],
+  ["that a link is confined", "/iifgroup 2 goto confined/d", /"elsewhere"|was not reset/],
+  ["links without a scope", "/counter name elsewhere goto refuse/s/counter.*/accept/", /"elsewhere"|was not reset/],
+  ["the ports of destinations", "s/ tcp dport { 443 } goto admitted/ goto admitted/", /:444 was not reset/],
+  ["what is never granted", "/ip daddr @never/d", /rule "denied"/],
   ["other ports of the forwarder", "s/ th dport 53 goto names/ accept/", /10\.0\.2\.3:80 was not reset/],
   ["UDP", "s/chain outbound {/chain outbound { meta l4proto udp accept/", /packets had to reach the uplink/],
 ];
