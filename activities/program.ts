@@ -219,7 +219,11 @@ async function prepareCode(
   network: LaneRequest["network"],
 ): Promise<LaneRequest> {
   const manifest = work.manifest as Manifest;
-  const { processes = DEFAULT_BOUNDS.processesDefault, openFiles = DEFAULT_BOUNDS.openFilesDefault } = manifest.limits;
+  const {
+    processes = DEFAULT_BOUNDS.processesDefault,
+    openFiles = DEFAULT_BOUNDS.openFilesDefault,
+    scratchBytes = DEFAULT_BOUNDS.scratchBytesDefault,
+  } = manifest.limits;
   const [commitDir, { python, environmentDir }] = await Promise.all([
     deps.checkouts.ensure(work.workflowId, work.commitId),
     deps.commitEnvironments.ensure(work).catch((error: unknown) => {
@@ -246,6 +250,7 @@ async function prepareCode(
       cpu: Math.min(manifest.limits.cpu, deps.ceilings.cpu),
       processes: Math.min(processes, deps.ceilings.processes),
       openFiles: Math.min(openFiles, deps.ceilings.openFiles),
+      scratchBytes: Math.min(scratchBytes, deps.ceilings.scratchBytes),
     },
   };
 }

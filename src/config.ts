@@ -44,6 +44,9 @@ export const SETTINGS = z.object({
   TREADLE_CPU_MAX: z.coerce.number().min(DEFAULT_BOUNDS.cpuMin).max(DEFAULT_BOUNDS.cpuMax).default(8),
   TREADLE_PROCESSES_MAX: whole(DEFAULT_BOUNDS.processesMin, DEFAULT_BOUNDS.processesMax).default(256),
   TREADLE_OPEN_FILES_MAX: whole(DEFAULT_BOUNDS.openFilesMin, DEFAULT_BOUNDS.openFilesMax).default(1_024),
+  TREADLE_SCRATCH_BYTES_MAX: whole(DEFAULT_BOUNDS.scratchBytesDefault, DEFAULT_BOUNDS.scratchBytesMax).default(
+    DEFAULT_BOUNDS.scratchBytesDefault,
+  ),
   TREADLE_NETWORK_SLOTS: whole(0, 1_024).optional(),
   TREADLE_NETWORK_DENY: z.string().min(1).optional(),
   TREADLE_NETWORK_NAMESERVERS: z.string().min(1).optional(),
@@ -156,6 +159,7 @@ export function boundsOf(settings: Settings): ManifestBounds {
     cpuMax: settings.TREADLE_CPU_MAX,
     processesMax: settings.TREADLE_PROCESSES_MAX,
     openFilesMax: settings.TREADLE_OPEN_FILES_MAX,
+    scratchBytesMax: settings.TREADLE_SCRATCH_BYTES_MAX,
   };
 }
 

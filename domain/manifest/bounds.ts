@@ -20,6 +20,9 @@ export interface ManifestBounds {
   readonly openFilesDefault: number;
   readonly openFilesMin: number;
   readonly openFilesMax: number;
+  /** Of each scratch folder: the working folder, `/tmp` and `/dev/shm`. */
+  readonly scratchBytesDefault: number;
+  readonly scratchBytesMax: number;
   /** Of one uploaded file: the default and the ceiling of `max_size`. */
   readonly fileBytesMax: number;
   /** Of one `file_list`: the default and the ceiling of `max_files`. */
@@ -32,7 +35,7 @@ export interface ManifestBounds {
 
 /**
  * The limits of design section 15; what it leaves open (cpu, attempts, lateness) is chosen here. The most of time, memory, cores,
- * processes and open files is the most that an operator can allow: an installation has its own, in `src/config.ts`.
+ * processes, open files and scratch is the most that an operator can allow. An installation has its own, in `src/config.ts`.
  */
 export const DEFAULT_BOUNDS: ManifestBounds = {
   configBytesMax: 65_536,
@@ -51,6 +54,8 @@ export const DEFAULT_BOUNDS: ManifestBounds = {
   openFilesDefault: 512,
   openFilesMin: 64,
   openFilesMax: 65_536,
+  scratchBytesDefault: 256 * MEBIBYTE,
+  scratchBytesMax: 1_048_576 * MEBIBYTE,
   fileBytesMax: 2_000_000_000,
   filesMax: 100,
   attemptsMax: 10,

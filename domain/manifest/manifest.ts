@@ -144,6 +144,8 @@ export interface Limits {
   readonly processes?: number;
   /** Of each process. Missing where `config.yaml` does not say. */
   readonly openFiles?: number;
+  /** Of each scratch folder. Missing where `config.yaml` does not say. */
+  readonly scratchBytes?: number;
   /** True: the public internet. */
   readonly network: NetworkLimit;
 }

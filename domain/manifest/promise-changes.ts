@@ -64,13 +64,18 @@ function compareLimits(before: Manifest, after: Manifest): PromiseChange[] {
     );
   if (was.cpu !== is.cpu)
     changes.push(tell(`It may use ${is.cpu} cores now, no longer ${was.cpu}: that changes its price.`));
-  const { processesDefault, openFilesDefault } = DEFAULT_BOUNDS;
+  const { processesDefault, openFilesDefault, scratchBytesDefault } = DEFAULT_BOUNDS;
   const [processesBefore, processes] = [was.processes ?? processesDefault, is.processes ?? processesDefault];
   if (processesBefore !== processes)
     changes.push(tell(`It may have ${processes} processes and threads now, no longer ${processesBefore}.`));
   const [openFilesBefore, openFiles] = [was.openFiles ?? openFilesDefault, is.openFiles ?? openFilesDefault];
   if (openFilesBefore !== openFiles)
     changes.push(tell(`Each of its processes may have ${openFiles} files open now, no longer ${openFilesBefore}.`));
+  const [scratchBefore, scratch] = [was.scratchBytes ?? scratchBytesDefault, is.scratchBytes ?? scratchBytesDefault];
+  if (scratchBefore !== scratch)
+    changes.push(
+      tell(`Each scratch folder may hold ${formatSize(scratch)} now, no longer ${formatSize(scratchBefore)}.`),
+    );
   if (toStableJson(was.network) !== toStableJson(is.network))
     changes.push(tell(describeNetwork(was.network, is.network)));
   return changes;

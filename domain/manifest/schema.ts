@@ -58,6 +58,9 @@ const LimitsSchema = z.strictObject({
     .meta({
       description: `Files and connections that each of its processes may have open. ${DEFAULT_BOUNDS.openFilesDefault} unless given.`,
     }),
+  scratch: SizeSchema.optional().meta({
+    description: `How much its working folder, /tmp and /dev/shm may each hold, in memory: 1GB. ${formatSize(DEFAULT_BOUNDS.scratchBytesDefault)} unless given.`,
+  }),
   network: NetworkSchema.optional().meta({
     description:
       "What it may reach: true for the public internet, { to: [warehouse] } for some destinations. Off unless given.",

@@ -40,15 +40,23 @@ export function toLimits(
     cpu: config?.cpu ?? Math.min(bounds.cpuDefault, bounds.cpuMax),
     ...(config?.processes === undefined ? {} : { processes: config.processes }),
     ...(config?.open_files === undefined ? {} : { openFiles: config.open_files }),
+    ...(config?.scratch === undefined ? {} : { scratchBytes: config.scratch }),
     network: toNetwork(config?.network, setNames?.destinations, problems),
   };
-  const { timeoutSeconds, memoryBytes, cpu, processes, openFiles } = limits;
+  const { timeoutSeconds, memoryBytes, cpu, processes, openFiles, scratchBytes } = limits;
   const check = createCeilingCheck(bounds, problems);
   check("timeout", timeoutSeconds, 1, "timeoutSecondsMax", formatDuration);
   check("memory", memoryBytes, bounds.memoryBytesMin, "memoryBytesMax", formatSize);
   check("cpu", cpu, bounds.cpuMin, "cpuMax", String);
   if (processes !== undefined) check("processes", processes, bounds.processesMin, "processesMax", String);
   if (openFiles !== undefined) check("open_files", openFiles, bounds.openFilesMin, "openFilesMax", String);
+  if (scratchBytes !== undefined)
+    check("scratch", scratchBytes, bounds.scratchBytesDefault, "scratchBytesMax", formatSize);
+  if (scratchBytes !== undefined && scratchBytes > memoryBytes)
+    problems.addAtValue(
+      ["limits", "scratch"],
+      `must be at most limits.memory (${formatSize(memoryBytes)}): scratch files are kept in memory.`,
+    );
   if (limits.network && !networkAvailable) problems.addAtValue(["limits", "network"], NETWORK_UNAVAILABLE);
   return limits;
 }
@@ -60,6 +68,7 @@ const CEILINGS = {
   cpuMax: "TREADLE_CPU_MAX",
   processesMax: "TREADLE_PROCESSES_MAX",
   openFilesMax: "TREADLE_OPEN_FILES_MAX",
+  scratchBytesMax: "TREADLE_SCRATCH_BYTES_MAX",
 } as const;
 
 function createCeilingCheck(bounds: ManifestBounds, problems: Problems) {

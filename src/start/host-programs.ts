@@ -256,7 +256,7 @@ function ceilingsOf(settings: Settings): SandboxLimits {
     processes: settings.TREADLE_PROCESSES_MAX,
     openFiles: settings.TREADLE_OPEN_FILES_MAX,
     fileBytesMax: settings.TREADLE_OUTPUT_BYTES_MAX,
-    scratchBytes: 256 * 1024 * 1024,
+    scratchBytes: settings.TREADLE_SCRATCH_BYTES_MAX,
     outputBytesMax: settings.TREADLE_OUTPUT_BYTES_MAX,
     outputFilesMax: OUTPUT_FILES_MAX,
     logBytesMax: settings.TREADLE_LOG_BYTES_MAX,

@@ -66,15 +66,16 @@ test("publish, without a python, runs with the standard one", async () => {
   expect(await host.run(workflowId, commitId)).toBe(host.standard.path);
 });
 
-test("publish, with limits of processes and open files, gives runs as many, and refuses more than the installation allows", async () => {
+test("publish, with limits of processes, open files and scratch, gives runs as much, and refuses more than the installation allows", async () => {
   const main = `
-import resource
+import os, resource
 def main():
-    return [resource.getrlimit(limit)[0] for limit in (resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE)]
+    counts = [resource.getrlimit(limit)[0] for limit in (resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE)]
+    return counts + [os.statvfs(path).f_blocks * os.statvfs(path).f_frsize >> 20 for path in ("/app", "/tmp", "/dev/shm")]
 `;
   for (const [config, answer] of [
-    ["limits: { processes: 9, open_files: 65 }\n", [9, 65]],
-    ["name: x\n", [LIMITS.processes, LIMITS.openFiles]], // The defaults are more than this installation allows.
+    ["limits: { processes: 9, open_files: 65, scratch: 300MiB }\n", [9, 65, 300, 300, 300]],
+    ["name: x\n", [LIMITS.processes, LIMITS.openFiles, 256, 256, 256]], // Processes and files: all that it allows.
   ] as const) {
     const { workflowId, commitId } = await publishGood({ "config.yaml": config, "main.py": main });
     expect(await host.run(workflowId, commitId)).toEqual(answer);
@@ -83,9 +84,12 @@ def main():
   }
   const pattern = "inputs: { a: { type: string, pattern: x } }\n"; // Then another thread checks the folder.
   for (const more of ["", pattern])
-    expect(await problemsOf({ "config.yaml": `limits:\n  processes: 33\n  open_files: 257\n${more}` })).toEqual([
+    expect(
+      await problemsOf({ "config.yaml": `limits:\n  processes: 33\n  open_files: 257\n  scratch: 385MiB\n${more}` }),
+    ).toEqual([
       "config.yaml:2:14 limits.processes: must be from 8 to 32. The operator can allow more with TREADLE_PROCESSES_MAX.",
       "config.yaml:3:15 limits.open_files: must be from 64 to 256. The operator can allow more with TREADLE_OPEN_FILES_MAX.",
+      "config.yaml:4:12 limits.scratch: must be from 256 MiB to 384 MiB. The operator can allow more with TREADLE_SCRATCH_BYTES_MAX.",
     ]);
 });
 
@@ -96,20 +100,13 @@ test("publish, with more time, memory and cores than the installation allows, is
     "config.yaml:4:8 limits.cpu: must be from 0.1 to 8. The operator can allow more with TREADLE_CPU_MAX.",
   ]);
   const main = "import resource\ndef main():\n    return resource.getrlimit(resource.RLIMIT_CPU)[0]\n";
-  const { workflowId, commitId } = await publishGood({
-    "config.yaml": "limits: { timeout: 1h, memory: 8GiB, cpu: 8 }\n",
-    "main.py": main,
-  });
+  const config = "limits: { timeout: 1h, memory: 8GiB, cpu: 8 }\n";
+  const { workflowId, commitId } = await publishGood({ "config.yaml": config, "main.py": main });
   const most = await host.run(workflowId, commitId);
-  const published = { timeoutSeconds: 86_400, memoryBytes: 64 * 1024 ** 3, cpu: 64, network: false };
-  await queryRows(
-    host.db,
-    "update commits set manifest = manifest || jsonb_build_object('limits', cast(:limits as jsonb)) where id = :commitId",
-    {
-      commitId,
-      limits: JSON.stringify(published),
-    },
-  );
+  const limits = '{"timeoutSeconds": 86400, "memoryBytes": 68719476736, "cpu": 64, "network": false}';
+  const above =
+    "update commits set manifest = jsonb_set(manifest, '{limits}', cast(:limits as jsonb)) where id = :commitId";
+  await queryRows(host.db, above, { commitId, limits });
   expect(await host.run(workflowId, commitId)).toBe(most);
 });
 

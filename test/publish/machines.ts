@@ -53,7 +53,13 @@ async function aMachine({ db, accountId, standard, others, index }: MachineParts
   });
   const sources = { sourceDir: RUNNER_SOURCE, targetDir: join(root, "runner") };
   await prepareRunnerFolder({ ...sources, interpreterPath: standard.path });
-  const ceilings = { ...LIMITS, timeoutSeconds: 3600, memoryBytes: 8 * 1024 ** 3, cpu: 8 };
+  const ceilings = {
+    ...LIMITS,
+    timeoutSeconds: 3600,
+    memoryBytes: 8 * 1024 ** 3,
+    cpu: 8,
+    scratchBytes: 384 * 1024 ** 2,
+  };
   const sandboxSettings: SandboxSettings = {
     isolation: "bubblewrap",
     bwrapPath: "bwrap",
@@ -89,6 +95,7 @@ async function aMachine({ db, accountId, standard, others, index }: MachineParts
     cpuMax: ceilings.cpu,
     processesMax: ceilings.processes,
     openFilesMax: ceilings.openFiles,
+    scratchBytesMax: ceilings.scratchBytes,
   };
   const readSource = createSourceReader({ sandbox, runtimes, ceilings, dir: join(root, "readings") });
   const checkPython = createPythonCheck(readSource);

@@ -37,7 +37,7 @@ inputs:
 outputs:
   report:  { type: file, description: The PDF }
   log:
-limits:   { timeout: 1h, memory: 1GiB, cpu: 0.5, processes: 128, open_files: 1000, network: true }
+limits:   { timeout: 1h, memory: 1GiB, cpu: 0.5, processes: 128, open_files: 1000, scratch: 512MiB, network: true }
 retry:    { max_attempts: 2 }
 concurrency: { max: 4, when_full: reject }
 triggers:
@@ -63,7 +63,7 @@ test("parseManifest, a config with everything, gives a plain JSON manifest with 
     build: "source",
     limits: {
       ...{ timeoutSeconds: 3_600, memoryBytes: 1_073_741_824, cpu: 0.5, network: true },
-      ...{ processes: 128, openFiles: 1_000 },
+      ...{ processes: 128, openFiles: 1_000, scratchBytes: 512 * 1024 ** 2 },
     },
     retry: { attemptsMax: 2 },
     concurrency: { executionsMax: 4, whenFull: "reject" },

@@ -45,6 +45,13 @@ test.each([
     "Each of its processes may have 512 files open now, no longer 1000.",
   ],
   [
+    "its scratch folders are larger",
+    "",
+    "limits: { scratch: 300MiB }",
+    false,
+    "Each scratch folder may hold 300 MiB now, no longer 256 MiB.",
+  ],
+  [
     "the network is narrowed",
     "limits: { network: true }",
     "limits: { network: { to: [warehouse] } }",
