@@ -455,8 +455,10 @@ CREATE TRIGGER executions_note_end AFTER UPDATE ON public.executions FOR EACH RO
 create table failing_workflows (
   workflow_id text not null,
   since timestamp with time zone default clock_timestamp() not null,
-  constraint failing_workflows_pkey PRIMARY KEY (workflow_id),
-  constraint failing_workflows_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflows(id)
+  schedule_name text default ''::text not null,
+  constraint failing_workflows_pkey PRIMARY KEY (workflow_id, schedule_name),
+  constraint failing_workflows_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflows(id),
+  constraint failing_workflows_schedule_name_check CHECK (((schedule_name = ''::text) OR (schedule_name ~ '^[a-z][a-z0-9_-]{0,39}$'::text)))
 );
 
 create table git_objects (
@@ -1322,6 +1324,14 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.failing_line(started_by text, schedule text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select case when started_by = 'schedule' then coalesce(schedule, 'schedule') else '' end;
+$function$;
+
 CREATE OR REPLACE FUNCTION public.finish_executions(ids text[], processes text[], statuses text[], messages text[], seconds numeric[], processors numeric[], computes bigint[], totals bigint[], log_keys text[], log_sizes bigint[], files jsonb, owners text[], keys text[], contents bytea[], channel text, memories bigint[] DEFAULT NULL::bigint[], processors_used numeric[] DEFAULT NULL::numeric[])
  RETURNS text
  LANGUAGE plpgsql
@@ -1473,6 +1483,7 @@ CREATE OR REPLACE FUNCTION public.note_end()
 AS $function$
 declare
   wanted jsonb := (select c.manifest -> 'notify' from commits c where c.workflow_id = new.workflow_id and c.id = new.commit_id and not c.draft);
+  line text := failing_line(new.trigger, new.schedule_name);
   written text;
 begin
   insert into notices (account_id, kind, workflow_id, execution_id)
@@ -1484,12 +1495,13 @@ begin
     perform write_notices('slow', new.account_id, new.workflow_id, new.id, null, '', wanted #> '{slow,to}');
   end if;
   if new.state = 'success' then
-    delete from failing_workflows f where f.workflow_id = new.workflow_id;
+    delete from failing_workflows f where f.workflow_id = new.workflow_id and f.schedule_name = line;
     if found then
       perform write_notices('recovery', new.account_id, new.workflow_id, new.id, null, '', wanted -> 'recovery');
     end if;
   elsif new.state <> 'cancelled' then
-    insert into failing_workflows (workflow_id) values (new.workflow_id) on conflict (workflow_id) do nothing;
+    insert into failing_workflows (workflow_id, schedule_name) values (new.workflow_id, line)
+        on conflict (workflow_id, schedule_name) do nothing;
     perform write_notices('failure', new.account_id, new.workflow_id, new.id, null, '', wanted -> 'failure');
   end if;
   return null;

@@ -29,8 +29,22 @@ afterAll(() => database?.drop());
 
 const aListener = (notify: Notify): Promise<TestWorkflow> => aWorkflow(db, { accountId, manifest: { notify } });
 
-async function end(workflow: TestWorkflow, status: ExecutionEnd, notifies = true): Promise<ExecutionId> {
+async function end(
+  workflow: TestWorkflow,
+  status: ExecutionEnd,
+  notifies = true,
+  schedule?: string | null,
+): Promise<ExecutionId> {
   const executionId = await anExecution(db, { workflow, notifies, chargeMax: microCredits(1n) });
+  if (schedule !== undefined)
+    await queryRows(
+      db,
+      `update executions set trigger = 'schedule', schedule_name = :schedule where id = :executionId`,
+      {
+        schedule,
+        executionId,
+      },
+    );
   await reserve(db, executionId);
   const nothing = microCredits(0n);
   await settle(db, { executionId, status, secondsUsed: 1, compute: nothing, total: nothing });
@@ -86,6 +100,21 @@ test("success, the first after failures, is a recovery in each place that is nam
   expect(await listWritten(workflow)).toEqual(
     ["ops", "team"].map((place) => ({ kind: "recovery", place, more: 0, executionId: recovered })),
   );
+});
+
+test("success, of one schedule or of a call, is no recovery of another schedule that fails", async () => {
+  const workflow = await aListener({ recovery: ["ops"] });
+  const lines = ["nightly", "hourly", null, undefined];
+  for (const failing of lines) {
+    await end(workflow, "failed", true, failing);
+    const before = (await listWritten(workflow)).length;
+    for (const other of lines) if (other !== failing) await end(workflow, "success", true, other);
+    expect(await listWritten(workflow)).toHaveLength(before);
+    const executionId = await end(workflow, "success", true, failing);
+    expect((await listWritten(workflow)).slice(before)).toEqual([
+      { kind: "recovery", place: "ops", more: 0, executionId },
+    ]);
+  }
 });
 
 test("ticks, that started nothing although they should have, are told; those that an overlap left out are not", async () => {

@@ -12,7 +12,7 @@ export const UNDO_LATER_MIGRATIONS = `
     drop column draining, drop column offers, drop column said_at, drop column key_ids;
   alter table executions drop column scheduled_for, drop column previous_scheduled_for, drop column scheduled_zone;
   drop table notices, failing_workflows, notice_places, call_receivers;
-  drop function listen_to_end, send_result, write_notices;
+  drop function listen_to_end, send_result, write_notices, failing_line;
   drop function note_end, note_missed_tick cascade;
   alter table executions drop column notifies;
   drop table data_keys, stored_values;
