@@ -25,7 +25,7 @@ const RELEASES = {
   insufficient_credits: {
     status: "failed",
     failure: "insufficient_credits",
-    message: "The account has fewer credits available than this execution may cost.",
+    message: "The account has fewer credits available than this execution needs to begin.",
   },
   stranded: {
     status: "failed",

@@ -38,7 +38,7 @@ export const ExecutionPage = z.object({
 /** The record of an execution in full. */
 export const ExecutionRecord = z.object({
   ...SUMMARY,
-  needed: Credits.optional().meta({ description: "Only when credits were missing: the most that it may cost." }),
+  needed: Credits.optional().meta({ description: "Only when credits were missing: what it needs to begin." }),
   available: Credits.optional().meta({ description: "Only when credits were missing: what the account had." }),
   cost: z
     .object({ compute: Credits, total: Credits, atMost: Credits })

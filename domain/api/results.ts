@@ -34,7 +34,10 @@ export const RESULT_REMARKS = {
 
 /** What a refusal for want of credits says. */
 export const REFUSED_AMOUNTS = {
-  needed: Amount.meta({ description: "The most that this execution may cost." }),
+  needed: Amount.meta({
+    description:
+      "What this execution needs to begin: the most that it may cost, in its first hour if it may take longer.",
+  }),
   available: z.number().meta({ description: "What the account had." }),
 };
 

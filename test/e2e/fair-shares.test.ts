@@ -3,8 +3,11 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { aFolder, treadle } from "../support/command-line.ts";
 import { type Answer, aDataDir, startService, type TestService } from "../support/service.ts";
 
-/** Few, so that a queue forms at once. */
-const ENV = { TREADLE_SANDBOX_SLOTS: "1", TREADLE_EXAMPLES: "none", TREADLE_RATE_LIMIT_PER_MINUTE: "0" };
+/** One slot, so that a queue forms at once, and other ceilings than those that hold by themselves. */
+const ENV = {
+  ...{ TREADLE_SANDBOX_SLOTS: "1", TREADLE_EXAMPLES: "none", TREADLE_RATE_LIMIT_PER_MINUTE: "0" },
+  ...{ TREADLE_TIMEOUT_SECONDS_MAX: "86400", TREADLE_CPU_MAX: "2", TREADLE_SCRATCH_BYTES_MAX: "536870912" },
+};
 const SLEEPERS = 40;
 const SLEEP_SECONDS = 5;
 /** Each look asks for every run of a queue. */
@@ -69,6 +72,37 @@ async function slotPositionOf(executionId: string, account: string): Promise<unk
   const shown = await treadle(dataDir.dataDir, ["executions", "record", executionId, "--account", account, "--json"]);
   return (shown.json() as { slotPosition: unknown }).slotPosition;
 }
+
+test("a service with ceilings of its own runs what they allow, with an hour of credits held, and refuses more at its line", async () => {
+  const main =
+    "import os\ndef main(seconds):\n    assert os.statvfs('/tmp').f_blocks * os.statvfs('/tmp').f_frsize == 2**29\n";
+  const configOf = (limits: string) =>
+    `inputs:\n  seconds: { type: number }\ntriggers:\n  api: { enabled: true }\nlimits: ${limits}\n`;
+  const publishWith = async (limits: string) =>
+    treadle(dataDir.dataDir, [
+      ...["publish", await aFolder({ "config.yaml": configOf(limits), "main.py": main })],
+      ...["--account", "day", "--new", "--json"],
+    ]);
+  await treadle(dataDir.dataDir, ["accounts", "create", "day", "--credits", "100", "--json"]);
+  const refused = await publishWith("{ cpu: 2.5 }");
+  expect([refused.code, refused.stderr + refused.stdout]).toEqual([
+    1,
+    expect.stringContaining("limits.cpu: must be from 0.1 to 2. The operator can allow more with TREADLE_CPU_MAX."),
+  ]);
+  const published = await publishWith("{ timeout: 1d, memory: 1GiB, cpu: 2, scratch: 512MiB }");
+  const workflow = published.json() as unknown as Workflow;
+  const ran = await execute(workflow, 0);
+  expect(ran).toMatchObject({ status: 200, body: { status: "success" } });
+  const shown = await treadle(dataDir.dataDir, [
+    "executions",
+    "record",
+    String(ran.body.executionId),
+    "--account",
+    "day",
+    "--json",
+  ]);
+  expect(shown.json()).toMatchObject({ cost: { atMost: 72.001 }, limits: { timeoutSeconds: 86_400, cpu: 2 } });
+});
 
 test("a stranger's short run ends within one turn of 40 sleepers, which are queued and show their place", async () => {
   const [busy, stranger] = [await publish("busy"), await publish("stranger")];

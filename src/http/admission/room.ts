@@ -63,7 +63,7 @@ export function limitsHere({ editor }: Pick<AppDeps, "editor">, { limits }: Mani
   return limitsWithin(limits, editor.abilities.bounds);
 }
 
-/** The most that an attempt of this commit can cost: what is held for an execution when it begins. */
+/** The most that the first slice of an attempt of this commit can cost: what is held for an execution when it begins. */
 export function costAtMost(deps: Pick<AppDeps, "prices" | "editor">, manifest: Manifest): MicroCredits {
   return chargeMax(limitsHere(deps, manifest), deps.prices);
 }
