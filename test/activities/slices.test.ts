@@ -23,17 +23,20 @@ const PRICES: Prices = { perCpuSecond: microCredits(10_000), perExecution: micro
 const SLICE = 40_000n;
 const FEE = 1_000n;
 
-/** Sleeps, and leaves a note when it is asked to end. */
+/** Sleeps, and leaves a note when it is asked to end. A first attempt of several fails after three seconds. */
 const MAIN = `
-import pathlib, signal, sys, time
+import os, pathlib, signal, sys, time
 
 def end(number, frame):
     pathlib.Path("outputs/note.txt").write_text("asked to end")
     sys.exit(3)
 
-def main(seconds):
+def main(seconds, fails):
     signal.signal(signal.SIGTERM, end)
     print("begun", flush=True)
+    if fails and os.environ["TREADLE_RUN_ATTEMPT"] == "1":
+        time.sleep(3)
+        sys.exit(1)
     time.sleep(seconds)
 `;
 
@@ -95,15 +98,21 @@ async function begin({ steps }: Host, executionId: ExecutionId): Promise<void> {
     .catch(() => undefined);
 }
 
-async function aLongRun(given: { credits: bigint; seconds: number; timeoutSeconds?: number; retry?: Retry }) {
+async function aLongRun(given: {
+  credits: bigint;
+  seconds: number;
+  timeoutSeconds?: number;
+  retry?: Retry;
+  fails?: boolean;
+}) {
   const accountId = await anAccount(db, { microCredits: given.credits });
   const manifest = {
-    inputs: [anInput("integer", "seconds")],
+    inputs: [anInput("number", "seconds"), anInput("boolean", "fails")],
     limits: { ...LIMITS, timeoutSeconds: given.timeoutSeconds ?? 60, network: false },
     retry: given.retry ?? { attemptsMax: 1 },
   };
   const workflow = await aWorkflow(db, { accountId, manifest });
-  const answer = execute(service, workflow, { seconds: given.seconds });
+  const answer = execute(service, workflow, { seconds: given.seconds, fails: given.fails ?? false });
   const isOurs = (start: Start): boolean => start.accountId === accountId;
   await until(() => service.started.some(isOurs));
   const { executionId } = service.started.find(isOurs) as Start;
@@ -153,6 +162,15 @@ test("a run whose next slice cannot be paid is asked to end, keeps what it leave
   expect(await queryRows(db, "select status from attempts where execution_id = :executionId", { executionId })).toEqual(
     [{ status: "failed" }],
   );
+});
+
+test("a run whose first attempt fails holds the slices of the next one beside what the first used, and is charged for both", async () => {
+  const credits = 1_000_000n;
+  const retry = { attemptsMax: 2 };
+  const { accountId, executionId, answer } = await aLongRun({ credits, seconds: 5.5, fails: true, retry });
+  expect((await answer).status).toBe(200);
+  // More than two slices: without what the first attempt used, so much would not have been held.
+  expect(await expectExact(executionId, accountId, credits)).toBeGreaterThan(8.5);
 });
 
 test("a run whose next slice cannot be held while the database is away goes on, and holds it later", async () => {
