@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { DENIED_RANGES, DOCUMENTATION_RANGES } from "../../../domain/address-ranges.ts";
+import type { Destination } from "../../../domain/destinations.ts";
 import type { NetworkSettings } from "../../../sandbox/network/network.ts";
 import { NODE_ARGUMENTS } from "../../setup/servers/surroundings.ts";
 import { CLIENT } from "./server.ts";
@@ -48,7 +49,8 @@ export interface Service {
   /** What the service reported. */
   readonly lines: readonly string[];
   ask(request: Request): Promise<Record<string, unknown>>;
-  take(): Promise<Slot>;
+  /** With destinations: one that leads there alone. */
+  take(destinations?: readonly Destination[]): Promise<Slot>;
   release(slot: Slot): Promise<void>;
   readProblem(): Promise<string | null>;
   /** Every process it has started, directly or not. */
@@ -103,7 +105,7 @@ export async function startService(
     problem,
     lines,
     ask,
-    take: async () => (await ask({ act: "take" })) as unknown as Slot,
+    take: async (destinations) => (await ask({ act: "take", destinations })) as unknown as Slot,
     release: async ({ slot }) => void (await ask({ act: "release", slot })),
     readProblem: async () => (await ask({ act: "problem" })).problem as string | null,
     listProcesses: () => listDescendants(child.pid ?? 0),

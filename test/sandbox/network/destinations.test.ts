@@ -147,6 +147,21 @@ return [ended, ask("${OUTSIDE.private10}", 5432), fetch("https://example.test:84
     const note = `The destination warehouse (${OUTSIDE.private10}:5432) was taken away. Connections there are closed.`;
     expect(readLogs(`connected in a lane: ${lane}`).split(note)).toHaveLength(2);
   });
+
+  test("has a destination again that was granted again, and none of the time between", async () => {
+    const other = granted("other", OUTSIDE.private10, 8080);
+    const body = `return [ask("other")]`;
+    expect(await run([other, WEB], body, lane)).toEqual(["outside"]);
+    await service.ask({ act: "grants", ids: ["dst_warehouse"] });
+    const ask = service.ask({ act: "execute", code: program(body), network: [other, WEB], lane });
+    await expect(ask).rejects.toThrow(/has just been taken away/);
+    await service.ask({ act: "grants", ids: ["dst_other"] });
+    await until("it is in a lane again, where it was", async () => {
+      const ran = await service.ask({ act: "execute", code: program(body), network: [other, WEB], lane });
+      expect(ran.result).toEqual(["outside"]);
+      return ran.path === (lane ? "lane" : "cold");
+    });
+  });
 });
 
 /** The logs of executions that have printed this by now. */

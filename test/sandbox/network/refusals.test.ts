@@ -91,6 +91,24 @@ describe("a program in a slot", () => {
     expect(failures).toEqual([["internet", "outside"]]);
   });
 
+  test("the forbidden targets, all tried beside a granted one, are refused as well, and so is the rest of the internet", async () => {
+    await service.ask({ act: "grants", ids: ["dst_a"] });
+    const ports = [{ first: 8080, last: 8080 }];
+    const confined = await service.take([{ name: "a", grantId: "dst_a", host: OUTSIDE.private172, ports }]);
+    const others = TARGETS.filter(([, host]) => host !== OUTSIDE.private172);
+    const public_: Target[] = [
+      ["tcp", OUTSIDE.internet, 8080],
+      ["udp", OUTSIDE.internet, 8080],
+      ["udp", OUTSIDE.private172, 8080],
+      ["tcp", OUTSIDE.private172, 25],
+      ["udp", "10.0.2.3", 53],
+    ];
+    const heard = await tryTargets(confined, [...others, ...public_, ["tcp", OUTSIDE.private172, 8080]]);
+    const answered = heard.flatMap(([said], index) => (/^(outside|host)$/.test(said) ? [index] : []));
+    expect([answered, heard.at(-1)?.[0]]).toEqual([[heard.length - 1], "outside"]);
+    await service.release(confined);
+  });
+
   test("a forbidden target, by TCP, is reset at once, so that nobody waits", async () => {
     // Without an answer it would be 2 s. It is a millisecond, but not on a machine that has no time for it.
     const tcp = TARGETS.filter(([protocol]) => protocol === "tcp");

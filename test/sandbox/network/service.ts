@@ -21,7 +21,8 @@ export interface ServiceOrder {
 }
 
 export type Request =
-  | { readonly act: "take" | "problem" | "close" }
+  | { readonly act: "problem" | "close" }
+  | { readonly act: "take"; readonly destinations?: readonly Destination[] | undefined }
   | {
       readonly act: "execute";
       readonly code: string;
@@ -78,7 +79,9 @@ createInterface({ input: process.stdin }).on("line", (line) => {
 async function obey(request: Request): Promise<object> {
   switch (request.act) {
     case "take": {
-      const { enter, resolvConf } = slots[slots.push(await network.take()) - 1] as NetworkSlot;
+      const { destinations } = request;
+      const way = destinations === undefined ? network : await network.confine(destinations);
+      const { enter, resolvConf = "/dev/null" } = slots[slots.push(await way.take()) - 1] as NetworkSlot;
       return { slot: slots.length - 1, enter, resolvConf };
     }
     case "execute":
