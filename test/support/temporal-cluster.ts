@@ -1,6 +1,8 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rename, rm, stat, writeFile } from "node:fs/promises";
+import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -9,7 +11,6 @@ import { Connection } from "@temporalio/client";
 import { stringify } from "yaml";
 import { openWay } from "../../chaos/cluster/way.ts";
 import { DOOR_NAME, makeDoorCertificates } from "../../src/setup/servers/door-certificates.ts";
-import { freePort } from "../../src/setup/servers/free-port.ts";
 import { POSTGRES_USER } from "../../src/setup/servers/postgres-data.ts";
 import { findCacheDir } from "../../src/setup/servers/temporal-cache.ts";
 import { administer } from "./postgres-server.ts";
@@ -45,7 +46,8 @@ export async function startTemporalCluster(socketFolder: string, folder: string)
   }
   const certificates = makeDoorCertificates(Date.now());
   const { file, address } = await writeConfig(folder, { postgresPort: postgres.port, databases, certificates });
-  const children = ROLES.map((role) => startRole(join(bin, "server"), role, file));
+  const [first, ...others] = ROLES;
+  const children = [startRole(join(bin, "server"), first, file)];
   const tls = {
     ca: certificates.ca,
     cert: certificates.caller.cert,
@@ -55,9 +57,12 @@ export async function startTemporalCluster(socketFolder: string, folder: string)
   const stop = async (): Promise<void> => {
     await Promise.all(children.map(({ end }) => end()));
     await postgres.cut();
-    for (const name of Object.values(databases)) await administer(socketFolder, `drop database ${name} with (force)`);
+    for (const name of Object.values(databases)) await administer(socketFolder, `drop database if exists ${name} with (force)`);
   };
   try {
+    // Alone at first: it writes what there is of the cluster, and two that do so at the same time end.
+    await waitForPort(address);
+    children.push(...others.map((role) => startRole(join(bin, "server"), role, file)));
     await waitForCluster(address, tls);
   } catch (error) {
     await stop();
@@ -133,7 +138,7 @@ async function writeConfig(
     client,
   };
   const ports: number[] = [];
-  for (let count = 0; count < 2 * ROLES.length; count += 1) ports.push(await freePort("127.0.0.1"));
+  for (let count = 0; count < 2 * ROLES.length; count += 1) ports.push(await lowPort());
   const rpcOf = (index: number) => ({
     rpc: { grpcPort: ports[2 * index], membershipPort: ports[2 * index + 1], bindOnIP: "127.0.0.1" },
   });
@@ -172,15 +177,45 @@ async function writeConfig(
   return { file: await write("server.yaml", stringify(config)), address };
 }
 
+/** A port that nobody listened on a moment ago. The server keeps ports as whole numbers of two bytes, with a sign. */
+async function lowPort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(20_000, 32_000);
+    const server = createServer().listen(port, "127.0.0.1");
+    const isFree = await Promise.race([
+      once(server, "listening").then(() => true),
+      once(server, "error").then(() => false),
+    ]).catch(() => false);
+    if (!isFree) continue;
+    server.close();
+    await once(server, "close");
+    return port;
+  }
+}
+
+async function waitForPort(address: string): Promise<void> {
+  const [host = "", port = ""] = address.split(":");
+  for (const deadline = Date.now() + READY_MS_MAX; ; await sleep(100)) {
+    const socket = connect(Number(port), host);
+    const failure = await once(socket, "connect").then(
+      () => undefined,
+      (error: Error) => error,
+    );
+    socket.destroy();
+    if (failure === undefined) return;
+    if (Date.now() > deadline) throw failure;
+  }
+}
+
 /** One process. It ends with this one, however that ends. */
 function startRole(program: string, role: string, file: string) {
-  const script = '"$@" & read -r _; kill $!; wait $!';
+  const script = '"$@" & read -r _; kill $! 2>/dev/null; wait $!';
   const args = ["-c", script, "sh", program, "--config-file", file, "--allow-no-auth", "start", "--service", role];
   const child: ChildProcess = spawn("/bin/sh", args, { stdio: ["pipe", "pipe", "pipe"] });
   let said = "";
   for (const stream of [child.stdout, child.stderr])
     stream?.on("data", (text) => {
-      said = `${said}${String(text)}`.slice(-2_000);
+      said = `${said}${String(text)}`.slice(-500);
     });
   const ended = once(child, "exit");
   return {

@@ -1,0 +1,174 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { S3_INSTALL_MS_MAX } from "../../bench/s3-server.ts";
+import { queryRows } from "../../db/connect.ts";
+import { findMoneyFaults } from "../../db/ledger/audit.ts";
+import { freePort } from "../../src/setup/servers/free-port.ts";
+import { type Balancer, openBalancer } from "../support/balancer.ts";
+import { aCluster, type Cluster, IS_LONG, type RunningWorker } from "../support/cluster.ts";
+import { aFolder, treadle } from "../support/command-line.ts";
+import { type Answer, type CalledService, callService, type TestService } from "../support/service.ts";
+
+interface Published {
+  readonly workflowId: string;
+  readonly apiKey: string;
+}
+
+/** Prints, waits if it is asked to, and prints again. */
+const PROGRAM = `import time
+
+def main(seconds):
+    print("begun")
+    time.sleep(seconds)
+    print("ended")
+`;
+const CONFIG = "inputs:\n  seconds: { type: integer, default: 0 }\ntriggers:\n  api: { enabled: true }\n";
+const SCHEDULED = `${CONFIG}  schedule: { enabled: true, cron: "* * * * *" }\n`;
+
+let folder: string;
+let cluster: Cluster;
+let balancer: Balancer;
+let apis: TestService[] = [];
+let workers: RunningWorker[] = [];
+/** Every call goes by the balancer, to whichever process has its turn. */
+let called: Awaited<ReturnType<typeof callService>>;
+let plain: Published;
+let scheduled: Published;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "treadle-balancer-"));
+  balancer = await openBalancer(folder);
+  cluster = await aCluster({ TREADLE_PUBLIC_URL: balancer.url, TREADLE_TRUST_PROXY: "true" });
+  const [first, second, ...others] = [
+    await cluster.aHost(),
+    await cluster.aHost(),
+    await cluster.aHost(),
+    await cluster.aHost(),
+  ] as const;
+  const ports = [await freePort("127.0.0.1"), await freePort("127.0.0.1")] as const;
+  const asApi = (port: number) => ({ TREADLE_ROLE: "api", TREADLE_PORT: String(port) });
+  // The first one makes the master key that the others have.
+  apis = [await first.start(asApi(ports[0]))];
+  const [api, ...started] = await Promise.all([
+    second.start(asApi(ports[1])),
+    ...others.map((host) => host.startWorker({ TREADLE_DRAIN_SECONDS: "0" })),
+  ]);
+  apis.push(api);
+  workers = started;
+  balancer.open(ports);
+  const [one] = apis as [TestService];
+  called = await callService({ ...one.ready, caFile: balancer.caFile });
+  scheduled = await publish(first.dataDir, SCHEDULED);
+  plain = await publish(second.dataDir, CONFIG);
+}, S3_INSTALL_MS_MAX);
+
+afterAll(async () => {
+  await called?.hangUp();
+  await Promise.all([...apis.map((api) => api.stop()), ...workers.map((worker) => worker.stop())]);
+  await balancer?.close();
+  await cluster?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function publish(dataDir: string, config: string): Promise<Published> {
+  const made = await aFolder({ "config.yaml": config, "main.py": PROGRAM });
+  const published = await treadle(dataDir, ["publish", made, "--json"]);
+  expect([published.code, published.stdout]).toEqual([0, expect.any(String)]);
+  return published.json() as unknown as Published;
+}
+
+const headersOf = ({ apiKey }: Published) => ({ "x-api-key": apiKey, "content-type": "application/json" });
+
+const execute = (seconds: number, more: Record<string, string> = {}): Promise<Answer> =>
+  called.call(`/workflows/${plain.workflowId}/execute`, {
+    method: "POST",
+    headers: { ...headersOf(plain), ...more },
+    body: JSON.stringify({ seconds }),
+  });
+
+const ASYNC = { prefer: "respond-async" };
+const look = (path: string): Promise<Answer> =>
+  called.call(`/run-logs/${path}`, { method: "GET", headers: headersOf(plain) });
+const follow = (executionId: string): ReturnType<CalledService["begin"]> =>
+  called.begin(`/run-logs/${executionId}/logs`, {
+    method: "GET",
+    headers: { ...headersOf(plain), accept: "text/event-stream" },
+  });
+
+/** The place of the worker that runs an execution. */
+async function findWorker(executionId: string): Promise<number> {
+  for (;;) {
+    const [attempt] = await queryRows<{ host: string }>(
+      cluster.db,
+      "select host_id as host from attempts where execution_id = :executionId and status is null",
+      { executionId },
+    );
+    if (attempt === undefined) await sleep(50);
+    else {
+      const ids = await Promise.all(workers.map(({ hostId }) => hostId()));
+      return ids.indexOf(attempt.host);
+    }
+  }
+}
+
+test("calls, by turns to two processes that run nothing, are carried out by workers and answered with their result", async () => {
+  const before = balancer.turns.length;
+  const answers = await Promise.all(Array.from({ length: 8 }, () => execute(0)));
+  expect(answers.map(({ status, body }) => [status, body.status])).toEqual(answers.map(() => [200, "success"]));
+  expect(balancer.turns.slice(before).toSorted((a, b) => a - b)).toEqual([0, 0, 0, 0, 1, 1, 1, 1]);
+});
+
+test("a run that two processes follow is shown by both as it goes on, and one of them cancels it", async () => {
+  const { body } = await execute(3_000, ASYNC);
+  const executionId = String(body.executionId);
+  const following = [await follow(executionId), await follow(executionId)];
+  for (const { soFar } of following) while (!soFar().includes('"text":"begun"')) await sleep(20);
+  const cancelled = await called.call(`/run-logs/${executionId}/cancel`, { method: "POST", headers: headersOf(plain) });
+  expect(cancelled.status).toBe(202);
+  const texts = await Promise.all(following.map(({ text }) => text));
+  for (const text of texts) {
+    expect(text).toMatch(/^event: result$/m);
+    expect(text).not.toContain('"text":"ended"');
+  }
+  expect((await look(executionId)).body).toMatchObject({ status: "cancelled" });
+});
+
+/** What only a cluster of Temporal's can show, and what takes a minute: `TREADLE_TEST_TEMPORAL=server`. */
+const LONG: readonly (readonly [name: string, check: () => Promise<void>])[] = [
+  [
+    "a schedule, kept by Temporal's cluster, starts its workflow at the minute, once",
+    async () => {
+      const list = () =>
+        queryRows<{ source: string; outcome: string; status: string | null }>(
+          cluster.db,
+          `select t.source, t.outcome, a.status from ticks t left join attempts a on a.execution_id = t.execution_id
+            where t.workflow_id = :workflowId order by t.nominal_at limit 1`,
+          { workflowId: scheduled.workflowId },
+        );
+      while (((await list())[0]?.status ?? null) === null) await sleep(200);
+      // By the clock, which is Temporal's: what the service has to make up for is told as a repair.
+      expect(await list()).toEqual([{ source: "clock", outcome: "started", status: "success" }]);
+    },
+  ],
+  [
+    "a run whose worker is killed is run again by the other one, and paid for once",
+    async () => {
+      const { body } = await execute(20, ASYNC);
+      const executionId = String(body.executionId);
+      const followed = await follow(executionId);
+      while (!followed.soFar().includes('"text":"begun"')) await sleep(20);
+      const place = await findWorker(executionId);
+      await workers[place]?.stop("SIGKILL");
+      workers.splice(place, 1);
+      const text = await followed.text;
+      expect(text.match(/"text":"(?:begun|ended)"/g)).toEqual(['"text":"begun"', '"text":"begun"', '"text":"ended"']);
+      expect((await look(executionId)).body).toMatchObject({ status: "success" });
+      expect(await findMoneyFaults(cluster.db)).toEqual([]);
+    },
+  ],
+];
+
+if (IS_LONG) for (const [name, check] of LONG) test(name, check);
