@@ -57,7 +57,8 @@ export async function startTemporalCluster(socketFolder: string, folder: string)
   const stop = async (): Promise<void> => {
     await Promise.all(children.map(({ end }) => end()));
     await postgres.cut();
-    for (const name of Object.values(databases)) await administer(socketFolder, `drop database if exists ${name} with (force)`);
+    for (const name of Object.values(databases))
+      await administer(socketFolder, `drop database if exists ${name} with (force)`);
   };
   try {
     // Alone at first: it writes what there is of the cluster, and two that do so at the same time end.
