@@ -79,9 +79,13 @@ function protectedHostsOf(settings: Settings): string[] {
   return [...hostsOf(settings), ...splitList(settings.TREADLE_NETWORK_DENY)];
 }
 
-/** Storage of the service's own. Not protected: it may be a provider's, which programs use as well. */
-function storageHostsOf({ TREADLE_STORAGE_URL: url }: Settings): string[] {
-  return url === undefined ? [] : [new URL(url).hostname.replace(/^\[(.*)\]$/, "$1")];
+/**
+ * Storage of the service's own, where the operator names its server. Not protected: it may be a provider's, which programs use as well.
+ * The host of an `s3:` URL is a bucket, and no host.
+ */
+function storageHostsOf({ TREADLE_STORAGE_URL: url = "" }: Settings): string[] {
+  const endpoint = URL.canParse(url) ? new URL(url).searchParams.get("endpoint") : null;
+  return endpoint === null ? [] : [new URL(endpoint).hostname.replace(/^\[(.*)\]$/, "$1")];
 }
 
 /** Returns the hosts that a call may have its result sent to. */

@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "@jest/globals";
 import { loadSettings, storageOf } from "../../src/config.ts";
+import { grantRulesOf } from "../../src/start/host-network.ts";
 import { aFolder } from "./servers/surroundings.ts";
 
 function aFile(text: string): string {
@@ -55,4 +56,11 @@ test("loadSettings, of half of the credentials for storage in a bucket, refuses 
   const half = { TREADLE_STORAGE_URL: "s3://bucket", AWS_ACCESS_KEY_ID: "id" };
   expect(() => loadSettings(half)).toThrow("AWS_SECRET_ACCESS_KEY");
   expect(loadSettings({ AWS_ACCESS_KEY_ID: "id" }).AWS_ACCESS_KEY_ID).toBe("id");
+});
+
+test("grantRulesOf, of storage in a bucket, refuses its endpoint, and takes the bucket for no host", async () => {
+  const settings = loadSettings({ TREADLE_STORAGE_URL: "s3://no-host-at-all?endpoint=http://10.98.7.6:9000" });
+  const { findProblem } = grantRulesOf(settings);
+  expect(await findProblem({ host: "10.98.7.6", ports: [] })).toContain("the service's own servers");
+  expect(await findProblem({ host: "10.98.7.5", ports: [] })).toBeUndefined();
 });
