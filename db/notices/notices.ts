@@ -37,12 +37,13 @@ const NOTICE = `
 
 const SOURCE = "notices n left join notice_places p on p.id = n.place_id";
 
-/** Lists notices that Temporal has to get now, the oldest first. */
+/** Lists notices that Temporal has to get now, the oldest first. One that an end is being added to is left for the next look. */
 export async function listDueNotices(db: Db, limit: number): Promise<string[]> {
   const rows = await queryRows<{ id: string }>(
     db,
     `select n.id from notices n
-      where n.started_at is null and n.state = 'waiting' and n.due_at <= clock_timestamp() order by n.due_at limit :limit`,
+      where n.started_at is null and n.state = 'waiting' and n.due_at <= clock_timestamp() order by n.due_at limit :limit
+        for update skip locked`,
     { limit },
   );
   return rows.map(({ id }) => id);

@@ -188,3 +188,14 @@ test("failures, hundreds at once of several workflows, are each told or counted"
     }
   }
 });
+
+test("notice, while an end is added to it, is not handed on, and is when that is done", async () => {
+  const workflow = await aListener({ failure: ["ops"] });
+  await end(workflow, "failed");
+  const [id] = (await listDueNotices(db, 100)).slice(-1);
+  await db.transaction(async (tx) => {
+    await queryRows(tx, "update notices set more = more + 1 where id = :id returning id", { id });
+    expect(await listDueNotices(db, 100)).not.toContain(id);
+  });
+  expect(await listDueNotices(db, 100)).toContain(id);
+});
