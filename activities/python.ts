@@ -9,6 +9,7 @@ import { withTimeout } from "../system/with-timeout.ts";
 import { type AttemptDeps, isOnly, LEASE_SECONDS, runAttempt, stoppingError } from "./attempt.ts";
 import { type Claimed, claimWithSlot } from "./claiming.ts";
 import type { Lead, LedExecution } from "./lead.ts";
+import { type PassOn, waitElsewhere } from "./passing-on.ts";
 import { hostQueue } from "./task-queues.ts";
 
 const HEARTBEAT_MS = 2_000;
@@ -25,6 +26,7 @@ const LOST_MAX = 3;
 export interface PythonDeps extends AttemptDeps {
   readonly hostId: string;
   readonly slots: Slots;
+  readonly passOn?: PassOn | undefined;
   /** Told of each execution that has no more to run and whose outputs are on this host. */
   readonly onEndedHere?: (executionId: ExecutionId, ended: Extract<PythonProgress, { kind: "ended" }>) => void;
 }
@@ -180,8 +182,8 @@ async function runToEnd(
   const ids = { executionId, accountId: owner, hostId, processId };
   for (let first = claimed; ; first = undefined) {
     const waiting = AbortSignal.any([stop, draining]);
-    const claim =
-      first ?? (await claimWithSlot(deps, { ...ids, leaseSeconds: LEASE_SECONDS, lostMax: LOST_MAX }, waiting));
+    const wanted = Object.assign({ leaseSeconds: LEASE_SECONDS, lostMax: LOST_MAX }, ids);
+    const claim = first ?? (await waitElsewhere(deps, wanted, waiting)) ?? (await claimWithSlot(deps, wanted, waiting));
     if (claim.kind !== "claimed") {
       if (claim.kind === "ended") return toProgress(claim);
       if (claim.kind === "waiting") return claim;

@@ -18,6 +18,8 @@ export interface HostedCommit {
 export interface OwnLacks {
   /** Returns why no program of a commit can begin here; undefined when it can. */
   problemOf(commit: HostedCommit): string | undefined;
+  /** Whether there is anything that a program might need and not find. */
+  hasAny(): boolean;
   /** Returns why no program can have a network here; undefined when one can. */
   networkProblem(): string | undefined;
   /** Returns all of it, for processes that only answer callers. */
@@ -33,6 +35,11 @@ export function createHostLacks(
       if (abilities === undefined) return undefined;
       const ofCommit = abilities.commitEnvironments.problemOf(workflowId, commitId);
       return findHostProblem(abilities, manifest) ?? (ofCommit?.isBeingMade === false ? ofCommit.reason : undefined);
+    },
+    hasAny() {
+      if (abilities === undefined) return false;
+      const { isolationProblems, networkProblem, commitEnvironments } = abilities;
+      return isolationProblems.length > 0 || networkProblem() !== undefined || commitEnvironments.problems().length > 0;
     },
     networkProblem: () => abilities?.networkProblem(),
     list: () => ({

@@ -15,6 +15,7 @@ import { createOwnExecutor } from "../executions/executor.ts";
 import { createHeadStart } from "../executions/head-start.ts";
 import { type Subscription, startListener } from "../executions/listener.ts";
 import { createRemoteExecutor, takeOffers } from "../executions/offers.ts";
+import { createPassOn } from "../executions/passing-on.ts";
 import { type WorkersWatch, watchWorkers } from "../executions/presence.ts";
 import { endCancelled } from "../executions/stranded.ts";
 import { reportStranded, type SweeperDeps } from "../executions/sweeper.ts";
@@ -157,6 +158,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
     smallBytesMax: settings.TREADLE_SMALL_OUTPUTS_BYTES_MAX,
     spool,
     slots,
+    passOn: createPassOn({ db, hostId, lacks: programs.lacks }),
     runProgram: deps.runProgram,
     onEnded: listener.resolve,
     onError: (executionId, error) =>

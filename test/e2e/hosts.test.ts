@@ -43,6 +43,7 @@ let running: { api?: TestService; one?: TestService; two?: TestService } = {};
 let plain: Published;
 let retried: Published;
 let networked: Published;
+let sleeping: Published;
 
 beforeAll(async () => {
   const packages = onlyFrom(anIndex({ name: "hello", files: { "hello.py": "" } }));
@@ -52,6 +53,9 @@ beforeAll(async () => {
   plain = await publish(config());
   retried = await publish(config("retry: { max_attempts: 2 }\n"));
   networked = await publish(NETWORKED); // No worker is known yet.
+  sleeping = await publish(NETWORKED, {
+    "main.py": "import time\ndef main(wait, lines):\n    time.sleep(2)\n",
+  });
 }, S3_INSTALL_MS_MAX);
 
 afterAll(async () => {
@@ -292,6 +296,17 @@ test("processes behind a pooler of transactions share its sessions, and each has
   expect(count("treadle listener")).toBe(3);
   expect(count("treadle")).toBeLessThanOrEqual(POOLER_SESSIONS);
   expect(await cluster.pooler.countTransactions()).toBeGreaterThan(100);
+});
+
+test("runs that need what one host lacks all begin on the other, also those that wait for it and whose workflows the first drives", async () => {
+  await running.one?.stop();
+  running.one = await hosts.one.start({ TREADLE_NETWORK_SLOTS: "0" });
+  while ((await execute(sleeping)).status !== 202) await sleep(200); // Until it is known what the other host has.
+  const ids = await Promise.all(Array.from({ length: 8 }, () => begin(sleeping)));
+  const ends = await Promise.all(ids.map((id) => end(sleeping, id)));
+  expect(ends.map(({ body }) => body.status)).toEqual(ids.map(() => "success"));
+  const attempts = await Promise.all(ids.map(findAttempts));
+  expect(attempts.flat()).toEqual(ids.map(() => ({ status: "success", message: "", lost: false })));
 });
 
 test("a call, while Temporal is away, is carried out by a worker and answered by a process that runs nothing", async () => {
