@@ -183,7 +183,12 @@ async function runToEnd(
   for (let first = claimed; ; first = undefined) {
     const waiting = AbortSignal.any([stop, draining]);
     const wanted = Object.assign({ leaseSeconds: LEASE_SECONDS, lostMax: LOST_MAX }, ids);
-    const claim = first ?? (await waitElsewhere(deps, wanted, waiting)) ?? (await claimWithSlot(deps, wanted, waiting));
+    // Without a wait where nothing lacks: who asks next is to see that it stands in the queue.
+    const elsewhere =
+      first === undefined && deps.passOn?.isWanted() === true
+        ? await waitElsewhere({ db, passOn: deps.passOn }, wanted, waiting)
+        : undefined;
+    const claim = first ?? elsewhere ?? (await claimWithSlot(deps, wanted, waiting));
     if (claim.kind !== "claimed") {
       if (claim.kind === "ended") return toProgress(claim);
       if (claim.kind === "waiting") return claim;

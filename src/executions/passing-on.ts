@@ -1,3 +1,4 @@
+import type { LedExecution } from "../../activities/lead.ts";
 import type { PassOn } from "../../activities/passing-on.ts";
 import { findCommit } from "../../db/commits/commits.ts";
 import type { Db } from "../../db/connect.ts";
@@ -12,8 +13,8 @@ import { findLack, type HostedCommit, type OwnLacks } from "./host-lacks.ts";
  * that another host has. It gets the one with the most free slots. Costs nothing on a host that lacks nothing.
  */
 export function createPassOn({ db, hostId, lacks }: { db: Db; hostId: string; lacks: OwnLacks | undefined }): PassOn {
-  return async ({ executionId, accountId }) => {
-    if (lacks === undefined || !lacks.hasAny()) return false;
+  async function offer({ executionId, accountId }: LedExecution): Promise<boolean> {
+    if (lacks === undefined) return false;
     const { workflowId, commitId } = (await findExecution(db, executionId)) ?? {};
     if (workflowId === undefined || commitId === undefined) return false;
     const commit = await findCommit(db, workflowId, commitId);
@@ -25,7 +26,8 @@ export function createPassOn({ db, hostId, lacks }: { db: Db; hostId: string; la
     if (first === undefined) return false;
     await offerExecution(db, { executionId, accountId, hostId: first.hostId });
     return true;
-  };
+  }
+  return { isWanted: () => lacks?.hasAny() === true, offer };
 }
 
 function canBegin({ present, draining, programs }: HostRow, commit: HostedCommit): boolean {

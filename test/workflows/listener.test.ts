@@ -37,7 +37,7 @@ async function openListener() {
     return db.raw(sql, bindings);
   };
   const listener = startListener({
-    db: { raw } as unknown as Db,
+    db: { raw, userParams: {} } as unknown as Db,
     openSession: () => createListener(database.address, name),
     subscriptions: [{ channel: CANCEL_REQUESTED, onNotify: (payload) => notifications.push(payload) }],
     onError: (error) => faults.push(error),
