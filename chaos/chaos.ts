@@ -18,8 +18,10 @@ import { findCapabilities } from "./load/capabilities.ts";
 import { type LoadDeps, type Progress, runClients } from "./load/clients.ts";
 import { createClock, createCommitter } from "./load/committer.ts";
 import { planCalls } from "./load/plan.ts";
+import { addPlaces, openReceivers, type Receivers } from "./load/receivers.ts";
 import { createScheduleDriver } from "./load/schedule-driver.ts";
 import { planSchedules } from "./load/schedules.ts";
+import { hastenNotices } from "./notices.ts";
 import type { ChaosOptions } from "./options.ts";
 import { freePort } from "./ports.ts";
 import { createRandom } from "./random.ts";
@@ -32,6 +34,8 @@ const WORKFLOWS = ["tally", "outward", "pack", "faulty", "greedy", "endless"];
 /** A call waits no longer, so that some are answered with 202. */
 const WAIT_MAX_SECONDS = 10;
 const FAULTS_APART_MS = 1_000;
+/** After a notice, more of its kind come as one: in ten minutes, or when this time is over. */
+const HASTENED_MS = 5_000;
 /** Programs that run at the same time: those that only sleep until their schedule is due again leave room for others. */
 const SLOTS = 8;
 /** Commits that change a schedule, for each kill. */
@@ -64,15 +68,16 @@ export async function runChaos(options: {
   const before = lookBefore();
   const disk = await openDisk(folder);
   const record = openRecord(join(folder, "record.ndjson"));
+  const receivers = await openReceivers(record);
   const start = options.chaos.cluster ? startCluster : startAlone;
   const stage = await start({
     ...{ dataDir: disk.dataDir, logFile: join(folder, "service.log"), record },
-    env: { ...options.env, ...settingsOf(temporaryDir) },
+    env: { ...options.env, ...settingsOf(temporaryDir), TREADLE_NOTICE_HOSTS: receivers.hosts },
   });
   const { service, places } = stage;
   try {
     await service.ready();
-    const deps = await openLoad(options.chaos, { service, record, folder: join(folder, "workflows") });
+    const deps = await openLoad(options.chaos, { service, record, receivers, folder: join(folder, "workflows") });
     options.say(`The service is up; ${JSON.stringify(deps.capabilities)}. Data and record are in ${folder}.`);
     const committedAt = await runUnderFire(options, { ...stage, disk, record, deps });
     await settleDown({ service, disk, places, say: options.say }, committedAt);
@@ -91,6 +96,7 @@ export async function runChaos(options: {
     return { evidence, findings, seconds: (performance.now() - startedAt) / 1000, folder };
   } finally {
     await stage.close();
+    await receivers.close();
     record.close();
     await disk.remove();
     if (!isKept) await rm(folder, { recursive: true, force: true });
@@ -154,17 +160,23 @@ function settingsOf(temporaryDir: string): Record<string, string> {
 
 async function openLoad(
   { seed, schedules, kills, hostile }: ChaosOptions,
-  { service, record, folder }: { service: Service; record: ClientRecord; folder: string },
+  {
+    service,
+    record,
+    receivers,
+    folder,
+  }: { service: Service; record: ClientRecord; receivers: Receivers; folder: string },
 ): Promise<Load> {
   const workflows: Record<string, Published> = {};
   // Publishing leaves its memory in the folder, and the checkout is to stay as it is.
   await cp(join(CHECKOUT, "chaos/workflows"), folder, { recursive: true });
-  for (const name of WORKFLOWS) workflows[name] = await service.publish(join(folder, name));
   const agent = await service.agent();
   const { apiUrl } = service;
+  const operatorToken = await service.operatorToken();
+  await addPlaces({ apiUrl, agent, operatorToken }, receivers.urls);
+  for (const name of WORKFLOWS) workflows[name] = await service.publish(join(folder, name));
   const tally = workflows.tally as Published;
   const capabilities = await findCapabilities({ record, agent, apiUrl, tally, seed });
-  const operatorToken = await service.operatorToken();
   const forget = (name: string): void => void delete workflows[name];
   const deps = { record, agent, apiUrl, workflows, capabilities, operatorToken, folder: join(folder, "clock"), forget };
   const plan = planSchedules(seed, { count: schedules, changes: Math.ceil(kills * CHANGES_PER_KILL) });
@@ -228,11 +240,15 @@ async function runUnderFire(
     await deps.schedules.run({ executions: chaos.executions, progress, isLate, hasStarted, say: tell });
     committedAt = Date.now();
   };
+  const hasten = async (): Promise<void> => {
+    for (; !isOver(); await sleep(HASTENED_MS)) await hastenNotices(places.database).catch(() => undefined);
+  };
   await deps.schedules.begin();
   await Promise.all([
     fire(),
     commit(),
     runClients(deps, { calls: planCalls(chaos.seed), clients: chaos.clients, progress, isOver }),
+    hasten(),
     runCanceller(deps, { random: createRandom(chaos.seed, "cancels"), progress, isOver }),
     ...(deps.hostile.length === 0
       ? []

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import pg from "pg";
+import { openDatabase } from "./database.ts";
+import { type NoticeRow, readNotices } from "./notices.ts";
 import { list } from "./processes.ts";
 import { type Line, readRecord } from "./record.ts";
 import type { Timetable } from "./timetables.ts";
@@ -15,6 +16,7 @@ export interface ExecutionRow {
   readonly id: string;
   readonly workflow_id: string;
   readonly trigger: string;
+  readonly schedule_name: string | null;
   readonly state: string;
   readonly failure: string | null;
   readonly message: string;
@@ -123,6 +125,9 @@ export interface Evidence {
   readonly schedules: readonly ScheduleRow[];
   readonly ticks: readonly TickRow[];
   readonly timetables: readonly Timetable[];
+  /** Names of places that each workflow tells of failures, recoveries and missed ticks. */
+  readonly places: readonly string[];
+  readonly notices: readonly NoticeRow[];
   readonly storage: Readonly<Record<string, StoredObject>>;
   /** Names in folders of the data dir that must be empty when nothing is under way. */
   readonly unfinished: readonly string[];
@@ -148,19 +153,6 @@ export function placesIn(dataDir: string): Places {
     readObjects: async () => readStorage(join(storage, "objects")),
     dataDirs: [dataDir],
   };
-}
-
-/** A connection to the service's own PostgreSQL, around the service. `dataDir` is what its folder is in. */
-export async function openDatabase(dataDir: string): Promise<pg.Client> {
-  const client = new pg.Client({
-    host: join(dataDir, "postgres/socket"),
-    user: "treadle",
-    database: "treadle",
-    application_name: "chaos checker",
-  });
-  client.on("error", () => undefined); // The server is stopped while it is open: the next query tells.
-  await client.connect();
-  return client;
 }
 
 const ms = (column: string): string => `(extract(epoch from ${column}) * 1000)::float8 as ${column}`;
@@ -200,16 +192,6 @@ export async function readUnderWay(dataDir: string): Promise<UnderWay> {
   }
 }
 
-/** Makes requests that left files in storage, and no execution, look as old as that. */
-export async function ageUploads(dataDir: string, ms: number): Promise<void> {
-  const client = await openDatabase(dataDir);
-  try {
-    await client.query("update uploads set begun_at = begun_at - make_interval(secs => $1)", [ms / 1_000]);
-  } finally {
-    await client.end();
-  }
-}
-
 /** Looks at everything. `hostile` are the hostile tenant's workflows, timetables what Temporal has to fire. */
 export async function gatherEvidence(
   places: Places,
@@ -233,7 +215,7 @@ export async function gatherEvidence(
       ticks: await query<TickRow>(TICKS),
       timetables: await readTimetables(declared),
       executions: await query<ExecutionRow>(
-        `select id, workflow_id, trigger, state, failure, message, inputs ->> 'token' as token, timeout_seconds::float8, cpu::float8,
+        `select id, workflow_id, trigger, schedule_name, state, failure, message, inputs ->> 'token' as token, timeout_seconds::float8, cpu::float8,
                 attempts_max, charge_max::float8, charge_compute::float8, charge_total::float8, seconds_used::float8,
                 log_key, ${ms("cancel_requested_at")}, ${ms("created_at")}, ${ms("finished_at")}
            from executions order by created_at, id`,
@@ -252,6 +234,8 @@ export async function gatherEvidence(
         `select execution_id, direction, name, position, file_name, storage_key, bytes::float8, sha256
            from execution_files order by execution_id, direction, name, position`,
       ),
+      places: (await query<{ name: string }>("select name from notice_places")).map(({ name }) => name),
+      notices: await readNotices(client),
       storage: Object.assign(small, await places.readObjects()),
       unfinished: [
         ...places.dataDirs.flatMap((dataDir) =>

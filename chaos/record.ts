@@ -92,7 +92,22 @@ export interface ServiceLine {
   readonly note: string;
 }
 
-export type Line = RequestLine | AnswerLine | SilenceLine | FaultLine | ServiceLine;
+/** A message that a place got. */
+export interface NoticeLine {
+  readonly type: "notice";
+  readonly at: number;
+  readonly place: string;
+  /** Its id, by the header. */
+  readonly notice: string;
+  /** The `type` of the message. */
+  readonly kind: string;
+  readonly more: number;
+  readonly executionId: string | null;
+  /** What the place answered; null: nothing. */
+  readonly status: number | null;
+}
+
+export type Line = RequestLine | AnswerLine | SilenceLine | FaultLine | ServiceLine | NoticeLine;
 
 export interface ClientRecord {
   write(line: Line): void;

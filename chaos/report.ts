@@ -25,6 +25,11 @@ export function describeRun(evidence: Evidence, seconds: number): string[] {
             count(evidence.ticks.map(({ outcome, source }) => `${outcome} by ${source}`)),
           ),
         ]),
+    row(
+      "notices",
+      evidence.notices.length,
+      `${count(evidence.notices.map(({ kind, state }) => `${kind} ${state}`))}; ${evidence.notices.reduce((sum, { more }) => sum + more, 0)} more in them, sent ${lines.filter(({ type }) => type === "notice").length} times`,
+    ),
     row("requests", heard.length, count(heard.map((line) => (line.type === "answer" ? String(line.status) : "none")))),
     row("no answer", silences.length, count(silences)),
     row("faults", faults.length, count(faults.map(({ kind, victim }) => `${kind} ${victim ?? ""}`.trim()))),

@@ -2,8 +2,10 @@ import { readdir, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { listMissing } from "./checker/ticks.ts";
+import { openDatabase } from "./database.ts";
 import type { Disk } from "./disk.ts";
-import { ageUploads, type Places, readUnderWay, type UnderWay } from "./evidence.ts";
+import { type Places, readUnderWay, type UnderWay } from "./evidence.ts";
+import { countUnsent, hastenNotices } from "./notices.ts";
 import { list } from "./processes.ts";
 import type { Service } from "./service.ts";
 
@@ -11,13 +13,15 @@ const ENDED_MAX_MS = 240_000;
 const SWEPT_MAX_MS = 40_000;
 /** Temporal has seconds to fire a tick, the service some more to find out that it did not; kills and pauses delay both. */
 const RECORDED_MAX_MS = 150_000;
+/** A try that was killed is noticed after 30 s, and the next of several comes minutes later. */
+const TOLD_MAX_MS = 240_000;
 const LOOK_MS = 500;
 /** Older than anything that the service leaves to time: what a dead request left in storage is removed after that. */
 const AGED_MS = 26 * 3_600_000;
 
 /**
  * Until nothing is under way: every execution has ended, what the service leaves to time has had its time, and each tick up to
- * `committedAt`, after which nothing is due any more, has its record.
+ * `committedAt`, after which nothing is due any more, has its record. Then notices have reached the places that answer.
  */
 export async function settleDown(
   { service, disk, places, say }: { service: Service; disk: Disk; places: Places; say: (line: string) => void },
@@ -29,6 +33,7 @@ export async function settleDown(
   await service.ready();
   say(`The load is over; ${(await readUnderWay(dataDir)).open} executions are open.`);
   await waitUntil(dataDir, ENDED_MAX_MS, ({ open }) => open === 0);
+  await hastenNotices(dataDir);
   if (places.storage !== undefined) await ageStorage(places.storage);
   await ageUploads(dataDir, AGED_MS);
   await service.stop({ last: false });
@@ -40,6 +45,11 @@ export async function settleDown(
   await waitUntil(dataDir, RECORDED_MAX_MS, isRecorded);
   // A tick whose record came late may have begun something.
   await waitUntil(dataDir, ENDED_MAX_MS, ({ open }) => open === 0);
+  const told = Date.now() + TOLD_MAX_MS;
+  do {
+    await hastenNotices(dataDir);
+    await sleep(LOOK_MS);
+  } while ((await countUnsent(dataDir)) > 0 && Date.now() < told);
   const swept = Date.now() + SWEPT_MAX_MS;
   const isSpooled = () => places.dataDirs.some((dir) => list(join(dir, "spool")).length > 0);
   while (isSpooled() && Date.now() < swept) await sleep(LOOK_MS);
@@ -60,4 +70,14 @@ async function ageStorage(folder: string): Promise<void> {
   const then = new Date(Date.now() - AGED_MS);
   for (const entry of await readdir(folder, { withFileTypes: true, recursive: true }))
     if (entry.isFile()) await utimes(join(entry.parentPath, entry.name), then, then);
+}
+
+/** Makes requests that left files in storage, and no execution, look as old as that. */
+async function ageUploads(dataDir: string, ms: number): Promise<void> {
+  const client = await openDatabase(dataDir);
+  try {
+    await client.query("update uploads set begun_at = begun_at - make_interval(secs => $1)", [ms / 1_000]);
+  } finally {
+    await client.end();
+  }
 }

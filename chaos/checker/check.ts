@@ -7,6 +7,7 @@ import { type Finding, openCase } from "./case.ts";
 import { checkEnds } from "./ends.ts";
 import { checkFiles } from "./files.ts";
 import { checkMoney } from "./money.ts";
+import { checkNotices } from "./notices.ts";
 import { checkScheduled } from "./scheduled.ts";
 import { checkTicks } from "./ticks.ts";
 import { checkTimetables } from "./timetables.ts";
@@ -39,6 +40,7 @@ export function checkEvidence(evidence: Evidence): Finding[] {
     ...checkScheduled(given),
     ...checkBackfills(given),
     ...checkTimetables(given),
+    ...checkNotices(given),
     ...misdeeds,
   ];
 }

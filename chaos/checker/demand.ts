@@ -64,6 +64,7 @@ export function demandOf(request: RequestLine): Demand {
     case "greedy":
       return { end: "out_of_memory", outputs: {}, secondsMin: 0, tries: 1 };
     case "endless":
+      if (Number(token.split("-").at(-1)) % 3 === 0) return { end: "success", outputs: {}, secondsMin: 0, tries: 1 };
       return { end: "timed_out", outputs: {}, secondsMin: 2, tries: 1 };
     default:
       throw new Error(`Nobody knows what ${request.workflow} is to do.`);

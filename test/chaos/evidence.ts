@@ -25,6 +25,8 @@ export function soundEvidence(): Draft {
     schedules: [],
     ticks: [],
     timetables: [],
+    places: [],
+    notices: [],
     storage: {},
     unfinished: [],
   };
@@ -134,7 +136,16 @@ export type Row = Changeable<ExecutionRow>;
 
 export function anExecution(id: string, token: string, given: Partial<ExecutionRow>): Row {
   return {
-    ...{ id, token, workflow_id: "wf_1", trigger: "api", state: "success", failure: null, message: "" },
+    ...{
+      id,
+      token,
+      workflow_id: "wf_1",
+      trigger: "api",
+      schedule_name: null,
+      state: "success",
+      failure: null,
+      message: "",
+    },
     ...{ timeout_seconds: 30, cpu: 1, attempts_max: 1, charge_max: 301_000 },
     ...{ charge_compute: 0, charge_total: 0, seconds_used: 0, log_key: null, cancel_requested_at: null },
     ...{ created_at: 1_000, finished_at: 8_000 },
