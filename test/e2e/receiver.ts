@@ -1,4 +1,5 @@
-import { createServer, type IncomingHttpHeaders } from "node:http";
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -8,12 +9,38 @@ export interface Received {
   readonly text: string;
 }
 
-/** How a path of the receiver answers: a status, with headers perhaps, or never. */
-type Answering = { readonly status: number; readonly headers?: Record<string, string> } | "never";
+/**
+ * How a path of the receiver answers: a status, with headers perhaps, or never. `endless`: at once, with a body that goes on. `trickle`: the
+ * same, a byte a second.
+ */
+type Answering =
+  | { readonly status: number; readonly headers?: Record<string, string> }
+  | "never"
+  | "endless"
+  | "trickle";
+
+const TRICKLE_MS = 1_000;
+const CHUNK = Buffer.alloc(65_536, "no end ");
+
+/** Sends a body until the other side has enough of it. Returns its bytes. */
+async function sendOn(response: ServerResponse, isTrickle: boolean): Promise<number> {
+  for (let bytes = 0; ; ) {
+    if (response.destroyed) return bytes;
+    const part = isTrickle ? CHUNK.subarray(0, 1) : CHUNK;
+    bytes += part.length;
+    const isTaken = response.write(part);
+    const waits = [once(response, "close")];
+    if (isTrickle) waits.push(sleep(TRICKLE_MS, []));
+    else if (!isTaken) waits.push(once(response, "drain"));
+    else waits.push(sleep(0, []));
+    await Promise.race(waits);
+  }
+}
 
 /** A server that gets messages, on loopback. Each path answers as `answers` says, 204 unless it says something. */
 export async function aReceiver(answers: Record<string, Answering> = {}) {
   const received: Received[] = [];
+  const bodies: Record<string, Promise<number>> = {};
   const server = createServer((request, response) => {
     const path = request.url ?? "";
     const chunks: Buffer[] = [];
@@ -21,7 +48,8 @@ export async function aReceiver(answers: Record<string, Answering> = {}) {
     request.on("end", () => {
       received.push({ path, headers: request.headers, text: Buffer.concat(chunks).toString() });
       const answer = answers[path] ?? { status: 204 };
-      if (answer !== "never") response.writeHead(answer.status, answer.headers ?? {}).end();
+      if (answer === "endless" || answer === "trickle") bodies[path] = sendOn(response, answer === "trickle");
+      else if (answer !== "never") response.writeHead(answer.status, answer.headers ?? {}).end();
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -30,6 +58,8 @@ export async function aReceiver(answers: Record<string, Answering> = {}) {
     port,
     received,
     answers,
+    /** Of a path without an end: how many bytes it could send. */
+    bodies,
     url: (path: string) => `http://127.0.0.1:${port}${path}`,
     on: (path: string) => received.filter((one) => one.path === path),
     /** Waits until a path has got as many messages, and returns them. */
