@@ -1,3 +1,4 @@
+import { Context } from "@temporalio/activity";
 import { ApplicationFailure } from "@temporalio/common";
 
 /** What came of one try. `over`: it is delivered, or never will be. `busy`: nothing was tried. */
@@ -11,7 +12,8 @@ export function createNoticeActivities(deps: { send: SendNotice; giveUp: (notice
   return {
     /** Tries to send a notice. Fails where another try may succeed. */
     async sendNotice({ noticeId }: { readonly noticeId: string }): Promise<void> {
-      const outcome = await deps.send(noticeId);
+      // A receiver that hangs does not hold up the end of a process: another one tries again.
+      const outcome = await Promise.race([deps.send(noticeId), Context.current().cancelled]);
       if (outcome === "over") return;
       if (outcome === "busy")
         throw ApplicationFailure.create({
