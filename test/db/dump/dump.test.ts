@@ -207,9 +207,9 @@ test.each([
     "missing data",
   ],
   [
-    "a row of nobody",
-    "attempts",
-    () => Buffer.from("ex_00000000000000000000000000\t1\th\tp\tnow\tnow\tnow\t\\N\t\t0\tt\t0\tf\tf\tf\t\\N\t\\N\n"),
+    "rows of nobody",
+    "ledger_entries",
+    (content: Buffer) => Buffer.from(String(content).replaceAll(workflow.accountId, "ac_of_nobody")),
     "foreign key",
   ],
   ["rows twice", "accounts", (content: Buffer) => Buffer.concat([content, content]), "duplicate key"],
