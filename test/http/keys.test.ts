@@ -2,7 +2,6 @@ import { execFile } from "node:child_process";
 import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { createApiKey, hashApiKey, isApiKey } from "../../src/keys/api-key.ts";
@@ -10,6 +9,7 @@ import { loadOrCreateKey } from "../../src/keys/key-file.ts";
 import { hashPassword, verifyPassword } from "../../src/keys/password.ts";
 import { createSecretBox } from "../../src/keys/secret-box.ts";
 import { createAccessToken, createSessionToken, hashToken } from "../../src/keys/tokens.ts";
+import { writePlainModules } from "../support/plain-modules.ts";
 
 let folder: string;
 
@@ -99,7 +99,9 @@ test("key file, of root's and open to its group, is taken by a user of that grou
   await chmod(path, 0o440);
   await chmod(folder, 0o755);
   await expect(loadOrCreateKey(path)).rejects.toThrow(`chmod 600 ${path}`);
-  const module = fileURLToPath(new URL("../../dist/src/keys/key-file.js", import.meta.url));
+  // The checkout may be in a folder that is closed to that user.
+  writePlainModules(join(folder, "plain"), ["src/keys/key-file.ts"]);
+  const module = join(folder, "plain/src/keys/key-file.js");
   const program = `import(process.argv[1]).then(({ readKey }) => readKey(process.argv[2])).then((key) => console.log(key.length))`;
   const user = { uid: 65_534, gid: 0 };
   const read = () => promisify(execFile)(process.execPath, ["-e", program, module, path], user);

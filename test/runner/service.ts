@@ -1,9 +1,6 @@
-import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { transformFileSync } from "@swc/core";
+import { join } from "node:path";
+import { writeForAll, writePlainModules } from "../support/plain-modules.ts";
 
-const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
 const MAIN = `
 import { writeFileSync } from "node:fs";
 import { createSandbox } from "./sandbox/sandbox.js";
@@ -30,36 +27,11 @@ console.log(JSON.stringify({ result, selfTest }));
 `;
 
 /**
- * Translates the sandbox to plain JavaScript in a folder everybody can read, so that it can be run as another user
- * (who may not be able to read the checkout) and be killed without taking the tests along. Answers the program's path.
+ * Writes the sandbox as plain JavaScript to a folder that everybody can read, and a program that runs one request. Another
+ * user can run it, and it can be killed without ending the tests. Returns the program's path.
  */
 export function buildService(folder: string): string {
-  for (const room of [
-    "domain",
-    "domain/manifest",
-    "sandbox",
-    "sandbox/gvisor",
-    "sandbox/lanes",
-    "sandbox/users",
-    "system",
-    "system/trees",
-  ]) {
-    for (const name of readdirSync(join(PROJECT, room)).filter((file) => file.endsWith(".ts"))) {
-      const { code } = transformFileSync(join(PROJECT, room, name), {
-        jsc: { target: "es2022", parser: { syntax: "typescript" } },
-        module: { type: "es6" },
-      });
-      write(join(folder, room, name.replace(/ts$/, "js")), code.replaceAll(/(from "\.[^"]+)\.ts"/g, '$1.js"'));
-    }
-  }
-  write(join(folder, "package.json"), '{ "type": "module" }');
-  write(join(folder, "main.js"), MAIN);
+  writePlainModules(folder, ["sandbox/sandbox.ts", "sandbox/users/kernel-users.ts"]);
+  writeForAll(join(folder, "main.js"), MAIN);
   return join(folder, "main.js");
-}
-
-function write(path: string, text: string): void {
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, text);
-  chmodSync(path, 0o644);
-  for (let parent = dirname(path); parent.includes("treadle-"); parent = dirname(parent)) chmodSync(parent, 0o755);
 }
