@@ -4,7 +4,6 @@ import { z } from "zod";
 import { microCredits, type Prices, parseCredits } from "../domain/credits.ts";
 import { DEFAULT_BOUNDS, type ManifestBounds } from "../domain/manifest/bounds.ts";
 import type { S3Credentials } from "../storage/s3.ts";
-import type { MailSettings } from "./notices/mail.ts";
 
 const mebibytes = (count: number): number => count * 1024 * 1024;
 const whole = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
@@ -236,6 +235,13 @@ export function storageOf(settings: Settings): { url: string | undefined; creden
       ? undefined
       : { accessKeyId, secretAccessKey, sessionToken: others.AWS_SESSION_TOKEN };
   return { url: others.TREADLE_STORAGE_URL, credentials };
+}
+
+/** The operator's server for mail: `smtp://` or `smtps://`, with user and password where it wants them. */
+export interface MailSettings {
+  readonly url: string;
+  /** Whom mails come from. */
+  readonly from: string;
 }
 
 /** Returns the operator's server for mail; undefined without one. */

@@ -1,7 +1,7 @@
 import { DESTINATION_ENDED, listGranted } from "../../db/accounts/destinations.ts";
 import type { Db } from "../../db/connect.ts";
+import type { Subscription } from "../../db/subscription.ts";
 import type { Network } from "../../sandbox/network/network.ts";
-import type { Subscription } from "../executions/listener.ts";
 
 /**
  * Lets a network ask for grants, and returns the notifications after which it does so at once. From then on nothing reaches a

@@ -1,11 +1,11 @@
 import type { Db } from "../../db/connect.ts";
 import { admitExecutions, EXECUTION_ADMITTED, listWaitingWorkflows } from "../../db/executions/admissions.ts";
+import type { Subscription } from "../../db/subscription.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { type Repeating, repeat } from "../../system/repeating.ts";
 import type { Log } from "../log.ts";
 import type { TemporalClient } from "../temporal/client.ts";
 import { startFromRecord } from "./executions.ts";
-import type { Subscription } from "./listener.ts";
 
 /** How often the record is polled for executions whose turn has come: a commit may allow more than the one before. */
 const POLL_MS = 10_000;

@@ -1,20 +1,75 @@
 import type { PythonControl } from "../../activities/index.ts";
+import type { Begun, Lead, LedExecution } from "../../activities/lead.ts";
 import type { Db } from "../../db/connect.ts";
 import { CANCEL_REQUESTED, findStartable, isBetweenAttempts } from "../../db/executions/executions.ts";
-import type { AccountId, ExecutionId } from "../../domain/ids.ts";
+import type { Subscription } from "../../db/subscription.ts";
+import type { ExecutionResult, Trigger } from "../../domain/execution.ts";
+import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
+import type { Manifest } from "../../domain/manifest/manifest.ts";
 import type { Slots } from "../../system/slots.ts";
-import { mayWait } from "../http/admission/waiting-calls.ts";
-import type { Executions } from "../http/deps.ts";
 import type { Log } from "../log.ts";
 import type { TemporalClient } from "../temporal/client.ts";
 import type { HeadStart } from "./head-start.ts";
-import type { Listener, Subscription } from "./listener.ts";
+import type { Listener } from "./listener.ts";
+import { mayWait } from "./waiting-calls.ts";
 
 /** With this many programs waiting for a slot of this host no call is accepted; one account may hold most of them, not all. */
 const QUEUE_PER_SLOT = 50;
 const RETRY_AFTER_SECONDS = 5;
 /** A full disk is not emptied within seconds. */
 const DISK_RETRY_AFTER_SECONDS = 30;
+
+/** A commit that is to run somewhere. */
+export interface RunCommit {
+  readonly manifest: Manifest;
+  readonly workflowId: WorkflowId;
+  readonly commitId: CommitId;
+}
+
+/** Executions for those who accept calls: start, wait, cancel, and whether there is room for another program. */
+export interface Executions {
+  /** Whether the next execution of a commit begins before Temporal knows of it, here or on a worker. It is recorded with `headStart` then. */
+  beginsAtOnce(commit: RunCommit): boolean;
+  /** Takes a slot for an execution that is about to be recorded with `claim`; undefined when none is free now. */
+  lead(execution: LedExecution): Lead | undefined;
+  /**
+   * Begins an execution that was recorded with `headStart`. Never throws: what goes wrong is left to its workflow. `begun`: it was
+   * recorded with the claim of a lead.
+   */
+  begin(execution: LedExecution, commit: RunCommit, begun?: Begun): void;
+  /** Starts a recorded execution. When it throws, it is unknown whether the execution was started. */
+  start(input: {
+    readonly executionId: ExecutionId;
+    readonly workflowId: WorkflowId;
+    readonly commitId: CommitId;
+    readonly accountId: AccountId;
+    readonly trigger: Trigger;
+    readonly timeoutSeconds: number;
+    readonly attemptsMax: number;
+    readonly workflowName: string;
+  }): Promise<void>;
+  /** Starts one from the record, unless it has ended, waits for its turn, or was started before. */
+  startAgain(executionId: ExecutionId): Promise<void>;
+  /**
+   * The result when the execution ended within the time, or true where only the record has it. False when the time was
+   * over, or the caller gone, first. May be asked before the execution is started.
+   */
+  waitForEnd(executionId: ExecutionId, timeoutMs: number, gone?: AbortSignal): Promise<ExecutionResult | boolean>;
+  /** Stops the program; `by` says who asked, for the record. */
+  cancel(executionId: ExecutionId, by: string): Promise<void>;
+  /** The execution's place among those that wait for a slot of this process, 1 for the next; undefined when it does not. */
+  placeOf(executionId: ExecutionId): number | undefined;
+  /** Why no program of a commit can begin where programs are run, as far as this process knows; undefined when it can. */
+  hostProblem?: (commit: RunCommit) => string | undefined;
+  /**
+   * Returns whether one more program of the account may wait here. `reason` says why not, unless too many wait already.
+   */
+  capacity(accountId: AccountId): {
+    readonly accepting: boolean;
+    readonly reason?: string;
+    readonly retryAfterSeconds: number;
+  };
+}
 
 /** How many programs can run and how many executions wait for that. */
 export interface ProgramPlaces {
@@ -24,7 +79,7 @@ export interface ProgramPlaces {
   waiting(accountId?: AccountId): number;
 }
 
-/** Executions as the HTTP room sees them: start, wait, cancel, and whether this host has room for another program. */
+/** Executions of this process and of the hosts that it knows. */
 export function createExecutions(deps: {
   db: Db;
   temporalClient: TemporalClient;

@@ -2,6 +2,7 @@ import type pg from "pg";
 import type { Db } from "../../db/connect.ts";
 import { listEnded } from "../../db/executions/executions.ts";
 import { EXECUTION_ENDED } from "../../db/ledger/credits.ts";
+import type { Subscription } from "../../db/subscription.ts";
 import type { ExecutionResult } from "../../domain/execution.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { repeat } from "../../system/repeating.ts";
@@ -9,16 +10,6 @@ import { repeat } from "../../system/repeating.ts";
 /** How often the record is polled for waiting calls: a notification may be lost. */
 const POLL_MS = 5_000;
 const RECONNECT_MS = 500;
-
-/** A channel of the database, and what its notifications call. */
-export interface Subscription {
-  readonly channel: string;
-  readonly onNotify: (payload: string) => void;
-  /**
-   * Called when listening begins, at first and after each interruption: what was announced before may have been missed.
-   */
-  readonly onReconnect?: () => void;
-}
 
 /** Wakes calls that wait for the end of an execution: by this process, by a notification, or by the record. */
 export interface Listener {

@@ -2,9 +2,9 @@ import type { ExecutionSteps } from "../../activities/index.ts";
 import type { LedExecution } from "../../activities/lead.ts";
 import type { Db } from "../../db/connect.ts";
 import { EXECUTION_OFFERED, type Offer, offerExecution } from "../../db/executions/offers.ts";
+import type { Subscription } from "../../db/subscription.ts";
 import type { Log } from "../log.ts";
 import { carryOut, type Executor } from "./executor.ts";
-import type { Subscription } from "./listener.ts";
 import type { WorkersWatch } from "./presence.ts";
 
 /**

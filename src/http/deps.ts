@@ -1,16 +1,14 @@
 import type { Readable } from "node:stream";
 import type { RequestHandler, Router } from "express";
-import type { Begun, Lead, LedExecution } from "../../activities/lead.ts";
 import type { Db } from "../../db/connect.ts";
 import type { Prices } from "../../domain/credits.ts";
-import type { ExecutionResult, Trigger } from "../../domain/execution.ts";
-import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
-import type { Manifest } from "../../domain/manifest/manifest.ts";
+import type { ExecutionId } from "../../domain/ids.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { Threads } from "../../system/threads/threads.ts";
 import type { RateLimits, Settings } from "../config.ts";
 import type { GrantRules } from "../destinations/grants.ts";
 import type { EditorEvents } from "../editor-events/editor-events.ts";
+import type { Executions } from "../executions/executions.ts";
 import type { KeyUses } from "../keys/key-uses.ts";
 import type { OpenAccess } from "../keys/open-access.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
@@ -19,59 +17,7 @@ import type { Log } from "../log.ts";
 import type { Notices } from "../notices/notices.ts";
 import type { PagesTarget } from "../setup/servers/temporal-door.ts";
 import type { EditorParts } from "./editor-parts.ts";
-import type { RefusedCalls } from "./execute/refused-calls.ts";
-
-/** A commit that is to run somewhere. */
-export interface RunCommit {
-  readonly manifest: Manifest;
-  readonly workflowId: WorkflowId;
-  readonly commitId: CommitId;
-}
-
-/** Executions as the HTTP room sees them. */
-export interface Executions {
-  /** Whether the next execution of a commit begins before Temporal knows of it, here or on a worker. It is recorded with `headStart` then. */
-  beginsAtOnce(commit: RunCommit): boolean;
-  /** Takes a slot for an execution that is about to be recorded with `claim`; undefined when none is free now. */
-  lead(execution: LedExecution): Lead | undefined;
-  /**
-   * Begins an execution that was recorded with `headStart`. Never throws: what goes wrong is left to its workflow. `begun`: it was
-   * recorded with the claim of a lead.
-   */
-  begin(execution: LedExecution, commit: RunCommit, begun?: Begun): void;
-  /** Starts a recorded execution. When it throws, it is unknown whether the execution was started. */
-  start(input: {
-    readonly executionId: ExecutionId;
-    readonly workflowId: WorkflowId;
-    readonly commitId: CommitId;
-    readonly accountId: AccountId;
-    readonly trigger: Trigger;
-    readonly timeoutSeconds: number;
-    readonly attemptsMax: number;
-    readonly workflowName: string;
-  }): Promise<void>;
-  /** Starts one from the record, unless it has ended, waits for its turn, or was started before. */
-  startAgain(executionId: ExecutionId): Promise<void>;
-  /**
-   * The result when the execution ended within the time, or true where only the record has it. False when the time was
-   * over, or the caller gone, first. May be asked before the execution is started.
-   */
-  waitForEnd(executionId: ExecutionId, timeoutMs: number, gone?: AbortSignal): Promise<ExecutionResult | boolean>;
-  /** Stops the program; `by` says who asked, for the record. */
-  cancel(executionId: ExecutionId, by: string): Promise<void>;
-  /** The execution's place among those that wait for a slot of this process, 1 for the next; undefined when it does not. */
-  placeOf(executionId: ExecutionId): number | undefined;
-  /** Why no program of a commit can begin where programs are run, as far as this process knows; undefined when it can. */
-  hostProblem?: (commit: RunCommit) => string | undefined;
-  /**
-   * Returns whether one more program of the account may wait here. `reason` says why not, unless too many wait already.
-   */
-  capacity(accountId: AccountId): {
-    readonly accepting: boolean;
-    readonly reason?: string;
-    readonly retryAfterSeconds: number;
-  };
-}
+import type { RefusedCalls } from "./refused-calls.ts";
 
 /** Bounds of one request. */
 export interface HttpLimits {

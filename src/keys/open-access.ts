@@ -1,7 +1,7 @@
 import { ACCESS_ENDED, listOpenAccess } from "../../db/accounts/open-access.ts";
 import type { Db } from "../../db/connect.ts";
+import type { Subscription } from "../../db/subscription.ts";
 import { repeat } from "../../system/repeating.ts";
-import type { Subscription } from "../executions/listener.ts";
 import type { Log } from "../log.ts";
 
 /** How often the record is polled for what has expired, which sends no notification. */

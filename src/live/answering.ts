@@ -7,9 +7,9 @@ import {
   type LiveRequest,
   listLiveRequests,
 } from "../../db/executions/live-requests.ts";
+import type { Subscription } from "../../db/subscription.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import type { Progress } from "../../sandbox/sandbox.ts";
-import type { Subscription } from "../executions/listener.ts";
 import type { Log } from "../log.ts";
 import type { LiveState } from "./live-state.ts";
 

@@ -8,9 +8,9 @@ import {
   type LiveAnswer,
   type LiveRequest,
 } from "../../db/executions/live-requests.ts";
+import type { Subscription } from "../../db/subscription.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { withTimeout } from "../../system/with-timeout.ts";
-import type { Subscription } from "../executions/listener.ts";
 import type { Log } from "../log.ts";
 import type { LiveState } from "./live-state.ts";
 

@@ -2,10 +2,10 @@ import { Counter, Histogram, type Registry } from "prom-client";
 import type { Db } from "../../db/connect.ts";
 import { type EndedFigures, listEndedFigures } from "../../db/figures.ts";
 import { EXECUTION_ENDED } from "../../db/ledger/credits.ts";
+import type { Subscription } from "../../db/subscription.ts";
 import { toCredits } from "../../domain/credits.ts";
 import { EXECUTION_ENDS, TRIGGERS } from "../../domain/execution.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
-import type { Subscription } from "../executions/listener.ts";
 
 /** So many are looked up together, or as many as there are when figures are asked for. */
 const BATCH = 500;

@@ -1,4 +1,5 @@
 import { createTransport } from "nodemailer";
+import type { MailSettings } from "../config.ts";
 import type { Delivery } from "./receivers.ts";
 
 /** Of each step of a conversation with the server. */
@@ -17,13 +18,6 @@ export interface Mail {
 }
 
 export type SendMail = (mail: Mail) => Promise<Delivery>;
-
-/** The operator's server for mail: `smtp://` or `smtps://`, with user and password where it wants them. */
-export interface MailSettings {
-  readonly url: string;
-  /** Whom mails come from. */
-  readonly from: string;
-}
 
 /** Returns what hands mails to the operator's server. A password is sent over TLS alone. */
 export function createSendMail({ url, from }: MailSettings): SendMail {

@@ -1,10 +1,11 @@
 import type { Db } from "../../db/connect.ts";
 import type { Storage } from "../../storage/storage.ts";
+import type { MailSettings } from "../config.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
 import type { Defer } from "../lifecycle.ts";
 import type { Log } from "../log.ts";
 import { createReceiverAddresses, type ReceiverAddresses, type ReceiverRules } from "./addresses.ts";
-import { createSendMail, type MailSettings } from "./mail.ts";
+import { createSendMail } from "./mail.ts";
 import { createPostNotice } from "./receivers.ts";
 import { createSending, type Sending } from "./sending.ts";
 

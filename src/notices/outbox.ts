@@ -6,9 +6,9 @@ import {
   restartLostNotices,
   writeSlowNotices,
 } from "../../db/notices/notices.ts";
+import type { Subscription } from "../../db/subscription.ts";
 import { forEachAtOnce } from "../../system/at-once.ts";
 import { type Repeating, repeat } from "../../system/repeating.ts";
-import type { Subscription } from "../executions/listener.ts";
 import type { Log } from "../log.ts";
 import type { StartDelivery } from "../temporal/notices.ts";
 

@@ -3,7 +3,7 @@ import { findExecution } from "../../db/executions/executions.ts";
 import type { CallReceiver } from "../../db/notices/call-receivers.ts";
 import type { Notice } from "../../db/notices/notices.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
-import { envelope } from "../http/results/envelope.ts";
+import { envelope } from "../executions/envelope.ts";
 import { openAccountBox } from "../keys/data-keys.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
 

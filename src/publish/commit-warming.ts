@@ -2,10 +2,10 @@ import { listRecentlyRun } from "../../db/commits/heads.ts";
 import { findWorkflow } from "../../db/commits/workflows.ts";
 import type { Db } from "../../db/connect.ts";
 import { WORKFLOW_CHANGED } from "../../db/executions/states.ts";
+import type { Subscription } from "../../db/subscription.ts";
 import type { CommitId, WorkflowId } from "../../domain/ids.ts";
 import type { Warmth } from "../../sandbox/sandbox.ts";
 import { createSlots } from "../../system/slots.ts";
-import type { Subscription } from "../executions/listener.ts";
 import type { Log } from "../log.ts";
 
 /** Workflows whose latest commit is remembered as warmed. Those beyond are warmed once more when they change. */

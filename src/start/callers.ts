@@ -7,7 +7,7 @@ import { boundsOf, type Settings } from "../config.ts";
 import { retentionOf } from "../housekeeping/retention.ts";
 import type { AppDeps } from "../http/deps.ts";
 import { QUICK_BUILD_MS } from "../http/editor-parts.ts";
-import { createRefusedCalls } from "../http/execute/refused-calls.ts";
+import { createRefusedCalls } from "../http/refused-calls.ts";
 import { countConnections } from "../http/server/connection-metrics.ts";
 import { createConnections } from "../http/server/connections.ts";
 import { createRequestMetrics } from "../http/server/request-metrics.ts";

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
-import { createWaitingCalls } from "../../src/http/admission/waiting-calls.ts";
+import { createWaitingCalls } from "../../src/executions/waiting-calls.ts";
 import { anInput, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { aService, execute, findLeftovers, sendForm, succeed, type TestService } from "./service.ts";
 

@@ -47,7 +47,7 @@ test.each([
   ["chaos/a.ts", 'import { toCredits } from "../domain/credits.ts";', "domain"],
   [
     "web/src/a.tsx",
-    'import { toEnvelope } from "../../src/http/results/envelope.ts"; export const a = <p />;',
+    'import { toEnvelope } from "../../src/executions/envelope.ts"; export const a = <p />;',
     "src/http",
   ],
   ["web/src/a.ts", 'import { readFile } from "node:fs/promises";', "node:fs/promises"],

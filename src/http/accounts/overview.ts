@@ -8,10 +8,10 @@ import {
 } from "../../../db/executions/account-overview.ts";
 import { AccountOverview } from "../../../domain/api/accounts.ts";
 import { toCredits } from "../../../domain/credits.ts";
+import { explainState } from "../../executions/envelope.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
 import { sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
-import { explainState } from "../results/envelope.ts";
 
 const DAY_MS = 86_400_000;
 /** For so long an account is new. */

@@ -5,11 +5,11 @@ import type { AccountId, ExecutionId } from "../../../domain/ids.ts";
 import { limitsWithin } from "../../../domain/manifest/bounds.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { formatSize } from "../../../domain/manifest/sizes.ts";
+import type { WaitingCalls } from "../../executions/waiting-calls.ts";
 import type { Authenticated } from "../auth/authenticate.ts";
 import { rateLimited } from "../auth/rates.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
-import type { WaitingCalls } from "./waiting-calls.ts";
 
 /** 503 when this host has more programs of the account waiting than it will get to soon, or no room for the outputs of one. */
 export function requireCapacity(deps: Pick<AppDeps, "executions">, accountId: AccountId): void {

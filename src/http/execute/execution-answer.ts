@@ -5,11 +5,11 @@ import { Accepted, Success } from "../../../domain/api/results.ts";
 import { microCredits } from "../../../domain/credits.ts";
 import type { ExecutionResult, ExecutionState } from "../../../domain/execution.ts";
 import type { ExecutionId, WorkflowId } from "../../../domain/ids.ts";
+import { explainState, failureCode, failureMessage, toResult } from "../../executions/envelope.ts";
 import { insufficientCredits } from "../admission/room.ts";
 import { sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
-import { explainState, failureCode, failureMessage, toResult } from "../results/envelope.ts";
 import type { Wait } from "./prefer.ts";
 
 const LOOK_AGAIN_SECONDS = 5;

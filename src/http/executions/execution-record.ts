@@ -11,6 +11,7 @@ import { type ExecutionId, isExecutionId } from "../../../domain/ids.ts";
 import { writeObject } from "../../../domain/manifest/json-text.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import type { Role } from "../../../domain/members.ts";
+import { explainState, fileUrl, refusedAmounts } from "../../executions/envelope.ts";
 import type { SecretBox } from "../../keys/secret-box.ts";
 import type { LiveState } from "../../live/live-state.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
@@ -18,7 +19,6 @@ import { findPagesUrl, type LinkDeps } from "../auth/temporal-link.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { toEstimate } from "../execute/cost-estimate.ts";
-import { explainState, fileUrl, refusedAmounts } from "../results/envelope.ts";
 
 /** What is shown in the place of a secret, however long it is. */
 const SECRET = "•••";

@@ -20,6 +20,7 @@ import {
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { toDraftFile } from "../../drafts/changes.ts";
 import { createDraft, readCommit } from "../../drafts/drafts.ts";
+import { explainState } from "../../executions/envelope.ts";
 import { createWorkflowId } from "../../ids.ts";
 import { createApiKey, hashApiKey } from "../../keys/api-key.ts";
 import type { CommitFile } from "../../publish/git-objects.ts";
@@ -30,7 +31,6 @@ import { parseRequest, readBody, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { toUsageDocument } from "../execute/usage-document.ts";
-import { explainState } from "../results/envelope.ts";
 import { toCommitDocument } from "./commit-document.ts";
 import { listTemplates, nameFiles, type Template } from "./templates.ts";
 import { beginningOfMonth, toRecentDocument, toWorkflowDocument } from "./workflow-document.ts";

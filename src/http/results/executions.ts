@@ -3,10 +3,10 @@ import { type ExecutionRecord, findExecution, requestCancel } from "../../../db/
 import { release } from "../../../db/ledger/credits.ts";
 import { Execution } from "../../../domain/api/results.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
+import { envelope, executionUrl } from "../../executions/envelope.ts";
 import { authorizeExecution } from "../auth/authenticate.ts";
 import { sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
-import { envelope, executionUrl } from "./envelope.ts";
 
 const LOOK_AGAIN_SECONDS = 2;
 

@@ -1,12 +1,12 @@
 import type { Request, RequestHandler } from "express";
 import type { z } from "zod";
 import { Link, LinkRequest } from "../../../domain/api/results.ts";
+import { fileUrl } from "../../executions/envelope.ts";
 import { authorizeExecution } from "../auth/authenticate.ts";
 import { sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { readJsonObject } from "../server/json-body.ts";
-import { fileUrl } from "./envelope.ts";
 import { requireOutputFile } from "./files.ts";
 import { signLink } from "./link-signature.ts";
 

@@ -1,16 +1,16 @@
 import type { Request } from "express";
-import type { Db } from "../../../db/connect.ts";
+import type { Db } from "../../db/connect.ts";
 import {
   REFUSED_CALLS_KEPT,
   type RefusedCall,
   recordRefusedCalls,
   removeOldRefusedCalls,
-} from "../../../db/executions/refused-calls.ts";
-import { ERROR_TEXT } from "../../../domain/errors.ts";
-import { isWorkflowId, type WorkflowId } from "../../../domain/ids.ts";
-import { repeat } from "../../../system/repeating.ts";
-import type { Log } from "../../log.ts";
-import { toApiError } from "../errors.ts";
+} from "../../db/executions/refused-calls.ts";
+import { ERROR_TEXT } from "../../domain/errors.ts";
+import { isWorkflowId, type WorkflowId } from "../../domain/ids.ts";
+import { repeat } from "../../system/repeating.ts";
+import type { Log } from "../log.ts";
+import { toApiError } from "./errors.ts";
 
 const STORE_EVERY_MS = 5_000;
 const REMOVE_EVERY = 720;

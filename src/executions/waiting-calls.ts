@@ -1,4 +1,4 @@
-import type { AccountId } from "../../../domain/ids.ts";
+import type { AccountId } from "../../domain/ids.ts";
 
 /** How many times the room that is left one account may hold: alone four fifths of all, with others less. */
 const SHARE_OF_FREE = 4;

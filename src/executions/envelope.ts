@@ -1,11 +1,11 @@
 import type { z } from "zod";
-import type { ExecutionRecord } from "../../../db/executions/executions.ts";
-import type { Sent } from "../../../domain/api/fields.ts";
-import type { Execution } from "../../../domain/api/results.ts";
-import { toCredits } from "../../../domain/credits.ts";
-import { ERROR_TEXT, type ErrorCode } from "../../../domain/errors.ts";
-import type { ExecutionState } from "../../../domain/execution.ts";
-import type { ExecutionId } from "../../../domain/ids.ts";
+import type { ExecutionRecord } from "../../db/executions/executions.ts";
+import type { Sent } from "../../domain/api/fields.ts";
+import type { Execution } from "../../domain/api/results.ts";
+import { toCredits } from "../../domain/credits.ts";
+import { ERROR_TEXT, type ErrorCode } from "../../domain/errors.ts";
+import type { ExecutionState } from "../../domain/execution.ts";
+import type { ExecutionId } from "../../domain/ids.ts";
 
 const MESSAGES: Partial<Record<ExecutionState, string>> = {
   failed: "The program failed.",
