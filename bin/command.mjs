@@ -26,7 +26,7 @@ export async function runCommandLine(argv) {
   }
   // What a service that failed to start has left open must not keep the process: its servers end with it.
   if (started && process.exitCode === 0) process.exit();
-  if (started) await import("../dist/src/lifecycle.js").then(({ endProcess }) => endProcess(process.exitCode));
+  if (started) await import("../dist/src/start/lifecycle.js").then(({ endProcess }) => endProcess(process.exitCode));
 }
 
 let started = false;

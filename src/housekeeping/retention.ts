@@ -17,8 +17,8 @@ import type { Storage } from "../../storage/storage.ts";
 import { forEachAtOnce } from "../../system/at-once.ts";
 import { type Repeating, repeat } from "../../system/repeating.ts";
 import type { Settings } from "../config.ts";
-import { removeDraftBlobs, removeDraftCommits } from "../drafts/kept-drafts.ts";
 import type { Log } from "../log.ts";
+import { removeDraftBlobs, removeDraftCommits } from "../publish/kept-drafts.ts";
 
 const INTERVAL_MS = 600_000;
 /** Rows a statement takes: few enough to hold no lock for long. */

@@ -1,9 +1,8 @@
 import type { RequestHandler } from "express";
 import { type HostRow, listHosts } from "../../db/executions/hosts.ts";
 import { HostList, Installation } from "../../domain/api/service.ts";
-import { findVersion } from "../version.ts";
+import { sendAnswer } from "./answers/body.ts";
 import { authorizeAccount, authorizeInstallation } from "./auth/authorize.ts";
-import { sendAnswer } from "./body.ts";
 import type { AppDeps } from "./deps.ts";
 
 /**
@@ -14,8 +13,8 @@ export function createServiceRoute({
   db,
   apiUrl,
   ownCertificate,
-}: Pick<AppDeps, "db" | "apiUrl" | "ownCertificate">): RequestHandler {
-  const version = findVersion();
+  version,
+}: Pick<AppDeps, "db" | "apiUrl" | "ownCertificate" | "version">): RequestHandler {
   return async (request, response) => {
     await authorizeAccount(db, request, "read");
     sendAnswer(response, Installation, { apiUrl: apiUrl(), version, ca: ownCertificate ?? null });

@@ -3,19 +3,19 @@ import type { RequestHandler, Router } from "express";
 import type { Db } from "../../db/connect.ts";
 import type { Prices } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
+import type { GrantRules } from "../../sandbox/network/grant-rules.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { Threads } from "../../system/threads/threads.ts";
 import type { RateLimits, Settings } from "../config.ts";
-import type { GrantRules } from "../destinations/grants.ts";
-import type { EditorEvents } from "../editor-events/editor-events.ts";
 import type { Executions } from "../executions/executions.ts";
+import type { OtherHosts } from "../executions/other-hosts.ts";
 import type { KeyUses } from "../keys/key-uses.ts";
 import type { OpenAccess } from "../keys/open-access.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
-import type { OtherHosts } from "../live/other-hosts.ts";
 import type { Log } from "../log.ts";
 import type { Notices } from "../notices/notices.ts";
 import type { PagesTarget } from "../setup/servers/temporal-door.ts";
+import type { EditorEvents } from "./editor-events/editor-events.ts";
 import type { EditorParts } from "./editor-parts.ts";
 import type { RefusedCalls } from "./refused-calls.ts";
 
@@ -70,6 +70,8 @@ export interface AppDeps {
   /** Calls of programs that were refused. */
   readonly refusedCalls: Pick<RefusedCalls, "note">;
   readonly processId: string;
+  /** Of this program, as package.json says it. */
+  readonly version: string;
   /** Whom to ask for credits; named in the answers. */
   readonly contact: string | undefined;
   /** Where people look into a Temporal that is not ours; null where nobody has said it. */

@@ -1,9 +1,11 @@
+import { createDestinationHandlers } from "./accounts/destinations.ts";
 import { createEventsRoute } from "./accounts/events.ts";
 import { createAccountHandlers } from "./accounts/handlers.ts";
+import { createNoticeHandlers } from "./accounts/notice-handlers.ts";
+import { createValueHandlers } from "./accounts/values.ts";
 import { createSessionRoute, createSignInRoute, createSignOutRoute } from "./auth/sessions.ts";
 import { createSignInThrottle } from "./auth/sign-in-throttle.ts";
 import type { AppDeps } from "./deps.ts";
-import { createDestinationHandlers } from "./destinations/destinations.ts";
 import { createAssetRoute } from "./docs/assets.ts";
 import { createDocsRoute } from "./docs/page.ts";
 import { createExecuteRoute } from "./execute/execute.ts";
@@ -12,7 +14,6 @@ import { createExecutionRecordRoute } from "./executions/execution-record.ts";
 import { createBulkCancelRoute, createExecutionsRoute } from "./executions/executions.ts";
 import { createInputFileRoute } from "./executions/input-files.ts";
 import { createMetricsRoute, createReadinessRoute, showAlive } from "./health.ts";
-import { createNoticeHandlers } from "./notices/handlers.ts";
 import { createServiceDocumentRoute, createWorkflowDocumentRoute } from "./openapi/serving.ts";
 import { chooseDraft } from "./publishing/draft-execution.ts";
 import { createEditorHandlers } from "./publishing/handlers.ts";
@@ -23,7 +24,6 @@ import { createCancelRoute, createExecutionRoute } from "./results/executions.ts
 import { createLinkRoute } from "./results/file-link.ts";
 import { createFileRoute } from "./results/files.ts";
 import type { Handlers } from "./routes/table.ts";
-import { createValueHandlers } from "./values/values.ts";
 
 /** What each route of the table does. */
 export function createHandlers(deps: AppDeps): Handlers {

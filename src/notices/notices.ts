@@ -1,8 +1,8 @@
 import type { Db } from "../../db/connect.ts";
 import type { Storage } from "../../storage/storage.ts";
+import type { Defer } from "../../system/releases.ts";
 import type { MailSettings } from "../config.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
-import type { Defer } from "../lifecycle.ts";
 import type { Log } from "../log.ts";
 import { createReceiverAddresses, type ReceiverAddresses, type ReceiverRules } from "./addresses.ts";
 import { createSendMail } from "./mail.ts";

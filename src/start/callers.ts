@@ -2,6 +2,7 @@ import type { Registry } from "prom-client";
 import type { Db } from "../../db/connect.ts";
 import { microCredits, parseCredits } from "../../domain/credits.ts";
 import type { Storage } from "../../storage/storage.ts";
+import type { Defer } from "../../system/releases.ts";
 import { createThreads } from "../../system/threads/threads.ts";
 import { boundsOf, type Settings } from "../config.ts";
 import { retentionOf } from "../housekeeping/retention.ts";
@@ -12,7 +13,6 @@ import { countConnections } from "../http/server/connection-metrics.ts";
 import { createConnections } from "../http/server/connections.ts";
 import { createRequestMetrics } from "../http/server/request-metrics.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
-import type { Defer } from "../lifecycle.ts";
 import type { Log } from "../log.ts";
 import { showCertificate } from "../metrics/certificate.ts";
 import type { Readiness } from "../metrics/readiness.ts";
@@ -21,9 +21,10 @@ import { createPreview } from "../publish/preview.ts";
 import { createPublisher } from "../publish/publish.ts";
 import { createPythonCheck } from "../publish/python-check.ts";
 import { createScriptReader } from "../publish/script-folder.ts";
-import { createFindSetNames } from "../secrets/set-names.ts";
+import { createFindSetNames } from "../publish/set-names.ts";
 import type { Machine } from "../setup/machine.ts";
 import type { Temporal } from "../setup/servers/temporal.ts";
+import { findVersion } from "../version.ts";
 import { createBanner } from "./banner.ts";
 import { watchCertificate } from "./certificate-watch.ts";
 import type { DescriptorBudget } from "./descriptors.ts";
@@ -137,6 +138,7 @@ export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<C
       notices: deps.notices,
       grantRules: grantRulesOf(settings),
       processId: deps.processId,
+      version: findVersion(),
       readiness,
       metrics: deps.metrics,
       countRequest: createRequestMetrics(registry),

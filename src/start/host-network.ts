@@ -1,6 +1,6 @@
+import { createGrantRules, type GrantRules } from "../../sandbox/network/grant-rules.ts";
 import { createNetwork, type Network } from "../../sandbox/network/network.ts";
 import { type Settings, slotCountOf } from "../config.ts";
-import { createGrantRules, type GrantRules } from "../destinations/grants.ts";
 import type { Log } from "../log.ts";
 import type { ReceiverRules } from "../notices/addresses.ts";
 import type { Machine } from "../setup/machine.ts";

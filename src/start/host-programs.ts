@@ -18,16 +18,16 @@ import { createSlots } from "../../system/slots.ts";
 import { createThreads } from "../../system/threads/threads.ts";
 import { createTrash } from "../../system/trees/trash.ts";
 import { OUTPUT_FILES_MAX, type Settings, slotCountOf } from "../config.ts";
-import { followGrants } from "../destinations/following.ts";
 import { createHostLacks } from "../executions/host-lacks.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
+import { createTakeValues } from "../keys/taken-values.ts";
 import type { Log } from "../log.ts";
 import { createCommitReader } from "../publish/commit-files.ts";
 import { createSourceReader, type ReadSource } from "../publish/source-reader.ts";
-import { createTakeValues } from "../secrets/taken-values.ts";
 import type { Machine } from "../setup/machine.ts";
 import { examinePython } from "../setup/python.ts";
 import { runCommand } from "../setup/servers/command.ts";
+import { followGrants } from "./grant-changes.ts";
 import { openNetwork } from "./host-network.ts";
 
 const RUNNER = fileURLToPath(new URL("../../runner/", import.meta.url));

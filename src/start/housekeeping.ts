@@ -1,5 +1,6 @@
 import type { HostWord } from "../../db/executions/hosts.ts";
 import type { Storage } from "../../storage/storage.ts";
+import type { Defer } from "../../system/releases.ts";
 import type { Settings } from "../config.ts";
 import type { Admissions } from "../executions/admissions.ts";
 import { type Presence, startPresence } from "../executions/presence.ts";
@@ -8,7 +9,6 @@ import { startRemovingAbandonedUploads } from "../housekeeping/abandoned-uploads
 import { startCountingDays } from "../housekeeping/execution-days.ts";
 import { startAddingUpKept } from "../housekeeping/kept-bytes.ts";
 import { retentionOf, startRetention, toFigures } from "../housekeeping/retention.ts";
-import type { Defer } from "../lifecycle.ts";
 import { keepBallast } from "../setup/ballast.ts";
 
 export interface HousekeepingDeps extends Omit<SweeperDeps, "hostGoneSeconds"> {

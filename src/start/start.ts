@@ -1,4 +1,4 @@
-import { type Defer, endProcess, outliveRejections, stopRequested, withReleases } from "../lifecycle.ts";
+import { type Defer, withReleases } from "../../system/releases.ts";
 import { createLog, type Log } from "../log.ts";
 import { describeLargest } from "../setup/folder-sizes.ts";
 import { DiskFullError } from "../setup/servers/disk-full.ts";
@@ -7,6 +7,7 @@ import { startTemporal } from "../setup/servers/temporal.ts";
 import { openCluster } from "../setup/servers/temporal-cluster.ts";
 import { budgetDescriptors, readDescriptorLimit } from "./descriptors.ts";
 import { drainMsMax } from "./draining.ts";
+import { endProcess, outliveRejections, stopRequested } from "./lifecycle.ts";
 import type { Servers, StartInput } from "./service.ts";
 
 /** The process is gone this long after it was drained, also when a part of it hangs. */

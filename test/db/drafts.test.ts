@@ -10,8 +10,8 @@ import {
 } from "../../db/commits/drafts.ts";
 import { queryRows } from "../../db/connect.ts";
 import type { CommitId } from "../../domain/ids.ts";
-import { readChange } from "../../src/drafts/changes.ts";
-import { saveDraft } from "../../src/drafts/drafts.ts";
+import { readChange } from "../../src/publish/draft-changes.ts";
+import { saveDraft } from "../../src/publish/drafts.ts";
 import { createTree } from "../../src/publish/git-objects.ts";
 import { aCommit, aManifest, aMember, aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";

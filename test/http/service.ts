@@ -13,17 +13,18 @@ import { reserve, settle } from "../../db/ledger/credits.ts";
 import { giveUpNotice, noteAttempt } from "../../db/notices/notices.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
-import { createGrantRules } from "../../src/destinations/grants.ts";
-import { createEditorEvents } from "../../src/editor-events/editor-events.ts";
+import { createGrantRules } from "../../sandbox/network/grant-rules.ts";
 import type { Executions } from "../../src/executions/executions.ts";
 import { startListener } from "../../src/executions/listener.ts";
 import { createApp } from "../../src/http/app.ts";
 import { type AppDeps, httpLimitsOf } from "../../src/http/deps.ts";
+import { createEditorEvents } from "../../src/http/editor-events/editor-events.ts";
 import { createRefusedCalls, type RefusedCalls } from "../../src/http/refused-calls.ts";
 import { createHttpsServer } from "../../src/http/server/server.ts";
 import { createKeyUses, type KeyUses } from "../../src/keys/key-uses.ts";
 import { createOpenAccess } from "../../src/keys/open-access.ts";
 import { createReceiverAddresses } from "../../src/notices/addresses.ts";
+import { findVersion } from "../../src/version.ts";
 import { createDiskStorage } from "../../storage/disk.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { anExecution, TEST_SECRET_BOX, type TestWorkflow } from "../support/builders.ts";
@@ -149,6 +150,7 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     rateLimits: { perMinute: 0, burst: 1, accountPerMinute: 0 },
     keptBytesMax: 0,
     processId: "proc_test",
+    version: findVersion(),
     editor: (options.editorParts ?? someEditorParts)(db),
     threads: TEST_THREADS,
     notices: {

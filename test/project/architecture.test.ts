@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
 import { TEMPORAL_VERSION } from "../../src/setup/servers/temporal-version.ts";
-import { findForbiddenImports, ROOMS, type SourceFile } from "./room-rules.ts";
+import { findCircle, findForbiddenImports, ROOMS, type SourceFile } from "./room-rules.ts";
 
 const CHECKOUT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const LINES_MAX = 300;
@@ -48,7 +48,7 @@ test.each([
   [
     "web/src/a.tsx",
     'import { toEnvelope } from "../../src/executions/envelope.ts"; export const a = <p />;',
-    "src/http",
+    "src/executions",
   ],
   ["web/src/a.ts", 'import { readFile } from "node:fs/promises";', "node:fs/promises"],
   ["bench/a.ts", 'import { aService } from "../test/support/service.ts";', "test/support"],
@@ -66,6 +66,25 @@ test.each([
   ["domain/manifest/a.ts", 'import { parseDocument } from "yaml"; import { ids } from "../ids.ts";'],
 ])("imports, of %s saying %s, are allowed", (path, text) => {
   expect(findForbiddenImports([{ path, text }])).toEqual([]);
+});
+
+test.each(["src", "src/http", "activities"])(
+  "rooms, of %s, stand above what they import, and no arrow runs back up",
+  (folder) => {
+    expect(modules.some(({ path }) => path.startsWith(`${folder}/`))).toBe(true);
+    expect(findCircle(modules, folder)).toEqual([]);
+  },
+);
+
+test("rooms, of which two need each other by way of a third, are a circle", () => {
+  const files = [
+    { path: "src/a/x.ts", text: 'import type { B } from "../b/y.ts";' },
+    { path: "src/b/y.ts", text: 'export { c } from "../c.ts";' },
+    { path: "src/c.ts", text: 'import { z } from "./a/z.ts";' },
+    { path: "src/d.ts", text: 'import { z } from "./a/z.ts";' },
+  ];
+  expect(findCircle(files, "src")).toEqual(["a", "b", "c.ts", "d.ts"]);
+  expect(findCircle(files.slice(1), "src")).toEqual([]);
 });
 
 test("names, of files and folders, say what is inside", () => {

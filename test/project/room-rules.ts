@@ -58,6 +58,26 @@ export function findForbiddenImports(files: readonly SourceFile[]): string[] {
   });
 }
 
+/** Returns the rooms below `folder` that need each other, types included: those between which an arrow would run back up. */
+export function findCircle(files: readonly SourceFile[], folder: string): string[] {
+  const roomIn = (path: string): string | undefined =>
+    path.startsWith(`${folder}/`) ? path.slice(folder.length + 1).split("/")[0] : undefined;
+  const needed = new Map<string, Set<string>>();
+  for (const file of files) {
+    const room = roomIn(file.path);
+    if (room === undefined) continue;
+    const targets = importsOf(file).filter(({ from }) => from.startsWith("."));
+    const rooms = targets.flatMap(({ from }) => roomIn(posix.join(posix.dirname(file.path), from)) ?? []);
+    needed.set(room, new Set([...(needed.get(room) ?? []), ...rooms.filter((other) => other !== room)]));
+  }
+  // Whoever needs nobody that is left stands below the others. Where nobody does, those that are left are the circle.
+  for (;;) {
+    const ground = [...needed.keys()].find((room) => ![...(needed.get(room) ?? [])].some((other) => needed.has(other)));
+    if (ground === undefined) return [...needed.keys()].toSorted();
+    needed.delete(ground);
+  }
+}
+
 interface Import {
   readonly from: string;
   readonly typeOnly: boolean;

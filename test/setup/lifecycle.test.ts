@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { EventEmitter, once } from "node:events";
 import { expect, test } from "@jest/globals";
-import { outliveRejections } from "../../src/lifecycle.ts";
+import { outliveRejections } from "../../src/start/lifecycle.ts";
 
 test("outliveRejections, of a promise that nothing handles, logs it as a fault and ends nothing", () => {
   const events = new EventEmitter();
@@ -14,7 +14,7 @@ test("outliveRejections, of a promise that nothing handles, logs it as a fault a
 
 test("endProcess, of a process whose clean-up never ends, has it killed, and leaves the code of one whose does", async () => {
   const loader = new URL("../support/typescript-threads.mjs", import.meta.url).href;
-  const lifecycle = new URL("../../src/lifecycle.ts", import.meta.url).href;
+  const lifecycle = new URL("../../src/start/lifecycle.ts", import.meta.url).href;
   const endOf = (cleanUp: string) => {
     const code = `process.on("exit", () => { ${cleanUp} }); import("${lifecycle}").then((it) => it.endProcess(7))`;
     return once(spawn(process.execPath, ["--import", loader, "-e", code], { stdio: "ignore" }), "exit");

@@ -8,8 +8,8 @@ import { LEDGER_CURSOR, LedgerPage, ShownAccount, Spend } from "../../../domain/
 import { LEDGER_PAGE_MAX, SPEND_DAYS_MAX } from "../../../domain/api/limits.ts";
 import { type MicroCredits, toCredits } from "../../../domain/credits.ts";
 import type { AccountId } from "../../../domain/ids.ts";
+import { parseRequest, sendAnswer } from "../answers/body.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
-import { parseRequest, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 
 /** Of more, those that cost least are left out: nobody could tell them apart in a chart. */

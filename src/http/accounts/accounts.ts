@@ -5,8 +5,8 @@ import { adjust, findBalance, grant } from "../../../db/ledger/credits.ts";
 import { AccountList, Balance, LedgerChange, NewAccount, Account as NewlyMade } from "../../../domain/api/accounts.ts";
 import { MICRO_PER_CREDIT, type MicroCredits, parseCredits, toCredits } from "../../../domain/credits.ts";
 import { createAccountId } from "../../ids.ts";
+import { readBody, refuseField, sendAnswer } from "../answers/body.ts";
 import { authorizeInstallation, authorizeOperator, listVisibleAccounts } from "../auth/authorize.ts";
-import { readBody, refuseField, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 

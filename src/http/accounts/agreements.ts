@@ -4,10 +4,10 @@ import { findAccountRates, putAccountRates, type Rate, toBucketState } from "../
 import { putKeptBytesMax } from "../../../db/executions/kept-bytes.ts";
 import { AccountRates, AgreedRates, ShownAccount, StorageAgreement } from "../../../domain/api/accounts.ts";
 import type { AccountId, WorkflowId } from "../../../domain/ids.ts";
+import { queryText, readBody, refuseField, sendAnswer } from "../answers/body.ts";
 import { authorizeAccount, authorizeOperator } from "../auth/authorize.ts";
 import { agreedLimits } from "../auth/rates.ts";
 import { findOwnWorkflow } from "../auth/workflow-access.ts";
-import { queryText, readBody, refuseField, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { describeAccount } from "./account.ts";
 

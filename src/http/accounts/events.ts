@@ -1,10 +1,10 @@
 import type { RequestHandler, Response } from "express";
-import type { EditorEvent } from "../../editor-events/channel.ts";
-import type { EditorEvents } from "../../editor-events/editor-events.ts";
+import { endWithAccess } from "../answers/open-answer.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
 import type { AppDeps } from "../deps.ts";
+import type { EditorEvent } from "../editor-events/channel.ts";
+import type { EditorEvents } from "../editor-events/editor-events.ts";
 import { ApiError } from "../errors.ts";
-import { endWithAccess } from "../results/open-answer.ts";
 
 /** Proxies close a connection on which nothing comes. */
 const PING_MS = 15_000;

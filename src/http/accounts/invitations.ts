@@ -7,8 +7,8 @@ import {
 } from "../../../db/accounts/invitations.ts";
 import { Invited, NewInvitation, RevokedInvitation } from "../../../domain/api/people.ts";
 import { createInvitationToken, hashToken } from "../../keys/tokens.ts";
+import { readBody, sendAnswer } from "../answers/body.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
-import { readBody, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 

@@ -6,11 +6,11 @@ import { Session } from "../../../domain/api/session.ts";
 import { createUserId } from "../../ids.ts";
 import { hashPassword } from "../../keys/password.ts";
 import { hashToken } from "../../keys/tokens.ts";
+import { readBody, refuseField, sendAnswer } from "../answers/body.ts";
 import { rememberBrowser } from "../auth/known-browser.ts";
 import { startSession } from "../auth/session-cookie.ts";
 import { type SignInDeps, toSessionDocument } from "../auth/sessions.ts";
 import { beginAttempt, type SignInThrottle } from "../auth/sign-in-throttle.ts";
-import { readBody, refuseField, sendAnswer } from "../body.ts";
 import { ApiError } from "../errors.ts";
 import { judgePassword } from "./password.ts";
 

@@ -3,11 +3,11 @@ import { listInvitations } from "../../../db/accounts/invitations.ts";
 import { changeRole, findMember, listMembers, type Refused, removeMember } from "../../../db/accounts/members.ts";
 import type { Db } from "../../../db/connect.ts";
 import { Member, MemberList, NewRole, RemovedMember, SignInLink } from "../../../domain/api/people.ts";
+import { readBody, sendAnswer } from "../answers/body.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
 import { createSignInCode } from "../auth/known-browser.ts";
 import { readBearerToken, requireRight } from "../auth/person.ts";
 import { clearSessionCookie, startSession } from "../auth/session-cookie.ts";
-import { readBody, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 

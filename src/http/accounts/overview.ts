@@ -9,8 +9,8 @@ import {
 import { AccountOverview } from "../../../domain/api/accounts.ts";
 import { toCredits } from "../../../domain/credits.ts";
 import { explainState } from "../../executions/envelope.ts";
+import { sendAnswer } from "../answers/body.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
-import { sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 
 const DAY_MS = 86_400_000;

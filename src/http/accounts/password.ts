@@ -3,10 +3,10 @@ import { changePassword, findUserByEmail } from "../../../db/accounts/access.ts"
 import type { Db } from "../../../db/connect.ts";
 import { ChangedPassword, PasswordChange } from "../../../domain/api/people.ts";
 import { hashPassword, verifyPassword } from "../../keys/password.ts";
+import { readBody, refuseField, sendAnswer } from "../answers/body.ts";
 import { authorizeUser } from "../auth/authorize.ts";
 import { startSession } from "../auth/session-cookie.ts";
 import { beginAttempt, type SignInThrottle } from "../auth/sign-in-throttle.ts";
-import { readBody, refuseField, sendAnswer } from "../body.ts";
 import { ApiError } from "../errors.ts";
 
 /** What is wrong with a new password that has the right length; undefined when nothing is. */

@@ -2,10 +2,10 @@ import type { RequestHandler } from "express";
 import { endSession, endSessions, listSessions } from "../../../db/accounts/sessions.ts";
 import type { Db } from "../../../db/connect.ts";
 import { EndedSessions, SessionList } from "../../../domain/api/people.ts";
+import { sendAnswer } from "../answers/body.ts";
 import { authorizeUser } from "../auth/authorize.ts";
 import { clearSessionCookie } from "../auth/session-cookie.ts";
 import { IDLE_SECONDS } from "../auth/sessions.ts";
-import { sendAnswer } from "../body.ts";
 import { ApiError } from "../errors.ts";
 
 /** The browsers in which the caller is signed in. */

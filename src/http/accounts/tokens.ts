@@ -3,8 +3,8 @@ import { insertAccessToken, listAccessTokens, revokeAccessToken } from "../../..
 import type { Db } from "../../../db/connect.ts";
 import { MadeToken, NewToken, RevokedToken, TokenList } from "../../../domain/api/people.ts";
 import { createAccessToken, hashToken } from "../../keys/tokens.ts";
+import { readBody, sendAnswer } from "../answers/body.ts";
 import { authorizeUser } from "../auth/authorize.ts";
-import { readBody, sendAnswer } from "../body.ts";
 import { ApiError } from "../errors.ts";
 
 /** The caller's access tokens. What they are is not kept anywhere. */

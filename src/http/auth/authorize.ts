@@ -3,7 +3,7 @@ import { type Account, findAccountByName, listAccounts } from "../../../db/accou
 import type { Db } from "../../../db/connect.ts";
 import type { AccountId } from "../../../domain/ids.ts";
 import type { Right, Role } from "../../../domain/members.ts";
-import { queryText } from "../body.ts";
+import { queryText } from "../answers/body.ts";
 import { ApiError } from "../errors.ts";
 import { findPerson, type Person, requireRight } from "./person.ts";
 

@@ -7,7 +7,7 @@ import type { Db } from "../../../db/connect.ts";
 import { Session, SignedOut, SignIn } from "../../../domain/api/session.ts";
 import { hashPassword, verifyPassword } from "../../keys/password.ts";
 import { hashToken } from "../../keys/tokens.ts";
-import { sendAnswer } from "../body.ts";
+import { sendAnswer } from "../answers/body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { readJsonObject } from "../server/json-body.ts";

@@ -4,8 +4,8 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { RequestHandler } from "express";
+import { matchesTag } from "../answers/byte-range.ts";
 import { ApiError } from "../errors.ts";
-import { matchesTag } from "../results/byte-range.ts";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const require = createRequire(import.meta.url);

@@ -7,7 +7,7 @@ import type { ExecutionResult, ExecutionState } from "../../../domain/execution.
 import type { ExecutionId, WorkflowId } from "../../../domain/ids.ts";
 import { explainState, failureCode, failureMessage, toResult } from "../../executions/envelope.ts";
 import { insufficientCredits } from "../admission/room.ts";
-import { sendAnswer } from "../body.ts";
+import { sendAnswer } from "../answers/body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import type { Wait } from "./prefer.ts";

@@ -26,8 +26,8 @@ import {
 } from "../../../domain/ids.ts";
 import { forEachAtOnce } from "../../../system/at-once.ts";
 import { explainState } from "../../executions/envelope.ts";
+import { parseRequest, queryText, readBody, refuseField, sendAnswer } from "../answers/body.ts";
 import { type AccountCaller, authorizeAccount } from "../auth/authorize.ts";
-import { parseRequest, queryText, readBody, refuseField, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { requestEnd } from "../results/executions.ts";
 import { toSeconds } from "./execution-record.ts";

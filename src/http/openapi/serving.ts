@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Request, RequestHandler, Response } from "express";
+import { matchesTag } from "../answers/byte-range.ts";
 import { authorizeWorkflow } from "../auth/authenticate.ts";
 import type { AppDeps } from "../deps.ts";
-import { matchesTag } from "../results/byte-range.ts";
 import { describeService, type OpenApiDocument } from "./document.ts";
 import { describeWorkflow } from "./workflow-document.ts";
 

@@ -6,8 +6,8 @@ import { beginBuild } from "../../publish/builds.ts";
 import type { CommitFile } from "../../publish/git-objects.ts";
 import type { Publication } from "../../publish/publish.ts";
 import { requireStorageForCommit } from "../admission/room.ts";
+import { sendAnswer } from "../answers/body.ts";
 import type { Access } from "../auth/workflow-access.ts";
-import { sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 

@@ -4,11 +4,11 @@ import { BUILD_SILENCE_SECONDS, type Build, findBuild, listBuildLog } from "../.
 import type { Db } from "../../../db/connect.ts";
 import { Build as BuildDocument } from "../../../domain/api/commits.ts";
 import { ERROR_TEXT } from "../../../domain/errors.ts";
+import { sendAnswer } from "../answers/body.ts";
+import { endWithAccess } from "../answers/open-answer.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
-import { sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
-import { endWithAccess } from "../results/open-answer.ts";
 
 /** How often the record is looked at for who follows a build: some other process may be making it. */
 const LOOK_MS = 300;

@@ -8,9 +8,9 @@ import { BuildLog, CommitPage, NewCommit, Restoration, ShownCommit } from "../..
 import { GivenCommitId } from "../../../domain/api/fields.ts";
 import { COMMITS_PAGE_MAX } from "../../../domain/api/limits.ts";
 import { isCommitId, type WorkflowId } from "../../../domain/ids.ts";
-import { readCommit, readWorkingCopy } from "../../drafts/drafts.ts";
+import { readCommit, readWorkingCopy } from "../../publish/drafts.ts";
+import { parseRequest, readBody, sendAnswer } from "../answers/body.ts";
 import { authorizeAccountWorkflow } from "../auth/workflow-access.ts";
-import { parseRequest, readBody, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { type CommittingDeps, commitFiles } from "./building.ts";

@@ -1,8 +1,8 @@
 import type { Request } from "express";
 import { DraftChanges } from "../../../domain/api/drafts.ts";
 import { type Threads, toTask } from "../../../system/threads/threads.ts";
-import { CHANGES_BYTES_MAX, type ReadChange, readChange } from "../../drafts/changes.ts";
-import { parseRequest, requireJson } from "../body.ts";
+import { CHANGES_BYTES_MAX, type ReadChange, readChange } from "../../publish/draft-changes.ts";
+import { parseRequest, requireJson } from "../answers/body.ts";
 import { ApiError } from "../errors.ts";
 import { LARGE_BYTES, parseJsonObject, readBytes } from "../server/json-body.ts";
 

@@ -1,7 +1,7 @@
 import type { Request } from "express";
 import { findTarget } from "../../../db/commits/commits.ts";
-import { readWorkingCopy } from "../../drafts/drafts.ts";
 import { hashApiKey } from "../../keys/api-key.ts";
+import { readWorkingCopy } from "../../publish/drafts.ts";
 import { requireStorage } from "../admission/room.ts";
 import type { Authenticated } from "../auth/authenticate.ts";
 import { chooseRates, toRateState } from "../auth/rates.ts";

@@ -20,13 +20,13 @@ import {
   type SaveOutcome,
   saveDraft,
   type WorkingCopy,
-} from "../../drafts/drafts.ts";
+} from "../../publish/drafts.ts";
 import { validateCommit } from "../../publish/validation.ts";
+import { readBody, sendAnswer } from "../answers/body.ts";
+import { contentDisposition } from "../answers/content-disposition.ts";
 import { type Access, authorizeAccountWorkflow, requireUser } from "../auth/workflow-access.ts";
-import { readBody, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
-import { contentDisposition } from "../results/content-disposition.ts";
 import { receiveChanges } from "./draft-changes.ts";
 import { sendBytes, sendFiles } from "./file-answers.ts";
 

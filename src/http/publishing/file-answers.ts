@@ -5,7 +5,7 @@ import type { z } from "zod";
 import type { Sent } from "../../../domain/api/fields.ts";
 import { type Task, type Threads, toTask } from "../../../system/threads/threads.ts";
 import { type CommitFile, toBuffer } from "../../publish/git-objects.ts";
-import { checkText } from "../answer-check.ts";
+import { checkText } from "../answers/answer-check.ts";
 import { toFileDocument } from "./file-document.ts";
 
 /** Contents that are written as JSON on the event loop. */

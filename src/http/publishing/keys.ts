@@ -11,8 +11,8 @@ import { listRefusedCalls } from "../../../db/executions/refused-calls.ts";
 import { EndedKey, KeyList, KeyRotation, RefusedCallList, RotatedKey, WholeKey } from "../../../domain/api/keys.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { createApiKey, hashApiKey } from "../../keys/api-key.ts";
+import { readBody, sendAnswer } from "../answers/body.ts";
 import { authorizeAccountWorkflow } from "../auth/workflow-access.ts";
-import { readBody, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 

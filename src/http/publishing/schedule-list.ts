@@ -3,8 +3,8 @@ import { listScheduleStates, type ScheduleState } from "../../../db/schedules/st
 import { ScheduleList } from "../../../domain/api/schedules.ts";
 import { MAIN_SCHEDULE } from "../../../domain/schedules/names.ts";
 import { findNextRuns, toWords } from "../../publish/next-runs.ts";
+import { sendAnswer } from "../answers/body.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
-import { sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { toPause, toTickDocument } from "./schedule-documents.ts";
 

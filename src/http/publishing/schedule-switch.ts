@@ -2,10 +2,10 @@ import type { RequestHandler } from "express";
 import { ScheduleSwitch, SwitchPreview } from "../../../domain/api/schedules.ts";
 import { editTrigger } from "../../../domain/manifest/trigger-edit.ts";
 import { MAIN_SCHEDULE } from "../../../domain/schedules/names.ts";
-import { readCommit } from "../../drafts/drafts.ts";
+import { readCommit } from "../../publish/drafts.ts";
 import { MANIFEST_FILE } from "../../publish/folder.ts";
+import { readBody, sendAnswer } from "../answers/body.ts";
 import { authorizeAccountWorkflow } from "../auth/workflow-access.ts";
-import { readBody, sendAnswer } from "../body.ts";
 import { ApiError } from "../errors.ts";
 import { type CommittingDeps, commitFiles, headMoved } from "./building.ts";
 

@@ -7,8 +7,8 @@ import { NEXT_RUNS_MAX, TICKS_PAGE_MAX } from "../../../domain/api/limits.ts";
 import { GivenScheduleName, Schedule, TICK_TIME, TickPage } from "../../../domain/api/schedules.ts";
 import { MAIN_SCHEDULE } from "../../../domain/schedules/names.ts";
 import { findNextRuns } from "../../publish/next-runs.ts";
+import { parseRequest, sendAnswer } from "../answers/body.ts";
 import { authorizeWorkflow } from "../auth/authenticate.ts";
-import { parseRequest, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import {
   toDeclarationDocument,

@@ -1,7 +1,7 @@
 import type { RequestHandler } from "express";
 import { Script, ScriptFolder } from "../../../domain/api/scripts.ts";
+import { readBody, sendAnswer } from "../answers/body.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
-import { readBody, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 

@@ -8,8 +8,8 @@ import { editName } from "../../../domain/manifest/trigger-edit.ts";
 import { MANIFEST_FILE } from "../../publish/folder.ts";
 import type { CommitFile } from "../../publish/git-objects.ts";
 import { readLocalFolder } from "../../publish/local-folder.ts";
+import { sendAnswer } from "../answers/body.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
-import { sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { EMPTY_TEMPLATE } from "./empty-template.ts";
 

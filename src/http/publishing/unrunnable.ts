@@ -1,8 +1,8 @@
 import type { RequestHandler } from "express";
 import { findWorkflow } from "../../../db/commits/workflows.ts";
 import { UnrunnableCommits } from "../../../domain/api/workflows.ts";
+import { sendAnswer } from "../answers/body.ts";
 import { listVisibleAccounts } from "../auth/authorize.ts";
-import { sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 
 /** Each is looked up. With more of them, all have one reason. */

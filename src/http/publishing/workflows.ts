@@ -18,16 +18,16 @@ import {
   WorkflowOverview,
 } from "../../../domain/api/workflows.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
-import { toDraftFile } from "../../drafts/changes.ts";
-import { createDraft, readCommit } from "../../drafts/drafts.ts";
 import { explainState } from "../../executions/envelope.ts";
 import { createWorkflowId } from "../../ids.ts";
 import { createApiKey, hashApiKey } from "../../keys/api-key.ts";
+import { toDraftFile } from "../../publish/draft-changes.ts";
+import { createDraft, readCommit } from "../../publish/drafts.ts";
 import type { CommitFile } from "../../publish/git-objects.ts";
 import { requireStorageForCommit } from "../admission/room.ts";
+import { parseRequest, readBody, sendAnswer } from "../answers/body.ts";
 import { type AccountCaller, authorizeAccount } from "../auth/authorize.ts";
 import { authorizeAccountWorkflow, findOwnWorkflow } from "../auth/workflow-access.ts";
-import { parseRequest, readBody, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { toUsageDocument } from "../execute/usage-document.ts";

@@ -5,11 +5,11 @@ import { ZipFile } from "yazl";
 import { listOutputFiles } from "../../../db/executions/executions.ts";
 import type { StoredFile } from "../../../domain/execution.ts";
 import type { Storage } from "../../../storage/storage.ts";
+import { contentDisposition } from "../answers/content-disposition.ts";
 import { authorizeExecution } from "../auth/authenticate.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { toArchiveNames } from "./archive-names.ts";
-import { contentDisposition } from "./content-disposition.ts";
 import { noLongerKept } from "./files.ts";
 
 /** `GET` and `HEAD` of all output files of an execution, as one zip. Who may read one file may read it. */

@@ -4,8 +4,8 @@ import { release } from "../../../db/ledger/credits.ts";
 import { Execution } from "../../../domain/api/results.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
 import { envelope, executionUrl } from "../../executions/envelope.ts";
+import { sendAnswer } from "../answers/body.ts";
 import { authorizeExecution } from "../auth/authenticate.ts";
-import { sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 
 const LOOK_AGAIN_SECONDS = 2;

@@ -7,11 +7,11 @@ import type { StoredFile } from "../../../domain/execution.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
 import { isStorable } from "../../../domain/manifest/json-values.ts";
 import { NoSuchObjectError, type Storage } from "../../../storage/storage.ts";
+import { type ByteRange, matchesTag, parseRange } from "../answers/byte-range.ts";
+import { contentDisposition } from "../answers/content-disposition.ts";
 import { authorizeExecution } from "../auth/authenticate.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
-import { type ByteRange, matchesTag, parseRange } from "./byte-range.ts";
-import { contentDisposition } from "./content-disposition.ts";
 import { readLink } from "./link-signature.ts";
 
 /** What a browser may show in our origin: nothing in it can run. Everything else is downloaded. */

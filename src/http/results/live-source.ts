@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import type { ExecutionRecord } from "../../../db/executions/executions.ts";
-import type { LogPlace, RemoteExecution } from "../../live/other-hosts.ts";
+import type { LogPlace, RemoteExecution } from "../../executions/other-hosts.ts";
 import type { AppDeps } from "../deps.ts";
 
 type Deps = Pick<AppDeps, "liveLog" | "liveProgress" | "otherHosts" | "executions">;

@@ -5,11 +5,11 @@ import { splitLines } from "../../../activities/log-lines.ts";
 import { type ExecutionRecord, findExecution } from "../../../db/executions/executions.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
 import { envelope } from "../../executions/envelope.ts";
-import type { LogPlace } from "../../live/other-hosts.ts";
+import type { LogPlace } from "../../executions/other-hosts.ts";
+import { endWithAccess } from "../answers/open-answer.ts";
 import type { AppDeps } from "../deps.ts";
 import { type LiveSource, openLiveSource } from "./live-source.ts";
 import { openLog } from "./log-source.ts";
-import { endWithAccess } from "./open-answer.ts";
 
 /** How long a line waits at most before those who follow the log see it. */
 const LOOK_MS = 250;

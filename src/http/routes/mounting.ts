@@ -1,5 +1,5 @@
 import { Router } from "express";
-import { refuseMethod } from "../answers.ts";
+import { refuseMethod } from "../answers/answers.ts";
 import { type Handlers, ROUTE_NAMES, ROUTES, type RouteName } from "./table.ts";
 
 /**

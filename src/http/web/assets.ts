@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { extname, join } from "node:path";
 import type { RequestHandler } from "express";
+import { matchesTag } from "../answers/byte-range.ts";
 import { ApiError } from "../errors.ts";
-import { matchesTag } from "../results/byte-range.ts";
 
 const TYPES: Readonly<Record<string, string>> = {
   ".js": "text/javascript; charset=utf-8",

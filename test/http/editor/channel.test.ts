@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import type { StateOfExecution } from "../../../db/executions/states.ts";
-import { createChannel, type EditorEvent } from "../../../src/editor-events/channel.ts";
+import { createChannel, type EditorEvent } from "../../../src/http/editor-events/channel.ts";
 import { createAccountId, createExecutionId, createWorkflowId } from "../../../src/ids.ts";
 
 const ids = { accountId: createAccountId(), workflowId: createWorkflowId() };

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { deleteWorkflow } from "../../../db/commits/workflows.ts";
 import { queryRows } from "../../../db/connect.ts";
-import { createEditorEvents } from "../../../src/editor-events/editor-events.ts";
+import { createEditorEvents } from "../../../src/http/editor-events/editor-events.ts";
 import { createLog } from "../../../src/log.ts";
 import { aCommit, anExecution, aWorkflow, type TestMember } from "../../support/builders.ts";
 import { aService, succeed, type TestService } from "../service.ts";

@@ -2,7 +2,7 @@ import { listDestinations } from "../../db/accounts/destinations.ts";
 import type { Db } from "../../db/connect.ts";
 import { listPlaces } from "../../db/notices/places.ts";
 import { listSetNames } from "../../db/secrets/stored-values.ts";
-import type { FindSetNames } from "../publish/validation.ts";
+import type { FindSetNames } from "./validation.ts";
 
 /** Finds what publishing a workflow may name. */
 export function createFindSetNames(db: Db): FindSetNames {

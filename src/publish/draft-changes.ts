@@ -2,8 +2,8 @@ import type { z } from "zod";
 import type { FileChange } from "../../domain/api/drafts.ts";
 import type { FileProblem } from "../../domain/errors.ts";
 import { findPathProblem } from "../../domain/file-path.ts";
-import { FOLDER_BYTES_MAX, findFolderProblems, problemOf } from "../publish/folder.ts";
-import { type CommitFile, createGitObject, toBuffer } from "../publish/git-objects.ts";
+import { FOLDER_BYTES_MAX, findFolderProblems, problemOf } from "./folder.ts";
+import { type CommitFile, createGitObject, toBuffer } from "./git-objects.ts";
 
 /** A file of a draft, and the blob that git would make of it. */
 export interface DraftFile extends CommitFile {

@@ -4,8 +4,8 @@ import { findNotice, insertTestNotice, listNotices, type Notice, sendAgain } fro
 import { NOTICES_PAGE_MAX } from "../../../domain/api/limits.ts";
 import { NoticeList, PlaceName, SentNotice } from "../../../domain/api/notices.ts";
 import type { AccountId } from "../../../domain/ids.ts";
+import { parseRequest, sendAnswer } from "../answers/body.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
-import { parseRequest, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { requirePlace } from "./places.ts";

@@ -1,9 +1,9 @@
-import type { Db } from "../../db/connect.ts";
-import { listLatestStates, listStates, WORKFLOW_CHANGED } from "../../db/executions/states.ts";
-import { EXECUTION_ENDED } from "../../db/ledger/credits.ts";
-import type { Subscription } from "../../db/subscription.ts";
-import type { AccountId, ExecutionId } from "../../domain/ids.ts";
-import type { Log } from "../log.ts";
+import type { Db } from "../../../db/connect.ts";
+import { listLatestStates, listStates, WORKFLOW_CHANGED } from "../../../db/executions/states.ts";
+import { EXECUTION_ENDED } from "../../../db/ledger/credits.ts";
+import type { Subscription } from "../../../db/subscription.ts";
+import type { AccountId, ExecutionId } from "../../../domain/ids.ts";
+import type { Log } from "../../log.ts";
 import { type Channel, createChannel, type Follower } from "./channel.ts";
 
 /**

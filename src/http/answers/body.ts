@@ -1,9 +1,9 @@
 import type { Request, Response } from "express";
 import type { z } from "zod";
-import type { Sent } from "../../domain/api/fields.ts";
+import type { Sent } from "../../../domain/api/fields.ts";
+import { ApiError } from "../errors.ts";
+import { readJsonObject } from "../server/json-body.ts";
 import { checkAnswer } from "./answer-check.ts";
-import { ApiError } from "./errors.ts";
-import { readJsonObject } from "./server/json-body.ts";
 
 /** Bodies that hold names, addresses, passwords and the like. */
 const BYTES_MAX = 10_000;

@@ -1,7 +1,7 @@
-import { isPoolExhausted, isUnavailable } from "../../db/connect.ts";
-import { findStorageFault } from "../../storage/storage.ts";
-import { PasswordQueueFullError } from "../keys/password.ts";
-import { ApiError } from "./errors.ts";
+import { isPoolExhausted, isUnavailable } from "../../../db/connect.ts";
+import { findStorageFault } from "../../../storage/storage.ts";
+import { PasswordQueueFullError } from "../../keys/password.ts";
+import { ApiError } from "../errors.ts";
 
 /** Node's own: no descriptor, no process or no memory is left for now. */
 const EXHAUSTED = new Set(["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"]);

@@ -27,8 +27,8 @@ import { openAccountBox } from "../../keys/data-keys.ts";
 import type { SecretBox } from "../../keys/secret-box.ts";
 import { findTargetProblem, openTarget, sealSecret, sealTarget, showTarget } from "../../notices/places.ts";
 import { createSigningSecret } from "../../notices/signature.ts";
+import { parseRequest, readBody, refuseField, sendAnswer } from "../answers/body.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
-import { parseRequest, readBody, refuseField, sendAnswer } from "../body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 

@@ -5,9 +5,9 @@ import { holdObjects } from "../../db/commits/git-objects.ts";
 import type { Db } from "../../db/connect.ts";
 import type { FileProblem } from "../../domain/errors.ts";
 import type { CommitId, WorkflowId } from "../../domain/ids.ts";
-import { createCommitReader, walkTree } from "../publish/commit-files.ts";
-import { findFolderProblems } from "../publish/folder.ts";
-import { applyChanges, type DraftFile, isSame, mergeFiles, type ReadChange, toDraftFile } from "./changes.ts";
+import { createCommitReader, walkTree } from "./commit-files.ts";
+import { applyChanges, type DraftFile, isSame, mergeFiles, type ReadChange, toDraftFile } from "./draft-changes.ts";
+import { findFolderProblems } from "./folder.ts";
 
 /** What a user has of a workflow: a draft, or (version 0) the files of the head. */
 export interface WorkingCopy {

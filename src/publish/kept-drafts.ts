@@ -9,7 +9,7 @@ import { deleteUnusedDrafts, listUnusedDrafts } from "../../db/commits/draft-com
 import { claimObjects, deleteObjects, listNamedObjects, listTrees } from "../../db/commits/git-objects.ts";
 import type { Db } from "../../db/connect.ts";
 import type { WorkflowId } from "../../domain/ids.ts";
-import { parseTree } from "../publish/git-objects.ts";
+import { parseTree } from "./git-objects.ts";
 
 /** Trees read in one statement: bounds the memory of a removal. */
 const TREES_PER_FETCH = 200;

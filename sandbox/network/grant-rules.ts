@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { isRange, overlaps, parseRange } from "../../domain/address-ranges.ts";
 import { type Endpoint, findGrantProblem } from "../../domain/destinations.ts";
-import { createHostRangesReader, createOwnRangesReader } from "../../sandbox/network/addresses.ts";
+import { createHostRangesReader, createOwnRangesReader } from "./addresses.ts";
 
 /** Decides what an operator may grant. Hosts that run programs check the same again, at every look at the addresses. */
 export interface GrantRules {

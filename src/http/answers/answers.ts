@@ -1,9 +1,9 @@
 import type { ErrorRequestHandler, RequestHandler, Response } from "express";
-import { errorAnswer } from "../../domain/api/errors.ts";
-import type { Log } from "../log.ts";
+import { errorAnswer } from "../../../domain/api/errors.ts";
+import type { Log } from "../../log.ts";
+import { ApiError, toApiError } from "../errors.ts";
 import { checkAnswer } from "./answer-check.ts";
 import { toAwayError } from "./away.ts";
-import { ApiError, toApiError } from "./errors.ts";
 
 /** The id under which a request is found in the log. */
 export function requestIdOf(response: Response): string {

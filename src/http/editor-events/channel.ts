@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import type { StateOfExecution } from "../../db/executions/states.ts";
-import type { ExecutionId } from "../../domain/ids.ts";
+import type { StateOfExecution } from "../../../db/executions/states.ts";
+import type { ExecutionId } from "../../../domain/ids.ts";
 
 /** Who was away for longer than this many events has to ask again for what is shown. */
 const PAST_MAX = 500;

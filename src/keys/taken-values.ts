@@ -1,8 +1,8 @@
 import type { TakeValues } from "../../activities/run-values.ts";
 import type { Db } from "../../db/connect.ts";
 import { takeValues, type ValuePlace } from "../../db/secrets/stored-values.ts";
-import { openAccountBox } from "../keys/data-keys.ts";
-import type { SecretBox } from "../keys/secret-box.ts";
+import { openAccountBox } from "./data-keys.ts";
+import type { SecretBox } from "./secret-box.ts";
 
 /** What a sealed value belongs to: a box that is copied to another row opens nothing. */
 export function contextOf({
