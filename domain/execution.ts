@@ -1,3 +1,4 @@
+import type { Connections } from "./connections.ts";
 import type { MicroCredits } from "./credits.ts";
 import type { AccountId, ExecutionId } from "./ids.ts";
 
@@ -72,6 +73,8 @@ export interface PythonOutcome {
   readonly peakMemoryBytes?: number | undefined;
   /** Processor time of the program, to 10 ms; undefined as above. Its own word, so no bill is made of it. */
   readonly usedProcessorSeconds?: number | undefined;
+  /** What it connected to; undefined without a network, and where that was not seen. */
+  readonly connections?: Connections | undefined;
 }
 
 /**

@@ -75,6 +75,7 @@ async function takeSlot(
       namespace: slot.namespace,
       resolvConf: slot.resolvConf,
       hosts: slot.hosts,
+      readConnections: slot.readConnections,
       get isUsable() {
         return slot.isUsable;
       },

@@ -60,6 +60,7 @@ export function launchInBubblewrap(
       environmentDir: request.environmentDir && INSIDE.environment,
     },
     rootDirOf: (pid) => `/proc/${pid}/root`,
+    readConnections: slot?.readConnections,
   };
 }
 

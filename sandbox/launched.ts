@@ -1,6 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import type { Duplex, Readable } from "node:stream";
 import type { Cgroup } from "./cgroup.ts";
+import type { Metered } from "./network/network.ts";
 import { isRunning, type KnownProcess, listTree, waitForDeath } from "./process-tree.ts";
 import type { Reach } from "./users/reach.ts";
 
@@ -33,6 +34,8 @@ export interface Launched {
   readonly isReady: boolean;
   /** Measures the memory of its processes, where neither its cgroup nor their sum shows what the program holds. */
   readonly measureMemory?: (pids: readonly number[]) => Promise<number>;
+  /** What it connected to, where it has a network. To be asked before its release. */
+  readonly readConnections?: Metered["readConnections"] | undefined;
   /** What may be done with its processes and files from outside. */
   readonly reach: Reach;
   /** Where outputs grow, on the host. */

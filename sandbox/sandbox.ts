@@ -207,11 +207,12 @@ async function runExecution(
     });
     unfollow(); // Nothing is noted in a log that is closed.
     await place.reach.takeBack(place.outputsDir);
+    const connections = await place.readConnections?.();
     launched = undefined;
     const concluded = await conclude({ facts, named }, place, { request, outputsDir, log, remove });
     const { outcome } = concluded;
     const message = mask?.maskText(outcome.message) ?? outcome.message;
-    return { ...concluded, path: place.path, outcome: { ...outcome, message } };
+    return { ...concluded, path: place.path, outcome: { ...outcome, message, connections } };
   } finally {
     await clearAway([
       unfollow,

@@ -8,6 +8,7 @@ import type { Cgroup } from "../cgroup.ts";
 import type { PlacedInputs } from "../input-files.ts";
 import { hasFileInputs } from "../launch.ts";
 import { DEATH_TIMEOUT_MS, type Exit, endProcess, type Launched } from "../launched.ts";
+import type { NetworkLink } from "../network/network.ts";
 import { isRunning, waitForNamespaceEnd } from "../process-tree.ts";
 import type { LaneRequest } from "../request.ts";
 import type { RunDisk } from "../run-disks.ts";
@@ -25,6 +26,7 @@ export interface Fork {
   readonly folders: ForkFolders;
   readonly streams: ForkStreams;
   readonly result: ForkResult;
+  readonly link: NetworkLink | undefined;
 }
 
 interface ForkStreams {
@@ -95,8 +97,9 @@ function hasOthers(folder: string, expected: readonly string[]): boolean {
 export async function openFork(
   processes: ForkProcesses,
   descriptors: ForkDescriptors,
-  { folders, reach }: { readonly folders: ForkFolders; readonly reach: Reach },
+  around: { readonly folders: ForkFolders; readonly reach: Reach; readonly link: NetworkLink | undefined },
 ): Promise<Fork> {
+  const { folders, reach, link } = around;
   const { stdout, stderr, control, request, result } = descriptors;
   const ofUser = (descriptor: number, end: PipeEnd["end"] = "read") => ({ pid: processes.user, descriptor, end });
   const [out, err, said, status, line, seal] = await reach.openEnds([
@@ -105,7 +108,7 @@ export async function openFork(
   ]);
   const streams = { stdout: out, stderr: err, control: said, result: status, request: line } as ForkStreams;
   for (const stream of [...Object.values(streams), seal] as Socket[]) stream.on("error", () => undefined); // Its result shows that.
-  const fork = { processes, folders, streams, result: readResult(streams.result) };
+  const fork = { processes, folders, streams, result: readResult(streams.result), link };
   seal?.end(".");
   await fork.result.sealed;
   for (const stream of Object.values(streams) as Socket[]) stream.unref();

@@ -1,7 +1,7 @@
 import { messageOf } from "../../domain/message-of.ts";
 import type { LaneFolders } from "../bubblewrap.ts";
 import type { Cgroup } from "../cgroup.ts";
-import type { Network, NetworkLink } from "../network/network.ts";
+import type { Network } from "../network/network.ts";
 import { measureProcessorMs, runsCode } from "../process-tree.ts";
 import type { Reach } from "../users/reach.ts";
 import { areEmpty, type Fork, holdsStrangers, makeForkFolders, openFork } from "./fork.ts";
@@ -64,7 +64,7 @@ export interface ForkParts {
 export async function openForks(parts: ForkParts): Promise<Forks> {
   const { pid, cgroup, executionsMax = EXECUTIONS_MAX } = parts;
   const make = createForkMaker(parts);
-  let { fork, use, link } = await make();
+  let { fork, use } = await make();
   let count = 1;
   return {
     current: () => fork,
@@ -72,7 +72,7 @@ export async function openForks(parts: ForkParts): Promise<Forks> {
     async makeNext() {
       count += 1;
       try {
-        ({ fork, use, link } = await make());
+        ({ fork, use } = await make());
       } catch (error) {
         // It is seen here before its end is heard of. What failed says nothing of the packages then.
         throw runsCode(pid) ? error : new UsedUpError("The lane's zygote was killed.", { cause: error });
@@ -86,14 +86,13 @@ export async function openForks(parts: ForkParts): Promise<Forks> {
     },
     areWorn: () => count > executionsMax * WORN_AT,
     areUsedUp: () => count >= executionsMax,
-    isConnected: () => link?.isUsable !== false,
+    isConnected: () => fork.link?.isUsable !== false,
   };
 }
 
 interface Made {
   readonly fork: Fork;
   readonly use: LaneUse;
-  readonly link: NetworkLink | undefined;
 }
 
 function createForkMaker(parts: ForkParts): () => Promise<Made> {
@@ -116,7 +115,7 @@ function createForkMaker(parts: ForkParts): () => Promise<Made> {
     if (use.processorMs - processorMs > FORK_PROCESSOR_MS_MAX)
       throw new UnfitError("A package works for more than a second when the interpreter is forked.");
     const link = network && (await attachFork(network, processes.first, unusedNetwork));
-    return { fork: await openFork(processes, event.descriptors, { folders, reach }), use, link };
+    return { fork: await openFork(processes, event.descriptors, { folders, reach, link }), use };
   };
 }
 

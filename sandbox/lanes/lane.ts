@@ -8,6 +8,7 @@ import { createCgroup } from "../cgroup.ts";
 import type { CgroupFolders } from "../cgroup-folders.ts";
 import type { PlacedInputs } from "../input-files.ts";
 import type { Launched } from "../launched.ts";
+import type { NetworkLink } from "../network/network.ts";
 import type { LaneRequest, LaneSettings, SandboxSettings } from "../request.ts";
 import type { RunDisk } from "../run-disks.ts";
 import type { Reach } from "../users/reach.ts";
@@ -113,8 +114,24 @@ export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<L
 /** Returns how forks get to the network that a request asks for; undefined where it asks for none. */
 async function openWay(network: SandboxSettings["network"], wanted: LaneRequest["network"] = false) {
   if (wanted === false || network === undefined) return undefined;
-  if (wanted !== true) return network.confine(wanted);
-  return { place: network.place, attach: network.attach, close: undefined };
+  const way =
+    wanted === true
+      ? { place: network.place, attach: network.attach, close: async () => undefined }
+      : await network.confine(wanted);
+  let link: NetworkLink | undefined;
+  return {
+    place: way.place,
+    async attach(pid: number) {
+      link?.release();
+      link = undefined;
+      return (link = await way.attach(pid));
+    },
+    async close() {
+      link?.release();
+      link = undefined;
+      await way.close();
+    },
+  };
 }
 
 /** Takes each step, in order, also when one before it failed. Never rejects. */
@@ -272,6 +289,7 @@ async function launchClaimed(
   return {
     ...launched,
     hasOwnDisk,
+    readConnections: fork.link?.readConnections,
     async release(isWell) {
       const { code, atMs } = await launched.waitForExit();
       let hasOomKills = false;

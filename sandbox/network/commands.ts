@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { basename } from "node:path";
+import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { withTimeout } from "../../system/with-timeout.ts";
 
@@ -67,6 +68,43 @@ export async function startWithExitPipe(launcher: Launcher, argv: readonly strin
   const [, , , exit, ready] = child.stdio as unknown as [null, null, Readable, Writable, Readable];
   exit.on("error", () => undefined);
   return awaitLife(child, argv, { closes: [exit], speaks: ready });
+}
+
+/** A program that answers each line with a line, or with nothing where it complains. */
+export interface Talker {
+  /** Rejects when it ends before it answers. */
+  readonly ask: (question: string) => Promise<string>;
+  close(): Promise<void>;
+}
+
+/** Starts a program that answers questions. It ends with its input, and does not keep the event loop alive. */
+export function startTalker(launcher: Launcher, argv: readonly string[]): Talker {
+  const child = start(launcher, argv, ["pipe", "pipe", "pipe"]);
+  const [stdin, stdout, stderr] = child.stdio as [Writable, Readable, Readable, ...unknown[]];
+  const waiting: { readonly resolve: (answer: string) => void; readonly reject: (error: Error) => void }[] = [];
+  stdin.on("error", () => undefined); // Its end shows that.
+  createInterface({ input: stdout }).on("line", (answer) => waiting.shift()?.resolve(answer));
+  const complaint = collect(stderr);
+  const ended = waitForEnd(child).then(async (end) => {
+    const error = new Error(explain(argv, end, await complaint));
+    for (const { reject } of waiting.splice(0)) reject(error);
+  });
+  child.unref();
+  for (const stream of child.stdio) (stream as { unref?(): void } | null)?.unref?.();
+  return {
+    ask: (question) =>
+      new Promise((resolve, reject) => {
+        waiting.push({ resolve, reject });
+        if (child.exitCode !== null || child.signalCode !== null)
+          return reject(new Error(`${basename(argv[0] ?? "")} has ended.`));
+        stdin.write(`${question}\n`);
+      }),
+    async close() {
+      stdin.destroy();
+      await withTimeout(ended, CLOSE_TIMEOUT_MS, () => void child.kill("SIGKILL"));
+      await ended;
+    },
+  };
 }
 
 async function awaitLife(

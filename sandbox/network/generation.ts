@@ -4,6 +4,7 @@ import { repeat } from "../../system/repeating.ts";
 import type { AddressBook } from "./address-book.ts";
 import { createHostRangesReader, createOwnRangesReader, type ResolveName } from "./addresses.ts";
 import type { Launcher } from "./commands.ts";
+import { createMeters, type Meters } from "./meters.ts";
 import type { NetworkPrograms } from "./programs.ts";
 import { openRouter, type Router } from "./router.ts";
 import { type OwnRanges, type RulesetFacts, toOwnUpdate } from "./ruleset.ts";
@@ -20,6 +21,7 @@ export interface Generation {
   readonly router: Router;
   readonly slots: SlotPool;
   readonly scopes: Scopes;
+  readonly meters: Meters;
   /** Resolves with the reason when anything of it ends or can no longer be trusted. Never rejects. */
   readonly failed: Promise<string>;
   /** Callers that wait for a slot get the reason. */
@@ -59,7 +61,9 @@ export async function openGeneration(settings: GenerationSettings): Promise<Gene
   const within = (await settings.within?.()) ?? [];
   const own = settings.tun === undefined ? await prepareTunDevice(programs, runAs, within) : undefined;
   let router: Router | undefined;
+  let meters: Meters | undefined;
   const closeAll = async () => {
+    await meters?.close();
     await router?.close();
     await own?.close();
   };
@@ -68,9 +72,11 @@ export async function openGeneration(settings: GenerationSettings): Promise<Gene
     // A device of our own is in a namespace that was made within already.
     const prefix = toDevice.length > 0 ? toDevice : within;
     router = await openRouter(programs, { runAs, prefix }, facts, settings.within);
+    meters = createMeters(router);
+    await meters.prepare(settings.slots);
     const slots = await fillAndTest(router, settings.slots, facts, { python: programs.python3, launcher: here });
     await router.attachUplink();
-    return watch({ router, slots, own: { own: ownNow, kept }, readOwn, settings, closeAll });
+    return watch({ router, meters, slots, own: { own: ownNow, kept }, readOwn, settings, closeAll });
   } catch (error) {
     await closeAll();
     throw error;
@@ -98,6 +104,7 @@ async function fillAndTest(
 
 function watch(parts: {
   readonly router: Router;
+  readonly meters: Meters;
   readonly slots: readonly number[];
   /** What the rules protect already. */
   readonly own: OwnRanges;
@@ -105,14 +112,14 @@ function watch(parts: {
   readonly settings: Pick<GenerationSettings, "refreshMs" | "dir" | "addresses" | "listGrants" | "onCut">;
   readonly closeAll: () => Promise<void>;
 }): Generation {
-  const { router, readOwn, settings, closeAll } = parts;
+  const { router, meters, readOwn, settings, closeAll } = parts;
   const { refreshMs, dir, addresses, listGrants, onCut } = settings;
   let fail: (reason: string) => void = () => undefined;
   const failed = new Promise<string>((resolve) => {
     fail = resolve;
   });
   void router.ended.then(fail);
-  const slots = createSlotPool(router, parts.slots, fail);
+  const slots = createSlotPool(router, meters, parts.slots, fail);
   const scopes = createScopes({ router, dir, addresses, listGrants, onCut, onFailure: fail });
   let known = JSON.stringify(parts.own);
   const readingOwn = repeat(
@@ -134,6 +141,7 @@ function watch(parts: {
     router,
     slots,
     scopes,
+    meters,
     failed,
     async close(reason) {
       void readingOwn.close();

@@ -2,9 +2,11 @@ import { chmod, rename, writeFile } from "node:fs/promises";
 import { isIPv4 } from "node:net";
 import { join } from "node:path";
 import { DENIED_RANGES, isWithin, mergeRanges, parseRange } from "../../domain/address-ranges.ts";
+import type { Connections } from "../../domain/connections.ts";
 import type { Destination } from "../../domain/destinations.ts";
 import { createAddressBook } from "./address-book.ts";
 import type { ResolveName } from "./addresses.ts";
+import { toConnections } from "./connections.ts";
 import { type Cuts, createCuts } from "./cuts.ts";
 import { type Generation, openGeneration } from "./generation.ts";
 import { type Generations, keepGeneration } from "./generations.ts";
@@ -46,8 +48,14 @@ export interface NetworkSettings {
   readonly report: (line: string) => void;
 }
 
+/** What one execution connected to. */
+export interface Metered {
+  /** What has been counted by now, by the kernel. Undefined where that is not to be had. Never rejects. */
+  readonly readConnections: () => Promise<Connections | undefined>;
+}
+
 /** A way to the internet for one execution. */
-export interface NetworkSlot {
+export interface NetworkSlot extends Metered {
   /** Put before bubblewrap: enters the slot's user and network namespace. To be started by the unprivileged user. */
   readonly enter: readonly string[];
   /** The network namespace alone: what those enter who come from a user namespace above the router's. */
@@ -63,9 +71,11 @@ export interface NetworkSlot {
 }
 
 /** A way to the internet for one fork of a lane. It ends with the processes that have it. */
-export interface NetworkLink {
+export interface NetworkLink extends Metered {
   /** False once the network that it belongs to has ended. */
   readonly isUsable: boolean;
+  /** To be called when its processes have ended. */
+  release(): void;
 }
 
 /** Where bubblewrap is started whose processes get links later. They begin with no network at all. */
@@ -153,12 +163,8 @@ export async function createNetwork(settings: NetworkSettings): Promise<Network>
     place: () => ({ enter: generations.current().router.enterUsers, resolvConf, hosts: undefined }),
     async attach(pid) {
       const generation = generations.current();
-      await generation.slots.attach(pid);
-      return {
-        get isUsable() {
-          return generations.isCurrent(generation);
-        },
-      };
+      const slot = await generation.slots.attach(pid);
+      return toLink(generation, slot, { isUsable: () => generations.isCurrent(generation) });
     },
     async confine(destinations) {
       const generation = generations.current();
@@ -185,18 +191,21 @@ async function takeSlot(
   generation: Generation,
   files: Pick<NetworkSlot, "resolvConf" | "hosts">,
   signal: AbortSignal | undefined,
-  prepare?: (slot: number) => Promise<void>,
+  scope?: Scope,
 ): Promise<NetworkSlot> {
   const { router, slots } = generation;
   const slot = await slots.take(signal);
   try {
-    await prepare?.(slot);
+    // The slot was made for any execution. It is closed first, and opened to the destinations then.
+    if (scope !== undefined) await router.confineSlot(slot);
+    await scope?.enter(slot);
   } catch (error) {
     slots.release(slot);
     throw error;
   }
   return {
     ...files,
+    ...toMetered(generation, slot, scope),
     enter: router.enter(slot),
     namespace: router.namespaceOf(slot),
     get isUsable() {
@@ -211,23 +220,38 @@ function toConfinedWay(generations: Generations, generation: Generation, scope: 
   const files = { resolvConf: undefined, hosts: scope.hosts };
   let linked: number | undefined;
   return {
-    take: (signal) =>
-      takeSlot(generations, generation, files, signal, async (slot) => {
-        // The slot was made for any execution. It is closed first, and opened to the destinations then.
-        await router.confineSlot(slot);
-        await scope.enter(slot);
-      }),
+    take: (signal) => takeSlot(generations, generation, files, signal, scope),
     place: () => ({ ...files, enter: router.enterUsers }),
     async attach(pid) {
       if (linked !== undefined) await scope.leave(linked);
-      linked = await slots.attach(pid, scope);
-      return {
-        get isUsable() {
-          return scope.isWhole && generations.isCurrent(generation);
-        },
-      };
+      const slot = (linked = await slots.attach(pid, scope));
+      const isUsable = () => scope.isWhole && generations.isCurrent(generation);
+      return toLink(generation, slot, { isUsable, scope });
     },
     close: () => scope.close(),
+  };
+}
+
+function toLink(
+  generation: Generation,
+  slot: number,
+  { isUsable, scope }: { readonly isUsable: () => boolean; readonly scope?: Scope },
+): NetworkLink {
+  return {
+    ...toMetered(generation, slot, scope),
+    get isUsable() {
+      return isUsable();
+    },
+    release: () => generation.meters.forget(slot),
+  };
+}
+
+function toMetered({ meters }: Generation, slot: number, scope: Scope | undefined): Metered {
+  return {
+    async readConnections() {
+      const reading = await meters.read(slot);
+      return reading && toConnections(reading, scope?.locate());
+    },
   };
 }
 

@@ -1,5 +1,13 @@
 import { realpath } from "node:fs/promises";
-import { type Holder, type Launcher, runCommand, startHolder, startWithExitPipe } from "./commands.ts";
+import {
+  type Holder,
+  type Launcher,
+  runCommand,
+  startHolder,
+  startTalker,
+  startWithExitPipe,
+  type Talker,
+} from "./commands.ts";
 import {
   DEAD_END,
   MTU_BYTES,
@@ -46,6 +54,8 @@ export interface Router {
   attach(slot: number, pid: number, isConfined: boolean): Promise<void>;
   /** Changes the rules: all that the text says at once, or nothing. */
   changeRules(text: string): Promise<void>;
+  /** Starts an `nft` that answers each question about the rules with a line of JSON. */
+  talkToRules(): Talker;
   readCounters(): Promise<Record<CounterName, number>>;
   /** Runs `act` while a dead end stands where the uplink will be. */
   withDeadEnd<T>(act: () => Promise<T>): Promise<T>;
@@ -155,6 +165,7 @@ function build({ programs, launcher, here, inside, holder, folder, facts, within
     async changeRules(text) {
       await runCommand(inside, [nft, "-f", "-"], text);
     },
+    talkToRules: () => startTalker(inside, [nft, "-j", "-i"]),
     readCounters: async () => parseCounters(await runCommand(inside, [nft, ...LIST_COUNTERS])),
     async withDeadEnd(act) {
       await batch(inside, DEAD_END.make);

@@ -1,8 +1,10 @@
 import { type AddressRange, mergeRanges, parseRange, toAddress } from "../../domain/address-ranges.ts";
 import { NEVER_GRANTED, type PortRange } from "../../domain/destinations.ts";
+import { METERING } from "./meter-rules.ts";
 import { CONFINED_GROUP, SLOT_DEVICES, UPLINK } from "./plan.ts";
 
-const TABLE = "inet treadle";
+/** Of all rules of a router. */
+export const TABLE = "inet treadle";
 
 /** What one slot may do at once; beyond it, new connections are reset. */
 export interface ConnectionLimits {
@@ -109,7 +111,9 @@ ${COUNTERS.map((name) => `  counter ${name} { }`).join("\n")}
     add @lookups { ip saddr limit rate over ${toRate(limits.lookupsPerSecond, limits.lookupsBurst)} } counter name flooding goto refuse
     accept
   }
+${METERING}
   chain refuse {
+    meta l4proto { tcp, udp } ip saddr vmap @refused
     meta l4proto tcp reject with tcp reset
     meta nfproto ipv4 reject with icmp type admin-prohibited
     drop

@@ -23,6 +23,8 @@ export interface Scope {
   readonly hosts: string;
   /** Whether every destination is still granted. One that was taken away does not come back. */
   readonly isWhole: boolean;
+  /** Where its destinations are, those that were taken away too. */
+  locate(): Located[];
   /** To be called for a link of the confined group before anything uses it. Rejects where it fails: nothing passes it then. */
   enter(slot: number): Promise<void>;
   /** Takes a link out whose programs have ended. */
@@ -44,6 +46,8 @@ interface Opened {
   readonly number: number;
   readonly hosts: string;
   readonly slots: Set<number>;
+  readonly named: readonly Destination[];
+  /** Those of them that are left. */
   destinations: readonly Destination[];
   isWhole: boolean;
   rules: string;
@@ -111,12 +115,12 @@ export function createScopes(deps: ScopesDeps): Scopes {
         await close(scope);
         throw error;
       }
-      return toScope(scope, router, () => close(scope));
+      return toScope(scope, deps, () => close(scope));
     },
     async refresh() {
       await refreshGrants();
       await addresses.refresh([...scopes].flatMap((scope) => scope.destinations));
-      addresses.keepOnly([...scopes].flatMap((scope) => scope.destinations));
+      addresses.keepOnly([...scopes].flatMap((scope) => scope.named));
       await rewrite([...scopes]);
     },
     refreshGrants: () => refreshGrants(),
@@ -129,6 +133,7 @@ function newScope(dir: string, destinations: readonly Destination[]): Opened {
     number,
     hosts: join(dir, FOLDER, String(number)),
     slots: new Set(),
+    named: destinations,
     destinations,
     isWhole: true,
     rules: "",
@@ -136,13 +141,14 @@ function newScope(dir: string, destinations: readonly Destination[]): Opened {
   };
 }
 
-function toScope(scope: Opened, router: Pick<Router, "changeRules">, close: () => Promise<void>): Scope {
-  const { number, hosts, slots } = scope;
+function toScope(scope: Opened, { router, addresses }: ScopesDeps, close: () => Promise<void>): Scope {
+  const { number, hosts, slots, named } = scope;
   return {
     hosts,
     get isWhole() {
       return scope.isWhole;
     },
+    locate: () => named.map((one) => addresses.find(one)),
     async enter(slot) {
       await router.changeRules(toScopeChange(number, { add: [planSlot(slot).slotAddress] }));
       slots.add(slot);

@@ -1,4 +1,5 @@
 import { messageOf } from "../../domain/message-of.ts";
+import type { Meters } from "./meters.ts";
 import type { Router } from "./router.ts";
 import type { Scope } from "./scopes.ts";
 
@@ -25,6 +26,7 @@ interface Waiter {
 /** `ready` are the numbers of slots made already. A slot that cannot be made again is reported by `onFailure`, once. */
 export function createSlotPool(
   router: Router,
+  meters: Pick<Meters, "prepare" | "forget">,
   ready: readonly number[],
   onFailure: (reason: string) => void,
 ): SlotPool {
@@ -49,7 +51,9 @@ export function createSlotPool(
     if (closedBecause !== undefined) return;
     try {
       await router.removeSlot(slot);
+      meters.forget(slot);
       const fresh = next++;
+      await meters.prepare(fresh);
       await router.makeSlots([fresh]);
       give(fresh);
     } catch (error) {
@@ -74,8 +78,14 @@ export function createSlotPool(
     async attach(pid, scope) {
       if (closedBecause !== undefined) throw new Error(closedBecause);
       const slot = next++;
-      await scope?.enter(slot);
-      await router.attach(slot, pid, scope !== undefined);
+      try {
+        await meters.prepare(slot);
+        await scope?.enter(slot);
+        await router.attach(slot, pid, scope !== undefined);
+      } catch (error) {
+        meters.forget(slot);
+        throw error;
+      }
       return slot;
     },
     close(reason) {

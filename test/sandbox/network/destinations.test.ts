@@ -2,6 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } f
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import type { Destination } from "../../../domain/destinations.ts";
+import type { PythonOutcome } from "../../../domain/execution.ts";
 import { runCommand } from "../../../sandbox/network/commands.ts";
 import { prepareRunnerFolder } from "../../../sandbox/runner-folder.ts";
 import { findInterpreter, makeFolder, RUNNER_SOURCE } from "../../runner/harness.ts";
@@ -227,4 +228,84 @@ test("an execution whose destination was taken away before it begins does not be
   await service.ask({ act: "grants", ids: [] });
   const ask = service.ask({ act: "execute", code: program("return []"), network: [WAREHOUSE] });
   await expect(ask).rejects.toThrow(/has just been taken away/);
+});
+
+describe.each([false, true])("what an execution connected to, in a lane: %s", (lane) => {
+  const run = async (network: boolean | readonly Destination[], body: string) => {
+    const ran = await service.ask({ act: "execute", code: program(body), network, lane });
+    const { status, connections } = ran.outcome as PythonOutcome;
+    expect(status).toBe("success");
+    return connections;
+  };
+  const reached = (address: string, port: number, name: string | null = null) => {
+    const [sentBytes, receivedBytes] = [expect.any(Number), expect.any(Number)];
+    return { ...{ name, address, port, protocol: "tcp", refused: 0 }, sentBytes, receivedBytes };
+  };
+  const refused = (address: string, port: number) => {
+    return { ...{ name: null, address, port, protocol: "tcp", refused: 1 }, sentBytes: 0, receivedBytes: 0 };
+  };
+
+  test("is listed by address with its bytes, and refused attempts apart", async () => {
+    const body = `return [ask("example.test"), ask("${OUTSIDE.private10}"), ask("${OUTSIDE.metadata}", 80)]`;
+    const { destinations = [], more } = (await run(true, body)) ?? {};
+    expect(destinations).toEqual([
+      reached(OUTSIDE.internet, 8080),
+      { ...reached("10.0.2.3", 53, "name server"), protocol: "udp" },
+      refused(OUTSIDE.private10, 8080),
+      refused(OUTSIDE.metadata, 80),
+    ]);
+    // Both ends of a TCP connection send their headers, and the server sends a word.
+    expect(destinations[0]?.sentBytes).toBeGreaterThanOrEqual(3 * 40);
+    expect(destinations[0]?.receivedBytes).toBeGreaterThanOrEqual(2 * 40 + "outside".length);
+    expect(more).toBeNull();
+  });
+
+  test("has the names of its destinations, and nothing where it connected to nothing", async () => {
+    const body = `
+query(sign_in("warehouse", USER), "select 6 * 7 as answer")
+return [fetch("https://example.test:8443/", CERTIFICATE), ask("${OUTSIDE.internet}")]`;
+    const { destinations } = (await run([WAREHOUSE, WEB], body)) ?? {};
+    expect(destinations).toEqual([
+      reached(OUTSIDE.internet, 8443, "example.test"),
+      reached(OUTSIDE.private10, 5432, "warehouse"),
+      refused(OUTSIDE.internet, 8080),
+    ]);
+    expect(await run(true, "return []")).toEqual({ destinations: [], more: null });
+    expect(await run(false, "return []")).toBeUndefined();
+  });
+
+  test("is bounded, and the rest is counted", async () => {
+    const body = `
+client = socket.socket(type=socket.SOCK_DGRAM)
+for port in range(1000, 1150):
+    for host in ("${OUTSIDE.internet}", "${OUTSIDE.private10}"):
+        client.sendto(b"flood", (host, port))
+return []`;
+    const { destinations = [], more } = (await run(true, body)) ?? {};
+    const bytes = 20 + 8 + "flood".length;
+    const one = { name: null, protocol: "udp", receivedBytes: 0 };
+    expect(destinations).toEqual([
+      ...Array.from({ length: 100 }, (_, n) =>
+        Object.assign({ address: OUTSIDE.internet, port: 1000 + n, sentBytes: bytes, refused: 0 }, one),
+      ),
+      ...Array.from({ length: 50 }, (_, n) =>
+        Object.assign({ address: OUTSIDE.private10, port: 1000 + n, sentBytes: 0, refused: 1 }, one),
+      ),
+    ]);
+    expect(more).toEqual({ connections: 50, sentBytes: 50 * bytes, receivedBytes: 0, refused: 100 });
+  });
+
+  test("is its own, whatever runs beside it", async () => {
+    const send = (port: number) => `
+client = socket.socket(type=socket.SOCK_DGRAM)
+for _ in range(20):
+    client.sendto(b"mine", ("${OUTSIDE.otherInternet}", ${port}))
+    time.sleep(0.02)
+return []`;
+    const seen = await Promise.all([run(true, send(7001)), run(true, send(7002))]);
+    expect(seen.map((one) => one?.destinations.map(({ port, sentBytes }) => [port, sentBytes]))).toEqual([
+      [[7001, 20 * 32]],
+      [[7002, 20 * 32]],
+    ]);
+  });
 });
