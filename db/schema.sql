@@ -101,9 +101,11 @@ create table attempts (
   retry_at timestamp with time zone,
   peak_memory_bytes bigint,
   used_processor_seconds numeric,
+  connections jsonb,
   constraint attempts_pkey PRIMARY KEY (execution_id, attempt),
   constraint attempts_execution_id_fkey FOREIGN KEY (execution_id) REFERENCES executions(id),
   constraint attempts_attempt_check CHECK (((attempt >= 1) AND (attempt <= 100))),
+  constraint attempts_connections_check CHECK ((jsonb_typeof(connections) = 'object'::text)),
   constraint attempts_peak_memory_bytes_check CHECK ((peak_memory_bytes >= 0)),
   constraint attempts_processor_seconds_check CHECK ((processor_seconds >= (0)::numeric)),
   constraint attempts_seconds_used_check CHECK ((seconds_used >= (0)::numeric)),
@@ -543,6 +545,19 @@ create table kept_changes (
 );
 
 CREATE INDEX kept_changes_of_account ON public.kept_changes USING btree (account_id) INCLUDE (bytes);
+
+create table known_destinations (
+  workflow_id text not null,
+  destination text not null,
+  first_execution_id text not null,
+  last_execution_id text not null,
+  seen_at timestamp with time zone default clock_timestamp() not null,
+  constraint known_destinations_pkey PRIMARY KEY (workflow_id, destination),
+  constraint known_destinations_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflows(id),
+  constraint known_destinations_destination_check CHECK (((length(destination) >= 1) AND (length(destination) <= 300)))
+);
+
+CREATE INDEX known_destinations_last ON public.known_destinations USING btree (last_execution_id);
 
 create table leases (
   name text not null,
@@ -1332,7 +1347,7 @@ AS $function$
   select case when started_by = 'schedule' then coalesce(schedule, 'schedule') else '' end;
 $function$;
 
-CREATE OR REPLACE FUNCTION public.finish_executions(ids text[], processes text[], statuses text[], messages text[], seconds numeric[], processors numeric[], computes bigint[], totals bigint[], log_keys text[], log_sizes bigint[], files jsonb, owners text[], keys text[], contents bytea[], channel text, memories bigint[] DEFAULT NULL::bigint[], processors_used numeric[] DEFAULT NULL::numeric[])
+CREATE OR REPLACE FUNCTION public.finish_executions(ids text[], processes text[], statuses text[], messages text[], seconds numeric[], processors numeric[], computes bigint[], totals bigint[], log_keys text[], log_sizes bigint[], files jsonb, owners text[], keys text[], contents bytea[], channel text, memories bigint[] DEFAULT NULL::bigint[], processors_used numeric[] DEFAULT NULL::numeric[], connected jsonb[] DEFAULT NULL::jsonb[])
  RETURNS text
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -1350,14 +1365,18 @@ begin
     update attempts t
        set ended_at = clock_timestamp(), status = u.status, message = u.message,
            seconds_used = u.used, processor_seconds = u.processor,
-           peak_memory_bytes = u.memory, used_processor_seconds = u.processor_used
-      from unnest(ids, processes, statuses, messages, seconds, processors, memories, processors_used)
-           as u (id, process, status, message, used, processor, memory, processor_used)
+           peak_memory_bytes = u.memory, used_processor_seconds = u.processor_used, connections = u.connected
+      from unnest(ids, processes, statuses, messages, seconds, processors, memories, processors_used, connected)
+           as u (id, process, status, message, used, processor, memory, processor_used, connected)
      where t.execution_id = u.id and t.attempt = 1 and t.process_id = u.process and t.ended_at is null
     returning t.execution_id
   )
   select coalesce(array_agg(e.execution_id), '{}') into ours from ended e;
 
+  perform note_destinations(c.ids, c.made)
+     from (select array_agg(u.id) as ids, array_agg(u.made) as made
+             from unnest(ids, connected) as u (id, made) where u.id = any (ours) and u.made is not null) c
+    where c.ids is not null;
   update executions e set log_key = u.key, log_bytes = u.size, uploaded_at = coalesce(e.uploaded_at, clock_timestamp())
     from unnest(ids, log_keys, log_sizes) as u (id, key, size)
    where e.id = u.id and u.id = any (ours);
@@ -1476,6 +1495,43 @@ CREATE OR REPLACE FUNCTION public.lock_members(account text)
 AS $function$
   select pg_advisory_xact_lock(7283516, hashtext(account));
 $function$;
+
+CREATE OR REPLACE FUNCTION public.note_destinations(ids text[], connected jsonb[])
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  changed text[];
+begin
+  with reached as (
+    select distinct on (e.workflow_id, named.destination) e.workflow_id, named.destination, e.id
+      from unnest(ids, connected) as u (id, made)
+      join executions e on e.id = u.id
+     cross join jsonb_to_recordset(u.made -> 'destinations')
+             as d (name text, address text, port int, protocol text, "sentBytes" bigint)
+     cross join lateral (select coalesce(d.name, d.address) || ':' || d.port || '/' || d.protocol) as named (destination)
+     where d."sentBytes" > 0
+     order by e.workflow_id, named.destination, e.created_at
+  ), noted as (
+    -- In order, so that none of two calls waits for the other.
+    insert into known_destinations as k (workflow_id, destination, first_execution_id, last_execution_id)
+    select r.workflow_id, r.destination, r.id, r.id from reached r
+     where not exists (select from known_destinations o
+                        where o.workflow_id = r.workflow_id and o.destination = r.destination
+                          and o.seen_at > clock_timestamp() - interval '1 day')
+     order by r.workflow_id, r.destination
+        on conflict (workflow_id, destination) do update
+           set last_execution_id = excluded.last_execution_id, seen_at = clock_timestamp()
+    returning k.workflow_id
+  )
+  select array_agg(distinct n.workflow_id) into changed from noted n;
+  -- Those that were not seen for longest are forgotten: whoever floods it makes marks, and hides none.
+  delete from known_destinations k
+   using unnest(changed) as w (id)
+   cross join lateral (select o.destination from known_destinations o where o.workflow_id = w.id
+                        order by o.seen_at desc offset 1000 for update skip locked) as old
+   where k.workflow_id = w.id and k.destination = old.destination;
+end $function$;
 
 CREATE OR REPLACE FUNCTION public.note_end()
  RETURNS trigger

@@ -258,10 +258,11 @@ export async function endAttempt(
   const givenUp = unable ?? (begun ? "The worker gave it up." : "The program could not begin.");
   const rows = await queryRows(
     db,
-    `update attempts
+    `with ended as (
+     update attempts
         set ended_at = clock_timestamp(), status = :status, begun = :begun, handed_over = handed_over or :handedOver, unable = :unable,
             message = :message, seconds_used = :secondsUsed, processor_seconds = :processorSeconds,
-            peak_memory_bytes = :peakMemoryBytes, used_processor_seconds = :usedProcessorSeconds,
+            peak_memory_bytes = :peakMemoryBytes, used_processor_seconds = :usedProcessorSeconds, connections = cast(:connections as jsonb),
             retry_at = (
               select clock_timestamp() + make_interval(secs => least(:delaySeconds * power(:backoff, t.count), :delaySecondsMax))
                 from executions e,
@@ -269,7 +270,9 @@ export async function endAttempt(
                where e.id = :executionId and e.cancel_requested_at is null
                  and t.count + 1 < e.attempts_max and :status = any(cast(:retried as text[])))
       where execution_id = :executionId and attempt = :attempt and process_id = :processId and ended_at is null
-      returning attempt`,
+      returning execution_id, connections
+     )
+     select case when e.connections is not null then note_destinations(array[e.execution_id], array[e.connections]) end from ended e`,
     {
       executionId,
       attempt,
@@ -283,6 +286,7 @@ export async function endAttempt(
       processorSeconds: outcome?.processorSeconds ?? 0,
       peakMemoryBytes: outcome?.peakMemoryBytes ?? null,
       usedProcessorSeconds: outcome?.usedProcessorSeconds ?? null,
+      connections: outcome?.connections === undefined ? null : JSON.stringify(outcome.connections),
       retried: [...on],
       delaySeconds,
       backoff,

@@ -1,3 +1,4 @@
+import type { Connections } from "../../domain/connections.ts";
 import type { ExecutionEnd, StoredFile } from "../../domain/execution.ts";
 import type { AccountId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
 import type { JsonTexts } from "../../domain/manifest/json-text.ts";
@@ -15,6 +16,8 @@ export interface AttemptRecord {
   /** What its program used at most; null where that was not seen. */
   readonly peakMemoryBytes: number | null;
   readonly processorSeconds: number | null;
+  /** What it connected to; null without a network, and where that was not seen. */
+  readonly connections: Connections | null;
   /** The versions of secrets and variables that it got. */
   readonly values: readonly {
     readonly kind: ValueKind;
@@ -40,6 +43,8 @@ export interface ExecutionDetails {
   })[];
   readonly outputFiles: readonly Pick<StoredFile, "name" | "fileName" | "bytes" | "contentType" | "sha256">[];
   readonly attempts: readonly AttemptRecord[];
+  /** Destinations that no run of the workflow had connected to before, as `destinationOf` writes them. */
+  readonly newDestinations: readonly string[];
   /** Null for an execution that runs, has ended, is being cancelled, or has not failed yet. */
   readonly nextAttemptAt: Date | null;
   readonly timeoutSeconds: number;
@@ -72,8 +77,11 @@ export async function findExecutionDetails(
                         from execution_files f where f.execution_id = e.id and f.direction = 'output'), '[]') as "outputFiles",
             coalesce((select jsonb_agg(jsonb_build_object('attempt', a.attempt, 'startedAt', a.started_at, 'endedAt', a.ended_at,
                        'status', a.status, 'message', a.message, 'secondsUsed', a.seconds_used, 'peakMemoryBytes', a.peak_memory_bytes, 'processorSeconds', a.used_processor_seconds,
+                       'connections', a.connections,
                        'values', coalesce(a.values_used, '[]')) order by a.attempt)
                         from attempts a where a.execution_id = e.id), '[]') as attempts,
+            array(select k.destination from known_destinations k
+                   where k.workflow_id = e.workflow_id and k.first_execution_id = e.id) as "newDestinations",
             case when e.finished_at is null and e.cancel_requested_at is null then
               (select l.retry_at from attempts l where l.execution_id = e.id order by l.attempt desc limit 1)
             end as "nextAttemptAt"

@@ -41,7 +41,7 @@ export async function finishAll(db: Db, endings: readonly Ending[]): Promise<Fin
        cast(:seconds as numeric[]), cast(:processors as numeric[]), cast(:computes as bigint[]), cast(:totals as bigint[]),
        cast(:logKeys as text[]), cast(:logSizes as bigint[]), cast(:files as jsonb),
        cast(:owners as text[]), cast(:keys as text[]), cast(:contents as bytea[]), :channel,
-       cast(:memories as bigint[]), cast(:processorsUsed as numeric[])) as letters`,
+       cast(:memories as bigint[]), cast(:processorsUsed as numeric[]), cast(:connected as jsonb[])) as letters`,
     {
       ids: endings.map(({ executionId }) => executionId),
       processes: endings.map(({ processId }) => processId),
@@ -64,6 +64,9 @@ export async function finishAll(db: Db, endings: readonly Ending[]): Promise<Fin
       channel: EXECUTION_ENDED,
       memories: endings.map(({ outcome }) => outcome.peakMemoryBytes ?? null),
       processorsUsed: endings.map(({ outcome }) => outcome.usedProcessorSeconds ?? null),
+      connected: endings.map(({ outcome }) =>
+        outcome.connections === undefined ? null : JSON.stringify(outcome.connections),
+      ),
     },
   );
   const letters = row?.letters ?? "";

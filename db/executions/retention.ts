@@ -125,6 +125,8 @@ export async function removeExecutions(db: Db, input: { days: number; limit: num
         group by k.account_id having sum(k.bytes) > 0
      ), attempted as (
        delete from attempts where execution_id = any(array(select id from due))
+     ), forgotten as (
+       delete from known_destinations where last_execution_id = any(array(select id from due))
      ), stored as (
        delete from execution_files where execution_id = any(array(select id from due))
      ), held as (

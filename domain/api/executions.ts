@@ -27,6 +27,38 @@ const SUMMARY = {
 };
 const FILE = { fileName: z.string(), bytes: Count, contentType: z.string() };
 
+const Traffic = {
+  sentBytes: Count.meta({ description: "Whole packets, with their headers." }),
+  receivedBytes: Count,
+  refused: Count.meta({ description: "Packets that were refused; one for a TCP connection." }),
+};
+const AttemptConnections = z
+  .object({
+    destinations: z.array(
+      z.object({
+        name: z.string().nullable().meta({
+          description:
+            "Of a destination of `limits.network.to`, or `name server`. Null where only the address is certain.",
+        }),
+        address: z.string(),
+        port: Count,
+        protocol: z.enum(["tcp", "udp"]),
+        ...Traffic,
+        new: z
+          .boolean()
+          .meta({ description: "No run of the workflow had connected there before, as far as runs are kept." }),
+      }),
+    ),
+    more: z
+      .object({ connections: Count, ...Traffic })
+      .nullable()
+      .meta({
+        description: "What it connected to after the first 100 destinations, and 50 refused ones, taken together.",
+      }),
+  })
+  .nullable()
+  .meta({ description: "What it connected to. Null: it has no network, goes on, or was not seen." });
+
 /** A page of the executions of an account. */
 export const ExecutionPage = z.object({
   executions: z.array(
@@ -68,6 +100,7 @@ export const ExecutionRecord = z.object({
       processorSeconds: Seconds.nullable().meta({
         description: "Processor time of its program, as it says or was seen. No bill is made of it.",
       }),
+      connections: AttemptConnections,
       values: z
         .array(
           z.object({

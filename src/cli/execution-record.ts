@@ -79,8 +79,24 @@ function toAnswer(document: RecordDocument): Answer {
       ["Attempt", "Status", "Seconds", "Message"],
       attempts.map((one) => [one.attempt, one.status, one.secondsUsed, one.message]),
     ),
+    ...toSection(
+      ["Attempt", "Connected to", "Sent bytes", "Received bytes", "Refused", ""],
+      attempts.flatMap(({ attempt, connections }) => listConnections(connections).map((row) => [attempt, ...row])),
+    ),
   ];
   return { document, lines };
+}
+
+/** A row for each destination, with its name and its address. */
+function listConnections(connections: RecordDocument["attempts"][number]["connections"]): unknown[][] {
+  if (connections === null) return [];
+  const { destinations, more } = connections;
+  const rows = destinations.map((one) => [
+    `${one.name === null ? "" : `${one.name} `}${one.address}:${one.port}/${one.protocol}`,
+    ...[one.sentBytes, one.receivedBytes, one.refused, one.new ? "new" : ""],
+  ]);
+  if (more === null) return rows;
+  return [...rows, [`and ${more.connections} more`, more.sentBytes, more.receivedBytes, more.refused, ""]];
 }
 
 function toSection(headings: readonly string[], rows: readonly (readonly unknown[])[]): string[] {

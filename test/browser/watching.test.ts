@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Locator, Page } from "playwright-core";
 import { findGrave } from "../support/accessibility.ts";
 import { readProperty, readStyle, waitUntil } from "../support/browser.ts";
-import { runForm } from "../support/desk.ts";
+import { runForm, waitForSuccess } from "../support/desk.ts";
 import { type Editor, openEditor, type Published } from "../support/editor.ts";
-import { LINES, PULSE } from "../support/programs.ts";
+import { KNOCK, LINES, PULSE } from "../support/programs.ts";
 import { LOOKS, lookAtRun } from "../support/run-looks.ts";
 
 const LINES_MANY = 100_000;
@@ -209,5 +209,41 @@ test.each(LOOKS)("what executions have left behind, in $name, keeps nobody out a
     found[name] = await lookAtRun(page);
   }
   expect(found).toEqual(Object.fromEntries(Object.keys(seen).map((name) => [name, []])));
+  await leave();
+});
+
+test("a run with a network lists what it connected to: what was refused, what is new, and how much is not listed", async () => {
+  const knock = await editor.publish(KNOCK);
+  const { page, leave } = await editor.enter(`/workflows/${knock.workflowId}/run`);
+  const executionId = await runForm(page);
+  await waitForSuccess(page);
+  const section = page.getByRole("region", { name: "Connections" });
+  await section.getByText("10.255.255.254:5432").waitFor();
+  expect(await section.innerText()).toContain("refused, 1 ×");
+
+  // As it is where there is an internet to connect to.
+  const traffic = { sentBytes: 1_500, receivedBytes: 2_000_000, refused: 0 };
+  const reached = (last: number) => ({
+    ...{ name: null, address: `198.51.100.${last}`, port: 443, protocol: "tcp", new: false, ...traffic },
+  });
+  const warehouse = { ...reached(99), name: "warehouse", address: "10.20.0.5", port: 5432, new: true };
+  await page.route(`**/api/executions/${executionId}`, async (route) => {
+    const response = await route.fetch();
+    const record = (await response.json()) as { attempts: object[] };
+    const connections = {
+      destinations: [...Array.from({ length: 20 }, (_, n) => reached(n)), warehouse],
+      more: { connections: 7, ...traffic },
+    };
+    await route.fulfill({ response, json: { ...record, attempts: [{ ...record.attempts[0], connections }] } });
+  });
+  await page.reload();
+  await section.getByText("warehouse:5432").waitFor();
+  const lines = section.getByRole("listitem");
+  expect(await lines.first().innerText()).toMatch(/^warehouse:5432\s+New\s+1.5 kB sent, 2 MB received$/i);
+  expect(await lines.count()).toBe(9);
+  await section.getByText("and 7 more connections").waitFor();
+  await section.getByRole("button", { name: "Show all 21" }).click();
+  expect(await lines.count()).toBe(22);
+  expect(await findGrave(page)).toEqual([]);
   await leave();
 });

@@ -6,8 +6,8 @@ export const FIRST_MIGRATIONS = 9;
 /** Takes back what later migrations make, so that a database is as of before the first release. */
 export const UNDO_LATER_MIGRATIONS = `
   alter table api_keys drop column last_used_at;
-  drop table workflow_starts, small_objects, refused_calls, live_requests, environment_archives;
-  drop function finish_executions, begin_execution, raise_reservation;
+  drop table known_destinations, workflow_starts, small_objects, refused_calls, live_requests, environment_archives;
+  drop function note_destinations, finish_executions, begin_execution, raise_reservation;
   alter table hosts drop column role, drop column version, drop column slots, drop column running, drop column waiting,
     drop column draining, drop column offers, drop column said_at, drop column key_ids;
   alter table executions drop column scheduled_for, drop column previous_scheduled_for, drop column scheduled_zone;
@@ -23,7 +23,7 @@ export const UNDO_LATER_MIGRATIONS = `
   alter table schedules drop column name;
   alter table executions drop column schedule_name;
   alter table attempts drop column values_used, drop column retry_at, drop column peak_memory_bytes,
-    drop column used_processor_seconds;
+    drop column used_processor_seconds, drop column connections;
 `;
 
 /** Names of those migrations, in their order, without their ending. */

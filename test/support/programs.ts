@@ -185,3 +185,21 @@ def write_sound(path):
         sound.writeframes(b"".join(struct.pack("<h", int(9000 * math.sin(at / 3))) for at in range(4000)))
 `,
 };
+
+/** Tries to reach a server of a private network, which its router refuses. No packet leaves the machine. */
+export const KNOCK = {
+  "config.yaml": `name: Knock
+limits: { network: true }
+triggers:
+  api: { enabled: true }
+`,
+  "main.py": `import socket
+
+
+def main():
+    try:
+        socket.create_connection(("10.255.255.254", 5432), timeout=5)
+    except OSError as error:
+        print(type(error).__name__)
+`,
+};

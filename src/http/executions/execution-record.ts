@@ -6,6 +6,7 @@ import { type ExecutionRecord, findExecution } from "../../../db/executions/exec
 import { findCostEstimate } from "../../../db/ledger/estimate.ts";
 import type { ExecutionRecord as RecordDocument } from "../../../domain/api/executions.ts";
 import type { Sent } from "../../../domain/api/fields.ts";
+import { type Connection, type Connections, destinationOf } from "../../../domain/connections.ts";
 import { toCredits } from "../../../domain/credits.ts";
 import { type ExecutionId, isExecutionId } from "../../../domain/ids.ts";
 import { writeObject } from "../../../domain/manifest/json-text.ts";
@@ -120,6 +121,7 @@ function toContent(
       ...attempt,
       startedAt: toTime(attempt.startedAt),
       endedAt: attempt.endedAt && toTime(attempt.endedAt),
+      connections: attempt.connections && markNew(attempt.connections, details.newDestinations),
     })),
     ...(details.scheduleName === null ? {} : { schedule: details.scheduleName }),
     nextAttemptAt: details.nextAttemptAt,
@@ -134,6 +136,12 @@ function toContent(
     filesRemovedAt,
     logRemovedAt: record.logRemovedAt,
   };
+}
+
+/** Marks what no earlier run of the workflow had connected to. */
+function markNew({ destinations, more }: Connections, newDestinations: readonly string[]) {
+  const isNew = (one: Connection) => one.sentBytes > 0 && newDestinations.includes(destinationOf(one));
+  return { destinations: destinations.map((one) => ({ ...one, new: isNew(one) })), more };
 }
 
 /** Inputs in the order in which the manifest declares them: the database keeps none. */

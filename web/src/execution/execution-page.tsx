@@ -10,6 +10,7 @@ import { useTitle } from "../app/title.ts";
 import { describeState, hasEnded, State, TRIGGER_WORDS } from "../executions/state.tsx";
 import { ExecutionActions } from "./actions.tsx";
 import { Attempts } from "./attempts.tsx";
+import { ConnectionsMade } from "./connections.tsx";
 import { type Execution, executionQuery } from "./execution.ts";
 import classes from "./execution-page.module.css";
 import { Figures } from "./figures.tsx";
@@ -68,6 +69,7 @@ function Content({ execution }: { execution: Execution }) {
         </div>
         <aside className={classes.aside} aria-label="About this run">
           <InputsUsed execution={execution} />
+          <ConnectionsMade attempts={execution.attempts} />
           <Attempts attempts={execution.attempts} isTriedAgain={execution.nextAttemptAt !== null} />
         </aside>
       </div>
