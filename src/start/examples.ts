@@ -5,9 +5,11 @@ import { findCommit } from "../../db/commits/commits.ts";
 import { findWorkflow, type Workflow } from "../../db/commits/workflows.ts";
 import type { Db } from "../../db/connect.ts";
 import { type AccountId, isWorkflowId } from "../../domain/ids.ts";
+import { parseManifest } from "../../domain/manifest/parse.ts";
 import { messageOf } from "../../domain/message-of.ts";
 import { writeWhole } from "../../system/whole-file.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
+import { MANIFEST_FILE } from "../publish/folder.ts";
 import { readLocalFolder } from "../publish/local-folder.ts";
 import type { Publish } from "../publish/publish.ts";
 
@@ -29,7 +31,7 @@ export async function publishExamples(deps: {
   secretBox: SecretBox;
   accountId: AccountId;
   folder: string;
-  /** `all`, `none`, or names separated by commas. */
+  /** `all` that need nothing set beforehand, `none`, or names separated by commas. */
   wanted: string;
   dataDir: string;
   report: (line: string) => void;
@@ -38,7 +40,7 @@ export async function publishExamples(deps: {
   const record = await readRecord(recordPath);
   const workflows: PublishedExamples["workflows"] = {};
   const notes: string[] = [];
-  for (const name of chooseExamples(deps.wanted, await readdir(deps.folder), notes)) {
+  for (const name of await chooseExamples(deps, notes)) {
     const known = await findKnown(deps.db, record[name]);
     if (known === undefined)
       deps.report(`Publishing the example ${name} (one with packages usually takes less than a minute)`);
@@ -55,15 +57,30 @@ export async function publishExamples(deps: {
   return { workflows, notes };
 }
 
-function chooseExamples(wanted: string, there: readonly string[], notes: string[]): string[] {
-  if (wanted === "all") return there.toSorted();
+async function chooseExamples(
+  { wanted, folder }: { readonly wanted: string; readonly folder: string },
+  notes: string[],
+): Promise<string[]> {
+  const there = (await readdir(folder)).toSorted();
+  if (wanted === "all") {
+    const needs = await Promise.all(there.map((name) => needsSettingUp(join(folder, name))));
+    return there.filter((_, index) => needs[index] === false);
+  }
   const names = wanted
     .split(",")
     .map((name) => name.trim())
     .filter((name) => name !== "" && name !== "none");
   for (const name of names.filter((each) => !there.includes(each)))
-    notes.push(`TREADLE_EXAMPLES names ${name}, which is none of ${there.toSorted().join(", ")}.`);
-  return there.filter((name) => names.includes(name)).toSorted();
+    notes.push(`TREADLE_EXAMPLES names ${name}, which is none of ${there.join(", ")}.`);
+  return there.filter((name) => names.includes(name));
+}
+
+/** Whether an example names secrets, variables, places or destinations, which a new installation does not have. */
+async function needsSettingUp(dir: string): Promise<boolean> {
+  const text = await readFile(join(dir, MANIFEST_FILE), "utf8").catch(() => "");
+  const none: ReadonlySet<string> = new Set();
+  const setNames = { secrets: none, variables: none, places: none, destinations: none };
+  return parseManifest(text).ok && !parseManifest(text, { setNames }).ok;
 }
 
 async function publishExample(

@@ -57,6 +57,20 @@ test.each(["hello", "sales-report", "merge-files", "nightly"])(
   },
 );
 
+test("the example warehouse, as it stands, gives each of its schedules the day of the tick, over a change of the clock", async () => {
+  const folder = await readLocalFolder(join(EXAMPLES, "warehouse"));
+  if (!folder.ok) throw new Error(JSON.stringify(folder.problems));
+  const validation = await validateFolder(folder.files, { ...ABILITIES, networkAvailable: () => true }, OWNER);
+  if (!validation.ok) throw new Error(JSON.stringify(validation.problems));
+  expect(validation.warnings).toEqual([]);
+  const from = new Date("2026-03-28T12:00:00Z");
+  const schedules = validation.manifest.triggers.schedules ?? [];
+  expect(schedules.map(({ name, ...schedule }) => [name, findNextRuns(schedule, from, 1)[0]])).toMatchObject([
+    ["nightly", { local: "2026-03-29T03:00:00+02:00", note: expect.stringContaining("day = 2026-03-29") }],
+    ["noon", { local: "2026-03-30T12:05:00+02:00", note: "day = 2026-03-30" }],
+  ]);
+});
+
 test("the example nightly, by its schedule, runs at 6:30 in Berlin on weekdays", async () => {
   const folder = await readLocalFolder(join(EXAMPLES, "nightly"));
   const validation = folder.ok ? await validateFolder(folder.files, ABILITIES, OWNER) : undefined;

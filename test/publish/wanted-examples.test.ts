@@ -40,6 +40,7 @@ async function publish(wanted: string) {
 test.each([
   ["all", ["hello", "merge-files", "nightly", "sales-report"]],
   ["none", []],
+  ["hello, warehouse", ["hello", "warehouse"]],
   ["nightly, hello", ["hello", "nightly"]],
 ])("examples, of which %s are wanted, are published accordingly", async (wanted, published) => {
   expect(await publish(wanted)).toEqual({ published, others: [] });
@@ -48,7 +49,7 @@ test.each([
 test("examples, wanted by a name that none has, are named, and the others are published", async () => {
   expect(await publish("hello,helo")).toEqual({
     published: ["hello"],
-    others: ["TREADLE_EXAMPLES names helo, which is none of hello, merge-files, nightly, sales-report."],
+    others: ["TREADLE_EXAMPLES names helo, which is none of hello, merge-files, nightly, sales-report, warehouse."],
   });
 });
 
