@@ -13,9 +13,10 @@ export interface CommandAnswer {
   json(): Record<string, unknown>;
 }
 
-/** Starts `bin/treadle`; the caller sees to its end. */
-export function startTreadle(dataDir: string, args: readonly string[], input = "") {
-  const child = spawn(process.execPath, [PROGRAM, ...args], {
+/** Starts `bin/treadle`, in the namespaces that the words of `within` enter; the caller sees to its end. */
+export function startTreadle(dataDir: string, args: readonly string[], input = "", within: readonly string[] = []) {
+  const [program = "", ...words] = [...within, process.execPath, PROGRAM, ...args];
+  const child = spawn(program, words, {
     env: { ...process.env, TREADLE_DATA_DIR: dataDir },
     stdio: ["pipe", "pipe", "pipe"],
   });
@@ -25,8 +26,13 @@ export function startTreadle(dataDir: string, args: readonly string[], input = "
 }
 
 /** Runs `bin/treadle` as a user does, against the service of a data folder. `input` is its standard input. */
-export async function treadle(dataDir: string, args: readonly string[], input = ""): Promise<CommandAnswer> {
-  const child = startTreadle(dataDir, args, input);
+export async function treadle(
+  dataDir: string,
+  args: readonly string[],
+  input = "",
+  within: readonly string[] = [],
+): Promise<CommandAnswer> {
+  const child = startTreadle(dataDir, args, input, within);
   let stdout = "";
   let stderr = "";
   child.stdout.on("data", (chunk: Buffer) => {

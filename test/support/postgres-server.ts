@@ -115,15 +115,16 @@ async function startServer(folder: string, runPid: number): Promise<void> {
   await makeTemplate(folder);
 }
 
-/** PostgreSQL refuses to run as root; the system's own unprivileged user is there everywhere. */
-async function chooseUser(): Promise<RunAs | undefined> {
+/** Returns whom a PostgreSQL runs as. It refuses to run as root; the system's own unprivileged user is there everywhere. */
+export async function chooseUser(): Promise<RunAs | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const { stdout } = await runCommand("id", ["-u", "nobody"], { env: { PATH: process.env.PATH } });
   const group = await runCommand("id", ["-g", "nobody"], { env: { PATH: process.env.PATH } });
   return { uid: Number(stdout), gid: Number(group.stdout) };
 }
 
-async function chooseBinaries(folder: string, runAs: RunAs | undefined): Promise<PostgresBinaries> {
+/** Returns programs of PostgreSQL that this user can execute; copies of them lie in the folder where that is necessary. */
+export async function chooseBinaries(folder: string, runAs: RunAs | undefined): Promise<PostgresBinaries> {
   const works = async (bin: string): Promise<boolean> =>
     (await runCommand(join(bin, "postgres"), ["--version"], { env: {}, runAs, timeoutMs: 5_000 })).code === 0;
   const embedded = await findEmbeddedPackage();
@@ -183,7 +184,8 @@ async function makeTemplate(socketFolder: string): Promise<void> {
 async function waitForServer(socketFolder: string): Promise<void> {
   for (const deadline = Date.now() + START_MS; ; await sleep(25)) {
     try {
-      return await administer(socketFolder, "select 1");
+      await administer(socketFolder, "select 1");
+      return;
     } catch (error) {
       // No socket yet, nobody listening yet, or still starting up.
       const passing = ["ENOENT", "ECONNREFUSED", "57P03"].includes(String((error as { code?: string }).code));
@@ -192,12 +194,16 @@ async function waitForServer(socketFolder: string): Promise<void> {
   }
 }
 
-/** One statement on the server of the tests, outside any test's database. */
-export async function administer(socketFolder: string, statement: string): Promise<void> {
-  const client = new pg.Client({ host: socketFolder, user: POSTGRES_USER, database: "postgres" });
+/** One statement on a server of the tests, outside any test's database unless one is named. Returns its rows. */
+export async function administer(
+  socketFolder: string,
+  statement: string,
+  database = "postgres",
+): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ host: socketFolder, user: POSTGRES_USER, database });
   await client.connect();
   try {
-    await client.query(statement);
+    return (await client.query(statement)).rows as Record<string, unknown>[];
   } finally {
     await client.end();
   }

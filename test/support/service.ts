@@ -59,6 +59,8 @@ export async function startService(options: {
   openFilesMax?: number;
   /** With filters of system calls around it and no new privileges, as a container has them. */
   withinFilters?: boolean;
+  /** Put before its command: enters the namespaces that it is to run in. What calls it has to be there, too. */
+  within?: readonly string[];
   /** The Node.js to start it with; this process's own unless given. */
   node?: string;
   /** By `npm start`, which is then `child`. */
@@ -67,8 +69,16 @@ export async function startService(options: {
   ownGroup?: boolean;
 }): Promise<TestService> {
   const startedAt = performance.now();
-  const { openFilesMax, withinFilters = false, node = process.execPath, byNpm = false, ownGroup = false } = options;
+  const {
+    openFilesMax,
+    within = [],
+    withinFilters = false,
+    node = process.execPath,
+    byNpm = false,
+    ownGroup = false,
+  } = options;
   const command = [
+    ...within,
     ...(openFilesMax === undefined ? [] : ["prlimit", `--nofile=${openFilesMax}:${openFilesMax}`]),
     ...(withinFilters ? ["python3", FILTERS] : []),
     ...(byNpm ? ["npm", "start"] : [node, join(ROOT, "bin/treadle"), "start"]),

@@ -33,6 +33,8 @@ export const HOST = { public: "203.0.113.77", private: "172.20.1.2" } as const;
 export const LOCAL_RESOLVER = "127.0.0.53";
 const NAMES = {
   "example.test": OUTSIDE.internet,
+  "api.example.com": OUTSIDE.public,
+  "hooks.company.test": OUTSIDE.private192,
   "rebind.test": OUTSIDE.private10,
   "meta.test": OUTSIDE.metadata,
   "loop.test": "127.0.0.1",
