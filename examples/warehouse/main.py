@@ -21,7 +21,7 @@ TABLE = """create table if not exists rates (
 
 def main(day: date) -> dict:
     base = os.environ["BASE_CURRENCY"]
-    print(f"Loading {base} of {day}, attempt {treadle.run.attempt}, due at {treadle.run.scheduled_for or 'no time'}")
+    print(f"Loading {base} of {day}, attempt {treadle.run.attempt}, due at: {treadle.run.scheduled_for}")
     # The warehouse comes first: while it is down, no call of the API has to be paid.
     warehouse = connect_to_warehouse()
     try:

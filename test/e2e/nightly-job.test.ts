@@ -178,7 +178,7 @@ test("backfill, of the week in which the clocks go forward, loads each day once,
     { loaded_by: executionId },
   ]);
   const log = await readLog(nights[3]?.executionId ?? "");
-  expect(log).toContain(`Loading EUR of ${dayOf(0)}, attempt 1, due at ${dayOf(0)} 03:00:00+02:00`);
+  expect(log).toContain(`Loading EUR of ${dayOf(0)}, attempt 1, due at: ${dayOf(0)} 03:00:00+02:00`);
 });
 
 test("a night without the warehouse, after three attempts, is told with what to do, and the next good one, too", async () => {
