@@ -18,6 +18,8 @@ export interface ToldRun extends GivenInputs {
   readonly message: string;
   readonly secondsUsed: number;
   readonly scheduledFor: Date | null;
+  /** The schedule's name; null for `triggers.schedule` and for other runs. */
+  readonly scheduleName: string | null;
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
   /** Where its log is kept; null: it has none, or not yet. */
@@ -35,7 +37,7 @@ const FILES = (execution: string): string => `
 
 const RUN = `
   e.id, e.commit_id as "commitId", c.message as "commitMessage", e.trigger, e.state, e.message, e.seconds_used as "secondsUsed",
-  e.scheduled_for as "scheduledFor", e.started_at as "startedAt", e.finished_at as "finishedAt",
+  e.scheduled_for as "scheduledFor", e.schedule_name as "scheduleName", e.started_at as "startedAt", e.finished_at as "finishedAt",
   case when e.log_removed_at is null then e.log_key end as "logKey", e.inputs, ${FILES("e")} as files,
   e.secret_inputs is not null as "hasSecrets",
   array(select i ->> 'name' from jsonb_array_elements(c.manifest -> 'inputs') i where i ->> 'kind' = 'secret') as "secretNames"`;

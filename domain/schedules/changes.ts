@@ -19,7 +19,10 @@ export function findScheduleChange(before: Schedule | null, after: Schedule | nu
   if (before === null) return { change: "added", ...words };
   if (after === null) return { change: "removed", ...words };
   if (before.enabled !== after.enabled) return { change: after.enabled ? "resumed" : "paused", ...words };
-  return isSame(before, after) ? null : { change: "changed", ...words };
+  if (isSame(before, after)) return null;
+  // Where the times are the same, it is something else that changes.
+  const rest = words.before === words.after ? ", with other inputs or policies" : "";
+  return { change: "changed", before: words.before, after: `${words.after}${rest}` };
 }
 
 /** What changes in the schedules with names, by name. One that gets another name is removed and added. */

@@ -61,8 +61,10 @@ export function toLines(facts: NoticeFacts): string[] {
   return lines;
 }
 
-function toRunLine({ id, trigger, scheduledFor, startedAt, finishedAt, secondsUsed }: NonNullable<NoticeFacts["run"]>) {
-  const due = scheduledFor === null ? "" : ` for ${scheduledFor.toISOString()}`;
+function toRunLine(run: NonNullable<NoticeFacts["run"]>): string {
+  const { id, trigger, scheduleName, scheduledFor, startedAt, finishedAt, secondsUsed } = run;
+  const name = scheduleName === null ? "" : ` ${scheduleName}`;
+  const due = `${name}${scheduledFor === null ? "" : ` for ${scheduledFor.toISOString()}`}`;
   const ended = finishedAt === null ? "" : `, ended ${finishedAt.toISOString()}, ${secondsUsed.toFixed(1)} s`;
   return `Run ${id} by ${trigger}${due}, began ${startedAt?.toISOString() ?? "never"}${ended}.`;
 }
@@ -89,6 +91,7 @@ export function toPayload(facts: NoticeFacts): object {
         executionId: run.id,
         commitId: run.commitId,
         trigger: run.trigger,
+        schedule: run.scheduleName,
         status: run.state,
         message: run.message,
         scheduledFor: run.scheduledFor,

@@ -194,7 +194,7 @@ test("a night without the warehouse, after three attempts, is told with what to 
   expect(verify(placeSecret, failure)).toMatchObject({
     type: "run.failed",
     data: {
-      ...{ workflow: { workflowId, name: "Warehouse rates" }, run: { executionId, trigger: "schedule" } },
+      ...{ workflow: { workflowId, name: "Warehouse rates" }, run: { executionId, schedule: "nightly" } },
       log: expect.arrayContaining([expect.stringContaining("warehouse and port 5432")]),
       changed: { inputs: [{ name: "day", after: JSON.stringify(dayOf(4)) }] },
       runAgain: `treadle executions rerun ${executionId}`,
@@ -234,6 +234,7 @@ test("a commit that needs one input more, says which of the last calls it would 
   const preview = await command(["publish", folder, "--dry-run"]);
   expect(preview).toMatchObject({
     inputs: [{ input: "market", change: "added", breaking: true }],
+    scheduleChanges: ["nightly", "noon"].map((name) => ({ name, after: expect.stringContaining("with other inputs") })),
     calls: { triggers: [{ trigger: "form", calls: 2, refused: 2 }], examples: [{}, {}] },
   });
 });

@@ -39,7 +39,7 @@ test.each([
     "with other inputs",
     SCHEDULE,
     { ...SCHEDULE, payload: { a: 1 } },
-    { change: "changed", before: WORDS, after: WORDS },
+    { change: "changed", before: WORDS, after: `${WORDS}, with other inputs or policies` },
   ],
 ])("findScheduleChange, of a schedule %s, says so in plain words", (_what, before, after, change) => {
   expect(findScheduleChange(before, after)).toEqual(change);
