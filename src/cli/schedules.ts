@@ -130,7 +130,7 @@ async function showTicks(
   const rows = ticks.map(({ nominalAt, outcome, lateSeconds, source, executionId, reason }) => [
     formatClock(nominalAt, timezone),
     OUTCOME_WORDS[outcome],
-    formatSpan(lateSeconds),
+    source === "backfill" ? "-" : formatSpan(lateSeconds),
     source,
     executionId,
     reason,

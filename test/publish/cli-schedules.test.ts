@@ -147,6 +147,8 @@ test("schedules backfill, first dry, then twice, starts each past tick once and 
   expect(again).toMatchObject({ started: 0, startedBefore: 3, left: 0, stopped: null });
   const rows = await queryRows(service.db, `select id from executions where workflow_id = :workflowId`, { workflowId });
   expect(rows).toHaveLength(3);
+  // How late they are says nothing.
+  expect((await seen("ticks", workflowId)).out.match(/ started +- +backfill +ex_/g)).toHaveLength(3);
 });
 
 test("schedules backfill, that cannot go on, exits 1 and says how far it came and what to do", async () => {

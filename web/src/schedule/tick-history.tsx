@@ -148,10 +148,8 @@ function NotStarted({ due, onRun }: { due: string; onRun: (() => void) | undefin
 }
 
 function TickRemarks({ tick: { reason, lateSeconds, source } }: { tick: Tick }) {
-  const remarks = [
-    reason,
-    lateSeconds >= LATE_SECONDS ? `${toDuration(lateSeconds)} late` : "",
-    source === "backfill" ? "asked for afterwards" : "",
-  ].filter((remark) => remark !== "");
+  // Of what was asked for months afterwards, nobody wants to know how late it was.
+  const late = lateSeconds >= LATE_SECONDS ? `${toDuration(lateSeconds)} late` : "";
+  const remarks = [reason, source === "backfill" ? "asked for afterwards" : late].filter((remark) => remark !== "");
   return remarks.length === 0 ? null : <span className={classes.note}>{remarks.join(", ")}</span>;
 }
