@@ -7,6 +7,7 @@ import { ErrorState, LoadingRows } from "../app/states.tsx";
 import tables from "../app/table.module.css";
 import { Time } from "../app/time.tsx";
 import { UsedBy } from "./used-by.tsx";
+import classes from "./value-table.module.css";
 
 const destinationsQuery = queryOptions({
   queryKey: ["destinations"],
@@ -37,7 +38,7 @@ export function DestinationSection() {
 function DestinationTable({ destinations }: z.infer<typeof DestinationList>) {
   return (
     <div className={tables.frame}>
-      <table className={`${tables.table} ${tables.stacked}`}>
+      <table className={`${tables.table} ${tables.stacked} ${classes.values}`}>
         <thead>
           <tr>
             <th scope="col">Name</th>
