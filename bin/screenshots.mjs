@@ -83,6 +83,7 @@ function listPages({ workflows }, things) {
     notices: "/account/notices",
     tokens: "/account/tokens",
     security: "/account/security",
+    hosts: "/account/hosts",
     lost: "/there/is/no/such/page",
     "lost-workflow": "/workflows/wf_00000000000000000000000000/run",
   };

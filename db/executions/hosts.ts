@@ -22,6 +22,17 @@ export interface HostOffers {
   readonly isolation: string;
   readonly memoryBytes: number;
   readonly cores: number;
+  /** The most that one program gets. Absent of a process of an earlier release. */
+  readonly ceilings?: HostCeilings;
+  /** Of the whole machine, over the last minute: how many threads want a core. Absent of a process of an earlier release. */
+  readonly loadAverage?: number;
+}
+
+/** The most that one program gets on a host. */
+export interface HostCeilings {
+  readonly memoryBytes: number;
+  readonly cpu: number;
+  readonly scratchBytes: number;
 }
 
 /** The programs of a process. */

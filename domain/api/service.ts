@@ -30,6 +30,14 @@ const Host = z.object({
         isolation: z.string(),
         memoryBytes: Count,
         cores: Count,
+        ceilings: z
+          .object({ memoryBytes: Count, cpu: z.number(), scratchBytes: Count })
+          .nullable()
+          .meta({ description: "The most that one program gets. Null of a process of an earlier release." }),
+        loadAverage: z.number().nullable().meta({
+          description:
+            "Of the machine, over the last minute: how many threads want a core. Null of an earlier release.",
+        }),
       }),
       problems: z.array(z.string()).meta({ description: "Why some or all programs cannot run there." }),
     })

@@ -20,6 +20,7 @@ export const Session = z
     accountName: z.string(),
     userId: UserId,
     role: NamedRole,
+    seesHosts: z.boolean().meta({ description: "May look at the hosts of the installation." }),
     temporalUiUrl: z.string().nullable().meta({ description: "Where to look into Temporal." }),
     contact: z.string().nullable().meta({ description: "Whom to ask for credits." }),
   })

@@ -2,7 +2,7 @@ import type { RequestHandler } from "express";
 import { type HostRow, listHosts } from "../../db/executions/hosts.ts";
 import { HostList, Installation } from "../../domain/api/service.ts";
 import { sendAnswer } from "./answers/body.ts";
-import { authorizeAccount, authorizeInstallation } from "./auth/authorize.ts";
+import { authorizeAccount, authorizeLook } from "./auth/authorize.ts";
 import type { AppDeps } from "./deps.ts";
 
 /**
@@ -24,7 +24,7 @@ export function createServiceRoute({
 /** `GET /hosts`: what the processes of this installation say of their hosts. */
 export function createHostsRoute({ db }: Pick<AppDeps, "db">): RequestHandler {
   return async (request, response) => {
-    await authorizeInstallation(db, request);
+    await authorizeLook(db, request);
     sendAnswer(response, HostList, { hosts: (await listHosts(db)).map(toHost) });
   };
 }
@@ -35,5 +35,8 @@ function toHost({ programs, keyIds: _keyIds, ...about }: HostRow) {
   const network = lacks.networkProblem === null ? [] : [lacks.networkProblem];
   const commits = lacks.commits.map(({ workflowId, reason }) => `${workflowId}: ${reason}`);
   const problems = [...lacks.isolationProblems, ...network, ...commits];
-  return Object.assign(about, { programs: { slots, running, waiting, offers, problems } });
+  const { ceilings = null, loadAverage = null } = offers;
+  return Object.assign(about, {
+    programs: { slots, running, waiting, offers: { ...offers, ceilings, loadAverage }, problems },
+  });
 }

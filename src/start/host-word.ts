@@ -1,4 +1,4 @@
-import { availableParallelism, totalmem } from "node:os";
+import { availableParallelism, loadavg, totalmem } from "node:os";
 import type { PythonControl } from "../../activities/index.ts";
 import type { HostOffers, HostWord } from "../../db/executions/hosts.ts";
 import { minorVersionOf } from "../../sandbox/interpreter.ts";
@@ -13,7 +13,7 @@ import type { Host, Programs } from "./host-programs.ts";
 export function createHostWord(deps: {
   settings: Settings;
   machine: Pick<Machine, "gvisor">;
-  host: Pick<Host, "slotCount" | "interpreters">;
+  host: Pick<Host, "slotCount" | "interpreters" | "ceilings">;
   programs: Pick<Programs, "lacks" | "slots">;
   python: Pick<PythonControl, "runningCount">;
   stopping: Pick<Stopping, "isStopping">;
@@ -27,12 +27,16 @@ export function createHostWord(deps: {
 
   async function findOffers(network: boolean): Promise<HostOffers> {
     pythons ??= (await host.interpreters.list()).map(minorVersionOf).reverse();
+    const { memoryBytes, cpu, scratchBytes } = host.ceilings;
+    const [loadAverage = 0] = loadavg();
     return {
       pythons,
       network,
       isolation: isolationOf(settings, machine),
       memoryBytes: totalmem(),
       cores: availableParallelism(),
+      ceilings: { memoryBytes, cpu, scratchBytes },
+      loadAverage,
     };
   }
 

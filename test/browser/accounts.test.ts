@@ -3,7 +3,7 @@ import nodePath from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { findGrave } from "../support/accessibility.ts";
-import { fillSignIn, signIn, waitUntil } from "../support/browser.ts";
+import { fillSignIn, ownerOf, signIn, waitUntil } from "../support/browser.ts";
 import { join } from "../support/desk.ts";
 import { type Editor, openEditor } from "../support/editor.ts";
 
@@ -104,6 +104,40 @@ test("a viewer, invited by a link, sees everything and changes nothing, and is t
   await page.getByRole("alert").filter({ hasText: "wrong" }).waitFor();
   await viewer.leave();
   await owner.leave();
+});
+
+test("the hosts are shown to an owner of the installation's first account, as they are now; others have no such page", async () => {
+  const { page, leave } = await editor.visit();
+  await signIn(page, ownerOf(editor.service.ready));
+  await page.getByRole("link", { name: "Account" }).click();
+  await page.getByRole("link", { name: "Hosts" }).click();
+  const host = page.getByRole("article");
+  await host.getByText(/^\d+ of \d+ slots used/).waitFor();
+  const facts = Object.fromEntries(
+    await Promise.all(
+      (await host.locator("dl > div").all()).map(async (fact) => [
+        await fact.locator("dt").innerText(),
+        await fact.locator("dd").innerText(),
+      ]),
+    ),
+  ) as Record<string, string>;
+  expect(facts).toMatchObject({
+    Isolation: "bubblewrap",
+    Python: expect.stringMatching(/^3\.\d+/),
+    "A program gets": expect.stringMatching(/cores, .* of scratch$/),
+    "Load of cores": expect.stringMatching(/^\d+\.\d\d of \d+$/),
+  });
+  expect(await findGrave(page)).toEqual([]);
+  // What the process says next comes by itself.
+  const last = host.locator("time");
+  const before = await last.getAttribute("datetime");
+  await waitUntil("it has said something since", async () => (await last.getAttribute("datetime")) !== before);
+  await leave();
+
+  const other = await editor.enter("/account/hosts");
+  await other.page.getByRole("heading", { name: "There is no such page" }).waitFor();
+  expect(await other.page.getByRole("link", { name: "Hosts" }).count()).toBe(0);
+  await other.leave();
 });
 
 test("a session, ended on the page of another browser, is signed out there and stays nowhere else in the list", async () => {

@@ -37,7 +37,7 @@ test("session, with the right password, answers who signed in and sets a cookie 
   const answer = await signIn({ ...user, email: user.email.toUpperCase() });
   const signedIn = {
     ...{ email: user.email, accountId, accountName: `account ${accountId}`, userId: user.userId, role: "owner" },
-    ...{ temporalUiUrl: null, contact: null },
+    ...{ seesHosts: true, temporalUiUrl: null, contact: null },
   };
   expect([answer.status, answer.json()]).toEqual([200, signedIn]);
   expect(answer.headers["set-cookie"]).toEqual([

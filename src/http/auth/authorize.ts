@@ -5,6 +5,7 @@ import type { AccountId } from "../../../domain/ids.ts";
 import type { Right, Role } from "../../../domain/members.ts";
 import { queryText } from "../answers/body.ts";
 import { ApiError } from "../errors.ts";
+import { mayLookAtInstallation } from "./installation.ts";
 import { findPerson, type Person, requireRight } from "./person.ts";
 
 /** A member of one account who calls in person, or the operator acting for an account. */
@@ -54,6 +55,15 @@ export async function authorizeOperator(db: Db, request: Request): Promise<Accou
 /** Refuses everybody but the operator with 403. */
 export async function authorizeInstallation(db: Db, request: Request): Promise<void> {
   requireOperator(await getPerson(db, request));
+}
+
+/** Refuses with 403 who may not look at the installation: everybody but the operator and those who own its first account. */
+export async function authorizeLook(db: Db, request: Request): Promise<void> {
+  if (await mayLookAtInstallation(db, await getPerson(db, request))) return;
+  throw new ApiError(
+    "forbidden",
+    "Only the operator's token, and owners of the account that the installation made first, may look at this.",
+  );
 }
 
 function requireOperator({ accountId }: Person): void {

@@ -11,6 +11,7 @@ import { sendAnswer } from "../answers/body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { readJsonObject } from "../server/json-body.ts";
+import { mayLookAtInstallation } from "./installation.ts";
 import { findKnown, rememberBrowser } from "./known-browser.ts";
 import { clearSessionCookie, readSessionToken, startSession } from "./session-cookie.ts";
 import { beginAttempt, type SignInThrottle } from "./sign-in-throttle.ts";
@@ -74,13 +75,14 @@ export async function findSignedIn(db: Db, request: Request): ReturnType<typeof 
 export async function toSessionDocument(deps: SessionDeps, user: User) {
   const { db, contact } = deps;
   const { id: userId, email, accountId, role } = user;
-  const accountName = await getAccountName(db, accountId);
+  const [accountName, seesHosts] = await Promise.all([getAccountName(db, accountId), mayLookAtInstallation(db, user)]);
   return {
     email,
     accountId,
     accountName,
     userId,
     role,
+    seesHosts,
     temporalUiUrl: findPagesUrl(deps, role),
     contact: contact ?? null,
   };

@@ -27,7 +27,7 @@ export const ABOUT_ROUTES = {
     path: "/api/hosts",
     tag: "Service",
     summary: "The hosts of this installation, with what they offer and how busy they are",
-    description: "For the operator's token alone.",
+    description: "For the operator's token, and for owners of the account that the installation made first.",
     credentials: IN_PERSON,
     answers: {
       200: answerOf("All that were there in the last day.", HostList, {
@@ -49,6 +49,8 @@ export const ABOUT_ROUTES = {
                 isolation: "bubblewrap",
                 memoryBytes: 17_179_869_184,
                 cores: 4,
+                ceilings: { memoryBytes: 4_294_967_296, cpu: 4, scratchBytes: 1_073_741_824 },
+                loadAverage: 1.25,
               },
               problems: [],
             },

@@ -15,6 +15,7 @@ export function answerSession(description: string, headers: Pick<Answer, "always
       accountName: "main",
       userId: "usr_06d1k7q2m8v3r5t9w0x4y6z8a1",
       role: "owner" as const,
+      seesHosts: true,
       temporalUiUrl: null,
       contact: null,
     },

@@ -60,7 +60,7 @@ test("invitation, accepted, makes a member who is signed in, and who can sign in
     200,
     {
       ...{ email, accountName, accountId: house.accountId, userId: expect.stringMatching(/^usr_/), role: "viewer" },
-      ...{ temporalUiUrl: null, contact: null },
+      ...{ seesHosts: false, temporalUiUrl: null, contact: null },
     },
   ]);
   const cookie = cookieOf(joined) as string;

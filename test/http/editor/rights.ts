@@ -2,7 +2,8 @@ import type { RouteName } from "../../../src/http/routes/table.ts";
 
 /**
  * Who may call a route. `everybody`: nobody has to be known. `read`, `write`, `own`: rights of domain/members.ts, in the account
- * that what is asked for belongs to. `self`: everybody, about what is their own alone. `operator`: the operator's token.
+ * that what is asked for belongs to. `self`: everybody, about what is their own alone. `operator`: the operator's token,
+ * which for `listHosts` is also owners of the first account.
  */
 export type Access = "everybody" | "read" | "write" | "own" | "self" | "operator";
 

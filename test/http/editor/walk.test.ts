@@ -48,6 +48,7 @@ let secrets: string[];
 beforeAll(async () => {
   service = await aCliService({ metrics: async () => "" });
   const { db } = service;
+  await anAccount(db, { name: "of the installation" }); // The first one, whose owners see more.
   const accountId = await anAccount(db, { name: ACCOUNT_NAME });
   owner = await aMember(db, accountId);
   member = await aMember(db, accountId, "member");

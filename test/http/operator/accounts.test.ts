@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../../db/connect.ts";
+import { notePresence } from "../../../db/executions/hosts.ts";
 import { reserve } from "../../../db/ledger/credits.ts";
 import type { AccountId } from "../../../domain/ids.ts";
-import { anAccount, anExecution, aWorkflow } from "../../support/builders.ts";
+import { aMember, anAccount, anExecution, aWorkflow } from "../../support/builders.ts";
 import { anOperatorService, type OperatorService } from "./operator-service.ts";
 
 let service: OperatorService;
@@ -28,6 +29,49 @@ test("POST /account/grants, in micro-credits, adds exactly that and a ledger ent
     { accountId },
   );
   expect(entries).toEqual([{ kind: "grant", amount: 1n, reason: "a gift" }]);
+});
+
+test("GET /hosts, for the operator and owners of the first account, shows those of an earlier release too; for others it is 403, and nobody's 401", async () => {
+  const lacks = { isolationProblems: [], networkProblem: "No tun.", commits: [] };
+  const offers = { pythons: ["3.13"], network: false, isolation: "bubblewrap", memoryBytes: 8, cores: 2 };
+  const ceilings = { memoryBytes: 4, cpu: 1.5, scratchBytes: 2 };
+  for (const [hostId, more] of [
+    ["new", { ceilings, loadAverage: 0.5 }],
+    ["old", {}],
+  ] as const) {
+    const programs = { slots: 4, running: 1, waiting: 0, lacks, offers: { ...offers, ...more } };
+    const word = { role: "worker" as const, version: "1", draining: false, keyIds: ["a key"], programs };
+    await notePresence(service.db, { hostId, processId: `proc_${hostId}`, seconds: 60, word });
+  }
+  const first = { db: service.db, accountId: service.accountId };
+  const owner = service.as(await service.tokenOf(first.accountId));
+  for (const who of [service.operator, owner]) {
+    const answer = await who("/api/hosts");
+    const programs = (more: object) => ({
+      slots: 4,
+      running: 1,
+      waiting: 0,
+      offers: { ...offers, ...more },
+      problems: ["No tun."],
+    });
+    expect([answer.status, answer.json()]).toMatchObject([
+      200,
+      {
+        hosts: [
+          { hostId: "new", programs: programs({ ceilings, loadAverage: 0.5 }) },
+          { hostId: "old", programs: programs({ ceilings: null, loadAverage: null }) },
+        ],
+      },
+    ]);
+    expect(answer.text()).not.toContain("a key");
+  }
+  const others = [
+    (await aMember(first.db, first.accountId, "member")).token,
+    (await aMember(first.db, first.accountId, "viewer")).token,
+    await service.tokenOf(await anAccount(service.db, { name: "has no hosts" })),
+  ];
+  for (const token of others) expect((await service.as(token)("/api/hosts")).status).toBe(403);
+  expect((await service.as(undefined)("/api/hosts")).status).toBe(401);
 });
 
 test.each([["0"], ["-1"], ["1.0000001"], ["1e3"], ["many"], ["1000000001"]])(

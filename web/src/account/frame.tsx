@@ -13,18 +13,25 @@ const TABS = [
   { to: "/account/tokens", label: "Tokens", purpose: "Passwords for the command line and for programs." },
   { to: "/account/security", label: "Security", purpose: "Your password, and where you are signed in." },
 ] as const;
+/** For those who may look at the installation. */
+const HOSTS = {
+  to: "/account/hosts",
+  label: "Hosts",
+  purpose: "The processes of this installation, what they offer, and how busy they are.",
+} as const;
 
 /** What the tabs of the account have around them. */
 export function AccountFrame() {
-  const { accountName } = useSession();
+  const { accountName, seesHosts } = useSession();
+  const tabs = seesHosts ? [...TABS, HOSTS] : TABS;
   useTitle("Account");
   const pathname = useLocation({ select: (location) => location.pathname });
-  const tab = TABS.find(({ to }) => to === pathname);
+  const tab = tabs.find(({ to }) => to === pathname);
   return (
     <>
       <Title order={1}>{accountName}</Title>
       <TabLinks label="Parts of the account" purpose={tab?.purpose ?? ""}>
-        {TABS.map(({ to, label }) => (
+        {tabs.map(({ to, label }) => (
           <Link key={to} to={to} activeOptions={{ exact: true }}>
             {label}
           </Link>

@@ -229,6 +229,12 @@ const security = createRoute({
   component: lazyRouteComponent(() => loadPart(() => import("../account/security-tab.tsx")), "SecurityTab"),
 });
 
+const hosts = createRoute({
+  getParentRoute: () => account,
+  path: "/hosts",
+  component: lazyRouteComponent(() => loadPart(() => import("../hosts/hosts-tab.tsx")), "HostsTab"),
+});
+
 /** Every other address: within the bar, so that one is not lost there. */
 const lost = createRoute({ getParentRoute: () => signedIn, path: "$", component: LostPage });
 
@@ -255,7 +261,7 @@ export const router = createRouter({
       ]),
       executions,
       execution,
-      account.addChildren([accountStart, members, values, notices, tokens, security]),
+      account.addChildren([accountStart, members, values, notices, tokens, security, hosts]),
       lost,
     ]),
   ]),
