@@ -1,5 +1,5 @@
 import { findHostProblem, type HostAbilities } from "../../activities/program.ts";
-import type { HostLacks } from "../../db/executions/hosts.ts";
+import type { HostLacks, HostPrograms } from "../../db/executions/hosts.ts";
 import type { CommitId, WorkflowId } from "../../domain/ids.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import type { CommitEnvironments } from "../../environments/commit-environments.ts";
@@ -54,8 +54,21 @@ export function createHostLacks(
 }
 
 /** Returns why no program of a commit can begin on a host that lacks something; undefined when it can. */
-export function findLack(lacks: HostLacks, { manifest, workflowId, commitId }: HostedCommit): string | undefined {
+export function findLack(
+  { lacks, offers }: Pick<HostPrograms, "lacks" | "offers">,
+  { manifest, workflowId, commitId }: HostedCommit,
+): string | undefined {
   const networkProblem = (): string | undefined => lacks.networkProblem ?? undefined;
   const ofCommit = lacks.commits.find((each) => each.commitId === commitId && each.workflowId === workflowId);
-  return findHostProblem({ ...lacks, networkProblem }, manifest) ?? ofCommit?.reason;
+  return (
+    findHostProblem({ ...lacks, networkProblem }, manifest) ?? findPythonProblem(offers, manifest) ?? ofCommit?.reason
+  );
+}
+
+function findPythonProblem(
+  { pythons }: Pick<HostPrograms["offers"], "pythons">,
+  { python }: Pick<Manifest, "python">,
+): string | undefined {
+  if (python === null || pythons.includes(python)) return undefined;
+  return `This workflow needs Python ${python} (python), and this host has ${pythons.join(", ")}.`;
 }

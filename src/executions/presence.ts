@@ -1,7 +1,8 @@
 import type { Db } from "../../db/connect.ts";
 import {
   endPresence,
-  type HostLacks,
+  type HostCeilings,
+  type HostPrograms,
   type HostRow,
   type HostWord,
   listHosts,
@@ -13,6 +14,7 @@ import type { AccountId } from "../../domain/ids.ts";
 import { type Repeating, repeat } from "../../system/repeating.ts";
 import { withTimeout } from "../../system/with-timeout.ts";
 import type { Log } from "../log.ts";
+import { findHighest, givesMost } from "./ceilings.ts";
 import { findLack, type HostedCommit } from "./host-lacks.ts";
 
 /** How long a host counts as there after it has said so; sooner where hosts are given up sooner. */
@@ -70,7 +72,11 @@ export interface WorkersWatch extends Repeating {
   problemOf(commit: HostedCommit): string | undefined;
   /** Returns why no host can give a program a network; undefined where one can, and where no host is known. */
   networkProblem(): string | undefined;
-  /** Lists the hosts that can begin a program of a commit now, as far as they have said. */
+  /** Lists the versions of Python that some host has; undefined where no host is known. */
+  pythons(): readonly string[] | undefined;
+  /** Returns the most that a program gets on any of them; undefined where no host has said. */
+  ceilings(): HostCeilings | undefined;
+  /** Lists the hosts that can begin a program of a commit now, as far as they have said. Where it gets more on some, only these. */
   listOpen(commit: HostedCommit): readonly string[];
   /** Returns how many programs run at a time on all of them; undefined where no host is known. */
   slots(): number | undefined;
@@ -97,23 +103,32 @@ export function watchWorkers({ db, log }: { db: Db; log: Log }): WorkersWatch {
       },
     },
   );
-  const findShared = (find: (lacks: HostLacks) => string | undefined): string | undefined => {
-    const problems = known.map(({ programs }) => programs && find(programs.lacks));
+  const findShared = (find: (programs: HostPrograms) => string | undefined): string | undefined => {
+    const problems = known.map(({ programs }) => programs && find(programs));
     return problems.includes(undefined) ? undefined : (problems[0] ?? undefined);
   };
   return {
     close: looking.close,
     problemOf(commit) {
-      const problem = findShared((lacks) => findLack(lacks, commit));
+      const problem = findShared((programs) => findLack(programs, commit));
       return problem && `No worker can run it. One says: ${problem}`;
     },
-    listOpen: (commit) =>
-      known.flatMap(({ hostId, draining, programs }) =>
-        programs !== null && !draining && programs.waiting === 0 && findLack(programs.lacks, commit) === undefined
+    listOpen(commit) {
+      const highest = findHighest(known);
+      return known.flatMap(({ hostId, draining, programs }) =>
+        programs !== null &&
+        !draining &&
+        programs.waiting === 0 &&
+        findLack(programs, commit) === undefined &&
+        givesMost(programs.offers, commit.manifest.limits, highest)
           ? [hostId]
           : [],
-      ),
-    networkProblem: () => findShared((lacks) => lacks.networkProblem ?? undefined),
+      );
+    },
+    networkProblem: () => findShared(({ lacks }) => lacks.networkProblem ?? undefined),
+    pythons: () =>
+      known.length === 0 ? undefined : [...new Set(known.flatMap(({ programs }) => programs?.offers.pythons ?? []))],
+    ceilings: () => findHighest(known),
     slots() {
       // Each worker may be about to stop, in a rolling restart: others come.
       if (known.length === 0) return undefined;

@@ -27,8 +27,10 @@ export interface Abilities {
   readonly interpreters: Pick<Interpreters, "find" | "list">;
   /** Returns whether executions can have a network now, here or on a worker. */
   readonly networkAvailable: () => boolean;
-  /** What a manifest may ask for; `DEFAULT_BOUNDS` unless given. */
-  readonly bounds?: ManifestBounds | undefined;
+  /** Returns the Pythons that some worker has now; undefined where none is known, and where programs run here. */
+  readonly workerPythons?: (() => readonly string[] | undefined) | undefined;
+  /** Returns what a manifest may ask for now; `DEFAULT_BOUNDS` unless given. */
+  readonly bounds?: (() => ManifestBounds) | undefined;
   /** Finds the secrets, variables, places to tell and destinations that there are for a workflow; a new one with null. Without it nobody asks. */
   readonly findSetNames?: FindSetNames | undefined;
   /** For what takes long of a large folder. */
@@ -71,7 +73,7 @@ export async function validateFolder(
   abilities: Abilities,
   { accountId, workflowId }: FolderOwner,
 ): Promise<Validation> {
-  const { interpreters, bounds } = abilities;
+  const { interpreters } = abilities;
   const networkAvailable = abilities.networkAvailable();
   const config = files.find(({ path }) => path === MANIFEST_FILE)?.content.toString("utf8") ?? "";
   // The machine's Pythons are only looked for when the manifest could ask for one.
@@ -79,7 +81,11 @@ export async function validateFolder(
   const setNames = /secrets|vars|notify|network/.test(config)
     ? await abilities.findSetNames?.(accountId, workflowId)
     : undefined;
-  const asked = { files, networkAvailable, bounds, pythonVersions: pythons?.map(minorVersionOf), setNames };
+  const onWorkers = abilities.workerPythons?.();
+  const pythonVersions = pythons
+    ?.map(minorVersionOf)
+    .filter((version) => onWorkers === undefined || onWorkers.includes(version));
+  const asked = { files, networkAvailable, bounds: abilities.bounds?.(), pythonVersions, setNames };
   const hasPatterns = /pattern/.test(config);
   const { problems, warnings, manifest, reading } = await read(abilities.threads, accountId, asked, hasPatterns);
   const python = manifest && (await interpreters.find(manifest.python));

@@ -1,10 +1,12 @@
 import type { Registry } from "prom-client";
 import type { Db } from "../../db/connect.ts";
 import { microCredits, parseCredits } from "../../domain/credits.ts";
+import type { ManifestBounds } from "../../domain/manifest/bounds.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { Defer } from "../../system/releases.ts";
 import { createThreads } from "../../system/threads/threads.ts";
 import { boundsOf, type Settings } from "../config.ts";
+import type { WorkersWatch } from "../executions/presence.ts";
 import { retentionOf } from "../housekeeping/retention.ts";
 import type { AppDeps } from "../http/deps.ts";
 import { QUICK_BUILD_MS } from "../http/editor-parts.ts";
@@ -57,6 +59,8 @@ export interface CallersDeps
   readonly programs: Programs;
   readonly host: Host;
   readonly networkAvailable: () => boolean;
+  /** The workers, in a process that runs no programs. */
+  readonly workers: Pick<WorkersWatch, "pythons" | "ceilings"> | undefined;
   readonly notices: AppDeps["notices"];
   readonly ticks: AppDeps["editor"]["ticks"];
   readonly readiness: () => Promise<Readiness>;
@@ -95,7 +99,11 @@ export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<C
   const readSource = openSourceReader(deps.host, machine);
   const checkPython = readSource && createPythonCheck(readSource);
   const findSetNames = createFindSetNames(db);
-  const abilities = { interpreters, networkAvailable, bounds: boundsOf(settings), threads, checkPython, findSetNames };
+  const abilities = {
+    ...{ interpreters, networkAvailable, threads, checkPython, findSetNames },
+    workerPythons: deps.workers?.pythons,
+    bounds: createBounds(settings, deps.workers),
+  };
   const publish = createPublisher({
     ...abilities,
     db,
@@ -211,6 +219,21 @@ export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<C
     if (opensPage) openPage(machine.env, server.url);
   };
   return { announce, leave: () => server.leave(), endStreams: () => editorEvents.close() };
+}
+
+/** Returns what returns the most that a manifest may ask for: as much as the settings allow here, and on some worker. */
+function createBounds(settings: Settings, workers: CallersDeps["workers"]): () => ManifestBounds {
+  const own = boundsOf(settings);
+  return () => {
+    const ceilings = workers?.ceilings();
+    if (ceilings === undefined) return own;
+    return {
+      ...own,
+      memoryBytesMax: Math.min(own.memoryBytesMax, ceilings.memoryBytes),
+      cpuMax: Math.min(own.cpuMax, ceilings.cpu),
+      scratchBytesMax: Math.min(own.scratchBytesMax, ceilings.scratchBytes),
+    };
+  };
 }
 
 /** Lists what is not as it could be. A note says that executions run all the same. */

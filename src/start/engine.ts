@@ -13,6 +13,7 @@ import type { Defer } from "../../system/releases.ts";
 import { boundsOf, mailOf, pricesOf, type Settings } from "../config.ts";
 import { createAdmissions } from "../executions/admissions.ts";
 import { answerFollowers } from "../executions/answering.ts";
+import { watchCeilings } from "../executions/ceilings.ts";
 import { createExecutions, startFromRecord, subscribeToCancels } from "../executions/executions.ts";
 import { createOwnExecutor } from "../executions/executor.ts";
 import { createHeadStart } from "../executions/head-start.ts";
@@ -51,7 +52,7 @@ export interface EngineDeps {
   readonly storage: Storage;
   readonly secretBox: SecretBox;
   readonly slotCount: number;
-  readonly programs: Pick<Programs, "spool" | "slots" | "diskProblem" | "lacks" | "progressOf">;
+  readonly programs: Pick<Programs, "spool" | "slots" | "diskProblem" | "lacks" | "ceilings" | "progressOf">;
   readonly runProgram: PythonDeps["runProgram"];
   readonly hostId: string;
   readonly processId: string;
@@ -159,7 +160,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
     smallBytesMax: settings.TREADLE_SMALL_OUTPUTS_BYTES_MAX,
     spool,
     slots,
-    passOn: createPassOn({ db, hostId, lacks: programs.lacks }),
+    passOn: openPassOn({ db, hostId, programs, log }, defer),
     runProgram: deps.runProgram,
     onEnded: listener.resolve,
     onError: (executionId, error) =>
@@ -228,7 +229,20 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
     otherHosts,
     notices,
     networkProblem: () => (programs.lacks ?? others)?.networkProblem(),
+    /** Of the workers, for a process without programs; undefined where nothing is known of that, and in one that runs them. */
+    workersWatch: others,
   };
+}
+
+/** Opens what offers executions to other hosts. */
+function openPassOn(
+  { db, hostId, programs, log }: Pick<EngineDeps, "db" | "hostId" | "programs" | "log">,
+  defer: Defer,
+) {
+  const { lacks, ceilings } = programs;
+  const others = lacks && watchCeilings({ db, own: ceilings, log });
+  if (others !== undefined) defer(() => others.close());
+  return createPassOn({ db, hostId, lacks, ceilings, others });
 }
 
 /** Opens what a process without programs knows of the workers' hosts. */

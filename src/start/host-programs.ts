@@ -213,6 +213,8 @@ export function openPrograms(deps: ProgramsDeps) {
     runsByPath,
     /** Undefined in a process that only answers callers. */
     lacks: isRunner ? hostLacks : undefined,
+    /** The most that one program gets here. */
+    ceilings,
     environments,
     archives,
     commitEnvironments,

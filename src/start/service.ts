@@ -240,6 +240,7 @@ export async function openService(
           descriptors,
           programs,
           networkAvailable: () => engine.networkProblem() === undefined,
+          workers: engine.workersWatch,
           host,
           executions,
           otherHosts: engine.otherHosts,

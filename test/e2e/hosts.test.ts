@@ -129,8 +129,8 @@ const linesOf = (log: string): string[] =>
     .split("\n")
     .map((line) => line.replace(/^\S+ /, ""));
 
-/** More than one answer between hosts takes. */
-const MANY = 20_000;
+/** More than one answer between hosts takes. The long form: `TREADLE_TEST_LOG_LINES=100000`. */
+const MANY = Number(process.env["TREADLE_TEST_LOG_LINES"] ?? 20_000);
 const EVENTS = { accept: "text/event-stream" };
 
 /** Calls until no more is accepted, and answers that; what was accepted before ends uncharged. */
@@ -151,7 +151,12 @@ test("a call whose program no worker can begin, for want of isolation, is answer
   await writeFile(join(bin, "bwrap"), '#!/bin/sh\n[ "$1" = --version ] && echo bubblewrap 0.8.0 || exit 1\n');
   await chmod(join(bin, "bwrap"), 0o755);
   const before = await findMoney();
-  const worker = await hosts.one.startWorker({ PATH: `${bin}:${process.env.PATH ?? ""}`, TREADLE_NETWORK_SLOTS: "0" });
+  const worker = await hosts.one.startWorker({
+    PATH: `${bin}:${process.env.PATH ?? ""}`,
+    TREADLE_NETWORK_SLOTS: "0",
+    TREADLE_MEMORY_BYTES_MAX: "1000000000",
+    TREADLE_CPU_MAX: "2",
+  });
   await refused(plain);
   const count = await countExecutions();
   for (const workflow of [plain, networked]) {
@@ -162,9 +167,15 @@ test("a call whose program no worker can begin, for want of isolation, is answer
       /^No worker can run it\. One says: Programs are not run on this host: .* Nothing was started or charged;/,
     );
   }
-  const published = await tryToPublish(NETWORKED);
+  const published = await tryToPublish(config("limits:\n  network: true\n  memory: 2GB\n  cpu: 4\n"));
   await worker.stop();
   expect([published.code, published.stdout]).toEqual([1, expect.stringContaining("access to the network")]);
+  const { details } = published.json() as unknown as { details: { line: number; message: string }[] };
+  expect(details.map(({ line, message }) => [line, message])).toEqual([
+    [5, expect.stringContaining("access to the network")],
+    [6, expect.stringMatching(/ to 1 GB\. .*TREADLE_MEMORY_BYTES_MAX/)],
+    [7, expect.stringMatching(/ from 0\.1 to 2\. .*TREADLE_CPU_MAX/)],
+  ]);
   expect([await countExecutions(), await findMoney()]).toEqual([count, before]);
 });
 
@@ -172,16 +183,20 @@ test("a run that its host hands over to another has one log, in storage and in t
   const one = (running.one = await hosts.one.start({ TREADLE_NETWORK_SLOTS: "0", TREADLE_OPEN_FILES_MAX: "256" }));
   const executionId = await begin(plain, { wait: true });
   while (!(await look(plain, `${executionId}/logs`, {}, one)).text.includes("begun")) await sleep(50);
-  const follow = (service: TestService, id: string) =>
-    service.begin(`/run-logs/${id}/logs`, { method: "GET", headers: { ...keyOf(plain), ...EVENTS } });
+  const follow = (service: TestService, id: string, more: Record<string, string> = {}) =>
+    service.begin(`/run-logs/${id}/logs`, { method: "GET", headers: { ...keyOf(plain), ...EVENTS, ...more } });
   const followed = await follow(one, executionId);
   // By the process that runs nothing as well: while it goes on, and from one host to the other.
   const fromApi = await follow(api(), executionId);
   while (!/^id: 1$/m.test(fromApi.soFar())) await sleep(20);
   while (!fromApi.soFar().includes('event: progress\ndata: {"fraction":0.5,"message":"half"}')) await sleep(20);
   expect(linesOf((await look(plain, `${executionId}/logs`)).text)).toEqual(["stdout begun"]);
-  const talking = await follow(api(), await begin(plain, { lines: MANY }));
+  const talker = await begin(plain, { lines: MANY });
+  const talking = await follow(api(), talker);
+  while (!/^id: 100$/m.test(talking.soFar())) await sleep(20);
+  const resumed = await follow(one, talker, { "last-event-id": "100" });
   const talked = await talking.text;
+  expect(idsOf(await resumed.text)).toEqual(Array.from({ length: MANY - 98 }, (_, at) => at + 101));
   expect(idsOf(talked)).toEqual(Array.from({ length: MANY + 2 }, (_, at) => at + 1));
   expect(talked.match(/"text":"\d+"/g)?.map((text) => Number(/\d+/.exec(text)))).toEqual([...Array(MANY).keys()]);
   // Its outputs go through storage, from which the next test cuts it off.

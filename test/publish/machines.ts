@@ -99,7 +99,10 @@ async function aMachine({ db, accountId, standard, others, index }: MachineParts
   };
   const readSource = createSourceReader({ sandbox, runtimes, ceilings, dir: join(root, "readings") });
   const checkPython = createPythonCheck(readSource);
-  const abilities = { interpreters, networkAvailable: () => false, bounds, threads: TEST_THREADS, checkPython };
+  const abilities = {
+    ...{ interpreters, networkAvailable: () => false, threads: TEST_THREADS, checkPython },
+    bounds: () => bounds,
+  };
   const made = { environments, commitEnvironments };
   const publish = createPublisher({ db, secretBox: TEST_SECRET_BOX, ...made, log: SILENT, ...abilities });
   const toFiles = (files: Record<string, string>) =>

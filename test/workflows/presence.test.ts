@@ -1,8 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { type Db, queryRows } from "../../db/connect.ts";
-import { type HostLacks, type HostWord, listHosts, notePresence } from "../../db/executions/hosts.ts";
+import { type HostLacks, type HostOffers, type HostWord, listHosts, notePresence } from "../../db/executions/hosts.ts";
 import type { AccountId, CommitId, WorkflowId } from "../../domain/ids.ts";
+import type { Limits } from "../../domain/manifest/manifest.ts";
+import { createHostLacks } from "../../src/executions/host-lacks.ts";
+import { createPassOn } from "../../src/executions/passing-on.ts";
 import { startPresence, watchWorkers } from "../../src/executions/presence.ts";
 import { createLog } from "../../src/log.ts";
 import { aManifest, anExecution, aWorkflow } from "../support/builders.ts";
@@ -96,6 +99,67 @@ test("the places of all workers that are there and do not stop are added up, and
   await say("two", OFFLINE, 60, { draining: true });
   expect([(await look())[0], open]).toEqual([2, ["one"]]);
 });
+
+const SMALL = { memoryBytes: 1_000, cpu: 2, scratchBytes: 10 };
+const LARGE = { memoryBytes: 8_000, cpu: 1, scratchBytes: 10 };
+const offering = (offers: Partial<HostOffers>): Partial<HostWord> => ({
+  programs: { slots: 2, running: 1, waiting: 0, lacks: ALL, offers: { ...OFFERS, ...offers } },
+});
+const asking = (limits: Partial<Limits>, python: string | null = null) => ({
+  ...hello,
+  manifest: aManifest({ python, limits: { ...hello.manifest.limits, memoryBytes: 1, cpu: 1, ...limits } }),
+});
+async function look() {
+  const watch = watchWorkers({ db, log });
+  await watch.close();
+  return watch;
+}
+
+test("a Python that no worker has is a problem; those of all workers are known, and so is the most that a program gets on one", async () => {
+  await queryRows(db, "delete from hosts");
+  expect([(await look()).pythons(), (await look()).ceilings()]).toEqual([undefined, undefined]);
+  await say("old", ALL); // Of a release that says no ceilings.
+  expect([(await look()).pythons(), (await look()).ceilings()]).toEqual([["3.11"], undefined]);
+  expect((await look()).problemOf(asking({}, "3.12"))).toBe(
+    "No worker can run it. One says: This workflow needs Python 3.12 (python), and this host has 3.11.",
+  );
+  expect((await look()).listOpen(asking({ memoryBytes: 7_000 }))).toEqual(["old"]);
+  await say("large", ALL, 60, offering({ pythons: ["3.12", "3.11"], ceilings: LARGE }));
+  await say("small", ALL, 60, offering({ ceilings: SMALL }));
+  const watch = await look();
+  expect(watch.pythons()?.toSorted()).toEqual(["3.11", "3.12"]);
+  expect(watch.ceilings()).toEqual({ memoryBytes: 8_000, cpu: 2, scratchBytes: 10 });
+  expect(watch.problemOf(asking({}, "3.12"))).toBeUndefined();
+  expect(watch.listOpen(asking({}, "3.12"))).toEqual(["large"]);
+  expect(watch.listOpen(asking({ memoryBytes: 1_000 }))).toEqual(["large", "old", "small"]);
+  // Not more than there is: it gets what a ceiling leaves, as anywhere.
+  expect(watch.listOpen(asking({ memoryBytes: 9_000 }))).toEqual(["large", "old"]);
+  expect(watch.listOpen(asking({ cpu: 2 }))).toEqual(["old", "small"]);
+  await say("large", ALL, 60, { ...offering({ ceilings: LARGE }), draining: true });
+  expect((await look()).ceilings()).toEqual(SMALL);
+  expect((await look()).listOpen(asking({ memoryBytes: 9_000 }))).toEqual(["old", "small"]);
+});
+
+test.each([
+  { memoryBytes: 9_000, elsewhere: true },
+  { memoryBytes: 1_000, elsewhere: false },
+])(
+  "an execution that asks for $memoryBytes bytes, on a host that gives 1000, goes to one that gives more: $elsewhere",
+  async ({ memoryBytes, elsewhere }) => {
+    await queryRows(db, "delete from hosts");
+    await say("small", ALL, 60, offering({ ceilings: SMALL }));
+    await say("large", ALL, 60, offering({ ceilings: LARGE }));
+    const workflow = await aWorkflow(db, { manifest: asking({ memoryBytes }).manifest });
+    const { accountId } = workflow;
+    const executionId = await anExecution(db, { workflow });
+    const lacks = createHostLacks(undefined);
+    const deps = { db, hostId: "small", lacks, ceilings: SMALL };
+    const passOn = createPassOn({ ...deps, others: { areHigher: () => true } });
+    expect(passOn.isWanted()).toBe(true);
+    expect(await passOn.offer({ executionId, accountId })).toBe(elsewhere);
+    expect(createPassOn({ ...deps, others: { areHigher: () => false } }).isWanted()).toBe(false);
+  },
+);
 
 test("a host, from its start to its end, says that it is there and what it lacks", async () => {
   await queryRows(db, "delete from hosts");

@@ -60,7 +60,7 @@ export function requireRate(state: RateState, contact: string | undefined): void
 
 /** What an execution of a commit gets here of the time and the cores that its manifest asks for. */
 export function limitsHere({ editor }: Pick<AppDeps, "editor">, { limits }: Manifest) {
-  return limitsWithin(limits, editor.abilities.bounds);
+  return limitsWithin(limits, editor.abilities.bounds?.());
 }
 
 /** The most that the first slice of an attempt of this commit can cost: what is held for an execution when it begins. */

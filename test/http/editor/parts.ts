@@ -43,11 +43,12 @@ export function someEditorParts(
     readonly bounds?: ManifestBounds;
   } = {},
 ): EditorParts {
+  const { bounds } = given;
   const abilities = {
     interpreters: onlyInterpreter(A_PYTHON),
     networkAvailable: () => false,
     threads: TEST_THREADS,
-    bounds: given.bounds,
+    bounds: bounds && (() => bounds),
   };
   const environments = given.environments ?? fakeEnvironments();
   const publishing = { db, secretBox: TEST_SECRET_BOX, environments, log: SILENT, ...abilities };
