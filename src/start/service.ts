@@ -15,6 +15,7 @@ import { createKeyUses } from "../keys/key-uses.ts";
 import { requireMasterKey } from "../keys/master-key.ts";
 import { createOpenAccess } from "../keys/open-access.ts";
 import type { Log } from "../log.ts";
+import { showTemporalCertificate } from "../metrics/certificate.ts";
 import { countEndedExecutions } from "../metrics/ended.ts";
 import { createMetrics } from "../metrics/metrics.ts";
 import { createProgramTimes } from "../metrics/programs.ts";
@@ -200,6 +201,9 @@ export async function openService(
     },
     defer,
   );
+
+  const temporalCertificate = temporal.tls?.caller?.cert;
+  if (temporalCertificate !== undefined) showTemporalCertificate(registry, temporalCertificate, log);
 
   // Figures, on a port of their own where one is set.
   const metrics = createMetrics({

@@ -6,9 +6,12 @@ import { createServer, get } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { expect, test } from "@jest/globals";
+import { expect, jest, test } from "@jest/globals";
+import { Registry } from "prom-client";
+import { showTemporalCertificate } from "../../src/metrics/certificate.ts";
 import { type Certificate, findServerName, readGivenCertificate } from "../../src/setup/certificate.ts";
 import { ensureCertificate } from "../../src/setup/own-certificate.ts";
+import { makeDoorCertificates } from "../../src/setup/servers/door-certificates.ts";
 import { watchCertificate } from "../../src/start/certificate-watch.ts";
 import { aFolder, afterwards } from "./servers/surroundings.ts";
 
@@ -204,3 +207,21 @@ test("readGivenCertificate, given a pair, uses it; given half of one, another's 
     "Put a current one there",
   );
 });
+
+test.each([
+  { days: 3_640, warned: false },
+  { days: 10, warned: true },
+])(
+  "the certificate that Temporal is shown, with $days days left, is in the figures; a warning: $warned",
+  async ({ days, warned }) => {
+    const lasts = 3_650 * DAY_MS;
+    const { cert } = makeDoorCertificates(Date.now() + days * DAY_MS - lasts).caller;
+    const registry = new Registry();
+    const warn = jest.fn();
+    showTemporalCertificate(registry, cert, { warn });
+    const [, ends] =
+      /^treadle_temporal_certificate_expires_timestamp_seconds (\d+)$/m.exec(await registry.metrics()) ?? [];
+    expect(Math.round((Number(ends) * 1_000 - Date.now()) / DAY_MS)).toBe(days);
+    expect(warn).toHaveBeenCalledTimes(warned ? 1 : 0);
+  },
+);
