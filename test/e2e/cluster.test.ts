@@ -8,9 +8,11 @@ import { queryRows } from "../../db/connect.ts";
 import { findMoneyFaults } from "../../db/ledger/audit.ts";
 import { freePort } from "../../src/setup/servers/free-port.ts";
 import { type Balancer, openBalancer } from "../support/balancer.ts";
-import { aCluster, type Cluster, IS_LONG, type RunningWorker } from "../support/cluster.ts";
+import { aCluster, type Cluster, type ClusterHost, IS_LONG, type RunningWorker } from "../support/cluster.ts";
 import { aFolder, treadle } from "../support/command-line.ts";
 import { type Answer, type CalledService, callService, type TestService } from "../support/service.ts";
+import { callMeanwhile } from "./rolling-restart.ts";
+import { checkTwoReleases } from "./two-releases.ts";
 
 interface Published {
   readonly workflowId: string;
@@ -28,9 +30,13 @@ def main(seconds):
 const CONFIG = "inputs:\n  seconds: { type: integer, default: 0 }\ntriggers:\n  api: { enabled: true }\n";
 const SCHEDULED = `${CONFIG}  schedule: { enabled: true, cron: "* * * * *" }\n`;
 
+type ClusterHosts = readonly [ClusterHost, ClusterHost];
+
 let folder: string;
 let cluster: Cluster;
 let balancer: Balancer;
+let hosts: { apis: ClusterHosts; workers: ClusterHosts };
+let ports: readonly number[] = [];
 let apis: TestService[] = [];
 let workers: RunningWorker[] = [];
 /** Every call goes by the balancer, to whichever process has its turn. */
@@ -41,21 +47,21 @@ let scheduled: Published;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "treadle-balancer-"));
   balancer = await openBalancer(folder);
-  cluster = await aCluster({ TREADLE_PUBLIC_URL: balancer.url, TREADLE_TRUST_PROXY: "true" });
-  const [first, second, ...others] = [
-    await cluster.aHost(),
-    await cluster.aHost(),
-    await cluster.aHost(),
-    await cluster.aHost(),
-  ] as const;
-  const ports = [await freePort("127.0.0.1"), await freePort("127.0.0.1")] as const;
-  const asApi = (port: number) => ({ TREADLE_ROLE: "api", TREADLE_PORT: String(port) });
+  cluster = await aCluster({
+    ...{ TREADLE_PUBLIC_URL: balancer.url, TREADLE_TRUST_PROXY: "true" },
+    ...{
+      TREADLE_RATE_LIMIT_PER_MINUTE: "0",
+      TREADLE_ACCOUNT_RATE_LIMIT_PER_MINUTE: "0",
+      TREADLE_INITIAL_CREDITS: "1000000",
+    },
+  });
+  const aPair = async (): Promise<ClusterHosts> => [await cluster.aHost(), await cluster.aHost()];
+  hosts = { apis: await aPair(), workers: await aPair() };
+  const [first, second] = hosts.apis;
+  ports = [await freePort("127.0.0.1"), await freePort("127.0.0.1")];
   // The first one makes the master key that the others have.
-  apis = [await first.start(asApi(ports[0]))];
-  const [api, ...started] = await Promise.all([
-    second.start(asApi(ports[1])),
-    ...others.map((host) => host.startWorker({ TREADLE_DRAIN_SECONDS: "0" })),
-  ]);
+  apis = [await startApi(0)];
+  const [api, ...started] = await Promise.all([startApi(1), startWorker(0), startWorker(1)]);
   apis.push(api);
   workers = started;
   balancer.open(ports);
@@ -73,6 +79,24 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
+const startApi = (place: number): Promise<TestService> =>
+  (hosts.apis[place] as ClusterHost).start({ TREADLE_ROLE: "api", TREADLE_PORT: String(ports[place]) });
+const startWorker = (place: number): Promise<RunningWorker> =>
+  (hosts.workers[place] as ClusterHost).startWorker({ TREADLE_DRAIN_SECONDS: "0" });
+
+/** Restarts a process that takes calls, as its balancer does: it gets none from before its end until it is there again. */
+async function restartApi(place: number): Promise<void> {
+  balancer.open(ports.filter((_, at) => at !== place));
+  await apis[place]?.stop();
+  apis[place] = await startApi(place);
+  balancer.open(ports);
+}
+
+async function restartWorker(place: number): Promise<void> {
+  await workers[place]?.stop();
+  workers[place] = await startWorker(place);
+}
+
 async function publish(dataDir: string, config: string): Promise<Published> {
   const made = await aFolder({ "config.yaml": config, "main.py": PROGRAM });
   const published = await treadle(dataDir, ["publish", made, "--json"]);
@@ -82,16 +106,16 @@ async function publish(dataDir: string, config: string): Promise<Published> {
 
 const headersOf = ({ apiKey }: Published) => ({ "x-api-key": apiKey, "content-type": "application/json" });
 
-const execute = (seconds: number, more: Record<string, string> = {}): Promise<Answer> =>
-  called.call(`/workflows/${plain.workflowId}/execute`, {
+const execute = (seconds: number, more: Record<string, string> = {}, of = plain): Promise<Answer> =>
+  called.call(`/workflows/${of.workflowId}/execute`, {
     method: "POST",
-    headers: { ...headersOf(plain), ...more },
+    headers: { ...headersOf(of), ...more },
     body: JSON.stringify({ seconds }),
   });
 
 const ASYNC = { prefer: "respond-async" };
-const look = (path: string): Promise<Answer> =>
-  called.call(`/run-logs/${path}`, { method: "GET", headers: headersOf(plain) });
+const look = (path: string, of = plain): Promise<Answer> =>
+  called.call(`/run-logs/${path}`, { method: "GET", headers: headersOf(of) });
 const follow = (executionId: string): ReturnType<CalledService["begin"]> =>
   called.begin(`/run-logs/${executionId}/logs`, {
     method: "GET",
@@ -136,6 +160,42 @@ test("a run that two processes follow is shown by both as it goes on, and one of
   expect((await look(executionId)).body).toMatchObject({ status: "cancelled" });
 });
 
+/** The long form has 20 callers, programs of 30 s, and restarts all processes again and again: `TREADLE_TEST_ROLLING_SECONDS=300`. */
+const ROLLING_SECONDS = Number(process.env["TREADLE_TEST_ROLLING_SECONDS"] ?? 0);
+const ROLLING_MS_MAX = 600_000 + ROLLING_SECONDS * 3_000;
+
+test(
+  "processes that are restarted one after the other under load fail no call and lose no run",
+  async () => {
+    const rolled = await publish((hosts.apis[0] as ClusterHost).dataDir, CONFIG);
+    const restart = async (): Promise<void> => {
+      const until = Date.now() + ROLLING_SECONDS * 1_000;
+      for (let round = 0; round === 0 || Date.now() < until; round += 1) {
+        if (round > 0) await sleep(40_000); // Programs that were handed over can end.
+        for (const place of ROLLING_SECONDS === 0 ? [0] : [0, 1]) {
+          await restartApi(place);
+          await restartWorker(place);
+        }
+      }
+    };
+    const form = ROLLING_SECONDS === 0 ? { count: 4, longerSeconds: 3 } : { count: 20, longerSeconds: 30 };
+    const { executionIds, failures } = await callMeanwhile(restart(), {
+      ...form,
+      execute: (seconds) => execute(seconds, {}, rolled),
+      look: (executionId) => look(executionId, rolled),
+    });
+    expect(failures).toEqual([]);
+    const recorded = await queryRows<{ id: string; state: string }>(
+      cluster.db,
+      "select id, state from executions where workflow_id = :workflowId order by id",
+      { workflowId: rolled.workflowId },
+    );
+    expect(recorded).toEqual(executionIds.toSorted().map((id) => ({ id, state: "success" })));
+    expect(await findMoneyFaults(cluster.db)).toEqual([]);
+  },
+  ROLLING_MS_MAX,
+);
+
 /** What only a cluster of Temporal's can show, and what takes a minute: `TREADLE_TEST_TEMPORAL=server`. */
 const LONG: readonly (readonly [name: string, check: () => Promise<void>])[] = [
   [
@@ -172,3 +232,14 @@ const LONG: readonly (readonly [name: string, check: () => Promise<void>])[] = [
 ];
 
 if (IS_LONG) for (const [name, check] of LONG) test(name, check);
+
+/** Another release beside this one: `TREADLE_TEST_PREVIOUS=<git revision>`. */
+const PREVIOUS = process.env["TREADLE_TEST_PREVIOUS"];
+const PREVIOUS_MS_MAX = 1_800_000;
+
+if (PREVIOUS !== undefined)
+  test(
+    "a release beside the one before: the new api with the old worker, then the old api with the new worker, and a run that is open meanwhile",
+    () => checkTwoReleases(PREVIOUS),
+    PREVIOUS_MS_MAX,
+  );

@@ -16,7 +16,7 @@ import { aDatabase } from "./postgres.ts";
 import { aDataDir, startService, type TestService } from "./service.ts";
 import { startTemporalCluster, type TemporalCluster } from "./temporal-cluster.ts";
 
-const PROGRAM = fileURLToPath(new URL("../../bin/treadle", import.meta.url));
+const CHECKOUT = fileURLToPath(new URL("../../", import.meta.url));
 /** As few as a host can do with: each has a disk, and there are several hosts. */
 const SMALL = { TREADLE_SANDBOX_SLOTS: "4", TREADLE_LANES_MAX: "0", TREADLE_EXAMPLES: "none" };
 const START_MS_MAX = 120_000;
@@ -43,15 +43,16 @@ export interface RunningWorker {
 export interface Cluster {
   readonly db: Db;
   readonly pooler: Pooler;
-  aHost(): Promise<ClusterHost>;
+  /** `checkout`: where its processes are started from; this one unless given. */
+  aHost(checkout?: string): Promise<ClusterHost>;
   stopTemporal(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** What several processes share: PostgreSQL behind PgBouncer, a Temporal server and an S3 server. The first host that is started makes the master key. */
-export async function aCluster(common: Record<string, string>): Promise<Cluster> {
+/** What several processes share: PostgreSQL behind PgBouncer, a Temporal server and an S3 server. The first host that is started makes the master key, and with `isBare` the tables. */
+export async function aCluster(common: Record<string, string>, options: { isBare?: boolean } = {}): Promise<Cluster> {
   const folder = await mkdtemp(join(tmpdir(), "treadle-cluster-"));
-  const database = await aDatabase();
+  const database = await aDatabase(options);
   const address = database.address as { host: string; user: string; database: string };
   const [temporal, s3] = await Promise.all([aTemporal(join(folder, "temporal"), address.host), startS3Server()]);
   const { host, user, database: name } = address;
@@ -67,7 +68,7 @@ export async function aCluster(common: Record<string, string>): Promise<Cluster>
   const removals: (() => Promise<void>)[] = [];
   let masterKey: string | undefined;
 
-  async function aHost(): Promise<ClusterHost> {
+  async function aHost(checkout = CHECKOUT): Promise<ClusterHost> {
     const { dataDir, remove } = await aDataDir();
     const { hostname, port } = new URL(s3.endpoint);
     const way = await openWay(() => ({ host: hostname, port: Number(port) }));
@@ -78,8 +79,8 @@ export async function aCluster(common: Record<string, string>): Promise<Cluster>
     const own = { ...shared, TREADLE_STORAGE_URL: `s3://${s3.bucket}?endpoint=${endpoint}&region=${s3.region}` };
     return {
       ...{ dataDir, cut: way.cut, mend: way.mend },
-      start: (more = {}) => startService({ dataDir, env: { ...env, ...own, ...more } }),
-      startWorker: (more = {}) => startWorker({ ...env, ...own, ...more, TREADLE_DATA_DIR: dataDir }),
+      start: (more = {}) => startService({ dataDir, checkout, env: { ...env, ...own, ...more } }),
+      startWorker: (more = {}) => startWorker(checkout, { ...env, ...own, ...more, TREADLE_DATA_DIR: dataDir }),
     };
   }
 
@@ -137,8 +138,11 @@ async function startEmbedded(folder: string): Promise<TemporalCluster> {
   return { address: temporal.address, tls, stop: temporal.stop };
 }
 
-async function startWorker(env: Record<string, string> & { TREADLE_DATA_DIR: string }): Promise<RunningWorker> {
-  const child = spawn(process.execPath, [PROGRAM, "start"], {
+async function startWorker(
+  checkout: string,
+  env: Record<string, string> & { TREADLE_DATA_DIR: string },
+): Promise<RunningWorker> {
+  const child = spawn(process.execPath, [join(checkout, "bin/treadle"), "start"], {
     env: { ...process.env, ...env, TREADLE_ROLE: "worker" },
     stdio: ["ignore", "pipe", "pipe"],
   });

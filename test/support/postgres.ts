@@ -11,11 +11,14 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** An empty, migrated database of this test file's own, on the one server of this test run. The caller drops it. */
-export async function aDatabase(options: { poolMax?: number } = {}): Promise<TestDatabase> {
+/** An empty, migrated database of this test file's own, on the one server of this test run. The caller drops it. `isBare`: without tables. */
+export async function aDatabase(options: { poolMax?: number; isBare?: boolean } = {}): Promise<TestDatabase> {
   const socketFolder = await joinTestServer();
   const name = `test_${randomBytes(8).toString("hex")}`;
-  await administer(socketFolder, `create database ${name} template ${TEMPLATE}`);
+  await administer(
+    socketFolder,
+    `create database ${name} template ${options.isBare === true ? "template0" : TEMPLATE}`,
+  );
   const address = { host: socketFolder, user: POSTGRES_USER, database: name };
   const db = connect(address, { poolMax: options.poolMax ?? 20, applicationName: "test" });
   return {

@@ -61,6 +61,8 @@ export async function startService(options: {
   withinFilters?: boolean;
   /** Put before its command: enters the namespaces that it is to run in. What calls it has to be there, too. */
   within?: readonly string[];
+  /** The checkout to start it from; this one unless given. */
+  checkout?: string;
   /** The Node.js to start it with; this process's own unless given. */
   node?: string;
   /** By `npm start`, which is then `child`. */
@@ -70,6 +72,7 @@ export async function startService(options: {
 }): Promise<TestService> {
   const startedAt = performance.now();
   const {
+    checkout = ROOT,
     openFilesMax,
     within = [],
     withinFilters = false,
@@ -81,10 +84,10 @@ export async function startService(options: {
     ...within,
     ...(openFilesMax === undefined ? [] : ["prlimit", `--nofile=${openFilesMax}:${openFilesMax}`]),
     ...(withinFilters ? ["python3", FILTERS] : []),
-    ...(byNpm ? ["npm", "start"] : [node, join(ROOT, "bin/treadle"), "start"]),
+    ...(byNpm ? ["npm", "start"] : [node, join(checkout, "bin/treadle"), "start"]),
   ];
   const child = spawn(command[0] as string, command.slice(1), {
-    cwd: ROOT,
+    cwd: checkout,
     env: {
       ...process.env,
       ...{ TREADLE_PORT: "0", TREADLE_DATA_DIR: options.dataDir, TREADLE_EXAMPLES: "hello" },
