@@ -58,9 +58,11 @@ export interface CallersDeps
   readonly descriptors: DescriptorBudget;
   readonly programs: Programs;
   readonly host: Host;
-  readonly networkAvailable: () => boolean;
-  /** The workers, in a process that runs no programs. */
-  readonly workers: Pick<WorkersWatch, "pythons" | "ceilings"> | undefined;
+  readonly offers: {
+    readonly networkAvailable: () => boolean;
+    /** The workers, in a process that runs no programs. */
+    readonly workers: Pick<WorkersWatch, "pythons" | "ceilings"> | undefined;
+  };
   readonly notices: AppDeps["notices"];
   readonly ticks: AppDeps["editor"]["ticks"];
   readonly readiness: () => Promise<Readiness>;
@@ -95,14 +97,14 @@ export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<C
     initialCredits: parseCredits(settings.TREADLE_INITIAL_CREDITS) ?? microCredits(0),
   });
   const threads = createThreads({ threadsMax: THREADS_MAX });
-  const { networkAvailable } = deps;
+  const { networkAvailable, workers } = deps.offers;
   const readSource = openSourceReader(deps.host, machine);
   const checkPython = readSource && createPythonCheck(readSource);
   const findSetNames = createFindSetNames(db);
   const abilities = {
     ...{ interpreters, networkAvailable, threads, checkPython, findSetNames },
-    workerPythons: deps.workers?.pythons,
-    bounds: createBounds(settings, deps.workers),
+    workerPythons: workers?.pythons,
+    bounds: createBounds(settings, workers),
   };
   const publish = createPublisher({
     ...abilities,
@@ -222,7 +224,7 @@ export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<C
 }
 
 /** Returns what returns the most that a manifest may ask for: as much as the settings allow here, and on some worker. */
-function createBounds(settings: Settings, workers: CallersDeps["workers"]): () => ManifestBounds {
+function createBounds(settings: Settings, workers: CallersDeps["offers"]["workers"]): () => ManifestBounds {
   const own = boundsOf(settings);
   return () => {
     const ceilings = workers?.ceilings();

@@ -228,9 +228,12 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
     admissions,
     otherHosts,
     notices,
-    networkProblem: () => (programs.lacks ?? others)?.networkProblem(),
-    /** Of the workers, for a process without programs; undefined where nothing is known of that, and in one that runs them. */
-    workersWatch: others,
+    /** What programs get, here or on some worker. */
+    offers: {
+      networkAvailable: () => (programs.lacks ?? others)?.networkProblem() === undefined,
+      /** In a process that runs no programs. */
+      workers: others,
+    },
   };
 }
 

@@ -26,6 +26,7 @@ import { createCommitWarming } from "../publish/commit-warming.ts";
 import type { Machine } from "../setup/machine.ts";
 import type { Postgres } from "../setup/servers/postgres.ts";
 import type { Temporal } from "../setup/servers/temporal.ts";
+import type { TemporalTls } from "../setup/servers/temporal-door.ts";
 import { installTemporalRuntime } from "../temporal/workers.ts";
 import { findVersion } from "../version.ts";
 import { openForCallers } from "./callers.ts";
@@ -103,7 +104,7 @@ export async function openService(
   installTemporalRuntime(log);
 
   // What counts, and what passes changes on to open pages.
-  const registry = new Registry();
+  const registry = openRegistry(temporal.tls, log);
   const endedExecutions = countEndedExecutions({ db, registry });
   const editorEvents = createEditorEvents({ db, log });
   const openAccess = createOpenAccess({ db, log });
@@ -202,9 +203,6 @@ export async function openService(
     defer,
   );
 
-  const temporalCertificate = temporal.tls?.caller?.cert;
-  if (temporalCertificate !== undefined) showTemporalCertificate(registry, temporalCertificate, log);
-
   // Figures, on a port of their own where one is set.
   const metrics = createMetrics({
     registry,
@@ -243,8 +241,7 @@ export async function openService(
           temporal,
           descriptors,
           programs,
-          networkAvailable: () => engine.networkProblem() === undefined,
-          workers: engine.workersWatch,
+          offers: engine.offers,
           host,
           executions,
           otherHosts: engine.otherHosts,
@@ -270,6 +267,13 @@ export async function openService(
       drain({ settings, stopping, presence, db, processId, listener, programs: running, log }, callers, asked),
     announce: (opensPage) => callers?.announce(opensPage),
   };
+}
+
+/** Returns where figures are collected, with the end of the certificate that Temporal is shown. */
+function openRegistry(tls: TemporalTls | undefined, log: Log): Registry {
+  const registry = new Registry();
+  if (tls?.caller !== undefined) showTemporalCertificate(registry, tls.caller.cert, log);
+  return registry;
 }
 
 async function openMetricsPort(

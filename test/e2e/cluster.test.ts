@@ -185,6 +185,7 @@ test(
       look: (executionId) => look(executionId, rolled),
     });
     expect(failures).toEqual([]);
+    expect(executionIds.length).toBeGreaterThan(form.count);
     const recorded = await queryRows<{ id: string; state: string }>(
       cluster.db,
       "select id, state from executions where workflow_id = :workflowId order by id",
