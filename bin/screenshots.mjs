@@ -100,6 +100,14 @@ function listStates({ workflows }, things) {
   };
   const own = `/workflows/${things.workflowId}`;
   return {
+    device: [
+      "/",
+      async (page) => {
+        const { userCode } = await call(page, "/api/device-codes", { name: "ada-laptop" });
+        await page.goto(`/device#${userCode}`);
+        await page.getByRole("button", { name: "Allow" }).waitFor();
+      },
+    ],
     palette: ["/", (page) => page.keyboard.press("Control+k")],
     "new-workflow": ["/", press("New workflow")],
     "colours-menu": ["/", press(/^Colours/)],

@@ -224,6 +224,27 @@ CREATE TRIGGER destination_ends AFTER DELETE ON public.destinations FOR EACH ROW
 
 CREATE TRIGGER destination_stays BEFORE UPDATE ON public.destinations FOR EACH ROW EXECUTE FUNCTION forbid_destination_change();
 
+create unlogged table device_codes (
+  device_hash bytea not null,
+  user_hash bytea not null,
+  name text not null,
+  address text not null,
+  created_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  polled_at timestamp with time zone,
+  answered_at timestamp with time zone,
+  allowed_by text,
+  constraint device_codes_pkey PRIMARY KEY (device_hash),
+  constraint device_codes_user_hash_key UNIQUE (user_hash),
+  constraint device_codes_allowed_by_fkey FOREIGN KEY (allowed_by) REFERENCES users(id) ON DELETE CASCADE,
+  constraint allowed_by_an_answer CHECK (((allowed_by IS NULL) OR (answered_at IS NOT NULL))),
+  constraint device_codes_address_check CHECK ((length(address) <= 100)),
+  constraint device_codes_device_hash_check CHECK ((length(device_hash) = 32)),
+  constraint device_codes_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+  constraint device_codes_user_hash_check CHECK ((length(user_hash) = 32)),
+  constraint expires_after_creation CHECK ((expires_at > created_at))
+);
+
 create table draft_blobs (
   workflow_id text not null,
   blob_id text not null,

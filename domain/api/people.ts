@@ -16,7 +16,7 @@ export const NamedRole = z
 /** Whether there is such a mailbox only its owner can tell, by joining. */
 const EMAIL = /^[^\s@]+@[^\s@]+$/;
 const INVITATION_CHARACTERS_MAX = 200;
-const TOKEN_NAME_CHARACTERS_MAX = 100;
+export const TOKEN_NAME_CHARACTERS_MAX = 100;
 
 export const Member = z.object({
   userId: z.string(),

@@ -67,7 +67,7 @@ function connect(service: ServiceAddress) {
       ? {}
       : { checkServerIdentity: (_host: string, peer: PeerCertificate) => checkServerIdentity(serverName, peer) }),
   };
-  const authorization = { authorization: `Bearer ${service.token}` };
+  const authorization = service.token === undefined ? {} : { authorization: `Bearer ${service.token}` };
   const agent = new Agent({
     connect: { ...tls, timeout: CONNECT_MS_MAX },
     headersTimeout: ANSWER_MS_MAX,

@@ -64,9 +64,6 @@ function isOfOperator(error: unknown): error is Refusal {
 }
 
 function explainOperator({ url }: Client, cause: Refusal): Refusal {
-  const lines = [
-    cause.message,
-    `"treadle login ${url}" keeps a token of yours. On the service's own machine, set TREADLE_URL=${url} and TREADLE_TOKEN to it.`,
-  ];
+  const lines = [cause.message, `"treadle login ${url}" keeps a token of yours, and commands use that one then.`];
   return new Refusal(cause.error, lines.join("\n"), { cause });
 }

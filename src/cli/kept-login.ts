@@ -6,6 +6,8 @@ import type { CliIo } from "./io.ts";
 export interface Login {
   readonly url: string;
   readonly token: string;
+  /** The authority that signed the service's certificate, where it is a file of this machine. */
+  readonly caFile?: string;
 }
 
 /** The service that was logged in to; undefined without a login, or with one that cannot be read. */
@@ -13,8 +15,9 @@ export async function findLogin(io: Pick<CliIo, "env">): Promise<Login | undefin
   const path = findLoginPlace(io);
   if (path === undefined) return undefined;
   try {
-    const { url, token } = JSON.parse(await readFile(path, "utf8")) as Partial<Login>;
-    return typeof url === "string" && typeof token === "string" ? { url, token } : undefined;
+    const { url, token, caFile } = JSON.parse(await readFile(path, "utf8")) as Partial<Login>;
+    if (typeof url !== "string" || typeof token !== "string") return undefined;
+    return { url, token, ...(typeof caFile === "string" ? { caFile } : {}) };
   } catch {
     return undefined;
   }

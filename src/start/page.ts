@@ -2,6 +2,11 @@ import { spawn } from "node:child_process";
 
 const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: "open", linux: "xdg-open" };
 
+/** Whether this session has a browser to ask: on Linux that needs a display, unless `BROWSER` names a program. */
+export function hasBrowser(env: Readonly<Record<string, string | undefined>>): boolean {
+  return process.platform !== "linux" || Boolean(env["BROWSER"] || env["DISPLAY"] || env["WAYLAND_DISPLAY"]);
+}
+
 /**
  * Asks the user's browser for a page, by the program that `BROWSER` names or that the system has for it. Does not wait, and
  * nothing follows when there is none: the address was printed.

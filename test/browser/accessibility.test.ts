@@ -50,6 +50,7 @@ function listPages(): Record<string, { path: string; sign: string }> {
     "secrets and variables": { path: "/account/secrets", sign: "Secrets" },
     notices: { path: "/account/notices", sign: "Sent" },
     tokens: { path: "/account/tokens", sign: "Access tokens" },
+    "a command line's sign-in": { path: "/device", sign: "Sign in the command line" },
     security: { path: "/account/security", sign: "Sessions" },
     "the documents": { path: "/docs/", sign: "Documentation" },
     "a document": { path: "/docs/operating", sign: "Operating Treadle" },
@@ -85,7 +86,7 @@ test.each(LOOKS)("every page, in $name, keeps nobody out and fits its window", a
 test("every page but documents and single runs says in one line what it is for", async () => {
   const { page, leave } = await editor.enter("/");
   for (const { path, sign } of Object.values(listPages())) {
-    if (/^\/(?:docs|executions)\//.test(path)) continue;
+    if (/^\/(?:docs\/|executions\/|device$)/.test(path)) continue;
     await page.goto(path);
     await page.getByRole("heading", { name: sign, exact: true }).first().waitFor();
     expect([path, await page.locator("main :is(nav, h1) + p").first().innerText()]).toEqual([

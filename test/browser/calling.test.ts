@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { findGrave } from "../support/accessibility.ts";
+import { fillSignIn, waitUntil } from "../support/browser.ts";
 import { type Editor, openEditor, type Published } from "../support/editor.ts";
 import type { Answer } from "../support/service.ts";
 
@@ -134,4 +135,48 @@ test("a snippet, copied from the page, has the real key and this workflow's inpu
   for (const part of [apiKey, `/workflows/${workflowId}/execute`, '"weeks": 4', '"Ada"', editor.service.ready.caFile])
     expect(copied).toContain(part);
   await leave();
+});
+
+/** What `treadle login` asks the service for. */
+async function post(path: string, body: object): Promise<Answer> {
+  const headers = { "content-type": "application/json" };
+  return editor.service.call(path, { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+test("a command line, allowed on the page it opens after the sign-in there, has a token; refused by its typed code, it has none", async () => {
+  const [allowed, refused] = await Promise.all(["ada-laptop", "other"].map((name) => post("/device-codes", { name })));
+  const codesOf = (answer: Answer | undefined) => answer?.body as { deviceCode: string; userCode: string };
+  const visitor = await editor.visit();
+  const { page } = visitor;
+  await page.goto(`/device#${codesOf(allowed).userCode}`);
+  await fillSignIn(page, editor.owner);
+  await page.getByText("Let the command line on ada-laptop use your account?").waitFor();
+  expect(await page.getByRole("main").innerText()).toContain(codesOf(allowed).userCode);
+  expect(await findGrave(page)).toEqual([]);
+  // Whoever leads somebody to the page has reached nothing by that.
+  expect((await post("/device-codes/token", codesOf(allowed))).status).toBe(400);
+  const { deviceCode } = codesOf(allowed);
+  expect((await post("/device-codes/token", { deviceCode })).status).toBe(202);
+  await page.getByRole("button", { name: "Allow" }).click();
+  await page.getByRole("heading", { name: "Signed in" }).waitFor();
+  await waitUntil("the token can be fetched", async () => {
+    const { status } = await post("/device-codes/token", { deviceCode });
+    if (![201, 429].includes(status)) throw new Error(`The token was answered ${status}.`);
+    return status === 201;
+  });
+  await page.goto("/account/tokens");
+  await page.getByRole("rowheader", { name: "ada-laptop" }).waitFor();
+
+  await page.goto("/device");
+  await page.getByLabel("Code").fill("bbbbbbbb");
+  visitor.expectProblems(/status of 404/);
+  await page.getByRole("button", { name: "Continue" }).click();
+  await page.getByRole("alert").filter({ hasText: "No command line waits with this code" }).waitFor();
+  await page.getByRole("button", { name: "Type another code" }).click();
+  await page.getByLabel("Code").fill(codesOf(refused).userCode.toLowerCase().replace("-", " "));
+  await page.getByRole("button", { name: "Continue" }).click();
+  await page.getByRole("button", { name: "Refuse" }).click();
+  await page.getByRole("heading", { name: "Refused" }).waitFor();
+  expect((await post("/device-codes/token", { deviceCode: codesOf(refused).deviceCode })).status).toBe(403);
+  await visitor.leave();
 });

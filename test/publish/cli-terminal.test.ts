@@ -1,5 +1,5 @@
 import { execFile, execFileSync, spawn } from "node:child_process";
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -227,16 +227,27 @@ test("the package of the command line, packed and unpacked by itself, logs in, p
   const env = {
     HOME: join(base, "home"),
     PATH: process.env["PATH"],
-    BROWSER: "true",
+    BROWSER: join(base, "browser"),
     NODE_EXTRA_CA_CERTS: join(service.dataDir, "ca.pem"),
   };
+  writeFileSync(env.BROWSER, `#!/bin/sh\nprintf %s "$1" > '${base}/asked'\n`, { mode: 0o755 });
   const run = async (args: readonly string[], input = "") => {
     const running = promisify(execFile)(process.execPath, [program, ...args, "--json"], { cwd: base, env });
     running.child.stdin?.end(input);
     return JSON.parse((await running).stdout) as Record<string, unknown>;
   };
-  expect(await run(["login", service.url], `${member.token}\n`)).toEqual({ url: service.url, account: "alone" });
-  expect(statSync(join(base, "home/.config/treadle/login.json")).mode & 0o777).toBe(0o600);
+  const kept = join(base, "home/.config/treadle/login.json");
+  const loggedIn = { url: service.url, account: "alone" };
+  expect(await run(["login", service.url, "--token"], `${member.token}\n`)).toEqual(loggedIn);
+  expect(readFileSync(join(base, "asked"), "utf8")).toBe(`${service.url}/account/tokens`);
+  rmSync(join(base, "asked"));
+  const login = run(["login", service.url, "--name", "laptop"]);
+  await until(() => existsSync(join(base, "asked")));
+  expect(await answerDevice(readFileSync(join(base, "asked"), "utf8"), member, true)).toBe(200);
+  expect(await login).toEqual(loggedIn);
+  const { token } = JSON.parse(readFileSync(kept, "utf8")) as { token: string };
+  expect([token === member.token, statSync(kept).mode & 0o777]).toEqual([false, 0o600]);
+  expect(JSON.stringify(await run(["tokens", "list"]))).toContain('"name":"laptop"');
   const { workflowId } = await run(["publish", "flow"]);
   expect(await run(["run", "Alone", "--dry-run"])).toMatchObject({ valid: true });
   expect(await run(["workflows", "list"])).toMatchObject({ workflows: [{ workflowId, name: "Alone" }] });
@@ -245,3 +256,51 @@ test("the package of the command line, packed and unpacked by itself, logs in, p
     stdout: expect.stringContaining("Service not running"),
   });
 }, 120_000);
+
+/** Answers a command line in a browser in which somebody is signed in, at the address that it opened or printed. */
+async function answerDevice(address: string, who: { cookie: string }, allow: boolean): Promise<number> {
+  const [, page, userCode] = /^(.*)\/device#([A-Z]{4}-[A-Z]{4})$/.exec(address) ?? [];
+  expect(page).toBe(service.url);
+  const headers = { cookie: who.cookie, "sec-fetch-site": "same-origin", "content-type": "application/json" };
+  const body = JSON.stringify({ userCode, allow });
+  return (await service.call("/api/device-codes/answer", { method: "POST", headers, body })).status;
+}
+
+test("login, without an address on the service's machine, is to its service, and its token is used before the operator's", async () => {
+  const member = await aMember(service.db, await anAccount(service.db, { name: "local", credits: "5" }));
+  const home = service.folder({ x: "" });
+  const env = { HOME: home, TREADLE_DATA_DIR: service.dataDir, BROWSER: "false" };
+  const [refused, allowed] = [openDeviceLogin(env), openDeviceLogin(env)];
+  expect(await answerDevice(await refused.address, member, false)).toBe(200);
+  const no = await refused.result;
+  expect([no.code, no.err]).toEqual([1, expect.stringContaining("The sign-in was refused in the browser.\n")]);
+  expect(existsSync(join(home, ".config"))).toBe(false);
+  expect(await answerDevice(await allowed.address, member, true)).toBe(200);
+  const yes = await allowed.result;
+  expect([yes.code, yes.out]).toEqual([0, `Logged in to ${service.url}, account local\n`]);
+  const list = async (extra: Record<string, string>, ...argv: string[]) =>
+    (await cli(["accounts", "list", "--json", ...argv], { env: { ...env, ...extra } })).json();
+  expect(await list({})).toMatchObject({ accounts: [{ name: "local" }] });
+  // From anywhere else, with the authority of that service.
+  expect(await list({ TREADLE_DATA_DIR: home })).toMatchObject({ accounts: [{ name: "local" }] });
+  expect(await list({ TREADLE_URL: service.url })).toMatchObject({ accounts: [{ name: "local" }] });
+  const all = (await list({}, "--data-dir", service.dataDir))["accounts"] as object[];
+  expect(all.length).toBeGreaterThan(1);
+});
+
+/** A `login --no-browser --quiet`, and the address that it prints. */
+function openDeviceLogin(env: Record<string, string>) {
+  const child = execFile(process.execPath, [PROGRAM, "login", "--no-browser", "--quiet"], {
+    env: { PATH: process.env["PATH"], ...env },
+  });
+  const texts = { out: "", err: "" };
+  child.stdout?.on("data", (text: string) => (texts.out += text));
+  child.stderr?.on("data", (text: string) => (texts.err += text));
+  const find = () => /^Open (\S+)$/m.exec(texts.err)?.[1];
+  return {
+    address: until(() => find() !== undefined).then(() => find() as string),
+    result: new Promise<{ code: number | null; out: string; err: string }>((resolve) => {
+      child.once("close", (code) => resolve({ code, ...texts }));
+    }),
+  };
+}

@@ -6,7 +6,7 @@ export const FIRST_MIGRATIONS = 9;
 /** Takes back what later migrations make, so that a database is as of before the first release. */
 export const UNDO_LATER_MIGRATIONS = `
   alter table api_keys drop column last_used_at;
-  drop table known_destinations, workflow_starts, small_objects, refused_calls, live_requests, environment_archives;
+  drop table known_destinations, workflow_starts, small_objects, refused_calls, live_requests, environment_archives, device_codes;
   drop function note_destinations, finish_executions, begin_execution, raise_reservation;
   alter table hosts drop column role, drop column version, drop column slots, drop column running, drop column waiting,
     drop column draining, drop column offers, drop column said_at, drop column key_ids;

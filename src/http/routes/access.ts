@@ -25,6 +25,7 @@ const TOKEN_EXAMPLE = {
   lastUsedAt: null,
   expiresAt: "2027-11-01T09:00:00.000Z",
 };
+export const MADE_TOKEN_EXAMPLE = { ...TOKEN_EXAMPLE, token: "trp_0000000000000000000000000000000000000000000" };
 const BODY_ERRORS = ["payload_too_large", "unsupported_media_type", "no_capacity"] as const;
 
 /** Sessions, access tokens and the password. The operator's token belongs to no user and is answered 403. */
@@ -106,10 +107,7 @@ export const ACCESS_ROUTES = {
     credentials: IN_PERSON,
     body: bodyOf(NewToken, { name: "laptop", days: 365 }),
     answers: {
-      201: answerOf("The token, shown this once.", MadeToken, {
-        ...TOKEN_EXAMPLE,
-        token: "trp_0000000000000000000000000000000000000000000",
-      }),
+      201: answerOf("The token, shown this once.", MadeToken, MADE_TOKEN_EXAMPLE),
     },
     errors: ["unauthorized", "conflict", ...BODY_ERRORS],
   },

@@ -6,6 +6,7 @@ import { BUILD_ROUTES } from "./builds.ts";
 import { CALL_ROUTES } from "./calls.ts";
 import { COMMIT_ROUTES } from "./commits.ts";
 import { DESTINATION_ROUTES } from "./destinations.ts";
+import { DEVICE_CODE_ROUTES } from "./device-codes.ts";
 import { DRAFT_ROUTES } from "./drafts.ts";
 import { EXECUTION_ROUTES } from "./executions.ts";
 import { INPUT_FILE_ROUTES } from "./input-files.ts";
@@ -34,6 +35,7 @@ const TABLE = {
   ...ACCOUNT_ROUTES,
   ...MEMBER_ROUTES,
   ...ACCESS_ROUTES,
+  ...DEVICE_CODE_ROUTES,
   ...VALUE_ROUTES,
   ...NOTICE_ROUTES,
   ...DESTINATION_ROUTES,

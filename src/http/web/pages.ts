@@ -9,7 +9,7 @@ import { pagePolicy } from "./policy.ts";
 import { tellSession } from "./told-session.ts";
 
 /** First parts of the addresses that are pages of the editor. `web/src/app/router.tsx` says what is on them. */
-const OWN_PARTS: ReadonlySet<string> = new Set(["sign-in", "join", "workflows", "executions", "account"]);
+const OWN_PARTS: ReadonlySet<string> = new Set(["sign-in", "join", "device", "workflows", "executions", "account"]);
 /** Pages for people who are not signed in. Every other page shows them the sign-in. */
 const SIGN_IN = "/sign-in";
 const OPEN_PAGES: ReadonlySet<string> = new Set([SIGN_IN, "/join"]);

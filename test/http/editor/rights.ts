@@ -86,6 +86,10 @@ export const ACCESS: Readonly<Record<RouteName, Access>> = {
   listTokens: "self",
   createToken: "self",
   revokeToken: "self",
+  createDeviceCode: "everybody",
+  lookAtDeviceCode: "self",
+  answerDeviceCode: "self",
+  fetchDeviceToken: "everybody",
 
   listWorkflows: "read",
   listTemplates: "read",

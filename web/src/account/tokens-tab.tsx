@@ -29,8 +29,8 @@ export function TokensTab() {
         Access tokens
       </Title>
       <Text c="dimmed" mb="md">
-        The command line and scripts act as you with one: set <code>TREADLE_TOKEN</code>. To call a single workflow, use
-        its own key.
+        The command line and scripts act as you with one. <code>treadle login</code> makes one for a computer; for a
+        script, make one here and set <code>TREADLE_TOKEN</code>. To call a single workflow, use its own key.
       </Text>
       {tokens.isPending && <LoadingRows count={3} label="The tokens are loading" />}
       {tokens.isError && <ErrorState error={tokens.error} onRetry={() => void tokens.refetch()} />}

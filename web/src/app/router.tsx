@@ -36,19 +36,30 @@ const join = createRoute({
   component: lazyRouteComponent(() => loadPart(() => import("../sign-in/join-page.tsx")), "JoinPage"),
 });
 
-/** Surrounds all pages that need a session. Without one the sign-in page is shown first, and leads back. */
+/** Without a session the sign-in page is shown first, and leads back. */
+async function requireSession({ location }: { location: { href: string } }): Promise<void> {
+  try {
+    if (mayBeSignedIn()) return void (await queries.ensureQueryData(sessionQuery));
+  } catch (error) {
+    if (!(error instanceof ApiError && error.status === 401)) throw error;
+  }
+  redirect({ to: "/sign-in", search: location.href === "/" ? {} : { from: location.href }, throw: true });
+}
+
+/** Surrounds all pages that need a session. */
 const signedIn = createRoute({
   getParentRoute: () => root,
   id: "signed-in",
-  async beforeLoad({ location }) {
-    try {
-      if (mayBeSignedIn()) return void (await queries.ensureQueryData(sessionQuery));
-    } catch (error) {
-      if (!(error instanceof ApiError && error.status === 401)) throw error;
-    }
-    redirect({ to: "/sign-in", search: location.href === "/" ? {} : { from: location.href }, throw: true });
-  },
+  beforeLoad: requireSession,
   component: Shell,
+});
+
+/** Needs a session, and asks one question: no bar that leads away from it. */
+const device = createRoute({
+  getParentRoute: () => root,
+  path: "/device",
+  beforeLoad: requireSession,
+  component: lazyRouteComponent(() => loadPart(() => import("../sign-in/device-page.tsx")), "DevicePage"),
 });
 
 const readWorkflowsSearch = cleanSearch("search");
@@ -246,6 +257,7 @@ export const router = createRouter({
   routeTree: root.addChildren([
     signIn,
     join,
+    device,
     signedIn.addChildren([
       workflows,
       workflow.addChildren([
