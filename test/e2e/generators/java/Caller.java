@@ -40,14 +40,14 @@ public class Caller {
   private static Map<String, String> hello() throws Exception {
     hello.client.ApiClient client = connectHello(keyOf("hello"));
     hello.model.WorkflowInputs inputs = new hello.model.WorkflowInputs().name("Ada").times(2);
-    hello.model.Success result = new hello.api.WorkflowsApi(client).executeWorkflow(inputs, null, null);
+    hello.model.Success result = new hello.api.WorkflowsApi(client).executeWorkflow(inputs, null, null, null, null);
     hello.api.ExecutionsApi api = new hello.api.ExecutionsApi(client);
     return read(result.getExecutionId(), result.getOutputs().getGreeting(), (id, name) -> api.readFile(id, name, null, null, null, null, null));
   }
 
   private static String refused() throws Exception {
     try {
-      new hello.api.WorkflowsApi(connectHello("trd_wrong")).executeWorkflow(new hello.model.WorkflowInputs(), null, null);
+      new hello.api.WorkflowsApi(connectHello("trd_wrong")).executeWorkflow(new hello.model.WorkflowInputs(), null, null, null, null);
       return "not refused";
     } catch (hello.client.ApiException error) {
       return JsonParser.parseString(error.getResponseBody()).getAsJsonObject().get("error").getAsString();
@@ -59,7 +59,7 @@ public class Caller {
     client.setBasePath(url()).setSslCaCert(authority()).setReadTimeout(120_000).setApiKey(keyOf("nightly"));
     List<Map<String, Object>> team = List.of(Map.of("name", "Ada", "hours_per_week", 40));
     nightly.model.WorkflowInputs inputs = new nightly.model.WorkflowInputs().team(team).weeks(2);
-    nightly.model.Success result = new nightly.api.WorkflowsApi(client).executeWorkflow(inputs, null, null);
+    nightly.model.Success result = new nightly.api.WorkflowsApi(client).executeWorkflow(inputs, null, null, null, null);
     nightly.api.ExecutionsApi api = new nightly.api.ExecutionsApi(client);
     return read(result.getExecutionId(), result.getOutputs().getCapacity(), (id, name) -> api.readFile(id, name, null, null, null, null, null));
   }
@@ -69,7 +69,7 @@ public class Caller {
     client.setBasePath(url()).setSslCaCert(authority()).setReadTimeout(120_000).setApiKey(keyOf("merge-files"));
     List<File> files = new ArrayList<>();
     site.getAsJsonArray("files").forEach(path -> files.add(new File(path.getAsString())));
-    merge_files.model.Success result = new merge_files.api.WorkflowsApi(client).executeWorkflow(files, null, null, null, null);
+    merge_files.model.Success result = new merge_files.api.WorkflowsApi(client).executeWorkflow(files, null, null, null, null, null, null);
     merge_files.api.ExecutionsApi api = new merge_files.api.ExecutionsApi(client);
     return read(result.getExecutionId(), result.getOutputs().getMerged(), (id, name) -> api.readFile(id, name, null, null, null, null, null));
   }
@@ -78,7 +78,7 @@ public class Caller {
     sales_report.client.ApiClient client = new sales_report.client.ApiClient();
     client.setBasePath(url()).setSslCaCert(authority()).setReadTimeout(120_000).setApiKey(keyOf("sales-report"));
     File orders = new File(site.get("orders").getAsString());
-    sales_report.model.Success result = new sales_report.api.WorkflowsApi(client).executeWorkflow(orders, null, null, "EU", 5, null);
+    sales_report.model.Success result = new sales_report.api.WorkflowsApi(client).executeWorkflow(orders, null, null, null, null, "EU", 5, null);
     sales_report.api.ExecutionsApi api = new sales_report.api.ExecutionsApi(client);
     return read(result.getExecutionId(), result.getOutputs().getReport(), (id, name) -> api.readFile(id, name, null, null, null, null, null));
   }
@@ -87,7 +87,7 @@ public class Caller {
     service.client.ApiClient client = new service.client.ApiClient();
     client.setBasePath(url()).setSslCaCert(authority()).setReadTimeout(120_000).setApiKey(keyOf("hello"));
     String workflowId = site.getAsJsonObject("examples").getAsJsonObject("hello").get("workflowId").getAsString();
-    service.model.Success result = new service.api.WorkflowsApi(client).executeWorkflow(workflowId, Map.of("name", "Ada"), null, null);
+    service.model.Success result = new service.api.WorkflowsApi(client).executeWorkflow(workflowId, Map.of("name", "Ada"), null, null, null, null);
     service.api.ExecutionsApi api = new service.api.ExecutionsApi(client);
     return read(result.getExecutionId(), result.getOutputs().get("greeting"), (id, name) -> api.readFile(id, name, null, null, null, null, null));
   }
@@ -97,7 +97,7 @@ public class Caller {
     client.setBasePath(url()).setSslCaCert(authority()).setReadTimeout(120_000).setApiKey(keyOf("kinds"));
     LinkedHashSet<kinds.model.OptionColors> colors = new LinkedHashSet<>(List.of(kinds.model.OptionColors.RED, kinds.model.OptionColors.DARK_BLUE));
     kinds.model.WorkflowInputs inputs = new kinds.model.WorkflowInputs().name("Ada").colors(colors);
-    kinds.model.Success result = new kinds.api.WorkflowsApi(client).executeWorkflow(inputs, null, null);
+    kinds.model.Success result = new kinds.api.WorkflowsApi(client).executeWorkflow(inputs, null, null, null, null);
     kinds.api.ExecutionsApi api = new kinds.api.ExecutionsApi(client);
     return read(result.getExecutionId(), result.getOutputs().getEcho(), (id, name) -> api.readFile(id, name, null, null, null, null, null));
   }
