@@ -34,6 +34,7 @@ class Reading:
     def __init__(self, tree):
         self.tree = tree
         self.inputs, self.notes = {}, []
+        self.about = ast.get_docstring(tree) or ""
         self.constants, self.enums, self.functions = {}, {}, {}
         for node in tree.body:
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
@@ -47,7 +48,7 @@ class Reading:
         kind = self.read()
         return {
             "kind": kind,
-            "description": (ast.get_docstring(self.tree) or "").split("\\n\\n")[0].replace("\\n", " ")[:500],
+            "description": self.about.split("\\n\\n")[0].replace("\\n", " ")[:500],
             "inputs": list(self.inputs.values()),
             "modules": self.modules(),
             "notes": self.notes,
@@ -64,6 +65,7 @@ class Reading:
             return self.read_commands("click", commands, self.read_click)
         parameters = self.main_parameters()
         if parameters:
+            self.about = self.about or ast.get_docstring(self.functions["main"]) or ""
             for argument, default in parameters:
                 self.read_parameter(argument.arg, argument.annotation, default, {})
                 found = self.inputs.get(argument.arg, {"default": None})
@@ -74,6 +76,7 @@ class Reading:
         if adding and self.imports("argparse"):
             if any(isinstance(call.func, ast.Attribute) and call.func.attr == "add_subparsers" for call in calls):
                 self.notes.append("The program has subcommands, which inputs cannot choose. Write the call you want into a main of your own.")
+            self.about = self.about or next((self.help(each.value) for call in calls if name_of(call).endswith("ArgumentParser") for each in call.keywords if each.arg == "description"), "")
             for call in adding:
                 self.read_argparse(call)
             return "argparse"
@@ -107,6 +110,7 @@ class Reading:
         if len(commands) > 1:
             self.notes.append("The program has subcommands, which inputs cannot choose. Write the call you want into a main of your own.")
         for command in commands[:1]:
+            self.about = self.about or ast.get_docstring(command) or ""
             read(command)
         return kind
 

@@ -21,14 +21,13 @@ const PRINT = "    print(json.dumps(values, default=str, sort_keys=True))\n";
 /** Scripts as people have them, what is given to them, and what each has then read of its command line. */
 const SCRIPTS = {
   argparse: {
-    text: `"""Counts orders."""
-import argparse, json, sys
+    text: `import argparse, json, sys
 from pathlib import Path
 
 REGIONS = ["EU", "US"]
 
 def main(argv=None):
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description="Says what it is for")
     parser.add_argument("orders", type=Path, help="the orders")
     parser.add_argument("--region", choices=REGIONS, default="EU", help="Which region (default: %(default)s)")
     parser.add_argument("-n", "--top", type=int, default=10)
@@ -82,6 +81,10 @@ import click
 @click.option("--tag", multiple=True)
 @click.option("-v", "verbose", count=True)
 def cli(source, **values):
+    """Says what
+    it is for
+
+    and more."""
     values["source"] = source.read()
 ${PRINT}
 if __name__ == "__main__":
@@ -102,7 +105,8 @@ if __name__ == "__main__":
     read: { count: 1, mode: "a", name: "--name", shout: false, source: "a,b\n", tag: ["x", "y"], verbose: 2 },
   },
   typer: {
-    text: `import json
+    text: `"""Says what it is for"""
+import json
 from enum import Enum
 from typing import Annotated, Optional
 import typer
@@ -127,6 +131,7 @@ if __name__ == "__main__":
   main: {
     text: `import json
 def main(a: int, b: str = "x", *, flag=False):
+    """Says what it is for"""
     values = {"a": a, "b": b, "flag": flag}
 ${PRINT}`,
     given: ["-i", "a=3"],
@@ -161,8 +166,9 @@ test.each(Object.entries(SCRIPTS))(
     if (name === "argparse") expect(ran.stdout).toContain("report.csv");
     const again = await treadle(dataDir.dataDir, ["publish", path, "--json"]);
     expect(again.json()).toMatchObject({ workflowId, changed: false });
-    const { name: title } = (await treadle(dataDir.dataDir, ["workflows", "show", workflowId, "--json"])).json();
-    expect(title).toBe(`${name.slice(0, 1).toUpperCase()}${name.slice(1)} report`);
+    expect((await treadle(dataDir.dataDir, ["workflows", "show", workflowId, "--json"])).json()).toMatchObject({
+      ...{ name: `${name.slice(0, 1).toUpperCase()}${name.slice(1)} report`, description: "Says what it is for" },
+    });
   },
   180_000,
 );
@@ -172,6 +178,7 @@ test("init, of a script, writes a folder that can be published; of a broken one 
   const made = await treadle(dataDir.dataDir, ["init", join(folder, "tool.py"), "--json"]);
   expect(made.json()).toEqual({ folder: join(folder, "tool"), files: ["config.yaml", "tool.py"] });
   expect(await readFile(join(folder, "tool/config.yaml"), "utf8")).toBe(`name: Tool
+description: Says what it is for
 entrypoint: tool.py
 inputs:
   a:
