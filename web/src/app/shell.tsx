@@ -1,15 +1,15 @@
-import { ActionIcon, Menu, Text, UnstyledButton, useMantineColorScheme } from "@mantine/core";
+import { UnstyledButton } from "@mantine/core";
 import { useHotkeys } from "@mantine/hooks";
 import { Link, Outlet, useRouter } from "@tanstack/react-router";
 import { lazy, type RefObject, Suspense, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { Announcer } from "./announcer.tsx";
+import { BarButtons } from "./bar-buttons.tsx";
 import { openQuestion } from "./confirm.ts";
 import { ConnectionNotice } from "./connection-notice.tsx";
-import { MoonIcon, ScreenIcon, SearchIcon, SunIcon, UserIcon } from "./icons.tsx";
+import { SearchIcon } from "./icons.tsx";
 import { useLiveUpdates } from "./live.ts";
 import { loadPart } from "./load-part.ts";
 import { Mark } from "./mark.tsx";
-import { signOut, useSession } from "./session.ts";
 import classes from "./shell.module.css";
 
 const CommandPalette = lazy(() =>
@@ -56,8 +56,7 @@ export function Shell() {
           <span className={classes.searchWords}>Search</span>
           <kbd className={classes.searchKeys}>Ctrl K</kbd>
         </UnstyledButton>
-        <ColourMenu />
-        <UserMenu />
+        <BarButtons />
       </header>
       <ConnectionNotice />
       <main ref={main} id="main" tabIndex={-1} className={classes.main}>
@@ -88,71 +87,5 @@ function useFocusOnPage(main: RefObject<HTMLElement | null>): void {
         if (pathChanged && fromLocation !== undefined && isFree) main.current?.focus({ preventScroll: true });
       }),
     [router, main],
-  );
-}
-
-function ColourMenu() {
-  const { colorScheme, setColorScheme } = useMantineColorScheme();
-  const choices = [
-    { value: "light", label: "Light", icon: <SunIcon /> },
-    { value: "dark", label: "Dark", icon: <MoonIcon /> },
-    { value: "auto", label: "As the system", icon: <ScreenIcon /> },
-  ] as const;
-  const current = choices.find(({ value }) => value === colorScheme) ?? choices[2];
-  return (
-    <Menu>
-      <Menu.Target>
-        <ActionIcon size={30} aria-label={`Colours: ${current.label}`}>
-          {current.icon}
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        {choices.map(({ value, label, icon }) => (
-          <Menu.Item
-            key={value}
-            leftSection={icon}
-            aria-current={value === colorScheme}
-            onClick={() => setColorScheme(value)}
-          >
-            {label}
-          </Menu.Item>
-        ))}
-      </Menu.Dropdown>
-    </Menu>
-  );
-}
-
-function UserMenu() {
-  const session = useSession();
-  return (
-    <Menu>
-      <Menu.Target>
-        <ActionIcon size={30} aria-label={`Signed in as ${session.email}`}>
-          <UserIcon />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Label>
-          <Text size="sm" c="var(--mantine-color-text)">
-            {session.email}
-          </Text>
-          <Text size="xs">
-            {session.role} of {session.accountName}
-          </Text>
-        </Menu.Label>
-        <Menu.Divider />
-        <Menu.Item component={Link} to="/account/security">
-          Password and sessions
-        </Menu.Item>
-        <Menu.Item component="a" href="/docs/" target="_blank" rel="noreferrer">
-          Documentation
-        </Menu.Item>
-        <Menu.Item component="a" href="/api/docs" target="_blank" rel="noreferrer">
-          API documentation
-        </Menu.Item>
-        <Menu.Divider />
-        <Menu.Item onClick={() => void signOut()}>Sign out</Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
   );
 }
