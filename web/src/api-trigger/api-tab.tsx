@@ -1,17 +1,21 @@
 import { Button, Group, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { ButtonLink } from "../app/button-link.tsx";
 import { ExternalIcon } from "../app/icons.tsx";
+import { loadPart } from "../app/load-part.ts";
 import { useMayChange } from "../app/session.ts";
 import { EmptyState, ErrorState, LoadingRows } from "../app/states.tsx";
 import { type Workflow, workflowQuery } from "../workflows/workflows.ts";
 import classes from "./api-tab.module.css";
-import { EnableDialog } from "./enable-dialog.tsx";
 import { KeyCard } from "./key-card.tsx";
 import { RecentCalls } from "./recent-calls.tsx";
 import { SnippetCard } from "./snippet-card.tsx";
+
+const EnableDialog = lazy(() =>
+  loadPart(() => import("./enable-dialog.tsx")).then((loaded) => ({ default: loaded.EnableDialog })),
+);
 
 const route = getRouteApi("/signed-in/workflows/$workflowId/api");
 
@@ -83,7 +87,11 @@ function TriggerCard({ workflow }: { workflow: Workflow }) {
           )}
         </Group>
       </div>
-      {changing && <EnableDialog workflowId={workflowId} enable={!apiEnabled} onClose={() => setChanging(false)} />}
+      {changing && (
+        <Suspense>
+          <EnableDialog workflowId={workflowId} enable={!apiEnabled} onClose={() => setChanging(false)} />
+        </Suspense>
+      )}
     </section>
   );
 }

@@ -1,7 +1,8 @@
 import { Button, Group, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
+import { loadPart } from "../app/load-part.ts";
 import { queries } from "../app/queries.ts";
 import { Refusal } from "../app/refusal.tsx";
 import { useMayChange } from "../app/session.ts";
@@ -9,7 +10,10 @@ import { Time } from "../app/time.tsx";
 import classes from "./api-tab.module.css";
 import { CopyButton } from "./copy-button.tsx";
 import { endKey, type Key, keysQuery, revealKey } from "./keys.ts";
-import { RotateDialog } from "./rotate-dialog.tsx";
+
+const RotateDialog = lazy(() =>
+  loadPart(() => import("./rotate-dialog.tsx")).then((loaded) => ({ default: loaded.RotateDialog })),
+);
 
 /** The key, masked until you show it, with buttons to copy it and to replace it. */
 export function KeyCard(props: {
@@ -65,7 +69,11 @@ export function KeyCard(props: {
           {keys.error.message}
         </Text>
       )}
-      {rotating && <RotateDialog workflowId={workflowId} onRotated={onReveal} onClose={() => setRotating(false)} />}
+      {rotating && (
+        <Suspense>
+          <RotateDialog workflowId={workflowId} onRotated={onReveal} onClose={() => setRotating(false)} />
+        </Suspense>
+      )}
     </section>
   );
 }

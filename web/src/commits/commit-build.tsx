@@ -1,12 +1,16 @@
 import { useQuery } from "@tanstack/react-query";
-import { useMemo, useState } from "react";
+import { lazy, Suspense, useMemo, useState } from "react";
 import { ChevronDownIcon, ChevronRightIcon } from "../app/icons.tsx";
+import { loadPart } from "../app/load-part.ts";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
 import { createLogLines } from "../execution/log-lines.ts";
-import { LogView } from "../execution/log-view.tsx";
 import classes from "./commit-build.module.css";
 import { type BuiltEnvironment, buildLogQuery, toShortId } from "./commits.ts";
 import fold from "./fold.module.css";
+
+const LogView = lazy(() =>
+  loadPart(() => import("../execution/log-view.tsx")).then((loaded) => ({ default: loaded.LogView })),
+);
 
 /** A longer log is folded at first. */
 const LINES_OPEN_MAX = 12;
@@ -50,12 +54,14 @@ function BuildLog({ text }: { text: string }) {
       </button>
       {open && (
         <div className={classes.body}>
-          <LogView
-            label="Build log"
-            goesOn={false}
-            hasTimes={false}
-            followed={{ log: lines, state: "ended", error: undefined }}
-          />
+          <Suspense fallback={<LoadingRows count={1} label="The build log is loading" />}>
+            <LogView
+              label="Build log"
+              goesOn={false}
+              hasTimes={false}
+              followed={{ log: lines, state: "ended", error: undefined }}
+            />
+          </Suspense>
         </div>
       )}
     </div>

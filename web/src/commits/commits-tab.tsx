@@ -1,8 +1,9 @@
 import { Badge, Button, Checkbox, Group, Text } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { ButtonLink } from "../app/button-link.tsx";
+import { loadPart } from "../app/load-part.ts";
 import { useMayChange } from "../app/session.ts";
 import { EmptyState, ErrorState, LoadingRows } from "../app/states.tsx";
 import { Time } from "../app/time.tsx";
@@ -10,7 +11,10 @@ import type { Commit } from "../workflows/workflows.ts";
 import { commitsQuery, toShortId } from "./commits.ts";
 import classes from "./commits-tab.module.css";
 import { Comparison } from "./comparison.tsx";
-import { RestoreDialog } from "./restore-dialog.tsx";
+
+const RestoreDialog = lazy(() =>
+  loadPart(() => import("./restore-dialog.tsx")).then((loaded) => ({ default: loaded.RestoreDialog })),
+);
 
 const route = getRouteApi("/signed-in/workflows/$workflowId/commits");
 
@@ -119,12 +123,14 @@ function History(props: {
         ))}
       </ol>
       {restoring !== undefined && head !== undefined && (
-        <RestoreDialog
-          workflowId={workflowId}
-          commit={restoring}
-          head={head.commitId}
-          onClose={() => setRestoring(undefined)}
-        />
+        <Suspense>
+          <RestoreDialog
+            workflowId={workflowId}
+            commit={restoring}
+            head={head.commitId}
+            onClose={() => setRestoring(undefined)}
+          />
+        </Suspense>
       )}
     </>
   );

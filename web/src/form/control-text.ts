@@ -18,3 +18,8 @@ export function describeControl({ input, error }: Pick<ControlProps<Input>, "inp
     "data-input": input.name,
   };
 }
+
+/** Returns the options that are chosen. */
+export function listOf(value: string | readonly string[]): string[] {
+  return typeof value === "string" ? [] : value.slice();
+}

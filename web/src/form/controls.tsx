@@ -1,20 +1,17 @@
-import {
-  Checkbox,
-  Group,
-  MultiSelect,
-  NumberInput,
-  PasswordInput,
-  Radio,
-  Select,
-  Stack,
-  Switch,
-  Textarea,
-  TextInput,
-} from "@mantine/core";
-import type { ChangeEvent, ReactNode } from "react";
+import { Checkbox, Group, PasswordInput, Radio, Stack, Switch, Textarea, TextInput } from "@mantine/core";
+import { type ChangeEvent, lazy, type ReactNode, Suspense } from "react";
 import type { InputOf, ValueInput } from "../../../domain/manifest/manifest.ts";
-import { type ControlProps, describeControl } from "./control-text.ts";
+import { loadPart } from "../app/load-part.ts";
+import { type ControlProps, describeControl, listOf } from "./control-text.ts";
 import { DateTimeControl } from "./date-time.tsx";
+
+// With libraries of their own, for forms that have such an input.
+const NumberControl = lazy(() =>
+  loadPart(() => import("./number-control.tsx")).then((loaded) => ({ default: loaded.NumberControl })),
+);
+const loadOptions = () => loadPart(() => import("./option-controls.tsx"));
+const SelectControl = lazy(() => loadOptions().then((loaded) => ({ default: loaded.SelectControl })));
+const MultiSelectControl = lazy(() => loadOptions().then((loaded) => ({ default: loaded.MultiSelectControl })));
 
 /** Up to this many options are all shown at once. */
 const OPTIONS_SHOWN_MAX = 5;
@@ -41,7 +38,11 @@ const CONTROLS: { readonly [Kind in ValueInput["kind"]]: (props: Props<Kind>) =>
 /** The control that fits the kind of an input, with its label, help and problem. */
 export function ValueControl(props: ControlProps) {
   const Control = CONTROLS[props.input.kind] as (props: ControlProps) => ReactNode;
-  return <Control {...props} />;
+  return (
+    <Suspense fallback={<TextInput {...describeControl(props)} readOnly />}>
+      <Control {...props} />
+    </Suspense>
+  );
 }
 
 function showsAll({ options }: { readonly options: readonly string[] }): boolean {
@@ -103,23 +104,6 @@ function SecretControl(props: Props<"secret">) {
   return <PasswordInput {...describeText(props)} autoComplete="one-time-code" />;
 }
 
-function NumberControl(props: Props<"number"> & { readonly allowDecimal: boolean }) {
-  const { input, value, onChange, onLeave, allowDecimal } = props;
-  return (
-    <NumberInput
-      {...describeControl(props)}
-      value={String(value)}
-      clampBehavior="none"
-      allowDecimal={allowDecimal}
-      {...(input.step === null ? {} : { step: input.step })}
-      {...(input.min === null ? {} : { min: input.min })}
-      {...(input.max === null ? {} : { max: input.max })}
-      onChange={(number) => onChange(String(number))}
-      onBlur={onLeave}
-    />
-  );
-}
-
 function SwitchControl(props: ControlProps) {
   const { value, onChange } = props;
   const { required: _, ...described } = describeControl(props);
@@ -159,22 +143,6 @@ function RadioControl(props: Props<"select">) {
   );
 }
 
-function SelectControl(props: Props<"select">) {
-  const { input, value, onChange, onLeave } = props;
-  return (
-    <Select
-      {...describeControl(props)}
-      data={[...input.options]}
-      value={value === "" ? null : String(value)}
-      searchable
-      clearable={!input.required}
-      nothingFoundMessage="No such option"
-      onChange={(option) => onChange(option ?? "")}
-      onBlur={onLeave}
-    />
-  );
-}
-
 function CheckboxesControl(props: Props<"multi_select">) {
   const { input, value, onChange, onLeave } = props;
   return (
@@ -186,24 +154,4 @@ function CheckboxesControl(props: Props<"multi_select">) {
       </Stack>
     </Checkbox.Group>
   );
-}
-
-function MultiSelectControl(props: Props<"multi_select">) {
-  const { input, value, onChange, onLeave } = props;
-  return (
-    <MultiSelect
-      {...describeControl(props)}
-      data={[...input.options]}
-      value={listOf(value)}
-      searchable
-      clearable
-      nothingFoundMessage="No such option"
-      onChange={onChange}
-      onBlur={onLeave}
-    />
-  );
-}
-
-function listOf(value: string | readonly string[]): string[] {
-  return typeof value === "string" ? [] : value.slice();
 }

@@ -1,6 +1,10 @@
-import { Button, Group, Modal, Text } from "@mantine/core";
 import { useBlocker } from "@tanstack/react-router";
-import type { RefObject } from "react";
+import { lazy, type RefObject, Suspense } from "react";
+import { loadPart } from "../app/load-part.ts";
+
+const LeaveDialog = lazy(() =>
+  loadPart(() => import("./leave-dialog.tsx")).then((loaded) => ({ default: loaded.LeaveDialog })),
+);
 
 /** Asks before the page is left while files are on their way: that would end it. */
 export function LeaveGuard({ isBusy }: { isBusy: RefObject<boolean> }) {
@@ -9,17 +13,10 @@ export function LeaveGuard({ isBusy }: { isBusy: RefObject<boolean> }) {
     enableBeforeUnload: () => isBusy.current,
     withResolver: true,
   });
+  if (blocker.status !== "blocked") return null;
   return (
-    <Modal opened={blocker.status === "blocked"} onClose={() => blocker.reset?.()} title="Files are still uploading">
-      <Text mb="lg">If you leave now, the run will not start.</Text>
-      <Group justify="flex-end" gap="xs">
-        <Button variant="default" onClick={() => blocker.reset?.()} data-autofocus>
-          Stay here
-        </Button>
-        <Button color="red" onClick={() => blocker.proceed?.()}>
-          Leave
-        </Button>
-      </Group>
-    </Modal>
+    <Suspense>
+      <LeaveDialog onStay={blocker.reset} onLeave={blocker.proceed} />
+    </Suspense>
   );
 }

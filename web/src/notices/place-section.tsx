@@ -1,14 +1,20 @@
 import { Button, Group, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { hasRight } from "../../../domain/members.ts";
 import { PlusIcon } from "../app/icons.tsx";
+import { loadPart } from "../app/load-part.ts";
 import { useSession } from "../app/session.ts";
 import { EmptyState, ErrorState, LoadingRows } from "../app/states.tsx";
 import { type Asked, placesQuery } from "./notices.ts";
-import { PlaceDialog } from "./place-dialog.tsx";
 import { PlaceTable } from "./place-table.tsx";
-import { SecretDialog } from "./secret-dialog.tsx";
+
+const PlaceDialog = lazy(() =>
+  loadPart(() => import("./place-dialog.tsx")).then((loaded) => ({ default: loaded.PlaceDialog })),
+);
+const SecretDialog = lazy(() =>
+  loadPart(() => import("./secret-dialog.tsx")).then((loaded) => ({ default: loaded.SecretDialog })),
+);
 
 /** The places of the account. Owners change them. */
 export function PlaceSection() {
@@ -38,9 +44,11 @@ export function PlaceSection() {
         </EmptyState>
       )}
       {places.data !== undefined && places.data.length > 0 && <PlaceTable places={places.data} onAsk={setAsked} />}
-      {asked?.what === "secret" && <SecretDialog place={asked.place} onClose={close} />}
-      {asked?.what === "new" && <PlaceDialog onClose={close} />}
-      {asked?.what === "target" && <PlaceDialog given={asked.place} onClose={close} />}
+      <Suspense>
+        {asked?.what === "secret" && <SecretDialog place={asked.place} onClose={close} />}
+        {asked?.what === "new" && <PlaceDialog onClose={close} />}
+        {asked?.what === "target" && <PlaceDialog given={asked.place} onClose={close} />}
+      </Suspense>
     </section>
   );
 }

@@ -3,11 +3,12 @@ import { notifications } from "@mantine/notifications";
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { editName } from "../../../domain/manifest/trigger-edit.ts";
 import { messageOf } from "../../../domain/message-of.ts";
+import { loadPart } from "../app/load-part.ts";
 import { draftQuery } from "../code/drafts.ts";
-import { MANIFEST_FILE } from "../code/problems.ts";
 import type { Workflow } from "../workflows/workflows.ts";
+
+const MANIFEST_FILE = "config.yaml";
 
 /** Where config.yaml has another name: that the next commit brings it back, and how to keep the new one. */
 export function NameNote({ workflow: { workflowId, name, manifest } }: { workflow: Workflow }) {
@@ -20,6 +21,7 @@ export function NameNote({ workflow: { workflowId, name, manifest } }: { workflo
     setBusy(true);
     try {
       const saving = await known.fetchQuery(draftQuery(workflowId));
+      const { editName } = await loadPart(() => import("../../../domain/manifest/trigger-edit.ts"));
       const edit = editName(saving.getState().files.get(MANIFEST_FILE)?.text ?? "", name);
       if (!edit.ok) throw new Error(edit.message);
       saving.change({ path: MANIFEST_FILE, text: edit.text });

@@ -1,20 +1,24 @@
 import { Button, Group, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, lazy, Suspense, useState } from "react";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { formatBytes, formatSize } from "../../../domain/manifest/sizes.ts";
 import { useAct } from "../app/acting.ts";
 import { ButtonLink } from "../app/button-link.tsx";
 import { Fact, Facts } from "../app/facts.tsx";
+import { loadPart } from "../app/load-part.ts";
 import { useMayChange } from "../app/session.ts";
 import { LoadingRows } from "../app/states.tsx";
 import { toDuration } from "../app/time-text.ts";
 import { ValueSection } from "../values/value-section.tsx";
 import { type Workflow, workflowQuery } from "../workflows/workflows.ts";
-import { DeleteDialog } from "./delete-dialog.tsx";
 import { NameNote } from "./name-note.tsx";
 import classes from "./settings-tab.module.css";
+
+const DeleteDialog = lazy(() =>
+  loadPart(() => import("./delete-dialog.tsx")).then((loaded) => ({ default: loaded.DeleteDialog })),
+);
 
 const NAME_CHARACTERS_MAX = 100;
 
@@ -221,7 +225,11 @@ function DeleteSection({ workflow }: { workflow: Workflow }) {
           </Button>
         </Group>
       </div>
-      {asked && <DeleteDialog workflow={workflow} onClose={() => setAsked(false)} />}
+      {asked && (
+        <Suspense>
+          <DeleteDialog workflow={workflow} onClose={() => setAsked(false)} />
+        </Suspense>
+      )}
     </section>
   );
 }

@@ -1,14 +1,22 @@
 import { Button, Group, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { PlusIcon } from "../app/icons.tsx";
+import { loadPart } from "../app/load-part.ts";
 import { useMayChange } from "../app/session.ts";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
-import { HistoryDialog } from "./history-dialog.tsx";
-import { RemovalDialog } from "./removal-dialog.tsx";
-import { SetDialog } from "./set-dialog.tsx";
 import { type Asked, ValueTable } from "./value-table.tsx";
 import { type Kind, valuesQuery } from "./values.ts";
+
+const HistoryDialog = lazy(() =>
+  loadPart(() => import("./history-dialog.tsx")).then((loaded) => ({ default: loaded.HistoryDialog })),
+);
+const RemovalDialog = lazy(() =>
+  loadPart(() => import("./removal-dialog.tsx")).then((loaded) => ({ default: loaded.RemovalDialog })),
+);
+const SetDialog = lazy(() =>
+  loadPart(() => import("./set-dialog.tsx")).then((loaded) => ({ default: loaded.SetDialog })),
+);
 
 const WORDS = {
   secret: { title: "Secrets", add: "New secret", none: "No secret is set." },
@@ -41,8 +49,10 @@ export function ValueSection({ kind, workflowId }: { kind: Kind; workflowId?: st
       {values.length > 0 && (
         <ValueTable kind={kind} values={values} onAsk={setAsked} isOfOneWorkflow={workflowId !== undefined} />
       )}
-      {asked === "new" && <SetDialog kind={kind} workflowId={workflowId} onClose={close} />}
-      {asked !== undefined && asked !== "new" && <AskedDialog kind={kind} asked={asked} onClose={close} />}
+      <Suspense>
+        {asked === "new" && <SetDialog kind={kind} workflowId={workflowId} onClose={close} />}
+        {asked !== undefined && asked !== "new" && <AskedDialog kind={kind} asked={asked} onClose={close} />}
+      </Suspense>
     </section>
   );
 }
