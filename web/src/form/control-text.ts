@@ -1,3 +1,4 @@
+import type { ChangeEvent } from "react";
 import type { Input, ValueInput } from "../../../domain/manifest/manifest.ts";
 
 export interface ControlProps<Kind extends Input = ValueInput> {
@@ -22,4 +23,15 @@ export function describeControl({ input, error }: Pick<ControlProps<Input>, "inp
 /** Returns the options that are chosen. */
 export function listOf(value: string | readonly string[]): string[] {
   return typeof value === "string" ? [] : value.slice();
+}
+
+/** Returns what the controls of a text share. */
+export function describeText(props: ControlProps) {
+  const { value, onChange, onLeave } = props;
+  return {
+    ...describeControl(props),
+    value: String(value),
+    onChange: (event: ChangeEvent<HTMLInputElement | HTMLTextAreaElement>) => onChange(event.currentTarget.value),
+    onBlur: onLeave,
+  };
 }

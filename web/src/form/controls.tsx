@@ -1,14 +1,23 @@
-import { Checkbox, Group, PasswordInput, Radio, Stack, Switch, Textarea, TextInput } from "@mantine/core";
-import { type ChangeEvent, lazy, type ReactNode, Suspense } from "react";
+import { Switch, Textarea, TextInput } from "@mantine/core";
+import { lazy, type ReactNode, Suspense } from "react";
 import type { InputOf, ValueInput } from "../../../domain/manifest/manifest.ts";
 import { loadPart } from "../app/load-part.ts";
-import { type ControlProps, describeControl, listOf } from "./control-text.ts";
-import { DateTimeControl } from "./date-time.tsx";
+import { type ControlProps, describeControl, describeText } from "./control-text.ts";
 
-// With libraries of their own, for forms that have such an input.
+// For forms that have such an input. The others are most of all inputs, and small.
 const NumberControl = lazy(() =>
   loadPart(() => import("./number-control.tsx")).then((loaded) => ({ default: loaded.NumberControl })),
 );
+const SecretControl = lazy(() =>
+  loadPart(() => import("./secret-control.tsx")).then((loaded) => ({ default: loaded.SecretControl })),
+);
+const DateTimeControl = lazy(() =>
+  loadPart(() => import("./date-time.tsx")).then((loaded) => ({ default: loaded.DateTimeControl })),
+);
+const loadChoices = () => loadPart(() => import("./choice-controls.tsx"));
+const YesNoControl = lazy(() => loadChoices().then((loaded) => ({ default: loaded.YesNoControl })));
+const RadioControl = lazy(() => loadChoices().then((loaded) => ({ default: loaded.RadioControl })));
+const CheckboxesControl = lazy(() => loadChoices().then((loaded) => ({ default: loaded.CheckboxesControl })));
 const loadOptions = () => loadPart(() => import("./option-controls.tsx"));
 const SelectControl = lazy(() => loadOptions().then((loaded) => ({ default: loaded.SelectControl })));
 const MultiSelectControl = lazy(() => loadOptions().then((loaded) => ({ default: loaded.MultiSelectControl })));
@@ -24,7 +33,7 @@ const CONTROLS: { readonly [Kind in ValueInput["kind"]]: (props: Props<Kind>) =>
   string: StringControl,
   text: LongTextControl,
   json: (props) => <LongTextControl {...props} isCode />,
-  secret: SecretControl,
+  secret: (props) => <SecretControl {...props} />,
   number: (props) => <NumberControl {...props} allowDecimal />,
   integer: (props) => <NumberControl {...props} allowDecimal={false} />,
   boolean: (props) => (props.input.default === null ? <YesNoControl {...props} /> : <SwitchControl {...props} />),
@@ -32,7 +41,7 @@ const CONTROLS: { readonly [Kind in ValueInput["kind"]]: (props: Props<Kind>) =>
   multi_select: (props) =>
     showsAll(props.input) ? <CheckboxesControl {...props} /> : <MultiSelectControl {...props} />,
   date: DateControl,
-  datetime: DateTimeControl,
+  datetime: (props) => <DateTimeControl {...props} />,
 };
 
 /** The control that fits the kind of an input, with its label, help and problem. */
@@ -47,17 +56,6 @@ export function ValueControl(props: ControlProps) {
 
 function showsAll({ options }: { readonly options: readonly string[] }): boolean {
   return options.length <= OPTIONS_SHOWN_MAX;
-}
-
-/** What the controls of a text share. */
-function describeText(props: ControlProps) {
-  const { value, onChange, onLeave } = props;
-  return {
-    ...describeControl(props),
-    value: String(value),
-    onChange: (event: ChangeEvent<HTMLInputElement | HTMLTextAreaElement>) => onChange(event.currentTarget.value),
-    onBlur: onLeave,
-  };
 }
 
 function StringControl(props: Props<"string">) {
@@ -99,11 +97,6 @@ function LongTextControl({ isCode = false, ...props }: ControlProps & { readonly
   );
 }
 
-function SecretControl(props: Props<"secret">) {
-  // Browsers fill in and offer to keep what looks like a password of this site; this is none.
-  return <PasswordInput {...describeText(props)} autoComplete="one-time-code" />;
-}
-
 function SwitchControl(props: ControlProps) {
   const { value, onChange } = props;
   const { required: _, ...described } = describeControl(props);
@@ -113,45 +106,5 @@ function SwitchControl(props: ControlProps) {
       checked={value === "true"}
       onChange={(event) => onChange(String(event.currentTarget.checked))}
     />
-  );
-}
-
-function YesNoControl(props: ControlProps) {
-  const { input, value, onChange, onLeave } = props;
-  return (
-    <Radio.Group {...describeControl(props)} value={String(value)} onChange={onChange} onBlur={onLeave}>
-      <Group mt={6} gap="md">
-        <Radio value="true" label="Yes" />
-        <Radio value="false" label="No" />
-        {!input.required && <Radio value="" label="Not set" />}
-      </Group>
-    </Radio.Group>
-  );
-}
-
-function RadioControl(props: Props<"select">) {
-  const { input, value, onChange, onLeave } = props;
-  return (
-    <Radio.Group {...describeControl(props)} value={String(value)} onChange={onChange} onBlur={onLeave}>
-      <Group mt={6} gap="md">
-        {input.options.map((option) => (
-          <Radio key={option} value={option} label={option} />
-        ))}
-        {!input.required && input.default === null && <Radio value="" label="None" />}
-      </Group>
-    </Radio.Group>
-  );
-}
-
-function CheckboxesControl(props: Props<"multi_select">) {
-  const { input, value, onChange, onLeave } = props;
-  return (
-    <Checkbox.Group {...describeControl(props)} value={listOf(value)} onChange={onChange} onBlur={onLeave}>
-      <Stack mt={6} gap={8}>
-        {input.options.map((option) => (
-          <Checkbox key={option} value={option} label={option} />
-        ))}
-      </Stack>
-    </Checkbox.Group>
   );
 }
