@@ -1,7 +1,8 @@
-import { ActionIcon, Group, NativeSelect, Text, Title, Tooltip } from "@mantine/core";
+import { ActionIcon, Group, NativeSelect, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useAct } from "../app/acting.ts";
 import { confirm } from "../app/confirm.ts";
+import { Hint } from "../app/hint.tsx";
 import { TrashIcon } from "../app/icons.tsx";
 import { type Role, useSession } from "../app/session.ts";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
@@ -111,7 +112,7 @@ function MemberRow({ member, owns }: { member: Member; owns: boolean }) {
       <td className={`${tables.wide} ${tables.dimmed}`}>{lastSeenAt === null ? "Never" : <Time at={lastSeenAt} />}</td>
       {owns && (
         <td className={tables.narrow}>
-          <Tooltip label="Remove">
+          <Hint label="Remove">
             <ActionIcon
               aria-label={`Remove ${email}`}
               onClick={() =>
@@ -125,7 +126,7 @@ function MemberRow({ member, owns }: { member: Member; owns: boolean }) {
             >
               <TrashIcon />
             </ActionIcon>
-          </Tooltip>
+          </Hint>
         </td>
       )}
     </tr>

@@ -1,17 +1,9 @@
-import { ActionIcon, Menu, Text, useMantineColorScheme } from "@mantine/core";
+import { Menu, Text, useMantineColorScheme } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
-import { MoonIcon, ScreenIcon, SunIcon, UserIcon } from "./icons.tsx";
+import { MoonIcon, ScreenIcon, SunIcon } from "./icons.tsx";
+import { LoadedMenu } from "./loaded-menu.tsx";
+import type { LoadedMenuProps } from "./menu-button.tsx";
 import { signOut, useSession } from "./session.ts";
-
-/** What a menu takes over from the button that stood in its place. */
-export interface BarMenuProps {
-  readonly opened: boolean;
-  readonly onChange: (opened: boolean) => void;
-  readonly autoFocus: boolean;
-  /** The name of its button. */
-  readonly label: string;
-}
 
 const CHOICES = [
   { value: "light", label: "Light", icon: <SunIcon /> },
@@ -20,11 +12,10 @@ const CHOICES = [
 ] as const;
 
 /** Light, dark, or as the system. */
-export function ColourMenu(props: BarMenuProps) {
+export function ColourMenu(props: LoadedMenuProps) {
   const { colorScheme, setColorScheme } = useMantineColorScheme();
-  const current = CHOICES.find(({ value }) => value === colorScheme) ?? CHOICES[2];
   return (
-    <BarMenu {...props} icon={current.icon}>
+    <LoadedMenu {...props}>
       {CHOICES.map(({ value, label, icon }) => (
         <Menu.Item
           key={value}
@@ -35,15 +26,15 @@ export function ColourMenu(props: BarMenuProps) {
           {label}
         </Menu.Item>
       ))}
-    </BarMenu>
+    </LoadedMenu>
   );
 }
 
 /** Who is signed in, their sessions, documents, and signing out. */
-export function UserMenu(props: BarMenuProps) {
+export function UserMenu(props: LoadedMenuProps) {
   const session = useSession();
   return (
-    <BarMenu {...props} icon={<UserIcon />}>
+    <LoadedMenu {...props}>
       <Menu.Label>
         <Text size="sm" c="var(--mantine-color-text)">
           {session.email}
@@ -64,20 +55,6 @@ export function UserMenu(props: BarMenuProps) {
       </Menu.Item>
       <Menu.Divider />
       <Menu.Item onClick={() => void signOut()}>Sign out</Menu.Item>
-    </BarMenu>
-  );
-}
-
-function BarMenu(props: BarMenuProps & { readonly icon: ReactNode; readonly children: ReactNode }) {
-  const { opened, onChange, autoFocus, label, icon, children } = props;
-  return (
-    <Menu opened={opened} onChange={onChange}>
-      <Menu.Target>
-        <ActionIcon size={30} aria-label={label} autoFocus={autoFocus}>
-          {icon}
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>{children}</Menu.Dropdown>
-    </Menu>
+    </LoadedMenu>
   );
 }

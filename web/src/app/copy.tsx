@@ -1,5 +1,6 @@
-import { ActionIcon, CopyButton, TextInput, Tooltip } from "@mantine/core";
+import { ActionIcon, CopyButton, TextInput } from "@mantine/core";
 import { say } from "./announcer.tsx";
+import { Hint } from "./hint.tsx";
 import { CheckIcon, CopyIcon } from "./icons.tsx";
 
 /** A text that is shown once, to be copied. */
@@ -22,7 +23,7 @@ export function Copy({ value, label }: { value: string; label: string }) {
   return (
     <CopyButton value={value} timeout={2_000}>
       {({ copied, copy }) => (
-        <Tooltip label={copied ? "Copied" : label}>
+        <Hint label={copied ? "Copied" : label}>
           <ActionIcon
             aria-label={label}
             onClick={() => {
@@ -32,7 +33,7 @@ export function Copy({ value, label }: { value: string; label: string }) {
           >
             {copied ? <CheckIcon /> : <CopyIcon />}
           </ActionIcon>
-        </Tooltip>
+        </Hint>
       )}
     </CopyButton>
   );

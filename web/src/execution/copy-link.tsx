@@ -1,9 +1,10 @@
-import { ActionIcon, Menu } from "@mantine/core";
+import { Menu } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import type { z } from "zod";
 import type { Link } from "../../../domain/api/results.ts";
 import { useAct } from "../app/acting.ts";
-import { LinkIcon } from "../app/icons.tsx";
+import { LoadedMenu } from "../app/loaded-menu.tsx";
+import type { LoadedMenuProps } from "../app/menu-button.tsx";
 import { toShort } from "../app/time-text.ts";
 
 const PERIODS = [
@@ -13,7 +14,7 @@ const PERIODS = [
 ];
 
 /** Makes an address of an output that opens it without signing in, for a time, and copies it. */
-export function CopyLinkMenu({ path, fileName }: { path: string; fileName: string }) {
+export function CopyLinkMenu({ path, fileName, ...menu }: LoadedMenuProps & { path: string; fileName: string }) {
   const make = useAct<z.infer<typeof Link>>({
     stale: ["links"],
     refused: "The link was not made",
@@ -21,24 +22,17 @@ export function CopyLinkMenu({ path, fileName }: { path: string; fileName: strin
       void offer(url, `Anyone with the link can open ${fileName} until ${toShort(new Date(expiresAt))}.`),
   });
   return (
-    <Menu position="bottom-end">
-      <Menu.Target>
-        <ActionIcon aria-label={`Copy a link to ${fileName}`} title="Copy a link" loading={make.isPending}>
-          <LinkIcon />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Label>Anyone with the link can open the file for</Menu.Label>
-        {PERIODS.map(({ seconds, label }) => (
-          <Menu.Item
-            key={seconds}
-            onClick={() => make.mutate({ path: `${path}/link`, method: "POST", body: { expiresInSeconds: seconds } })}
-          >
-            {label}
-          </Menu.Item>
-        ))}
-      </Menu.Dropdown>
-    </Menu>
+    <LoadedMenu {...menu} loading={make.isPending}>
+      <Menu.Label>Anyone with the link can open the file for</Menu.Label>
+      {PERIODS.map(({ seconds, label }) => (
+        <Menu.Item
+          key={seconds}
+          onClick={() => make.mutate({ path: `${path}/link`, method: "POST", body: { expiresInSeconds: seconds } })}
+        >
+          {label}
+        </Menu.Item>
+      ))}
+    </LoadedMenu>
   );
 }
 

@@ -1,8 +1,8 @@
-import { Tooltip } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { formatBytes, formatSize } from "../../../domain/manifest/sizes.ts";
 import { Credits } from "../app/credits.tsx";
+import { Hint } from "../app/hint.tsx";
 import { Time, useNow } from "../app/time.tsx";
 import { toDuration } from "../app/time-text.ts";
 import { hasEnded } from "../executions/state.tsx";
@@ -27,11 +27,11 @@ export function Figures({ execution }: { execution: Execution }) {
       </Figure>
       <Figure name={ended || estimate === null ? "Cost" : "Usual cost"}>
         {ended && cost !== null && (
-          <Tooltip label={`Computing ${cost.compute}, in all ${cost.total}`}>
+          <Hint label={`Computing ${cost.compute}, in all ${cost.total}`}>
             <span>
               <Credits amount={cost.total} unit />
             </span>
-          </Tooltip>
+          </Hint>
         )}
         {!ended && estimate !== null && <Credits amount={estimate.credits} unit />}
         {((ended && cost === null) || (!ended && estimate === null)) && "–"}

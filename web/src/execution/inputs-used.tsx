@@ -1,7 +1,8 @@
-import { ActionIcon, Text, Title, Tooltip } from "@mantine/core";
+import { ActionIcon, Text, Title } from "@mantine/core";
 import { layOut, textOf } from "../../../domain/manifest/json-text.ts";
 import type { JsonValue } from "../../../domain/manifest/json-values.ts";
 import { formatBytes } from "../../../domain/manifest/sizes.ts";
+import { Hint } from "../app/hint.tsx";
 import { DownloadIcon, FileIcon } from "../app/icons.tsx";
 import classes from "./aside.module.css";
 import { type Execution, type InputFileLine, lacksInputs } from "./execution.ts";
@@ -68,7 +69,7 @@ function InputFile({ file, path }: { file: InputFileLine; path: string | undefin
         {formatBytes(bytes)}
       </Text>
       {path !== undefined && (
-        <Tooltip label="Download">
+        <Hint label="Download">
           <ActionIcon
             component="a"
             href={path}
@@ -77,7 +78,7 @@ function InputFile({ file, path }: { file: InputFileLine; path: string | undefin
           >
             <DownloadIcon />
           </ActionIcon>
-        </Tooltip>
+        </Hint>
       )}
     </>
   );

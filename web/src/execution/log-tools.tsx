@@ -1,5 +1,6 @@
-import { ActionIcon, Group, SegmentedControl, Text, TextInput, Tooltip } from "@mantine/core";
+import { ActionIcon, Group, SegmentedControl, Text, TextInput } from "@mantine/core";
 import type { KeyboardEvent, ReactNode } from "react";
+import { Hint } from "../app/hint.tsx";
 import {
   ArrowDownIcon,
   ArrowUpIcon,
@@ -111,21 +112,21 @@ function SearchField({ search }: { search: Search }) {
 function Toggle(props: { label: string; on: boolean; onClick: () => void; icon: ReactNode }) {
   const { label, on, onClick, icon } = props;
   return (
-    <Tooltip label={label}>
+    <Hint label={label}>
       <ActionIcon aria-label={label} aria-pressed={on} variant={on ? "light" : "subtle"} onClick={onClick}>
         {icon}
       </ActionIcon>
-    </Tooltip>
+    </Hint>
   );
 }
 
 function DownloadButton({ path, fileName }: { path: string; fileName: string }) {
   return (
-    <Tooltip label="Download the log">
+    <Hint label="Download the log">
       <ActionIcon component="a" href={path} download={fileName} aria-label="Download the log">
         <DownloadIcon />
       </ActionIcon>
-    </Tooltip>
+    </Hint>
   );
 }
 

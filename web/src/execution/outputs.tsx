@@ -1,11 +1,12 @@
-import { ActionIcon, Button, Group, Text, Title, Tooltip, UnstyledButton } from "@mantine/core";
+import { ActionIcon, Button, Group, Text, Title, UnstyledButton } from "@mantine/core";
 import { useState } from "react";
 import { formatBytes } from "../../../domain/manifest/sizes.ts";
+import { Hint } from "../app/hint.tsx";
 import { ChevronDownIcon, ChevronRightIcon, DownloadIcon } from "../app/icons.tsx";
 import { useMayChange } from "../app/session.ts";
 import { previewKind } from "../preview/kinds.ts";
 import { Preview } from "../preview/preview.tsx";
-import { CopyLinkMenu } from "./copy-link.tsx";
+import { CopyLinkButton } from "./copy-link-button.tsx";
 import type { Execution, OutputFile } from "./execution.ts";
 import classes from "./outputs.module.css";
 
@@ -74,12 +75,12 @@ function Output({ file, path, opens }: { file: OutputFile; path: string; opens: 
           </Text>
         </UnstyledButton>
         {!open && <Thumbnail file={file} path={path} />}
-        {mayShare && <CopyLinkMenu path={path} fileName={fileName} />}
-        <Tooltip label="Download">
+        {mayShare && <CopyLinkButton path={path} fileName={fileName} />}
+        <Hint label="Download">
           <ActionIcon component="a" href={path} download={fileName} aria-label={`Download ${fileName}`}>
             <DownloadIcon />
           </ActionIcon>
-        </Tooltip>
+        </Hint>
       </div>
       {open && (
         <div className={classes.preview} role="region" aria-label={fileName}>

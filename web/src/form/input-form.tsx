@@ -1,13 +1,17 @@
 import { Stack } from "@mantine/core";
-import { type FormEvent, type ReactNode, useRef, useState } from "react";
+import { type FormEvent, lazy, type ReactNode, Suspense, useRef, useState } from "react";
 import type { InputProblem } from "../../../domain/errors.ts";
 import type { Input } from "../../../domain/manifest/manifest.ts";
 import { isFileInput } from "../../../domain/manifest/values.ts";
+import { loadPart } from "../app/load-part.ts";
 import { toSentence } from "../app/sentence.ts";
 import { ValueControl } from "./controls.tsx";
-import { FileControl } from "./file-control.tsx";
 import classes from "./input-form.module.css";
 import { type FormFile, type FormValues, type ReadForm, readForm } from "./values.ts";
+
+const FileControl = lazy(() =>
+  loadPart(() => import("./file-control.tsx")).then((loaded) => ({ default: loaded.FileControl })),
+);
 
 /**
  * The form of a workflow: one control an input, in the order of declaration. Checks what the service checks, with its
@@ -57,16 +61,17 @@ export function InputForm(props: {
         <Stack gap="lg">
           {inputs.map((input) =>
             isFileInput(input) ? (
-              <FileControl
-                key={input.name}
-                input={input}
-                files={(values[input.name] ?? []) as readonly FormFile[]}
-                error={problemOf(input.name)}
-                onChange={(files) => {
-                  change(input.name, files);
-                  leave(input.name);
-                }}
-              />
+              <Suspense key={input.name}>
+                <FileControl
+                  input={input}
+                  files={(values[input.name] ?? []) as readonly FormFile[]}
+                  error={problemOf(input.name)}
+                  onChange={(files) => {
+                    change(input.name, files);
+                    leave(input.name);
+                  }}
+                />
+              </Suspense>
             ) : (
               <ValueControl
                 key={input.name}

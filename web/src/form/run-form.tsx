@@ -1,19 +1,23 @@
-import { Button, Group, Kbd, Progress, Text } from "@mantine/core";
+import { Button, Group, Kbd, Text } from "@mantine/core";
 import { useHotkeys } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
 import type { InputProblem } from "../../../domain/errors.ts";
 import type { Input } from "../../../domain/manifest/manifest.ts";
-import { formatBytes } from "../../../domain/manifest/sizes.ts";
 import { ApiError } from "../app/api-error.ts";
 import { PlayIcon } from "../app/icons.tsx";
+import { loadPart } from "../app/load-part.ts";
 import { useMayChange } from "../app/session.ts";
 import { InputForm } from "./input-form.tsx";
 import { LeaveGuard } from "./leave-guard.tsx";
 import { RunProblem } from "./run-problem.tsx";
 import { type Sent, sendForm } from "./sending.ts";
 import { chosenBytes, type FormValues, type ReadForm } from "./values.ts";
+
+const SendingProgress = lazy(() =>
+  loadPart(() => import("./sending-progress.tsx")).then((loaded) => ({ default: loaded.SendingProgress })),
+);
 
 const NONE: readonly InputProblem[] = [];
 
@@ -55,7 +59,11 @@ export function RunForm(props: {
     >
       <LeaveGuard isBusy={sending.sendsFiles} />
       <RunProblem error={sending.error} inputs={inputs} />
-      {sending.sent !== undefined && <SendingProgress sent={sending.sent} onCancel={sending.cancel} />}
+      {sending.sent !== undefined && sending.sent.total > 0 && (
+        <Suspense>
+          <SendingProgress sent={sending.sent} onCancel={sending.cancel} />
+        </Suspense>
+      )}
       <Group mt="lg" gap="sm">
         {mayRun && (
           <>
@@ -132,23 +140,4 @@ function keyFor(form: ReadForm, last: { form: string; key: string } | undefined)
     value instanceof File ? [value.name, value.size, value.lastModified] : value,
   );
   return last?.form === text ? last : { form: text, key: crypto.randomUUID() };
-}
-
-function SendingProgress({ sent, onCancel }: { sent: Sent; onCancel: () => void }) {
-  if (sent.total === 0) return null;
-  const percent = Math.min(100, (sent.bytes / sent.total) * 100);
-  const words = `${formatBytes(sent.bytes)} of ${formatBytes(sent.total)} sent`;
-  return (
-    <Group mt="lg" gap="sm" wrap="nowrap">
-      <Progress.Root flex={1} size="md">
-        <Progress.Section value={percent} aria-label="Files sent" aria-valuetext={words} />
-      </Progress.Root>
-      <Text size="sm" className="number">
-        {words}
-      </Text>
-      <Button variant="default" onClick={onCancel}>
-        Cancel
-      </Button>
-    </Group>
-  );
 }

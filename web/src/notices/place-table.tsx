@@ -1,11 +1,13 @@
-import { ActionIcon, Badge, Button, Group, Menu, Text } from "@mantine/core";
+import { Badge, Button, Group, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
+import { lazy, useMemo } from "react";
 import type { z } from "zod";
 import type { SentNotice } from "../../../domain/api/notices.ts";
 import { hasRight } from "../../../domain/members.ts";
 import { useAct } from "../app/acting.ts";
-import { confirm } from "../app/confirm.ts";
 import { DotsIcon } from "../app/icons.tsx";
+import { loadPart } from "../app/load-part.ts";
+import { type LoadedMenuProps, MenuButton } from "../app/menu-button.tsx";
 import { useSession } from "../app/session.ts";
 import tables from "../app/table.module.css";
 import { Time } from "../app/time.tsx";
@@ -13,6 +15,10 @@ import { UsedBy } from "../values/used-by.tsx";
 import values from "../values/value-table.module.css";
 import classes from "./notices.module.css";
 import { type Asked, PLACE_WORDS, type Place, pathOf } from "./notices.ts";
+
+const OwnersMenu = lazy(() =>
+  loadPart(() => import("./owners-menu.tsx")).then((loaded) => ({ default: loaded.OwnersMenu })),
+);
 
 type OnAsk = (asked: Asked) => void;
 
@@ -113,33 +119,15 @@ function Actions({ place, onAsk }: { readonly place: Place; readonly onAsk: OnAs
       >
         Test
       </Button>
-      {hasRight(role, "own") && <OwnersMenu place={place} onAsk={onAsk} />}
+      {hasRight(role, "own") && <OwnersButton place={place} onAsk={onAsk} />}
     </Group>
   );
 }
 
-function OwnersMenu({ place, onAsk }: { readonly place: Place; readonly onAsk: OnAsk }) {
-  const { name, kind } = place;
-  const remove = useAct({ stale: ["notices"], refused: `${name} was not removed` });
-  const askToRemove = (): void =>
-    confirm({
-      title: `Remove ${name}?`,
-      text: "What was sent there leaves the list, too.",
-      yes: "Remove",
-      act: () => remove.mutate({ path: pathOf(name), method: "DELETE" }),
-    });
-  return (
-    <Menu position="bottom-end">
-      <Menu.Target>
-        <ActionIcon aria-label={`Change ${name}`}>
-          <DotsIcon />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Item onClick={() => onAsk({ what: "target", place })}>New target</Menu.Item>
-        {kind === "webhook" && <Menu.Item onClick={() => onAsk({ what: "secret", place })}>New secret</Menu.Item>}
-        <Menu.Item onClick={askToRemove}>Remove</Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
+function OwnersButton({ place, onAsk }: { readonly place: Place; readonly onAsk: OnAsk }) {
+  const Menu = useMemo(
+    () => (props: LoadedMenuProps) => <OwnersMenu {...props} place={place} onAsk={onAsk} />,
+    [place, onAsk],
   );
+  return <MenuButton label={`Change ${place.name}`} icon={<DotsIcon />} LoadedMenu={Menu} />;
 }

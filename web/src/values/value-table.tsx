@@ -1,8 +1,9 @@
-import { ActionIcon, Group, Text, Tooltip } from "@mantine/core";
+import { ActionIcon, Group, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { hasRight } from "../../../domain/members.ts";
+import { Hint } from "../app/hint.tsx";
 import { ClockIcon, RepeatIcon, TrashIcon } from "../app/icons.tsx";
 import { useSession } from "../app/session.ts";
 import tables from "../app/table.module.css";
@@ -137,10 +138,10 @@ function Actions({ value, onAsk }: { readonly value: Value; readonly onAsk: Prop
 
 function Action({ label, icon, onClick }: { label: string; icon: ReactNode; onClick: () => void }) {
   return (
-    <Tooltip label={label}>
+    <Hint label={label}>
       <ActionIcon aria-label={label} onClick={onClick}>
         {icon}
       </ActionIcon>
-    </Tooltip>
+    </Hint>
   );
 }
