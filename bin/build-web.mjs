@@ -8,13 +8,15 @@ import { brotliCompress, gzip, constants as zlib } from "node:zlib";
 const ROOM = "web";
 /** What compression makes smaller. Pictures and fonts are compressed already. */
 const COMPRESSIBLE = /\.(js|css|svg)$/;
-/** Below this a smaller file saves nothing: it is one packet either way. */
-const COMPRESSED_BYTES_MIN = 1_000;
+/** Below this a smaller file saves nothing. A page has twenty of a few hundred bytes. */
+const COMPRESSED_BYTES_MIN = 300;
 
 /** Which modules each page consists of besides the first, by its address; `web/src/app/router.tsx` loads them when they are wanted. */
 const PAGES_FILE = "pages.json";
 /** Written for `src/http/web/part-links.ts`. */
 const LINKS_FILE = "links.json";
+/** `web/src/app/fonts.css` has them. */
+const FONTS = ["@fontsource-variable/geist", "@fontsource-variable/geist-mono"];
 const FIRST_PART = "index.html";
 const PARTS_FILE = "parts.json";
 
@@ -31,7 +33,13 @@ export async function buildWeb(checkout, draft) {
     const { build } = await import("vite");
     await build(toOptions(root, outDir));
   });
-  await Promise.all([compress(join(outDir, "assets")), linkParts(root, outDir)]);
+  await Promise.all([compress(join(outDir, "assets")), linkParts(root, outDir), writeFontLicences(checkout, outDir)]);
+}
+
+/** The licence of the fonts asks for its text beside every copy of them. */
+async function writeFontLicences(checkout, outDir) {
+  const texts = FONTS.map((name) => readFile(join(checkout, "node_modules", name, "LICENSE"), "utf8"));
+  await writeFile(join(outDir, "fonts-licence.txt"), (await Promise.all(texts)).join("\n\n"));
 }
 
 /** Writes, for each page, links to the parts that the first one does not name. */

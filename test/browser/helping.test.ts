@@ -85,6 +85,26 @@ test("the palette, at a workflow, goes to its tabs, does what it says, and knows
   await leave();
 });
 
+test("texts, in the font of the service, stand where they stood before it came; a page without code does without that of code", async () => {
+  const { page, leave } = await editor.enter();
+  await page.addInitScript(`globalThis.moved = 0;
+    new PerformanceObserver((list) => {
+      for (const { value } of list.getEntries()) moved += value;
+    }).observe({ type: "layout-shift", buffered: true });`);
+  await page.goto(`/workflows/${editor.examples["hello"]?.workflowId}/run`);
+  await page.getByRole("button", { name: "Run", exact: true }).waitFor();
+  const families =
+    'document.fonts.ready.then((all) => [...all].filter((it) => it.status === "loaded").map((it) => it.family))';
+  expect(await page.evaluate<string[]>(families)).toEqual([expect.stringContaining("Geist Variable")]);
+  expect(await page.evaluate<number>("moved")).toBeLessThan(0.1);
+  await page.goto(`/workflows/${editor.examples["hello"]?.workflowId}/api`);
+  await page.getByLabel("Snippet for curl").waitFor();
+  await waitUntil("the font of code is there", async () =>
+    (await page.evaluate<string[]>(families)).some((family) => family.includes("Geist Mono")),
+  );
+  await leave();
+});
+
 test("the bar, the title and the tabs, with a scroll bar or without, stand at the same place on every page", async () => {
   const browser = await openBrowser({ hasScrollBars: true });
   const { page, leave } = await visit(browser, editor.service.ready);
@@ -101,15 +121,24 @@ test("the bar, the title and the tabs, with a scroll bar or without, stand at th
     await page.waitForURL((url) => url.pathname.endsWith(`/${tab.toLowerCase()}`));
     const isScrolled = () => page.evaluate<boolean>("innerWidth > document.documentElement.clientWidth");
     await waitUntil(`${tab} has ${hasBar ? "a" : "no"} scroll bar`, async () => (await isScrolled()) === hasBar);
-    const edges = "h1, header button, nav a, main [aria-label^=Parts]";
-    places.push(
-      await page.evaluate(
+    const edges = "h1, #root header button, nav a, main [aria-label^=Parts]";
+    const look = () =>
+      page.evaluate<unknown>(
         `[...document.querySelectorAll("${edges}")].map((it) => [it.textContent, it.getBoundingClientRect().left, it.getBoundingClientRect().right])`,
-      ),
-    );
+      );
+    places.push(await look());
     // No strip of another colour beside it.
     const end = "document.querySelector('header').getBoundingClientRect().right - document.documentElement.clientWidth";
     expect(await page.evaluate<number>(end)).toBe(0);
+    if (!hasBar) continue;
+    await page.getByRole("button", { name: "Delete workflow" }).click();
+    await page.getByRole("dialog").waitFor();
+    // The dialog takes the scroll bar away.
+    expect(await isScrolled()).toBe(false);
+    places.push(await look());
+    expect(await page.evaluate<number>(end)).toBe(0);
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
   }
   expect(places).toEqual(places.map(() => places[0]));
   await leave();

@@ -144,6 +144,18 @@ async function checkTables(page: Page): Promise<void> {
   await table.getByText("1 row of 7").waitFor();
   expect(await column(2)).toEqual(["row 4"]);
 
+  const cities = await openOutput(page, "cities.parquet");
+  await cities.getByText("The first 1,000 of 2,500 rows").waitFor();
+  await cities.getByRole("cell", { name: "9007199254740993" }).waitFor();
+  await cities.getByRole("cell", { name: "<script>owned</script>" }).first().waitFor();
+  await cities.getByRole("searchbox", { name: "Filter rows" }).fill("2026-03-04");
+  await cities.getByText(/^\d rows of 1000$/).waitFor();
+  const book = await openOutput(page, "cities.xlsx");
+  await book.getByRole("cell", { name: "Zürich & <b>more</b>" }).waitFor();
+  await book.getByRole("cell", { name: "2026-11-24 18:05:00" }).waitFor();
+  await book.getByLabel("Sheet").selectOption("Second");
+  await book.getByRole("columnheader", { name: "only here" }).waitFor();
+
   await page.getByRole("button", { name: "picture.png · " }).click();
   const small = page.locator('img[alt=""][src$="/picture.png"]');
   await waitUntil("the thumbnail is there", async () => (await readProperty(small, "naturalWidth")) === 320);
@@ -189,7 +201,7 @@ test("an output's link, copied for an hour, opens the file for anyone who has it
 test("outputs, that a browser cannot show after all, are offered for download in the place of an empty box", async () => {
   const { page, leave } = await editor.enter();
   await page.addInitScript("Object.defineProperty(Navigator.prototype, 'pdfViewerEnabled', { get: () => false })");
-  for (const name of ["picture.png", "sound.wav", "clip.webm"])
+  for (const name of ["picture.png", "sound.wav", "clip.webm", "cities.parquet", "cities.xlsx"])
     await page.route(`**/files/${name}`, (call) => call.fulfill({ body: "no such thing" }));
   await page.goto(`/executions/${ran}`);
   const reasons = {
@@ -206,6 +218,8 @@ test("outputs, that a browser cannot show after all, are offered for download in
     const offered = shown.getByRole("link", { name: "Download it" });
     expect(await offered.getAttribute("download")).toBe(name);
   }
+  await (await openOutput(page, "cities.parquet")).getByText("This Parquet file cannot be shown.").waitFor();
+  await (await openOutput(page, "cities.xlsx")).getByText("This workbook cannot be shown.").waitFor();
   const download = page.waitForEvent("download");
   await (await openOutput(page, "paper.pdf")).getByRole("link", { name: "Download it" }).click();
   expect((await readFile(await (await download).path())).subarray(0, 5).toString()).toBe("%PDF-");

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+
 /** Workflows that the tests of the editor run, as the files of their folders. */
 
 /** Tells what came in, and gives the document back byte by byte. */
@@ -81,6 +83,8 @@ triggers:
 `,
 };
 
+const readTable = (name: string): string => readFileSync(new URL(`tables/${name}`, import.meta.url)).toString("base64");
+
 /** Leaves a file of each kind that can be looked at, two that must never be more than text, and one of all bytes. */
 export const GALLERY = {
   "config.yaml": `name: Gallery
@@ -125,6 +129,8 @@ def main(clip):
     (folder / "drawing.svg").write_text(
         f'<svg xmlns="http://www.w3.org/2000/svg" onload="{HARM}"><script>{HARM}</script><text y="20">Owned</text></svg>'
     )
+    (folder / "cities.parquet").write_bytes(base64.b64decode("${readTable("cities.parquet")}"))
+    (folder / "cities.xlsx").write_bytes(base64.b64decode("${readTable("cities.xlsx")}"))
     (folder / "picture.png").write_bytes(draw_picture(320, 120))
     (folder / "paper.pdf").write_bytes(write_paper())
     write_sound(folder / "sound.wav")

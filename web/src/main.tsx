@@ -1,4 +1,5 @@
 import "./app/nonce.ts";
+import "./app/fonts.css";
 import "./app/mantine.css";
 import "./app/page.css";
 import "./app/forced-colors.css";

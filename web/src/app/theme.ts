@@ -77,8 +77,8 @@ export const theme = createTheme({
   primaryShade: 6,
   defaultRadius: "sm",
   radius: { xs: "3px", sm: "6px", md: "8px", lg: "12px", xl: "20px" },
-  fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", Cantarell, "Helvetica Neue", sans-serif',
-  fontFamilyMonospace: 'ui-monospace, "SF Mono", "Cascadia Code", Menlo, "DejaVu Sans Mono", monospace',
+  fontFamily: '"Geist Variable", "Geist like Arial", "Geist like DejaVu", system-ui, sans-serif',
+  fontFamilyMonospace: '"Geist Mono Variable", ui-monospace, Menlo, "DejaVu Sans Mono", monospace',
   headings: {
     fontWeight: "600",
     sizes: { h1: { fontSize: "1.375rem" }, h2: { fontSize: "1.0625rem" }, h3: { fontSize: "0.9375rem" } },
