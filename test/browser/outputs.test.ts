@@ -182,7 +182,7 @@ test("an output's link, copied for an hour, opens the file for anyone who has it
   // Outputs above it move it as long as they come in.
   const open = (name: string) => page.getByRole("region", { name, exact: true });
   await open("bundle.zip").getByRole("row").first().waitFor();
-  for (const name of ["drawing.svg", "page.html"]) await open(name).locator("pre").waitFor();
+  await open("drawing.svg").locator("pre").waitFor();
   await open("paper.pdf").locator("iframe, a").first().waitFor();
   const film = open("clip.webm").locator("video");
   await waitUntil("the film is there", async () => (await readProperty(film, "videoWidth")) === 64);

@@ -43,6 +43,7 @@ test("a Parquet file, with a table of every kind of column, has its values as te
   ]);
   expect(body[0]?.[4]).toBe("");
   expect((await readParquet(sourceOf(load("snappy.parquet")).source)).body[1]).toEqual(["Zürich", "2026-01-02"]);
+  expect((await readParquet(sourceOf(load("gzip.parquet")).source)).body[1]).toEqual(body[1]);
 });
 
 test("a Parquet file, of more blocks than are shown, is read at its end and its beginning alone", async () => {

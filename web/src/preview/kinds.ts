@@ -7,6 +7,8 @@ export type PreviewKind =
   | "markdown"
   | "notebook"
   | "archive"
+  | "parquet"
+  | "workbook"
   | "image"
   | "pdf"
   | "audio"
@@ -18,6 +20,9 @@ const BY_TYPE: readonly (readonly [pattern: RegExp, kind: PreviewKind])[] = [
   [/^application\/(?:x-)?(?:ndjson|jsonlines|jsonl)$/, "lines"],
   [/^application\/(?:[\w.-]+\+)?json$/, "json"],
   [/^application\/(?:x-)?zip(?:-compressed)?$/, "archive"],
+  [/^application\/(?:vnd\.apache\.|x-)?parquet$/, "parquet"],
+  [/^application\/vnd\.openxmlformats-officedocument\.spreadsheetml\.sheet$/, "workbook"],
+  [/^application\/vnd\.ms-excel\.sheet\.macroenabled\.12$/, "workbook"],
   [/^text\/(?:x-)?markdown$/, "markdown"],
   [/^text\/(?:csv|tab-separated-values)$/, "table"],
   [/^image\/svg\+xml$/, "text"],
@@ -35,6 +40,8 @@ const BY_NAME: readonly (readonly [pattern: RegExp, kind: PreviewKind])[] = [
   [/\.(?:md|markdown)$/, "markdown"],
   [/\.ipynb$/, "notebook"],
   [/\.(?:zip|whl)$/, "archive"],
+  [/\.(?:parquet|pq)$/, "parquet"],
+  [/\.xls[xm]$/, "workbook"],
   [/\.(?:txt|log|py|ya?ml|toml|ini|xml|html?|svg|sql|js|ts|css)$/, "text"],
 ];
 

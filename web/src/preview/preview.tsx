@@ -23,6 +23,10 @@ const ArchivePreview = lazy(() =>
   loadPart(() => import("./archive-preview.tsx")).then((loaded) => ({ default: loaded.ArchivePreview })),
 );
 
+const FileTable = lazy(() =>
+  loadPart(() => import("./file-table.tsx")).then((loaded) => ({ default: loaded.FileTable })),
+);
+
 /** Of a text this much is fetched to be looked at. */
 const TEXT_BYTES_MAX = 1_000_000;
 /** It has its pictures in it, and is read as a whole. */
@@ -48,6 +52,13 @@ export function Preview({ file }: { file: PreviewedFile }) {
       return (
         <Suspense fallback={<Loader aria-label={`${file.fileName} is loading`} />}>
           <ArchivePreview file={file} />
+        </Suspense>
+      );
+    case "parquet":
+    case "workbook":
+      return (
+        <Suspense fallback={<Loader aria-label={`${file.fileName} is loading`} />}>
+          <FileTable file={file} kind={kind} />
         </Suspense>
       );
     case "notebook":

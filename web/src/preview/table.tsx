@@ -31,7 +31,7 @@ export function JsonLinesPreview({ text, cut }: { text: string; cut: boolean }) 
 }
 
 /** Rows that can be searched, and sorted by a column. */
-function DataTable({ head, body }: Rows) {
+export function DataTable({ head, body }: Rows) {
   const [shown, setShown] = useState(ROWS_AT_ONCE);
   const [found, setFound] = useState("");
   const [order, setOrder] = useState<RowOrder>();
