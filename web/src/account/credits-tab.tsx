@@ -18,19 +18,21 @@ export function CreditsTab() {
   const { balance, reserved, available, storage, contact } = account.data;
   return (
     <div className={classes.sections}>
-      <section aria-label="Credits">
-        <dl className={classes.figures}>
-          <Figure name="Available" amount={available} />
-          <Figure name="Held by open runs" amount={reserved} />
-          <Figure name="Balance" amount={balance} />
-        </dl>
-        {contact !== null && (
-          <Text size="sm" c="dimmed" mt="xs">
-            For more credits, ask {contact}.
-          </Text>
-        )}
-      </section>
-      <StorageSection storage={storage} contact={contact} />
+      <div className={classes.summary}>
+        <section aria-label="Credits">
+          <dl className={classes.figures}>
+            <Figure name="Available" amount={available} />
+            <Figure name="Held by open runs" amount={reserved} />
+            <Figure name="Balance" amount={balance} />
+          </dl>
+          {contact !== null && (
+            <Text size="sm" c="dimmed" mt="xs">
+              For more credits, ask {contact}.
+            </Text>
+          )}
+        </section>
+        <StorageSection storage={storage} contact={contact} />
+      </div>
       <SpendSection />
       <Ledger />
     </div>

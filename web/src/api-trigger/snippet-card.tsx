@@ -48,7 +48,7 @@ export function SnippetCard(props: {
   const write = (apiKey: string): string =>
     writeSnippet(language, body, { url: executeUrl, apiKey, inputs, known, knownTexts, caFile });
   return (
-    <section className={classes.card} aria-labelledby="api-snippets">
+    <section className={`${classes.card} ${classes.call}`} aria-labelledby="api-snippets">
       <div className={classes.head}>
         <h2 id="api-snippets" className={classes.title}>
           Call it

@@ -69,16 +69,18 @@ function Overviewed({ workflow, overview }: { workflow: Workflow; overview: Over
   return (
     <div className={classes.page}>
       <Figures workflow={workflow} overview={overview} />
-      <section className={classes.card} aria-labelledby="overview-recent">
-        <div className={classes.head}>
-          <h2 id="overview-recent">Last {STRIP_RUNS} runs</h2>
-          <Link to="/workflows/$workflowId/runs" params={{ workflowId }} className="aside-link">
-            All runs
-          </Link>
-        </div>
-        <RunStrip runs={overview.recent} label={`Last ${STRIP_RUNS} runs`} places={STRIP_RUNS} />
-      </section>
-      {overview.lastFailure !== null && <LastFailure failure={overview.lastFailure} />}
+      <div className={classes.latest}>
+        <section className={classes.card} aria-labelledby="overview-recent">
+          <div className={classes.head}>
+            <h2 id="overview-recent">Last {STRIP_RUNS} runs</h2>
+            <Link to="/workflows/$workflowId/runs" params={{ workflowId }} className="aside-link">
+              All runs
+            </Link>
+          </div>
+          <RunStrip runs={overview.recent} label={`Last ${STRIP_RUNS} runs`} places={STRIP_RUNS} />
+        </section>
+        {overview.lastFailure !== null && <LastFailure failure={overview.lastFailure} />}
+      </div>
       <div className={classes.charts}>
         <ChartCard
           id="overview-ends"

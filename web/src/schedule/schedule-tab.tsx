@@ -98,7 +98,7 @@ function Schedule({ workflowId, name, head }: { workflowId: string; name: string
     );
   }
   return (
-    <div className={classes.page}>
+    <div className={`${classes.page} ${classes.columns}`}>
       <section className={classes.card} aria-labelledby="schedule-words">
         <div className={classes.words}>
           <p className={classes.eyebrow}>
@@ -125,7 +125,7 @@ function Schedule({ workflowId, name, head }: { workflowId: string; name: string
           )}
         </Group>
       </section>
-      <section aria-labelledby="schedule-next">
+      <section className={classes.next} aria-labelledby="schedule-next">
         <h2 id="schedule-next" className={classes.title}>
           Next runs
         </h2>

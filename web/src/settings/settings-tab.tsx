@@ -148,7 +148,7 @@ function describeAttempts({ attemptsMax, on, delaySeconds = 0, backoff = 1 }: Ma
 
 function ValuesSection({ workflowId }: { workflowId: string }) {
   return (
-    <section className={classes.card} aria-labelledby="settings-values">
+    <section className={`${classes.card} ${classes.values}`} aria-labelledby="settings-values">
       <div className={classes.head}>
         <div>
           <h2 id="settings-values" className={classes.title}>
