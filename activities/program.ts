@@ -5,7 +5,7 @@ import type { Db } from "../db/connect.ts";
 import type { ExecutionWork } from "../db/executions/attempts.ts";
 import type { PythonOutcome, StoredFile } from "../domain/execution.ts";
 import type { CommitId, ExecutionId, WorkflowId } from "../domain/ids.ts";
-import { DEFAULT_BOUNDS } from "../domain/manifest/bounds.ts";
+import { DEFAULT_BOUNDS, scratchOnDisk } from "../domain/manifest/bounds.ts";
 import type { Manifest } from "../domain/manifest/manifest.ts";
 import { listReferences } from "../domain/manifest/references.ts";
 import type { Checkouts } from "../environments/checkout.ts";
@@ -200,16 +200,22 @@ export interface HostAbilities {
   /** What its sandboxes lack; empty where they are as they must be. */
   readonly isolationProblems: readonly string[];
   readonly networkProblem: () => string | undefined;
+  /** Why there can be no disk for so many bytes of scratch folders. */
+  readonly scratchProblem: (bytes: number) => string | undefined;
 }
 
 /** Returns why no program of a manifest can begin on a host, in words for its caller; undefined when the host has what it needs. */
 export function findHostProblem(
-  { isolationProblems, networkProblem }: HostAbilities,
+  { isolationProblems, networkProblem, scratchProblem }: HostAbilities,
   { limits }: Pick<Manifest, "limits">,
 ): string | undefined {
   if (isolationProblems.length > 0) return `Programs are not run on this host: ${isolationProblems.join(" ")}`;
   const problem = limits.network ? networkProblem() : undefined;
-  return problem && `This workflow needs a network (limits.network), and this host has none: ${problem}`;
+  if (problem !== undefined)
+    return `This workflow needs a network (limits.network), and this host has none: ${problem}`;
+  const bytes = scratchOnDisk(limits);
+  const lack = bytes > 0 ? scratchProblem(bytes) : undefined;
+  return lack && `This workflow needs scratch folders on disk (limits.scratch), and this host has none for it: ${lack}`;
 }
 
 /** Code, interpreter, environment and limits of a commit on this host. */
@@ -241,6 +247,7 @@ async function prepareCode(
     entrypoint: manifest.entrypoint,
     network: network ?? false,
     laneVariables: toLaneVariables(manifest),
+    isScratchOnDisk: scratchOnDisk(manifest.limits, deps.ceilings.scratchBytes) > 0,
     kinds: Object.fromEntries(manifest.inputs.map((input) => [input.name, input.kind])),
     limits: {
       ...deps.ceilings,

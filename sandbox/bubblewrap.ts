@@ -11,6 +11,7 @@ export const INSIDE = {
   lane: "/lane",
   laneInputs: "/lane-inputs",
   scratch: ["/app", "/tmp", "/dev/shm"],
+  sharedMemory: "/dev/shm",
 } as const;
 
 /** Libraries and languages start a thread for each core of the machine where these do not say otherwise. */
@@ -59,6 +60,8 @@ export interface SandboxFolders extends CommonFolders {
   readonly inputs: readonly Mount[];
   readonly hasFileInputs: boolean;
   readonly scratchBytes: number;
+  /** Where the working folder and `/tmp` are on the host, when they are not in memory. Then `scratchBytes` is that of `/dev/shm`. */
+  readonly scratchDir?: string | undefined;
   /** A file to be seen as `/etc/resolv.conf`; without a network the empty one of the runner's folder is. */
   readonly resolvConf: string | undefined;
   /** A file to be seen as `/etc/hosts`; otherwise that of the runner's folder is. */
@@ -73,7 +76,7 @@ export interface SandboxFolders extends CommonFolders {
  * program are on its command line already. Order matters: bubblewrap makes the mounts one after the other, and locks `/` and `/dev` last.
  */
 export function toBubblewrapArguments(folders: SandboxFolders): string[] {
-  const { hasFileInputs, scratchBytes } = folders;
+  const { hasFileInputs, scratchBytes, scratchDir } = folders;
   const inputs = `${INSIDE.work}/inputs`;
   return [
     ...toNamespaces(folders.hasNetworkNamespace),
@@ -82,7 +85,7 @@ export function toBubblewrapArguments(folders: SandboxFolders): string[] {
     ...toNameFiles(folders),
     ...["--proc", "/proc"],
     ...DEVICES,
-    ...toScratch(scratchBytes),
+    ...toScratch(scratchBytes, scratchDir),
     ...(hasFileInputs ? ["--size", "65536", "--perms", "0755", "--tmpfs", inputs] : ["--dir", inputs]),
     ...folders.inputs.flatMap(({ from, to }) => readOnly(from, join(INSIDE.work, to))),
     ...(hasFileInputs ? ["--remount-ro", inputs] : []),
@@ -154,9 +157,11 @@ export function toReadOnlyFolders(folders: CommonFolders, root: string): string[
   ];
 }
 
-function toScratch(bytes: number): string[] {
-  const scratch = (path: string, mode: string) => ["--size", String(bytes), "--perms", mode, "--tmpfs", path];
-  return [...scratch("/dev/shm", "1777"), ...scratch("/tmp", "1777"), ...scratch(INSIDE.work, "0700")];
+function toScratch(bytes: number, dir?: string): string[] {
+  const inMemory = (path: string, mode: string) => ["--size", String(bytes), "--perms", mode, "--tmpfs", path];
+  const scratch = (path: string, mode: string) =>
+    dir === undefined ? inMemory(path, mode) : ["--bind", join(dir, path), path];
+  return [...inMemory("/dev/shm", "1777"), ...scratch("/tmp", "1777"), ...scratch(INSIDE.work, "0700")];
 }
 
 /** Both are tmpfs of half the machine's memory, and writable, until they are locked. */

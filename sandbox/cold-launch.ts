@@ -1,15 +1,17 @@
-import { chownSync, mkdirSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { INSIDE } from "./bubblewrap.ts";
 import { type BubblewrapPool, discard, type Prestarted } from "./bubblewrap-pool.ts";
 import { createCgroup } from "./cgroup.ts";
 import type { CgroupFolders } from "./cgroup-folders.ts";
 import { launchInGvisor } from "./gvisor/launch.ts";
 import type { PlacedInputs, User } from "./input-files.ts";
-import { launchInBubblewrap, launchUnprotected } from "./launch.ts";
+import { launchInBubblewrap, launchUnprotected, type ProgramFolders } from "./launch.ts";
 import type { Launched } from "./launched.ts";
 import type { NetworkSlot } from "./network/network.ts";
 import { type SandboxRequest, type SandboxSettings, wantsNetwork } from "./request.ts";
 import { createRunDiskPool, type RunDisk } from "./run-disks.ts";
+import type { Reach } from "./users/reach.ts";
 
 /** Rejects when `signal` aborts while it waits for something that others have. */
 export type Launch = (request: SandboxRequest, inputs: PlacedInputs, signal?: AbortSignal) => Promise<Launched>;
@@ -29,7 +31,7 @@ export function createColdLauncher(deps: {
   async function launchWithNetwork(
     request: SandboxRequest,
     inputs: PlacedInputs,
-    outputsDir: string,
+    folders: ProgramFolders,
     signal?: AbortSignal,
   ): Promise<Launched> {
     if (settings.gvisor !== undefined) throw new Error("Executions in gVisor have no network.");
@@ -37,7 +39,7 @@ export function createColdLauncher(deps: {
     const slot = await takeSlot(settings.network, request.network, signal);
     try {
       const used = runtimeOf(settings, request);
-      return await launchPrestarted(await pool.start(used, slot), used, { request, inputs, outputsDir, slot });
+      return await launchPrestarted(await pool.start(used, slot), used, { request, inputs, folders, slot });
     } catch (error) {
       slot.release();
       throw error;
@@ -45,15 +47,19 @@ export function createColdLauncher(deps: {
   }
 
   return async (request, inputs, signal) =>
-    onDisk(await disks?.take(signal), request, async (outputsDir) => {
+    onDisk(await disks?.take(signal), request, async (folders) => {
+      if (settings.gvisor !== undefined && folders.scratchDir !== undefined)
+        throw new Error("Executions in gVisor have no scratch folders on disk.");
       const isIsolated = settings.isolation === "bubblewrap";
-      if (isIsolated && wantsNetwork(request)) return launchWithNetwork(request, inputs, outputsDir, signal);
+      if (isIsolated && wantsNetwork(request)) return launchWithNetwork(request, inputs, folders, signal);
       const used = runtimeOf(settings, request);
       if (isIsolated) {
-        const prestarted = await (request.runtime === undefined ? pool.take() : pool.start(used));
-        return launchPrestarted(prestarted, used, { request, inputs, outputsDir });
+        // One that waits may have mounts of its own already, and not this disk: it would write to the folder below it.
+        const mayWait = request.runtime === undefined && folders.scratchDir === undefined;
+        const prestarted = await (mayWait ? pool.take() : pool.start(used));
+        return launchPrestarted(prestarted, used, { request, inputs, folders });
       }
-      makeFolder(outputsDir, user);
+      makeFolder(folders.outputsDir, user);
       makeFolder(join(request.spoolDir, "work"), user);
       const cgroup = cgroups && createCgroup(cgroups, `treadle-${process.pid}-u${++unprotectedBefore}`);
       return launchUnprotected(used, request, inputs, { user, cgroup });
@@ -97,39 +103,62 @@ async function launchPrestarted(
   around: {
     readonly request: SandboxRequest;
     readonly inputs: PlacedInputs;
-    readonly outputsDir: string;
+    readonly folders: ProgramFolders;
     readonly slot?: NetworkSlot;
   },
 ): Promise<Launched> {
-  const { request, inputs, outputsDir, slot } = around;
+  const { request, inputs, folders, slot } = around;
+  const { outputsDir, scratchDir } = folders;
   const { reach } = prestarted.user;
   const { gvisor } = settings;
   try {
     mkdirSync(outputsDir, { mode: 0o700 });
     await reach.own(outputsDir);
+    if (scratchDir !== undefined) await makeScratchFolders(scratchDir, reach);
     if (request.files.length > 0) await reach.admit(join(request.spoolDir, "inputs"));
   } catch (error) {
     await discard(prestarted);
     throw error;
   }
   if (gvisor !== undefined) return launchInGvisor(prestarted, { ...settings, gvisor }, request, inputs, outputsDir);
-  return launchInBubblewrap(prestarted, settings, request, inputs, outputsDir, slot);
+  return launchInBubblewrap(prestarted, settings, request, inputs, folders, slot);
 }
 
-/** Launches with outputs on that disk, which its release gives back; in the spool without one. */
+/** What the sandbox mounts of the disk. The user of the sandbox cannot write beside these. */
+async function makeScratchFolders(scratchDir: string, reach: Pick<Reach, "own">): Promise<void> {
+  for (const [path, mode] of [
+    ["/tmp", 0o1777],
+    [INSIDE.work, 0o700],
+  ] as const) {
+    const folder = join(scratchDir, path);
+    mkdirSync(folder);
+    chmodSync(folder, mode); // With any umask.
+    await reach.own(folder);
+  }
+}
+
+/** Launches with outputs on that disk, which its release gives back; in the spool without one. Scratch folders have another one. */
 async function onDisk(
   disk: RunDisk | undefined,
-  { spoolDir }: SandboxRequest,
-  launch: (outputsDir: string) => Promise<Launched>,
+  { spoolDir, isScratchOnDisk, limits }: SandboxRequest,
+  launch: (folders: ProgramFolders) => Promise<Launched>,
 ): Promise<Launched> {
-  if (disk === undefined) return launch(join(spoolDir, "outputs"));
+  if (disk === undefined) {
+    if (isScratchOnDisk === true) throw new Error("This host has no disks for scratch folders.");
+    return launch({ outputsDir: join(spoolDir, "outputs"), scratchDir: undefined });
+  }
   try {
-    const launched = await launch(join(disk.dir, "outputs"));
-    return {
-      ...launched,
-      hasOwnDisk: true,
-      release: (isWell) => launched.release(isWell).finally(() => void disk.giveBack()),
+    const scratchDir = isScratchOnDisk === true ? await disk.openScratch(limits.scratchBytes) : undefined;
+    const launched = await launch({ outputsDir: join(disk.dir, "outputs"), scratchDir });
+    const release = async (isWell: boolean): Promise<void> => {
+      try {
+        await launched.release(isWell);
+      } finally {
+        const given = disk.giveBack();
+        if (scratchDir !== undefined) await given; // What it was promised of the host's disk is free when it has ended.
+      }
     };
+    return { ...launched, hasOwnDisk: true, release };
   } catch (error) {
     void disk.giveBack();
     throw error;

@@ -12,13 +12,20 @@ import type { SandboxRequest, SandboxSettings } from "./request.ts";
 import { RUNNER_PROGRAM } from "./runner-folder.ts";
 import { createDirectReach } from "./users/reach.ts";
 
+/** What an execution writes to on the host's disk. */
+export interface ProgramFolders {
+  readonly outputsDir: string;
+  /** The disk of its scratch folders; undefined where they are in memory. */
+  readonly scratchDir: string | undefined;
+}
+
 /** Lets a waiting bubblewrap go on: it makes the sandbox of this execution and starts the interpreter with the runner. */
 export function launchInBubblewrap(
   prestarted: Prestarted,
   settings: SandboxSettings,
   request: SandboxRequest,
   inputs: PlacedInputs,
-  outputsDir: string,
+  { outputsDir, scratchDir }: ProgramFolders,
   slot?: NetworkSlot,
 ): Launched {
   const { child, cgroup, user } = prestarted;
@@ -33,7 +40,8 @@ export function launchInBubblewrap(
       outputsDir,
       inputs: inputs.mounts,
       hasFileInputs: hasFileInputs(request),
-      scratchBytes: request.limits.scratchBytes,
+      scratchBytes: scratchDir === undefined ? request.limits.scratchBytes : request.limits.memoryBytes,
+      scratchDir,
       resolvConf: slot?.resolvConf,
       hosts: slot?.hosts,
       hasNetworkNamespace: prestarted.hasNetworkNamespace,
@@ -47,6 +55,7 @@ export function launchInBubblewrap(
     isReady: false,
     reach: user.reach,
     outputsDir,
+    scratchDir,
     async release() {
       slot?.release(); // Its connections are ended by the death of what had them, and that came before.
       await cgroup?.remove();

@@ -40,6 +40,8 @@ export interface Launched {
   readonly reach: Reach;
   /** Where outputs grow, on the host. */
   readonly outputsDir: string;
+  /** The disk of its working folder and `/tmp`, on the host; undefined where they are in memory. */
+  readonly scratchDir?: string | undefined;
   /** Set when nothing else is written to the file system of `outputsDir`. */
   readonly hasOwnDisk?: boolean;
   /** Paths as the runner sees them. */

@@ -28,7 +28,7 @@ export interface SandboxLimits {
   readonly processes: number;
   readonly openFiles: number;
   readonly fileBytesMax: number;
-  /** Each of the scratch folders: the working folder, `/tmp` and `/dev/shm`. */
+  /** Each of the scratch folders: the working folder, `/tmp` and `/dev/shm`. On disk: the first two together. */
   readonly scratchBytes: number;
   readonly outputBytesMax: number;
   readonly outputFilesMax: number;
@@ -133,6 +133,8 @@ export interface SandboxRequest {
   /** What the commit says of its environment: see `LaneVariables`. */
   readonly laneVariables?: LaneVariables | undefined;
   readonly limits: SandboxLimits;
+  /** True: the working folder and `/tmp` are on a disk of their own, and not in memory. Such an execution starts cold. */
+  readonly isScratchOnDisk?: boolean | undefined;
   /** True: it gets an interpreter of its own, and no lane is made for it. */
   readonly isCold?: boolean;
 }
@@ -171,6 +173,7 @@ export type LaneRequest = Pick<
   | "limits"
   | "network"
   | "laneVariables"
+  | "isScratchOnDisk"
 >;
 
 export type Warmth = { readonly warm: true } | { readonly warm: false; readonly reason: string };

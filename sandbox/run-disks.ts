@@ -1,6 +1,11 @@
-import { mkdirSync, readdirSync, rmdirSync } from "node:fs";
+import { mkdirSync, readdirSync, rmdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { removeTree } from "../system/trees/remove-tree.ts";
+
+const MIB = 1024 * 1024;
+/** What a file system of its own takes beside the files: 45 MB of 20 GiB, 128 MB of 1 TiB (mkfs.ext4 1.47). */
+const SCRATCH_TABLES_BYTES = 48 * MIB;
+const SCRATCH_TABLES_SHARE = 1 / 8_192;
 
 /**
  * Folders that are file systems of their own, each for one program at a time. They grow in the data folder's disk as
@@ -17,11 +22,38 @@ export interface RunDisks {
   renew(dir: string): Promise<void>;
   /** Gives the room of deleted files back to the data folder's disk, where it is much, some time later. */
   trim(dir: string): void;
+  /**
+   * Makes another disk beside that of `dir`, empty, for the scratch folders of the same execution. Returns where it is. It takes
+   * `scratchDiskBytes` of the data folder's disk at most.
+   */
+  openScratch(dir: string, bytes: number): Promise<string>;
+  /** Takes that disk away with all that is on it. Its room is free for all by then. */
+  closeScratch(dir: string): Promise<void>;
+}
+
+/** Returns how many bytes a disk of scratch folders may hold that has `bytes` of the data folder's disk. */
+export function scratchRoomOf(bytes: number): number {
+  return Math.max(0, Math.floor((bytes - SCRATCH_TABLES_BYTES - MIB) / (1 + SCRATCH_TABLES_SHARE)));
+}
+
+/** Returns what a disk takes of the data folder's disk, also for files that were deleted since it was trimmed. */
+export function measureDisk(dir: string): number {
+  return (statSync(`${dir}.img`, { throwIfNoEntry: false })?.blocks ?? 0) * 512;
+}
+
+/** What the pool needs of disks. */
+export type RunDiskCare = Omit<RunDisks, "cold" | "lanes">;
+
+/** Returns how much of the data folder's disk the disk of scratch folders can take that may hold `bytes`. */
+export function scratchDiskBytes(bytes: number): number {
+  return bytes === 0 ? 0 : Math.ceil((bytes * (1 + SCRATCH_TABLES_SHARE) + SCRATCH_TABLES_BYTES) / MIB) * MIB;
 }
 
 /** A disk that nobody else has. */
 export interface RunDisk {
   readonly dir: string;
+  /** Makes an empty disk for scratch folders, which goes when this one is given back. */
+  openScratch(bytes: number): Promise<string>;
   /** To be called when an execution's files are gone: their room is free for all. */
   trim(): void;
   /** Removes all that is on it, and leaves it to the next. Never rejects. */
@@ -42,11 +74,10 @@ const RETRY_AFTER_MS = 10_000;
  * Gives out disks, one to each that asks. One that was given back is cleared first. One that cannot be cleared is made
  * anew.
  */
-export function createRunDiskPool(
-  dirs: readonly string[],
-  { renew, trim }: Pick<RunDisks, "renew" | "trim">,
-): RunDiskPool {
+export function createRunDiskPool(dirs: readonly string[], care: RunDiskCare): RunDiskPool {
+  const { renew, trim } = care;
   const free = [...dirs];
+  const withScratch = new Set<string>();
   const waiting: ((dir: string) => void)[] = [];
   const offer = (dir: string) => {
     const next = waiting.shift();
@@ -55,6 +86,8 @@ export function createRunDiskPool(
   };
   const restore = async (dir: string): Promise<void> => {
     try {
+      if (withScratch.has(dir)) await care.closeScratch(dir);
+      withScratch.delete(dir);
       await clear(dir).catch(() => renew(dir));
       trim(dir);
       offer(dir);
@@ -64,7 +97,11 @@ export function createRunDiskPool(
   };
   const toDisk = (dir: string): RunDisk => {
     let restoring: Promise<void> | undefined;
-    return { dir, trim: () => trim(dir), giveBack: () => (restoring ??= restore(dir)) };
+    const openScratch = (bytes: number) => {
+      withScratch.add(dir);
+      return care.openScratch(dir, bytes);
+    };
+    return { dir, openScratch, trim: () => trim(dir), giveBack: () => (restoring ??= restore(dir)) };
   };
   const tryTake = () => {
     const dir = free.shift();

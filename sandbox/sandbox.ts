@@ -318,7 +318,7 @@ function toRunnerRequest(
     rlimits: {
       NPROC: limits.processes,
       NOFILE: limits.openFiles,
-      FSIZE: limits.fileBytesMax,
+      FSIZE: Math.max(limits.fileBytesMax, limits.scratchBytes),
       CORE: 0,
       SIGPENDING: SIGNALS_MAX,
       CPU: Math.ceil(limits.timeoutSeconds * Math.max(1, limits.cpu)) + CPU_SLACK_SECONDS,

@@ -231,7 +231,8 @@ function startClocks(course: Course, startedAtMs: number): void {
     hasOwnDisk: launched.hasOwnDisk === true,
     rootPid: top.pid,
     rootDir: launched.rootDirOf?.(runner.pid),
-    scratchDirs: INSIDE.scratch,
+    scratchDirs: launched.scratchDir === undefined ? INSIDE.scratch : [INSIDE.sharedMemory],
+    scratchDisk: launched.scratchDir,
     limits,
     disk: around.watch.disk,
     memoryBytesMax:

@@ -5,6 +5,7 @@ import { createMemoryMeter, type MemoryMeter } from "./memory-meter.ts";
 import type { OutputExcess, OutputLimits } from "./outputs.ts";
 import { listTree, measureMemoryBytes, measureProcessorMs } from "./process-tree.ts";
 import type { ProcessorMeter } from "./processor-meter.ts";
+import { measureDisk } from "./run-disks.ts";
 import type { Reach } from "./users/reach.ts";
 
 /** Between two looks; what a program can do in that time is what these limits can be exceeded by. */
@@ -27,7 +28,10 @@ export interface WatchedTree {
   readonly rootPid: number;
   /** The root of the sandbox's file system, for its scratch folders; undefined without one. */
   readonly rootDir: string | undefined;
+  /** Those in memory. */
   readonly scratchDirs: readonly string[];
+  /** The disk of the others, where there is one. */
+  readonly scratchDisk?: string | undefined;
   readonly limits: OutputLimits;
   /** Undefined when a cgroup limits the memory. */
   readonly memoryBytesMax: number | undefined;
@@ -106,7 +110,9 @@ async function findExcess(
   else if (thorough) Object.assign(hidden, await measureHidden(pids, tree.outputsDir, tree.reach));
   const bytes = seen.bytes + hidden.bytes;
   if (bytes > outputBytesMax * (1 + OVERHEAD_SHARE)) return "output_bytes";
-  if (tree.disk?.note({ bytes, mayHide: hidden.mayHide }) === true) return "disk";
+  const scratchBytes = tree.scratchDisk === undefined ? 0 : measureDisk(tree.scratchDisk);
+  const held = { bytes: bytes + scratchBytes, scratchBytes, mayHide: hidden.mayHide };
+  if (tree.disk?.note(held) === true) return "disk";
   if (!thorough) return undefined;
 
   const processorMs = tree.processor?.meter.look(pids) ?? measureProcessorMs(pids);

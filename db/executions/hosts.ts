@@ -5,6 +5,10 @@ import { type Db, queryRows } from "../connect.ts";
 export interface HostLacks {
   readonly isolationProblems: readonly string[];
   readonly networkProblem: string | null;
+  /** Why programs have no disks for scratch folders. Undefined for a host of a version without them. */
+  readonly scratchProblem?: string | null;
+  /** The most that one of them can hold; undefined where the operator allows no more than memory gives. */
+  readonly scratchBytesMax?: number | undefined;
   /** Commits that cannot run there, and why; not all where there are many. */
   readonly commits: readonly {
     readonly workflowId: WorkflowId;

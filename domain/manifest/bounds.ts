@@ -1,3 +1,5 @@
+import type { Limits } from "./manifest.ts";
+
 const MEBIBYTE = 1_048_576;
 
 /** What an installation lets a manifest ask for. Sizes in bytes, times in seconds. */
@@ -20,7 +22,7 @@ export interface ManifestBounds {
   readonly openFilesDefault: number;
   readonly openFilesMin: number;
   readonly openFilesMax: number;
-  /** Of each scratch folder: the working folder, `/tmp` and `/dev/shm`. */
+  /** Of each scratch folder: the working folder, `/tmp` and `/dev/shm`. On disk, the first two together. */
   readonly scratchBytesDefault: number;
   readonly scratchBytesMax: number;
   /** Of one uploaded file: the default and the ceiling of `max_size`. */
@@ -70,6 +72,18 @@ export function limitsWithin(
   { timeoutSecondsMax, cpuMax }: ManifestBounds = DEFAULT_BOUNDS,
 ): { readonly timeoutSeconds: number; readonly cpu: number } {
   return { timeoutSeconds: Math.min(limits.timeoutSeconds, timeoutSecondsMax), cpu: Math.min(limits.cpu, cpuMax) };
+}
+
+/**
+ * Returns how many bytes of scratch folders a commit has on disk: more than its memory can hold, up to what the installation gives.
+ * Zero where they are in memory.
+ */
+export function scratchOnDisk(
+  { scratchBytes = 0, memoryBytes }: Pick<Limits, "scratchBytes" | "memoryBytes">,
+  scratchBytesMax = DEFAULT_BOUNDS.scratchBytesMax,
+): number {
+  const bytes = Math.min(scratchBytes, scratchBytesMax);
+  return scratchBytes > memoryBytes && bytes > DEFAULT_BOUNDS.scratchBytesDefault ? bytes : 0;
 }
 
 /** Lengths without `max_length`, and the most `max_length` may be. In characters. */

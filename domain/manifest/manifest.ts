@@ -144,7 +144,7 @@ export interface Limits {
   readonly processes?: number;
   /** Of each process. Missing where `config.yaml` does not say. */
   readonly openFiles?: number;
-  /** Of each scratch folder. Missing where `config.yaml` does not say. */
+  /** Of each scratch folder; on disk where it is more than the memory. Missing where `config.yaml` does not say. */
   readonly scratchBytes?: number;
   /** True: the public internet. */
   readonly network: NetworkLimit;

@@ -20,6 +20,8 @@ export interface ManifestOptions {
   readonly bounds?: ManifestBounds | undefined;
   /** False while the installation cannot give executions a network: `limits.network: true` is then refused at its line. */
   readonly networkAvailable?: boolean;
+  /** Why the installation has no disks for scratch folders: more than memory can hold is then refused at its line. */
+  readonly scratchProblem?: string | undefined;
   /** The minor versions of Python that the installation has, such as 3.12: another is then refused at its line. */
   readonly pythonVersions?: readonly string[] | undefined;
   /** The secrets and variables that are set for the workflow: others are then refused at their line. */
@@ -44,6 +46,7 @@ export function parseManifest(source: string, options: ManifestOptions = {}): Ma
     fileName = "config.yaml",
     bounds = DEFAULT_BOUNDS,
     networkAvailable = true,
+    scratchProblem,
     pythonVersions,
     setNames,
   } = options;
@@ -53,7 +56,7 @@ export function parseManifest(source: string, options: ManifestOptions = {}): Ma
   const manifest = document.readable
     ? readConfig(
         dropNulls(document.value ?? {}),
-        { bounds, networkAvailable, pythonVersions, setNames, textOf: document.places.textOf },
+        { bounds, networkAvailable, scratchProblem, pythonVersions, setNames, textOf: document.places.textOf },
         problems,
       )
     : undefined;
@@ -64,6 +67,7 @@ export function parseManifest(source: string, options: ManifestOptions = {}): Ma
 type ReadOptions = {
   bounds: ManifestBounds;
   networkAvailable: boolean;
+  scratchProblem: string | undefined;
   pythonVersions: readonly string[] | undefined;
   setNames: SetNames | undefined;
   textOf: Places["textOf"];

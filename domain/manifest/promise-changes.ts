@@ -74,7 +74,7 @@ function compareLimits(before: Manifest, after: Manifest): PromiseChange[] {
   const [scratchBefore, scratch] = [was.scratchBytes ?? scratchBytesDefault, is.scratchBytes ?? scratchBytesDefault];
   if (scratchBefore !== scratch)
     changes.push(
-      tell(`Each scratch folder may hold ${formatSize(scratch)} now, no longer ${formatSize(scratchBefore)}.`),
+      tell(`Its scratch folders may hold ${formatSize(scratch)} now, no longer ${formatSize(scratchBefore)}.`),
     );
   if (toStableJson(was.network) !== toStableJson(is.network))
     changes.push(tell(describeNetwork(was.network, is.network)));

@@ -59,7 +59,7 @@ const LimitsSchema = z.strictObject({
       description: `Files and connections that each of its processes may have open. ${DEFAULT_BOUNDS.openFilesDefault} unless given.`,
     }),
   scratch: SizeSchema.optional().meta({
-    description: `How much its working folder, /tmp and /dev/shm may each hold, in memory: 1GB. ${formatSize(DEFAULT_BOUNDS.scratchBytesDefault)} unless given.`,
+    description: `How much its working folder, /tmp and /dev/shm may each hold, in memory: 1GB. More than limits.memory is on disk, for the first two together. ${formatSize(DEFAULT_BOUNDS.scratchBytesDefault)} unless given.`,
   }),
   network: NetworkSchema.optional().meta({
     description:

@@ -2,7 +2,7 @@ import { parseCron } from "../cron/cron.ts";
 import { checkTimeZone } from "../cron/time-zones.ts";
 import { RETRIED_ENDS, RETRY_DELAY_SECONDS_MAX } from "../retries.ts";
 import { TICK_VARIABLES, toTickValues } from "../schedules/tick-values.ts";
-import { DEFAULT_BOUNDS, type ManifestBounds } from "./bounds.ts";
+import { DEFAULT_BOUNDS, type ManifestBounds, scratchOnDisk } from "./bounds.ts";
 import { createCheckBudget } from "./check-budget.ts";
 import { formatDuration } from "./durations.ts";
 import { flattenBody, parseInputs, splitBody } from "./inputs.ts";
@@ -30,10 +30,15 @@ const NETWORK_UNAVAILABLE =
 /** Limits within what the installation allows; what is not is reported. */
 export function toLimits(
   config: LimitsConfig | undefined,
-  options: { bounds: ManifestBounds; networkAvailable: boolean; setNames: SetNames | undefined },
+  options: {
+    bounds: ManifestBounds;
+    networkAvailable: boolean;
+    scratchProblem: string | undefined;
+    setNames: SetNames | undefined;
+  },
   problems: Problems,
 ): Limits {
-  const { bounds, networkAvailable, setNames } = options;
+  const { bounds, networkAvailable, scratchProblem, setNames } = options;
   const limits: Limits = {
     timeoutSeconds: config?.timeout ?? Math.min(bounds.timeoutSecondsDefault, bounds.timeoutSecondsMax),
     memoryBytes: config?.memory ?? Math.min(bounds.memoryBytesDefault, bounds.memoryBytesMax),
@@ -52,10 +57,10 @@ export function toLimits(
   if (openFiles !== undefined) check("open_files", openFiles, bounds.openFilesMin, "openFilesMax", String);
   if (scratchBytes !== undefined)
     check("scratch", scratchBytes, bounds.scratchBytesDefault, "scratchBytesMax", formatSize);
-  if (scratchBytes !== undefined && scratchBytes > memoryBytes)
+  if (scratchProblem !== undefined && scratchOnDisk(limits, bounds.scratchBytesMax) > 0)
     problems.addAtValue(
       ["limits", "scratch"],
-      `must be at most limits.memory (${formatSize(memoryBytes)}): scratch files are kept in memory.`,
+      `must be at most limits.memory (${formatSize(memoryBytes)}): this installation has no disks for more. ${scratchProblem}`,
     );
   if (limits.network && !networkAvailable) problems.addAtValue(["limits", "network"], NETWORK_UNAVAILABLE);
   return limits;

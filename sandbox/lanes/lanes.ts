@@ -82,6 +82,8 @@ export function createLanes(deps: LanesDeps): Lanes {
   let closed = false;
   // The cold path says so, too.
   const findLack = (request: LaneRequest): string | undefined => {
+    if (request.isScratchOnDisk === true)
+      return "Its scratch folders are on disk (limits.scratch), which a lane does not have.";
     if (!wantsNetwork(request)) return undefined;
     const way = deps.settings.network;
     return way === undefined ? "This host gives executions no network." : way.problem;

@@ -161,7 +161,7 @@ function toRequestLine(request: LaneRequest, hasCgroup: boolean): string {
     rlimits: {
       NPROC: limits.processes + OWN_PROCESSES,
       NOFILE: Math.max(limits.openFiles, OPEN_FILES_MIN),
-      FSIZE: Math.max(limits.fileBytesMax, COMMIT_BYTES_MAX),
+      FSIZE: Math.max(limits.fileBytesMax, limits.scratchBytes, COMMIT_BYTES_MAX),
       CORE: 0,
       SIGPENDING: SIGNALS_MAX,
       ...(hasCgroup ? {} : { DATA: toDataBytes(limits) }),

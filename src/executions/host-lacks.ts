@@ -3,6 +3,7 @@ import type { HostLacks, HostPrograms } from "../../db/executions/hosts.ts";
 import type { CommitId, WorkflowId } from "../../domain/ids.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import type { CommitEnvironments } from "../../environments/commit-environments.ts";
+import { findScratchLack, type ScratchDisks } from "./scratch-disks.ts";
 
 /** More are found out when they are run. */
 const COMMITS_MAX = 100;
@@ -22,14 +23,19 @@ export interface OwnLacks {
   hasAny(): boolean;
   /** Returns why no program can have a network here; undefined when one can. */
   networkProblem(): string | undefined;
+  /** Returns why no program can have scratch folders on disk here; undefined when one can. */
+  scratchProblem(): string | undefined;
   /** Returns all of it, for processes that only answer callers. */
   list(): HostLacks;
 }
 
+export interface OwnAbilities extends HostAbilities {
+  readonly commitEnvironments: CommitEnvironments;
+  readonly scratch: ScratchDisks;
+}
+
 /** Returns what is asked for what programs lack on this host; undefined stands for programs that need nothing of it. */
-export function createHostLacks(
-  abilities: (HostAbilities & { readonly commitEnvironments: CommitEnvironments }) | undefined,
-): OwnLacks {
+export function createHostLacks(abilities: OwnAbilities | undefined): OwnLacks {
   return {
     problemOf({ manifest, workflowId, commitId }) {
       if (abilities === undefined) return undefined;
@@ -38,13 +44,17 @@ export function createHostLacks(
     },
     hasAny() {
       if (abilities === undefined) return false;
-      const { isolationProblems, networkProblem, commitEnvironments } = abilities;
-      return isolationProblems.length > 0 || networkProblem() !== undefined || commitEnvironments.problems().length > 0;
+      const { isolationProblems, networkProblem, commitEnvironments, scratch } = abilities;
+      if (isolationProblems.length > 0 || networkProblem() !== undefined) return true;
+      return scratch.problemOf(scratch.ceiling) !== undefined || commitEnvironments.problems().length > 0;
     },
     networkProblem: () => abilities?.networkProblem(),
+    scratchProblem: () => abilities?.scratch.problem,
     list: () => ({
       isolationProblems: abilities?.isolationProblems ?? [],
       networkProblem: abilities?.networkProblem() ?? null,
+      scratchProblem: abilities?.scratch.problem ?? null,
+      scratchBytesMax: abilities?.scratch.bytesMax(),
       commits: (abilities?.commitEnvironments.problems() ?? [])
         .filter(({ isBeingMade }) => !isBeingMade)
         .slice(0, COMMITS_MAX)
@@ -60,9 +70,12 @@ export function findLack(
 ): string | undefined {
   const networkProblem = (): string | undefined => lacks.networkProblem ?? undefined;
   const ofCommit = lacks.commits.find((each) => each.commitId === commitId && each.workflowId === workflowId);
-  return (
-    findHostProblem({ ...lacks, networkProblem }, manifest) ?? findPythonProblem(offers, manifest) ?? ofCommit?.reason
-  );
+  const scratchProblem = (bytes: number): string | undefined => {
+    const { scratchProblem: problem = "Its version has no disks for scratch folders.", scratchBytesMax } = lacks;
+    return problem ?? findScratchLack(bytes, scratchBytesMax);
+  };
+  const problem = findHostProblem({ ...lacks, networkProblem, scratchProblem }, manifest);
+  return problem ?? findPythonProblem(offers, manifest) ?? ofCommit?.reason;
 }
 
 function findPythonProblem(

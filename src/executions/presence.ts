@@ -76,6 +76,8 @@ export interface WorkersWatch extends Repeating {
   pythons(): readonly string[] | undefined;
   /** Returns the most that a program gets on any of them; undefined where no host has said. */
   ceilings(): HostCeilings | undefined;
+  /** Returns why no host can give a program scratch folders on disk; undefined where one can, and where no host is known. */
+  scratchProblem(): string | undefined;
   /** Lists the hosts that can begin a program of a commit now, as far as they have said. Where it gets more on some, only these. */
   listOpen(commit: HostedCommit): readonly string[];
   /** Returns how many programs run at a time on all of them; undefined where no host is known. */
@@ -126,6 +128,7 @@ export function watchWorkers({ db, log }: { db: Db; log: Log }): WorkersWatch {
       );
     },
     networkProblem: () => findShared(({ lacks }) => lacks.networkProblem ?? undefined),
+    scratchProblem: () => findShared(({ lacks }) => lacks.scratchProblem ?? undefined),
     pythons: () =>
       known.length === 0 ? undefined : [...new Set(known.flatMap(({ programs }) => programs?.offers.pythons ?? []))],
     ceilings: () => findHighest(known),

@@ -34,7 +34,8 @@ function toHost({ programs, keyIds: _keyIds, ...about }: HostRow) {
   const { slots, running, waiting, offers, lacks } = programs;
   const network = lacks.networkProblem === null ? [] : [lacks.networkProblem];
   const commits = lacks.commits.map(({ workflowId, reason }) => `${workflowId}: ${reason}`);
-  const problems = [...lacks.isolationProblems, ...network, ...commits];
+  const scratch = lacks.scratchProblem == null ? [] : [lacks.scratchProblem];
+  const problems = [...lacks.isolationProblems, ...network, ...scratch, ...commits];
   const { ceilings = null, loadAverage = null } = offers;
   return Object.assign(about, {
     programs: { slots, running, waiting, offers: { ...offers, ceilings, loadAverage }, problems },

@@ -151,7 +151,7 @@ export function outputsCheck(problem: string | undefined): Check {
     return { ok: true, message: "Each program writes to a disk of its own: the kernel bounds all that it writes." };
   return {
     ok: true,
-    message: `What programs write is measured ten times a second, and bounded by nothing else: ${problem}.`,
+    message: `What programs write is measured ten times a second, and bounded by nothing else: ${problem}. Scratch folders cannot be on disk: no workflow may have more in limits.scratch than in limits.memory.`,
   };
 }
 

@@ -27,6 +27,8 @@ export interface Abilities {
   readonly interpreters: Pick<Interpreters, "find" | "list">;
   /** Returns whether executions can have a network now, here or on a worker. */
   readonly networkAvailable: () => boolean;
+  /** Why the installation has no disks for scratch folders. */
+  readonly scratchProblem?: (() => string | undefined) | undefined;
   /** Returns the Pythons that some worker has now; undefined where none is known, and where programs run here. */
   readonly workerPythons?: (() => readonly string[] | undefined) | undefined;
   /** Returns what a manifest may ask for now; `DEFAULT_BOUNDS` unless given. */
@@ -81,11 +83,12 @@ export async function validateFolder(
   const setNames = /secrets|vars|notify|network/.test(config)
     ? await abilities.findSetNames?.(accountId, workflowId)
     : undefined;
+  const scratchProblem = abilities.scratchProblem?.();
   const onWorkers = abilities.workerPythons?.();
   const pythonVersions = pythons
     ?.map(minorVersionOf)
     .filter((version) => onWorkers === undefined || onWorkers.includes(version));
-  const asked = { files, networkAvailable, bounds: abilities.bounds?.(), pythonVersions, setNames };
+  const asked = { files, networkAvailable, scratchProblem, bounds: abilities.bounds?.(), pythonVersions, setNames };
   const hasPatterns = /pattern/.test(config);
   const { problems, warnings, manifest, reading } = await read(abilities.threads, accountId, asked, hasPatterns);
   const python = manifest && (await interpreters.find(manifest.python));
@@ -137,6 +140,7 @@ export async function checkCode(
 interface Folder {
   readonly files: readonly CommitFile[];
   readonly networkAvailable: boolean;
+  readonly scratchProblem: string | undefined;
   readonly bounds: ManifestBounds | undefined;
   readonly pythonVersions: readonly string[] | undefined;
   readonly setNames: SetNames | undefined;

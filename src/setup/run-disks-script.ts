@@ -1,3 +1,6 @@
+/** Each folder and file of scratch takes memory of the kernel that no limit of bytes counts. */
+const SCRATCH_INODES = 100_000;
+
 /**
  * The program that keeps the disks, as root, for as long as the service lives. It works in its own folder by relative
  * names only. The folders above belong to the service's user, who could put a link in their place. Standard input is
@@ -6,12 +9,17 @@
  * No journal: what is on a disk is of one execution, and nobody needs it after a crash. Blocks of deleted files are
  * given back to the data folder's own disk by `trim N`. The mount option `discard` would do so with each file, and
  * makes the removal of a folder wait 2 to 10 ms. No tables are written ahead either (`noinit_itable`).
+ *
+ * `scratch N BYTES` makes a disk for one execution, and `unscratch N` takes it away. What is on it is deleted first: otherwise what waits in
+ * memory would be written before the disk is gone. The image is cut to nothing as well: a sandbox that is being made may
+ * hold the mount for a while.
  */
 export const KEEPER_SCRIPT = `
 trap '' INT TERM HUP
 cd "$1" || exit 1
-count=$2 bytes=$3 inodes=$4 owner=$5
+count=$2 size=$3 files=$4 owner=$5
 make() {
+  bytes=$2 inodes=$3
   truncate -s "$bytes" "$1.img" && chmod 600 "$1.img" &&
   mkfs.ext4 -q -F -b 4096 -m 0 -N "$inodes" -O ^has_journal,^resize_inode -E lazy_itable_init=1,nodiscard "$1.img" &&
   mkdir -p "$1" &&
@@ -22,10 +30,21 @@ drop() {
   umount -l "$1" 2>/dev/null
   rm -f "$1.img"
 }
+unscratch() {
+  [ -e "s$1.img" ] || return 0
+  for each in "s$1"/* "s$1"/.[!.]* "s$1"/..?*; do rm -rf --one-file-system "$each"; done
+  umount -l "s$1" 2>/dev/null
+  : > "s$1.img"
+  rmdir "s$1" && rm "s$1.img"
+}
+scratch() {
+  if unscratch "$1" && make "s$1" "$2" ${SCRATCH_INODES}; then echo "opened $1"; else echo "failed $1"; fi
+}
 drop_all() {
+  wait
   n=0
   # What is still in memory is written before a disk is gone; all at once, they wait for each other's writing only once.
-  while [ "$n" -lt "$count" ]; do { drop "$n"; rmdir "$n" 2>/dev/null; } & n=$((n + 1)); done
+  while [ "$n" -lt "$count" ]; do { unscratch "$n"; drop "$n"; rmdir "$n" 2>/dev/null; } & n=$((n + 1)); done
   wait
   rm -f problems
   here=$(pwd)
@@ -34,7 +53,7 @@ drop_all() {
 : > problems
 n=0
 while [ "$n" -lt "$count" ]; do
-  { make "$n" 2>&1 || echo "disk $n could not be made"; } >> problems &
+  { make "$n" "$size" "$files" 2>&1 || echo "disk $n could not be made"; } >> problems &
   n=$((n + 1))
   [ $((n % 4)) -eq 0 ] && wait
 done
@@ -46,13 +65,17 @@ if grep -q 'could not be made' problems; then
   exit 1
 fi
 echo ready
-while read -r verb n; do
+while read -r verb n bytes; do
   case $n in '' | *[!0-9]*) continue ;; esac
+  case $bytes in *[!0-9]*) continue ;; esac
   [ "$n" -lt "$count" ] || continue
+  # Beside the others: gigabytes take a while to go.
+  if [ "$verb" = scratch ]; then scratch "$n" "$bytes" 2>/dev/null & continue; fi
+  if [ "$verb" = unscratch ]; then { unscratch "$n" && echo "closed $n" || echo "failed $n"; } 2>/dev/null & continue; fi
   if [ "$verb" = trim ]; then fstrim "$n" 2>/dev/null; continue; fi
   [ "$verb" = renew ] || continue
   drop "$n"
-  if make "$n" > problems 2>&1; then echo "renewed $n"; else echo "failed $n"; fi
+  if make "$n" "$size" "$files" > problems 2>&1; then echo "renewed $n"; else echo "failed $n"; fi
 done
 drop_all
 `;

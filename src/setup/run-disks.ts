@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { statSync } from "node:fs";
 import { lstat, mkdir, readdir, rm, rmdir } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { messageOf } from "../../domain/message-of.ts";
-import type { RunDisks } from "../../sandbox/run-disks.ts";
+import { measureDisk, type RunDisks, scratchDiskBytes } from "../../sandbox/run-disks.ts";
 import { withTimeout } from "../../system/with-timeout.ts";
 import { OUTPUT_FILES_MAX, type Settings, slotCountOf } from "../config.ts";
 import { listPrograms } from "./programs.ts";
@@ -142,26 +141,42 @@ async function startKeeper(
   keeper.unref();
   for (const stream of [keeper.stdin, keeper.stdout]) (stream as unknown as { unref(): void }).unref();
   const dirs = Array.from({ length: count }, (_, number) => join(folder, String(number)));
+  const order = async (dir: string, verb: string, done: string, ...given: string[]): Promise<boolean> => {
+    const number = dirs.indexOf(dir);
+    keeper.stdin?.write(`${[verb, number, ...given].join(" ")}\n`);
+    const expected = [`${done} ${number}`, `failed ${number}`];
+    const answer = await answers.next((line) => expected.includes(line), RENEW_TIMEOUT_MS);
+    return answer === expected[0];
+  };
   return {
     problem: undefined,
     cold: dirs.slice(0, size.cold),
     lanes: dirs.slice(size.cold),
     async renew(dir) {
-      const number = dirs.indexOf(dir);
-      keeper.stdin?.write(`renew ${number}\n`);
-      const answer = await answers.next((line) => line.endsWith(` ${number}`), RENEW_TIMEOUT_MS);
-      if (answer !== `renewed ${number}`) throw new Error(`The disk ${dir} could not be made anew.`);
+      if (!(await order(dir, "renew", "renewed"))) throw new Error(`The disk ${dir} could not be made anew.`);
+    },
+    async openScratch(dir, bytes) {
+      if (!(await order(dir, "scratch", "opened", String(scratchDiskBytes(bytes)))))
+        throw new Error("No disk could be made for scratch folders.");
+      return toScratchDir(dir);
+    },
+    async closeScratch(dir) {
+      if (!(await order(dir, "unscratch", "closed")))
+        throw new Error("A disk of scratch folders could not be taken away.");
     },
     trim(dir) {
-      const image = statSync(`${dir}.img`, { throwIfNoEntry: false });
-      if (image !== undefined && image.blocks * 512 > KEPT_BYTES_MAX)
-        keeper.stdin?.write(`trim ${dirs.indexOf(dir)}\n`);
+      if (measureDisk(dir) > KEPT_BYTES_MAX) keeper.stdin?.write(`trim ${dirs.indexOf(dir)}\n`);
     },
     async close() {
       keeper.stdin?.end();
       await answers.ended(CLOSE_TIMEOUT_MS);
     },
   };
+}
+
+/** Beside the disk, by the name that the keeper gives it. */
+function toScratchDir(dir: string): string {
+  return join(dirname(dir), `s${basename(dir)}`);
 }
 
 /**

@@ -60,6 +60,7 @@ export interface CallersDeps
   readonly host: Host;
   readonly offers: {
     readonly networkAvailable: () => boolean;
+    readonly scratchProblem: () => string | undefined;
     /** The workers, in a process that runs no programs. */
     readonly workers: Pick<WorkersWatch, "pythons" | "ceilings"> | undefined;
   };
@@ -97,12 +98,17 @@ export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<C
     initialCredits: parseCredits(settings.TREADLE_INITIAL_CREDITS) ?? microCredits(0),
   });
   const threads = createThreads({ threadsMax: THREADS_MAX });
-  const { networkAvailable, workers } = deps.offers;
+  const { networkAvailable, scratchProblem, workers } = deps.offers;
   const readSource = openSourceReader(deps.host, machine);
   const checkPython = readSource && createPythonCheck(readSource);
   const findSetNames = createFindSetNames(db);
   const abilities = {
-    ...{ interpreters, networkAvailable, threads, checkPython, findSetNames },
+    interpreters,
+    networkAvailable,
+    scratchProblem,
+    threads,
+    checkPython,
+    findSetNames,
     workerPythons: workers?.pythons,
     bounds: createBounds(settings, workers),
   };

@@ -231,6 +231,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
     /** What programs get, here or on some worker. */
     offers: {
       networkAvailable: () => (programs.lacks ?? others)?.networkProblem() === undefined,
+      scratchProblem: () => (programs.lacks ?? others)?.scratchProblem(),
       /** In a process that runs no programs. */
       workers: others,
     },

@@ -2,6 +2,9 @@ import { fileURLToPath } from "node:url";
 import { createProgramRunner, createWarmer, findHostProblem, worstCaseBytes } from "../../activities/program.ts";
 import { createSpool } from "../../activities/spool.ts";
 import type { Db } from "../../db/connect.ts";
+import { findLimits } from "../../db/executions/limits.ts";
+import type { ExecutionId } from "../../domain/ids.ts";
+import { scratchOnDisk } from "../../domain/manifest/bounds.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { createEnvironmentArchives } from "../../environments/archives.ts";
 import { createEnvironments } from "../../environments/builder.ts";
@@ -9,6 +12,7 @@ import { createCheckouts } from "../../environments/checkout.ts";
 import { createCommitEnvironments } from "../../environments/commit-environments.ts";
 import { createInterpreters } from "../../environments/interpreters.ts";
 import { createDiskRoom, withDiskRoom } from "../../sandbox/disk-room.ts";
+import { scratchDiskBytes } from "../../sandbox/run-disks.ts";
 import { prepareRunnerFolder } from "../../sandbox/runner-folder.ts";
 import { createRuntimes } from "../../sandbox/runtimes.ts";
 import type { LaneSettings, Sandbox, SandboxLimits } from "../../sandbox/sandbox.ts";
@@ -19,6 +23,7 @@ import { createThreads } from "../../system/threads/threads.ts";
 import { createTrash } from "../../system/trees/trash.ts";
 import { OUTPUT_FILES_MAX, type Settings, slotCountOf } from "../config.ts";
 import { createHostLacks } from "../executions/host-lacks.ts";
+import { createScratchDisks } from "../executions/scratch-disks.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
 import { createTakeValues } from "../keys/taken-values.ts";
 import type { Log } from "../log.ts";
@@ -158,6 +163,28 @@ function openEnvironments(deps: ProgramsDeps, isolation: "bubblewrap" | "none") 
   return { environments, archives };
 }
 
+/** Where programs run on this host: so many at a time, and as many as its disk has room for. */
+function openSlots(deps: ProgramsDeps) {
+  const { host, machine, settings, db } = deps;
+  // What stands in for programs is not bound to what the host can run, and writes nothing.
+  const [count, bytes] =
+    deps.runProgram === undefined ? [host.slotCount, worstCaseBytes(host.ceilings)] : [Number.POSITIVE_INFINITY, 0];
+  const perAccountMax = Math.min(settings.TREADLE_ACCOUNT_SLOTS_MAX ?? count, count);
+  const room = createDiskRoom(machine.paths.spool, { programsMax: host.slotCount, outputBytes: bytes });
+  const scratch = createScratchDisks({
+    room,
+    scratchBytesMax: host.ceilings.scratchBytes,
+    disksProblem: machine.runDisks.problem,
+    isInGvisor: machine.gvisor !== undefined,
+  });
+  const findScratchBytes = async (executionId: string): Promise<number> =>
+    scratch.ceiling === 0 || deps.runProgram !== undefined
+      ? 0
+      : scratchDiskBytes(scratchOnDisk(await findLimits(db, executionId as ExecutionId), scratch.ceiling));
+  const slots = withDiskRoom(createSlots({ count, perAccountMax }), room, bytes, findScratchBytes);
+  return { slots, room, bytes, scratch };
+}
+
 /** Everything an attempt needs on this host: what it runs in, its code, its environment, a spool, and a place to run. */
 export function openPrograms(deps: ProgramsDeps) {
   const { host, machine, settings, db, log } = deps;
@@ -175,13 +202,9 @@ export function openPrograms(deps: ProgramsDeps) {
     removeTree,
   });
   const spool = createSpool(machine.paths.spool, removeTree);
-  // What stands in for programs is not bound to what the host can run, and writes nothing.
-  const [count, bytes] =
-    deps.runProgram === undefined ? [host.slotCount, worstCaseBytes(ceilings)] : [Number.POSITIVE_INFINITY, 0];
-  const perAccountMax = Math.min(settings.TREADLE_ACCOUNT_SLOTS_MAX ?? count, count);
-  const room = createDiskRoom(machine.paths.spool);
-  const slots = withDiskRoom(createSlots({ count, perAccountMax }), room, bytes);
-  const abilities = { isolationProblems: host.isolationProblems, networkProblem: deps.networkProblem };
+  const { slots, room, bytes, scratch } = openSlots(deps);
+  const { isolationProblems } = host;
+  const abilities = { isolationProblems, networkProblem: deps.networkProblem, scratchProblem: scratch.problemOf };
   const findProblem = (manifest: Manifest) => findHostProblem(abilities, manifest);
   const { runProgram, runsByPath, progressOf } = createProgramRunner({
     db,
@@ -207,7 +230,7 @@ export function openPrograms(deps: ProgramsDeps) {
   // What stands in for programs needs nothing of the host.
   const isBound = deps.runProgram === undefined;
   const subscriptions = host.network === undefined ? [] : [followGrants(host.network, db)];
-  const hostLacks = createHostLacks(isBound ? { ...abilities, commitEnvironments } : undefined);
+  const hostLacks = createHostLacks(isBound ? { ...abilities, scratch, commitEnvironments } : undefined);
   return {
     runProgram,
     runsByPath,

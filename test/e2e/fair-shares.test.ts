@@ -6,7 +6,7 @@ import { type Answer, aDataDir, startService, type TestService } from "../suppor
 /** One slot, so that a queue forms at once, and other ceilings than those that hold by themselves. */
 const ENV = {
   ...{ TREADLE_SANDBOX_SLOTS: "1", TREADLE_EXAMPLES: "none", TREADLE_RATE_LIMIT_PER_MINUTE: "0" },
-  ...{ TREADLE_TIMEOUT_SECONDS_MAX: "86400", TREADLE_CPU_MAX: "2", TREADLE_SCRATCH_BYTES_MAX: "536870912" },
+  ...{ TREADLE_TIMEOUT_SECONDS_MAX: "86400", TREADLE_CPU_MAX: "2", TREADLE_SCRATCH_BYTES_MAX: String(2 ** 40) },
 };
 const SLEEPERS = 40;
 const SLEEP_SECONDS = 5;
@@ -103,6 +103,38 @@ test("a service with ceilings of its own runs what they allow, with an hour of c
   ]);
   expect(shown.json()).toMatchObject({ cost: { atMost: 72.001 }, limits: { timeoutSeconds: 86_400, cpu: 2 } });
 });
+
+test("a program has scratch folders on disk that are larger than its memory; what the host's disk has no room for gets 503", async () => {
+  await treadle(dataDir.dataDir, ["accounts", "create", "scratch", "--credits", "100", "--json"]);
+  const publishWith = async (scratch: string) => {
+    const files = {
+      "config.yaml": `inputs:\n  seconds: { type: number }\ntriggers:\n  api: { enabled: true }\nlimits: { memory: 64MiB, scratch: ${scratch} }\n`,
+      "main.py": `
+import os
+def main(seconds):
+    assert os.listdir('/tmp') == []
+    with open('/tmp/large', 'wb', 0) as file:
+        for _ in range(300): file.write(b'x' * 2**20)
+    assert os.path.getsize('/tmp/large') == 300 * 2**20
+`,
+    };
+    const args = ["publish", await aFolder(files), "--account", "scratch", "--new", "--json"];
+    return treadle(dataDir.dataDir, args);
+  };
+  const published = await publishWith("400MiB");
+  if (process.getuid?.() !== 0)
+    return expect(published.stdout + published.stderr).toContain("limits.scratch: must be at most limits.memory");
+  const workflow = published.json() as unknown as Workflow;
+  for (let run = 0; run < 2; run += 1) {
+    expect(await execute(workflow, 0)).toMatchObject({ status: 200, body: { status: "success" } });
+  }
+  const tooLarge = (await publishWith("1024GiB")).json() as unknown as Workflow;
+  const refused = await execute(tooLarge, 0);
+  expect([refused.status, refused.text]).toEqual([
+    503,
+    expect.stringMatching(/limits\.scratch.*room for .* of scratch files.*may write 1024 GiB/),
+  ]);
+}, 600_000);
 
 test("a stranger's short run ends within one turn of 40 sleepers, which are queued and show their place", async () => {
   const [busy, stranger] = [await publish("busy"), await publish("stranger")];

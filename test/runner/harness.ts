@@ -56,7 +56,7 @@ export const LIMITS: SandboxLimits = {
   logBytesMax: MIB,
 };
 
-export interface Program extends Pick<SandboxRequest, "variables" | "secrets" | "laneVariables"> {
+export interface Program extends Pick<SandboxRequest, "variables" | "secrets" | "laneVariables" | "isScratchOnDisk"> {
   readonly code: string;
   /** More files of the commit, by path. */
   readonly commit?: Readonly<Record<string, string>>;
@@ -258,7 +258,7 @@ function toRequest(
     ...{ variables: program.variables, secrets: program.secrets, laneVariables: program.laneVariables },
     files,
     declaredOutputs: program.outputs ?? null,
-    ...(program.network === undefined ? {} : { network: program.network }),
+    ...{ network: program.network ?? false, isScratchOnDisk: program.isScratchOnDisk },
     limits: { ...LIMITS, ...program.limits },
   };
 }

@@ -14,6 +14,12 @@ const OUTPUT_BYTES_MAX = 32 * MIB;
 const DISK_BYTES_MAX = OUTPUT_BYTES_MAX + 128 * MIB;
 const IS_ROOT = process.getuid?.() === 0;
 
+const NO_SCRATCH = {
+  trim: () => undefined,
+  openScratch: () => Promise.reject(new Error("not needed")),
+  closeScratch: () => Promise.reject(new Error("not needed")),
+};
+
 let dataDir: string;
 let prepared: PreparedRunDisks;
 let bench: Bench;
@@ -148,7 +154,7 @@ test("outputs, by many executions in turn, cold, never wait for ever for a disk"
 test("pool of disks, one that cannot be cleared, renews it before it is used again", async () => {
   const root = mkdtempSync(join(tmpdir(), "treadle-pool-"));
   const gone = join(root, "gone");
-  const pool = createRunDiskPool([gone], { renew: async (dir) => mkdirSync(dir), trim: () => undefined }); // It is not there, so it cannot be read.
+  const pool = createRunDiskPool([gone], { ...NO_SCRATCH, renew: async (dir) => mkdirSync(dir) }); // It is not there, so it cannot be read.
   const disk = await pool.take();
   expect(pool.tryTake()).toBeUndefined();
   const next = pool.take();
@@ -163,8 +169,8 @@ test("pool of disks, one that cannot be cleared, renews it before it is used aga
 test("pool of disks, whoever waits and gives up, leaves the disk to the next", async () => {
   const root = mkdtempSync(join(tmpdir(), "treadle-pool-"));
   const pool = createRunDiskPool([root], {
+    ...NO_SCRATCH,
     renew: () => Promise.reject(new Error("not needed")),
-    trim: () => undefined,
   });
   const disk = await pool.take();
   const giveUp = new AbortController();

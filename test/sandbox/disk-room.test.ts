@@ -8,6 +8,7 @@ const MIB = 1024 * 1024;
 const share = (given: Partial<ShareState>): ShareState => ({
   bytesMax: 100 * MIB,
   seen: 0,
+  passing: 0,
   mayHide: false,
   freeAtStart: 1_000 * MIB,
   ...given,
@@ -64,6 +65,43 @@ test("reserve, on a disk that others empty, begins by itself; cancelled while it
   expect(await waiting).toBeDefined();
   expect(room.problem(200 * MIB)).toBeUndefined();
   expect(await room.reserve(1, AbortSignal.abort())).toBeUndefined();
+});
+
+test("reserve, of scratch folders, leaves room for the outputs of all others, and lets those pass while it waits", async () => {
+  let free = 1_000 * MIB;
+  const room = createDiskRoom("/", {
+    readFree: () => free,
+    reserve: 0,
+    lookEveryMs: 10,
+    programsMax: 4,
+    outputBytes: 50 * MIB,
+  });
+  expect(room.scratchRoom()).toBe(800 * MIB);
+  const first = await room.reserve(50 * MIB, undefined, 500 * MIB);
+  let isSecondIn = false;
+  const second = room.reserve(50 * MIB, undefined, 400 * MIB).then((share) => {
+    isSecondIn = true;
+    return share;
+  });
+  const small = [await room.reserve(50 * MIB), await room.reserve(50 * MIB), await room.reserve(50 * MIB)];
+  expect(small.includes(undefined)).toBe(false);
+  // What it has written is gone from the disk and no longer promised; it will be free again.
+  free = 600 * MIB;
+  first?.note({ bytes: 410 * MIB, scratchBytes: 400 * MIB, mayHide: false });
+  expect(room.scratchRoom()).toBe(800 * MIB);
+  await sleep(30);
+  expect([isSecondIn, room.waiting()]).toEqual([false, 1]);
+  free = 1_000 * MIB;
+  first?.release();
+  expect([await second, room.waiting()]).toEqual([expect.anything(), 0]);
+});
+
+test("withDiskRoom, whose taker's scratch folders cannot be found out, gives the slot back with the error", async () => {
+  const room = createDiskRoom("/", { readFree: () => MIB, reserve: 0 });
+  const slots = withDiskRoom(createSlots({ count: 1 }), room, 0, () => Promise.reject(new Error("no database")));
+  const use = { accountId: "acc" as AccountId, id: "first" };
+  await expect(slots.take(use)).rejects.toThrow("no database");
+  expect(slots.takeNow(use)).toBeDefined();
 });
 
 test("note, of two programs that fill a disk, ends the larger one and leaves the other while the first is cleared away", async () => {

@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "@jest/globals";
 import { findHostProblem } from "../../activities/program.ts";
+import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { loadSettings } from "../../src/config.ts";
 import { createLog } from "../../src/log.ts";
 import { createReadiness, readyOnceOpen } from "../../src/metrics/readiness.ts";
@@ -101,12 +102,14 @@ test.each([
     "Programs are not run on this host: There is no runsc.",
   ],
   ["no network", { networkProblem: () => "No tun." }, expect.stringMatching(/limits\.network.*: No tun\.$/)],
+  ["no disks for scratch", { scratchProblem: String }, expect.stringMatching(/limits\.scratch.*: 2000000000$/)],
   ["all of it", {}, undefined],
 ])("findHostProblem, of a host with %s, says so in words for a caller", (_, lacking, problem) => {
-  const host = { isolationProblems: [], networkProblem: () => undefined, ...lacking };
-  const toManifest = (network: boolean) => ({ limits: { network } }) as Parameters<typeof findHostProblem>[1];
-  expect(findHostProblem(host, toManifest(true))).toEqual(problem);
-  if ("networkProblem" in lacking) expect(findHostProblem(host, toManifest(false))).toBeUndefined();
+  const host = { isolationProblems: [], networkProblem: () => undefined, scratchProblem: () => undefined, ...lacking };
+  const modest = { limits: { network: false, memoryBytes: 1e9, scratchBytes: 1e9 } } as Manifest;
+  const manifest = { limits: { network: true, memoryBytes: 1e9, scratchBytes: 2e9 } } as Manifest;
+  expect(findHostProblem(host, manifest)).toEqual(problem);
+  if (!("isolationProblems" in lacking)) expect(findHostProblem(host, modest)).toBeUndefined();
 });
 
 function look(

@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statfsSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
 import { loadSettings } from "../../src/config.ts";
@@ -138,7 +138,9 @@ test("disks, of a service that is killed, are taken away within a moment", async
     stdio: ["ignore", "pipe", "inherit"],
   });
   await once(service.stdout, "data");
-  expect(mountsBelow(dataDir).length).toBe(3);
+  expect(mountsBelow(dataDir).length).toBe(4);
+  const scratch = mountsBelow(dataDir).find((path) => basename(path) === "s0") ?? "";
+  execFileSync("sh", ["-c", `mkdir -p '${scratch}/a/b' && echo left > '${scratch}/a/b/file'`]);
   service.kill("SIGKILL");
   await until("nothing is mounted any more", () => mountsBelow(dataDir).length === 0);
   await until("no image is left", () => readdirSync(join(dataDir, "disks")).length === 0);
@@ -218,6 +220,6 @@ test("readiness, on either rung, is given, and says which it is", () => {
   expect(outputsCheck("there are no loop devices")).toEqual({
     ok: true,
     message:
-      "What programs write is measured ten times a second, and bounded by nothing else: there are no loop devices.",
+      "What programs write is measured ten times a second, and bounded by nothing else: there are no loop devices. Scratch folders cannot be on disk: no workflow may have more in limits.scratch than in limits.memory.",
   });
 });

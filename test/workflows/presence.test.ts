@@ -12,7 +12,7 @@ import { aManifest, anExecution, aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 
 const log = createLog({ level: "silent", terminal: false });
-const ALL: HostLacks = { isolationProblems: [], networkProblem: null, commits: [] };
+const ALL: HostLacks = { isolationProblems: [], networkProblem: null, scratchProblem: null, commits: [] };
 const [workflowId, commitId] = ["wf_1" as WorkflowId, "c1" as CommitId];
 const hello = { workflowId, commitId, manifest: aManifest() };
 const networked = { ...hello, manifest: aManifest({ limits: { ...hello.manifest.limits, network: true } }) };
@@ -73,6 +73,28 @@ test("what no worker has is a problem, with the reason of one; what one has, or 
   expect(await findNetworkProblem()).toBeUndefined();
   await say("three", ALL, -1);
   expect((await find(hello))[0]).toContain("No Python 3.9.");
+});
+
+test("scratch folders on disk, which hosts have no disks, no room or no version for, are a problem until one has them", async () => {
+  await queryRows(db, "delete from hosts");
+  const limits = { ...hello.manifest.limits, memoryBytes: 1e9, scratchBytes: 20e9 };
+  const large = { ...hello, manifest: { ...hello.manifest, limits } };
+  const expectProblem = async (problem: string) => {
+    const [ofHello, ofLarge] = await find(hello, large);
+    expect(ofHello).toBeUndefined();
+    expect(ofLarge).toMatch(/^No worker can run it\. One says: .*limits\.scratch/);
+    expect(ofLarge).toContain(problem);
+  };
+  await say("one", { ...ALL, scratchProblem: "There are no loop devices." });
+  await expectProblem("There are no loop devices.");
+  await say("one", { isolationProblems: [], networkProblem: null, commits: [] });
+  await expectProblem("Its version has no disks");
+  await say("one", { ...ALL, scratchBytesMax: 19e9 });
+  await expectProblem(
+    "room for 19 GB of scratch files beside the outputs of all programs, and this workflow may write 20 GB",
+  );
+  await say("one", { ...ALL, scratchBytesMax: 20e9 });
+  expect(await find(large)).toEqual([undefined]);
 });
 
 test("the places of all workers that are there and do not stop are added up, and so is what waits for them", async () => {

@@ -12,6 +12,7 @@ import type { ExecutionWork } from "../../../db/executions/attempts.ts";
 import { findKeyedExecution, type KeyedExecution } from "../../../db/executions/idempotency.ts";
 import type { CallReceiver } from "../../../db/notices/call-receivers.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
+import { scratchOnDisk } from "../../../domain/manifest/bounds.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { tellsOfRuns } from "../../../domain/manifest/notify.ts";
 import { createExecutionId } from "../../ids.ts";
@@ -165,7 +166,9 @@ async function recordAndLead(
   const { accountId, manifest, runtime } = target;
   const { executions } = deps;
   const headStart = executions.beginsAtOnce(target);
-  const isFree = headStart && manifest.concurrency === null && runtime !== undefined;
+  // One with scratch folders on disk waits for their room, which takes a look at the disk.
+  const isFree =
+    headStart && manifest.concurrency === null && runtime !== undefined && scratchOnDisk(manifest.limits) === 0;
   const lead = isFree ? executions.lead({ executionId, accountId }) : undefined;
   const execution = toNewExecution(deps, given, { headStart, claim: lead?.claim });
   let isBegun = false;

@@ -172,6 +172,17 @@ test("parseManifest, network where there is none, is refused at its line", () =>
   ]);
 });
 
+test("parseManifest, more scratch than memory where there are no disks for it, is refused at its line", () => {
+  const source = "limits:\n  memory: 1GiB\n  scratch: 20GB\n";
+  expect(problemsOf(source)).toEqual([]);
+  const scratchProblem = "There are no disks for programs: there are no loop devices.";
+  expect(problemsOf(source, { scratchProblem })).toEqual([
+    `3:12 limits.scratch: must be at most limits.memory (1 GiB): this installation has no disks for more. ${scratchProblem}`,
+  ]);
+  for (const memory of ["memory: 20GB", "memory: 16MiB\n  scratch: 256MiB"]) // What every program has in memory.
+    expect(problemsOf(`limits:\n  ${memory}\n`, { scratchProblem })).toEqual([]);
+});
+
 test("parseManifest, a destination that is not granted, is refused at its line, and what is granted is kept", () => {
   const source = 'limits:\n  network:\n    to:\n      - warehose\n      - "API.example.com:443"\n';
   const setNames = { secrets: new Set<string>(), variables: new Set<string>(), destinations: new Set(["warehouse"]) };

@@ -61,10 +61,6 @@ test.each([
   ["limits: { openfiles: 64 }", '1:11 limits.openfiles: Unknown key. Did you mean "open_files"?'],
   ["limits: { scratch: 255MiB }", "1:20 limits.scratch: must be from 256 MiB to 1024 GiB."],
   [
-    "limits: { memory: 1GiB, scratch: 2GiB }",
-    "1:34 limits.scratch: must be at most limits.memory (1 GiB): scratch files are kept in memory.",
-  ],
-  [
     "limits: { network: on }",
     "1:20 limits.network: must be true, false, or a list of destinations, such as { to: [warehouse] }.",
   ],

@@ -49,7 +49,7 @@ test.each([
     "",
     "limits: { scratch: 300MiB }",
     false,
-    "Each scratch folder may hold 300 MiB now, no longer 256 MiB.",
+    "Its scratch folders may hold 300 MiB now, no longer 256 MiB.",
   ],
   [
     "the network is narrowed",
