@@ -83,6 +83,12 @@ export function formatPorts(ports: readonly PortRange[]): string {
   return ports.map(({ first, last }) => (first === last ? String(first) : `${first}-${last}`)).join(",");
 }
 
+/** Returns whether an endpoint has this port of a host, which is a name or an IPv4 address. A name has no address of its own. */
+export function covers({ host, ports }: Endpoint, other: string, port: number): boolean {
+  if (!ports.some(({ first, last }) => first <= port && port <= last)) return false;
+  return host === other || (isRange(host) && isRange(other) && isWithin([parseRange(host)], parseRange(other).first));
+}
+
 /** Returns why a manifest cannot name this host and these ports by itself; undefined when it can. */
 export function findPublicProblem({ host, ports }: Endpoint): string | undefined {
   if (isRange(host)) {

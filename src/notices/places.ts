@@ -1,4 +1,5 @@
 import type { StoredPlace } from "../../db/notices/places.ts";
+import type { Endpoint } from "../../domain/destinations.ts";
 import type { AccountId } from "../../domain/ids.ts";
 import type { PlaceKind } from "../../domain/notices.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
@@ -48,12 +49,13 @@ export function findTargetProblem(
   kind: PlaceKind,
   target: string,
   { addresses, sendsMail }: { readonly addresses: ReceiverAddresses; readonly sendsMail: boolean },
+  granted: readonly Endpoint[],
 ): string | undefined {
   if (kind === "email") {
     if (!sendsMail) return NO_MAIL;
     return EMAIL.test(target) ? undefined : "This is no e-mail address. Give one, such as ops@example.com.";
   }
   if (!URL.canParse(target)) return "This is no URL. Give one that begins with https://.";
-  const problem = addresses.findProblem(new URL(target));
+  const problem = addresses.findProblem(new URL(target), granted);
   return problem === undefined ? undefined : `The URL cannot be told: ${problem}`;
 }

@@ -1,5 +1,6 @@
 import { isIP, type LookupFunction } from "node:net";
 import { Agent, request } from "undici";
+import type { Endpoint } from "../../domain/destinations.ts";
 import { type ReceiverAddresses, RefusedReceiver } from "./addresses.ts";
 
 /** From looking up the name to the last byte that is read of the answer. */
@@ -18,24 +19,33 @@ export interface Delivery {
   readonly answer: string;
 }
 
-export type PostNotice = (url: URL, body: string, headers: Readonly<Record<string, string>>) => Promise<Delivery>;
+/** Posts to a receiver of an account to which `granted` is granted at this moment. */
+export type PostNotice = (
+  url: URL,
+  body: string,
+  headers: Readonly<Record<string, string>>,
+  granted: readonly Endpoint[],
+) => Promise<Delivery>;
 
 /**
  * Returns what posts JSON to receivers. A name is resolved when the connection is made. The connection goes to an address that was
  * checked, so a name that changes its address leads nowhere else. No connection is used twice. Redirects are not followed.
  */
 export function createPostNotice(addresses: ReceiverAddresses): PostNotice & { close(): Promise<void> } {
-  const judging = new Agent({ pipelining: 0, connect: { lookup: toLookup(addresses) } });
-  const trusting = new Agent({ pipelining: 0 });
-  const post: PostNotice = async (url, body, headers) => {
-    const problem = addresses.findProblem(url);
+  const agents = new Set<Agent>();
+  const post: PostNotice = async (url, body, headers, granted) => {
+    const problem = addresses.findProblem(url, granted);
     if (problem !== undefined) return { kind: "refused", answer: problem };
-    const dispatcher = addresses.isAllowed(url) ? trusting : judging;
+    const isAllowed = addresses.isAllowed(url);
+    // One for each message: what an account was granted is for its own connection alone.
+    const connect = isAllowed ? {} : { lookup: toLookup(addresses, url, granted) };
+    const dispatcher = new Agent({ pipelining: 0, connect });
+    agents.add(dispatcher);
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     try {
       // Nobody looks up an address that stands in the URL itself.
       const literal = url.hostname.replace(/^\[(.*)\]$/, "$1");
-      if (dispatcher === judging && isIP(literal) !== 0) await addresses.resolve(literal);
+      if (!isAllowed && isIP(literal) !== 0) await addresses.resolve(url, granted);
       const answer = await request(url, {
         method: "POST",
         headers: { "content-type": "application/json", "user-agent": "treadle-notices", ...headers },
@@ -46,16 +56,19 @@ export function createPostNotice(addresses: ReceiverAddresses): PostNotice & { c
       return toDelivery(answer.statusCode, await readStart(answer.body));
     } catch (error) {
       return explainFailure(error, signal.aborted);
+    } finally {
+      agents.delete(dispatcher);
+      void dispatcher.destroy();
     }
   };
   return Object.assign(post, {
-    close: async () => void (await Promise.all([judging.destroy(), trusting.destroy()])),
+    close: async () => void (await Promise.all([...agents].map((agent) => agent.destroy()))),
   });
 }
 
-function toLookup(addresses: ReceiverAddresses): LookupFunction {
+function toLookup(addresses: ReceiverAddresses, url: URL, granted: readonly Endpoint[]): LookupFunction {
   return (host, { all }, answer) => {
-    addresses.resolve(host).then(
+    addresses.resolve(url, granted).then(
       (found) => {
         const [first] = found;
         if (all === true) return answer(null, [...found]);

@@ -9,6 +9,7 @@ import { openAccountBox } from "../keys/data-keys.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
 import type { Log } from "../log.ts";
 import { findNoticeFacts, type NoticeFacts } from "./facts.ts";
+import { listGrantedEndpoints } from "./granted-endpoints.ts";
 import type { SendMail } from "./mail.ts";
 import { toLines, toPayload, toSlack, toTeams, toTitle } from "./message.ts";
 import { NO_MAIL, openSecrets, openTarget } from "./places.ts";
@@ -61,16 +62,7 @@ export function createSending(deps: SendingDeps): Sending {
     const facts = await findNoticeFacts(deps, notice);
     const target = openTarget(box, place);
     if (place.kind === "email") return mail(notice.id, target, facts);
-    return post(notice.id, new URL(target), toBody(place.kind, facts), openSecrets(box, place));
-  }
-
-  async function post(id: string, url: URL, message: object, secrets: readonly string[]): Promise<Delivery> {
-    const body = JSON.stringify(message);
-    return deps.post(
-      url,
-      body,
-      secrets.length === 0 ? { "webhook-id": id } : signWebhook({ id, body, at: new Date() }, secrets),
-    );
+    return postSigned(deps, notice, new URL(target), toBody(place.kind, facts), openSecrets(box, place));
   }
 
   /** Of the result of a call: where it goes, and how it is sent. */
@@ -84,7 +76,7 @@ export function createSending(deps: SendingDeps): Sending {
       name: "call",
       async deliver() {
         const message = await toResultPayload(db, { id, createdAt, executionId }, receiver.apiUrl);
-        return message === undefined ? REMOVED : post(id, url, message, secrets);
+        return message === undefined ? REMOVED : postSigned(deps, notice, url, message, secrets);
       },
     };
   }
@@ -125,6 +117,19 @@ export function createSending(deps: SendingDeps): Sending {
     },
     giveUp: (noticeId) => giveUpNotice(db, noticeId),
   };
+}
+
+/** Posts a message. What is granted is looked at for each try: from its end on nothing goes there. */
+async function postSigned(
+  { db, post }: Pick<SendingDeps, "db" | "post">,
+  { id, accountId }: Pick<Notice, "id" | "accountId">,
+  url: URL,
+  message: object,
+  secrets: readonly string[],
+): Promise<Delivery> {
+  const body = JSON.stringify(message);
+  const headers = secrets.length === 0 ? { "webhook-id": id } : signWebhook({ id, body, at: new Date() }, secrets);
+  return post(url, body, headers, await listGrantedEndpoints(db, accountId));
 }
 
 function toBody(kind: PlaceKind, facts: NoticeFacts): object {

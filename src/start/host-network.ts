@@ -64,6 +64,7 @@ export function receiverRulesOf(settings: Settings): ReceiverRules {
   return {
     allowedHosts: splitList(settings.TREADLE_NOTICE_HOSTS),
     protectedHosts: protectedHostsOf(settings),
+    ungrantableHosts: storageHostsOf(settings),
   };
 }
 

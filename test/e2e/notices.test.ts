@@ -200,6 +200,20 @@ test("places, whose names lead to this machine or into its network, are not reac
   expect(room.receiver.on("/inside")).toEqual([]);
 });
 
+test("place, whose private address was granted and is no more, gets nothing, and its notices say why", async () => {
+  const add = ["notify", "add", "granted", "https://10.99.0.7:8443/hook", "--kind", "webhook"];
+  const grant = "treadle destinations add NAME 10.99.0.7:8443";
+  expect(await room.failing(add)).toContain(grant);
+  await room.command(["destinations", "add", "hooks", "10.99.0.0/28:8443"]);
+  await room.command(add);
+  await room.command(["destinations", "remove", "hooks"]);
+  expect(await room.failing(["notify", "test", "granted"])).toContain(grant);
+  const { notices } = await room.command(["notify", "sent", "--place", "granted"]);
+  expect(notices).toMatchObject([
+    { state: "failed", attempts: 1, answer: expect.stringContaining("the account has no destination there") },
+  ]);
+});
+
 test("result of a call, to the address that it gave, is what its own address answers, of a success and of a failure", async () => {
   const secret = `whsec_${Buffer.alloc(32, 5).toString("base64")}`;
   const workflow = await room.publish("notify: { failure: [] }\n");

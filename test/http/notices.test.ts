@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { insertDestination } from "../../db/accounts/destinations.ts";
 import { queryRows } from "../../db/connect.ts";
+import type { AccountId } from "../../domain/ids.ts";
 import { parseManifest } from "../../domain/manifest/parse.ts";
 import { aMember, anAccount, aWorkflow, type TestMember } from "../support/builders.ts";
 import type { Answer } from "../support/https.ts";
@@ -7,10 +9,12 @@ import { aService, execute, type TestService } from "./service.ts";
 
 let service: TestService;
 let owner: TestMember;
+let accountId: AccountId;
 
 beforeAll(async () => {
   service = await aService();
-  owner = await aMember(service.db, await anAccount(service.db, { name: "told" }));
+  accountId = await anAccount(service.db, { name: "told" });
+  owner = await aMember(service.db, accountId);
 });
 
 afterAll(() => service?.close());
@@ -78,6 +82,31 @@ test("places, whose target cannot be told, are refused with why", async () => {
   expect((await call("DELETE", "/places/other")).json()).toEqual({ name: "other", removed: true });
 });
 
+test("places, whose private address the account was granted, can be told, and not those of another account", async () => {
+  const grant = (to: AccountId, host: string, ports: string) =>
+    insertDestination(service.db, { accountId: to, name: `to-${host.replace(/\W/g, "-")}`, host, ports });
+  const other = await anAccount(service.db, { name: "another with grants" });
+  await grant(other, "10.99.0.7", "8443");
+  await grant(accountId, "10.99.1.0/24", "8443");
+  await grant(accountId, "warehouse", "80");
+  await expect(grant(accountId, "169.254.0.0/16", "8443")).rejects.toThrow("address_can_be_granted");
+  for (const [target, status] of [
+    ["https://10.99.1.7:8443/", 201],
+    ["http://10.99.1.7:8443/", 201],
+    ["https://10.99.1.7/", 400],
+    ["https://10.99.0.7:8443/", 400],
+    ["http://warehouse/", 201],
+    ["http://warehouse:81/", 400],
+    ["http://ada@warehouse/", 400],
+    ["ftp://warehouse:80/", 400],
+    ["https://169.254.169.254:8443/", 400],
+    ["https://[::ffff:10.99.1.7]:8443/", 400],
+  ] as const) {
+    expect([target, (await add("granted", "webhook", target)).status]).toEqual([target, status]);
+    if (status === 201) await call("DELETE", "/places/granted");
+  }
+});
+
 test("notices, in pages, are listed without a limit, too; what no page can be is refused", async () => {
   await add("paged", "email", "ada@example.com");
   const sent: unknown[] = [];
@@ -116,6 +145,11 @@ test("result of a call, to an address that it gives, is for hosts that the opera
     ]);
     expect(service.started).toHaveLength(before + (why === undefined ? 1 : 0));
   }
+  const inside = { "webhook-url": "https://10.99.0.9/done" }; // The operator allows the host, and not yet its address.
+  expect((await execute(service, workflow, {}, inside)).json()["message"]).toContain("is not public");
+  const grant = { accountId: workflow.accountId, name: "inside", host: "10.99.0.9", ports: "443" };
+  await insertDestination(service.db, grant);
+  expect((await execute(service, workflow, {}, inside)).status).toBe(200);
   const accepted = await execute(service, workflow, {}, { "webhook-url": url, "webhook-secret": secret });
   const [row] = await queryRows<{ whole: string }>(
     service.db,

@@ -154,8 +154,8 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
     editor: (options.editorParts ?? someEditorParts)(db),
     threads: TEST_THREADS,
     notices: {
-      addresses: createReceiverAddresses({ allowedHosts: ["127.0.0.1"], protectedHosts: [] }),
-      callHosts: ["127.0.0.1", "hooks.example.com"],
+      addresses: createReceiverAddresses({ allowedHosts: ["127.0.0.1"], protectedHosts: [], ungrantableHosts: [] }),
+      callHosts: ["127.0.0.1", "hooks.example.com", "10.99.0.9"],
       sendsMail: true,
       async send(id) {
         await noteAttempt(db, { id, state: "delivered", answer: "204" });

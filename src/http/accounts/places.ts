@@ -25,6 +25,7 @@ import { listPlaceNames } from "../../../domain/manifest/notify.ts";
 import type { Notify } from "../../../domain/manifest/notify-schema.ts";
 import { openAccountBox } from "../../keys/data-keys.ts";
 import type { SecretBox } from "../../keys/secret-box.ts";
+import { listGrantedEndpoints } from "../../notices/granted-endpoints.ts";
 import { findTargetProblem, openTarget, sealSecret, sealTarget, showTarget } from "../../notices/places.ts";
 import { createSigningSecret } from "../../notices/signature.ts";
 import { parseRequest, readBody, refuseField, sendAnswer } from "../answers/body.ts";
@@ -54,7 +55,7 @@ export function createPlaceAdditionRoute({ db, secretBox, notices, log }: Deps):
   return async (request, response) => {
     const { accountId, email } = await authorizeAccount(db, request, "own");
     const { name, kind, target } = await readBody(request, NewPlace);
-    const problem = findTargetProblem(kind, target, notices);
+    const problem = findTargetProblem(kind, target, notices, await listGrantedEndpoints(db, accountId));
     if (problem !== undefined) throw refuseField("target", problem);
     const box = await openAccountBox(db, secretBox, accountId);
     const place = { accountId, name };
@@ -84,7 +85,7 @@ export function createPlaceChangeRoute({ db, secretBox, notices, log }: Deps): R
     const name = parseRequest(PlaceName, request.params["name"]);
     const { target } = await readBody(request, PlaceChange);
     const { kind } = await requirePlace(db, accountId, name);
-    const problem = findTargetProblem(kind, target, notices);
+    const problem = findTargetProblem(kind, target, notices, await listGrantedEndpoints(db, accountId));
     if (problem !== undefined) throw refuseField("target", problem);
     const box = await openAccountBox(db, secretBox, accountId);
     await changeTarget(db, { accountId, name, target: sealTarget(box, { accountId, name }, target) });

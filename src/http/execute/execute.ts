@@ -4,6 +4,7 @@ import type { ExecutionResult } from "../../../domain/execution.ts";
 import type { ExecutionId, WorkflowId } from "../../../domain/ids.ts";
 import { executionUrl } from "../../executions/envelope.ts";
 import { createWaitingCalls, type WaitingCalls } from "../../executions/waiting-calls.ts";
+import { listGrantedEndpoints } from "../../notices/granted-endpoints.ts";
 import { requireCapacity, requireHost, requirePlace, requireRate, requireStorage } from "../admission/room.ts";
 import { type Authenticated, authenticate } from "../auth/authenticate.ts";
 import { toRateHeaders } from "../auth/rates.ts";
@@ -86,7 +87,7 @@ async function startCall(
   const target = await choose(deps, request, { right: "write", idempotencyKey: idempotencyKey.value });
   timing.mark("authenticate");
   if (idempotencyKey.problem !== undefined) throw idempotencyKey.problem;
-  const wanted = readWebhookUrl(request, deps.notices);
+  const wanted = await readWebhookUrl(request, deps.notices, () => listGrantedEndpoints(deps.db, target.accountId));
   const kind = requireBodyKind(request);
   // A repeated call starts nothing and costs nothing: all it takes is room to wait.
   const isRepeated = target.keyedId !== null;

@@ -1,4 +1,5 @@
 import type { Request } from "express";
+import type { Endpoint } from "../../../domain/destinations.ts";
 import { TARGET_CHARACTERS_MAX } from "../../../domain/notices.ts";
 import type { Notices } from "../../notices/notices.ts";
 import { isSigningSecret } from "../../notices/signature.ts";
@@ -13,12 +14,13 @@ export interface WantedResult {
 
 /**
  * Returns where a call wants its result, by `Webhook-Url` and `Webhook-Secret`; undefined where it does not say. Throws 400 where
- * nothing may be sent there.
+ * nothing may be sent there. `listGranted` returns what the account of the call is granted.
  */
-export function readWebhookUrl(
+export async function readWebhookUrl(
   request: Request,
   rules: Pick<Notices, "addresses" | "callHosts">,
-): WantedResult | undefined {
+  listGranted: () => Promise<readonly Endpoint[]>,
+): Promise<WantedResult | undefined> {
   const [url, secret] = ["Webhook-Url", "Webhook-Secret"].map((name) => readOne(request, name));
   if (url === undefined && secret === undefined) return undefined;
   if (url === undefined) throw refuse("Webhook-Secret signs what goes to Webhook-Url. Send both, or neither.");
@@ -30,7 +32,7 @@ export function readWebhookUrl(
     throw refuse("Webhook-Url cannot be used here. The operator can allow hosts with TREADLE_WEBHOOK_HOSTS.");
   if (![host, hostname].some((name) => rules.callHosts.includes(name)))
     throw refuse(`Webhook-Url: ${host} is not allowed. The operator can allow it with TREADLE_WEBHOOK_HOSTS.`);
-  const problem = rules.addresses.findProblem(new URL(url));
+  const problem = rules.addresses.findProblem(new URL(url), await listGranted());
   if (problem !== undefined) throw refuse(`Webhook-Url: ${problem}`);
   if (secret !== undefined && !isSigningSecret(secret))
     throw refuse("Webhook-Secret must be whsec_ and 24 to 64 bytes in base64, as Standard Webhooks have it.");

@@ -16,7 +16,12 @@ const NAMES: Turns = {
   "both.test": [[PUBLIC, "127.0.0.1"]],
   "own.test": [[OWN]],
   "inside.test": [[OUTSIDE.private10]],
+  "granted.test": [[OUTSIDE.private10]],
+  "moves.test": [[OUTSIDE.private10], ["127.0.0.1"], [OUTSIDE.metadata], [OWN], [OUTSIDE.private192]],
 };
+
+/** Where the service's own servers are. */
+const OURS = { protectedHosts: [OUTSIDE.private192], ungrantableHosts: [OUTSIDE.private172] };
 
 let world: World;
 let poster: ReturnType<typeof spawnInWorld>;
@@ -27,7 +32,12 @@ beforeAll(async () => {
   world.setResolver("127.0.0.1");
   await world.changeAddress("add", OWN);
   const script = fileURLToPath(new URL("poster.ts", import.meta.url));
-  poster = spawnInWorld(world, [process.execPath, ...NODE_ARGUMENTS, script, JSON.stringify(NAMES), String(PORT)]);
+  poster = spawnInWorld(world, [
+    process.execPath,
+    ...NODE_ARGUMENTS,
+    script,
+    ...[JSON.stringify(NAMES), String(PORT), JSON.stringify(OURS)],
+  ]);
   poster.stderr.pipe(process.stderr);
   answers = createInterface({ input: poster.stdout })[Symbol.asyncIterator]();
   await answers.next();
@@ -38,8 +48,9 @@ afterAll(async () => {
   await world?.close();
 });
 
-async function post(host: string): Promise<Record<string, unknown>> {
-  poster.stdin.write(`https://${host}:${PORT}/hook\n`);
+async function post(host: string, ...granted: readonly string[]): Promise<Record<string, unknown>> {
+  const url = host.includes("://") ? host : `https://${host}:${PORT}/hook`;
+  poster.stdin.write(`${[url, ...granted].join(" ")}\n`);
   return JSON.parse((await answers.next()).value as string) as Record<string, unknown>;
 }
 
@@ -68,4 +79,52 @@ test("receivers, of which one address is this machine's own or of a private netw
   }
   for (const host of ["127.0.0.1", OWN, "[::1]", "[::ffff:127.0.0.1]"])
     expect(await post(host)).toEqual({ ...REFUSED, asked: 0 });
+});
+
+/** What is there outside closes the port: the connection was tried at this address. */
+const reached = (address: string) => ({ kind: "failed", answer: expect.stringContaining(`ECONNREFUSED ${address}`) });
+const [ADDRESS, RANGE] = [OUTSIDE.private10, `${OUTSIDE.private10.replace(/\d+$/, "0")}/24`];
+
+test("receiver at a private address, which the account was granted by name, address or range, is reached at that port alone", async () => {
+  for (const [host, grant] of [
+    ["granted.test", `granted.test:${PORT}`],
+    ["granted.test", `${ADDRESS}:${PORT}`],
+    [ADDRESS, `${RANGE}:80,${PORT - 1}-${PORT + 1}`],
+  ] as const)
+    expect(await post(host, `other.test:${PORT}`, grant)).toMatchObject(reached(ADDRESS));
+  expect(await post(`http://granted.test:${PORT}/`, `granted.test:${PORT}`)).toMatchObject(reached(ADDRESS));
+  const none = { ...REFUSED, asked: expect.any(Number) };
+  for (const grant of [`granted.test:${PORT + 1}`, `other.test:${PORT}`, `${OUTSIDE.private172}:${PORT}`])
+    expect(await post("granted.test", grant)).toEqual(none);
+  expect(await post(`https://${ADDRESS}:${PORT + 1}/`, `${ADDRESS}:${PORT}`)).toEqual(none);
+  // The grant is taken away: the same message, a moment later.
+  const ended = await post("granted.test");
+  expect(ended).toEqual(none);
+  expect(ended["answer"]).toContain(
+    `the account has no destination there. The operator can grant one (treadle destinations add NAME granted.test:${PORT})`,
+  );
+  expect(await post(`http://granted.test:${PORT}/`)).toMatchObject({
+    kind: "refused",
+    answer: "it must begin with https://.",
+  });
+});
+
+test("receivers that nobody can be granted, loopback, metadata, this machine and the service's own servers, are not reached with a grant", async () => {
+  const never = [
+    "127.0.0.1",
+    OUTSIDE.metadata,
+    OWN,
+    OUTSIDE.private192,
+    OUTSIDE.private172,
+    "[::1]",
+    `[::ffff:${ADDRESS}]`,
+  ];
+  for (const host of never) {
+    const range = host.includes("[") ? [] : [`${host}:${PORT}`, `${host.replace(/\d+\.\d+$/, "0.0")}/16:${PORT}`];
+    expect(await post(host, ...range, `0.0.0.0/0:${PORT}`)).toEqual({ ...REFUSED, asked: 0 });
+  }
+  // A name whose owner turns it on the service.
+  expect(await post("moves.test", `moves.test:${PORT}`)).toMatchObject(reached(ADDRESS));
+  for (let count = 2; count <= 5; count += 1)
+    expect(await post("moves.test", `moves.test:${PORT}`)).toEqual({ ...REFUSED, asked: count });
 });

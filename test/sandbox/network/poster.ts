@@ -1,11 +1,12 @@
 /**
- * Sends notices inside the test's world: to each URL on its input it posts, and answers with what came of it, how often the name
+ * Sends notices inside the test's world: to each URL on its input, with what is granted behind it, it posts, and answers with what came of it, how often the name
  * was asked for, and how many connections came to the port of this machine. Its own resolver on loopback answers by turns.
  */
 import { createSocket } from "node:dgram";
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
-import { createReceiverAddresses } from "../../../src/notices/addresses.ts";
+import { parseEndpoint } from "../../../domain/destinations.ts";
+import { createReceiverAddresses, type ReceiverRules } from "../../../src/notices/addresses.ts";
 import { createPostNotice } from "../../../src/notices/receivers.ts";
 
 /** Of each name, what it is answered with, one after the other and over again: addresses of IPv4. */
@@ -16,6 +17,7 @@ const HEADER_BYTES = 12;
 
 const turns = JSON.parse(process.argv[2] ?? "{}") as Turns;
 const port = Number(process.argv[3]);
+const own = JSON.parse(process.argv[4] ?? "{}") as Pick<ReceiverRules, "protectedHosts" | "ungrantableHosts">;
 const asked = new Map<string, number>();
 let connections = 0;
 
@@ -49,11 +51,13 @@ const server = createServer((socket) => {
 });
 await new Promise<void>((resolve) => server.listen(port, resolve));
 
-const post = createPostNotice(createReceiverAddresses({ allowedHosts: [], protectedHosts: [] }));
+const post = createPostNotice(createReceiverAddresses({ allowedHosts: [], ...own }));
 process.stdout.write("{}\n");
 for await (const line of createInterface({ input: process.stdin })) {
-  const delivery = await post(new URL(line), "{}", {});
-  const count = asked.get(new URL(line).hostname) ?? 0;
+  const [url = "", ...grants] = line.split(" ");
+  const granted = grants.map(parseEndpoint).flatMap((reading) => ("endpoint" in reading ? [reading.endpoint] : []));
+  const delivery = await post(new URL(url), "{}", {}, granted);
+  const count = asked.get(new URL(url).hostname) ?? 0;
   process.stdout.write(`${JSON.stringify(Object.assign(delivery, { asked: count, connections }))}\n`);
 }
 process.exit(0);
