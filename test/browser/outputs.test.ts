@@ -29,7 +29,7 @@ async function openOutput(page: Page, fileName: string): Promise<Locator> {
 }
 
 test("outputs, each of another kind, are shown as what they are; what could run is shown as its source and never run; bytes come as they were written", async () => {
-  const { page, context, leave } = await editor.enter(`/workflows/${gallery.workflowId}/run`);
+  const { page, context, leave, expectProblems } = await editor.enter(`/workflows/${gallery.workflowId}/run`);
   // Nothing is beside the outputs then: a page of paper leaves room on both sides of it, and can be told from an empty frame.
   await page.setViewportSize({ width: 990, height: 800 });
   const asked: string[] = [];
@@ -81,6 +81,16 @@ test("outputs, each of another kind, are shown as what they are; what could run 
     expect((await kept).suggestedFilename()).toBe(name);
     await tab.close();
   }
+  const shown = await openOutput(page, "page.html");
+  await shown.getByRole("button", { name: "Show the page" }).click();
+  const framed = shown.frameLocator("iframe");
+  await framed.getByRole("heading", { name: "Owned" }).waitFor();
+  // Browsers tell the console what the policy of the file keeps out.
+  expectProblems(/Blocked script execution|Content Security Policy|sandboxed/);
+  const inner = page.frames().find((frame) => frame.url().endsWith("as=page"));
+  expect(await inner?.evaluate<string>("self.origin")).toBe("null");
+  const framedFile = await page.request.get(`/api/run-logs/${executionId}/files/page.html?as=page`);
+  expect(framedFile.headers()["content-security-policy"]).toMatch(/^sandbox; default-src 'none'/);
   expect(await page.evaluate<unknown>("[window.owned, document.title.includes('owned')]")).toEqual([undefined, false]);
   expect(asked.filter((path) => path.startsWith("/owned"))).toEqual([]);
 
@@ -182,8 +192,8 @@ test("an output's link, copied for an hour, opens the file for anyone who has it
   // Outputs above it move it as long as they come in.
   const open = (name: string) => page.getByRole("region", { name, exact: true });
   await open("bundle.zip").getByRole("row").first().waitFor();
+  for (const name of ["cities.parquet", "cities.xlsx"]) await open(name).getByRole("table").waitFor();
   await open("drawing.svg").locator("pre").waitFor();
-  await open("paper.pdf").locator("iframe, a").first().waitFor();
   const film = open("clip.webm").locator("video");
   await waitUntil("the film is there", async () => (await readProperty(film, "videoWidth")) === 64);
   await page.getByRole("button", { name: "Copy a link to table.csv" }).click();

@@ -68,7 +68,7 @@ test.each([
       "media-src": "'self' blob:",
       "font-src": "'self'",
       "connect-src": "'self'",
-      "frame-src": "blob:",
+      "frame-src": "'self' blob:",
       "base-uri": "'none'",
       "form-action": "'none'",
       "frame-ancestors": "'none'",

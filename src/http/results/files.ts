@@ -17,6 +17,10 @@ import { readLink } from "./link-signature.ts";
 /** What a browser may show in our origin: nothing in it can run. Everything else is downloaded. */
 const SHOWN_INLINE =
   /^(?:text\/(?:plain|csv|markdown)|application\/(?:json|pdf)|image\/(?:png|jpeg|gif|webp|avif|bmp)|audio\/[a-z0-9.+-]+|video\/[a-z0-9.+-]+)(?:;|$)/;
+/** Asked for as a page, HTML is one within a frame of ours: of no origin, without scripts, and with what it has in itself alone. */
+const PAGE = /^text\/html(?:;|$)/;
+const PAGE_POLICY =
+  "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; form-action 'none'; frame-ancestors 'self'";
 /** A browser's own PDF viewer does not work in a sandbox; it is one itself. */
 const NEEDS_NO_SANDBOX = /^application\/pdf(?:;|$)/;
 
@@ -26,7 +30,9 @@ export function createFileRoute(deps: Pick<AppDeps, "db" | "storage" | "secretBo
     const executionId =
       readLink(deps.secretBox, request) ?? (await authorizeExecution(deps, request, "read")).execution.id;
     const file = await requireOutputFile(deps.db, executionId, request.params.fileName);
-    await sendFile(deps.storage, file, { request, response, show: SHOWN_INLINE.test(file.contentType) });
+    const show =
+      request.query["as"] === "page" && PAGE.test(file.contentType) ? "page" : SHOWN_INLINE.test(file.contentType);
+    await sendFile(deps.storage, file, { request, response, show });
   };
 }
 
@@ -37,7 +43,7 @@ export function createFileRoute(deps: Pick<AppDeps, "db" | "storage" | "secretBo
 export async function sendFile(
   storage: Pick<Storage, "get">,
   file: StoredFile,
-  { request, response, show }: { request: Request; response: Response; show: boolean },
+  { request, response, show }: { request: Request; response: Response; show: boolean | "page" },
 ): Promise<void> {
   const tag = `"${file.sha256}"`;
   const caching = { ETag: tag, "Cache-Control": "private, no-cache" };
@@ -99,11 +105,13 @@ function chooseRange(request: Request, file: StoredFile, tag: string): ByteRange
 }
 
 /** Customers and their programs choose the content: it must never act as a page of ours. */
-function safetyHeaders(file: StoredFile, show: boolean): Record<string, string> {
+function safetyHeaders(file: StoredFile, show: boolean | "page"): Record<string, string> {
   const sandbox = show && NEEDS_NO_SANDBOX.test(file.contentType) ? "" : "; sandbox";
+  const framing = show === "page" ? { "X-Frame-Options": "SAMEORIGIN" } : {};
   return {
-    "Content-Disposition": contentDisposition(show ? "inline" : "attachment", file.fileName),
-    "Content-Security-Policy": `default-src 'none'${sandbox}`,
+    "Content-Disposition": contentDisposition(show !== false ? "inline" : "attachment", file.fileName),
+    "Content-Security-Policy": show === "page" ? PAGE_POLICY : `default-src 'none'${sandbox}`,
+    ...framing,
     "X-Content-Type-Options": "nosniff",
   };
 }

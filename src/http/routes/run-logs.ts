@@ -22,6 +22,12 @@ const LINK: readonly Parameter[] = [
     schema: { type: "string" },
   },
 ];
+const AS_PAGE: Parameter = {
+  name: "as",
+  in: "query",
+  description: "`page`: HTML may be shown in a frame of the editor, without an origin and without scripts.",
+  schema: { type: "string", enum: ["page"] },
+};
 export const FILE_PARTS: readonly Parameter[] = [
   {
     name: "Range",
@@ -122,7 +128,7 @@ export const RUN_LOG_ROUTES = {
     tag: "Executions",
     summary: "One output file, or a part of it",
     credentials: [...IN_PERSON, "link"],
-    parameters: [EXECUTION_ID, FILE_NAME, ...LINK, ...FILE_PARTS, IF_NONE_MATCH],
+    parameters: [EXECUTION_ID, FILE_NAME, AS_PAGE, ...LINK, ...FILE_PARTS, IF_NONE_MATCH],
     answers: FILE_ANSWERS,
     errors: ["unauthorized", "not_found", "range_not_satisfiable", "no_capacity"],
   },

@@ -7,6 +7,7 @@ import { DownloadIcon } from "../app/icons.tsx";
 import { loadPart } from "../app/load-part.ts";
 import { ErrorState } from "../app/states.tsx";
 import { parseExactJson } from "./exact-json.ts";
+import { HtmlPreview } from "./html-preview.tsx";
 import { JsonTree } from "./json-tree.tsx";
 import { isMarkup, type PreviewedFile, previewKind } from "./kinds.ts";
 import classes from "./preview.module.css";
@@ -140,11 +141,12 @@ function Textual({ file, text, cut }: { file: PreviewedFile; text: string; cut: 
   if (kind === "markdown") return <MarkdownPreview text={text} />;
   if (kind === "notebook") return <NotebookPreview text={text} />;
   if (value !== undefined) return <JsonTree value={value} />;
-  return (
+  const source = (
     <pre className={classes.text} tabIndex={0}>
       {text}
     </pre>
   );
+  return file.contentType.startsWith("text/html") ? <HtmlPreview file={file}>{source}</HtmlPreview> : source;
 }
 
 function PdfPreview({ file }: { file: PreviewedFile }) {
