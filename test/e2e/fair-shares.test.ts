@@ -106,9 +106,9 @@ test("a service with ceilings of its own runs what they allow, with an hour of c
 
 test("a program has scratch folders on disk that are larger than its memory; what the host's disk has no room for gets 503", async () => {
   await treadle(dataDir.dataDir, ["accounts", "create", "scratch", "--credits", "100", "--json"]);
-  const publishWith = async (scratch: string) => {
+  const publishWith = async (scratch: string, network = false) => {
     const files = {
-      "config.yaml": `inputs:\n  seconds: { type: number }\ntriggers:\n  api: { enabled: true }\nlimits: { memory: 64MiB, scratch: ${scratch} }\n`,
+      "config.yaml": `inputs:\n  seconds: { type: number }\ntriggers:\n  api: { enabled: true }\nlimits: { memory: 64MiB, scratch: ${scratch}, network: ${network} }\n`,
       "main.py": `
 import os
 def main(seconds):
@@ -124,10 +124,12 @@ def main(seconds):
   const published = await publishWith("400MiB");
   if (process.getuid?.() !== 0)
     return expect(published.stdout + published.stderr).toContain("limits.scratch: must be at most limits.memory");
-  const workflow = published.json() as unknown as Workflow;
-  for (let run = 0; run < 2; run += 1) {
-    expect(await execute(workflow, 0)).toMatchObject({ status: 200, body: { status: "success" } });
-  }
+  const withNetwork = await publishWith("400MiB", true);
+  for (const one of [published, published, withNetwork])
+    expect(await execute(one.json() as unknown as Workflow, 0)).toMatchObject({
+      status: 200,
+      body: { status: "success" },
+    });
   const tooLarge = (await publishWith("1024GiB")).json() as unknown as Workflow;
   const refused = await execute(tooLarge, 0);
   expect([refused.status, refused.text]).toEqual([
