@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { connect, queryRows } from "../db/connect.ts";
 import { runCommand } from "../src/setup/servers/command.ts";
@@ -10,14 +11,19 @@ import { startTemporal } from "../src/setup/servers/temporal.ts";
 import { findCacheDir } from "../src/setup/servers/temporal-cache.ts";
 import { prepareServiceUser } from "../src/setup/user.ts";
 import { formatMs, toFigure } from "./figures.ts";
+import { startS3Server } from "./s3-server.ts";
 import { type BenchService, makeDataDir, type Published, publish, removeDataDir, startService } from "./service.ts";
+import { publishPandas, untilItRuns } from "./split-environments.ts";
+import { measureFirstLines, PRINTING } from "./split-logs.ts";
 
 /**
  * One process beside an `api` and workers, all on one PostgreSQL and one Temporal: what a caller waits longer for, and how many
- * runs a second there are. The calls of both are made by turns.
+ * runs a second there are. The calls of both are made by turns. Then how soon a log is seen through an `api`, and how soon a
+ * worker that has nothing runs what needs packages.
  */
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const ROUNDS = Number(process.env.TREADLE_BENCH_ROUNDS ?? 300);
+const LOG_ROUNDS = Number(process.env.TREADLE_BENCH_LOG_ROUNDS ?? 40);
 const CALLERS = 8;
 const RATE_MS = 15_000;
 const PROGRAM = "def main(name):\n    return {'greeting': name}\n";
@@ -50,7 +56,7 @@ async function aFolder(): Promise<string> {
   return dataDir;
 }
 
-async function startWorker(env: Record<string, string>): Promise<void> {
+async function startWorker(env: Record<string, string>): Promise<ChildProcess> {
   const child = spawn(process.execPath, [join(ROOT, "bin/treadle"), "start"], {
     env: {
       ...process.env,
@@ -66,6 +72,13 @@ async function startWorker(env: Record<string, string>): Promise<void> {
     child.stdout.on("data", (text: Buffer) => String(text).includes('"service.ready"') && resolve());
     child.once("exit", () => reject(new Error("A worker ended before it was ready.")));
   });
+  return child;
+}
+
+async function stopWorker(worker: ChildProcess): Promise<void> {
+  const ended = new Promise((resolve) => worker.once("exit", resolve));
+  worker.kill("SIGTERM");
+  await ended;
 }
 
 async function callOnce(service: BenchService, workflow: Published): Promise<number> {
@@ -82,6 +95,33 @@ async function countRate(service: BenchService, workflow: Published): Promise<nu
   };
   await Promise.all(Array.from({ length: CALLERS }, caller));
   return (count * 1_000) / RATE_MS;
+}
+
+/** Time from when a worker with an empty folder is ready to the end of the first run that needs pandas, which another worker has built. */
+async function measureFreshWorker(): Promise<number> {
+  const s3 = await startS3Server();
+  const endpoint = encodeURIComponent(s3.endpoint);
+  const env = {
+    ...(await anInstallation("fresh")),
+    TREADLE_STORAGE_URL: `s3://${s3.bucket}?endpoint=${endpoint}&region=${s3.region}`,
+    AWS_ACCESS_KEY_ID: s3.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
+  };
+  const service = await startService({ dataDir: await aFolder(), env: { ...env, TREADLE_ROLE: "api" } });
+  const ofWorker = { ...env, TREADLE_MASTER_KEY_FILE: join(service.dataDir, "keys/master") };
+  const first = await startWorker(ofWorker);
+  const workflow = await publishPandas(service);
+  // It is put into storage after it was built.
+  const record = connect({ ...postgres.connection, database: "fresh" }, { poolMax: 1, applicationName: "bench" });
+  while ((await queryRows(record, "select from environment_archives")).length === 0) await sleep(200);
+  await record.destroy();
+  workers.splice(workers.indexOf(first), 1);
+  await stopWorker(first);
+  await startWorker(ofWorker);
+  const ms = await untilItRuns(service, workflow);
+  await service.stop();
+  await s3.stop();
+  return ms;
 }
 
 const [wholeEnv, splitEnv] = [await anInstallation("whole"), await anInstallation("split")];
@@ -113,12 +153,17 @@ say(
   `${CALLERS} callers, runs a second: one process ${rates.whole.toFixed(0)}, one worker ${rates.oneWorker.toFixed(0)}, two workers ${rates.twoWorkers.toFixed(0)}`,
 );
 
+const logs = await measureFirstLines(api, await publish(api.dataDir, input, PRINTING), LOG_ROUNDS);
+say(`first line, through an api: ${formatMs(logs)}, p95 ${logs.p95.toFixed(0)} ms (goal: at most 300 ms)`);
+
 await Promise.all([whole.stop(), api.stop()]);
-for (const worker of workers) {
-  const ended = new Promise((resolve) => worker.once("exit", resolve));
-  worker.kill("SIGTERM");
-  await ended;
-}
+for (const worker of workers.splice(0)) await stopWorker(worker);
+
+const freshMs = await measureFreshWorker();
+say(
+  `pandas on a worker that has nothing: ${(freshMs / 1_000).toFixed(1)} s until its first run has ended (goal: at most 5 s)`,
+);
+for (const worker of workers) await stopWorker(worker);
 await db.destroy();
 await Promise.all([temporal.stop(), postgres.stop()]);
 for (const dir of [...dataDirs, serversDir]) await removeDataDir(dir);
@@ -127,5 +172,5 @@ const machine = `${availableParallelism()} cores, ${Math.round(totalmem() / 1024
 await mkdir(join(ROOT, "bench/results"), { recursive: true });
 await writeFile(
   join(ROOT, "bench/results", `${at.slice(0, 10)}-split.json`),
-  `${JSON.stringify({ at, machine, figures, ratio, rates, raw: times })}\n`,
+  `${JSON.stringify({ at, machine, figures, ratio, rates, logs, freshMs, raw: times })}\n`,
 );
