@@ -22,9 +22,9 @@ interface PassingOnDeps {
 }
 
 /**
- * Returns what offers executions to other hosts: those whose programs lack something here, such as a network or an interpreter,
- * that another host has, and those that get more of what they ask for there. It gets the one with the most free slots. Costs
- * nothing on a host that lacks nothing.
+ * Returns what offers executions to other hosts. It offers those whose programs lack something here that another host has, such
+ * as a network or an interpreter. So it does with those that get more of what they ask for there. The host with the most free
+ * slots gets them. Costs nothing where nothing lacks.
  */
 export function createPassOn({ db, hostId, lacks, ceilings, others }: PassingOnDeps): PassOn {
   async function offer({ executionId, accountId }: LedExecution): Promise<boolean> {
