@@ -33,7 +33,8 @@ test("outputs, each of another kind, are shown as what they are; what could run 
   // Nothing is beside the outputs then: a page of paper leaves room on both sides of it, and can be told from an empty frame.
   await page.setViewportSize({ width: 990, height: 800 });
   const asked: string[] = [];
-  page.on("request", (request) => void asked.push(new URL(request.url()).pathname));
+  // What the policy of a file keeps out is asked for, too, and never sent.
+  page.on("response", (response) => void asked.push(new URL(response.url()).pathname));
   const clip = { name: "clip.webm", mimeType: "video/webm", buffer: CLIP };
   await page.getByLabel("Clip", { exact: true }).setInputFiles(clip);
   const executionId = await runForm(page);

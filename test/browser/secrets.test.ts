@@ -120,7 +120,7 @@ test("a variable of one workflow, set and removed in its settings, is shown to e
   await page.getByText("No variable is set.").waitFor();
   await add("info");
 
-  await page.getByRole("link", { name: "See all of the account" }).click();
+  await page.getByRole("link", { name: "All values of the account" }).click();
   await row.getByRole("link", { name: "Hello" }).waitFor();
   await row.getByText("info").waitFor();
   await row.getByRole("button", { name: /^History/ }).click();

@@ -22,7 +22,7 @@ export function CreditsTab() {
         <section aria-label="Credits">
           <dl className={classes.figures}>
             <Figure name="Available" amount={available} />
-            <Figure name="Held by open runs" amount={reserved} />
+            <Figure name="Reserved for open runs" amount={reserved} />
             <Figure name="Balance" amount={balance} />
           </dl>
           {contact !== null && (

@@ -6,7 +6,7 @@ import { useTitle } from "../app/title.ts";
 
 /** The tabs of the account, in their order, and what each is for. */
 const TABS = [
-  { to: "/account", label: "Credits", purpose: "What the account has, holds back and has spent." },
+  { to: "/account", label: "Credits", purpose: "Credits that are available, reserved and spent." },
   { to: "/account/members", label: "Members", purpose: "Who sees this account, and who may change it." },
   { to: "/account/secrets", label: "Secrets and variables", purpose: "Values that programs get when they run." },
   { to: "/account/notices", label: "Notices", purpose: "Where messages go when runs fail or are missed." },

@@ -54,7 +54,7 @@ export function KeyCard(props: {
         <code data-testid="api-key">{revealed ?? current?.masked ?? "…"}</code>
       </p>
       <Text size="sm" c="dimmed">
-        It opens this workflow and its runs, nothing else. Keep it out of addresses and of code that others read.
+        It works for this workflow and its runs only. Keep it out of URLs and of shared code.
       </Text>
       {current !== undefined && (
         <Text size="sm" c="dimmed">

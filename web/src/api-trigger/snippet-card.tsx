@@ -48,7 +48,7 @@ export function SnippetCard(props: {
   const write = (apiKey: string): string =>
     writeSnippet(language, body, { url: executeUrl, apiKey, inputs, known, knownTexts, caFile });
   return (
-    <section className={`${classes.card} ${classes.call}`} aria-labelledby="api-snippets">
+    <section className={`${classes.card} ${classes.snippets}`} aria-labelledby="api-snippets">
       <div className={classes.head}>
         <h2 id="api-snippets" className={classes.title}>
           Call it
@@ -114,8 +114,8 @@ function SnippetNotes(props: {
         <div className={classes.ca}>
           <Text size="sm" c="dimmed">
             {caFile === CA_FILE
-              ? `The service's certificate is its own. Save its authority as ${CA_FILE} beside the program.`
-              : "The service's certificate is its own: the snippets name its authority on this machine. For another, take it along."}
+              ? `The service signed its own certificate. Save its authority as ${CA_FILE} beside the program.`
+              : "The service signed its own certificate. The snippets name its authority by a path of this machine. For another machine, download it."}
           </Text>
           <Button variant="default" leftSection={<DownloadIcon size={14} />} onClick={() => saveText(CA_FILE, ca.pem)}>
             {CA_FILE}
@@ -123,7 +123,7 @@ function SnippetNotes(props: {
         </div>
       )}
       <Text size="sm" c="dimmed">
-        A call waits for the result, at most five minutes; a longer run is answered 202, with the address to look at.
+        A call waits up to five minutes for the result. A longer run returns 202 and the address of its result.
       </Text>
     </div>
   );

@@ -120,8 +120,7 @@ function LimitsSection({ workflow, manifest }: { workflow: Workflow; manifest: M
       </Facts>
       {usage !== null && (
         <Text size="sm" c="dimmed" mt="xs">
-          Used at most by {usage.basedOn === 1 ? "its one run" : `the last ${usage.basedOn} runs`}, as far as it was
-          seen.
+          The highest use measured in {usage.basedOn === 1 ? "its one run" : `the last ${usage.basedOn} runs`}.
         </Text>
       )}
     </section>
@@ -155,11 +154,11 @@ function ValuesSection({ workflowId }: { workflowId: string }) {
             Secrets and variables
           </h2>
           <Text size="sm" c="dimmed">
-            What is set for this workflow alone. It comes before what the account has.
+            Values for this workflow only. They override those of the account.
           </Text>
         </div>
         <Link to="/account/secrets" className="aside-link">
-          See all of the account
+          All values of the account
         </Link>
       </div>
       <ValueSection kind="secret" workflowId={workflowId} />

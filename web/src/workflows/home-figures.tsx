@@ -19,7 +19,7 @@ export function HomeFigures() {
   const { running, queued, failing, available } = data;
   return (
     <dl className={classes.figures} aria-label="The account now">
-      <Figure name="Running now" note="Programs at work">
+      <Figure name="Running now" note="Programs running">
         <Link to="/executions" search={{ state: "running" }}>
           {toCount(running)}
         </Link>
