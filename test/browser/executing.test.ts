@@ -81,6 +81,8 @@ test("a form with files, dropped and chosen, runs with their bytes on a page of 
   await page.getByRole("link", { name: "Edit and rerun" }).click();
   await page.getByRole("heading", { name: "Run again" }).waitFor();
   expect(await page.getByLabel("Title", { exact: true }).inputValue()).toBe("Dropped");
+  // What shows files is fetched once there are some.
+  await page.getByText("from the earlier run").first().waitFor();
   expect(await page.getByText("from the earlier run").count()).toBe(3);
   await page.getByLabel("Title", { exact: true }).fill("Again");
   const second = await runForm(page);

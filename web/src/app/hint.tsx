@@ -11,14 +11,15 @@ const DELAY_MS = 300;
  */
 export function Hint({ label, children }: { readonly label: string; readonly children: ReactNode }) {
   const [target, setTarget] = useState<HTMLElement>();
-  const [isTime, setTime] = useState(false);
+  const [due, setDue] = useState<HTMLElement>();
   useEffect(() => {
-    if (target === undefined) return setTime(false);
-    const timer = setTimeout(() => setTime(true), DELAY_MS);
+    if (target === undefined) return;
+    const timer = setTimeout(() => setDue(target), DELAY_MS);
     const close = ({ key }: KeyboardEvent) => key === "Escape" && setTarget(undefined);
     document.addEventListener("keydown", close);
     return () => {
       clearTimeout(timer);
+      setDue(undefined);
       document.removeEventListener("keydown", close);
     };
   }, [target]);
@@ -33,7 +34,7 @@ export function Hint({ label, children }: { readonly label: string; readonly chi
       onBlur={() => setTarget(undefined)}
     >
       {children}
-      {target !== undefined && isTime && (
+      {target !== undefined && due === target && (
         <Suspense>
           <HintText target={target} label={label} />
         </Suspense>

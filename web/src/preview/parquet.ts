@@ -87,7 +87,7 @@ function toText(value: unknown): string {
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? "" : value.toISOString();
   if (value instanceof Uint8Array)
     return [...value.slice(0, 64)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  return typeof value === "object" ? writeNested(value) : String(value);
+  return typeof value === "object" ? writeNested(value) : String(value as number | bigint | boolean);
 }
 
 /** Whole numbers are longer than JSON's may be. */

@@ -1,4 +1,3 @@
-/// <reference path="./saxen.d.ts" />
 import { Parser } from "saxen";
 
 /** What comes of a cell: its text, and where that stands elsewhere or is written in another way. */
@@ -137,5 +136,5 @@ export function readRows(xml: string): { readonly row: number; readonly cells: r
 /** "A1" is in column 0, "AB7" in 27. */
 function columnOf(place: string): number {
   const [letters = "A"] = /^[A-Z]{1,3}/.exec(place) ?? [];
-  return [...letters].reduce((sum, letter) => sum * 26 + letter.charCodeAt(0) - 64, 0) - 1;
+  return Array.from(letters).reduce((sum, letter) => sum * 26 + letter.charCodeAt(0) - 64, 0) - 1;
 }
