@@ -13,7 +13,7 @@ interface MenuButtonLook {
 export interface LoadedMenuProps extends MenuButtonLook {
   readonly opened: boolean;
   readonly onChange: (opened: boolean) => void;
-  readonly autoFocus: boolean;
+  readonly takesFocus: boolean;
 }
 
 /**
@@ -29,7 +29,7 @@ export function MenuButton({
   const [focused, setFocused] = useState(false);
   const [, startTransition] = useTransition();
   const approach = (): void => startTransition(() => setNear(true));
-  if (near) return <LoadedMenu {...look} opened={opened} onChange={setOpened} autoFocus={focused} />;
+  if (near) return <LoadedMenu {...look} opened={opened} onChange={setOpened} takesFocus={focused} />;
   const { label, icon, ...others } = look;
   return (
     <ActionIcon
