@@ -17,7 +17,7 @@ import { readLink } from "./link-signature.ts";
 /** What a browser may show in our origin: nothing in it can run. Everything else is downloaded. */
 const SHOWN_INLINE =
   /^(?:text\/(?:plain|csv|markdown)|application\/(?:json|pdf)|image\/(?:png|jpeg|gif|webp|avif|bmp)|audio\/[a-z0-9.+-]+|video\/[a-z0-9.+-]+)(?:;|$)/;
-/** Asked for as a page, HTML is one within a frame of ours: of no origin, without scripts, and with what it has in itself alone. */
+/** Asked for as a page, HTML is one within a frame of ours: without an origin, scripts, and files of elsewhere. */
 const PAGE = /^text\/html(?:;|$)/;
 const PAGE_POLICY =
   "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; form-action 'none'; frame-ancestors 'self'";

@@ -17,8 +17,8 @@ export interface LoadedMenuProps extends MenuButtonLook {
 }
 
 /**
- * A button whose menu is fetched when a pointer or the focus comes near: menus, and what places them, are an eighth of what the
- * first page would be. The menu takes the button's place, its focus, and a click that came before it.
+ * A button whose menu is fetched when a pointer or the focus comes near. Menus, and what places them, are an eighth of what
+ * the first page would be. The menu takes the button's place, its focus, and a click that came before it.
  */
 export function MenuButton({
   LoadedMenu,
