@@ -62,6 +62,7 @@ const Conflicts = z.array(z.object({ path: z.string(), commitId: CommitId })).me
 const Problems = z
   .array(FileProblem)
   .meta({ description: "What publishing would refuse. Packages are not looked for yet." });
+const Warnings = z.array(FileProblem).meta({ description: "What publishing would warn of, and not refuse." });
 
 /** The caller's draft of a workflow, or the files of its latest commit. */
 export const Draft = z.object({
@@ -74,9 +75,16 @@ export const Draft = z.object({
   files: z.array(ShownFile),
   conflicts: Conflicts,
   problems: Problems,
+  warnings: Warnings,
 });
 
-export const SavedDraft = z.object({ version: Version, updatedAt: Time, changed: z.boolean(), problems: Problems });
+export const SavedDraft = z.object({
+  version: Version,
+  updatedAt: Time,
+  changed: z.boolean(),
+  problems: Problems,
+  warnings: Warnings,
+});
 export const DiscardedDraft = z.object({ discarded: z.boolean() });
 export const DraftConflicts = z.object({ conflicts: Conflicts });
 

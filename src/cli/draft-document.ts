@@ -35,5 +35,6 @@ export async function changeDraft(client: Client, workflow: string, json: Change
 
 /** What was saved, and what is wrong with it. */
 export function toSavedAnswer(document: SavedDocument): Answer {
-  return { document, lines: [`Saved as version ${document.version}`, ...document.problems.map(toLine)] };
+  const { version, problems, warnings } = document;
+  return { document, lines: [`Saved as version ${version}`, ...[...problems, ...warnings].map(toLine)] };
 }

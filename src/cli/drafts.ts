@@ -52,7 +52,7 @@ export function addDraftCommands(program: Command, act: Act): void {
 }
 
 function toDraftAnswer(document: DraftDocument): Answer {
-  const { version, base, head, changed, updatedAt, files, conflicts, problems } = document;
+  const { version, base, head, changed, updatedAt, files, conflicts, problems, warnings } = document;
   const state =
     version === 0 ? "none: these are the files of the latest commit" : changed ? "changed" : "as the commit";
   const lines = [
@@ -65,7 +65,7 @@ function toDraftAnswer(document: DraftDocument): Answer {
       files.map((file) => [file.path, file.bytes]),
     ),
     ...(conflicts.length === 0 ? [] : ["", ...conflicts.map(toConflictLine)]),
-    ...(problems.length === 0 ? [] : ["", ...problems.map(toLine)]),
+    ...(problems.length + warnings.length === 0 ? [] : ["", ...[...problems, ...warnings].map(toLine)]),
   ];
   return { document, lines };
 }

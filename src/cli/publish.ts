@@ -12,7 +12,7 @@ import { type Act, addCommand, type Context } from "./command.ts";
 import { findPublishedCommit, rememberPublished } from "./folder-record.ts";
 import { type Answer, toTable } from "./io.ts";
 import { findKnownWorkflow } from "./known-workflow.ts";
-import { type Detail, Refusal } from "./refusal.ts";
+import { type Detail, Refusal, toLine } from "./refusal.ts";
 import { readScriptFolder } from "./script.ts";
 import { showUpload } from "./upload-progress.ts";
 
@@ -121,7 +121,7 @@ async function upload<T extends { warnings?: readonly Detail[]; buildLog?: strin
     options.dryRun === true
       ? await client.post<T>("/api/publish/preview", call)
       : await postFolder<T>(context, client, call);
-  for (const warning of answer.warnings ?? []) context.say(`${warning.file}: ${warning.message}`);
+  for (const warning of answer.warnings ?? []) context.say(toLine(warning));
   return answer;
 }
 

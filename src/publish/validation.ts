@@ -20,6 +20,7 @@ import { OverBudgetError, type Threads, toTask } from "../../system/threads/thre
 import { checkFolder, FILES_MAX, FOLDER_BYTES_MAX, type FolderCheck, MANIFEST_FILE, problemOf } from "./folder.ts";
 import { type CommitFile, toBuffer } from "./git-objects.ts";
 import type { CheckPython, CodeProblems } from "./python-check.ts";
+import type { FindPythonWarnings } from "./python-warnings.ts";
 
 /** What this installation can do for a workflow; a manifest that asks for more is refused at publish. */
 export interface Abilities {
@@ -39,6 +40,7 @@ export interface Abilities {
   readonly threads: Threads;
   /** Undefined where this host has no sandbox: code is then published unread, and fails when it is run. */
   readonly checkPython?: CheckPython | undefined;
+  readonly findPythonWarnings: FindPythonWarnings;
 }
 
 export type FindSetNames = (accountId: AccountId, workflowId: WorkflowId | null) => Promise<SetNames>;
@@ -50,7 +52,14 @@ export interface FolderOwner {
   readonly workflowId: WorkflowId | null;
 }
 
-export type Validation = GoodFolder | { readonly ok: false; readonly problems: readonly FileProblem[] };
+export type Validation = GoodFolder | BadFolder;
+
+interface BadFolder {
+  readonly ok: false;
+  readonly problems: readonly FileProblem[];
+  /** Of its code. */
+  readonly warnings?: readonly FileProblem[];
+}
 
 /** A folder that can become a commit, as far as its content says. */
 export interface GoodFolder {
@@ -118,23 +127,28 @@ export async function validateCommit(
   const code = await checkCode(files, validation, abilities, owner.accountId);
   if (validation.ok && code.problems.length === 0)
     return { ...validation, warnings: [...validation.warnings, ...code.warnings] };
-  return { ok: false, problems: [...(validation.ok ? [] : validation.problems), ...code.problems] };
+  const problems = [...(validation.ok ? [] : validation.problems), ...code.problems];
+  return { ok: false, problems, warnings: code.warnings };
 }
 
-/** Returns what is wrong with the Python files of a folder that was validated. */
+/** Returns what is wrong with the Python files of a folder that was validated, and what is only to be known. */
 export async function checkCode(
   files: readonly CommitFile[],
   validation: Validation,
-  { checkPython, interpreters }: Abilities,
+  { checkPython, findPythonWarnings, interpreters }: Abilities,
   owner: AccountId,
 ): Promise<CodeProblems> {
   const isTooMuch =
     files.length > FILES_MAX || files.reduce((sum, { content }) => sum + content.length, 0) > FOLDER_BYTES_MAX;
   const python = validation.ok ? validation.python : await interpreters.find(null);
-  if (checkPython === undefined || python === undefined || isTooMuch) return { problems: [], warnings: [] };
+  if (python === undefined || isTooMuch) return { problems: [], warnings: [] };
   // Without a manifest it is not known which file is the entrypoint: nothing is said of its main.
   const manifest = validation.ok ? validation.manifest : { entrypoint: "", inputs: [] };
-  return checkPython({ files, manifest, python, owner });
+  const [found, warnings] = await Promise.all([
+    checkPython?.({ files, manifest, python, owner }),
+    findPythonWarnings({ files, python, owner }),
+  ]);
+  return { problems: found?.problems ?? [], warnings: [...(found?.warnings ?? []), ...warnings] };
 }
 
 interface Folder {

@@ -22,6 +22,7 @@ import { createDraftKeeper } from "../publish/keep-draft.ts";
 import { createPreview } from "../publish/preview.ts";
 import { createPublisher } from "../publish/publish.ts";
 import { createPythonCheck } from "../publish/python-check.ts";
+import { createPythonWarnings } from "../publish/python-warnings.ts";
 import { createScriptReader } from "../publish/script-folder.ts";
 import { createFindSetNames } from "../publish/set-names.ts";
 import type { Machine } from "../setup/machine.ts";
@@ -102,12 +103,14 @@ export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<C
   const readSource = openSourceReader(deps.host, machine);
   const checkPython = readSource && createPythonCheck(readSource);
   const findSetNames = createFindSetNames(db);
+  const findPythonWarnings = createPythonWarnings(threads);
   const abilities = {
     interpreters,
     networkAvailable,
     scratchProblem,
     threads,
     checkPython,
+    findPythonWarnings,
     findSetNames,
     workerPythons: workers?.pythons,
     bounds: createBounds(settings, workers),

@@ -119,6 +119,18 @@ test("publish, with --dry-run, shows what would change and changes nothing, here
   expect(existsSync(join(dir, ".treadle"))).toBe(false);
 });
 
+test("publish, of Python with unknown names, shows each with its place before and when it publishes, and refuses nothing", async () => {
+  const dir = service.folder({ ...GREETER, "lib/steps.py": "import re\n\n\ndef step():\n    return rre\n" });
+  const warnings = [
+    "lib/steps.py:1:8 `re` imported but unused (Ruff F401).\n",
+    "lib/steps.py:5:12 Undefined name `rre` (Ruff F821).\n",
+  ].join("");
+  const dry = await service.cli("publish", dir, "--dry-run");
+  expect([dry.code, dry.err]).toEqual([0, warnings]);
+  const published = await service.cli("publish", dir, "--json");
+  expect([published.code, published.err, published.json()["created"]]).toEqual([0, warnings, true]);
+});
+
 test("publish, with --dry-run of a commit that would refuse calls, says how many of the last, and why the newest", async () => {
   const dir = service.folder(GREETER);
   const { workflowId } = (await service.cli("publish", dir, "--json")).json();

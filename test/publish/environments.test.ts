@@ -258,8 +258,10 @@ test("publish, of a main that lacks or demands inputs, warns of the one and refu
     "import functools\n@functools.cache\ndef main(nobody_knows=1):\n    pass\n",
     "def main(c):\n    pass\nmain = print\n",
     "print(1)\n",
-  ])
-    expect((await publishGood({ ...config, "main.py": main })).warnings).toEqual([]);
+  ]) {
+    const { warnings } = await publishGood({ ...config, "main.py": main });
+    expect(warnings.filter(({ message }) => message.startsWith("main()"))).toEqual([]);
+  }
 });
 
 test("commit warming, of slow commits of one account, lets another account's go on meanwhile", async () => {

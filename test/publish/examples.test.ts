@@ -8,13 +8,19 @@ import { afterAll, expect, test } from "@jest/globals";
 import type { AccountId } from "../../domain/ids.ts";
 import { readLocalFolder } from "../../src/publish/local-folder.ts";
 import { findNextRuns } from "../../src/publish/next-runs.ts";
-import { validateFolder } from "../../src/publish/validation.ts";
+import { createPythonWarnings } from "../../src/publish/python-warnings.ts";
+import { validateCommit } from "../../src/publish/validation.ts";
 import { createOrders, sumPaidCents, toCsv } from "../support/orders.ts";
 import { A_PYTHON, onlyInterpreter } from "../support/python.ts";
 import { TEST_THREADS } from "../support/threads.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../examples/", import.meta.url));
-const ABILITIES = { interpreters: onlyInterpreter(A_PYTHON), networkAvailable: () => false, threads: TEST_THREADS };
+const ABILITIES = {
+  interpreters: onlyInterpreter(A_PYTHON),
+  networkAvailable: () => false,
+  threads: TEST_THREADS,
+  findPythonWarnings: createPythonWarnings(TEST_THREADS),
+};
 
 const dirs: string[] = [];
 afterAll(() => {
@@ -48,7 +54,7 @@ test.each(["hello", "sales-report", "merge-files", "nightly"])(
   async (example) => {
     const folder = await readLocalFolder(join(EXAMPLES, example));
     if (!folder.ok) throw new Error(JSON.stringify(folder.problems));
-    const validation = await validateFolder(folder.files, ABILITIES, OWNER);
+    const validation = await validateCommit(folder.files, ABILITIES, OWNER);
     expect(validation).toMatchObject({
       ok: true,
       warnings: [],
@@ -73,7 +79,7 @@ test("the example warehouse, as it stands, gives each of its schedules the day o
 
 test("the example nightly, by its schedule, runs at 6:30 in Berlin on weekdays", async () => {
   const folder = await readLocalFolder(join(EXAMPLES, "nightly"));
-  const validation = folder.ok ? await validateFolder(folder.files, ABILITIES, OWNER) : undefined;
+  const validation = folder.ok ? await validateCommit(folder.files, ABILITIES, OWNER) : undefined;
   if (validation?.ok !== true) throw new Error("The example is not valid.");
   const runs = findNextRuns(validation.manifest.triggers.schedule, new Date("2026-10-23T12:00:00Z"), 2);
   expect(runs).toEqual([

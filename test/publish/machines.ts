@@ -20,6 +20,7 @@ import { createCommitReader } from "../../src/publish/commit-files.ts";
 import { createPreview } from "../../src/publish/preview.ts";
 import { createPublisher, type PublishRequest } from "../../src/publish/publish.ts";
 import { createPythonCheck } from "../../src/publish/python-check.ts";
+import { createPythonWarnings } from "../../src/publish/python-warnings.ts";
 import { createSourceReader } from "../../src/publish/source-reader.ts";
 import { aFolder, onlyFrom, PYTHON, RUN_AS, someEnvironments } from "../environments/machine.ts";
 import { anIndexOfSources, aSource } from "../environments/source-index.ts";
@@ -99,9 +100,13 @@ async function aMachine({ db, accountId, standard, others, index }: MachineParts
   };
   const readSource = createSourceReader({ sandbox, runtimes, ceilings, dir: join(root, "readings") });
   const checkPython = createPythonCheck(readSource);
+  const checks = { checkPython, findPythonWarnings: createPythonWarnings(TEST_THREADS) };
   const abilities = {
-    ...{ interpreters, networkAvailable: () => false, threads: TEST_THREADS, checkPython },
+    interpreters,
+    networkAvailable: () => false,
     bounds: () => bounds,
+    threads: TEST_THREADS,
+    ...checks,
   };
   const made = { environments, commitEnvironments };
   const publish = createPublisher({ db, secretBox: TEST_SECRET_BOX, ...made, log: SILENT, ...abilities });

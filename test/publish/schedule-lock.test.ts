@@ -24,6 +24,7 @@ beforeAll(async () => {
   publish = createPublisher({
     ...{ db, secretBox: TEST_SECRET_BOX, environments: fakeEnvironments(), log: SILENT },
     ...{ interpreters: onlyInterpreter(A_PYTHON), networkAvailable: () => false, threads: TEST_THREADS },
+    findPythonWarnings: async () => [],
   });
 });
 

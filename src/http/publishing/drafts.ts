@@ -53,7 +53,7 @@ export function createDraftChangeRoute(deps: Deps): RequestHandler {
       version: saved.version,
       updatedAt: saved.updatedAt,
       changed: await isChanged(deps.db, access.workflow.id, saved),
-      problems: await findProblems(deps, access, saved),
+      ...(await findProblems(deps, access, saved)),
     });
   };
 }
@@ -162,21 +162,21 @@ async function toDraftDocument(deps: Deps, access: Access, copy: WorkingCopy) {
     version: copy.version,
     files: [],
     conflicts: await listDraftConflicts(deps.db, targetOf(access)),
-    problems: await findProblems(deps, access, copy),
+    ...(await findProblems(deps, access, copy)),
   };
 }
 
-/** What publishing would refuse about the files; whether packages exist is not known yet. */
+/** What publishing would refuse about the files, and warn of; whether packages exist is not known yet. */
 async function findProblems(
   { editor }: Deps,
   { workflow }: Access,
   { files }: Pick<WorkingCopy, "files">,
-): Promise<readonly FileProblem[]> {
+): Promise<Record<"problems" | "warnings", readonly FileProblem[]>> {
   const validation = await validateCommit(files, editor.abilities, {
     accountId: workflow.accountId,
     workflowId: workflow.id,
   });
-  return validation.ok ? [] : validation.problems;
+  return { problems: validation.ok ? [] : validation.problems, warnings: validation.warnings ?? [] };
 }
 
 function requireSaved(outcome: SaveOutcome): Saved {

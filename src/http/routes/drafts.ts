@@ -26,6 +26,7 @@ const DRAFT_EXAMPLE = {
   files: [{ path: "main.py", bytes: 12, text: "print('hi')\n", executable: false }],
   conflicts: [{ path: "main.py", commitId: A_COMMIT }],
   problems: [{ file: "config.yaml", line: 3, column: 1, message: "There is no key tmeout; timeout is meant." }],
+  warnings: [{ file: "main.py", line: 1, column: 8, message: "`os` imported but unused (Ruff F401)." }],
 };
 
 const CHANGING = [
@@ -66,6 +67,7 @@ export const DRAFT_ROUTES = {
         updatedAt: "2026-11-02T08:00:00.412Z",
         changed: true,
         problems: [],
+        warnings: [],
       }),
     },
     errors: CHANGING,

@@ -195,3 +195,27 @@ test("commits, page by page, come newest first; restoring one makes its files th
   });
   expect((await editor.post(`${path}/commits/${"0".repeat(40)}/restore`, { expectedHead: head })).status).toBe(404);
 });
+
+test("a draft, with a name that nothing defines and an import that nothing uses, is saved and committed with the same warnings", async () => {
+  const editor = await anEditor(service);
+  const { path } = await editor.create();
+  const change = async (version: number, changes: readonly object[]) =>
+    (await editor.patch(`${path}/draft`, { version, changes })).json();
+  const text = "import os\n\ndef main(who):\n    return helo(who)\n";
+  const warnings = [
+    { file: "main.py", line: 1, column: 8, message: "`os` imported but unused (Ruff F401)." },
+    { file: "main.py", line: 4, column: 12, message: "Undefined name `helo` (Ruff F821)." },
+  ];
+  const files = [
+    { path: "config.yaml", text: MANIFEST },
+    { path: "main.py", text },
+  ];
+  expect(await change(0, files)).toMatchObject({ problems: [], warnings });
+  expect((await editor.get(`${path}/draft`)).json()).toMatchObject({ warnings });
+  expect((await editor.get(`${path}/draft/preview`)).json()).toMatchObject({ problems: [], warnings });
+  const broken = await change(1, [{ path: "config.yaml", text: "nmae: x\n" }]);
+  expect(broken).toMatchObject({ problems: [{ file: "config.yaml" }], warnings });
+  await change(2, [{ path: "config.yaml", text: MANIFEST }]);
+  const committed = await editor.post(`${path}/commits`, { message: "", version: 3, expectedHead: null });
+  expect([committed.status, committed.json()["warnings"]]).toEqual([201, warnings]);
+});

@@ -71,6 +71,7 @@ test("a draft, before anything is written, is the files of the latest commit at 
     ],
     conflicts: [],
     problems: [],
+    warnings: [],
   });
 });
 

@@ -6,6 +6,7 @@ import { createLog } from "../../../src/log.ts";
 import { createDraftKeeper } from "../../../src/publish/keep-draft.ts";
 import { createPreview } from "../../../src/publish/preview.ts";
 import { createPublisher, type PublisherDeps } from "../../../src/publish/publish.ts";
+import { createPythonWarnings } from "../../../src/publish/python-warnings.ts";
 import { TEST_SECRET_BOX } from "../../support/builders.ts";
 import { A_PYTHON, onlyInterpreter } from "../../support/python.ts";
 import { someTicks } from "../../support/schedules.ts";
@@ -49,6 +50,7 @@ export function someEditorParts(
     networkAvailable: () => false,
     threads: TEST_THREADS,
     bounds: bounds && (() => bounds),
+    findPythonWarnings: createPythonWarnings(TEST_THREADS),
   };
   const environments = given.environments ?? fakeEnvironments();
   const publishing = { db, secretBox: TEST_SECRET_BOX, environments, log: SILENT, ...abilities };

@@ -70,3 +70,17 @@ export function aLargeChange(version: number, seed: string, count: number): stri
     ],
   });
 }
+
+/** Python that takes long to be searched, and a file that nests too deeply. */
+export function aPythonChange(version: number): string {
+  const names = "a\n".repeat(60_000);
+  return JSON.stringify({
+    version,
+    changes: [
+      { path: "data", delete: true },
+      ...Array.from({ length: 8 }, (_, at) => ({ path: `data/f${at}.py`, text: `${names}b${at}\n` })),
+      { path: "data/deep.py", text: `${"(".repeat(60_000)}${")".repeat(60_000)}` },
+      { path: "data/large.py", text: `${"[".repeat(500_000)}${"]".repeat(500_000)}` },
+    ],
+  });
+}

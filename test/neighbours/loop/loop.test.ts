@@ -6,7 +6,7 @@ import { aCliService, type CliService } from "../../publish/cli-service.ts";
 import { aMember, anAccount, type TestMember } from "../../support/builders.ts";
 import { watchLoop } from "../../support/loop-watch.ts";
 import { readProcessorMs } from "../../support/processor.ts";
-import { aLargeChange, aLargeFolder, BODIES, CONFIGS, toTar } from "./costly.ts";
+import { aLargeChange, aLargeFolder, aPythonChange, BODIES, CONFIGS, toTar } from "./costly.ts";
 import { sendBeside } from "./sending.ts";
 
 /** What one turn of the event loop may compute, on a machine that parses `CONTROL` in 25 ms. */
@@ -134,7 +134,11 @@ const COSTLY: Partial<Record<RouteName, Calls>> = {
   followEvents: [() => events],
   readScript: [() => ({ body: JSON.stringify({ name: "a.py", text: "\u0001".repeat(200_000) }), status: 200 })],
   createWorkflow: [() => ({ body: JSON.stringify({ name: "x".repeat(200) }), status: 201 })],
-  changeDraft: [() => changeAll("one", 1), () => changeAll("many", 900)],
+  changeDraft: [
+    () => ({ body: aPythonChange(version++), status: 200 }),
+    () => changeAll("one", 1),
+    () => changeAll("many", 900),
+  ],
   showDraft: [() => ({ status: 200 })],
   previewDraft: [() => ({ status: 200 })],
   compareCommits: [() => ({ path: "/api/workflows/{workflowId}/diff?from={commitId}&to=draft", status: 200 })],

@@ -10,6 +10,7 @@ const STORED: StoredDraft = {
   version: 4,
   conflicts: [],
   problems: [],
+  warnings: [],
   files: [{ path: "main.py", bytes: 1, text: "1", executable: false }],
 };
 
@@ -47,7 +48,7 @@ function aDesk(stored = STORED) {
 }
 
 function saved(version: number): SaveAnswer {
-  return { kind: "saved", version, updatedAt: "2026-11-21T10:00:00Z", changed: true, problems: [] };
+  return { kind: "saved", version, updatedAt: "2026-11-21T10:00:00Z", changed: true, problems: [], warnings: [] };
 }
 
 test("a draft, while it is written, is saved once when there is quiet, on top of its version", async () => {
