@@ -32,7 +32,7 @@ async function writeWorkflow(page) {
   ];
   const first = await commit("Begin", files, null);
   const second = await commit("Read orders", [{ path: "main.py", text: FAILING.replace("40", "60") }], first);
-  const change = { path: "main.py", text: FAILING.replace("40", "80").replace("name}", "name} now}") };
+  const change = { path: "main.py", text: FAILING.replace("40", "80").replace("{name}", "{nmae}") };
   const { version } = await call(page, `${path}/draft`);
   await call(
     page,

@@ -49,6 +49,29 @@ test("a config.yaml with an error, while it is written, is underlined at its lin
   await leave();
 });
 
+test("an unknown name and an unused import, while they are written, are marked with their rule, and refuse no commit", async () => {
+  const { page, workflowId, leave } = await aNewWriter();
+  await openFile(page, workflowId, "main.py");
+  await writeFirst(page, "import zlib\nprint(helo)\n");
+  await page.locator(".cm-lintRange-warning", { hasText: /^helo$/ }).waitFor();
+  await page.locator(".cm-lintRange-warning", { hasText: /^zlib$/ }).waitFor();
+  const problems = page.getByRole("region", { name: "Problems" });
+  await problems.getByText("2 warnings").waitFor();
+  await problems.getByText("Warning: Undefined name `helo` (Ruff F821).").waitFor();
+  // What was found stays and moves with the text while more is written.
+  await writeFirst(page, "# above\n");
+  expect(await page.locator(".cm-lintRange-warning").allInnerTexts()).toEqual(["zlib", "helo"]);
+  await problems.getByText("main.py:3:7").waitFor();
+  await problems.getByRole("button", { name: /main\.py:3:7/ }).click();
+  for (const _key of "helo") await page.keyboard.press("Delete");
+  await page.keyboard.insertText("zlib");
+  await problems.waitFor({ state: "detached" });
+  await writeFirst(page, "import zlib\n");
+  await problems.getByText("1 warning", { exact: true }).waitFor();
+  await commit(page, "Unused all the same");
+  await leave();
+});
+
 test("a draft, after the page was loaded again, is there as it was written", async () => {
   const { page, workflowId, leave } = await aNewWriter();
   await writeFirst(page, "# kept\n");

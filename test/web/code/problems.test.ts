@@ -21,6 +21,13 @@ test("toMarks, of a place that the text does not have any more, stays within the
   expect(toMarks("ab\n\ncd", [{ line: 2, column: 1, message: "m" }])).toEqual([{ from: 3, to: 3, message: "m" }]);
 });
 
+test("toMarks, of a warning about a name, underlines the name and not what is called with it", () => {
+  const warning = { line: 1, column: 5, message: "m", isWarning: true as const };
+  const marks = toMarks("x = größe(y)", [warning]);
+  expect(marks).toEqual([{ from: 4, to: 9, message: "m", isWarning: true }]);
+  expect(toMarks("if a.b(c):", [{ ...warning, column: 4 }])).toMatchObject([{ from: 3, to: 6 }]);
+});
+
 test("mergeProblems, of the same found here and by the service, has it once and all by place", () => {
   const problem = (file: string, line: number) => ({ file, line, column: 1, message: "m" });
   const merged = mergeProblems(

@@ -3,7 +3,6 @@ import { type HotkeyItem, useHotkeys, useLocalStorage, useMediaQuery } from "@ma
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
-import type { FileProblem } from "../../../domain/errors.ts";
 import { say } from "../app/announcer.tsx";
 import { whenConnectionReturns } from "../app/connection.ts";
 import { CheckIcon, FileIcon, PlayIcon } from "../app/icons.tsx";
@@ -21,7 +20,7 @@ import { type FileActions, useFileActions } from "./file-actions.ts";
 import { FileMenu } from "./file-menu.tsx";
 import { FileTree, type Naming } from "./file-tree.tsx";
 import { ProblemList } from "./problem-list.tsx";
-import { findManifestProblems, MANIFEST_FILE, mergeProblems, toMarks } from "./problems.ts";
+import { findManifestProblems, MANIFEST_FILE, mergeProblems, type ShownProblem, toMarks } from "./problems.ts";
 import { SaveState } from "./save-state.tsx";
 import { TEST_PANE } from "./test-pane-choice.ts";
 import { UnshownFile } from "./unshown-file.tsx";
@@ -165,7 +164,7 @@ function FilesButton({ shown, onToggle }: { shown: boolean; onToggle: () => void
 function Tree(props: {
   readonly paths: readonly string[];
   readonly open: string;
-  readonly problems: readonly FileProblem[];
+  readonly problems: readonly ShownProblem[];
   readonly unsaved: readonly string[];
   readonly naming: Naming | undefined;
   readonly onNaming: (naming: Naming | undefined) => void;
@@ -177,7 +176,7 @@ function Tree(props: {
     <FileTree
       paths={paths}
       open={open}
-      troubled={new Set(problems.map(({ file }) => file))}
+      troubled={new Set(problems.flatMap(({ file, isWarning }) => (isWarning ? [] : [file])))}
       unsaved={new Set(unsaved)}
       mayChange={useMayChange()}
       naming={naming}
@@ -221,7 +220,7 @@ function OpenFile(props: {
   readonly workflowId: string;
   readonly saving: DraftSaving;
   readonly open: string;
-  readonly problems: readonly FileProblem[];
+  readonly problems: readonly ShownProblem[];
   readonly place: Place | undefined;
 }) {
   const { workflowId, saving, open, problems, place } = props;
@@ -229,16 +228,18 @@ function OpenFile(props: {
   const mayChange = useMayChange();
   const file = state.files.get(open);
   const text = file?.text ?? null;
+  const isStale = open !== MANIFEST_FILE && state.unsaved.includes(open);
   const marks = useMemo(() => {
     const own = problems.filter((problem) => problem.file === open);
-    return toMarks(text ?? "", own);
-  }, [problems, text, open]);
+    return isStale ? undefined : toMarks(text ?? "", own);
+  }, [problems, text, open, isStale]);
   if (file === undefined) return <EmptyState title="No files">Make one, or drop some on the left.</EmptyState>;
   if (text === null) return <UnshownFile workflowId={workflowId} file={file} />;
   return (
     <CodeEditor
       path={open}
       text={text}
+      config={state.files.get(MANIFEST_FILE)?.text ?? ""}
       marks={marks}
       readOnly={!mayChange}
       goTo={place}
@@ -269,14 +270,15 @@ function findOpenFile(paths: readonly string[], wanted: string | undefined): str
 }
 
 /** What is wrong now: of config.yaml as it stands here, of the rest as the service said when it saved last. */
-function useProblems({ files, problems, unsaved }: DraftState) {
+function useProblems({ files, problems, warnings, unsaved }: DraftState) {
   const manifest = files.get(MANIFEST_FILE)?.text ?? null;
   const own = useMemo(() => (manifest === null ? [] : findManifestProblems(manifest)), [manifest]);
   return useMemo(() => {
-    // Places of what was written over meanwhile are nobody's any more.
-    const theirs = problems.filter((problem) => !unsaved.includes(problem.file));
+    const found = [...problems, ...warnings.map((warning) => ({ ...warning, isWarning: true as const }))];
+    // Of config.yaml it is known here what is wrong after each key. Without that, the list would come and go with each key.
+    const theirs = found.filter(({ file }) => file !== MANIFEST_FILE || !unsaved.includes(MANIFEST_FILE));
     return mergeProblems(own, theirs);
-  }, [own, problems, unsaved]);
+  }, [own, problems, warnings, unsaved]);
 }
 
 /**

@@ -15,23 +15,28 @@ export interface CodeEditorProps {
   readonly path: string;
   readonly text: string;
   readonly onChange: (text: string) => void;
-  readonly marks: readonly Mark[];
+  /** The `config.yaml` beside it, whose inputs are completed. */
+  readonly config?: string;
+  /** Undefined: those that there are stay, and move with the text. */
+  readonly marks: readonly Mark[] | undefined;
   readonly readOnly: boolean;
   /** Where to put the cursor, whenever this object is another one. */
   readonly goTo: { readonly line: number; readonly column: number } | undefined;
 }
 
 /** CodeMirror for one file of several. */
-export function CodeEditor({ path, text, onChange, marks, readOnly, goTo }: CodeEditorProps) {
+export function CodeEditor({ path, text, onChange, config = "", marks, readOnly, goTo }: CodeEditorProps) {
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(undefined);
   const states = useRef(new Map<string, EditorState>());
   const shown = useRef("");
   const tell = useRef(onChange);
+  const beside = useRef(config);
 
   useEffect(() => {
     tell.current = onChange;
-  }, [onChange]);
+    beside.current = config;
+  }, [onChange, config]);
 
   useEffect(() => {
     const parent = place.current as HTMLDivElement;
@@ -56,7 +61,9 @@ export function CodeEditor({ path, text, onChange, marks, readOnly, goTo }: Code
       const known = states.current.get(path);
       // A file that became read-only, or the reverse, begins anew.
       const fits = known !== undefined && known.readOnly === readOnly;
-      editor.setState(fits ? known : createEditorState({ path, text, readOnly, more: listener }));
+      editor.setState(
+        fits ? known : createEditorState({ path, text, readOnly, readConfig: () => beside.current, more: listener }),
+      );
       shown.current = path;
     }
     const old = editor.state.doc.toString();
@@ -65,11 +72,11 @@ export function CodeEditor({ path, text, onChange, marks, readOnly, goTo }: Code
 
   useEffect(() => {
     const editor = view.current;
-    if (editor === undefined) return;
+    if (editor === undefined || marks === undefined) return;
     const length = editor.state.doc.length;
     const diagnostics = marks
       .filter(({ to }) => to <= length)
-      .map(({ from, to, message }) => ({ from, to, message, severity: "error" as const }));
+      .map(({ isWarning, ...mark }) => ({ ...mark, severity: isWarning ? ("warning" as const) : ("error" as const) }));
     editor.dispatch(setDiagnostics(editor.state, diagnostics));
   }, [marks, path]);
 

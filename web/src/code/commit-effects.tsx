@@ -51,11 +51,11 @@ export function CommitEffects(props: {
             <span>{message}</span>
           </li>
         ))}
-        {warnings.map(({ file, message }) => (
-          <li key={`${file} ${message}`}>
+        {warnings.map(({ file, line, column, message }) => (
+          <li key={`${file} ${line} ${column} ${message}`}>
             <span className={classes.effect}>note</span>
             <span>
-              {file}: {message}
+              {file}:{line}:{column} {message}
             </span>
           </li>
         ))}

@@ -43,6 +43,8 @@ export interface DraftState {
   readonly conflicts: readonly DraftConflict[];
   /** What the service found wrong when it saved last. */
   readonly problems: readonly FileProblem[];
+  /** What it would warn of, and not refuse. */
+  readonly warnings: readonly FileProblem[];
   /** Paths with changes that the service does not have yet. */
   readonly unsaved: readonly string[];
 }
@@ -182,10 +184,10 @@ class Saving implements DraftSaving {
         return this.#stop(answer);
       }
       this.#failures = 0;
-      const { version, updatedAt, problems, changed } = answer;
+      const { version, updatedAt, problems, warnings, changed } = answer;
       const hasMore = this.#waiting.length > 0;
       const status = hasMore ? "unsaved" : "saved";
-      this.#set({ version, updatedAt, problems, changed: hasMore || changed, status });
+      this.#set({ version, updatedAt, problems, warnings, changed: hasMore || changed, status });
     }
     if (this.#waiting.length > 0) this.#saveAfter(QUIET_MS);
   }
@@ -200,9 +202,9 @@ class Saving implements DraftSaving {
 }
 
 function toState({ files, ...stored }: StoredDraft): DraftState {
-  const { base, head, version, updatedAt, changed, problems, conflicts } = stored;
+  const { base, head, version, updatedAt, changed, problems, warnings, conflicts } = stored;
   const status = { status: "saved" as const, message: "", unsaved: [] };
-  return { files: toFiles(files), base, head, version, updatedAt, changed, problems, conflicts, ...status };
+  return { files: toFiles(files), base, head, version, updatedAt, changed, problems, warnings, conflicts, ...status };
 }
 
 function areSame(some: readonly DraftConflict[], others: readonly DraftConflict[]): boolean {

@@ -9,7 +9,7 @@ import {
   startCompletion,
 } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
-import { python } from "@codemirror/lang-python";
+import { python, pythonLanguage } from "@codemirror/lang-python";
 import { yaml } from "@codemirror/lang-yaml";
 import {
   bracketMatching,
@@ -19,6 +19,7 @@ import {
   indentOnInput,
   indentUnit,
   syntaxHighlighting,
+  syntaxTree,
 } from "@codemirror/language";
 import { lintGutter, lintKeymap } from "@codemirror/lint";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
@@ -38,15 +39,18 @@ import { classHighlighter } from "@lezer/highlight";
 import { styleNonce } from "../app/nonce.ts";
 import { completeConfig, describeConfig, type Suggestion } from "./config-help.ts";
 import { MANIFEST_FILE } from "./problems.ts";
+import { completePython } from "./python-help.ts";
 
 /** A new state for a file: what its name says it is, with what helps to write that. */
 export function createEditorState(options: {
   readonly path: string;
   readonly text: string;
   readonly readOnly: boolean;
+  /** Returns the `config.yaml` as it stands. */
+  readonly readConfig: () => string;
   readonly more: Extension;
 }): EditorState {
-  const { path, text, readOnly, more } = options;
+  const { path, text, readOnly, readConfig, more } = options;
   return EditorState.create({
     doc: text,
     extensions: [
@@ -56,6 +60,7 @@ export function createEditorState(options: {
       EditorState.phrases.of(SEARCH_WORDS),
       readOnly ? reading() : writing(),
       path === MANIFEST_FILE && !readOnly ? configHelp() : [],
+      pythonLanguage.data.of({ autocomplete: (context: CompletionContext) => completeName(context, readConfig()) }),
       more,
     ],
   });
@@ -148,6 +153,20 @@ function completeHere(context: CompletionContext): CompletionResult | null {
   if (!context.explicit && completion.from === context.pos) return null;
   const { from, to, suggestions } = completion;
   return { from, to, options: suggestions.map(toOption), validFor: /^[\w/+-]*$/ };
+}
+
+/** Beside what the language itself completes: its words, and names of the file. */
+function completeName({ state, pos, explicit }: CompletionContext, config: string): CompletionResult | null {
+  const line = state.doc.lineAt(pos);
+  const completion = completePython(line.text.slice(0, pos - line.from), config);
+  if (completion === undefined || (!explicit && isInText(state, pos))) return null;
+  const options = completion.names.map((name) => ({ ...name, type: "variable", boost: 1 }));
+  return { from: pos - completion.written, options, validFor: /^\w*$/ };
+}
+
+/** Whether a place is in a string or a comment. */
+function isInText(state: EditorState, pos: number): boolean {
+  return ["String", "Comment"].includes(syntaxTree(state).resolveInner(pos, -1).name);
 }
 
 function toOption({ label, insert, detail, info, kind, required }: Suggestion): Completion {

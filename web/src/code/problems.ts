@@ -3,12 +3,22 @@ import { parseManifest } from "../../../domain/manifest/parse.ts";
 
 export const MANIFEST_FILE = "config.yaml";
 
+/** A problem, or what is only to be known: that refuses nothing. */
+export interface ShownProblem extends FileProblem {
+  readonly isWarning?: true;
+}
+
 /** A part of a text that is underlined. */
 export interface Mark {
   readonly from: number;
   readonly to: number;
   readonly message: string;
+  readonly isWarning?: true;
 }
+
+const WORD = /^(?:"[^"\n]*"|'[^'\n]*'|[^\s,:\]}#]+|\S)/;
+/** Warnings are about names, with or without what is before a dot. */
+const NAME = /^(?:[\p{L}\p{N}_.]+|\S)/u;
 
 /** What the service would say of a `config.yaml`, without what only the service knows. */
 export function findManifestProblems(text: string): readonly FileProblem[] {
@@ -17,7 +27,7 @@ export function findManifestProblems(text: string): readonly FileProblem[] {
 }
 
 /** Problems found here and by the service together, each once, in the order of files and places. */
-export function mergeProblems(own: readonly FileProblem[], theirs: readonly FileProblem[]): FileProblem[] {
+export function mergeProblems(own: readonly FileProblem[], theirs: readonly ShownProblem[]): ShownProblem[] {
   const distinct = new Map([...own, ...theirs].map((problem) => [keyOf(problem), problem]));
   return [...distinct.values()].toSorted((one, other) =>
     one.file < other.file ? -1 : one.file > other.file ? 1 : one.line - other.line || one.column - other.column,
@@ -32,17 +42,18 @@ function keyOf({ file, line, column, message }: FileProblem): string {
  * Returns where problems are underlined in a text: from their place to the end of the word, quoted text or number there.
  * At the end of a line the whole line is underlined. A place that the text no longer has moves to the nearest line.
  */
-export function toMarks(text: string, problems: readonly Pick<FileProblem, "line" | "column" | "message">[]): Mark[] {
+export function toMarks(text: string, problems: readonly Omit<ShownProblem, "file">[]): Mark[] {
   const starts = [0];
   for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
-  return problems.map(({ line, column, message }) => {
+  return problems.map(({ line, column, message, isWarning }) => {
+    const kind = isWarning && { isWarning };
     const index = Math.min(Math.max(line, 1), starts.length) - 1;
     const start = starts[index] as number;
     const end = index + 1 < starts.length ? (starts[index + 1] as number) - 1 : text.length;
     const from = Math.min(start + Math.max(column, 1) - 1, end);
-    const word = /^(?:"[^"\n]*"|'[^'\n]*'|[^\s,:\]}#]+|\S)/.exec(text.slice(from, end))?.[0].length ?? 0;
-    if (word > 0) return { from, to: from + word, message };
+    const word = (isWarning ? NAME : WORD).exec(text.slice(from, end))?.[0].length ?? 0;
+    if (word > 0) return { from, to: from + word, message, ...kind };
     const indent = /^\s*/.exec(text.slice(start, end))?.[0].length ?? 0;
-    return { from: Math.min(start + indent, end), to: end, message };
+    return { from: Math.min(start + indent, end), to: end, message, ...kind };
   });
 }
