@@ -4,6 +4,7 @@ import { EditorView } from "@codemirror/view";
 import { useEffect, useRef } from "react";
 import { styleNonce } from "../app/nonce.ts";
 import classes from "./code-editor.module.css";
+import markClasses from "./code-marks.module.css";
 import { createEditorState } from "./editor-state.ts";
 import type { Mark } from "./problems.ts";
 
@@ -89,7 +90,7 @@ export function CodeEditor({ path, text, onChange, config = "", marks, readOnly,
     editor.focus();
   }, [goTo]);
 
-  return <div ref={place} className={classes.place} data-path={path} />;
+  return <div ref={place} className={`${classes.place} ${markClasses.marked}`} data-path={path} />;
 }
 
 /** One replacement that leaves what both begin and end with alone, so that cursors and marks stay where they are. */

@@ -35,8 +35,8 @@ const MEMBERS: ReadonlyMap<string, readonly PythonName[]> = new Map(
 const WRITTEN = /(?<!\w)(?:(?<object>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\.)?(?<word>[A-Za-z_]\w*)?$/;
 
 /**
- * Returns what Treadle knows of the names that can be written behind `before`, a part of a line: what the module `treadle` has, or the
- * inputs that a `config.yaml` declares. `written` is how much of the name is there. Undefined: nothing.
+ * Returns the names that can be written behind `before`, a part of a line. They are what the module `treadle` has, or the inputs that a
+ * `config.yaml` declares. `written` is how many letters of the name are there. Undefined: no names.
  */
 export function completePython(
   before: string,
