@@ -201,11 +201,6 @@ test("a record in full, of an ended execution, has its inputs without secrets, i
   });
   const { workflowId, commitId, accountId } = workflow;
   const id = createExecutionId();
-  const traffic = { sentBytes: 1, receivedBytes: 2, refused: 0 };
-  const warehouse = { ...{ name: "warehouse", address: "10.20.0.5", port: 5432, protocol: "tcp" }, ...traffic };
-  const resolver = { ...{ name: null, address: "9.9.9.9", port: 53, protocol: "udp" }, ...traffic };
-  const refused = { ...resolver, port: 80, sentBytes: 0, receivedBytes: 0, refused: 3 };
-  const more = { connections: 7, sentBytes: 70, receivedBytes: 80, refused: 9 };
   const secret = "correct horse battery";
   const file = { name: "orders", storageKey: "k", bytes: 4, sha256: "0".repeat(64), contentType: "text/csv" };
   await insertExecution(service.db, {
@@ -220,17 +215,10 @@ test("a record in full, of an ended execution, has its inputs without secrets, i
   await queryRows(
     service.db,
     `insert into attempts (execution_id, attempt, host_id, process_id, lease_until, started_at, ended_at, status, message,
-                           seconds_used, peak_memory_bytes, used_processor_seconds, connections)
-     values (:id, 1, 'h', 'p', now(), '2026-05-01T10:00:00Z', '2026-05-01T10:00:02Z', 'failed', 'no', 2, 91000000, 0.5,
-             cast(:connections as jsonb)),
-            (:id, 2, 'h', 'p', now(), '2026-05-01T10:00:03Z', '2026-05-01T10:00:04Z', 'success', '', 1, null, null, null)`,
-    { id, connections: JSON.stringify({ destinations: [warehouse, resolver, refused], more }) },
-  );
-  await queryRows(
-    service.db,
-    `insert into known_destinations (workflow_id, destination, first_execution_id, last_execution_id)
-     values (:workflowId, 'warehouse:5432/tcp', :id, :id), (:workflowId, '9.9.9.9:53/udp', 'ex_before', :id)`,
-    { id, workflowId },
+                           seconds_used, peak_memory_bytes, used_processor_seconds)
+     values (:id, 1, 'h', 'p', now(), '2026-05-01T10:00:00Z', '2026-05-01T10:00:02Z', 'failed', 'no', 2, 91000000, 0.5),
+            (:id, 2, 'h', 'p', now(), '2026-05-01T10:00:03Z', '2026-05-01T10:00:04Z', 'success', '', 1, null, null)`,
+    { id },
   );
   const under = (await ask(service, `/api/executions/${id}`, {}, house.viewer)).json();
   expect(under).toMatchObject({ status: "queued", duration: null, progress, queuePosition: null });
@@ -270,14 +258,6 @@ test("a record in full, of an ended execution, has its inputs without secrets, i
         ...{ attempt: 1, startedAt: "2026-05-01T10:00:00.000Z", endedAt: "2026-05-01T10:00:02.000Z" },
         ...{ status: "failed", message: "no", secondsUsed: 2 },
         ...{ peakMemoryBytes: 91_000_000, processorSeconds: 0.5 },
-        connections: {
-          destinations: [
-            { ...warehouse, new: true },
-            { ...resolver, new: false },
-            { ...refused, new: false },
-          ],
-          more,
-        },
       },
       { attempt: 2, status: "success", peakMemoryBytes: null, processorSeconds: null, connections: null },
     ],

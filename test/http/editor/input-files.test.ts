@@ -1,8 +1,14 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../../db/connect.ts";
+import { claimAttempt } from "../../../db/executions/attempts.ts";
+import { finishAll } from "../../../db/executions/endings.ts";
+import { reserve } from "../../../db/ledger/credits.ts";
+import type { Connection } from "../../../domain/connections.ts";
+import { microCredits } from "../../../domain/credits.ts";
+import type { ExecutionId } from "../../../domain/ids.ts";
 import { createExecutionId } from "../../../src/ids.ts";
-import { anInput, aWorkflow } from "../../support/builders.ts";
+import { anExecution, anInput, aWorkflow, type TestWorkflow } from "../../support/builders.ts";
 import { aForm } from "../../support/https.ts";
 import { aService, type TestService } from "../service.ts";
 import { aHouse, ask, type House } from "./people.ts";
@@ -121,4 +127,49 @@ test("input files, no longer kept, are said to be gone, before storage is asked 
   });
   const removed = await ask(service, `${path}/extras/0`, {}, house.owner);
   expect([removed.status, removed.json()]).toEqual([404, gone]);
+});
+
+/** What a run of the workflow connected to, after it has ended; answers its id. */
+async function aConnectedRun(workflow: TestWorkflow, destinations: readonly Connection[]): Promise<ExecutionId> {
+  const executionId = await anExecution(service.db, { workflow });
+  await reserve(service.db, executionId);
+  await claimAttempt(service.db, { executionId, hostId: "h", processId: "p", leaseSeconds: 20, lostMax: 3 });
+  const outcome = {
+    status: "success",
+    message: "",
+    secondsUsed: 1,
+    connections: { destinations, more: null },
+  } as const;
+  const charge = { compute: microCredits(1n), total: microCredits(2n) };
+  await finishAll(service.db, [
+    { ...{ executionId, processId: "p", outcome, charge }, files: [], logKey: null, logBytes: 0, objects: [] },
+  ]);
+  return executionId;
+}
+
+test("connections, of the first run of a workflow and the next, are in its record alone, and new where nobody had been", async () => {
+  const workflow = await aWorkflow(service.db, { accountId: house.accountId });
+  const traffic = { sentBytes: 1, receivedBytes: 2, refused: 0 };
+  const warehouse: Connection = { name: "warehouse", address: "10.20.0.5", port: 5432, protocol: "tcp", ...traffic };
+  const other: Connection = { ...warehouse, name: null, address: "9.9.9.9" };
+  const refused: Connection = { ...other, port: 80, sentBytes: 0, receivedBytes: 0, refused: 3 };
+  const look = async (id: ExecutionId) => (await ask(service, `/api/executions/${id}`, {}, house.viewer)).json();
+  const marked = (...marks: boolean[]) => {
+    const destinations = [warehouse, other, refused].map((one, at) => Object.assign({ new: marks[at] }, one));
+    return { attempts: [{ connections: { destinations, more: null } }] };
+  };
+  expect(await look(await aConnectedRun(workflow, [warehouse]))).toMatchObject({
+    attempts: [{ connections: { destinations: [{ ...warehouse, new: true }], more: null } }],
+  });
+  const second = await aConnectedRun(workflow, [warehouse, other, refused]);
+  expect(await look(second)).toMatchObject(marked(false, true, false));
+  expect(await look(await aConnectedRun(workflow, [warehouse, other, refused]))).toMatchObject(
+    marked(false, false, false),
+  );
+
+  const stranger = await aHouse(service);
+  expect((await ask(service, `/api/executions/${second}`, {}, stranger.owner)).status).toBe(404);
+  const headers = { "x-api-key": workflow.apiKey };
+  const result = await service.call(`/api/run-logs/${second}`, { headers });
+  expect([result.status, result.text()]).toEqual([200, expect.not.stringContaining("9.9.9.9")]);
 });

@@ -1,4 +1,4 @@
-import { Badge, Button, Text, Title, Tooltip } from "@mantine/core";
+import { Badge, Button, Text, Title } from "@mantine/core";
 import { useState } from "react";
 import { formatBytes } from "../../../domain/manifest/sizes.ts";
 import classes from "./aside.module.css";
@@ -50,11 +50,9 @@ function ConnectionList({ connections: { destinations, more } }: { connections: 
                 {protocol === "udp" && " (UDP)"}
               </span>
               {isNew && (
-                <Tooltip label="No run of this workflow had connected to it before.">
-                  <Badge size="sm" variant="light" color="orange">
-                    New
-                  </Badge>
-                </Tooltip>
+                <Badge size="sm" variant="light" title="No run of this workflow had connected to it before.">
+                  New
+                </Badge>
               )}
             </div>
             <Text size="sm" c="dimmed">
