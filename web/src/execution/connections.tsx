@@ -62,7 +62,7 @@ function ConnectionList({ connections: { destinations, more } }: { connections: 
         ))}
         {more !== null && (
           <li>
-            <div>and {more.connections} more connections</div>
+            <div>{more.connections === 0 ? "and others" : `and ${more.connections} more connections`}</div>
             <Text size="sm" c="dimmed">
               {describeTraffic(more)}
             </Text>
