@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import type { z } from "zod";
+import type { ExecutionRecord } from "../../domain/api/executions.ts";
 import { runCommand } from "../../src/setup/servers/command.ts";
 import { treadle } from "../support/command-line.ts";
 import { aDataDir, startService, type TestService } from "../support/service.ts";
@@ -119,6 +121,16 @@ async function waitForEnd(executionId: string): Promise<string> {
   }
 }
 
+/** Where a run sent something to, and what came back, by the names of its destinations. */
+async function listConnections(executionId = ""): Promise<string[]> {
+  const { attempts } = (await command(["executions", "record", executionId])) as z.output<typeof ExecutionRecord>;
+  const { destinations, more } = attempts[0]?.connections ?? { destinations: [], more: undefined };
+  expect(more).toBeNull();
+  for (const { sentBytes, receivedBytes } of destinations)
+    expect(Math.min(sentBytes, receivedBytes)).toBeGreaterThan(0);
+  return destinations.map((one) => `${one.name}:${one.port}${one.new ? " new" : ""}`).toSorted();
+}
+
 /** The result of a run that may have failed. */
 async function readResult(executionId: string): Promise<Record<string, unknown>> {
   return (await ask(["executions", "show", executionId, "--json"])).json();
@@ -170,6 +182,8 @@ test("backfill, of the week in which the clocks go forward, loads each day once,
   expect(nights.map((night) => night.local)).toEqual(days.map(local));
   const week = days.map((day) => ({ day: dayOf(day), rates: RATES }));
   expect(await readDays()).toEqual(week);
+  expect(await listConnections(nights[0]?.executionId)).toEqual(["api.example.com:443 new", "warehouse:5432 new"]);
+  expect(await listConnections(nights[1]?.executionId)).toEqual(["api.example.com:443", "warehouse:5432"]);
   const again = await ask(["executions", "rerun", nights[3]?.executionId ?? "", "--json"]);
   expect([again.code, again.stderr]).toEqual([0, expect.stringContaining(`Loaded 3 rates of ${dayOf(0)}`)]);
   const { executionId } = again.json();
