@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import {
   chmod,
+  copyFile,
+  link,
   lstat,
   mkdir,
   open,
@@ -14,12 +16,14 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
+import type { Readable } from "node:stream";
 import { syncFolder } from "../system/whole-file.ts";
 import { type FinishedFile, openFinished } from "./finished-file.ts";
 import { requireKey, requirePrefix, requireRange } from "./keys.ts";
 import { type Meter, meter } from "./meter.ts";
+import { createPartStorage } from "./parts.ts";
 import { probeStorage } from "./probe.ts";
-import { NoSuchObjectError, type PutResult, type Storage, StorageFullError } from "./storage.ts";
+import { NoSuchObjectError, type PartStorage, type PutResult, type Storage, StorageFullError } from "./storage.ts";
 
 /**
  * A sandbox binds input files straight from here, and where the service is root the sandbox has another uid. So anyone
@@ -48,6 +52,9 @@ export async function createDiskStorage(settings: { dir: string }): Promise<Stor
 
   const pathOf = (key: string): string => join(folders.objects, requireKey(key));
   const storage: Storage = {
+    get parts(): PartStorage {
+      return parts;
+    },
     async put(key, content, options) {
       const metered = meter(content, options);
       try {
@@ -69,18 +76,7 @@ export async function createDiskStorage(settings: { dir: string }): Promise<Stor
       }
     },
     async get(key, range) {
-      if (range !== undefined) requireRange(range);
-      const handle = await open(pathOf(key), "r").catch(absentAs(() => noSuchObject(key)));
-      try {
-        const info = await handle.stat();
-        if (!info.isFile()) noSuchObject(key);
-        if (range !== undefined && range.start >= info.size)
-          throw new RangeError(`The object ${key} has only ${info.size} bytes.`);
-        return handle.createReadStream(range);
-      } catch (error) {
-        await handle.close();
-        throw error;
-      }
+      return openObject(key, pathOf(key), range);
     },
     async head(key) {
       const info = await stat(pathOf(key)).catch(absentAs(() => undefined));
@@ -102,17 +98,38 @@ export async function createDiskStorage(settings: { dir: string }): Promise<Stor
       if ((await storage.head(key)) === undefined) noSuchObject(key);
       return pathOf(key);
     },
+    async copy(from, to) {
+      await duplicate(folders, pathOf(from), pathOf(to)).catch((error: unknown) => {
+        absentAs(() => noSuchObject(from))(explained(error, settings.dir));
+      });
+    },
+    sweep: () => removeAbandoned(folders.incoming),
     async check() {
-      await removeAbandoned(folders.incoming);
       await probeStorage(storage, `The storage folder ${settings.dir}`);
     },
   };
+  const parts = createPartStorage(storage);
   return storage;
 }
 
 interface Folders {
   readonly objects: string;
   readonly incoming: string;
+}
+
+async function openObject(key: string, path: string, range?: { start: number; end: number }): Promise<Readable> {
+  if (range !== undefined) requireRange(range);
+  const handle = await open(path, "r").catch(absentAs(() => noSuchObject(key)));
+  try {
+    const info = await handle.stat();
+    if (!info.isFile()) noSuchObject(key);
+    if (range !== undefined && range.start >= info.size)
+      throw new RangeError(`The object ${key} has only ${info.size} bytes.`);
+    return handle.createReadStream(range);
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
 }
 
 /** Writes content beside the objects, then gives it its name. After any error, the written file goes too. */
@@ -159,6 +176,21 @@ async function takeOver(
   const copied = await receive(folders, move.target, meter(handle.createReadStream({ autoClose: false, start: 0 })));
   await unlink(move.path);
   return copied;
+}
+
+/** Gives an object a second name, or copies it where the filesystem has no such names. Objects are replaced and never changed. */
+async function duplicate(folders: Folders, source: string, target: string): Promise<void> {
+  const written = join(folders.incoming, randomUUID());
+  try {
+    await link(source, written).catch(async (error: unknown) => {
+      if (!["EPERM", "EMLINK", "ENOTSUP", "EXDEV"].includes(codeOf(error) ?? "")) throw error;
+      await copyFile(source, written);
+    });
+    await place(folders.objects, written, target);
+  } finally {
+    // Renaming one name of a file over another name of it does nothing, and leaves both.
+    await rm(written, { force: true });
+  }
 }
 
 /** Gives a written file its name, and resolves when the name is on the disk too. */
@@ -213,13 +245,16 @@ async function* filesUnder(folder: string): AsyncGenerator<string> {
   }
 }
 
-async function removeAbandoned(incoming: string): Promise<void> {
+async function removeAbandoned(incoming: string): Promise<number> {
+  let removed = 0;
   for (const name of await readdir(incoming)) {
     const path = join(incoming, name);
     const info = await lstat(path).catch(absentAs(() => undefined));
-    if (info !== undefined && Date.now() - info.mtimeMs > ABANDONED_MS)
-      await rm(path, { recursive: true, force: true });
+    if (info === undefined || Date.now() - info.mtimeMs <= ABANDONED_MS) continue;
+    await rm(path, { recursive: true, force: true });
+    removed += 1;
   }
+  return removed;
 }
 
 function codeOf(error: unknown): string | undefined {

@@ -4,8 +4,12 @@ import type { Storage } from "./storage.ts";
 
 const DEFAULT_REGION = "us-east-1";
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
-const OPTIONS = ["endpoint", "region", "path_style"];
-const FORM = "s3://BUCKET[/PREFIX][?region=…&endpoint=https://…&path_style=true]";
+const OPTIONS = ["endpoint", "region", "path_style", "upload_endpoint", "encryption", "kms_key"];
+const FORM =
+  "s3://BUCKET[/PREFIX][?region=…&endpoint=https://…&path_style=true&upload_endpoint=https://…&encryption=AES256]";
+const ENCRYPTIONS = ["AES256", "aws:kms"] as const;
+/** Callers never send files in the open, except to this machine itself. */
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 /** Opens the storage that a URL names, with these credentials for it, or the folder `dir` when there is none. */
 export async function openStorage(settings: {
@@ -40,12 +44,32 @@ export function parseStorageUrl(text: string): S3Settings {
   if (pathStyle !== null && pathStyle !== "true" && pathStyle !== "false")
     refuse("has a path_style that is neither true nor false");
   return {
+    ...parseUploads(url.searchParams),
+    ...parseEncryption(url.searchParams),
     bucket: url.hostname,
     prefix: url.pathname.replace(/^\/|\/$/g, ""),
     region: url.searchParams.get("region") ?? DEFAULT_REGION,
     endpoint,
     forcePathStyle: pathStyle === null ? endpoint !== undefined : pathStyle === "true",
   };
+}
+
+function parseUploads(options: URLSearchParams): Pick<S3Settings, "uploadEndpoint"> {
+  const uploadEndpoint = options.get("upload_endpoint") ?? undefined;
+  if (uploadEndpoint === undefined) return {};
+  const url = URL.canParse(uploadEndpoint) ? new URL(uploadEndpoint) : undefined;
+  const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && LOOPBACK.test(url.hostname));
+  if (!isSafe) refuse("has an upload_endpoint that is not an https: URL");
+  return { uploadEndpoint };
+}
+
+function parseEncryption(options: URLSearchParams): Pick<S3Settings, "encryption" | "kmsKey"> {
+  const [given, kmsKey] = [options.get("encryption"), options.get("kms_key") ?? undefined];
+  const encryption = ENCRYPTIONS.find((one) => one === given);
+  if (given !== null && encryption === undefined)
+    refuse(`has an encryption that is none of ${ENCRYPTIONS.join(" and ")}`);
+  if (kmsKey !== undefined && encryption !== "aws:kms") refuse("has a kms_key without encryption=aws:kms");
+  return { encryption, kmsKey };
 }
 
 function refuse(what: string): never {

@@ -8,6 +8,7 @@ import { openFinished } from "./finished-file.ts";
 import { requireKey, requirePrefix, requireRange } from "./keys.ts";
 import { meter } from "./meter.ts";
 import { probeStorage } from "./probe.ts";
+import { abortUploads, createS3Parts } from "./s3-parts.ts";
 import { NoSuchObjectError, type PutResult, type Storage } from "./storage.ts";
 
 /** The smallest part that S3 takes. There may be 10,000 of them, so contents of unknown length may have 50 GB. */
@@ -20,6 +21,14 @@ const CONNECT_MS_MAX = 5_000;
 const SILENCE_MS_MAX = 5 * 60 * 1_000;
 /** Each object being read holds a socket until its reader has finished. */
 const SOCKETS_MAX = 500;
+
+/** No upload of this service takes longer: one that began before was left by a killed process. */
+const ABANDONED_MS = 2 * 24 * 60 * 60 * 1_000;
+/** How often a request is sent whose answer is that the store is busy or broken. The SDK waits longer each time, up to 20 seconds. */
+const TRIES_MAX = 5;
+/** The largest object that S3 copies by one request; a larger one it copies in parts. */
+const COPY_BYTES_MAX = 5 * 1024 ** 3;
+const COPY_PART_BYTES = 1024 ** 3;
 
 /** Without them the SDK's usual places are asked: its environment variables, its files, the machine's role. */
 export interface S3Credentials {
@@ -38,12 +47,16 @@ export interface S3Settings extends Partial<S3Credentials> {
   readonly prefix: string;
   /** The bucket goes into the path and not into the host name, as most servers that are not Amazon's need. */
   readonly forcePathStyle: boolean;
+  /** Where senders reach the store to upload straight to it; undefined: at Amazon's own, and nowhere with an `endpoint`. */
+  readonly uploadEndpoint?: string | undefined;
+  /** How the store encrypts what it keeps, as S3 says it; undefined: as the bucket says. */
+  readonly encryption?: "AES256" | "aws:kms" | undefined;
+  readonly kmsKey?: string | undefined;
 }
 
 /**
  * Storage in a bucket of an S3-compatible server. The bucket must exist; nothing is asked of it before the first use. A
- * process killed within a long upload leaves parts that cost space and are in no list. Give the bucket the lifecycle
- * rule that aborts incomplete multipart uploads after a day.
+ * process killed within a long upload leaves parts that cost space and are in no list; `sweep` finds those.
  */
 export async function createS3Storage(settings: S3Settings): Promise<Storage> {
   // Loaded here, because it takes a tenth of a second that a service with storage on disk need not spend.
@@ -52,16 +65,19 @@ export async function createS3Storage(settings: S3Settings): Promise<Storage> {
   const folder = settings.prefix === "" ? "" : `${requireKey(settings.prefix)}/`;
   const at = (key: string) => ({ Bucket: settings.bucket, Key: folder + requireKey(key) });
 
-  const storage: Storage = {
+  const senders = openSenders(s3, settings);
+  const encryption = encryptionOf(settings);
+
+  const storage: Omit<Storage, "parts"> = {
     async put(key, content, options) {
-      return await upload(client, { content, to: () => at(key) }, options);
+      return await upload(client, { content, to: () => ({ ...at(key), ...encryption }) }, options);
     },
     async putFile(key, path) {
       const target = at(key);
       const { handle } = await openFinished(path);
       try {
         const content = handle.createReadStream({ autoClose: false, start: 0 });
-        const result = await upload(client, { content, to: () => target });
+        const result = await upload(client, { content, to: () => ({ ...target, ...encryption }) });
         await unlink(path);
         return result;
       } finally {
@@ -71,10 +87,7 @@ export async function createS3Storage(settings: S3Settings): Promise<Storage> {
     async get(key, range) {
       const bytes = range === undefined ? {} : { Range: `bytes=${requireRange(range).start}-${range.end}` };
       const answer = await client.send(new s3.GetObjectCommand({ ...at(key), ...bytes })).catch((error: unknown) => {
-        if (isNamed(error, "NoSuchKey")) throw new NoSuchObjectError(`There is no object ${key}.`, { cause: error });
-        if (isNamed(error, "InvalidRange"))
-          throw new RangeError(`The object ${key} ends before byte ${range?.start}.`, { cause: error });
-        throw error;
+        throw explainReading(error, key, range);
       });
       return answer.Body as Readable; // In Node it is one; the SDK's type also has the browser's kinds.
     },
@@ -100,11 +113,63 @@ export async function createS3Storage(settings: S3Settings): Promise<Storage> {
       await download(await storage.get(key), scratchPath);
       return scratchPath;
     },
+    async copy(from, to) {
+      const head = await storage.head(from);
+      if (head === undefined) throw new NoSuchObjectError(`There is no object ${from}.`);
+      const source = { bytes: head.bytes, CopySource: `${settings.bucket}/${at(from).Key}` };
+      await copyObject(client, source, { ...at(to), ...encryption }).catch((error: unknown) => {
+        throw explainReading(error, from, undefined);
+      });
+    },
+    sweep: (now = new Date()) =>
+      abortUploads(client, { Bucket: settings.bucket, Key: folder }, ({ begunAt }) => {
+        return begunAt.getTime() < now.getTime() - ABANDONED_MS;
+      }),
     async check() {
       await probeStorage(storage, `The bucket ${settings.bucket}`);
     },
   };
-  return storage;
+  return { ...storage, parts: await createS3Parts({ client, senders, at, encryption }, storage) };
+}
+
+function explainReading(error: unknown, key: string, range: { start: number } | undefined): unknown {
+  if (isNamed(error, "NoSuchKey")) return new NoSuchObjectError(`There is no object ${key}.`, { cause: error });
+  if (isNamed(error, "InvalidRange"))
+    return new RangeError(`The object ${key} ends before byte ${range?.start}.`, { cause: error });
+  return error;
+}
+
+/** Copies within the store; what is too large for one request, in parts. */
+async function copyObject(
+  client: S3Client,
+  { bytes, CopySource }: { bytes: number; CopySource: string },
+  to: { Bucket: string; Key: string },
+): Promise<void> {
+  const s3 = await import("@aws-sdk/client-s3");
+  if (bytes <= COPY_BYTES_MAX) return void (await client.send(new s3.CopyObjectCommand({ ...to, CopySource })));
+  const target = { Bucket: to.Bucket, Key: to.Key };
+  const { UploadId } = await client.send(new s3.CreateMultipartUploadCommand(to));
+  const Parts: { PartNumber: number; ETag: string | undefined }[] = [];
+  for (let from = 0; from < bytes; from += COPY_PART_BYTES) {
+    const PartNumber = Parts.length + 1;
+    const CopySourceRange = `bytes=${from}-${Math.min(from + COPY_PART_BYTES, bytes) - 1}`;
+    const part = { ...target, UploadId, PartNumber, CopySource, CopySourceRange };
+    const { CopyPartResult } = await client.send(new s3.UploadPartCopyCommand(part));
+    Parts.push({ PartNumber, ETag: CopyPartResult?.ETag });
+  }
+  await client.send(new s3.CompleteMultipartUploadCommand({ ...target, UploadId, MultipartUpload: { Parts } }));
+}
+
+/** What signs addresses for senders; undefined where they do not reach the store. */
+function openSenders(s3: typeof import("@aws-sdk/client-s3"), settings: S3Settings): S3Client | undefined {
+  const { endpoint, uploadEndpoint } = settings;
+  if (uploadEndpoint === undefined && endpoint !== undefined) return undefined;
+  return new s3.S3Client(clientOptions({ ...settings, endpoint: uploadEndpoint }));
+}
+
+function encryptionOf({ encryption, kmsKey }: S3Settings) {
+  if (encryption === undefined) return {};
+  return { ServerSideEncryption: encryption, ...(kmsKey === undefined ? {} : { SSEKMSKeyId: kmsKey }) };
 }
 
 function clientOptions(settings: S3Settings) {
@@ -115,6 +180,7 @@ function clientOptions(settings: S3Settings) {
   return {
     region: settings.region,
     forcePathStyle: settings.forcePathStyle,
+    maxAttempts: TRIES_MAX,
     // By default the SDK adds a checksum trailer that several compatible servers refuse, or store as part of the object.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",

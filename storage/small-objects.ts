@@ -60,6 +60,13 @@ export function withSmallObjects(storage: Storage, small: SmallObjects): Storage
       await settle(key);
       return storage.localFile(key, scratchPath);
     },
+    copy: async (from, to) => {
+      await settle(from);
+      await settle(to);
+      return storage.copy(from, to);
+    },
+    parts: storage.parts,
+    sweep: (now) => storage.sweep(now),
     check: () => storage.check(),
   };
 }

@@ -33,8 +33,44 @@ export interface Storage {
   list(prefix: string): AsyncIterable<string>;
   /** A file of this machine with the object's content, read-only: the object itself on disk storage, else a copy made at `scratchPath`. */
   localFile(key: string, scratchPath: string): Promise<string>;
+  /** Copies an object within storage, so that neither depends on the other. Its bytes do not come here. Throws `NoSuchObjectError`. */
+  copy(from: string, to: string): Promise<void>;
+  /** Objects that come in parts. */
+  readonly parts: PartStorage;
+  /** Removes what uploads of killed processes have left that `list` does not show. Returns how many those were. */
+  sweep(now?: Date): Promise<number>;
   /** Proves that storage can be written and read, within a second. Throws what it met. */
   check(): Promise<void>;
+}
+
+export interface Part {
+  /** From 1. */
+  readonly number: number;
+  readonly bytes: number;
+}
+
+/** An object that comes in parts: its key, and what `begin` has returned for it. */
+export interface Parted {
+  readonly key: string;
+  readonly session: string;
+}
+
+/**
+ * Objects that come in numbered parts, each as often as its sender likes, in any order. An object has its key when it is
+ * complete.
+ */
+export interface PartStorage {
+  begin(key: string): Promise<string>;
+  /** An address to PUT exactly the part's bytes to, for a time; undefined where senders cannot reach the store. */
+  link(object: Parted, part: Part, seconds: number): Promise<string | undefined>;
+  /** Takes exactly the part's bytes; it is there whole or not at all. Throws `TooLargeError` for more, a RangeError for fewer. */
+  put(object: Parted, part: Part, content: Readable, signal: AbortSignal): Promise<void>;
+  /** The parts that are there. May throw `NoSuchObjectError` once the object is complete, or gone. */
+  list(object: Parted): Promise<readonly Part[]>;
+  /** Joins the parts and reads the object once, to say what it is. May be repeated. Throws `NoSuchObjectError` when nothing is there. */
+  complete(object: Parted): Promise<PutResult>;
+  /** Deletes the object and every part of it. May be repeated. */
+  discard(key: string): Promise<void>;
 }
 
 export class NoSuchObjectError extends Error {

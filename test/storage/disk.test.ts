@@ -10,6 +10,7 @@ import { createDiskStorage } from "../../storage/disk.ts";
 import { NODE_ARGUMENTS } from "../setup/servers/surroundings.ts";
 import { describeConformance } from "./conformance.ts";
 import { aFile, endlessContent, keysOf, read, sha256 } from "./content.ts";
+import { describeParts } from "./parts.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 /** A bare node that runs the program beside this file. */
@@ -33,6 +34,7 @@ async function openFolder() {
 }
 
 describeConformance("storage on disk", openFolder);
+describeParts("storage on disk", openFolder);
 
 describe("storage on disk", () => {
   test("put and putFile, under a strict umask, still make objects and folders that a sandbox's user can read", async () => {
@@ -106,7 +108,7 @@ describe("storage on disk", () => {
     expect(await readdir(join(dir, "objects"))).toEqual([]);
   });
 
-  test.each(["check", "the next start"])(
+  test.each(["sweep", "the next start"])(
     "what a killed process left, when it is a day old, is removed by %s; younger files stay",
     async (how) => {
       const { storage, dir } = await openFolder();
@@ -114,7 +116,7 @@ describe("storage on disk", () => {
       for (const path of [old, young]) await writeFile(path, "half of it");
       await utimes(old, new Date(), new Date(Date.now() - DAY_MS - 60_000));
       await utimes(young, new Date(), new Date(Date.now() - DAY_MS + 60_000));
-      await (how === "check" ? storage.check() : createDiskStorage({ dir }));
+      await (how === "sweep" ? storage.sweep() : createDiskStorage({ dir }));
       expect(await readdir(join(dir, "incoming"))).toEqual(["young"]);
     },
   );

@@ -24,7 +24,24 @@ test("parseStorageUrl, of everything, takes everything, and path style wherever 
   expect(parseStorageUrl(`${url}&path_style=false`)).toEqual({ ...settings, forcePathStyle: false });
 });
 
+test("parseStorageUrl, of addresses for uploads and of encryption, takes them", () => {
+  const url = "s3://treadle-files?upload_endpoint=https://files.example.com&encryption=aws:kms&kms_key=alias/files";
+  expect(parseStorageUrl(url)).toMatchObject({
+    uploadEndpoint: "https://files.example.com",
+    encryption: "aws:kms",
+    kmsKey: "alias/files",
+  });
+  expect(parseStorageUrl("s3://treadle-files?encryption=AES256")).toMatchObject({ encryption: "AES256" });
+  expect(parseStorageUrl("s3://treadle-files?upload_endpoint=http://127.0.0.1:7070")).toMatchObject({
+    uploadEndpoint: "http://127.0.0.1:7070",
+  });
+});
+
 test.each([
+  ["s3://bucket?upload_endpoint=http://objects:7070", "has an upload_endpoint"],
+  ["s3://bucket?upload_endpoint=objects", "has an upload_endpoint"],
+  ["s3://bucket?encryption=none", "has an encryption"],
+  ["s3://bucket?encryption=AES256&kms_key=a", "has a kms_key"],
   ["https://bucket/prefix", "is not an s3: URL"],
   ["bucket", "is not an s3: URL"],
   ["s3://Secret_Bucket", "names no valid bucket"],

@@ -7,9 +7,11 @@ import { Readable } from "node:stream";
 import { ListMultipartUploadsCommand, S3Client } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { S3_INSTALL_MS_MAX, type S3Server, startS3Server } from "../../bench/s3-server.ts";
-import { createS3Storage } from "../../storage/s3.ts";
+import { createS3Storage, type S3Settings } from "../../storage/s3.ts";
+import { NoSuchObjectError } from "../../storage/storage.ts";
 import { describeConformance } from "./conformance.ts";
 import { endlessContent, keysOf, read } from "./content.ts";
+import { describeParts } from "./parts.ts";
 
 let server: S3Server;
 let root: string;
@@ -27,7 +29,7 @@ afterAll(async () => {
 });
 
 /** Tests share the bucket, each behind a prefix of its own. */
-async function openBucket(changes: { prefix?: string; bucket?: string; endpoint?: string } = {}) {
+async function openBucket(changes: Partial<S3Settings> = {}) {
   const prefix = changes.prefix ?? `t/${randomBytes(6).toString("hex")}`;
   const scratch = join(root, randomBytes(6).toString("hex"));
   await mkdir(scratch);
@@ -35,10 +37,12 @@ async function openBucket(changes: { prefix?: string; bucket?: string; endpoint?
 }
 
 describeConformance("storage in S3", openBucket);
+describeParts("storage in S3", openBucket);
+describeParts("storage in S3 that senders reach", () => openBucket({ uploadEndpoint: server.endpoint }));
 
 describe("storage in S3", () => {
   test("put, that is aborted or too large after some parts were sent, takes the parts back", async () => {
-    const { storage } = await openBucket();
+    const { storage, prefix } = await openBucket();
     const controller = new AbortController();
     const content = endlessContent((sent) => {
       if (sent > 30_000_000) controller.abort();
@@ -56,9 +60,19 @@ describe("storage in S3", () => {
       forcePathStyle: true,
       credentials: { accessKeyId, secretAccessKey },
     });
-    const { Uploads } = await client.send(new ListMultipartUploadsCommand({ Bucket: server.bucket }));
+    const { Uploads } = await client.send(new ListMultipartUploadsCommand({ Bucket: server.bucket, Prefix: prefix }));
     client.destroy();
     expect(Uploads ?? []).toEqual([]);
+  });
+
+  test("sweep, of an upload that a killed process left, takes back one that is old, and keeps one that may go on", async () => {
+    const { storage } = await openBucket({ prefix: "swept" });
+    const other = await openBucket({ prefix: "other" });
+    const [young, foreign] = [await storage.parts.begin("a"), await other.storage.parts.begin("a")];
+    expect(await storage.sweep()).toBe(0);
+    expect(await storage.sweep(new Date(Date.now() + 3 * 86_400_000))).toBe(1);
+    await expect(storage.parts.list({ key: "a", session: young })).rejects.toBeInstanceOf(NoSuchObjectError);
+    expect(await other.storage.parts.list({ key: "a", session: foreign })).toEqual([]);
   });
 
   test("list, in a bucket shared by two prefixes, sees only its own objects", async () => {

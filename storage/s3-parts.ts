@@ -1,0 +1,127 @@
+import type { Readable } from "node:stream";
+import type { ListPartsCommandOutput, S3Client } from "@aws-sdk/client-s3";
+import { request } from "undici";
+import { describeObject, requireLength } from "./parts.ts";
+import { NoSuchObjectError, type Part, type Parted, type PartStorage, type Storage } from "./storage.ts";
+
+/** Of a link that is used at once, by this process. */
+const OWN_LINK_SECONDS = 900;
+
+interface PartedBucket {
+  readonly client: S3Client;
+  /** Signs addresses at which senders reach the store; undefined where they do not. */
+  readonly senders: S3Client | undefined;
+  readonly at: (key: string) => { Bucket: string; Key: string };
+  readonly encryption: object;
+}
+
+/** Parts of S3's own multipart uploads. Their bytes go straight to the store, or through here without being kept. */
+export async function createS3Parts(
+  { client, senders, at, encryption }: PartedBucket,
+  storage: Pick<Storage, "get" | "head" | "delete">,
+): Promise<PartStorage> {
+  const s3 = await import("@aws-sdk/client-s3");
+  const { getSignedUrl } = await import("@aws-sdk/s3-request-presigner");
+
+  /** The length is signed, too: the store refuses any other. */
+  function sign(by: S3Client, { key, session }: Parted, { number, bytes }: Part, seconds: number): Promise<string> {
+    const part = { ...at(key), UploadId: session, PartNumber: number, ContentLength: bytes };
+    return getSignedUrl(by, new s3.UploadPartCommand(part), { expiresIn: seconds });
+  }
+
+  async function list({ key, session }: Parted) {
+    const parts: (Part & { readonly ETag: string | undefined })[] = [];
+    // Not by the SDK's paginator: it asks for ever where a server names the next page after the last, too.
+    for (let marker: string | undefined, more = true; more; ) {
+      const after = { ...at(key), UploadId: session, ...(marker === undefined ? {} : { PartNumberMarker: marker }) };
+      const page: ListPartsCommandOutput = await client.send(new s3.ListPartsCommand(after)).catch(throwGone);
+      for (const { PartNumber, Size, ETag } of page.Parts ?? [])
+        parts.push({ number: PartNumber ?? 0, bytes: Size ?? 0, ETag });
+      marker = page.NextPartNumberMarker;
+      more = page.IsTruncated === true && marker !== undefined;
+    }
+    return parts.sort((one, other) => one.number - other.number);
+  }
+
+  return {
+    async begin(key) {
+      const { UploadId } = await client.send(new s3.CreateMultipartUploadCommand({ ...at(key), ...encryption }));
+      if (UploadId === undefined) throw new Error("The store began an upload and did not say which.");
+      return UploadId;
+    },
+    link: async (object, part, seconds) => senders && sign(senders, object, part, seconds),
+    async put(object, part, content, signal) {
+      await sendPart(await sign(client, object, part, OWN_LINK_SECONDS), part, content, signal);
+    },
+    list,
+    async complete(object) {
+      const target = { ...at(object.key), UploadId: object.session };
+      try {
+        const Parts = (await list(object)).map(({ number, ETag }) => ({ PartNumber: number, ETag }));
+        await client
+          .send(new s3.CompleteMultipartUploadCommand({ ...target, MultipartUpload: { Parts } }))
+          .catch(throwGone);
+      } catch (error) {
+        // Completed before, and perhaps the answer was lost.
+        if (!(error instanceof NoSuchObjectError)) throw error;
+      }
+      return describeObject(storage, object.key);
+    },
+    async discard(key) {
+      await abortUploads(client, at(key), () => true);
+      await storage.delete(key);
+    },
+  };
+}
+
+async function sendPart(url: string, { bytes }: Part, content: Readable, signal: AbortSignal): Promise<void> {
+  const headers = { "content-length": String(bytes) };
+  const { statusCode, body } = await request(url, {
+    method: "PUT",
+    headers,
+    body: requireLength(content, bytes),
+    signal,
+  });
+  await body.dump();
+  if (statusCode === 200) return;
+  throw Object.assign(new Error(`The store answered ${statusCode} to a part.`), {
+    $metadata: { httpStatusCode: statusCode },
+  });
+}
+
+/** Aborts the uploads of keys that begin with this one and are to be aborted. Returns how many those were. */
+export async function abortUploads(
+  client: S3Client,
+  { Bucket, Key: Prefix }: { Bucket: string; Key: string },
+  isMeant: (upload: { key: string; begunAt: Date }) => boolean,
+): Promise<number> {
+  const s3 = await import("@aws-sdk/client-s3");
+  let aborted = 0;
+  let next: { KeyMarker?: string | undefined; UploadIdMarker?: string | undefined } | undefined = {};
+  while (next !== undefined) {
+    const page: Awaited<ReturnType<typeof ask>> = await ask(next);
+    for (const { Key = "", UploadId, Initiated } of page.Uploads ?? []) {
+      if (!isMeant({ key: Key, begunAt: Initiated ?? new Date() })) continue;
+      await client.send(new s3.AbortMultipartUploadCommand({ Bucket, Key, UploadId })).catch(ignoreGone);
+      aborted += 1;
+    }
+    next =
+      page.IsTruncated === true
+        ? { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker }
+        : undefined;
+  }
+  return aborted;
+
+  function ask(from: object) {
+    return client.send(new s3.ListMultipartUploadsCommand({ Bucket, Prefix, ...from }));
+  }
+}
+
+function throwGone(error: unknown): never {
+  if ((error as Error).name !== "NoSuchUpload") throw error;
+  throw new NoSuchObjectError("The store has no such upload.", { cause: error });
+}
+
+function ignoreGone(error: unknown): void {
+  if ((error as Error).name !== "NoSuchUpload") throw error;
+}
