@@ -484,6 +484,39 @@ create table failing_workflows (
   constraint failing_workflows_schedule_name_check CHECK (((schedule_name = ''::text) OR (schedule_name ~ '^[a-z][a-z0-9_-]{0,39}$'::text)))
 );
 
+create table file_uploads (
+  id text not null,
+  workflow_id text not null,
+  account_id text not null,
+  file_name text not null,
+  content_type text not null,
+  bytes bigint not null,
+  sha256 text not null,
+  part_bytes bigint not null,
+  session text,
+  begun_at timestamp with time zone default clock_timestamp() not null,
+  expires_at timestamp with time zone not null,
+  completed_at timestamp with time zone,
+  constraint file_uploads_pkey PRIMARY KEY (id),
+  constraint file_uploads_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint file_uploads_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflows(id),
+  constraint file_uploads_bytes_check CHECK ((bytes >= 0)),
+  constraint file_uploads_check CHECK ((expires_at > begun_at)),
+  constraint file_uploads_check1 CHECK (((completed_at IS NULL) OR (session IS NOT NULL))),
+  constraint file_uploads_file_name_check CHECK (((length(file_name) >= 1) AND (length(file_name) <= 255))),
+  constraint file_uploads_id_check CHECK ((id ~ '^up_[0-9a-z]{16,40}$'::text)),
+  constraint file_uploads_part_bytes_check CHECK ((part_bytes > 0)),
+  constraint file_uploads_sha256_check CHECK ((sha256 ~ '^[0-9a-f]{64}$'::text))
+);
+
+CREATE INDEX file_uploads_expiry ON public.file_uploads USING btree (expires_at);
+
+CREATE INDEX file_uploads_workflow ON public.file_uploads USING btree (workflow_id, expires_at);
+
+CREATE TRIGGER file_uploads_are_gone AFTER DELETE ON public.file_uploads REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_kept_uploads();
+
+CREATE TRIGGER file_uploads_are_kept AFTER INSERT ON public.file_uploads REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_kept_uploads();
+
 create table git_objects (
   workflow_id text not null,
   id text not null,
@@ -999,7 +1032,12 @@ UNION ALL
    FROM (draft_files f
      JOIN workflows w ON ((w.id = f.workflow_id)))
   WHERE (f.content IS NOT NULL)
-  GROUP BY w.account_id;
+  GROUP BY w.account_id
+UNION ALL
+ SELECT u.account_id,
+    sum(u.bytes) AS bytes
+   FROM file_uploads u
+  GROUP BY u.account_id;
 
 CREATE OR REPLACE FUNCTION public.accept_execution(new_id text, account text, workflow text, commit_id text, started_by text, seconds numeric, cores numeric, attempts integer, charge bigint, process text, given jsonb, secrets bytea, files jsonb, key text, print bytea, key_bucket text, key_spacing double precision, key_burst integer, account_bucket text, account_spacing double precision, account_burst integer, executions_max integer, waiting_max integer, follow boolean, backfill boolean, texts jsonb DEFAULT '{}'::jsonb, schedule text DEFAULT NULL::text)
  RETURNS TABLE(outcome text, id text, admitted boolean, key_busy double precision, account_busy double precision)
@@ -1248,6 +1286,21 @@ begin
   return true;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.begin_file_upload(new_id text, workflow text, account text, name text, type text, size bigint, hash text, part_size bigint, seconds double precision, open_max integer, kept_max integer)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform lock_admission(workflow);
+  if (select count(*) >= kept_max or count(*) filter (where u.completed_at is null) >= open_max
+        from file_uploads u where u.workflow_id = workflow and u.expires_at > clock_timestamp()) then
+    return false;
+  end if;
+  insert into file_uploads (id, workflow_id, account_id, file_name, content_type, bytes, sha256, part_bytes, expires_at)
+  values (new_id, workflow, account, name, type, size, hash, part_size, clock_timestamp() + make_interval(secs => seconds));
+  return true;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.choose_fitting(wanted text[], asked text[], available bigint, OUT ids text[], OUT amounts bigint[])
  RETURNS record
  LANGUAGE plpgsql
@@ -1317,6 +1370,17 @@ CREATE OR REPLACE FUNCTION public.count_kept_log()
 AS $function$
 begin
   insert into kept_changes (account_id, bytes) values (new.account_id, kept_log_bytes(new) - kept_log_bytes(old));
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.count_kept_uploads()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into kept_changes (account_id, bytes)
+  select u.account_id, case tg_op when 'DELETE' then -sum(u.bytes) else sum(u.bytes) end
+    from changed u group by u.account_id having sum(u.bytes) > 0;
   return null;
 end $function$;
 

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { AccountId, ExecutionId, WorkflowId } from "../domain/ids.ts";
+import type { AccountId, ExecutionId, UploadId, WorkflowId } from "../domain/ids.ts";
 
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 
@@ -25,6 +25,11 @@ export function createExecutionId(now: number = Date.now()): ExecutionId {
 /** 128 random bits: a workflow id must be unguessable. */
 export function createWorkflowId(): WorkflowId {
   return `wf_${base32(randomBytes(16))}` as WorkflowId;
+}
+
+/** 128 random bits, as of a workflow. */
+export function createUploadId(): UploadId {
+  return `up_${base32(randomBytes(16))}` as UploadId;
 }
 
 export function createAccountId(): AccountId {

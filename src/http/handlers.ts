@@ -24,6 +24,7 @@ import { createCancelRoute, createExecutionRoute } from "./results/executions.ts
 import { createLinkRoute } from "./results/file-link.ts";
 import { createFileRoute } from "./results/files.ts";
 import type { Handlers } from "./routes/table.ts";
+import { createUploadHandlers } from "./uploads/uploads.ts";
 
 /** What each route of the table does. */
 export function createHandlers(deps: AppDeps): Handlers {
@@ -56,6 +57,7 @@ export function createHandlers(deps: AppDeps): Handlers {
     followEvents: createEventsRoute(deps),
     executeDraft: createExecuteRoute(deps, chooseDraft),
 
+    ...createUploadHandlers(deps),
     ...createAccountHandlers(deps, throttle),
     ...createValueHandlers(deps),
     ...createNoticeHandlers(deps),

@@ -7,8 +7,10 @@ import { type Presence, startPresence } from "../executions/presence.ts";
 import { createSweeper, type SweeperDeps } from "../executions/sweeper.ts";
 import { startRemovingAbandonedUploads } from "../housekeeping/abandoned-uploads.ts";
 import { startCountingDays } from "../housekeeping/execution-days.ts";
+import { startRemovingExpiredUploads } from "../housekeeping/file-uploads.ts";
 import { startAddingUpKept } from "../housekeeping/kept-bytes.ts";
 import { retentionOf, startRetention, toFigures } from "../housekeeping/retention.ts";
+import { uploadKey } from "../http/uploads/upload-key.ts";
 import { keepBallast } from "../setup/ballast.ts";
 
 export interface HousekeepingDeps extends Omit<SweeperDeps, "hostGoneSeconds"> {
@@ -61,6 +63,8 @@ export function openHousekeeping(
   defer(() => sweeper.close());
   const uploads = startRemovingAbandonedUploads({ db, storage, processId, log });
   defer(() => uploads.close());
+  const expired = startRemovingExpiredUploads({ db, storage, keyOf: uploadKey, processId, log });
+  defer(() => expired.close());
   const days = startCountingDays({ db, log });
   defer(() => days.close());
   const ballast = keepBallast({

@@ -49,13 +49,13 @@ export function chooseRates(
 }
 
 /**
- * Takes one call of `validate` from its limits: those of executions, counted apart, so that neither uses up the other. 429 when
- * one of them lets nothing through.
+ * Takes one call of `validate` or of `uploads` from its limits: those of executions, counted apart, so that none uses up another. 429
+ * when one of them lets nothing through.
  */
-export async function requireValidateRate(db: Db, { key, account }: RateUse): Promise<void> {
+export async function requireOwnRate(db: Db, { key, account }: RateUse, what: "validate" | "uploads"): Promise<void> {
   const uses = [key, account]
     .filter((use) => use !== null)
-    .map(({ bucket, rate }) => ({ bucket: `validate ${bucket}`, rate }));
+    .map(({ bucket, rate }) => ({ bucket: `${what} ${bucket}`, rate }));
   const seconds = Math.ceil(await takeFromBuckets(db, uses));
   if (seconds === 0) return;
   const limits = uses
@@ -63,7 +63,7 @@ export async function requireValidateRate(db: Db, { key, account }: RateUse): Pr
     .join("; and of the account ");
   throw new ApiError(
     "rate_limited",
-    `There were more calls than validate takes of this workflow: ${limits}. Send it again in ${seconds} seconds.`,
+    `There were more calls than ${what} takes of this workflow: ${limits}. Send it again in ${seconds} seconds.`,
     {},
     { "Retry-After": String(seconds) },
   );

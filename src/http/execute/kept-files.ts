@@ -1,51 +1,34 @@
-import { z } from "zod";
 import type { Db } from "../../../db/connect.ts";
 import { findInputFiles, type KeptFile } from "../../../db/executions/details.ts";
+import { type FileUpload, findFileUploads } from "../../../db/executions/file-uploads.ts";
 import type { InputProblem } from "../../../domain/errors.ts";
 import type { StoredFile } from "../../../domain/execution.ts";
-import { type AccountId, type ExecutionId, isExecutionId, type WorkflowId } from "../../../domain/ids.ts";
-import { flattenBody } from "../../../domain/manifest/inputs.ts";
-import { isJsonObject } from "../../../domain/manifest/json-values.ts";
+import type { AccountId, ExecutionId, UploadId, WorkflowId } from "../../../domain/ids.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
-import { isFileInput } from "../../../domain/manifest/values.ts";
-import { NoSuchObjectError, type Storage } from "../../../storage/storage.ts";
+import { NoSuchObjectError } from "../../../storage/storage.ts";
 import type { Authenticated } from "../auth/authenticate.ts";
 import { ApiError } from "../errors.ts";
+import { uploadKey } from "../uploads/upload-key.ts";
+import { type FileReference, splitReferences } from "./file-references.ts";
 import type { Uploads } from "./uploads.ts";
 
-const EXAMPLE = '{"from": {"executionId": "ex_…", "input": "…", "position": 0}}';
-
-/** Whose files may be used again: those of earlier executions of this account and workflow. */
+/** Whose files a call may name in the place of files: uploads to this workflow, and files of its earlier executions. */
 export interface Keep {
   readonly db: Db;
-  readonly storage: Storage;
   readonly accountId: AccountId;
   readonly workflowId: WorkflowId;
+  /** For people. A program with a key has its files itself, and may not use those of other executions. */
+  readonly earlier: boolean;
   /** False: the call is only validated, and nothing is copied. */
   readonly copies: boolean;
 }
 
-/** For people. A program with a key has its files itself, and may not use those of other executions. */
 export function keepFor(
-  { db, storage }: { db: Db; storage: Storage },
+  { db }: { db: Db },
   { trigger, accountId, workflowId }: Pick<Authenticated, "trigger" | "accountId" | "workflowId">,
   copies: boolean,
-): Keep | undefined {
-  return trigger === "form" ? { db, storage, accountId, workflowId, copies } : undefined;
-}
-
-const Reference = z.strictObject({
-  from: z.strictObject({
-    executionId: z.string().refine(isExecutionId),
-    input: z.string(),
-    position: z.int().min(0).default(0),
-  }),
-});
-
-interface NamedFile {
-  readonly input: string;
-  readonly executionId: ExecutionId;
-  readonly from: { readonly input: string; readonly position: number };
+): Keep {
+  return { db, accountId, workflowId, earlier: trigger === "form", copies };
 }
 
 /** The values of a call without those that name kept files, and the kept files by their inputs. */
@@ -55,61 +38,51 @@ export interface KeptInputs {
   readonly problems: readonly InputProblem[];
 }
 
-/** Finds the files of earlier executions that a call names in the place of files. Nothing is copied yet. */
+/** Finds the files that a call names in the place of files. Nothing is copied yet. */
 export async function findKeptInputs(
-  keep: Keep | undefined,
+  keep: Keep,
   { manifest, body, filesMax }: { manifest: Manifest; body: unknown; filesMax: number },
 ): Promise<KeptInputs> {
-  if (keep === undefined) return { values: body, files: [], problems: [] };
-  const { values, named, problems } = splitReferences(manifest, body);
+  const { values, named, problems } = splitReferences(manifest, body, keep);
   if (named.length > filesMax) {
     const message = `names too many kept files: a request carries at most ${filesMax} files.`;
     return { values, files: [], problems: [{ input: named[filesMax]?.input ?? "", message }] };
   }
-  const { accountId, workflowId } = keep;
+  const { db, accountId, workflowId } = keep;
   const known = new Map<ExecutionId, readonly KeptFile[] | undefined>();
-  for (const executionId of new Set(named.map((one) => one.executionId)))
-    known.set(executionId, await findInputFiles(keep.db, { accountId, workflowId, executionId }));
+  for (const executionId of new Set(named.flatMap((one) => ("from" in one ? [one.executionId] : []))))
+    known.set(executionId, await findInputFiles(db, { accountId, workflowId, executionId }));
+  const uploadIds = named.flatMap((one) => ("uploadId" in one ? [one.uploadId] : []));
+  const uploads = uploadIds.length === 0 ? [] : await findFileUploads(db, workflowId, uploadIds);
   const files: StoredFile[] = [];
   for (const one of named) {
-    const found = chooseFile(one, known.get(one.executionId));
+    const found =
+      "uploadId" in one
+        ? chooseUpload(
+            one,
+            uploads.find(({ id }) => id === one.uploadId),
+          )
+        : chooseFile(one, known.get(one.executionId));
     if (typeof found === "string") problems.push({ input: one.input, message: found });
     else files.push(found);
   }
   return { values, files, problems };
 }
 
-function splitReferences(manifest: Manifest, body: unknown) {
-  const flat = flattenBody(manifest, body);
-  const problems: InputProblem[] = [];
-  const named: NamedFile[] = [];
-  const given = isJsonObject(flat) ? flat : {};
-  const referring = new Set<string>();
-  for (const input of manifest.inputs) {
-    const value = Object.hasOwn(given, input.name) ? given[input.name] : undefined;
-    if (!isFileInput(input) || !isReferring(value)) continue;
-    referring.add(input.name);
-    for (const element of Array.isArray(value) ? (value as unknown[]) : [value]) {
-      const parsed = Reference.safeParse(element);
-      if (parsed.success) {
-        const { executionId, ...from } = parsed.data.from;
-        named.push({ input: input.name, executionId: executionId as ExecutionId, from });
-      } else problems.push({ input: input.name, message: `must name a file of an earlier execution as ${EXAMPLE}.` });
-    }
-  }
-  if (referring.size === 0) return { values: body, named, problems };
-  const rest = Object.entries(given).filter(([name]) => !referring.has(name));
-  return { values: Object.fromEntries(rest), named, problems };
-}
-
-/** Whether a value is meant to name files; what else stands in the place of a file is answered as always. */
-function isReferring(value: unknown): boolean {
-  if (Array.isArray(value)) return value.some(isReferring);
-  return isJsonObject(value) && Object.hasOwn(value, "from");
+function chooseUpload(
+  { input, uploadId }: { input: string; uploadId: UploadId },
+  upload: FileUpload | undefined,
+): StoredFile | string {
+  if (upload === undefined)
+    return `names ${uploadId}, and this workflow has no upload of that id. It may have expired.`;
+  if (upload.completedAt === null)
+    return `names ${uploadId}, which is not complete. Send its missing parts, then complete it.`;
+  const { fileName, bytes, sha256, contentType } = upload;
+  return { name: input, fileName, storageKey: uploadKey(uploadId), bytes, sha256, contentType };
 }
 
 function chooseFile(
-  { input, executionId, from }: NamedFile,
+  { input, executionId, from }: Extract<FileReference, { from: unknown }>,
   files: readonly KeptFile[] | undefined,
 ): StoredFile | string {
   if (files === undefined) return `names ${executionId}, and this workflow has no execution of that id.`;
@@ -126,26 +99,19 @@ function explainGone(executionId: string): string {
 }
 
 /**
- * Copies kept files, so that each execution has its own. The copies stay when the first execution's files are removed.
+ * Copies kept files within storage, so that each execution has its own. The copies stay when the first are removed.
  * Throws 400 when one has been removed meanwhile.
  */
-export async function copyKeptFiles(
-  keep: Keep | undefined,
-  uploads: Uploads,
-  files: readonly StoredFile[],
-): Promise<StoredFile[]> {
-  if (keep === undefined || !keep.copies) return [...files];
+export async function copyKeptFiles(keep: Keep, uploads: Uploads, files: readonly StoredFile[]): Promise<StoredFile[]> {
+  if (!keep.copies) return [...files];
   const copies: StoredFile[] = [];
   for (const file of files) {
-    const content = await keep.storage.get(file.storageKey).catch((error: unknown) => {
+    const storageKey = await uploads.copy(file.storageKey).catch((error: unknown) => {
       if (!(error instanceof NoSuchObjectError)) throw error;
-      const message = explainGone("an earlier execution");
+      const message = explainGone("an upload or an earlier execution");
       throw new ApiError("invalid_request", `${file.name} ${message}`, { details: [{ input: file.name, message }] });
     });
-    const copy = await uploads.put(content, { bytesMax: file.bytes, signal: new AbortController().signal });
-    if (copy.sha256 !== file.sha256)
-      throw new Error(`The file ${file.storageKey} is not what was stored under that key.`);
-    copies.push({ ...file, ...copy });
+    copies.push({ ...file, storageKey });
   }
   return copies;
 }

@@ -36,7 +36,7 @@ interface Receiving {
   readonly manifest: Manifest;
   readonly uploads: Uploads;
   readonly limits: HttpLimits;
-  readonly keep?: Keep | undefined;
+  readonly keep: Keep;
   readonly threads: Threads;
   /** Whose turn it is on a thread. */
   readonly accountId: AccountId;
@@ -65,8 +65,8 @@ export function requireBodyKind(request: Request): BodyKind {
 }
 
 /**
- * Reads the body and checks it against the manifest. Every problem at once (400); files are in storage by then. With `keep`, files
- * of earlier executions may be named in the place of files; they come before new ones of the same input.
+ * Reads the body and checks it against the manifest. Every problem at once (400); files are in storage by then. Uploads may be named in
+ * the place of files, and so may files of earlier executions, where `keep` says so. They come before new ones of the same input.
  */
 export async function receiveInputs(request: Request, options: Receiving): Promise<ReceivedInputs> {
   const { manifest, uploads, limits, keep, threads, accountId } = options;
@@ -119,7 +119,7 @@ async function readSent(request: Request, options: Receiving): Promise<Sent> {
     if (text.length > LARGE_BYTES) await giveTurn();
     return { body, texts, files: [], strayFiles: new Set(), problems: [] };
   }
-  const form = await readForm(request, { ...options, keepsFiles: keep !== undefined });
+  const form = await readForm(request, { ...options, keepsFiles: keep.earlier });
   const { values, problems } = readTexts(manifest, form);
   const texts = Object.fromEntries([...form.texts].map(([name, { text }]) => [name, text]));
   return { ...form, texts, body: values, problems: [...form.problems, ...problems] };

@@ -13,6 +13,8 @@ export interface Upload {
 /** The input files of a request that has not become an execution yet. */
 export interface Uploads {
   put(content: Readable, options: { bytesMax: number; signal: AbortSignal }): Promise<Upload>;
+  /** Copies an object of storage, which stays. Returns the key of the copy. */
+  copy(storageKey: string): Promise<string>;
   /** Deletes one that turned out to be no input. */
   remove(storageKey: string): Promise<void>;
   /** Deletes everything that was stored, and what is still on its way: the request was refused. */
@@ -24,15 +26,22 @@ export function createUploads({ db, storage }: { db: Db; storage: Storage }, exe
   const keys: string[] = [];
   let noted: Promise<void> | undefined;
   const underWay: Promise<unknown>[] = [];
+
+  async function keep<T>(store: (storageKey: string) => Promise<T>): Promise<{ storageKey: string; stored: T }> {
+    const storageKey = `executions/${executionId}/inputs/${keys.length}`;
+    keys.push(storageKey);
+    noted ??= noteUploads(db, executionId);
+    const storing = noted.then(() => store(storageKey));
+    underWay.push(storing);
+    return { storageKey, stored: await storing };
+  }
+
   return {
     async put(content, options) {
-      const storageKey = `executions/${executionId}/inputs/${keys.length}`;
-      keys.push(storageKey);
-      noted ??= noteUploads(db, executionId);
-      const stored = noted.then(() => storage.put(storageKey, content, options));
-      underWay.push(stored);
-      return { storageKey, ...(await stored) };
+      const { storageKey, stored } = await keep((key) => storage.put(key, content, options));
+      return { storageKey, ...stored };
     },
+    copy: async (from) => (await keep((key) => storage.copy(from, key))).storageKey,
     remove: (storageKey) => storage.delete(storageKey),
     async discard() {
       await Promise.allSettled(underWay);

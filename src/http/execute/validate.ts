@@ -8,7 +8,7 @@ import { TooLargeError } from "../../../storage/storage.ts";
 import { describeNamedTimetables, describeTimetable, findNextRuns } from "../../publish/next-runs.ts";
 import { sendAnswer } from "../answers/body.ts";
 import { authenticate } from "../auth/authenticate.ts";
-import { requireValidateRate } from "../auth/rates.ts";
+import { requireOwnRate } from "../auth/rates.ts";
 import type { AppDeps } from "../deps.ts";
 import { toEstimate } from "./cost-estimate.ts";
 import { keepFor } from "./kept-files.ts";
@@ -26,7 +26,7 @@ export function createValidateRoute(deps: AppDeps): RequestHandler {
   return async (request, response) => {
     const target = await authenticate(deps, request, { right: "read", idempotencyKey: null });
     const { manifest, workflowId, accountId } = target;
-    await requireValidateRate(deps.db, target.rates);
+    await requireOwnRate(deps.db, target.rates, "validate");
     const kind = requireBodyKind(request);
     const keep = keepFor(deps, target, false);
     const { limits, threads } = deps;
@@ -56,6 +56,7 @@ function createSink(): Uploads {
       }
       return { storageKey: "nowhere", bytes, sha256: hash.digest("hex") };
     },
+    copy: async () => "nowhere",
     remove: async () => undefined,
     discard: async () => undefined,
   };

@@ -8,7 +8,8 @@ import type { Credential, Parameter, Route, Routes } from "./route.ts";
 /** A program with the key; or a member of the account. */
 const IN_PERSON: readonly Credential[] = ["apiKey", "session", "accessToken"];
 
-const LINK: readonly Parameter[] = [
+/** What makes an address a signed link. */
+export const LINK_QUERY: readonly Parameter[] = [
   {
     name: "expires",
     in: "query",
@@ -128,7 +129,7 @@ export const RUN_LOG_ROUTES = {
     tag: "Executions",
     summary: "One output file, or a part of it",
     credentials: [...IN_PERSON, "link"],
-    parameters: [EXECUTION_ID, FILE_NAME, AS_PAGE, ...LINK, ...FILE_PARTS, IF_NONE_MATCH],
+    parameters: [EXECUTION_ID, FILE_NAME, AS_PAGE, ...LINK_QUERY, ...FILE_PARTS, IF_NONE_MATCH],
     answers: FILE_ANSWERS,
     errors: ["unauthorized", "not_found", "range_not_satisfiable", "no_capacity"],
   },

@@ -20,11 +20,13 @@ import { SCHEDULE_SWITCH_ROUTES } from "./schedule-switch.ts";
 import { SCHEDULE_ROUTES } from "./schedules.ts";
 import { SERVICE_ROUTES } from "./service.ts";
 import { SESSION_ROUTES } from "./session.ts";
+import { UPLOAD_ROUTES } from "./uploads.ts";
 import { VALUE_ROUTES } from "./values.ts";
 import { WORKFLOW_ROUTES } from "./workflows.ts";
 
 const TABLE = {
   ...CALL_ROUTES,
+  ...UPLOAD_ROUTES,
   ...RUN_LOG_ROUTES,
   ...SCHEDULE_ROUTES,
   ...SCHEDULE_SWITCH_ROUTES,

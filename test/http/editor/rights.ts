@@ -11,6 +11,11 @@ export type Access = "everybody" | "read" | "write" | "own" | "self" | "operator
 export const ACCESS: Readonly<Record<RouteName, Access>> = {
   executeWorkflow: "write",
   validateInputs: "read",
+  beginUpload: "write",
+  showUpload: "write",
+  completeUpload: "write",
+  removeUpload: "write",
+  sendUploadPart: "everybody",
   describeWorkflow: "read",
   showWorkflowDocs: "everybody",
 

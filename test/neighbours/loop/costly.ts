@@ -22,6 +22,7 @@ const chosen = Array.from(
 
 /** Manifests that ask for as much as a manifest may. */
 export const CONFIGS = {
+  uploads: "inputs: {data: {type: file, required: false}}\ntriggers: {api: {enabled: true}}\n",
   ambiguous: `inputs:\n${ambiguous}`,
   patterned: `inputs:\n${patterned}  any: {type: json, required: false}\ntriggers: {api: {enabled: true}}\n`,
   chosen: `inputs:\n${chosen}triggers: {api: {enabled: true}}\n`,
@@ -48,6 +49,8 @@ export const BODIES = {
   lists: JSON.stringify({ any: Array.from({ length: 250_000 }, () => []) }),
   keys: JSON.stringify({ any: Object.fromEntries(Array.from({ length: 80_000 }, (_, at) => [`k${at}`, 0])) }),
   unknown: JSON.stringify(Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`unknown${at}`, 0]))),
+  /** Of more than a hundred parts, a hundred of which get an address. */
+  upload: JSON.stringify({ input: "data", fileName: "x".repeat(255), bytes: 2_000_000_000, sha256: "0".repeat(64) }),
   wrong: JSON.stringify(
     Object.fromEntries(
       Array.from({ length: 25 }, (_, input) => [

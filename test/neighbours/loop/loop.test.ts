@@ -81,8 +81,12 @@ beforeAll(async () => {
   const { db } = service;
   const accountId = await anAccount(db, { name: "costly" });
   owner = await aMember(db, accountId);
-  for (const [name, config] of Object.entries({ patterned: CONFIGS.patterned, chosen: CONFIGS.chosen })) {
-    const files = name === "chosen" ? aLargeFolder("x", config).slice(0, 2) : aLargeFolder("before", config);
+  for (const [name, config] of Object.entries({
+    uploads: CONFIGS.uploads,
+    patterned: CONFIGS.patterned,
+    chosen: CONFIGS.chosen,
+  })) {
+    const files = name === "patterned" ? aLargeFolder("before", config) : aLargeFolder("x", config).slice(0, 2);
     const published = await service.call(`/api/publish?account=costly&name=${name}`, {
       method: "POST",
       headers: { authorization: `Bearer ${owner.token}`, "content-type": "application/x-tar" },
@@ -90,9 +94,15 @@ beforeAll(async () => {
     });
     if (published.status !== 201) throw new Error(`${name} was not published: ${published.text()}`);
     const { workflowId, commitId, apiKey } = published.json() as Record<"workflowId" | "commitId" | "apiKey", string>;
-    if (name === "chosen") places["chosenId"] = workflowId;
+    if (name !== "patterned") places[`${name}Id`] = workflowId;
     else Object.assign(places, { workflowId, commitId, apiKey });
   }
+  const begun = await service.call(`/api/workflows/${places["uploadsId"]}/uploads`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${owner.token}`, "content-type": "application/json" },
+    body: BODIES.upload,
+  });
+  places["uploadId"] = String((begun.json() as { uploadId?: string }).uploadId);
   const [workflow] = await queryRows<{ manifest: object }>(db, `select manifest from commits where id = :id`, {
     id: places["commitId"],
   });
@@ -126,6 +136,9 @@ const COSTLY: Partial<Record<RouteName, Calls>> = {
     () => ({ body: BODIES.unknown, status: 400 }),
     () => ({ path: "/api/workflows/{chosenId}/validate", body: BODIES.wrong, status: 400 }),
   ],
+  beginUpload: [() => ({ path: "/api/workflows/{uploadsId}/uploads", body: BODIES.upload, status: 201 })],
+  showUpload: [() => ({ path: "/api/workflows/{uploadsId}/uploads/{uploadId}", status: 200 })],
+  completeUpload: [() => ({ path: "/api/workflows/{uploadsId}/uploads/{uploadId}/complete", status: 409 })],
   describeWorkflow: [() => ({ status: 200 }), () => ({ path: "/api/workflows/{chosenId}/openapi.json", status: 200 })],
   readLog: [() => ({ status: 200 }), () => ({ ...events, status: 200 })],
   readFile: [() => ({ status: 200 })],
@@ -182,6 +195,8 @@ const JUNK = JSON.stringify({ junk: Array.from({ length: 3_000 }, () => []) });
  * requests into `COSTLY`.
  */
 const BOUNDED: readonly RouteName[] = [
+  "sendUploadPart",
+  "removeUpload",
   "showWorkflowDocs",
   "showExecution",
   "cancelExecution",
