@@ -66,7 +66,7 @@ test.each(["hello", "sales-report", "merge-files", "nightly"])(
 test("the example warehouse, as it stands, gives each of its schedules the day of the tick, over a change of the clock", async () => {
   const folder = await readLocalFolder(join(EXAMPLES, "warehouse"));
   if (!folder.ok) throw new Error(JSON.stringify(folder.problems));
-  const validation = await validateFolder(folder.files, { ...ABILITIES, networkAvailable: () => true }, OWNER);
+  const validation = await validateCommit(folder.files, { ...ABILITIES, networkAvailable: () => true }, OWNER);
   if (!validation.ok) throw new Error(JSON.stringify(validation.problems));
   expect(validation.warnings).toEqual([]);
   const from = new Date("2026-03-28T12:00:00Z");
