@@ -109,6 +109,7 @@ function listStates({ workflows }, things) {
       },
     ],
     palette: ["/", (page) => page.keyboard.press("Control+k")],
+    keys: ["/", (page) => page.keyboard.press("Shift+?")],
     "new-workflow": ["/", press("New workflow")],
     "colours-menu": ["/", press(/^Colours/)],
     "code-menu": [`${own}/code?file=main.py`, amongFiles(press("More about files"))],

@@ -303,7 +303,7 @@ test("the first page of a new account ticks its first steps off by what is on re
     expect(await steps.getByRole("heading", { name: /done/ }).count()).toBe(0);
     const figures = page.locator("dl");
     await figures.getByText("nothing spent this week").waitFor();
-    await steps.getByRole("button", { name: "Begin" }).first().click();
+    await steps.getByRole("button", { name: "New workflow" }).click();
     await page.getByRole("dialog", { name: "New workflow" }).waitFor();
     await page.keyboard.press("Escape");
 

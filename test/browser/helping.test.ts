@@ -73,6 +73,8 @@ test("the palette, at a workflow, goes to its tabs, does what it says, and knows
   await page.getByRole("heading", { name: "Hello", level: 1 }).waitFor();
   await page.keyboard.press("Control+k");
   await field.fill("sched hello");
+  // The list of workflows may be on its way still.
+  await page.getByRole("option", { name: /^Schedule of Hello/ }).waitFor();
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/workflows\/wf_\w+\/schedule$/);
   await page.keyboard.press("Control+k");
@@ -199,5 +201,24 @@ test("a script, pasted with a mistake, is refused with its line; corrected, it i
   await page.waitForURL(/\/workflows\/wf_\w+\/run$/);
   await page.getByRole("heading", { name: "Script", level: 1 }).waitFor();
   expect(await page.getByLabel("name").inputValue()).toBe("Ada");
+  await leave();
+});
+
+test("the question mark shows the keys, but is a character in the code; the menu of the user shows them, too", async () => {
+  const { page, workflowId, leave } = await aWriter(editor, "Keyed");
+  const dialog = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+  await openFile(page, workflowId, "main.py");
+  await writeFirst(page, "# why?\n");
+  expect(await dialog.count()).toBe(0);
+  await page.goto("/");
+  await page.getByRole("heading", { name: "Workflows", level: 1 }).waitFor();
+  await page.keyboard.press("Shift+?");
+  await dialog.getByText("Commit", { exact: true }).waitFor();
+  expect(await findGrave(page)).toEqual([]);
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: /^Signed in as/ }).click();
+  await page.getByRole("menuitem", { name: "Keyboard shortcuts" }).click();
+  await dialog.waitFor();
   await leave();
 });

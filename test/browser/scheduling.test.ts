@@ -194,6 +194,18 @@ inputs:
   day: { type: date, required: false, label: Day }
 `;
 
+test("a schedule of a workflow that needs a file is not built: the dialog says so before anything is chosen", async () => {
+  const config = "inputs:\n  orders: { type: file }\ntriggers:\n  api: { enabled: true }\n";
+  const { workflowId } = await editor.publish({ "config.yaml": config, "main.py": "def main(orders):\n    pass\n" });
+  const { page, leave } = await editor.enter(`/workflows/${workflowId}/schedule`);
+  await page.getByRole("button", { name: "New schedule" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("A schedule has no files to send, and every run needs orders.").waitFor();
+  expect(await dialog.getByRole("button", { name: "Review the change" }).count()).toBe(0);
+  expect(await findGrave(page)).toEqual([]);
+  await leave();
+});
+
 test("a schedule, built by fields for every weekday at 9 in a zone that was searched, is looked at and committed, and changed later", async () => {
   const program = "def main(size, day=None):\n    return {'size': size}\n";
   const { workflowId } = await editor.publish({ "config.yaml": SIZED, "main.py": program });

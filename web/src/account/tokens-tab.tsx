@@ -123,7 +123,7 @@ function TokenForm() {
               onChange={(event) => setDays(event.currentTarget.value)}
             />
             <Button type="submit" size="sm" loading={make.isPending}>
-              Make
+              Create token
             </Button>
           </Group>
         </form>

@@ -31,7 +31,7 @@ export function ColourMenu(props: LoadedMenuProps) {
 }
 
 /** Who is signed in, their sessions, documents, and signing out. */
-export function UserMenu(props: LoadedMenuProps) {
+export function UserMenu({ onKeys, ...props }: LoadedMenuProps & { readonly onKeys: () => void }) {
   const session = useSession();
   return (
     <LoadedMenu {...props}>
@@ -52,6 +52,9 @@ export function UserMenu(props: LoadedMenuProps) {
       </Menu.Item>
       <Menu.Item component="a" href="/api/docs" target="_blank" rel="noreferrer">
         API documentation
+      </Menu.Item>
+      <Menu.Item onClick={onKeys} rightSection={<kbd>?</kbd>}>
+        Keyboard shortcuts
       </Menu.Item>
       <Menu.Divider />
       <Menu.Item onClick={() => void signOut()}>Sign out</Menu.Item>

@@ -1,7 +1,7 @@
 import { UnstyledButton } from "@mantine/core";
 import { useHotkeys } from "@mantine/hooks";
 import { Link, Outlet, useRouter } from "@tanstack/react-router";
-import { lazy, type RefObject, Suspense, useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { lazy, type RefObject, Suspense, useCallback, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { Announcer } from "./announcer.tsx";
 import { BarButtons } from "./bar-buttons.tsx";
 import { openQuestion } from "./confirm.ts";
@@ -20,15 +20,23 @@ const ConfirmDialog = lazy(() =>
   loadPart(() => import("./confirm-dialog.tsx")).then((loaded) => ({ default: loaded.ConfirmDialog })),
 );
 
+const KeysDialog = lazy(() =>
+  loadPart(() => import("./keys-dialog.tsx")).then((loaded) => ({ default: loaded.KeysDialog })),
+);
+
 /** Surrounds every page of a signed-in user: the bar on top, and the page. */
 export function Shell() {
   useLiveUpdates();
   const [searching, setSearching] = useState(false);
+  const [showsKeys, setShowsKeys] = useState(false);
+  const showKeys = useCallback(() => setShowsKeys(true), []);
   const question = useSyncExternalStore(openQuestion.subscribe, openQuestion.get);
   const main = useRef<HTMLElement>(null);
   useFocusOnPage(main);
   // Also while a text field has the focus.
   useHotkeys([["mod+K", () => setSearching((open) => !open)]], [], true);
+  // Not in a text field or in the code, where it is a character.
+  useHotkeys([["shift+?", showKeys]]);
   return (
     <>
       <a className="skip-link" href="#main">
@@ -56,7 +64,7 @@ export function Shell() {
           <span className={classes.searchWords}>Search</span>
           <kbd className={classes.searchKeys}>Ctrl K</kbd>
         </UnstyledButton>
-        <BarButtons />
+        <BarButtons onKeys={showKeys} />
       </header>
       <ConnectionNotice />
       <main ref={main} id="main" tabIndex={-1} className={classes.main}>
@@ -65,6 +73,11 @@ export function Shell() {
       {searching && (
         <Suspense>
           <CommandPalette onClose={() => setSearching(false)} />
+        </Suspense>
+      )}
+      {showsKeys && (
+        <Suspense>
+          <KeysDialog onClose={() => setShowsKeys(false)} />
         </Suspense>
       )}
       {question !== undefined && (

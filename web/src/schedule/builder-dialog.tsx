@@ -1,4 +1,4 @@
-import { Button, Group, Stack, Text } from "@mantine/core";
+import { Alert, Button, Group, Stack, Text } from "@mantine/core";
 import { useMemo, useState } from "react";
 import { type Cron, parseCron } from "../../../domain/cron/cron.ts";
 import { describeSchedule } from "../../../domain/cron/description.ts";
@@ -7,6 +7,7 @@ import { checkTimeZone } from "../../../domain/cron/time-zones.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { findClockNote } from "../../../domain/schedules/clock-notes.ts";
 import { Dialog } from "../app/dialog.tsx";
+import { AlertIcon } from "../app/icons.tsx";
 import { useNow } from "../app/time.tsx";
 import { InputForm } from "../form/input-form.tsx";
 import { beginValues, type FormValues } from "../form/values.ts";
@@ -76,6 +77,7 @@ function Fields(props: {
   const cron = toCron(times);
   const parsed = useMemo(() => (cron === undefined ? undefined : parseCron(cron)), [cron]);
   const problem = parsed?.ok === false ? parsed.problems.map(({ message }) => message).join(" ") : undefined;
+  if (parts.missing.length > 0) return <NoFiles missing={parts.missing} onClose={onClose} />;
   return (
     <Stack gap="md">
       <TimesFields times={times} problem={problem} onChange={(next) => onChange({ ...draft, times: next })} />
@@ -102,6 +104,24 @@ function Fields(props: {
           </Button>
         </Group>
       </InputForm>
+    </Stack>
+  );
+}
+
+/** Says at once what no choice of times can mend. */
+function NoFiles({ missing, onClose }: { missing: PayloadParts["missing"]; onClose: () => void }) {
+  const names = missing.map(({ name }) => name).join(", ");
+  return (
+    <Stack gap="md">
+      <Alert color="yellow" variant="light" icon={<AlertIcon />} role="alert">
+        A schedule has no files to send, and every run needs {names}. Give each of these inputs{" "}
+        <code>required: false</code> in config.yaml, and let the program fetch the file or do without it.
+      </Alert>
+      <Group justify="flex-end">
+        <Button variant="default" onClick={onClose}>
+          Close
+        </Button>
+      </Group>
     </Stack>
   );
 }

@@ -11,6 +11,8 @@ export interface PayloadParts {
   readonly inputs: readonly Input[];
   /** Values that stay as they are: they name a tick or a secret, or are for what is no input any more. */
   readonly kept: JsonObject;
+  /** Inputs of files that every run needs. No schedule has them. */
+  readonly missing: readonly Input[];
   /** Values that the controls begin with. */
   readonly given: JsonObject;
 }
@@ -22,7 +24,8 @@ export function splitPayload(inputs: readonly Input[], payload: JsonObject): Pay
   const names = new Set(asked.map(({ name }) => name));
   const pick = (isAsked: boolean): JsonObject =>
     Object.fromEntries(Object.entries(payload).filter(([name]) => names.has(name) === isAsked));
-  return { inputs: asked, kept: pick(false), given: pick(true) };
+  const missing = inputs.filter((input) => isFileInput(input) && input.required);
+  return { inputs: asked, missing, kept: pick(false), given: pick(true) };
 }
 
 /** Returns the payload as JSON text. A default is not repeated, unless the payload had it before. */

@@ -174,8 +174,11 @@ function NoSchedule(props: { workflowId: string; mayChange: boolean; children?: 
           )
         }
       >
-        A schedule starts runs by itself, such as every weekday at 9. It is a part of config.yaml:
+        A schedule starts runs by itself, such as every weekday at 9.
       </EmptyState>
+      <Text size="sm" c="dimmed" ta="center" mt={-32}>
+        In config.yaml it looks like this:
+      </Text>
       <pre className={classes.example}>{EXAMPLE}</pre>
       {children}
     </div>

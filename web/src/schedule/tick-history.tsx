@@ -58,7 +58,7 @@ export function TickHistory(props: {
       {found.isPending && <LoadingRows count={3} label="The history is loading" />}
       {found.isError && <ErrorState error={found.error} onRetry={() => void found.refetch()} />}
       {found.isSuccess && ticks.length === 0 && (
-        <Text c="dimmed">No runs yet. Every scheduled time will be listed here with its outcome.</Text>
+        <Text c="dimmed">Nothing was due yet. Each scheduled time will be listed here with its outcome.</Text>
       )}
       {ticks.length > 0 && <TickTable ticks={ticks} onRun={mayBackfill ? setAsked : undefined} />}
       {found.hasNextPage && (

@@ -1,11 +1,11 @@
-import { Paper, Stack, Title } from "@mantine/core";
+import { Paper, Stack, Text, Title } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Mark } from "../app/mark.tsx";
 import { useTitle } from "../app/title.ts";
 import classes from "./card.module.css";
 
-/** The page before the sign-in: one card in its middle. */
-export function SignInCard({ title, children }: { title: string; children: ReactNode }) {
+/** The page before the sign-in: one card in its middle, and perhaps some words below it. */
+export function SignInCard({ title, below, children }: { title: string; below?: string; children: ReactNode }) {
   useTitle(title);
   return (
     <main className={classes.page}>
@@ -20,6 +20,11 @@ export function SignInCard({ title, children }: { title: string; children: React
             {children}
           </Stack>
         </Paper>
+        {below !== undefined && (
+          <Text size="sm" c="dimmed" ta="center" mt="md">
+            {below}
+          </Text>
+        )}
       </div>
     </main>
   );

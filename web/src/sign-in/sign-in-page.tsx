@@ -36,7 +36,10 @@ export function SignInPage() {
     if (!signIn.isPending) signIn.mutate();
   };
   return (
-    <SignInCard title="Sign in">
+    <SignInCard
+      title="Sign in"
+      below="Treadle runs Python programs by a form, a call or a schedule. The first password is printed where the service was started. Others join by an invitation of an owner."
+    >
       <form onSubmit={submit}>
         <Stack gap="sm">
           {ended !== undefined && !signIn.isError && (

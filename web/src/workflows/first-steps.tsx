@@ -32,11 +32,18 @@ export function FirstSteps({ workflows, onCreate, onScript }: FirstStepsProps) {
         at={1}
         title="Run an example"
         done={ran}
-        action={example === undefined ? <Begin onClick={onCreate} /> : <ToForm example={example} />}
+        action={
+          example === undefined ? <Begin label="New workflow" onClick={onCreate} /> : <ToForm example={example} />
+        }
       >
         Fill in a form, press Run, and see log and result.
       </Step>
-      <Step at={2} title="Bring your script" done={published} action={<Begin onClick={onScript} />}>
+      <Step
+        at={2}
+        title="Bring your script"
+        done={published}
+        action={<Begin label="Add a script" onClick={onScript} />}
+      >
         Drop or paste one Python file. Its inputs become a form.
       </Step>
       <Step at={3} title="Call it by curl" done={called} action={callable && <ToApi callable={callable} />}>
@@ -46,10 +53,10 @@ export function FirstSteps({ workflows, onCreate, onScript }: FirstStepsProps) {
   );
 }
 
-function Begin({ onClick }: { onClick: () => void }) {
+function Begin({ label, onClick }: { label: string; onClick: () => void }) {
   return (
     <Button variant="default" size="xs" onClick={onClick}>
-      Begin
+      {label}
     </Button>
   );
 }
@@ -57,7 +64,7 @@ function Begin({ onClick }: { onClick: () => void }) {
 function ToForm({ example: { workflowId } }: { example: WorkflowLine }) {
   return (
     <ButtonLink to="/workflows/$workflowId/run" params={{ workflowId }} variant="default" size="xs">
-      Open its form
+      Open the form
     </ButtonLink>
   );
 }
@@ -84,7 +91,7 @@ function Step({ at, title, done, action, children }: StepProps) {
       <span className={classes.mark} aria-hidden="true">
         {done ? <CheckIcon /> : at}
       </span>
-      <div>
+      <div className={classes.content}>
         <h3 className={classes.title}>
           {title}
           {done && <span className="unseen"> (done)</span>}
