@@ -44,7 +44,7 @@ export async function findWaitingDevice(db: Db, userHash: Buffer): Promise<Waiti
   return found;
 }
 
-/** Answers it once and for all: of two answers at once the second finds nothing. `userId` null: it is refused. */
+/** Stores the answer, once: of two answers at once the second finds nothing. Returns whose it is. `userId` null: it is refused. */
 export async function answerDevice(
   db: Db,
   { userHash, userId }: { userHash: Buffer; userId: string | null },
@@ -64,7 +64,7 @@ export type DeviceState =
 
 /**
  * Asks what became of a command line. An answer is given once: then its row is gone, and one that was allowed has the access
- * token of `tokenHash`. `early`: the last question was less than `intervalSeconds` ago; nothing is told. The row's lock makes
+ * token of `tokenHash`. `early`: the last question was less than `intervalSeconds` ago, and nothing else is returned. The row's lock makes
  * the second of two questions at once an early one, or one that finds no row.
  */
 export async function takeDeviceAnswer(

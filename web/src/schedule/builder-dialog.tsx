@@ -108,7 +108,7 @@ function Fields(props: {
   );
 }
 
-/** Says at once what no choice of times can mend. */
+/** Shows at once what no choice of times can mend. */
 function NoFiles({ missing, onClose }: { missing: PayloadParts["missing"]; onClose: () => void }) {
   const names = missing.map(({ name }) => name).join(", ");
   return (
