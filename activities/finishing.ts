@@ -84,7 +84,7 @@ export function createFinishing({ steps, onError }: FinishingDeps) {
     async close(): Promise<void> {
       const ended = Promise.all([...begun.values()].map(({ over }) => over));
       await withTimeout(ended, CLOSE_MS, () => undefined);
-      for (const executionId of [...begun.keys()]) forget(executionId);
+      for (const executionId of Array.from(begun.keys())) forget(executionId);
     },
   };
 }

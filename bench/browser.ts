@@ -7,22 +7,22 @@ export const WAIT_MS = 120_000;
 const COMMANDS = ["chromium", "chromium-browser", "google-chrome"];
 /** What Playwright switches off. A list of ours replaces its own, so it stands here; `test/browser/size.test.ts` compares them. */
 const OFF_BY_PLAYWRIGHT = [
-  ...[
+  [
     "AvoidUnnecessaryBeforeUnloadCheckSync",
     "DestroyProfileOnBrowserClose",
     "HttpsUpgrades",
     "HttpsFirstBalancedModeAutoEnable",
   ],
-  ...[
+  [
     "LensOverlay",
     "MediaRouter",
     "PaintHolding",
     "ThirdPartyStoragePartitioning",
     "AvoidCorsURLLoaderRestartOnRedirect",
   ],
-  ...["TcpPortRandomizationWin", "OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled", "PreconnectToSearch"],
-  ...["msForceBrowserSignIn", "msEdgeUpdateLaunchServicesPreferredVersion"],
-];
+  ["TcpPortRandomizationWin", "OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled", "PreconnectToSearch"],
+  ["msForceBrowserSignIn", "msEdgeUpdateLaunchServicesPreferredVersion"],
+].flat();
 /** Two pages of the browser's own below the address bar, which nobody sees: a second of processor time for each new profile. */
 const OFF_BY_US = ["WebUIOmniboxPopup", "WebUIOmniboxAimPopup"];
 /** What of Chromium is switched off. */

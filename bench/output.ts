@@ -16,7 +16,9 @@ export async function measureOutput(service: BenchService, workflow: Published, 
   const { result, ...grown } = await measureGrowth(service.ready.pid, () => service.call(workflow, { mebibytes }));
   const address = (result.body.outputs as Record<string, string> | undefined)?.large ?? "";
   const head = await request(address, {
-    ...{ method: "HEAD", dispatcher: service.agent, headers: { "x-api-key": workflow.apiKey } },
+    method: "HEAD",
+    dispatcher: service.agent,
+    headers: { "x-api-key": workflow.apiKey },
   });
   return { mebibytes, status: result.status, kept: Number(head.headers["content-length"]) / 1024 ** 2, ...grown };
 }

@@ -72,7 +72,9 @@ export async function measureFirstPage(
 
 export async function newContext(browser: Browser, url: string, storageState?: StorageState): Promise<BrowserContext> {
   const context = await browser.newContext({
-    ...{ baseURL: url, ignoreHTTPSErrors: true, viewport: { width: 1280, height: 800 } },
+    baseURL: url,
+    ignoreHTTPSErrors: true,
+    viewport: { width: 1280, height: 800 },
     ...(storageState === undefined ? {} : { storageState }),
   });
   context.setDefaultTimeout(WAIT_MS);

@@ -149,7 +149,10 @@ async function recordTickShape(
   const taskQueue = `recorded-${name}`;
   const activities = { ...USUAL, ...different };
   const worker = await Worker.create({
-    ...{ ...temporal, identity: IDENTITY, activities, taskQueue },
+    ...temporal,
+    identity: IDENTITY,
+    activities,
+    taskQueue,
     workflowBundle: { codePath: BUNDLE },
   });
   const { schedule, workflow } = new Client({ ...temporal, identity: IDENTITY });

@@ -120,7 +120,11 @@ async function measureWindow(
   const allMs = all === undefined ? undefined : (gauges.readCpuMs?.() ?? 0) - all;
   const { p50, p99 } = toFigure(latencies);
   return {
-    ...{ callers, perSecond, p50, p99, syncMs },
+    callers,
+    perSecond,
+    p50,
+    p99,
+    syncMs,
     nodeMicros: (user + system) / latencies.length,
     serverMicros: allMs === undefined ? null : (allMs * 1_000 - user - system) / latencies.length,
   };

@@ -50,8 +50,11 @@ const FILTERS: Readonly<Record<string, Partial<ExecutionFilter>>> = {
   "text in messages, rare": { text: "disk is full" },
   "text that is nowhere": { text: "no such thing" },
   "text, workflow, state and days": {
-    ...{ text: "column", workflowId: workflowOf(3), state: "failed" as const },
-    ...{ from: daysAgo(170), to: daysAgo(50) },
+    text: "column",
+    workflowId: workflowOf(3),
+    state: "failed" as const,
+    from: daysAgo(170),
+    to: daysAgo(50),
   },
 };
 
@@ -86,8 +89,12 @@ async function generate(db: Db): Promise<void> {
          from (select n, cast(:begin as timestamptz) + n * cast(:step as double precision) * interval '1 second' as at
                  from generate_series(cast(:first as int), cast(:last as int)) as n) made`,
       {
-        ...{ account: ACCOUNT, workflows: WORKFLOWS, first: last + 1, last: Math.min(last + BATCH, COUNT) },
-        ...{ begin: daysAgo(DAYS), step: (DAYS * 86_400) / COUNT },
+        account: ACCOUNT,
+        workflows: WORKFLOWS,
+        first: last + 1,
+        last: Math.min(last + BATCH, COUNT),
+        begin: daysAgo(DAYS),
+        step: (DAYS * 86_400) / COUNT,
       },
     );
     say(`  ${Math.min(last + BATCH, COUNT)} made`);

@@ -71,13 +71,19 @@ try {
   const { url } = service.ready;
   say(`Goals: a first page interactive in ${INTERACTIVE_MS_MAX} ms in the median; typing without dropped input.`);
   const signInPage = await measureFirstPage(browser, {
-    ...{ url, path: "/", selector: "input[name=password]", rounds: ROUNDS },
+    url,
+    path: "/",
+    selector: "input[name=password]",
+    rounds: ROUNDS,
   });
   const context = await newContext(browser, url);
   const page = await context.newPage();
   await signIn(page, ownerOf(service.ready));
   const workflows = await measureFirstPage(browser, {
-    ...{ url, path: "/", selector: 'main a[href^="/workflows/wf_"]', rounds: ROUNDS },
+    url,
+    path: "/",
+    selector: 'main a[href^="/workflows/wf_"]',
+    rounds: ROUNDS,
     storageState: await context.storageState(),
   });
   const text = createProgram();

@@ -149,7 +149,8 @@ const save = (): Promise<string[]> =>
     machine: `${availableParallelism()} cores, ${Math.round(totalmem() / 1024 ** 3)} GiB`,
     peers: mergePeers([...(earlier?.peers ?? []), ...ready.map(({ peer }) => about(peer))]),
     missing: { ...earlier?.missing, ...missing },
-    ...{ slices, files },
+    slices,
+    files,
   });
 
 const before = Math.max(-1, ...slices.map(({ round }) => round));

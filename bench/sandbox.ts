@@ -20,14 +20,17 @@ const MIB = 1024 * 1024;
  */
 const IN_MEMORY = "/dev/shm";
 const LIMITS: SandboxLimits = {
-  ...{ timeoutSeconds: 60, memoryBytes: 512 * MIB, cpu: 1, processes: 64, openFiles: 512 },
-  ...{
-    fileBytesMax: 2048 * MIB,
-    scratchBytes: 256 * MIB,
-    outputBytesMax: 2048 * MIB,
-    outputFilesMax: 1_000,
-    logBytesMax: 10 * MIB,
-  },
+  timeoutSeconds: 60,
+  memoryBytes: 512 * MIB,
+  cpu: 1,
+  processes: 64,
+  openFiles: 512,
+
+  fileBytesMax: 2048 * MIB,
+  scratchBytes: 256 * MIB,
+  outputBytesMax: 2048 * MIB,
+  outputFilesMax: 1_000,
+  logBytesMax: 10 * MIB,
 };
 
 /** The sandbox of a service without the service: what an execution costs from launch to result. */
@@ -58,7 +61,9 @@ export async function openSandbox(interpreter: string, user: { uid: number; gid:
   for (const name of ["lanes", "spool"]) await mkdir(join(folder, name), { mode: 0o711 });
   const runnerDir = join(folder, "runner");
   await prepareRunnerFolder({
-    ...{ sourceDir: RUNNER, targetDir: runnerDir, interpreterPath: interpreter },
+    sourceDir: RUNNER,
+    targetDir: runnerDir,
+    interpreterPath: interpreter,
   });
   const bounds = { lanesMax: 2 * availableParallelism() + 8, idleBytesMax: 4096 * MIB, idleMs: 3_600_000 };
   const sandbox = createSandbox({
@@ -78,15 +83,22 @@ export async function openSandbox(interpreter: string, user: { uid: number; gid:
     await writeFile(join(commitDir, "main.py"), code);
     await chmod(join(commitDir, "main.py"), 0o644);
     const published: LaneRequest = {
-      ...{ commitDir, environmentDir: more.environmentDir ?? null, entrypoint: "main.py" },
-      ...{ kinds: { name: "string" }, limits: { ...LIMITS, ...more.limits } },
+      commitDir,
+      environmentDir: more.environmentDir ?? null,
+      entrypoint: "main.py",
+      kinds: { name: "string" },
+      limits: { ...LIMITS, ...more.limits },
     };
     const start = async () => {
       const spoolDir = join(folder, "spool", String(++count));
       await mkdir(spoolDir, { mode: 0o711 });
       const request: SandboxRequest = {
         ...published,
-        ...{ executionId: "ex_bench", spoolDir, inputs: { name: "Ada" }, files: [], declaredOutputs: null },
+        executionId: "ex_bench",
+        spoolDir,
+        inputs: { name: "Ada" },
+        files: [],
+        declaredOutputs: null,
       };
       const startedAt = performance.now();
       const { outcome, path } = await sandbox.run(request);

@@ -101,7 +101,11 @@ export async function startService(options: {
     return { status: answer.statusCode, ms: performance.now() - before, body, timing };
   };
   return {
-    ...{ ready, dataDir: options.dataDir, startMs, agent, call },
+    ready,
+    dataDir: options.dataDir,
+    startMs,
+    agent,
+    call,
     async execute(example, inputs) {
       const workflow = ready.workflows[example];
       if (workflow === undefined) throw new Error(`The example ${example} was not published.`);

@@ -6,7 +6,9 @@ import type { BenchCommit, BenchSandbox } from "./sandbox.ts";
 const MIB = 1024 * 1024;
 const STORM_SECONDS = 5;
 const LIMITS: Partial<SandboxLimits> = {
-  ...{ timeoutSeconds: STORM_SECONDS, memoryBytes: 256 * MIB, outputBytesMax: 512 * MIB },
+  timeoutSeconds: STORM_SECONDS,
+  memoryBytes: 256 * MIB,
+  outputBytesMax: 512 * MIB,
 };
 /** Each tries again what it is refused, until its time is over or it is ended. */
 const PROGRAMS = {

@@ -262,8 +262,11 @@ async function takeAll(browser, ready, { folder, only }) {
     for (const screen of SCREENS) {
       const { viewport } = screen;
       const context = await browser.newContext({
-        ...{ baseURL: ready.url, ignoreHTTPSErrors: true, reducedMotion: "reduce" },
-        ...{ colorScheme, ...screen },
+        baseURL: ready.url,
+        ignoreHTTPSErrors: true,
+        reducedMotion: "reduce",
+        colorScheme,
+        ...screen,
       });
       const page = await context.newPage();
       const take = async (name, whole = false) => {

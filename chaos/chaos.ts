@@ -71,7 +71,9 @@ export async function runChaos(options: {
   const receivers = await openReceivers(record);
   const start = options.chaos.cluster ? startCluster : startAlone;
   const stage = await start({
-    ...{ dataDir: disk.dataDir, logFile: join(folder, "service.log"), record },
+    dataDir: disk.dataDir,
+    logFile: join(folder, "service.log"),
+    record,
     env: { ...options.env, ...settingsOf(temporaryDir), TREADLE_NOTICE_HOSTS: receivers.hosts },
   });
   const { service, places } = stage;
@@ -127,7 +129,10 @@ async function startAlone({ dataDir, env, ...rest }: Start): Promise<Stage> {
   const own = { ...env, TREADLE_DATA_DIR: dataDir, TREADLE_PORT: String(port) };
   const service = await keepService({ ...rest, url, members: [{ dataDir, url, saysSo: true, env: own }] });
   return {
-    ...{ service, places: placesIn(dataDir), cluster: undefined, close: service.close },
+    service,
+    places: placesIn(dataDir),
+    cluster: undefined,
+    close: service.close,
     readTimetables: (declared) => readTimetables(dataDir, declared),
   };
 }
@@ -135,7 +140,10 @@ async function startAlone({ dataDir, env, ...rest }: Start): Promise<Stage> {
 async function startCluster(start: Start): Promise<Stage> {
   const cluster = await keepCluster(start);
   return {
-    ...{ service: cluster.service, places: cluster.places, cluster, close: cluster.close },
+    service: cluster.service,
+    places: cluster.places,
+    cluster,
+    close: cluster.close,
     readTimetables: (declared) => askTimetables(cluster.temporalAddress, declared),
   };
 }

@@ -92,7 +92,10 @@ export async function keepService(options: {
   const trees = (): Process[][] => runs.map((each) => each.tree());
 
   return {
-    ...{ apiUrl: `${url}/api`, agent, trees, isReady },
+    apiUrl: `${url}/api`,
+    agent,
+    trees,
+    isReady,
     isMemberReady: (index) => runs[index]?.isReady() === true,
     everSeen: () => runs.flatMap((each) => each.everSeen()),
     ready: () => until(isReady),

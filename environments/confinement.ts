@@ -90,12 +90,12 @@ export function confineWithoutNetwork(
 ): Program {
   if (confinement.isolation === "none") return program;
   const args = [
-    ...[...ALONE, "--unshare-net", "--unshare-cgroup-try", "--disable-userns"],
-    ...["--ro-bind", "/usr", "/usr", ...rootLinks(), "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"],
-    ...["--proc", "/proc", ...DEVICES, "--tmpfs", "/tmp"],
-    ...bindings.flatMap(({ from, to, writable }) => [writable === true ? "--bind" : "--ro-bind", from, to]),
-    ...["--remount-ro", "/", "--chdir", "/tmp", "--"],
-  ];
+    [...ALONE, "--unshare-net", "--unshare-cgroup-try", "--disable-userns"],
+    ["--ro-bind", "/usr", "/usr", ...rootLinks(), "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"],
+    ["--proc", "/proc", ...DEVICES, "--tmpfs", "/tmp"],
+    bindings.flatMap(({ from, to, writable }) => [writable === true ? "--bind" : "--ro-bind", from, to]),
+    ["--remount-ro", "/", "--chdir", "/tmp", "--"],
+  ].flat();
   return { command: confinement.bwrapPath, args: [...args, program.command, ...program.args], env: program.env };
 }
 
@@ -108,13 +108,13 @@ export function confineForeignCode(confinement: Confinement, program: Program, b
   if (confinement.isolation === "none") throw new Error("Packages are built in sandboxes only.");
   const inMemory = (path: string): string[] => ["--size", String(MEMORY_FOLDER_BYTES), "--tmpfs", path];
   const args = [
-    ...[...ALONE, "--unshare-net", "--unshare-cgroup-try", "--disable-userns", "--seccomp", String(FILTER_FD)],
-    ...["--ro-bind", "/usr", "/usr", ...rootLinks(), "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"],
-    ...["--ro-bind-try", "/etc/alternatives", "/etc/alternatives"], // where `cc` is a link to
-    ...["--proc", "/proc", ...DEVICES, ...inMemory("/dev/shm"), ...inMemory("/tmp")],
-    ...bindings.flatMap(({ from, to, writable }) => [writable === true ? "--bind" : "--ro-bind", from, to]),
-    ...["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp", "--"],
-  ];
+    [...ALONE, "--unshare-net", "--unshare-cgroup-try", "--disable-userns", "--seccomp", String(FILTER_FD)],
+    ["--ro-bind", "/usr", "/usr", ...rootLinks(), "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"],
+    ["--ro-bind-try", "/etc/alternatives", "/etc/alternatives"], // where `cc` is a link to
+    ["--proc", "/proc", ...DEVICES, ...inMemory("/dev/shm"), ...inMemory("/tmp")],
+    bindings.flatMap(({ from, to, writable }) => [writable === true ? "--bind" : "--ro-bind", from, to]),
+    ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp", "--"],
+  ].flat();
   return { command: confinement.bwrapPath, args: [...args, program.command, ...program.args], env: program.env };
 }
 

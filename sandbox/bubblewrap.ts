@@ -16,10 +16,10 @@ export const INSIDE = {
 
 /** Libraries and languages start a thread for each core of the machine where these do not say otherwise. */
 export const THREAD_VARIABLES: readonly string[] = [
-  ...["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"],
-  ...["POLARS_MAX_THREADS", "RAYON_NUM_THREADS", "TOKIO_WORKER_THREADS", "GOMAXPROCS", "LOKY_MAX_CPU_COUNT"],
+  ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"],
+  ["POLARS_MAX_THREADS", "RAYON_NUM_THREADS", "TOKIO_WORKER_THREADS", "GOMAXPROCS", "LOKY_MAX_CPU_COUNT"],
   "PYTHON_CPU_COUNT", // of Python 3.13 and newer; the runner reads it for older ones
-];
+].flat();
 /** What packages may leave in the scratch folders while they are imported is far less. */
 const LANE_SCRATCH_BYTES = 16 * 1024 * 1024;
 /** Who user code is inside its namespace. Outside it is the user who starts bubblewrap, which must not be root. */
@@ -79,19 +79,19 @@ export function toBubblewrapArguments(folders: SandboxFolders): string[] {
   const { hasFileInputs, scratchBytes, scratchDir } = folders;
   const inputs = `${INSIDE.work}/inputs`;
   return [
-    ...toNamespaces(folders.hasNetworkNamespace),
+    toNamespaces(folders.hasNetworkNamespace),
     "--disable-userns",
-    ...toReadOnlyParts(folders),
-    ...toNameFiles(folders),
-    ...["--proc", "/proc"],
-    ...DEVICES,
-    ...toScratch(scratchBytes, scratchDir),
-    ...(hasFileInputs ? ["--size", "65536", "--perms", "0755", "--tmpfs", inputs] : ["--dir", inputs]),
-    ...folders.inputs.flatMap(({ from, to }) => readOnly(from, join(INSIDE.work, to))),
-    ...(hasFileInputs ? ["--remount-ro", inputs] : []),
-    ...["--bind", folders.outputsDir, `${INSIDE.work}/outputs`],
-    ...toLocks(),
-  ];
+    toReadOnlyParts(folders),
+    toNameFiles(folders),
+    ["--proc", "/proc"],
+    DEVICES,
+    toScratch(scratchBytes, scratchDir),
+    hasFileInputs ? ["--size", "65536", "--perms", "0755", "--tmpfs", inputs] : ["--dir", inputs],
+    folders.inputs.flatMap(({ from, to }) => readOnly(from, join(INSIDE.work, to))),
+    hasFileInputs ? ["--remount-ro", inputs] : [],
+    ["--bind", folders.outputsDir, `${INSIDE.work}/outputs`],
+    toLocks(),
+  ].flat();
 }
 
 /**
@@ -100,17 +100,17 @@ export function toBubblewrapArguments(folders: SandboxFolders): string[] {
  */
 export function toLaneArguments(folders: CommonFolders & LaneFolders & NameFiles): string[] {
   return [
-    ...toNamespaces(false),
+    toNamespaces(false),
     "--as-pid-1",
-    ...toReadOnlyParts(folders),
-    ...toNameFiles(folders),
-    ...["--proc", "/proc"],
-    ...DEVICES,
-    ...toScratch(LANE_SCRATCH_BYTES),
-    ...["--bind", folders.outputs, INSIDE.lane],
-    ...(folders.inputs === undefined ? [] : readOnly(folders.inputs, INSIDE.laneInputs)),
-    ...toLocks(),
-  ];
+    toReadOnlyParts(folders),
+    toNameFiles(folders),
+    ["--proc", "/proc"],
+    DEVICES,
+    toScratch(LANE_SCRATCH_BYTES),
+    ["--bind", folders.outputs, INSIDE.lane],
+    folders.inputs === undefined ? [] : readOnly(folders.inputs, INSIDE.laneInputs),
+    toLocks(),
+  ].flat();
 }
 
 type NameFiles = Pick<SandboxFolders, "resolvConf" | "hosts">;
@@ -130,12 +130,12 @@ export function readOnly(from: string, to: string): string[] {
 function toNamespaces(hasNetworkNamespace: boolean): string[] {
   return [
     "--unshare-all",
-    ...(hasNetworkNamespace ? ["--share-net"] : []),
+    hasNetworkNamespace ? ["--share-net"] : [],
     // --unshare-all only tries for a user namespace; this makes the lack of one an error.
     "--unshare-user",
-    ...["--uid", INSIDE_ID, "--gid", INSIDE_ID, "--hostname", "sandbox"],
-    ...["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"],
-  ];
+    ["--uid", INSIDE_ID, "--gid", INSIDE_ID, "--hostname", "sandbox"],
+    ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"],
+  ].flat();
 }
 
 function toReadOnlyParts(folders: CommonFolders): string[] {

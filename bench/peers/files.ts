@@ -38,8 +38,10 @@ export async function measureFiles(mebibytes: number): Promise<FileRates[]> {
       const output = await measureOutput(service, producer, mebibytes);
       if (upload.status !== 200 || output.kept !== mebibytes) throw new Error("A file did not arrive whole.");
       rates.push({
-        ...{ mebibytes, cp: mebibytes / cpSeconds },
-        ...{ upload: mebibytes / upload.seconds, output: mebibytes / output.seconds },
+        mebibytes,
+        cp: mebibytes / cpSeconds,
+        upload: mebibytes / upload.seconds,
+        output: mebibytes / output.seconds,
         grewMebibytes: Math.max(upload.grewMebibytes, output.grewMebibytes),
       });
     }

@@ -47,7 +47,9 @@ export function toMarkdown({ at, machine, peers, missing, slices, files }: Resul
   return [
     `# ${at.slice(0, 10)}, ${machine}\n`,
     `${calls} calls, every answer compared: ${wrong} wrong, ${failed} failed.\n`,
-    ...["| Peer | Version | Isolation | On disk before the answer |", "|---|---|---|---|", ...about],
+    "| Peer | Version | Isolation | On disk before the answer |",
+    "|---|---|---|---|",
+    ...about,
     ...Object.entries(missing).map(([name, reason]) => `\n${name} is missing: ${reason}`),
     ...writeTables(
       slices,
@@ -76,14 +78,18 @@ function drawCharts({ peers, slices }: Results): Record<string, string> {
   const parts = COMPONENTS.map((part) => (slice: Slice) => slice.processorMs[part]);
   const charts: Record<string, string> = {
     "peers-hello.svg": drawBars({
-      ...{ title: "hello, one caller: p50 as a multiple of python3 main.py", labels: [""] },
+      title: "hello, one caller: p50 as a multiple of python3 main.py",
+      labels: [""],
       bars: barsOf("hello", [READINGS.p50Ratio]),
     }),
     "peers-rate.svg": drawBars({
-      ...{ title: "hello a second, eight callers", labels: [""], bars: barsOf("hello8", [READINGS.perSecond]) },
+      title: "hello a second, eight callers",
+      labels: [""],
+      bars: barsOf("hello8", [READINGS.perSecond]),
     }),
     "peers-processor.svg": drawBars({
-      ...{ title: "Milliseconds of processor time a hello, eight callers", labels: COMPONENTS },
+      title: "Milliseconds of processor time a hello, eight callers",
+      labels: COMPONENTS,
       bars: barsOf("hello8", parts),
     }),
   };

@@ -103,8 +103,13 @@ export async function measureSlice(
   const stages = Object.entries(stand.running.takeStages?.() ?? {});
   const toMs = ({ done }: Measured): number[] => done.map(({ ms }) => Math.round(ms * 100) / 100);
   return {
-    ...{ peer: stand.peer.name, load: name, round: stand.round, at: new Date().toISOString() },
-    ...{ calls: toMs(peer), bare: toMs(bare), perSecond },
+    peer: stand.peer.name,
+    load: name,
+    round: stand.round,
+    at: new Date().toISOString(),
+    calls: toMs(peer),
+    bare: toMs(bare),
+    perSecond,
     wrong: (await countWrong(peer)) + (await countWrong(bare)),
     errors: [...peer.errors, ...bare.errors],
     processorMs: perCall as unknown as ProcessorTime,

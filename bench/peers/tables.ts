@@ -51,10 +51,14 @@ export function writeTables(slices: readonly Slice[], peers: readonly string[]):
   const all: Record<string, readonly Column[]> = {
     ...TABLES,
     "Stages of a hello by Server-Timing, ms; the program is part of the wait": STAGES.map((stage) => ({
-      ...{ title: stage, load: "hello", read: ({ stages }: Slice) => stages?.[stage] ?? Number.NaN },
+      title: stage,
+      load: "hello",
+      read: ({ stages }: Slice) => stages?.[stage] ?? Number.NaN,
     })),
     "hello beside finished executions, p50 as a multiple of a bare start": grown.map((load) => ({
-      ...{ title: load.slice("hello beside ".length), load, read: READINGS.p50Ratio },
+      title: load.slice("hello beside ".length),
+      load,
+      read: READINGS.p50Ratio,
     })),
   };
   return Object.entries(all).flatMap(([heading, columns]) => {

@@ -30,8 +30,13 @@ export function listCommits(exchanges: readonly Exchange[]): Commit[] {
     const answered = tries.find(({ heard }) => heard?.type === "answer" && ends.includes(heard.status))?.heard;
     return [
       {
-        ...{ workflow: request.workflow, workflowId: request.workflowId ?? "", token, request },
-        ...{ declared: request.schedule ?? null, askedAt: request.at, answeredAt: answered?.at },
+        workflow: request.workflow,
+        workflowId: request.workflowId ?? "",
+        token,
+        request,
+        declared: request.schedule ?? null,
+        askedAt: request.at,
+        answeredAt: answered?.at,
       },
     ];
   });

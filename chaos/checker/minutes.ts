@@ -81,7 +81,10 @@ function openClock(timezone: string): (at: number) => Clock {
     const parts = new Map(format.formatToParts(at).map(({ type, value }) => [type, value]));
     const number = (type: "minute" | "hour" | "day" | "month"): number => Number(parts.get(type));
     return {
-      ...{ minute: number("minute"), hour: number("hour"), day: number("day"), month: number("month") },
+      minute: number("minute"),
+      hour: number("hour"),
+      day: number("day"),
+      month: number("month"),
       weekday: WEEKDAYS.indexOf(parts.get("weekday") ?? ""),
     };
   };

@@ -19,7 +19,9 @@ export function checkTicks(given: Case): Finding[] {
   return [
     ...checkDeclarations(given.commits, schedules),
     ...listMissing(schedules, ticks, lastCommit).map((key) => ({
-      ...{ rule: "tick_missing", subject: key, text: "was due, and has no record" },
+      rule: "tick_missing",
+      subject: key,
+      text: "was due, and has no record",
     })),
     ...[...recorded].flatMap(([key, rows]) =>
       rows.length === 1 ? [] : [{ rule: "tick_doubled", subject: key, text: `has ${rows.length} records` }],

@@ -78,9 +78,14 @@ export async function keepCluster(options: {
       ? { TREADLE_ROLE: "api", TREADLE_PORT: String(ports[index]) }
       : { TREADLE_ROLE: "worker", TREADLE_METRICS_PORT: String(ports[index]) };
     return {
-      ...{ dataDir: dir, url: `${isApi ? "https://localhost" : "http://127.0.0.1"}:${ports[index]}`, saysSo: isApi },
+      dataDir: dir,
+      url: `${isApi ? "https://localhost" : "http://127.0.0.1"}:${ports[index]}`,
+      saysSo: isApi,
       env: {
-        ...{ ...env, ...shared, ...role, ...toSettings(servers, ways[index] as Ways) },
+        ...env,
+        ...shared,
+        ...role,
+        ...toSettings(servers, ways[index] as Ways),
         TREADLE_SANDBOX_SLOTS: String(WORKER_SLOTS),
         TREADLE_PUBLIC_URL: `https://localhost:${front.port}`,
         TREADLE_DATA_DIR: dir,

@@ -60,7 +60,13 @@ async function kill(deps: InjectorDeps, fault: Extract<Fault, { kind: "kill" }>)
     const done = found !== undefined && (await killProcess(found));
     const note = found === undefined ? "there was none" : found.command.join(" ").slice(0, 200);
     record.write({
-      ...{ type: "fault", at, until: Date.now(), kind: "kill", victim, note, done },
+      type: "fault",
+      at,
+      until: Date.now(),
+      kind: "kill",
+      victim,
+      note,
+      done,
       ...(found === undefined ? {} : { pid: found.pid }),
     });
     return found;

@@ -67,7 +67,11 @@ async function execute(deps: LoadDeps, call: CallPlan, idempotencyKey: string | 
     const heard = await sendRecorded(
       deps,
       {
-        ...{ purpose: "execute", workflow: call.workflow, token: call.token, inputs: call.inputs, files: call.files },
+        purpose: "execute",
+        workflow: call.workflow,
+        token: call.token,
+        inputs: call.inputs,
+        files: call.files,
         ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
         ...(prefer === undefined ? {} : { prefer }),
       },

@@ -69,12 +69,18 @@ const WORKFLOWS: readonly ScheduledPlan[] = [
   everyMinute("clock allow", 20, { timezone: "UTC", overlap: "allow", catchup: "none", jitterSeconds: 2 }),
   everyMinute("clock cancel", 20, { timezone: "Europe/Berlin", overlap: "cancel_previous", catchup: "all" }),
   everyMinute("clock paused", 0.1, {
-    ...{ timezone: "Asia/Kathmandu", overlap: "skip", catchup: "none", enabled: false },
+    timezone: "Asia/Kathmandu",
+    overlap: "skip",
+    catchup: "none",
+    enabled: false,
   }),
   everyMinute("clock skip long", 70, { timezone: "Australia/Lord_Howe", overlap: "skip", catchup: "all" }),
   // Two minutes in a row, then three to catch up.
   everyMinute("clock queue long", 70, {
-    ...{ timezone: "Pacific/Chatham", overlap: "queue", catchup: "latest", cron: "*/5,1-59/5 * * * *" },
+    timezone: "Pacific/Chatham",
+    overlap: "queue",
+    catchup: "latest",
+    cron: "*/5,1-59/5 * * * *",
   }),
   everyMinute("clock allow long", 70, { timezone: "America/New_York", overlap: "allow", catchup: "all" }),
   everyMinute("clock cancel long", 70, { timezone: "Asia/Tokyo", overlap: "cancel_previous", catchup: "latest" }),

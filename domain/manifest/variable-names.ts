@@ -10,10 +10,12 @@ export const VARIABLES_MAX = 50;
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const OURS = new Set(["HOME", "LANG", "PATH", "USER", "VIRTUAL_ENV"]);
-const THREADS = new Set([
-  ...["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"],
-  ...["POLARS_MAX_THREADS", "RAYON_NUM_THREADS", "TOKIO_WORKER_THREADS", "GOMAXPROCS", "LOKY_MAX_CPU_COUNT"],
-]);
+const THREADS = new Set(
+  [
+    ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"],
+    ["POLARS_MAX_THREADS", "RAYON_NUM_THREADS", "TOKIO_WORKER_THREADS", "GOMAXPROCS", "LOKY_MAX_CPU_COUNT"],
+  ].flat(),
+);
 
 /** Returns why a name cannot be one of a secret or a variable of the environment, and what to do; undefined when it can. */
 export function findVariableNameProblem(name: string): string | undefined {

@@ -29,9 +29,9 @@ export const NAME = "program";
 const PROGRAM_PID = 2;
 /** `runsc` sets up namespaces of its own with these, as the user of the sandbox. They reach nothing outside of the bubblewrap. */
 const CAPABILITIES = [
-  ...["SYS_ADMIN", "SYS_CHROOT", "SETUID", "SETGID", "SETPCAP", "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH"],
-  ...["FOWNER", "FSETID", "SYS_PTRACE"],
-];
+  ["SYS_ADMIN", "SYS_CHROOT", "SETUID", "SETGID", "SETPCAP", "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH"],
+  ["FOWNER", "FSETID", "SYS_PTRACE"],
+].flat();
 /** Threads of the host for each process of a program: gVisor had 178 for 60 processes that computed. */
 const HOST_THREADS_EACH = 8;
 const HOST_THREADS_MIN = 512;
@@ -93,24 +93,24 @@ export function toBoxArguments(
 ): string[] {
   return [
     "--unshare-all",
-    ...(folders.hasNetworkNamespace ? ["--share-net"] : []),
+    folders.hasNetworkNamespace ? ["--share-net"] : [],
     "--unshare-user",
-    ...["--uid", INSIDE_ID, "--gid", INSIDE_ID, "--hostname", "sandbox"],
-    ...["--die-with-parent", "--new-session", "--clearenv"],
-    ...CAPABILITIES.flatMap((name) => ["--cap-add", `CAP_${name}`]),
-    ...toSystemFolders(""),
-    ...["--proc", "/proc"],
-    ...DEVICES,
-    ...["--tmpfs", "/run", "--tmpfs", "/tmp"], // `runsc` keeps its state in the one, and makes its root in the other.
-    ...readOnly(runscPath, BOX.runsc),
-    ...["--file", String(bundle), join(BOX.bundle, "config.json")],
-    ...toReadOnlyFolders(folders, BOX.root),
-    ...["/proc", "/dev", "/sys", "/tmp", INSIDE.work, `${INSIDE.work}/inputs`, `${INSIDE.work}/outputs`].flatMap(
+    ["--uid", INSIDE_ID, "--gid", INSIDE_ID, "--hostname", "sandbox"],
+    ["--die-with-parent", "--new-session", "--clearenv"],
+    CAPABILITIES.flatMap((name) => ["--cap-add", `CAP_${name}`]),
+    toSystemFolders(""),
+    ["--proc", "/proc"],
+    DEVICES,
+    ["--tmpfs", "/run", "--tmpfs", "/tmp"], // `runsc` keeps its state in the one, and makes its root in the other.
+    readOnly(runscPath, BOX.runsc),
+    ["--file", String(bundle), join(BOX.bundle, "config.json")],
+    toReadOnlyFolders(folders, BOX.root),
+    ["/proc", "/dev", "/sys", "/tmp", INSIDE.work, `${INSIDE.work}/inputs`, `${INSIDE.work}/outputs`].flatMap(
       (path) => ["--dir", BOX.root + path],
     ),
-    ...["--dir", `${BOX.inputs}/inputs`],
-    ...folders.inputs.flatMap(({ from, to }) => readOnly(from, join(BOX.inputs, to))),
-    ...["--bind", folders.outputsDir, BOX.outputs],
-    ...["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"],
-  ];
+    ["--dir", `${BOX.inputs}/inputs`],
+    folders.inputs.flatMap(({ from, to }) => readOnly(from, join(BOX.inputs, to))),
+    ["--bind", folders.outputsDir, BOX.outputs],
+    ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"],
+  ].flat();
 }

@@ -103,7 +103,11 @@ export async function openFork(
   const { stdout, stderr, control, request, result } = descriptors;
   const ofUser = (descriptor: number, end: PipeEnd["end"] = "read") => ({ pid: processes.user, descriptor, end });
   const [out, err, said, status, line, seal] = await reach.openEnds([
-    ...[ofUser(stdout), ofUser(stderr), ofUser(control), ofUser(result), ofUser(request, "write")],
+    ofUser(stdout),
+    ofUser(stderr),
+    ofUser(control),
+    ofUser(result),
+    ofUser(request, "write"),
     { pid: processes.first, descriptor: descriptors.seal, end: "write" },
   ]);
   const streams = { stdout: out, stderr: err, control: said, result: status, request: line } as ForkStreams;

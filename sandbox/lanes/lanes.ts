@@ -249,7 +249,7 @@ function createSignal() {
   const waiting = new Set<() => void>();
   return {
     give() {
-      for (const wake of [...waiting]) wake();
+      for (const wake of Array.from(waiting)) wake();
     },
     wait(ms: number): Promise<void> {
       return new Promise((resolve) => {

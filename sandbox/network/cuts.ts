@@ -21,7 +21,7 @@ export function createCuts(): Cuts {
       return () => void followers.delete(follower);
     },
     report(destination) {
-      for (const follower of [...followers]) follower(destination);
+      for (const follower of Array.from(followers)) follower(destination);
     },
   };
 }

@@ -127,7 +127,11 @@ function build({ programs, launcher, here, inside, holder, folder, facts, within
   void holder.ended.then((how) => tellEnd(`the router's ${how}`));
 
   const enterNamespace = (name: string) => [
-    ...[nsenter, "--preserve-credentials", `--user=/proc/${holder.pid}/ns/user`, `--net=${folder}/${name}`, "--"],
+    nsenter,
+    "--preserve-credentials",
+    `--user=/proc/${holder.pid}/ns/user`,
+    `--net=${folder}/${name}`,
+    "--",
   ];
   const batch = (at: Launcher, lines: readonly string[]) =>
     runCommand(at, [ip, "-batch", "-"], lines.map((line) => `${line}\n`).join(""));
@@ -189,9 +193,9 @@ function build({ programs, launcher, here, inside, holder, folder, facts, within
 function toUplinkCommand({ slirp4netns }: NetworkPrograms, pid: number, { forwardsNames }: RulesetFacts): string[] {
   return [
     slirp4netns,
-    ...["--configure", `--mtu=${MTU_BYTES}`, `--cidr=${UPLINK.network}`],
-    ...["--disable-host-loopback", "--enable-sandbox", "--enable-seccomp"],
-    ...(forwardsNames ? [] : ["--disable-dns"]),
-    ...["--exit-fd=3", "--ready-fd=4", String(pid), UPLINK.device],
-  ];
+    ["--configure", `--mtu=${MTU_BYTES}`, `--cidr=${UPLINK.network}`],
+    ["--disable-host-loopback", "--enable-sandbox", "--enable-seccomp"],
+    forwardsNames ? [] : ["--disable-dns"],
+    ["--exit-fd=3", "--ready-fd=4", String(pid), UPLINK.device],
+  ].flat();
 }

@@ -59,11 +59,14 @@ async function makeOwnDevice(programs: NetworkPrograms, runAs: User, above: read
     await runCommand(within, [mount, "-t", "tmpfs", "-o", folder, "tmpfs", "/dev/net"]);
     await runCommand(within, [mknod, "-m", "0666", PATH, "c", "10", "200"]);
     const become = ["--setgid", String(runAs.gid), "--setuid", String(runAs.uid)];
-    const second = await startHolder(root, [
-      ...[nsenter, `--mount=/proc/${first.pid}/ns/mnt`, ...become, "--"],
-      ...above,
-      ...[unshare, "--user", "--map-root-user", "--mount", "--propagation", "private", cat],
-    ]);
+    const second = await startHolder(
+      root,
+      [
+        [nsenter, `--mount=/proc/${first.pid}/ns/mnt`, ...become, "--"],
+        above,
+        [unshare, "--user", "--map-root-user", "--mount", "--propagation", "private", cat],
+      ].flat(),
+    );
     const ns = `/proc/${second.pid}/ns`;
     return {
       enter: [nsenter, "--preserve-credentials", `--user=${ns}/user`, `--mount=${ns}/mnt`, "--"],

@@ -22,7 +22,9 @@ export function addDestinationCommands(program: Command, act: Act): void {
       const client = await context.client();
       const document = await client.get<z.infer<typeof DestinationList>>(PATH, { query: { account } });
       const rows = document.destinations.map((one) => [
-        ...[one.name, one.endpoint, time(one.createdAt)],
+        one.name,
+        one.endpoint,
+        time(one.createdAt),
         one.usedBy.map(({ name }) => name).join(", "),
       ]);
       return { document, lines: toTable(["Name", "Endpoint", "Granted", "Named by"], rows) };

@@ -93,7 +93,10 @@ function listConnections(connections: RecordDocument["attempts"][number]["connec
   const { destinations, more } = connections;
   const rows = destinations.map((one) => [
     `${one.name === null ? "" : `${one.name} `}${one.address}:${one.port}/${one.protocol}`,
-    ...[one.sentBytes, one.receivedBytes, one.refused, one.new ? "new" : ""],
+    one.sentBytes,
+    one.receivedBytes,
+    one.refused,
+    one.new ? "new" : "",
   ]);
   if (more === null) return rows;
   return [...rows, [`and ${more.connections} more`, more.sentBytes, more.receivedBytes, more.refused, ""]];

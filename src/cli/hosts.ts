@@ -13,7 +13,11 @@ export function addHostsCommand(program: Command, act: Act): void {
     act(async (context) => {
       const document = await (await context.client()).get<z.infer<typeof HostList>>("/api/hosts");
       const rows = document.hosts.map((host) => [
-        ...[host.hostId, host.role, stateOf(host), host.saidAt, host.version],
+        host.hostId,
+        host.role,
+        stateOf(host),
+        host.saidAt,
+        host.version,
         ...describePrograms(host),
       ]);
       const headings = ["Host", "Role", "State", "Last word", "Version", "Running", "Waiting", "Offers"];

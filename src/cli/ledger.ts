@@ -47,7 +47,12 @@ async function listLedger(
   } while (next !== null && entries.length < count);
   if (next !== null) context.say(`Further back: --cursor ${next}`);
   const rows = entries.map((one) => [
-    ...[one.createdAt, one.kind, one.amount, one.workflowName, one.executionId, one.reason],
+    one.createdAt,
+    one.kind,
+    one.amount,
+    one.workflowName,
+    one.executionId,
+    one.reason,
   ]);
   const lines = toTable(["Time", "Kind", "Credits", "Workflow", "Execution", "Reason"], rows);
   return { document: { entries, nextCursor: next }, lines };

@@ -32,7 +32,11 @@ export function addNotifyCommands(program: Command, act: Act): void {
       const { time } = context.look;
       const document = await (await context.client()).get<z.infer<typeof PlaceList>>(PLACES, { query: { account } });
       const rows = document.places.map((one) => [
-        ...[one.name, one.kind, one.target, one.createdBy, time(one.createdAt)],
+        one.name,
+        one.kind,
+        one.target,
+        one.createdBy,
+        time(one.createdAt),
         one.disabledAt === null ? "in use" : `disabled: ${one.disabledReason}`,
         one.usedBy.map(({ name }) => name).join(", "),
       ]);
@@ -109,16 +113,18 @@ function addNoticeCommands(notify: Command, act: Act, ofAccount: (command: Comma
         const query = { account, place, before, limit: String(limit) };
         const document = await (await context.client()).get<z.infer<typeof NoticeList>>(NOTICES, { query });
         const { time } = context.look;
-        const rows = document.notices.map((one) => [
-          ...[
-            one.noticeId,
-            one.place ?? "Webhook-Url",
-            one.kind,
-            one.executionId ?? one.workflowId,
-            time(one.createdAt),
-          ],
-          ...[one.state, one.attempts, one.answer.split("\n")[0]],
-        ]);
+        const rows = document.notices.map((one) =>
+          [
+            [
+              one.noticeId,
+              one.place ?? "Webhook-Url",
+              one.kind,
+              one.executionId ?? one.workflowId,
+              time(one.createdAt),
+            ],
+            [one.state, one.attempts, one.answer.split("\n")[0]],
+          ].flat(),
+        );
         return {
           document,
           lines: toTable(["Notice", "Place", "Kind", "About", "Made", "State", "Tries", "Answer"], rows),

@@ -14,7 +14,10 @@ export function addSessionCommands(program: Command, act: Act): void {
     act(async (context) => {
       const document = await (await context.client()).get<z.infer<typeof SessionList>>(SESSIONS);
       const rows = document.sessions.map((one) => [
-        ...[one.sessionId, context.look.time(one.createdAt), context.look.time(one.seenAt), one.userAgent],
+        one.sessionId,
+        context.look.time(one.createdAt),
+        context.look.time(one.seenAt),
+        one.userAgent,
       ]);
       return { document, lines: toTable(["Session", "Signed in", "Last seen", "Browser"], rows) };
     }),

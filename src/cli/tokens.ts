@@ -17,7 +17,11 @@ export function addTokenCommands(program: Command, act: Act): void {
       const { time } = context.look;
       const document = await (await context.client()).get<z.infer<typeof TokenList>>(TOKENS);
       const rows = document.tokens.map((one) => [
-        ...[one.name, one.tokenId, time(one.createdAt), time(one.lastUsedAt), time(one.expiresAt)],
+        one.name,
+        one.tokenId,
+        time(one.createdAt),
+        time(one.lastUsedAt),
+        time(one.expiresAt),
       ]);
       return { document, lines: toTable(["Name", "Token", "Made", "Last used", "Until"], rows) };
     }),

@@ -27,16 +27,18 @@ export function addOverviewCommands(workflows: Command, act: Act): void {
         const client = await context.client();
         const { status, time } = context.look;
         const document = await client.get<z.infer<typeof WorkflowList>>(WORKFLOWS, { query: { account, search } });
-        const rows = document.workflows.map((one) => [
-          ...[
-            one.workflowId,
-            one.name,
-            one.lastExecution && status(one.lastExecution.status),
-            time(one.lastExecution?.createdAt),
-            sayNext(one),
-          ],
-          ...[one.executionsThisMonth, one.spentThisMonth, one.estimate && formatEstimate(one.estimate)],
-        ]);
+        const rows = document.workflows.map((one) =>
+          [
+            [
+              one.workflowId,
+              one.name,
+              one.lastExecution && status(one.lastExecution.status),
+              time(one.lastExecution?.createdAt),
+              sayNext(one),
+            ],
+            [one.executionsThisMonth, one.spentThisMonth, one.estimate && formatEstimate(one.estimate)],
+          ].flat(),
+        );
         const headings = ["Workflow", "Name", "Last", "Created", "Next run", "This month", "Credits", "Usual cost"];
         return { document, lines: toTable(headings, rows) };
       }),

@@ -91,7 +91,11 @@ function addKeyCommands(program: Command, act: Act): void {
           `${workflowPathOf(workflow)}/keys`,
         );
         const rows = document.keys.map(({ keyId, masked, createdAt, lastUsedAt, expiresAt }) => [
-          ...[keyId, masked, createdAt, lastUsedAt ?? "never", expiresAt === null ? "current" : `until ${expiresAt}`],
+          keyId,
+          masked,
+          createdAt,
+          lastUsedAt ?? "never",
+          expiresAt === null ? "current" : `until ${expiresAt}`,
         ]);
         return { document, lines: toTable(["Key", "", "Created", "Last used", "Works"], rows) };
       }),

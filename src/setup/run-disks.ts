@@ -186,13 +186,13 @@ function toScratchDir(dir: string): string {
 function createAnswers(keeper: ChildProcess) {
   const waiting = new Set<(line: string | undefined) => boolean>();
   const give = (line: string | undefined) => {
-    for (const take of [...waiting]) if (take(line)) return;
+    for (const take of Array.from(waiting)) if (take(line)) return;
   };
   let hasEnded = false;
   const ended = new Promise<void>((resolve) => {
     const end = () => {
       hasEnded = true;
-      for (const take of [...waiting]) take(undefined);
+      for (const take of Array.from(waiting)) take(undefined);
       resolve();
     };
     keeper.once("close", end);

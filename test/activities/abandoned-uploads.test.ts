@@ -87,8 +87,18 @@ async function accept(executionId: ExecutionId): Promise<void> {
   const { workflowId, accountId, commitId } = await aWorkflow(db);
   const file = { fileName: "a", bytes: 7, sha256: "0".repeat(64), contentType: "text/plain" };
   await acceptExecution(db, {
-    ...{ id: executionId, accountId, workflowId, commitId, trigger: "api", inputs: {}, secretInputs: null },
-    ...{ timeoutSeconds: 1, cpu: 1, attemptsMax: 1, chargeMax: microCredits(1n), acceptedBy: "proc_a" },
+    id: executionId,
+    accountId,
+    workflowId,
+    commitId,
+    trigger: "api",
+    inputs: {},
+    secretInputs: null,
+    timeoutSeconds: 1,
+    cpu: 1,
+    attemptsMax: 1,
+    chargeMax: microCredits(1n),
+    acceptedBy: "proc_a",
     files: [{ ...file, name: "orders", storageKey: keyOf(executionId, 0) }],
   });
 }

@@ -101,7 +101,12 @@ test("executePython, that another process runs, waits for it without holding a s
   await hasStarted(first);
   const slots = createSlots({ count: 1 });
   const second = createPython({
-    ...{ db, hostId: "host2", processId: "proc_b", slots, prices: PRICES, runProgram: program.runProgram },
+    db,
+    hostId: "host2",
+    processId: "proc_b",
+    slots,
+    prices: PRICES,
+    runProgram: program.runProgram,
     onError: () => undefined,
   });
   const other = new MockActivityEnvironment().run(second.executePython, { executionId, accountId: ACCOUNT });

@@ -264,7 +264,9 @@ test("releaseCredits, of one that no host could begin, ends it as refused, says 
   await reserve();
   await release("unable", "This host has no network.");
   expect(await findExecution(db, executionId)).toMatchObject({
-    ...{ state: "failed", failure: "no_capacity", chargeTotal: 0n },
+    state: "failed",
+    failure: "no_capacity",
+    chargeTotal: 0n,
     message: "This host has no network. The program could not begin. Nothing was charged.",
   });
   expect(await findBalance(db, accountId)).toMatchObject({ balance: GRANTED, reserved: 0n });

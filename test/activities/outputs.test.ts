@@ -273,7 +273,9 @@ test.each([
       await writeFile(own.logPathOf(executionId), toLog(attempt));
       await own.writeResult(executionId, {
         outputs: [{ name: "report", fileName: "report.txt", path: join(folder, "report.txt"), bytes: content.length }],
-        ...{ logPath: own.logPathOf(executionId), logBytes: toLog(attempt).length, attempt },
+        logPath: own.logPathOf(executionId),
+        logBytes: toLog(attempt).length,
+        attempt,
       });
       workers.push(createOutputs({ db, hostId, storage, spool: own }));
       const ended = { ...claim, attempt, outcome: { status: "failed", message: "", secondsUsed: 1 } as const };

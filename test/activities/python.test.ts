@@ -258,7 +258,8 @@ test("drain, of processes that lose a server each time, breaks the program off, 
     await process.python.drain(0, "broken_off");
   }
   await expect(aProcess(async () => success, "proc_last").execute(executionId)).rejects.toMatchObject({
-    ...{ type: "internal", nonRetryable: true },
+    type: "internal",
+    nonRetryable: true,
   });
 });
 

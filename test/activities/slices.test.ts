@@ -70,7 +70,12 @@ function aHost(processId: string) {
   writeFileSync(join(commitDir, "main.py"), MAIN);
   const spool = createSpool(join(bench.root, "spool"));
   const { runProgram } = createProgramRunner({
-    ...{ db, sandbox, spool, storage: service.storage, hostId: "host1", ceilings: bench.settings.limits },
+    db,
+    sandbox,
+    spool,
+    storage: service.storage,
+    hostId: "host1",
+    ceilings: bench.settings.limits,
     checkouts: { ensure: async () => commitDir } as never,
     commitEnvironments: { ensure: async () => ({ python: findInterpreter(), environmentDir: null }) } as never,
     runtimes: { prepare: async () => undefined },
@@ -79,7 +84,13 @@ function aHost(processId: string) {
     openSecrets: () => ({}),
   });
   return createActivities({
-    ...{ db, prices: PRICES, hostId: "host1", processId, spool, storage: service.storage, runProgram },
+    db,
+    prices: PRICES,
+    hostId: "host1",
+    processId,
+    spool,
+    storage: service.storage,
+    runProgram,
     smallBytesMax: 65_536,
     slots: createSlots({ count: 4 }),
     onEnded: () => undefined,

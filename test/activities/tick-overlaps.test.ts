@@ -122,23 +122,20 @@ test("overlap queue, with a tick that waits for its schedule, lets calls of othe
     const acceptance = await acceptExecution(
       db,
       {
-        ...{
-          id: createExecutionId(),
-          accountId,
-          workflowId,
-          commitId,
-          trigger: "api" as const,
-          inputs: {},
-          secretInputs: null,
-        },
-        ...{
-          files: [],
-          acceptedBy: "proc_test",
-          timeoutSeconds: 1,
-          cpu: 1,
-          attemptsMax: 1,
-          chargeMax: microCredits(1n),
-        },
+        id: createExecutionId(),
+        accountId,
+        workflowId,
+        commitId,
+        trigger: "api" as const,
+        inputs: {},
+        secretInputs: null,
+
+        files: [],
+        acceptedBy: "proc_test",
+        timeoutSeconds: 1,
+        cpu: 1,
+        attemptsMax: 1,
+        chargeMax: microCredits(1n),
       },
       { idempotency: null, rates: { key: null, account: null }, concurrency: { executionsMax: 2, waitingMax: 0 } },
     );

@@ -33,7 +33,12 @@ afterAll(() => database?.drop());
 beforeEach(() => db.raw("update schedules set look_at = null"));
 
 const missed = (workflowId: WorkflowId, nominalAt: Date): NewTick => ({
-  ...{ workflowId, nominalAt, outcome: "missed", reason: "by another", source: "repair", executionId: null },
+  workflowId,
+  nominalAt,
+  outcome: "missed",
+  reason: "by another",
+  source: "repair",
+  executionId: null,
   decidedAt: secondsAfter(nominalAt, 60),
 });
 

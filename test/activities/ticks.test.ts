@@ -104,8 +104,13 @@ test("tick, whose execution could not be started, has its record and is started 
   const { workflowId } = await aScheduledWorkflow(db, { since: SINCE });
   const room = aTickRoom(db, NINE);
   const broken = createTicks({
-    ...{ db, prices: { perCpuSecond: microCredits(1n), perExecution: microCredits(0n) }, processId: "proc_test" },
-    ...{ keptBytesMax: 0, createExecutionId, now: () => NINE, onTick: () => undefined },
+    db,
+    prices: { perCpuSecond: microCredits(1n), perExecution: microCredits(0n) },
+    processId: "proc_test",
+    keptBytesMax: 0,
+    createExecutionId,
+    now: () => NINE,
+    onTick: () => undefined,
     startExecution: async () => Promise.reject(new Error("away")),
   });
   await expect(broken.fire({ workflowId, firedAt: NINE }, "clock")).rejects.toThrow("away");
@@ -176,7 +181,9 @@ test("tick, while the account keeps as much as it may, is refused without an exe
   await putKeptBytesMax(db, accountId, 1_040);
   const fired = await aTickRoom(db, NINE).fire({ workflowId, firedAt: NINE }, "clock");
   expect(fired).toMatchObject({
-    ...{ outcome: "refused_storage", executionId: null, admitted: false },
+    outcome: "refused_storage",
+    executionId: null,
+    admitted: false,
     reason: "The account kept as many bytes as it may.",
   });
   expect(await findTick(db, workflowId, NINE)).toMatchObject({ outcome: "refused_storage", executionId: null });

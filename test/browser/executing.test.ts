@@ -38,7 +38,9 @@ function digest(content: Buffer): string {
 }
 
 const LETTER_AND_PAGES = {
-  ...{ "letter.bin": digest(LETTER), "one.txt": digest(ONE.buffer), "two.txt": digest(TWO.buffer) },
+  "letter.bin": digest(LETTER),
+  "one.txt": digest(ONE.buffer),
+  "two.txt": digest(TWO.buffer),
 };
 
 /** Drags a file of this name and content onto something, and lets go. */
@@ -129,7 +131,10 @@ test("files on their way, cancelled, run nothing and stay in the form; sent agai
   await network.send("Network.enable");
   const limitUploads = (uploadThroughput: number) =>
     network.send("Network.emulateNetworkConditions", {
-      ...{ offline: false, latency: 0, downloadThroughput: -1, uploadThroughput },
+      offline: false,
+      latency: 0,
+      downloadThroughput: -1,
+      uploadThroughput,
     });
   await limitUploads(SLOW_BYTES_PER_SECOND);
 

@@ -224,7 +224,12 @@ test("a run with a network lists what it connected to: what was refused, what is
   // As it is where there is an internet to connect to.
   const traffic = { sentBytes: 1_500, receivedBytes: 2_000_000, refused: 0 };
   const reached = (last: number) => ({
-    ...{ name: null, address: `198.51.100.${last}`, port: 443, protocol: "tcp", new: false, ...traffic },
+    name: null,
+    address: `198.51.100.${last}`,
+    port: 443,
+    protocol: "tcp",
+    new: false,
+    ...traffic,
   });
   const warehouse = { ...reached(99), name: "warehouse", address: "10.20.0.5", port: 5432, new: true };
   await page.route(`**/api/executions/${executionId}`, async (route) => {

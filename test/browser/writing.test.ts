@@ -230,11 +230,13 @@ test("Tab, from the top of the page, leads past the bar, or by its first stop to
     await page.keyboard.press("Tab");
     stops.push(await findFocus(page));
   }
-  expect(stops).toEqual([
-    ...["Skip to the page", "Treadle, workflows", "Workflows", "Runs", "Account"],
-    ...[expect.stringContaining("Search"), "Colours: As the system", expect.stringContaining("Signed in as")],
-    ...["Search workflows", "New workflow"],
-  ]);
+  expect(stops).toEqual(
+    [
+      ["Skip to the page", "Treadle, workflows", "Workflows", "Runs", "Account"],
+      [expect.stringContaining("Search"), "Colours: As the system", expect.stringContaining("Signed in as")],
+      ["Search workflows", "New workflow"],
+    ].flat(),
+  );
   await page.goto("/");
   await page.getByRole("link", { name: "Hello" }).first().waitFor();
   await page.keyboard.press("Tab");

@@ -150,8 +150,14 @@ test.each([
       jitterSeconds: 0,
     } as const;
     draft.lines.push({
-      ...{ type: "request", at: at - 50, request: 105, purpose: "publish", workflow: "skip", workflowId: "wf_skip" },
-      ...{ token: "clock-105", inputs: { token: "clock-105", numbers: [], seconds: 1 } },
+      type: "request",
+      at: at - 50,
+      request: 105,
+      purpose: "publish",
+      workflow: "skip",
+      workflowId: "wf_skip",
+      token: "clock-105",
+      inputs: { token: "clock-105", numbers: [], seconds: 1 },
       schedule: { ...declared, enabled: false },
     });
     draft.lines.push({ type: "answer", at: at + 50, request: 105, status: 200, headers: {}, body: {} });

@@ -55,7 +55,12 @@ function addTally(draft: Draft): void {
   answer(draft, 2, 200, resultOf(draft, execution));
   ask(draft, 3, "file", { workflow: "tally", executionId: execution.id, fileName: "digest.txt" });
   draft.lines.push({
-    ...{ type: "answer", at: 10_000, request: 3, status: 200, headers: {}, text: "" },
+    type: "answer",
+    at: 10_000,
+    request: 3,
+    status: 200,
+    headers: {},
+    text: "",
     sha256: hash(hash(`${token}|hush|1,2,3`)),
   });
   ask(draft, 4, "execute", { workflow: "tally", token: "t-never", inputs: {} }, 100_000);
@@ -84,8 +89,12 @@ function addPack(draft: Draft): void {
 function addFaulty(draft: Draft): void {
   const token = "t-3";
   const execution = anExecution("ex_faulty", token, {
-    ...{ state: "failed", attempts_max: 2, message: `ValueError: no luck with ${token}` },
-    ...{ seconds_used: 0.5, charge_compute: 5_000, charge_total: 6_000 },
+    state: "failed",
+    attempts_max: 2,
+    message: `ValueError: no luck with ${token}`,
+    seconds_used: 0.5,
+    charge_compute: 5_000,
+    charge_total: 6_000,
   });
   addExecution(draft, execution, [
     anAttempt(execution, 1, { status: "failed", seconds_used: 0.25 }),
@@ -106,17 +115,29 @@ function addFaulty(draft: Draft): void {
 function addGivenUp(draft: Draft): void {
   const token = "t-4";
   const execution = anExecution("ex_given_up", token, {
-    ...{ state: "failed", failure: "internal", message: "The service could not finish this execution." },
-    ...{ created_at: 100_000, finished_at: 160_000 },
+    state: "failed",
+    failure: "internal",
+    message: "The service could not finish this execution.",
+    created_at: 100_000,
+    finished_at: 160_000,
   });
   const lost = (attempt: number) =>
     anAttempt(execution, attempt, {
-      ...{ status: null, message: "The worker was lost." },
-      ...{ started_at: 90_000 + attempt * 15_000, ended_at: 100_000 + attempt * 15_000 },
+      status: null,
+      message: "The worker was lost.",
+      started_at: 90_000 + attempt * 15_000,
+      ended_at: 100_000 + attempt * 15_000,
     });
   addExecution(draft, execution, [lost(1), lost(2), lost(3)]);
   draft.lines.push({
-    ...{ type: "fault", at: 100_000, until: 140_000, kind: "kill", victim: "service", pid: 7, note: "", done: true },
+    type: "fault",
+    at: 100_000,
+    until: 140_000,
+    kind: "kill",
+    victim: "service",
+    pid: 7,
+    note: "",
+    done: true,
   });
   ask(draft, 7, "execute", { workflow: "tally", token, inputs: { token, numbers: [1], seconds: 0 } }, 100_000);
   draft.lines.push({ type: "silence", at: 101_000, request: 7, cause: "broken", reason: "ECONNRESET" });
@@ -136,36 +157,41 @@ export type Row = Changeable<ExecutionRow>;
 
 export function anExecution(id: string, token: string, given: Partial<ExecutionRow>): Row {
   return {
-    ...{
-      id,
-      token,
-      workflow_id: "wf_1",
-      trigger: "api",
-      schedule_name: null,
-      state: "success",
-      failure: null,
-      message: "",
-    },
-    ...{ timeout_seconds: 30, cpu: 1, attempts_max: 1, charge_max: 301_000 },
-    ...{ charge_compute: 0, charge_total: 0, seconds_used: 0, log_key: null, cancel_requested_at: null },
-    ...{ created_at: 1_000, finished_at: 8_000 },
+    id,
+    token,
+    workflow_id: "wf_1",
+    trigger: "api",
+    schedule_name: null,
+    state: "success",
+    failure: null,
+    message: "",
+    timeout_seconds: 30,
+    cpu: 1,
+    attempts_max: 1,
+    charge_max: 301_000,
+    charge_compute: 0,
+    charge_total: 0,
+    seconds_used: 0,
+    log_key: null,
+    cancel_requested_at: null,
+    created_at: 1_000,
+    finished_at: 8_000,
     ...given,
   };
 }
 
 export function anAttempt({ id }: Row, attempt: number, given: Partial<AttemptRow>): Changeable<AttemptRow> {
   return {
-    ...{
-      execution_id: id,
-      attempt,
-      status: "success",
-      begun: true,
-      handed_over: false,
-      message: "",
-      seconds_used: 0,
-      processor_seconds: 0,
-    },
-    ...{ started_at: 2_000 * attempt, ended_at: 2_000 * attempt + 1_900 },
+    execution_id: id,
+    attempt,
+    status: "success",
+    begun: true,
+    handed_over: false,
+    message: "",
+    seconds_used: 0,
+    processor_seconds: 0,
+    started_at: 2_000 * attempt,
+    ended_at: 2_000 * attempt + 1_900,
     ...given,
   };
 }
@@ -246,7 +272,9 @@ function store(draft: Draft, key: string, content: Buffer | string): StoredObjec
 function resultOf({ files }: Draft, row: Row): Record<string, unknown> {
   const outputs = files.filter((file) => file.execution_id === row.id && file.direction === "output");
   return {
-    ...{ executionId: row.id, status: row.state, duration: row.seconds_used },
+    executionId: row.id,
+    status: row.state,
+    duration: row.seconds_used,
     outputs: Object.fromEntries(outputs.map(({ name, file_name }) => [name, `https://localhost/files/${file_name}`])),
     cost: { compute: row.charge_compute / 1_000_000, total: row.charge_total / 1_000_000 },
   };

@@ -21,8 +21,14 @@ function toldEvidence(): Draft {
       ["recovery", "ex_pack", 0],
     ] as const) {
       const about: NoticeRow = {
-        ...{ id: `nt_${place}_${kind}`, place, kind, workflow_id: "wf_1", execution_id, more },
-        ...{ state: isDead ? "waiting" : "delivered", attempts: 1 },
+        id: `nt_${place}_${kind}`,
+        place,
+        kind,
+        workflow_id: "wf_1",
+        execution_id,
+        more,
+        state: isDead ? "waiting" : "delivered",
+        attempts: 1,
       };
       draft.notices.push({ ...about });
       if (!isDead && kind === "failure") arrive(draft, about, { status: 503 });
@@ -34,8 +40,14 @@ function toldEvidence(): Draft {
 
 function arrive(draft: Draft, { id, place, kind, more, execution_id }: NoticeRow, given: Partial<NoticeLine>): void {
   draft.lines.push({
-    ...{ type: "notice", at: 180_000, place, notice: id, more, executionId: execution_id, status: 204 },
-    ...{ kind: kind === "failure" ? "run.failed" : "run.recovered" },
+    type: "notice",
+    at: 180_000,
+    place,
+    notice: id,
+    more,
+    executionId: execution_id,
+    status: 204,
+    kind: kind === "failure" ? "run.failed" : "run.recovered",
     ...given,
   });
 }
@@ -129,8 +141,13 @@ const PLANTED: readonly Planted[] = [
     ["notice_count", "tick_stray"],
     (draft) => {
       draft.ticks.push({
-        ...{ workflow_id: "wf_1", nominal_at: minute(9), outcome: "missed", reason: "", source: "repair" },
-        ...{ execution_id: null, decided_at: minute(9) + 1_000 },
+        workflow_id: "wf_1",
+        nominal_at: minute(9),
+        outcome: "missed",
+        reason: "",
+        source: "repair",
+        execution_id: null,
+        decided_at: minute(9) + 1_000,
       });
     },
   ],

@@ -13,7 +13,12 @@ import {
 
 const NUMBERS = [3, 1, 4];
 const SKIP: Declared = {
-  ...{ enabled: true, cron: "* * * * *", timezone: "UTC", overlap: "skip", catchup: "latest", jitterSeconds: 0 },
+  enabled: true,
+  cron: "* * * * *",
+  timezone: "UTC",
+  overlap: "skip",
+  catchup: "latest",
+  jitterSeconds: 0,
 };
 const CANCEL: Declared = { ...SKIP, overlap: "cancel_previous" };
 const SELDOM: Declared = { ...CANCEL, cron: "0 0 1 1 *" };
@@ -46,7 +51,9 @@ export function scheduledEvidence(): Draft {
   cancel(draft, 21, 201);
   begin(draft, { name: "cancel", minute: 22, number: 201, seconds: 40 });
   draft.timetables.push({
-    ...{ workflowId: "wf_cancel", paused: false, askedAt: minute(26) },
+    workflowId: "wf_cancel",
+    paused: false,
+    askedAt: minute(26),
     nextAt: [Date.UTC(1971, 0, 1), Date.UTC(1972, 0, 1)],
   });
   return draft;
@@ -61,8 +68,15 @@ function commit(
   const { name, number, at, declared, seconds = 1 } = given;
   const token = tokenOf(number);
   draft.lines.push({
-    ...{ type: "request", at, request: number, purpose: "publish", workflow: name, workflowId: `wf_${name}` },
-    ...{ token, inputs: { token, numbers: NUMBERS, seconds }, schedule: declared },
+    type: "request",
+    at,
+    request: number,
+    purpose: "publish",
+    workflow: name,
+    workflowId: `wf_${name}`,
+    token,
+    inputs: { token, numbers: NUMBERS, seconds },
+    schedule: declared,
   } as Draft["lines"][number]);
   draft.lines.push({ type: "answer", at: at + 100, request: number, status: 200, headers: {}, body: {} });
 }
@@ -74,16 +88,25 @@ function addSchedule(
   [since, until]: [number, number | null],
 ): void {
   const held: ScheduleRow = {
-    ...{ workflow_id: `wf_${name}`, ...declared, jitter_seconds: jitterSeconds },
-    ...{ max_lateness_seconds: 3_600, since, until },
+    workflow_id: `wf_${name}`,
+    ...declared,
+    jitter_seconds: jitterSeconds,
+    max_lateness_seconds: 3_600,
+    since,
+    until,
   };
   draft.schedules.push({ ...held });
 }
 
 function addTick(draft: Draft, name: string, number: number, given: Partial<TickRow>): void {
   draft.ticks.push({
-    ...{ workflow_id: `wf_${name}`, nominal_at: minute(number), outcome: "started", reason: "", source: "clock" },
-    ...{ execution_id: null, decided_at: minute(number) + 20 },
+    workflow_id: `wf_${name}`,
+    nominal_at: minute(number),
+    outcome: "started",
+    reason: "",
+    source: "clock",
+    execution_id: null,
+    decided_at: minute(number) + 20,
     ...given,
   });
 }
@@ -101,14 +124,15 @@ function begin(
   const finished_at = started_at + seconds * 1_000 + 300;
   const charge_compute = seconds * 10_000;
   const execution = anExecution(id, tokenOf(number), {
-    ...{
-      workflow_id: `wf_${name}`,
-      trigger: "schedule",
-      created_at: started_at - 570,
-      finished_at,
-      timeout_seconds: 100,
-    },
-    ...{ charge_max: 1_001_000, seconds_used: seconds, charge_compute, charge_total: charge_compute + 1_000 },
+    workflow_id: `wf_${name}`,
+    trigger: "schedule",
+    created_at: started_at - 570,
+    finished_at,
+    timeout_seconds: 100,
+    charge_max: 1_001_000,
+    seconds_used: seconds,
+    charge_compute,
+    charge_total: charge_compute + 1_000,
   });
   const attempt = anAttempt(execution, 1, { started_at, ended_at: finished_at - 100, seconds_used: seconds });
   addExecution(draft, execution, [attempt]);
@@ -124,13 +148,23 @@ function cancel(draft: Draft, number: number, commitNumber: number): void {
   addTick(draft, "cancel", number, { execution_id: id });
   const finished_at = minute(number + 1) + 300;
   const execution = anExecution(id, tokenOf(commitNumber), {
-    ...{ workflow_id: "wf_cancel", trigger: "schedule", state: "cancelled", timeout_seconds: 100 },
-    ...{ charge_max: 1_001_000, charge_total: 1_000, cancel_requested_at: finished_at - 200 },
-    ...{ created_at: minute(number) + 30, finished_at, seconds_used: 0.5, charge_compute: 5_000 },
-    ...{ charge_total: 6_000 },
+    workflow_id: "wf_cancel",
+    trigger: "schedule",
+    state: "cancelled",
+    timeout_seconds: 100,
+    charge_max: 1_001_000,
+    cancel_requested_at: finished_at - 200,
+    created_at: minute(number) + 30,
+    finished_at,
+    seconds_used: 0.5,
+    charge_compute: 5_000,
+    charge_total: 6_000,
   });
   const attempt = anAttempt(execution, 1, {
-    ...{ status: "cancelled", started_at: minute(number) + 500, ended_at: finished_at, seconds_used: 0.5 },
+    status: "cancelled",
+    started_at: minute(number) + 500,
+    ended_at: finished_at,
+    seconds_used: 0.5,
   });
   addExecution(draft, execution, [attempt]);
 }

@@ -31,8 +31,10 @@ const TICKS: readonly Planted[] = [
     (draft) => {
       const { workflow_id } = scheduleOf(draft, "cancel", 1);
       draft.ticks.push({
-        ...{ ...tickOf(draft, "skip", 22), workflow_id },
-        ...{ nominal_at: minute(25), decided_at: minute(26) },
+        ...tickOf(draft, "skip", 22),
+        workflow_id,
+        nominal_at: minute(25),
+        decided_at: minute(26),
       });
     },
   ],

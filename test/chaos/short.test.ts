@@ -9,8 +9,14 @@ import { describeFindings, describeRun } from "../../chaos/report.ts";
 const MANY_MINUTES_MS = 600_000;
 
 const SHORT: Omit<ChaosOptions, "seed"> = {
-  ...{ executions: 80, kills: 10, clients: 8, schedules: 5, secondsMax: undefined },
-  ...{ hostile: false, cluster: false, keep: false },
+  executions: 80,
+  kills: 10,
+  clients: 8,
+  schedules: 5,
+  secondsMax: undefined,
+  hostile: false,
+  cluster: false,
+  keep: false,
 };
 
 /** Runs it; fails with the story where something was found. */
@@ -18,7 +24,9 @@ async function expectClean(change: Partial<ChaosOptions> & Pick<ChaosOptions, "s
   const said: string[] = [];
   const chaos = { ...SHORT, ...change };
   const { evidence, findings, seconds, folder } = await runChaos({
-    ...{ chaos, env: process.env, say: (line) => void said.push(line) },
+    chaos,
+    env: process.env,
+    say: (line) => void said.push(line),
   });
   const story = [...said, ...describeRun(evidence, seconds), ...describeFindings(findings), folder].join("\n");
   expect(findings.length === 0 ? "" : story).toBe("");
@@ -53,7 +61,12 @@ test(
   "two processes that answer calls and two that run programs, killed, stopped and cut off, lose, double and miscount nothing",
   async () => {
     const { lines } = await expectClean({
-      ...{ seed: "short", cluster: true, executions: 40, kills: 6, clients: 6, schedules: 3 },
+      seed: "short",
+      cluster: true,
+      executions: 40,
+      kills: 6,
+      clients: 6,
+      schedules: 3,
     });
     const done = lines.flatMap((line) => (line.type === "fault" && line.done ? [line] : []));
     expect(new Set(done.flatMap(({ kind, victim }) => (kind === "cut" ? [victim] : [])))).toEqual(

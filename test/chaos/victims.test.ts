@@ -32,8 +32,16 @@ test("sortVictims, of a service's tree, tells the part of every process by its p
   ];
   const pids = Object.entries(sortVictims(tree)).map(([victim, found]) => [victim, found.map(({ pid }) => pid)]);
   expect(Object.fromEntries(pids)).toEqual({
-    ...{ service: [1], temporal: [2], postgres: [3], backend: [4], lane: [5], zygote: [6], fork: [7] },
-    ...{ sandbox: [9], program: [11], router: [12, 13] },
+    service: [1],
+    temporal: [2],
+    postgres: [3],
+    backend: [4],
+    lane: [5],
+    zygote: [6],
+    fork: [7],
+    sandbox: [9],
+    program: [11],
+    router: [12, 13],
   });
 });
 

@@ -48,7 +48,11 @@ function accept(
       chargeMax: microCredits(7n),
       acceptedBy: "proc_test",
       files: ["one", "two"].map((fileName) => ({
-        ...{ name: "orders", fileName, storageKey: `k/${fileName}`, bytes: 3, contentType: "text/csv" },
+        name: "orders",
+        fileName,
+        storageKey: `k/${fileName}`,
+        bytes: 3,
+        contentType: "text/csv",
         sha256: "0".repeat(64),
       })),
       ...lead,
@@ -195,8 +199,14 @@ test("acceptExecution, with a claim, reserves the credits, opens the first attem
   const id = createExecutionId();
   expect(await accept(workflow, {}, id, LEAD)).toMatchObject({ kind: "accepted", admitted: true, begun: true });
   expect(await describeBegun(id)).toEqual({
-    ...{ state: "running", started: true, reservation: "open", amount: 7n, host: "host_here", process: "proc_test" },
-    ...{ leased: true, starts: 1 },
+    state: "running",
+    started: true,
+    reservation: "open",
+    amount: 7n,
+    host: "host_here",
+    process: "proc_test",
+    leased: true,
+    starts: 1,
   });
   const claim = { executionId: id, hostId: "host_here", processId: "proc_test", leaseSeconds: 20, lostMax: 3 };
   expect(await claimAttempt(db, claim)).toEqual({ kind: "busy" });

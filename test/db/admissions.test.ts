@@ -22,9 +22,19 @@ afterAll(() => database?.drop());
 async function aWaiting(workflow: TestWorkflow): Promise<ExecutionId> {
   const id = createExecutionId();
   const execution = {
-    ...{ id, accountId: workflow.accountId, workflowId: workflow.workflowId, commitId: workflow.commitId },
-    ...{ trigger: "api" as const, inputs: {}, secretInputs: null, files: [], acceptedBy: "proc_test" },
-    ...{ timeoutSeconds: 1, cpu: 1, attemptsMax: 1, chargeMax: microCredits(1n) },
+    id,
+    accountId: workflow.accountId,
+    workflowId: workflow.workflowId,
+    commitId: workflow.commitId,
+    trigger: "api" as const,
+    inputs: {},
+    secretInputs: null,
+    files: [],
+    acceptedBy: "proc_test",
+    timeoutSeconds: 1,
+    cpu: 1,
+    attemptsMax: 1,
+    chargeMax: microCredits(1n),
   };
   await acceptExecution(db, execution, { ...UNCONDITIONAL, concurrency: { executionsMax: 0, waitingMax: 100 } });
   return id;

@@ -27,7 +27,14 @@ afterAll(async () => {
 });
 
 const to = (address: string, given: Partial<Connection> = {}): Connection => ({
-  ...{ name: null, address, port: 443, protocol: "tcp", sentBytes: 100, receivedBytes: 200, refused: 0, ...given },
+  name: null,
+  address,
+  port: 443,
+  protocol: "tcp",
+  sentBytes: 100,
+  receivedBytes: 200,
+  refused: 0,
+  ...given,
 });
 const connections = (...destinations: Connection[]): Connections => ({ destinations, more: null });
 const outcome = (found: Connections | undefined) => {
@@ -42,7 +49,13 @@ async function begin(workflow: TestWorkflow): Promise<ExecutionId> {
 }
 
 const toEnding = (executionId: ExecutionId, found: Connections | undefined) => ({
-  ...{ executionId, processId: PROCESS, outcome: outcome(found), files: [], logKey: null, logBytes: 0, objects: [] },
+  executionId,
+  processId: PROCESS,
+  outcome: outcome(found),
+  files: [],
+  logKey: null,
+  logBytes: 0,
+  objects: [],
   charge: { compute: microCredits(1n), total: microCredits(2n) },
 });
 

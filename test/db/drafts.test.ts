@@ -143,7 +143,9 @@ test("saveDraft, of a workflow with a large file, stores what is new and no copy
   });
   await queryRows(database.db, "update commits set tree_id = :treeId where id = :head", { treeId, head });
   const saved = await saveDraft(database.db, {
-    ...{ ...key, head, version: 0 },
+    ...key,
+    head,
+    version: 0,
     changes: [readChange({ path: "new.txt", text: "new" }), { path: "large.bin", renameTo: "renamed.bin" }],
   });
   expect(saved).toMatchObject({ kind: "saved", version: 1 });

@@ -120,7 +120,8 @@ test("days, beside the ledger, agree before executions are counted, after that, 
       db,
       "update executions set finished_at = now() - make_interval(days => :days) where id = :executionId",
       {
-        ...{ days, executionId },
+        days,
+        executionId,
       },
     );
   }

@@ -156,7 +156,10 @@ test("insertSession, with a password that was changed meanwhile, or of somebody 
   const { userId } = await aMember(db, accountId, "viewer");
   const insert = (passwordHash: string | null) =>
     insertSession(db, {
-      ...{ userId, passwordHash, userAgent: "", lifetimeSeconds: 60 },
+      userId,
+      passwordHash,
+      userAgent: "",
+      lifetimeSeconds: 60,
       tokenHash: hashToken(createSessionToken()),
     });
   expect([await insert("none"), await insert("another"), await insert(null)]).toEqual([true, false, true]);
@@ -170,7 +173,10 @@ test("insertSession, more often than somebody has browsers, ends the ones seen l
   await queryRows(db, "update sessions set seen_at = now() - interval '1 day' where user_id = :userId", { userId });
   const insert = () =>
     insertSession(db, {
-      ...{ userId, passwordHash: null, userAgent: "new", lifetimeSeconds: 60 },
+      userId,
+      passwordHash: null,
+      userAgent: "new",
+      lifetimeSeconds: 60,
       tokenHash: hashToken(createSessionToken()),
     });
   for (let count = 0; count < 100; count += 1) await insert();

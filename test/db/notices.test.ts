@@ -142,9 +142,20 @@ test("run, refused before it is recorded as accepted, is no failure: its tick is
   const workflow = await aListener({ failure: ["ops"] });
   const { workflowId, commitId } = workflow;
   const refused = {
-    ...{ id: createExecutionId(), accountId, workflowId, commitId, trigger: "schedule" as const, inputs: {} },
-    ...{ secretInputs: null, timeoutSeconds: 1, cpu: 1, attemptsMax: 1, acceptedBy: "proc_test", files: [] },
-    ...{ chargeMax: microCredits(2n), notifies: true },
+    id: createExecutionId(),
+    accountId,
+    workflowId,
+    commitId,
+    trigger: "schedule" as const,
+    inputs: {},
+    secretInputs: null,
+    timeoutSeconds: 1,
+    cpu: 1,
+    attemptsMax: 1,
+    acceptedBy: "proc_test",
+    files: [],
+    chargeMax: microCredits(2n),
+    notifies: true,
   };
   await recordRefusedExecution(db, refused, { available: microCredits(1n) });
   expect(await listWritten(workflow)).toEqual([]);

@@ -125,7 +125,10 @@ test("retention, of an execution whose key is kept, waits until the key is forgo
   expect((await findExecution(db, keyed))?.filesRemovedAt).toBeNull();
   expect(await remove({ ...retention, keyDays: 40 })).toEqual({
     ...NOTHING_REMOVED,
-    ...{ executions: 1, files: 1, logs: 1, objects: 4 },
+    executions: 1,
+    files: 1,
+    logs: 1,
+    objects: 4,
   });
   expect(await listKeys(kept.storage)).toEqual([]);
 });

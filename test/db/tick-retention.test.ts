@@ -31,7 +31,11 @@ test("retention, of ticks, removes those that are as old as executions may be, a
   const workflow = await aScheduledWorkflow(db, { since: daysAgo(50) });
   const { workflowId } = workflow;
   const recorded = [40, 31, 29].map((days) => ({
-    ...{ workflowId, outcome: "missed" as const, reason: "", source: "clock" as const, executionId: null },
+    workflowId,
+    outcome: "missed" as const,
+    reason: "",
+    source: "clock" as const,
+    executionId: null,
     nominalAt: daysAgo(days),
     decidedAt: daysAgo(days),
   }));

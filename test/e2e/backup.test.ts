@@ -120,7 +120,9 @@ test("a backup of a running service, restored elsewhere, goes on with everything
 
   const after = (await call(`/run-logs/${idOf(done)}`)).body;
   expect([after["status"], after["duration"], after["cost"]]).toEqual([
-    ...["success", done.body["duration"], done.body["cost"]],
+    "success",
+    done.body["duration"],
+    done.body["cost"],
   ]);
   expect((await call(pathOf((after["outputs"] as { text: string }).text))).text).toBe("slept 0 a secret");
   expect((await call(`/run-logs/${idOf(done)}/logs`)).text).toContain("running");

@@ -48,12 +48,12 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "treadle-balancer-"));
   balancer = await openBalancer(folder);
   cluster = await aCluster({
-    ...{ TREADLE_PUBLIC_URL: balancer.url, TREADLE_TRUST_PROXY: "true" },
-    ...{
-      TREADLE_RATE_LIMIT_PER_MINUTE: "0",
-      TREADLE_ACCOUNT_RATE_LIMIT_PER_MINUTE: "0",
-      TREADLE_INITIAL_CREDITS: "1000000",
-    },
+    TREADLE_PUBLIC_URL: balancer.url,
+    TREADLE_TRUST_PROXY: "true",
+
+    TREADLE_RATE_LIMIT_PER_MINUTE: "0",
+    TREADLE_ACCOUNT_RATE_LIMIT_PER_MINUTE: "0",
+    TREADLE_INITIAL_CREDITS: "1000000",
   });
   const aPair = async (): Promise<ClusterHosts> => [await cluster.aHost(), await cluster.aHost()];
   hosts = { apis: await aPair(), workers: await aPair() };

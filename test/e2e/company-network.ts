@@ -53,7 +53,8 @@ export async function aCompanyNetwork(secrets: { readonly password: string; read
   const world = await makeWorld(programs);
   const database = await aWarehouse(world, secrets.password);
   const { cert, private: key } = await generate([{ name: "commonName", value: "api.example.com" }], {
-    ...{ keyType: "ec", algorithm: "sha256" },
+    keyType: "ec",
+    algorithm: "sha256",
     extensions: [
       { name: "basicConstraints", cA: true, critical: true },
       { name: "subjectAltName", altNames: [{ type: 2, value: "api.example.com" }] },
@@ -117,8 +118,11 @@ async function aWarehouse(world: World, password: string) {
 
   async function start(): Promise<void> {
     const settings = {
-      ...{ listen_addresses: OUTSIDE.private10, unix_socket_directories: folder, hba_file: access },
-      ...{ fsync: "off", lc_messages: "C" },
+      listen_addresses: OUTSIDE.private10,
+      unix_socket_directories: folder,
+      hba_file: access,
+      fsync: "off",
+      lc_messages: "C",
     };
     const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
     const command = [...world.enterOutside, ...asUser, join(binaries.folder, "postgres"), "-D", data, ...options];

@@ -292,7 +292,9 @@ test("the service, asked to stop with time to drain, is not ready at once, takes
   while (await isReady()) await sleep(50);
   const asked = { ...headers(), prefer: "respond-async" };
   const late = await service.call(`/workflows/${sleeper.workflowId}/execute`, {
-    ...{ method: "POST", headers: asked, body: '{"seconds": 0}' },
+    method: "POST",
+    headers: asked,
+    body: '{"seconds": 0}',
   });
   expect(late.status).toBe(202); // The door is open still.
   expect(await waiting).toMatchObject({ status: 200, body: { status: "success" } });

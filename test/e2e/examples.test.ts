@@ -210,8 +210,11 @@ async function writeSite(folder: string): Promise<Site> {
   for (const [name, text] of Object.entries({ ...tables, "orders.csv": orders }))
     await writeFile(join(folder, name), text);
   const site = {
-    ...{ url: ready.url, caFile: ready.caFile, examples: workflows },
-    ...{ files: Object.keys(tables).map((name) => join(folder, name)), orders: join(folder, "orders.csv") },
+    url: ready.url,
+    caFile: ready.caFile,
+    examples: workflows,
+    files: Object.keys(tables).map((name) => join(folder, name)),
+    orders: join(folder, "orders.csv"),
   };
   await writeFile(join(folder, "site.json"), JSON.stringify(site));
   return site;

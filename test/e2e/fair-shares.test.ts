@@ -5,8 +5,12 @@ import { type Answer, aDataDir, startService, type TestService } from "../suppor
 
 /** One slot, so that a queue forms at once, and other ceilings than those that hold by themselves. */
 const ENV = {
-  ...{ TREADLE_SANDBOX_SLOTS: "1", TREADLE_EXAMPLES: "none", TREADLE_RATE_LIMIT_PER_MINUTE: "0" },
-  ...{ TREADLE_TIMEOUT_SECONDS_MAX: "86400", TREADLE_CPU_MAX: "2", TREADLE_SCRATCH_BYTES_MAX: String(2 ** 40) },
+  TREADLE_SANDBOX_SLOTS: "1",
+  TREADLE_EXAMPLES: "none",
+  TREADLE_RATE_LIMIT_PER_MINUTE: "0",
+  TREADLE_TIMEOUT_SECONDS_MAX: "86400",
+  TREADLE_CPU_MAX: "2",
+  TREADLE_SCRATCH_BYTES_MAX: String(2 ** 40),
 };
 const SLEEPERS = 40;
 const SLEEP_SECONDS = 5;
@@ -79,10 +83,13 @@ test("a service with ceilings of its own runs what they allow, with an hour of c
   const configOf = (limits: string) =>
     `inputs:\n  seconds: { type: number }\ntriggers:\n  api: { enabled: true }\nlimits: ${limits}\n`;
   const publishWith = async (limits: string) =>
-    treadle(dataDir.dataDir, [
-      ...["publish", await aFolder({ "config.yaml": configOf(limits), "main.py": main })],
-      ...["--account", "day", "--new", "--json"],
-    ]);
+    treadle(
+      dataDir.dataDir,
+      [
+        ["publish", await aFolder({ "config.yaml": configOf(limits), "main.py": main })],
+        ["--account", "day", "--new", "--json"],
+      ].flat(),
+    );
   await treadle(dataDir.dataDir, ["accounts", "create", "day", "--credits", "100", "--json"]);
   const refused = await publishWith("{ cpu: 2.5 }");
   expect([refused.code, refused.stderr + refused.stdout]).toEqual([

@@ -39,8 +39,10 @@ beforeAll(async () => {
     dataDir: data.dataDir,
     within: company.enter,
     env: {
-      ...{ TREADLE_NOTICE_HOSTS: HOOKS, TREADLE_EXECUTION_DAYS: "800" },
-      ...{ PIP_NO_INDEX: "1", PIP_FIND_LINKS: await fetchPackages() },
+      TREADLE_NOTICE_HOSTS: HOOKS,
+      TREADLE_EXECUTION_DAYS: "800",
+      PIP_NO_INDEX: "1",
+      PIP_FIND_LINKS: await fetchPackages(),
     },
   });
 }, 600_000);
@@ -106,7 +108,12 @@ const dayOf = (days: number): string => new Date(CHANGE.getTime() + days * DAY_M
 async function backfill(from: number, to: number): Promise<{ local: string; executionId: string; status: string }[]> {
   const period = ["--from", dayOf(from), "--to", dayOf(to)];
   const { ticks, started } = (await command([
-    ...["schedules", "backfill", workflowId, "--schedule", "nightly", ...period],
+    "schedules",
+    "backfill",
+    workflowId,
+    "--schedule",
+    "nightly",
+    ...period,
   ])) as { started: number; ticks: { local: string; executionId: string }[] };
   expect(started).toBe(to - from);
   const ended = [];
@@ -208,7 +215,8 @@ test("a night without the warehouse, after three attempts, is told with what to 
   expect(verify(placeSecret, failure)).toMatchObject({
     type: "run.failed",
     data: {
-      ...{ workflow: { workflowId, name: "Warehouse rates" }, run: { executionId, schedule: "nightly" } },
+      workflow: { workflowId, name: "Warehouse rates" },
+      run: { executionId, schedule: "nightly" },
       log: expect.arrayContaining([expect.stringContaining("warehouse and port 5432")]),
       changed: { inputs: [{ name: "day", after: JSON.stringify(dayOf(4)) }] },
       runAgain: `treadle executions rerun ${executionId}`,

@@ -107,10 +107,12 @@ test("notice, sent again, has its id; one during the grace of a rotation is sign
       [before, changed],
       [before, late],
     ]),
-  ).toEqual([
-    ...["test", "test", "test"],
-    ...["No matching signature found", "No matching signature found", "Message timestamp too old"],
-  ]);
+  ).toEqual(
+    [
+      ["test", "test", "test"],
+      ["No matching signature found", "No matching signature found", "Message timestamp too old"],
+    ].flat(),
+  );
 });
 
 test("receivers, that hang, redirect or are gone, hold up nobody else", async () => {
@@ -219,7 +221,9 @@ test("result of a call, to the address that it gave, is what its own address ans
   const workflow = await room.publish("notify: { failure: [] }\n");
   const call = (path: string, inputs: object): Promise<Answer> =>
     room.run(workflow, inputs, {
-      ...{ "webhook-url": room.receiver.url(path), "webhook-secret": secret, prefer: "respond-async" },
+      "webhook-url": room.receiver.url(path),
+      "webhook-secret": secret,
+      prefer: "respond-async",
       "idempotency-key": path,
     });
   room.receiver.answers["/done"] = { status: 503 };

@@ -167,7 +167,8 @@ test.each(Object.entries(SCRIPTS))(
     const again = await treadle(dataDir.dataDir, ["publish", path, "--json"]);
     expect(again.json()).toMatchObject({ workflowId, changed: false });
     expect((await treadle(dataDir.dataDir, ["workflows", "show", workflowId, "--json"])).json()).toMatchObject({
-      ...{ name: `${name.slice(0, 1).toUpperCase()}${name.slice(1)} report`, description: "Says what it is for" },
+      name: `${name.slice(0, 1).toUpperCase()}${name.slice(1)} report`,
+      description: "Says what it is for",
     });
   },
   180_000,

@@ -150,7 +150,13 @@ test("run, of a draft, in a lane and by schedule, has its secret; the schedule f
   expect(await seenBy(draft.body["outputs"])).toEqual({ ...SEEN, fed: false });
   const [from, to] = [new Date(Date.now() - 86_400_000), new Date()].map((at) => at.toISOString());
   const { ticks } = (await command([
-    ...["schedules", "backfill", secretive.workflowId, "--from", String(from), "--to", String(to)],
+    "schedules",
+    "backfill",
+    secretive.workflowId,
+    "--from",
+    String(from),
+    "--to",
+    String(to),
   ])) as { ticks: { executionId: string }[] };
   const scheduled = await waitForSuccess(secretive, ticks[0]?.executionId);
   expect(await seenBy(scheduled.body["outputs"])).toEqual({ ...SEEN, fed: true });

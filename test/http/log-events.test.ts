@@ -56,7 +56,8 @@ test("events, of an ended execution, are its lines and its result, and then the 
   );
   expect(second).toContain("id: 2\n");
   expect(JSON.parse(/^event: result\ndata: (.*)$/.exec(result ?? "")?.[1] ?? "")).toMatchObject({
-    ...{ status: "success", executionId },
+    status: "success",
+    executionId,
   });
 });
 

@@ -87,10 +87,12 @@ test("OpenAPI document, in all its answers, has every code of domain/errors.ts a
 
 test("OpenAPI document, of execute, names its headers, its bodies, the wait for 202 and the stream of events", () => {
   const { parameters, requestBody, responses, security } = operationOf(document, "executeWorkflow");
-  expect(parameters.map(({ name }) => name)).toEqual([
-    ...["workflowId", "Idempotency-Key", "Prefer"],
-    ...["Webhook-Url", "Webhook-Secret"],
-  ]);
+  expect(parameters.map(({ name }) => name)).toEqual(
+    [
+      ["workflowId", "Idempotency-Key", "Prefer"],
+      ["Webhook-Url", "Webhook-Secret"],
+    ].flat(),
+  );
   expect(Object.keys(requestBody?.content ?? {})).toEqual(["application/json", "multipart/form-data"]);
   expect(security).toEqual([{ apiKey: [] }, { session: [] }, { accessToken: [] }]);
   expect(Object.keys(responses).map(Number)).toEqual([

@@ -57,15 +57,29 @@ test("a form, of an account with too few credits, is refused before anything run
     available: AVAILABLE,
   });
   expect(await findExecution(service.db, executionId)).toMatchObject({
-    ...{ trigger: "form", state: "failed", failure: "insufficient_credits", message: MESSAGE, chargeTotal: 0n },
-    ...{ startedAt: null, finishedAt: expect.any(Date), creditsNeeded: 3_001_000n, creditsAvailable: 500_000n },
+    trigger: "form",
+    state: "failed",
+    failure: "insufficient_credits",
+    message: MESSAGE,
+    chargeTotal: 0n,
+    startedAt: null,
+    finishedAt: expect.any(Date),
+    creditsNeeded: 3_001_000n,
+    creditsAvailable: 500_000n,
   });
   const record = await service.call(`/api/run-logs/${executionId}`, { headers: { cookie } });
   expect([record.status, record.json()]).toEqual([
     200,
     {
-      ...{ error: "Insufficient credits", message: MESSAGE, needed: NEEDED, available: AVAILABLE },
-      ...{ status: "failed", executionId, duration: 0, outputs: {}, cost: { compute: 0, total: 0 } },
+      error: "Insufficient credits",
+      message: MESSAGE,
+      needed: NEEDED,
+      available: AVAILABLE,
+      status: "failed",
+      executionId,
+      duration: 0,
+      outputs: {},
+      cost: { compute: 0, total: 0 },
     },
   ]);
   expect(service.started).toEqual([]);
@@ -127,9 +141,19 @@ test("recordRefusedExecution, of a scheduled one, keeps its inputs, holds nothin
   const recorded = await recordRefusedExecution(
     service.db,
     {
-      ...{ id, accountId, workflowId: workflow.workflowId, commitId: workflow.commitId, trigger: "schedule" },
-      ...{ inputs: { region: "US" }, secretInputs: null, files: [], acceptedBy: "proc_test" },
-      ...{ timeoutSeconds: 300, cpu: 1, attemptsMax: 1, chargeMax: microCredits(3_001_000) },
+      id,
+      accountId,
+      workflowId: workflow.workflowId,
+      commitId: workflow.commitId,
+      trigger: "schedule",
+      inputs: { region: "US" },
+      secretInputs: null,
+      files: [],
+      acceptedBy: "proc_test",
+      timeoutSeconds: 300,
+      cpu: 1,
+      attemptsMax: 1,
+      chargeMax: microCredits(3_001_000),
     },
     { available: microCredits(500_000) },
   );
@@ -141,8 +165,11 @@ test("recordRefusedExecution, of a scheduled one, keeps its inputs, holds nothin
     { id },
   );
   expect(row).toEqual({
-    ...{ trigger: "schedule", inputs: { region: "US" }, state: "failed" },
-    ...{ reservation: "released", amount: 0n },
+    trigger: "schedule",
+    inputs: { region: "US" },
+    state: "failed",
+    reservation: "released",
+    amount: 0n,
   });
 });
 

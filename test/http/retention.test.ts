@@ -119,7 +119,9 @@ test("startRetention, with something old, adds up what it removed, from nothing 
   await remove({ fileDays: 30, logDays: 30 });
   await anOldExecution();
   const retention = startRetention({
-    ...{ db: service.db, storage: service.storage, retention: { ...FOR_EVER, fileDays: 30, logDays: 30 } },
+    db: service.db,
+    storage: service.storage,
+    retention: { ...FOR_EVER, fileDays: 30, logDays: 30 },
     log: createLog({ level: "silent", terminal: false }),
   });
   try {

@@ -36,8 +36,14 @@ test("session, with the right password, answers who signed in and sets a cookie 
   const user = await aUser(service.db, { accountId });
   const answer = await signIn({ ...user, email: user.email.toUpperCase() });
   const signedIn = {
-    ...{ email: user.email, accountId, accountName: `account ${accountId}`, userId: user.userId, role: "owner" },
-    ...{ seesHosts: true, temporalUiUrl: null, contact: null },
+    email: user.email,
+    accountId,
+    accountName: `account ${accountId}`,
+    userId: user.userId,
+    role: "owner",
+    seesHosts: true,
+    temporalUiUrl: null,
+    contact: null,
   };
   expect([answer.status, answer.json()]).toEqual([200, signedIn]);
   expect(answer.headers["set-cookie"]).toEqual([

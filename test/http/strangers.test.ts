@@ -23,7 +23,9 @@ function signIn(
   cookie?: string,
 ): Promise<Answer> {
   const headers = {
-    ...{ "content-type": "application/json", "x-forwarded-for": from, "x-forwarded-proto": "https" },
+    "content-type": "application/json",
+    "x-forwarded-for": from,
+    "x-forwarded-proto": "https",
     ...(cookie === undefined ? {} : { cookie, "sec-fetch-site": "same-origin" }),
   };
   return service.call("/api/session", { method: "POST", headers, body: JSON.stringify(body) });

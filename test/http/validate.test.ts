@@ -16,8 +16,14 @@ afterAll(() => service?.close());
 const REGION = anInput("select", "region", { options: ["EU", "US"] });
 const ORDERS = anInput("file", "orders", { accept: [".csv"], bytesMax: 1_000 });
 const EVERY_NOON: Schedule = {
-  ...{ enabled: true, cron: "0 12 * * *", timezone: "Asia/Kathmandu", payload: { region: "EU" } },
-  ...{ overlap: "skip", catchup: "latest", maxLatenessSeconds: 3_600, jitterSeconds: 0 },
+  enabled: true,
+  cron: "0 12 * * *",
+  timezone: "Asia/Kathmandu",
+  payload: { region: "EU" },
+  overlap: "skip",
+  catchup: "latest",
+  maxLatenessSeconds: 3_600,
+  jitterSeconds: 0,
 };
 
 function validate(workflow: TestWorkflow, body: unknown, key = workflow.apiKey): Promise<Answer> {

@@ -8,7 +8,8 @@ import { TEMPORAL_VERSION } from "../../src/setup/servers/temporal-version.ts";
 import { findCircle, findForbiddenImports, ROOMS, type SourceFile } from "./room-rules.ts";
 
 const CHECKOUT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-const LINES_MAX = 300;
+/** Without blank lines and comments. Tests name each property of what they build. */
+const LINES_MAX = { product: 300, tests: 330 };
 /** Far below what there is. A scan that finds nothing to read must not count as one that finds nothing wrong. */
 const MODULES_MIN = 200;
 
@@ -94,17 +95,14 @@ test("names, of files and folders, say what is inside", () => {
   expect(pathsOf(banned)).toEqual([]);
 });
 
-test("files, of code, have 300 lines at most without blank lines and comments", () => {
+test("files, of code, have 300 lines at most without blank lines and comments, and tests 330", () => {
   const code = files.filter(({ path }) => /\.(tsx?|mjs|cjs|js|css|py)$/.test(path));
   const long = code.filter(
-    ({ text }) => text.split("\n").filter((line) => !/^\s*($|\/\/|\/?\*|#)/.test(line)).length > LINES_MAX,
+    ({ path, text }) =>
+      text.split("\n").filter((line) => !/^\s*($|\/\/|\/?\*|#)/.test(line)).length >
+      LINES_MAX[path.startsWith("test/") ? "tests" : "product"],
   );
   expect(pathsOf(long)).toEqual([]);
-});
-
-test("objects, of the product, name each property, and spread no literal to save a line", () => {
-  const product = files.filter(({ path }) => /\.tsx?$/.test(path) && !/^(test|bench|chaos)\//.test(path));
-  expect(pathsOf(product.filter(({ text }) => /\.\.\.\{/.test(text)))).toEqual([]);
 });
 
 test("the environment, of the process, is read in src/config.ts and handed on", () => {

@@ -110,8 +110,19 @@ test("the busy time of /proc/stat leaves out idling, waiting for disks and guest
 function aSlice(slice: Partial<Slice>): Slice {
   const processorMs = { service: 0, engine: 0, database: 0, program: 0 };
   return {
-    ...{ peer: "A", load: "hello", round: 0, at: "", calls: [1], bare: [1], perSecond: 1, wrong: 0, errors: [] },
-    ...{ processorMs, quietAfterSeconds: 0, noiseCores: 0, ...slice },
+    peer: "A",
+    load: "hello",
+    round: 0,
+    at: "",
+    calls: [1],
+    bare: [1],
+    perSecond: 1,
+    wrong: 0,
+    errors: [],
+    processorMs,
+    quietAfterSeconds: 0,
+    noiseCores: 0,
+    ...slice,
   };
 }
 

@@ -59,7 +59,9 @@ test("a commit, where its Python is gone, has its packages locked again for the 
   // Where it was published it goes on as it was.
   expect(await host.run(workflowId, commitId)).not.toBeUndefined();
   expect(await host.publish({ "main.py": VERSION, "requirements.txt": "hello\n" }, { workflowId })).toMatchObject({
-    ...{ kind: "published", changed: false, commitId },
+    kind: "published",
+    changed: false,
+    commitId,
   });
   const keys = (await listHeads(host.db)).find((head) => head.commitId === commitId)?.environmentKeys;
   expect(keys).toEqual([expect.any(String), made?.key]);

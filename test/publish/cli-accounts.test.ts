@@ -92,7 +92,8 @@ test("storage, shown, agreed and taken back, is that of the account named", asyn
   expect([set.code, set.out]).toEqual([0, "keeps much: 1.5 GB kept, 200 GB allowed, as agreed\n"]);
   expect((await service.cli("storage", "show", ...account, "--json")).json()).toEqual({
     ...document,
-    ...{ bytesMax: 200_000_000_000, agreedMax: 200_000_000_000 },
+    bytesMax: 200_000_000_000,
+    agreedMax: 200_000_000_000,
   });
   expect((await service.cli("storage", "set", "0", ...account)).out).toBe(
     "keeps much: 1.5 GB kept, no bound, as agreed\n",
@@ -111,7 +112,9 @@ test("publish, into an account that keeps as much as it may, is refused with wha
   expect([refused.code, refused.json()]).toMatchObject([
     1,
     {
-      ...{ error: "Storage full", kept: 1_100, allowed: 1_100 },
+      error: "Storage full",
+      kept: 1_100,
+      allowed: 1_100,
       message:
         "The account keeps 1.1 kB of files, logs, commits and drafts, and may keep 1.1 kB. Nothing was started or committed. Wait until old files are removed, or ask the operator for more.",
     },
@@ -177,8 +180,10 @@ async function use(workflow: TestWorkflow, count: number): Promise<void> {
     `insert into rate_buckets (bucket, busy_until)
      values (:key, now() + make_interval(secs => :keySeconds)), (:account, now() + make_interval(secs => :accountSeconds))`,
     {
-      ...{ key: keyBucket(workflowId), account: accountBucket(accountId) },
-      ...{ keySeconds: count * spacingSeconds(KEY), accountSeconds: count * spacingSeconds(ACCOUNT) },
+      key: keyBucket(workflowId),
+      account: accountBucket(accountId),
+      keySeconds: count * spacingSeconds(KEY),
+      accountSeconds: count * spacingSeconds(ACCOUNT),
     },
   );
 }
@@ -198,7 +203,10 @@ test("rates, shown for an account or a workflow, are what counts, with what is l
   expect([shown.code, shown.json()]).toEqual([
     0,
     {
-      ...{ accountId, name: "looks", agreed: everybody, key: { perMinute: 120, burst: 40 } },
+      accountId,
+      name: "looks",
+      agreed: everybody,
+      key: { perMinute: 120, burst: 40 },
       account: { perMinute: 600, burst: 200, remaining: 200, fullAfterSeconds: 0 },
     },
   ]);
@@ -207,7 +215,9 @@ test("rates, shown for an account or a workflow, are what counts, with what is l
   await use(workflow, 3);
   const used = (await service.cli("rates", "show", "--workflow", workflowId, "--json")).json();
   expect(used).toEqual({
-    ...{ accountId, name: "looks", workflowId },
+    accountId,
+    name: "looks",
+    workflowId,
     agreed: { perMinute: 1, burst: null, accountPerMinute: 3 },
     key: { ...KEY, remaining: 37, fullAfterSeconds: expect.any(Number) },
     account: { ...ACCOUNT, remaining: 37, fullAfterSeconds: expect.any(Number) },

@@ -69,7 +69,9 @@ test("executions list, by each filter, has those that it leaves, of the account 
   expect(await list("--since", "7d", "--until", day.slice(0, 10))).toEqual([elsewhere]);
   expect(await list("--text", "filtered")).toEqual([ended, recent, old]);
   expect(await list("--workflow", workflow.workflowId, "--commit", workflow.commitId.slice(0, 9))).toEqual([
-    ...[ended, recent, old],
+    ended,
+    recent,
+    old,
   ]);
   expect(await list("--workflow", other.workflowId, "--state", "success")).toEqual([]);
   // The operator, who names no account, means the workflow's.
@@ -180,18 +182,18 @@ test("executions rerun, of one with a file, executes with the same inputs, but f
   const file = (name: string, path: string) => ["-f", `${name}=@${join(folder, path)}`];
   const first = await as(
     member,
-    ...[
-      "run",
-      workflow.workflowId,
-      "-i",
-      "region=5",
-      "-i",
-      "password=first",
-      "-i",
-      `order=${order}`,
-      ...file("orders", "orders.csv"),
-    ],
-    ...[...file("extras", "one.txt"), ...file("extras", "two.txt")],
+
+    "run",
+    workflow.workflowId,
+    "-i",
+    "region=5",
+    "-i",
+    "password=first",
+    "-i",
+    `order=${order}`,
+    ...file("orders", "orders.csv"),
+    ...file("extras", "one.txt"),
+    ...file("extras", "two.txt"),
   );
   expect([first.code, first.out]).toEqual([0, expect.any(String)]);
   const executionId = String(first.json()["executionId"]);

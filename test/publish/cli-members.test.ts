@@ -73,7 +73,9 @@ test("invitations create, list and revoke, by the operator, make a link and take
     0,
     expect.stringMatching(new RegExp(`^${service.url}/join#tri_[\\w-]{43}$`)),
     {
-      ...{ invitationId: expect.stringMatching(/^inv_/), email: "guest@example.test", role: "viewer" },
+      invitationId: expect.stringMatching(/^inv_/),
+      email: "guest@example.test",
+      role: "viewer",
       expiresAt: expect.any(String),
     },
   ]);

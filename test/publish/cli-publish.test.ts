@@ -255,8 +255,13 @@ test("executions, after some ran, are listed, shown, cancelled, and their logs p
   expect(listed).toMatchObject({
     executions: [
       {
-        ...{ executionId, workflowId: expect.stringMatching(/^wf_/), workflowName: "Greeter" },
-        ...{ status: "success", trigger: "form", draft: false, cost: 0.051 },
+        executionId,
+        workflowId: expect.stringMatching(/^wf_/),
+        workflowName: "Greeter",
+        status: "success",
+        trigger: "form",
+        draft: false,
+        cost: 0.051,
       },
     ],
   });

@@ -78,7 +78,10 @@ const USES: Readonly<Record<string, Use>> = {
   rotateKey: ({ workflowId }) => ["key", "rotate", workflowId, "--grace", "1h"],
   listKeys: ({ workflowId }) => ["key", "list", workflowId],
   endKey: ({ workflowId, answers }) => [
-    ...["key", "end", workflowId, (answers["listKeys"] as { keys: { keyId: string }[] }).keys[1]?.keyId ?? ""],
+    "key",
+    "end",
+    workflowId,
+    (answers["listKeys"] as { keys: { keyId: string }[] }).keys[1]?.keyId ?? "",
   ],
   showAccountOverview: { reason: "It is what the first page draws. `executions list` and `credits` have the parts." },
   showOverview: { reason: "It is what the pages draw. `executions list` has the executions themselves." },
@@ -100,10 +103,17 @@ const USES: Readonly<Record<string, Use>> = {
   listExecutions: ({ workflowId }) => ["executions", "list", "--workflow", workflowId, "--state", "success"],
   showExecutionRecord: ({ executionId }) => ["executions", "record", executionId],
   readInputFile: ({ executionId, folder }) => [
-    ...["executions", "download", executionId, join(folder, "inputs"), "--inputs"],
+    "executions",
+    "download",
+    executionId,
+    join(folder, "inputs"),
+    "--inputs",
   ],
   cancelExecutions: ({ executionId, answers }) => [
-    ...["executions", "cancel", executionId, String(answers["executeDraft"]?.["executionId"])],
+    "executions",
+    "cancel",
+    executionId,
+    String(answers["executeDraft"]?.["executionId"]),
   ],
   followEvents: {
     reason: "It tells open pages when to ask again. A command asks when it is called, and `run` until the end.",
@@ -191,11 +201,18 @@ beforeAll(async () => {
   const run = await service.cliAs(owner, "run", workflowId, "-f", orders, "--json");
   const { executionId } = run.json() as Record<string, string>;
   const folder = service.folder({
-    ...{ "config.yaml": `${config}# Written over\n`, "main.py": "print(2)\n", "requirements.txt": "leftpad\n" },
+    "config.yaml": `${config}# Written over\n`,
+    "main.py": "print(2)\n",
+    "requirements.txt": "leftpad\n",
   });
   world = {
-    ...{ workflowId, commitId, executionId: executionId as string, sessionId: session?.id as string },
-    ...{ guest: guest.email, folder, answers: {} },
+    workflowId,
+    commitId,
+    executionId: executionId as string,
+    sessionId: session?.id as string,
+    guest: guest.email,
+    folder,
+    answers: {},
   };
   subscribe("undici:request:create", note);
 });

@@ -218,7 +218,9 @@ test("dev, of a folder, runs the draft at each save, cancels the run before, sho
   interrupt.emit("interrupt");
   const { code, out, err } = await developing;
   expect([code, out, interrupt.listenerCount("interrupt")]).toEqual([
-    ...[130, expect.stringMatching(/(?:^|\n)No longer watching\n$/), 0],
+    130,
+    expect.stringMatching(/(?:^|\n)No longer watching\n$/),
+    0,
   ]);
   for (const id of [first, second, third]) {
     expect(err).toContain(`Run  ${service.url}/executions/${id}\n`);

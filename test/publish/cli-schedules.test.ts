@@ -41,7 +41,8 @@ test("schedules list, on a terminal, tells each in plain words, its next run by 
   const schedule = { cron: "0 9 * * *", timezone: "America/New_York" };
   const { workflowId } = await aScheduledWorkflow(service.db, { since: hoursAgo(9), accountId, schedule });
   const paused = await aScheduledWorkflow(service.db, {
-    ...{ since: hoursAgo(9), accountId },
+    since: hoursAgo(9),
+    accountId,
     schedule: { ...schedule, enabled: false },
   });
   await queryRows(
@@ -106,7 +107,10 @@ async function aTickedWorkflow(): Promise<TestWorkflow> {
     const nominalAt = hoursAgo(index + 1);
     const isBegun = outcome === "started" || outcome === "refused_credits";
     return {
-      ...{ workflowId, nominalAt, outcome, source: "clock" as const },
+      workflowId,
+      nominalAt,
+      outcome,
+      source: "clock" as const,
       reason: outcome === "started" ? "" : `because of ${outcome}`,
       executionId: isBegun ? createExecutionId() : null,
       decidedAt: new Date(nominalAt.getTime() + (index + 1) * 1_000),

@@ -142,7 +142,9 @@ test("readLocalFolder, on names that are not UTF-8, names the file and why", asy
   expect(await readLocalFolder(dir)).toEqual({
     ok: false,
     problems: ["caf\ufffd.csv", "folder\ufffd"].map((path) => ({
-      ...{ file: path, line: 1, column: 1 },
+      file: path,
+      line: 1,
+      column: 1,
       message: "The name is not valid UTF-8. Rename the file.",
     })),
   });

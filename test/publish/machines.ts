@@ -76,18 +76,23 @@ async function aMachine({ db, accountId, standard, others, index }: MachineParts
   const spool = createSpool(join(root, "spool"));
   const runtimes = createRuntimes(standard, sources);
   const commitEnvironments = createCommitEnvironments({
-    ...{ db, environments, interpreters, readFiles, threads: TEST_THREADS, log: SILENT },
+    db,
+    environments,
+    interpreters,
+    readFiles,
+    threads: TEST_THREADS,
+    log: SILENT,
   });
   const code = { db, sandbox, checkouts, commitEnvironments, runtimes, ceilings };
   const { runProgram } = createProgramRunner({
     ...code,
-    ...{ spool, hostId: "host1" },
+    spool,
+    hostId: "host1",
     storage: {} as never,
-    ...{
-      hostProblem: () => undefined,
-      takeValues: async () => ({ secrets: new Map(), variables: new Map() }),
-      openSecrets: () => ({}),
-    },
+
+    hostProblem: () => undefined,
+    takeValues: async () => ({ secrets: new Map(), variables: new Map() }),
+    openSecrets: () => ({}),
   });
   const bounds = {
     ...DEFAULT_BOUNDS,

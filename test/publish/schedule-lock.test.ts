@@ -22,8 +22,13 @@ beforeAll(async () => {
   db = database.db;
   accountId = await anAccount(db, { credits: "100" });
   publish = createPublisher({
-    ...{ db, secretBox: TEST_SECRET_BOX, environments: fakeEnvironments(), log: SILENT },
-    ...{ interpreters: onlyInterpreter(A_PYTHON), networkAvailable: () => false, threads: TEST_THREADS },
+    db,
+    secretBox: TEST_SECRET_BOX,
+    environments: fakeEnvironments(),
+    log: SILENT,
+    interpreters: onlyInterpreter(A_PYTHON),
+    networkAvailable: () => false,
+    threads: TEST_THREADS,
     findPythonWarnings: async () => [],
   });
 });
@@ -34,7 +39,10 @@ async function publishSchedule(workflowId: WorkflowId | null, schedule: string) 
   const config = `triggers:\n  api: { enabled: true }\n  schedule: ${schedule}\n`;
   const files = { "config.yaml": config, "main.py": "def main():\n    return None\n" };
   const published = await publish({
-    ...{ workflowId, accountId, name: "clock", message: "" },
+    workflowId,
+    accountId,
+    name: "clock",
+    message: "",
     files: Object.entries(files).map(([path, text]) => ({ path, content: Buffer.from(text), executable: false })),
   });
   if (published.kind !== "published") throw new Error(JSON.stringify(published));

@@ -26,7 +26,11 @@ afterAll(async () => {
 async function publish(wanted: string) {
   const published: (string | undefined)[] = [];
   const { notes } = await publishExamples({
-    ...{ db: database.db, secretBox: TEST_SECRET_BOX, dataDir, folder: EXAMPLES, wanted },
+    db: database.db,
+    secretBox: TEST_SECRET_BOX,
+    dataDir,
+    folder: EXAMPLES,
+    wanted,
     accountId: await anAccount(database.db),
     publish: async ({ name }) => {
       published.push(name);

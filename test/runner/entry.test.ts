@@ -94,8 +94,11 @@ def main():
     expect(jsonOf(ran)).toEqual([
       ["data/deep/rates.csv", "data/tool", "inputs.json", "main.py"],
       {
-        ...{ "main.py": "-rw-r--r--", data: "drwxr-xr-x", "data/deep": "drwxr-xr-x" },
-        ...{ "data/deep/rates.csv": "-rw-r--r--", "data/tool": "-rwxr-xr-x" },
+        "main.py": "-rw-r--r--",
+        data: "drwxr-xr-x",
+        "data/deep": "drwxr-xr-x",
+        "data/deep/rates.csv": "-rw-r--r--",
+        "data/tool": "-rwxr-xr-x",
       },
       "1;2",
       ["ran", "changed", "data/", "data/deep/", "data/deep/rates.csv", "data/new.txt", "data/tool"],

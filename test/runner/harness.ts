@@ -255,10 +255,13 @@ function toRequest(
       ...program.kinds,
       ...Object.fromEntries(fileKinds),
     },
-    ...{ variables: program.variables, secrets: program.secrets, laneVariables: program.laneVariables },
+    variables: program.variables,
+    secrets: program.secrets,
+    laneVariables: program.laneVariables,
     files,
     declaredOutputs: program.outputs ?? null,
-    ...{ network: program.network ?? false, isScratchOnDisk: program.isScratchOnDisk },
+    network: program.network ?? false,
+    isScratchOnDisk: program.isScratchOnDisk,
     limits: { ...LIMITS, ...program.limits },
   };
 }

@@ -89,7 +89,13 @@ def main(plant):
     inputs: { plant: true },
   });
   const fresh = {
-    ...{ module: null, builtin: null, path: false, variable: null, files: [], processes: [1, 2], pid: 2 },
+    module: null,
+    builtin: null,
+    path: false,
+    variable: null,
+    files: [],
+    processes: [1, 2],
+    pid: 2,
   };
   const drawn: unknown[] = [];
   for (let round = 0; round < 4; round++) {
@@ -299,13 +305,15 @@ test.each([
   const asking = bench.commit({
     code: "import eager\ndef main(): return str(eager.VALUE)",
     environmentDir: bench.environment({ "eager.py": code }),
-    ...{ laneVariables, variables },
+    laneVariables,
+    variables,
   });
   expect(await asking.warm()).toEqual({ warm: false, reason: "A package asks for TOKEN when it is imported." });
   const fixed = await aWarmCommit({
     code: "import calm\ndef main(): return calm.VALUE",
     environmentDir: bench.environment({ "calm.py": "import os\nVALUE = os.environ['REGION']" }),
-    ...{ laneVariables, variables },
+    laneVariables,
+    variables,
   });
   expect(laneRan(await runInLane(fixed)).texts).toEqual({ result: "eu" });
 });

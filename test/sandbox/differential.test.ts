@@ -38,8 +38,11 @@ beforeAll(async () => {
   const users = await openUsers();
   // Of the machine itself: no program here asks for more than its own host, and addresses that nobody may have.
   network = await createNetwork({
-    ...{ programs: { ...PROGRAMS, python3: findInterpreter().path }, dir: networkDir, slots: 2 },
-    ...{ runAs: IS_ROOT ? UNPRIVILEGED : undefined, within: users?.enterAsOwner },
+    programs: { ...PROGRAMS, python3: findInterpreter().path },
+    dir: networkDir,
+    slots: 2,
+    runAs: IS_ROOT ? UNPRIVILEGED : undefined,
+    within: users?.enterAsOwner,
     report: (line) => console.error(line),
   });
   warm = await openWarmBench({ users, network });

@@ -18,10 +18,10 @@ const FOLDERS = {
   hasNetworkNamespace: true,
 };
 const VARIABLES = [
-  ...["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"],
-  ...["POLARS_MAX_THREADS", "RAYON_NUM_THREADS", "TOKIO_WORKER_THREADS", "GOMAXPROCS", "LOKY_MAX_CPU_COUNT"],
+  ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"],
+  ["POLARS_MAX_THREADS", "RAYON_NUM_THREADS", "TOKIO_WORKER_THREADS", "GOMAXPROCS", "LOKY_MAX_CPU_COUNT"],
   "PYTHON_CPU_COUNT",
-];
+].flat();
 const PARTS = { ...FOLDERS, command: ["/usr/bin/python3", "-I", "/runner/main.pyc", "3"], processes: 64 };
 
 test("toBundle, of a program with file inputs, is exactly this", () => {
@@ -42,7 +42,10 @@ test("toBundle, of a program with file inputs, is exactly this", () => {
       user: { uid: 10001, gid: 10001 },
       args: ["/bin/sh", "-c", expect.any(String), "sh", "/usr/bin/python3", "-I", "/runner/main.pyc", "3"],
       env: [
-        ...["HOME=/tmp", "USER=user", "LANG=C.UTF-8", "PYTHONPATH=/runner/modules"],
+        "HOME=/tmp",
+        "USER=user",
+        "LANG=C.UTF-8",
+        "PYTHONPATH=/runner/modules",
         ...VARIABLES.map((name) => `${name}=${coresOf(2)}`),
         "PATH=/env/bin:/runner/bin:/usr/local/bin:/usr/bin:/bin",
         "VIRTUAL_ENV=/env",

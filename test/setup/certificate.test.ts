@@ -23,7 +23,9 @@ async function aSelfSigned() {
   const { generate } = await import("selfsigned");
   const addresses = ["127.0.0.1", "::1"].map((ip) => ({ type: 7, ip }) as const);
   return generate([{ name: "commonName", value: "Treadle on localhost" }], {
-    ...{ keyType: "ec", curve: "P-256", algorithm: "sha256" },
+    keyType: "ec",
+    curve: "P-256",
+    algorithm: "sha256",
     notAfterDate: new Date(Date.now() + 397 * DAY_MS),
     extensions: [
       { name: "basicConstraints", cA: false, critical: true },
@@ -161,7 +163,9 @@ test("watchCertificate, when the files change, serves both anew; a pair that doe
   const [served, events] = [[] as string[], [] as unknown[]];
   const note = (facts: object) => void events.push((facts as { event: string }).event);
   const watch = watchCertificate({
-    ...{ first, read, log: { info: note, warn: note } },
+    first,
+    read,
+    log: { info: note, warn: note },
     serve: ({ certPem }) => void served.push(certPem),
   });
   afterwards(watch.close);

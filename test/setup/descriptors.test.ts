@@ -7,11 +7,15 @@ const SETTINGS = loadSettings({ TREADLE_SANDBOX_SLOTS: "4" });
 
 test("budgetDescriptors, with files enough, allows the connections of the setting, of one address half at most", () => {
   expect(budgetDescriptors(SETTINGS, 1_000_000)).toEqual({
-    ...{ max: 12_000, perAddressMax: 6_000, ok: true },
+    max: 12_000,
+    perAddressMax: 6_000,
+    ok: true,
     message: "Up to 12000 connections; the process may have 1000000 files open.",
   });
   expect(budgetDescriptors(loadSettings({ TREADLE_CONNECTIONS_MAX: "100" }), 1_000_000)).toMatchObject({
-    ...{ max: 100, perAddressMax: 50, ok: true },
+    max: 100,
+    perAddressMax: 50,
+    ok: true,
   });
 });
 

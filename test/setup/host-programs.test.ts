@@ -40,10 +40,16 @@ async function aHost(change: Partial<Machine>, env: Record<string, string> = {})
   afterwards(host.close);
   const run = () =>
     host.sandbox.run({
-      ...{ executionId: "ex_1", environmentDir: null, entrypoint: "main.py", inputs: {}, kinds: {}, files: [] },
+      executionId: "ex_1",
+      environmentDir: null,
+      entrypoint: "main.py",
+      inputs: {},
+      kinds: {},
+      files: [],
       commitDir: writeFolder(join(folder, "commit"), { "main.py": "print(1)" }),
       spoolDir: path("spool"),
-      ...{ declaredOutputs: null, limits: LIMITS },
+      declaredOutputs: null,
+      limits: LIMITS,
     });
   return { ...host, run };
 }
@@ -121,19 +127,21 @@ function look(
     db: { raw: () => Promise.resolve() } as never,
     storage: { check: () => Promise.resolve() } as never,
     temporalClient: { check: () => Promise.resolve() } as never,
-    ...{ isolation: "sandbox", isInGvisor: true, isolationProblems },
+    isolation: "sandbox",
+    isInGvisor: true,
+    isolationProblems,
     laneProblem: () => "gVisor starts a kernel for each program.",
     sandboxUsers: { users: undefined, message: "shared" },
-    ...{
-      runDisksProblem: undefined,
-      cgroups: undefined,
-      networkProblem: () => "None in gVisor.",
-      diskProblem: () => undefined,
-      commitProblems,
-    },
+
+    runDisksProblem: undefined,
+    cgroups: undefined,
+    networkProblem: () => "None in gVisor.",
+    diskProblem: () => undefined,
+    commitProblems,
     temporal: {},
     isStopping: () => isStopping,
-    ...{ dataDir: "/nowhere", descriptors: { ok: true, message: "" } },
+    dataDir: "/nowhere",
+    descriptors: { ok: true, message: "" },
   })();
 }
 

@@ -218,7 +218,10 @@ test("installation, of a version before, keeps the password and the token of its
     const accountId = await anAccount(older);
     const [password, token] = ["an older password", "trp_older"];
     await putUser(older, {
-      ...{ id: createUserId(), accountId, email: EMAIL, role: "owner" },
+      id: createUserId(),
+      accountId,
+      email: EMAIL,
+      role: "owner",
       passwordHash: await hashPassword(password),
     });
     await insertOperatorToken(older, { tokenHash: hashToken(token), name: "operator" });
@@ -232,7 +235,9 @@ test("installation, of a version before, keeps the password and the token of its
     for (const dir of [first, second])
       expect(
         await prepareInstallation({
-          ...{ db: older, secretBox: TEST_SECRET_BOX, keysDir: dir },
+          db: older,
+          secretBox: TEST_SECRET_BOX,
+          keysDir: dir,
           initialCredits: microCredits(0n),
         }),
       ).toMatchObject({ signIn: { password }, operatorToken: token });

@@ -6,14 +6,14 @@ import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { announceWhenReady, type ReadyFile } from "../../src/start/ready-file.ts";
 
 const CONTENT: ReadyFile = {
-  ...{
-    url: "https://localhost:1",
-    apiUrl: "https://localhost:1/api",
-    local: { url: "https://localhost:1", serverName: null },
-    caFile: "/ca.pem",
-    temporalUiUrl: null,
-  },
-  ...{ signIn: { email: "a@b", password: "p" }, workflows: {}, pid: 1 },
+  url: "https://localhost:1",
+  apiUrl: "https://localhost:1/api",
+  local: { url: "https://localhost:1", serverName: null },
+  caFile: "/ca.pem",
+  temporalUiUrl: null,
+  signIn: { email: "a@b", password: "p" },
+  workflows: {},
+  pid: 1,
 };
 let dataDir: string;
 

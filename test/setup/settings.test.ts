@@ -35,9 +35,12 @@ test("loadSettings, of every secret in a file, has them all, as if they were var
 test("loadSettings, of secrets that cannot be had from files, names all of them, what is wrong, and no value", () => {
   const load = () =>
     loadSettings({
-      ...{ DATABASE_URL: "postgresql://hush-hush", DATABASE_URL_FILE: aFile("hush-hush") },
-      ...{ AWS_ACCESS_KEY_ID_FILE: "/nowhere/hush-hush", AWS_SECRET_ACCESS_KEY_FILE: aFile("\n") },
-      ...{ AWS_SESSION_TOKEN_FILE: aFolder(), TREADLE_PORT: "hush-hush" },
+      DATABASE_URL: "postgresql://hush-hush",
+      DATABASE_URL_FILE: aFile("hush-hush"),
+      AWS_ACCESS_KEY_ID_FILE: "/nowhere/hush-hush",
+      AWS_SECRET_ACCESS_KEY_FILE: aFile("\n"),
+      AWS_SESSION_TOKEN_FILE: aFolder(),
+      TREADLE_PORT: "hush-hush",
     });
   expect(load).toThrow(
     [

@@ -26,7 +26,8 @@ export async function openBalancer(folder: string): Promise<Balancer> {
     turns.push(turn);
     const headers = {
       ...asked.headers,
-      ...{ "x-forwarded-proto": "https", "x-forwarded-for": String(asked.socket.remoteAddress) },
+      "x-forwarded-proto": "https",
+      "x-forwarded-for": String(asked.socket.remoteAddress),
     };
     const place = { host: "127.0.0.1", port: targets[turn], method: asked.method, path: asked.url, headers };
     const passed = request(place, (got) => {

@@ -78,7 +78,11 @@ export async function aCommit(
   const id = given.id ?? (randomBytes(20).toString("hex") as CommitId);
   const treeId = randomBytes(20).toString("hex");
   const commit = {
-    ...{ message: "test", ...given, id, treeId, environment: null },
+    message: "test",
+    ...given,
+    id,
+    treeId,
+    environment: null,
     objects: [
       { id: treeId, kind: "tree", content: Buffer.alloc(0) },
       { id, kind: "commit", content: Buffer.from(id) },

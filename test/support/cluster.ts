@@ -58,7 +58,8 @@ export async function aCluster(common: Record<string, string>, options: { isBare
   const { host, user, database: name } = address;
   const pooler = await startPooler(address);
   const env = {
-    ...{ ...SMALL, ...common },
+    ...SMALL,
+    ...common,
     DATABASE_URL: `postgresql://${user}@localhost/${name}?host=${encodeURIComponent(host)}`,
     DATABASE_POOLER_URL: pooler.url,
     ...temporal.settings,
@@ -78,7 +79,9 @@ export async function aCluster(common: Record<string, string>, options: { isBare
     const endpoint = encodeURIComponent(`http://127.0.0.1:${way.port}`);
     const own = { ...shared, TREADLE_STORAGE_URL: `s3://${s3.bucket}?endpoint=${endpoint}&region=${s3.region}` };
     return {
-      ...{ dataDir, cut: way.cut, mend: way.mend },
+      dataDir,
+      cut: way.cut,
+      mend: way.mend,
       start: (more = {}) => startService({ dataDir, checkout, env: { ...env, ...own, ...more } }),
       startWorker: (more = {}) => startWorker(checkout, { ...env, ...own, ...more, TREADLE_DATA_DIR: dataDir }),
     };
@@ -126,12 +129,20 @@ async function aTemporal(
 async function startEmbedded(folder: string): Promise<TemporalCluster> {
   await mkdir(folder, { recursive: true });
   const { path: python } = await findPython({
-    ...{ env: process.env, runAs: undefined, isRoot: false, mayInstall: false },
-    ...{ report: () => undefined, run: runCommand },
+    env: process.env,
+    runAs: undefined,
+    isRoot: false,
+    mayInstall: false,
+    report: () => undefined,
+    run: runCommand,
   });
   const temporal = await startTemporal({
-    ...{ env: process.env, dataDir: folder, cacheDir: findCacheDir(process.env), python },
-    ...{ report: () => undefined, log: () => undefined },
+    env: process.env,
+    dataDir: folder,
+    cacheDir: findCacheDir(process.env),
+    python,
+    report: () => undefined,
+    log: () => undefined,
   });
   const { ca = "", caller, serverName = "" } = temporal.tls ?? {};
   const tls = { ca, cert: caller?.cert ?? "", key: caller?.key ?? "", serverName };

@@ -75,7 +75,14 @@ export async function openEditor(
     await ask("POST", "/api/join", { token: await inviteOwner(place, account, owner.email), password: PASSWORD });
     const session = await home.storageState();
     const editor: Editor = {
-      ...{ service, dataDir, account, owner, examples: {}, emailOf, ask, close },
+      service,
+      dataDir,
+      account,
+      owner,
+      examples: {},
+      emailOf,
+      ask,
+      close,
       visit: (options = {}) => visit(browser, service.ready, options),
       async enter(path, options = {}) {
         const visitor = await visit(browser, service.ready, { ...options, session });

@@ -38,17 +38,17 @@ export async function startPooler(address: { host: string; user: string; databas
     "[databases]",
     `${address.database} = host=${address.host} connect_query='${LIMITS}'`,
     "[pgbouncer]",
-    ...[`listen_addr = 127.0.0.1`, `listen_port = ${port}`, "unix_socket_dir =", "auth_type = trust"],
+    [`listen_addr = 127.0.0.1`, `listen_port = ${port}`, "unix_socket_dir =", "auth_type = trust"],
     // It refuses to be root.
-    ...(process.getuid?.() === 0 ? ["user = nobody"] : []),
-    ...[
+    process.getuid?.() === 0 ? ["user = nobody"] : [],
+    [
       `auth_file = ${users}`,
       `stats_users = ${address.user}`,
       "pool_mode = transaction",
       `default_pool_size = ${POOLER_SESSIONS}`,
       "max_client_conn = 500",
     ],
-  ];
+  ].flat();
   await writeFile(file, `${lines.join("\n")}\n`);
   const env = { PATH: process.env["PATH"], LD_LIBRARY_PATH: libraries };
   // It ends when its standard input does, and so with this process, however that ends.

@@ -90,7 +90,9 @@ export async function startService(options: {
     cwd: checkout,
     env: {
       ...process.env,
-      ...{ TREADLE_PORT: "0", TREADLE_DATA_DIR: options.dataDir, TREADLE_EXAMPLES: "hello" },
+      TREADLE_PORT: "0",
+      TREADLE_DATA_DIR: options.dataDir,
+      TREADLE_EXAMPLES: "hello",
       ...options.env,
     },
     stdio: ["ignore", "pipe", "pipe"],
@@ -146,7 +148,8 @@ export async function callService(ready: ReadyFile): Promise<CalledService & { h
   };
   return {
     ready,
-    ...{ call, begin },
+    call,
+    begin,
     execute(example, inputs) {
       const { workflowId, apiKey } = exampleOf(ready, example);
       return call(`/workflows/${workflowId}/execute`, {

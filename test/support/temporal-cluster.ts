@@ -146,14 +146,22 @@ async function writeConfig(
   const address = `127.0.0.1:${ports[0]}`;
   const storeOf = (databaseName: string | undefined) => ({
     sql: {
-      ...{ pluginName: "postgres12_pgx", databaseName, connectAddr: `127.0.0.1:${given.postgresPort}` },
-      ...{ connectProtocol: "tcp", user: POSTGRES_USER, password: "none", maxConns: 10, maxIdleConns: 10 },
+      pluginName: "postgres12_pgx",
+      databaseName,
+      connectAddr: `127.0.0.1:${given.postgresPort}`,
+      connectProtocol: "tcp",
+      user: POSTGRES_USER,
+      password: "none",
+      maxConns: 10,
+      maxIdleConns: 10,
     },
   });
   const config = {
     log: { stdout: true, level: "warn" },
     persistence: {
-      ...{ defaultStore: "default", visibilityStore: "visibility", numHistoryShards: 4 },
+      defaultStore: "default",
+      visibilityStore: "visibility",
+      numHistoryShards: 4,
       datastores: {
         default: storeOf(given.databases["temporal"]),
         visibility: storeOf(given.databases["visibility"]),
@@ -165,8 +173,10 @@ async function writeConfig(
     },
     services: Object.fromEntries(ROLES.map((role, index) => [role, rpcOf(index)])),
     clusterMetadata: {
-      ...{ enableGlobalNamespace: false, failoverVersionIncrement: 10 },
-      ...{ masterClusterName: "active", currentClusterName: "active" },
+      enableGlobalNamespace: false,
+      failoverVersionIncrement: 10,
+      masterClusterName: "active",
+      currentClusterName: "active",
       clusterInformation: {
         active: { enabled: true, initialFailoverVersion: 1, rpcName: "frontend", rpcAddress: address },
       },

@@ -33,7 +33,9 @@ test("repeated work, that fails, is reported and tried again", async () => {
   const faults: unknown[] = [];
   let isBroken = true;
   const repeating = repeat(async () => isBroken && Promise.reject(new Error("broken")), {
-    ...{ everyMs: NEVER_MS, first: "later", onError: (error) => void faults.push(error) },
+    everyMs: NEVER_MS,
+    first: "later",
+    onError: (error) => void faults.push(error),
   });
   await repeating.now();
   isBroken = false;

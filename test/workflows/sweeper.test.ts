@@ -60,7 +60,8 @@ beforeAll(async () => {
     hostId: HOST,
     processId: "proc_a",
     storage,
-    ...{ spool, smallBytesMax: 0 },
+    spool,
+    smallBytesMax: 0,
     slots: createSlots({ count: 4 }),
     runProgram: async ({ executionId }) => {
       started.push(executionId);
@@ -85,9 +86,12 @@ async function sweep(given: Partial<SweeperDeps> & { openSeconds?: number } = {}
   const sweeper = createSweeper({
     db,
     temporalClient: given.temporalClient ?? temporalClient,
-    ...{ activities, keeping },
+    activities,
+    keeping,
     spool: given.spool ?? spool,
-    ...{ hostId: HOST, processId: "proc_a", hostGoneSeconds: 300 },
+    hostId: HOST,
+    processId: "proc_a",
+    hostGoneSeconds: 300,
     log,
   });
   try {

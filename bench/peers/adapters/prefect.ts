@@ -33,11 +33,17 @@ export const peer = servedPeer({
     const [apiPort, port] = [await freePort(HOST), await freePort(HOST)];
     const { file, env } = commandOf(setting, "pandas", "");
     const settings = {
-      ...{ PATH: env.PATH, HOME: setting.dataDir, DO_NOT_TRACK: "1" },
-      ...{ PREFECT_HOME: join(setting.dataDir, "prefect"), PREFECT_API_URL: `http://${HOST}:${apiPort}/api` },
-      ...{ PREFECT_SERVER_ANALYTICS_ENABLED: "false", PREFECT_LOGGING_LEVEL: "ERROR" },
+      PATH: env.PATH,
+      HOME: setting.dataDir,
+      DO_NOT_TRACK: "1",
+      PREFECT_HOME: join(setting.dataDir, "prefect"),
+      PREFECT_API_URL: `http://${HOST}:${apiPort}/api`,
+      PREFECT_SERVER_ANALYTICS_ENABLED: "false",
+      PREFECT_LOGGING_LEVEL: "ERROR",
       PREFECT_SERVER_UI_ENABLED: "false",
-      ...{ BENCH_PORT: String(port), BENCH_PYTHON: file, BENCH_PACKAGES: setting.packages },
+      BENCH_PORT: String(port),
+      BENCH_PYTHON: file,
+      BENCH_PACKAGES: setting.packages,
       BENCH_PROGRAMS: fileURLToPath(new URL("../programs", import.meta.url)),
     };
     const start = (args: readonly string[]): ChildProcess =>

@@ -18,7 +18,9 @@ export function treadlePeer(own: { name: string; isolation: string; env?: Readon
   const publishProgram = async (dataDir: string, program: ProgramName): Promise<Published> =>
     publish(dataDir, INPUT, await readFile(join(PROGRAMS, program, "main.py"), "utf8"));
   return {
-    ...{ name, isolation, version: findVersion() },
+    name,
+    isolation,
+    version: findVersion(),
     record: "PostgreSQL and storage",
     engine: /^temporal/,
     async start({ dataDir, interpreter }) {

@@ -52,7 +52,7 @@ export function createChannel(): Channel {
     const event = { id: `${name}.${count}`, name: eventName, data };
     past.push(event);
     if (past.length > PAST_MAX) past.shift();
-    for (const follower of [...followers]) follower.receive(event);
+    for (const follower of Array.from(followers)) follower.receive(event);
   }
 
   /** A poll that began before another may end after it: nothing goes back to a state that it has left. */

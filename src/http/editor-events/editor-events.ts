@@ -121,7 +121,7 @@ export function createEditorEvents(deps: EditorEventsDeps): EditorEvents {
       closed = true;
       for (const { channel, timer } of accounts.values()) {
         clearTimeout(timer);
-        for (const follower of [...channel.followers]) follower.end();
+        for (const follower of Array.from(channel.followers)) follower.end();
       }
       accounts.clear();
     },

@@ -31,7 +31,12 @@ const MADE = {
 const USED_BY = [{ workflowId: "wf_0123456789abcdef", name: "Load the warehouse" }];
 const READ_ERRORS = ["unauthorized", "not_found", "no_capacity"] as const;
 const WRITE_ERRORS = [
-  ...["unauthorized", "not_found", "conflict", "payload_too_large", "unsupported_media_type", "no_capacity"],
+  "unauthorized",
+  "not_found",
+  "conflict",
+  "payload_too_large",
+  "unsupported_media_type",
+  "no_capacity",
 ] as const;
 
 /** Secrets and variables of an account and of its workflows. */

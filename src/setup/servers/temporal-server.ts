@@ -20,9 +20,9 @@ const READY_LINE = /^Temporal Server: /;
  * pages and 32 MiB of log, for SQLite's own 2 and 4 make every write read and copy the same pages again.
  */
 const SQLITE_PRAGMAS = [
-  ...["journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=10000"],
-  ...["cache_size=-65536", "wal_autocheckpoint=8000"],
-];
+  ["journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=10000"],
+  ["cache_size=-65536", "wal_autocheckpoint=8000"],
+].flat();
 
 const DYNAMIC_CONFIG: Readonly<Record<string, string | number | boolean | readonly string[]>> = {
   // The HTTP API takes commands from any web page that a browser of this machine has open. It cannot be left out, only refuse every host name.
@@ -58,19 +58,19 @@ export interface TemporalPorts {
 /** All flags of the development server. `databaseFile` must be of the same version: there is no migration between them. */
 export function serverArguments(options: { databaseFile: string; namespace: string; ports: TemporalPorts }): string[] {
   return [
-    ...["server", "start-dev"],
-    ...["--ip", TEMPORAL_HOST, "--port", String(options.ports.grpc)],
-    ...["--ui-ip", TEMPORAL_HOST, "--ui-port", String(options.ports.ui)],
-    ...["--ui-public-path", PAGES_PATH],
-    ...["--db-filename", options.databaseFile, "--namespace", options.namespace],
-    ...["--log-format", "json", "--log-level", "warn", "--color", "never"],
-    ...SQLITE_PRAGMAS.flatMap((pragma) => ["--sqlite-pragma", pragma]),
-    ...SEARCH_ATTRIBUTES.flatMap((name) => ["--search-attribute", `${name}=Keyword`]),
-    ...Object.entries(DYNAMIC_CONFIG).flatMap(([key, value]) => [
+    ["server", "start-dev"],
+    ["--ip", TEMPORAL_HOST, "--port", String(options.ports.grpc)],
+    ["--ui-ip", TEMPORAL_HOST, "--ui-port", String(options.ports.ui)],
+    ["--ui-public-path", PAGES_PATH],
+    ["--db-filename", options.databaseFile, "--namespace", options.namespace],
+    ["--log-format", "json", "--log-level", "warn", "--color", "never"],
+    SQLITE_PRAGMAS.flatMap((pragma) => ["--sqlite-pragma", pragma]),
+    SEARCH_ATTRIBUTES.flatMap((name) => ["--search-attribute", `${name}=Keyword`]),
+    Object.entries(DYNAMIC_CONFIG).flatMap(([key, value]) => [
       "--dynamic-config-value",
       `${key}=${JSON.stringify(value)}`,
     ]),
-  ];
+  ].flat();
 }
 
 /**

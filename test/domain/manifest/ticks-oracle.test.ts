@@ -184,7 +184,10 @@ test(
       const found = nextTicks(parsed.cron, zone, new Date(fromMs - 1), Number.POSITIVE_INFINITY, until);
       const differs = found.findIndex((tick, index) => tick.getTime() !== fromMs + (expected[index] ?? -1) * MINUTE_MS);
       expect({ text, zone, count: found.length, differs: found[differs]?.toISOString() }).toEqual({
-        ...{ text, zone, count: expected.length, differs: undefined },
+        text,
+        zone,
+        count: expected.length,
+        differs: undefined,
       });
       for (const second of instants) {
         const after = fromMs + second * 1_000;

@@ -16,8 +16,13 @@ const WEEKDAYS = "SUNDAY MONDAY TUESDAY WEDNESDAY THURSDAY FRIDAY SATURDAY".spli
 /** How far a zone's clock is ahead at an instant, milliseconds, read from the date it shows. Clocks change at quarters of an hour. */
 export function readOffsets(timezone: string): (instantMs: number) => number {
   const format = new Intl.DateTimeFormat("en-US", {
-    ...{ timeZone: timezone, hourCycle: "h23", year: "numeric", month: "numeric", day: "numeric" },
-    ...{ hour: "numeric", minute: "numeric" },
+    timeZone: timezone,
+    hourCycle: "h23",
+    year: "numeric",
+    month: "numeric",
+    day: "numeric",
+    hour: "numeric",
+    minute: "numeric",
   });
   const known = new Map<number, number>();
   return (instantMs) => {

@@ -27,8 +27,13 @@ function at(time: string): Date {
 /** A schedule that nobody has looked after until now, unless told otherwise. */
 function policyOf(policy: Partial<TickPolicy> & { catchup: Catchup }): TickPolicy {
   return {
-    ...{ cron: HOURLY, timezone: "UTC", enabled: true, maxLatenessSeconds: 7_200, jitterSeconds: 0 },
-    ...{ until: null, successorDueAt: null },
+    cron: HOURLY,
+    timezone: "UTC",
+    enabled: true,
+    maxLatenessSeconds: 7_200,
+    jitterSeconds: 0,
+    until: null,
+    successorDueAt: null,
     ...policy,
   };
 }
@@ -110,7 +115,10 @@ test("planTicks, asked again from where it was accounted, neither repeats nor le
   for (let round = 0; round < 20; round += 1) {
     const step = planTicks({
       policy: policyOf({ catchup: "all", maxLatenessSeconds: 86_400 }),
-      ...{ since, look: lookAt(at("12:34:00")), recorded: new Set<number>(), countMax: 5 },
+      since,
+      look: lookAt(at("12:34:00")),
+      recorded: new Set<number>(),
+      countMax: 5,
     });
     lines.push(...step.ticks.map((tick) => `${tick.at.toISOString().slice(11, 16)} ${tick.result.kind}`));
     expect(step.ticks.length).toBeLessThanOrEqual(5);
@@ -150,7 +158,11 @@ test.each<[string, { successorDueAt?: string }, string]>([
   "planTicks, catchup latest of a declaration that holds no longer and %s, takes its own last tick for the latest unless another came",
   (_, given, last) => {
     const { lines } = plan({
-      ...{ since: "07:30:00", until: "10:30:00", now: "12:40:00", catchup: "latest", maxLatenessSeconds: 86_400 },
+      since: "07:30:00",
+      until: "10:30:00",
+      now: "12:40:00",
+      catchup: "latest",
+      maxLatenessSeconds: 86_400,
       ...given,
     });
     expect(lines).toEqual(["08:00 superseded", "09:00 superseded", last]);
@@ -165,8 +177,12 @@ test("checkTick, catchup latest of a declaration that ends later than now, count
 
 test("findFirstDue, of several declarations, is the first tick of one that was enabled, in its own time", () => {
   const declare = (since: string, until: string | null, given: { enabled?: boolean; cron?: string } = {}) => ({
-    ...{ enabled: true, cron: "0 * * * *", timezone: "UTC", ...given },
-    ...{ since: at(since), until: until === null ? null : at(until) },
+    enabled: true,
+    cron: "0 * * * *",
+    timezone: "UTC",
+    ...given,
+    since: at(since),
+    until: until === null ? null : at(until),
   });
   const short = declare("08:10:00", "08:40:00");
   const paused = declare("08:40:00", "10:10:00", { enabled: false });

@@ -24,7 +24,9 @@ export async function installPythonClient(): Promise<Generator> {
           "none",
           "--output-path",
           output,
-          ...["--config", "settings.json", "--fail-on-warning"],
+          "--config",
+          "settings.json",
+          "--fail-on-warning",
         ];
         await run(join(packages.bin, "openapi-python-client"), args, { cwd: folder, env });
       }

@@ -62,18 +62,11 @@ async function runAttack(program: string, dir: string, attack: Attack): Promise<
   const selected = (attack.operations ?? []).flatMap((name) => ["--include-operation-id", name]);
   const phases = attack.phases === undefined ? [] : ["--phases", attack.phases.join(",")];
   const args = [
-    ...["run", documentPath, "--url", attack.url, "--tls-verify", certPath, ...headers, ...selected, ...phases],
-    ...[
-      "--checks",
-      CHECKS.join(","),
-      "--max-examples",
-      String(attack.casesPerOperation),
-      "--seed",
-      String(attack.seed),
-    ],
-    ...["--continue-on-failure", "--generation-database", "none", "--suppress-health-check", "all", "--no-color"],
-    ...["--workers", "1", "--warnings", "off", "--request-timeout", "20"],
-  ];
+    ["run", documentPath, "--url", attack.url, "--tls-verify", certPath, ...headers, ...selected, ...phases],
+    ["--checks", CHECKS.join(","), "--max-examples", String(attack.casesPerOperation), "--seed", String(attack.seed)],
+    ["--continue-on-failure", "--generation-database", "none", "--suppress-health-check", "all", "--no-color"],
+    ["--workers", "1", "--warnings", "off", "--request-timeout", "20"],
+  ].flat();
   return new Promise((resolve, reject) => {
     const options = {
       cwd: folder,

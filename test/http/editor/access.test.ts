@@ -165,8 +165,11 @@ test("access token, made in the editor, acts with its user's role and is shown o
     201,
     expect.stringMatching(/^trp_[\w-]{43}$/),
     {
-      ...{ tokenId: expect.stringMatching(/^tok_[0-9a-f]{32}$/), name: "laptop", createdAt: expect.any(String) },
-      ...{ lastUsedAt: null, expiresAt: expect.any(String) },
+      tokenId: expect.stringMatching(/^tok_[0-9a-f]{32}$/),
+      name: "laptop",
+      createdAt: expect.any(String),
+      lastUsedAt: null,
+      expiresAt: expect.any(String),
     },
   ]);
   expect((Date.parse(String(listed["expiresAt"])) - Date.now()) / 86_400_000).toBeCloseTo(30, 1);

@@ -56,8 +56,12 @@ test("account, with credits held, shows what it has, what is held and what is le
   const workflow = await aWorkflow(service.db, { accountId });
   await reserve(service.db, await anExecution(service.db, { workflow }));
   expect(await get(house, "account")).toEqual({
-    ...{ accountId, name: `account ${accountId}`, contact: "ops@example.test" },
-    ...{ balance: 1000, reserved: 3.001, available: 996.999 },
+    accountId,
+    name: `account ${accountId}`,
+    contact: "ops@example.test",
+    balance: 1000,
+    reserved: 3.001,
+    available: 996.999,
     // The commit of the workflow.
     storage: { bytes: 40, bytesMax: null, agreedMax: null },
   });
@@ -165,7 +169,10 @@ test("secrets, of the account, are its owners' to change; those of a workflow al
   expect(await statusOf(put(`secrets/TOKEN${own}`, other.owner))).toBe(404);
   expect(await statusOf(put("secrets/TOKEN", house.owner))).toBe(200);
   expect((await put(`secrets/TOKEN${own}`, house.member)).json()).toEqual({
-    ...{ name: "TOKEN", workflowId, version: 1, masked: true },
+    name: "TOKEN",
+    workflowId,
+    version: 1,
+    masked: true,
   });
   expect((await put("variables/LEVEL", house.owner, "info")).json()).toMatchObject({ version: 1, masked: false });
 

@@ -107,7 +107,8 @@ test("a commit, whose environment takes long, is answered with its build, which 
     details: [],
   });
   expect((await editor.get(`${path}/commits/${commitId}/build-log`)).json()).toEqual({
-    ...{ environment: "key of leftpad==1", log: "all of it" },
+    environment: "key of leftpad==1",
+    log: "all of it",
   });
   const draft = (await editor.get(`${path}/draft`)).json();
   expect(draft).toMatchObject({ version: typed, base: commitId, head: commitId, changed: true });

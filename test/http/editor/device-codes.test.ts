@@ -49,9 +49,11 @@ test("a command line, allowed by a viewer, gets one token of theirs, named after
   expect([device.answer.status, device.answer.json()]).toEqual([
     201,
     {
-      ...{ deviceCode: expect.stringMatching(/^trc_[\w-]{43}$/), url: `${service.url}/device#${userCode}` },
-      ...{ userCode: expect.stringMatching(/^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/) },
-      ...{ expiresAt: expect.any(String), intervalSeconds: 2 },
+      deviceCode: expect.stringMatching(/^trc_[\w-]{43}$/),
+      url: `${service.url}/device#${userCode}`,
+      userCode: expect.stringMatching(/^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/),
+      expiresAt: expect.any(String),
+      intervalSeconds: 2,
     },
   ]);
   const seconds = (Date.parse(String(device.answer.json()["expiresAt"])) - Date.now()) / 1000;
@@ -65,8 +67,11 @@ test("a command line, allowed by a viewer, gets one token of theirs, named after
   expect([looked.status, looked.json()]).toEqual([
     200,
     {
-      ...{ name: "ada's laptop", address, tokenDays: 90 },
-      ...{ createdAt: expect.any(String), expiresAt: device.answer.json()["expiresAt"] },
+      name: "ada's laptop",
+      address,
+      tokenDays: 90,
+      createdAt: expect.any(String),
+      expiresAt: device.answer.json()["expiresAt"],
     },
   ]);
   expect(await findLeaks(service, [deviceCode, userCode, userCode.replace("-", "")])).toEqual([]);
@@ -83,7 +88,9 @@ test("a command line, allowed by a viewer, gets one token of theirs, named after
   const tokens = (await service.call("/api/tokens", { headers })).json()["tokens"];
   expect(tokens).toContainEqual({ ...listed, name: "ada's laptop", lastUsedAt: expect.any(String) });
   const written = await service.call("/api/workflows", {
-    ...{ method: "POST", headers: { ...headers, "content-type": "application/json" }, body: '{"name":"x"}' },
+    method: "POST",
+    headers: { ...headers, "content-type": "application/json" },
+    body: '{"name":"x"}',
   });
   expect(told(written)).toEqual([403, "Forbidden"]);
   expect(await findLeaks(service, [token as string])).toEqual([]);
@@ -204,7 +211,8 @@ test("a flood of sign-ins from one network stops after 20, and one from many bef
   expect(flood.filter((one) => one.answer.status === 201)).toHaveLength(20);
   const refused = flood.find((one) => one.answer.status !== 201)?.answer as Answer;
   expect([...told(refused), Number(refused.headers["retry-after"])]).toEqual([
-    ...[429, "Rate limit exceeded"],
+    429,
+    "Rate limit exceeded",
     expect.any(Number),
   ]);
   expect((await begin()).answer.status).toBe(201);

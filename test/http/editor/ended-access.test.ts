@@ -44,9 +44,12 @@ function follow(path: string, headers: Headers, body?: string): Promise<Stream> 
     const sent = httpsRequest(
       new URL(path, service.url),
       {
-        ...{ ca: service.cert, agent: false, method: body === undefined ? "GET" : "POST" },
+        ca: service.cert,
+        agent: false,
+        method: body === undefined ? "GET" : "POST",
         headers: {
-          ...{ accept: "text/event-stream", "sec-fetch-site": "same-origin" },
+          accept: "text/event-stream",
+          "sec-fetch-site": "same-origin",
           ...(body === undefined ? {} : { "content-type": "application/json" }),
           ...headers,
         },
@@ -55,7 +58,10 @@ function follow(path: string, headers: Headers, body?: string): Promise<Stream> 
         let text = "";
         let ended = false;
         const stream: Stream = {
-          ...{ name: path, status: response.statusCode ?? 0, text: () => text, hasEnded: () => ended },
+          name: path,
+          status: response.statusCode ?? 0,
+          text: () => text,
+          hasEnded: () => ended,
           leave: () => void sent.destroy(),
         };
         streams.push(stream);
@@ -90,7 +96,9 @@ async function whatGoesOn(accountId: AccountId) {
 }
 
 const stateOf = ({ name, status, text, hasEnded }: Stream) => ({
-  ...{ name, status, hasEnded: hasEnded() },
+  name,
+  status,
+  hasEnded: hasEnded(),
   hasResult: text().includes("event: result"),
 });
 

@@ -46,7 +46,8 @@ function follow(who: TestMember, lastId?: string, from: Pick<TestService, "url" 
     const sent: ClientRequest = httpsRequest(
       new URL("/api/events", from.url),
       {
-        ...{ ca: from.cert, agent: false },
+        ca: from.cert,
+        agent: false,
         headers: { cookie: who.cookie, ...(lastId === undefined ? {} : { "last-event-id": lastId }) },
       },
       (response) => {
@@ -54,7 +55,10 @@ function follow(who: TestMember, lastId?: string, from: Pick<TestService, "url" 
         let text = "";
         let last = "";
         const stream: Stream = {
-          ...{ status: response.statusCode ?? 0, headers: response.headers, told, lastId: () => last },
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          told,
+          lastId: () => last,
           ended: new Promise((done) => response.once("close", () => done())),
           leave: () => void sent.destroy(),
         };

@@ -77,7 +77,9 @@ async function aHistory(house: House) {
   const import_ = await aWorkflow(service.db, { accountId, name: "Import of orders" });
   const older = daily.commitId;
   const newer = await aCommit(service.db, {
-    ...{ workflowId: daily.workflowId, parentId: older, manifest: daily.manifest },
+    workflowId: daily.workflowId,
+    parentId: older,
+    manifest: daily.manifest,
   });
   const ids = [
     await given(daily, { at: "2026-05-04T10:00:00Z", commitId: newer, state: "running", trigger: "form" }),
@@ -149,9 +151,20 @@ test("executions, in the list, say what became of them", async () => {
   ]);
   const time = expect.stringMatching(/^\d{4}-.*Z$/);
   expect(executions[0]).toEqual({
-    ...{ executionId, workflowId: orders.workflowId, workflowName: "Import of orders", status: "success" },
-    ...{ trigger: "api", draft: false, commitId: orders.commitId, createdAt: time, startedAt: null, finishedAt: time },
-    ...{ duration: 1.234, cost: 0.051, message: "", failure: null },
+    executionId,
+    workflowId: orders.workflowId,
+    workflowName: "Import of orders",
+    status: "success",
+    trigger: "api",
+    draft: false,
+    commitId: orders.commitId,
+    createdAt: time,
+    startedAt: null,
+    finishedAt: time,
+    duration: 1.234,
+    cost: 0.051,
+    message: "",
+    failure: null,
   });
   expect(executions[1]).toMatchObject({ executionId: ids[0], finishedAt: null, duration: null, cost: null });
 });
@@ -175,16 +188,12 @@ test("executions, page by page while others are added, come once each and none i
   expect([...seen].sort()).toEqual([...before].sort());
 });
 
-test.each([
-  ...["limit=0", "limit=201", "cursor=x", "state=done", "trigger=cron", "from=yesterday", "to=2026-13-01T00:00:00Z"],
-  ...[
-    "workflow=x",
-    "commit=abc",
-    `commit=${"a".repeat(40)}`,
-    `text=${"a".repeat(201)}`,
-    "from=-000001-01-01T00:00:00Z",
-  ],
-])("executions, asked for with %s, are refused by name", async (query) => {
+test.each(
+  [
+    ["limit=0", "limit=201", "cursor=x", "state=done", "trigger=cron", "from=yesterday", "to=2026-13-01T00:00:00Z"],
+    ["workflow=x", "commit=abc", `commit=${"a".repeat(40)}`, `text=${"a".repeat(201)}`, "from=-000001-01-01T00:00:00Z"],
+  ].flat(),
+)("executions, asked for with %s, are refused by name", async (query) => {
   const { viewer } = await aHouse(service);
   const answer = await ask(service, `/api/executions?${query}`, {}, viewer);
   expect([answer.status, answer.json()]).toMatchObject([400, { details: [{ input: query.split("=")[0] }] }]);
@@ -193,20 +202,27 @@ test.each([
 test("a record in full, of an ended execution, has its inputs without secrets, its files, attempts and addresses", async () => {
   const house = await aHouse(service);
   const workflow = await aWorkflow(service.db, {
-    ...{
-      accountId: house.accountId,
-      name: "Report",
-      inputs: [anInput("string", "region"), anInput("secret", "password"), anInput("string", "area")],
-    },
+    accountId: house.accountId,
+    name: "Report",
+    inputs: [anInput("string", "region"), anInput("secret", "password"), anInput("string", "area")],
   });
   const { workflowId, commitId, accountId } = workflow;
   const id = createExecutionId();
   const secret = "correct horse battery";
   const file = { name: "orders", storageKey: "k", bytes: 4, sha256: "0".repeat(64), contentType: "text/csv" };
   await insertExecution(service.db, {
-    ...{ id, accountId, workflowId, commitId, trigger: "form", inputs: { area: "north", region: "EU" } },
+    id,
+    accountId,
+    workflowId,
+    commitId,
+    trigger: "form",
+    inputs: { area: "north", region: "EU" },
     secretInputs: TEST_SECRET_BOX.seal(JSON.stringify({ password: secret }), id),
-    ...{ timeoutSeconds: 300, cpu: 2, attemptsMax: 3, chargeMax: microCredits(3_001_000n), acceptedBy: "proc_test" },
+    timeoutSeconds: 300,
+    cpu: 2,
+    attemptsMax: 3,
+    chargeMax: microCredits(3_001_000n),
+    acceptedBy: "proc_test",
     files: [
       { ...file, fileName: "a.csv" },
       { ...file, fileName: "b.csv" },
@@ -232,45 +248,55 @@ test("a record in full, of an ended execution, has its inputs without secrets, i
   expect(answer.text()).not.toContain(secret);
   const csv = { bytes: 4, contentType: "text/csv" };
   expect(answer.json()).toMatchObject({
-    ...{
-      executionId: id,
-      workflowId,
-      workflowName: "Report",
-      status: "success",
-      trigger: "form",
-      draft: false,
-      commitId,
-    },
-    ...{ duration: 1.234, message: "", failure: null, cost: { compute: 0.05, total: 0.051, atMost: 3.001 } },
+    executionId: id,
+    workflowId,
+    workflowName: "Report",
+    status: "success",
+    trigger: "form",
+    draft: false,
+    commitId,
+    duration: 1.234,
+    message: "",
+    failure: null,
+    cost: { compute: 0.05, total: 0.051, atMost: 3.001 },
     inputs: { region: "EU", password: "•••", area: "north" },
     inputFiles: [
       { input: "orders", position: 0, fileName: "a.csv", ...csv },
       { input: "orders", position: 1, fileName: "b.csv", ...csv },
     ],
-    ...{
-      outputs: {},
-      files: [],
-      limits: { timeoutSeconds: 300, memoryBytes: 512_000_000, cpu: 2, attemptsMax: 3 },
-      progress: null,
-    },
+
+    outputs: {},
+    files: [],
+    limits: { timeoutSeconds: 300, memoryBytes: 512_000_000, cpu: 2, attemptsMax: 3 },
+    progress: null,
     attempts: [
       {
-        ...{ attempt: 1, startedAt: "2026-05-01T10:00:00.000Z", endedAt: "2026-05-01T10:00:02.000Z" },
-        ...{ status: "failed", message: "no", secondsUsed: 2 },
-        ...{ peakMemoryBytes: 91_000_000, processorSeconds: 0.5 },
+        attempt: 1,
+        startedAt: "2026-05-01T10:00:00.000Z",
+        endedAt: "2026-05-01T10:00:02.000Z",
+        status: "failed",
+        message: "no",
+        secondsUsed: 2,
+        peakMemoryBytes: 91_000_000,
+        processorSeconds: 0.5,
       },
       { attempt: 2, status: "success", peakMemoryBytes: null, processorSeconds: null, connections: null },
     ],
-    ...{ estimate: { credits: 0.051, basedOn: 1 }, queuePosition: null, logBytes: 0 },
+    estimate: { credits: 0.051, basedOn: 1 },
+    queuePosition: null,
+    logBytes: 0,
     temporalUrl: `http://localhost:8233/namespaces/treadle/workflows/${id}`,
-    ...{ cancelRequestedAt: expect.stringMatching(/Z$/), cancelRequestedBy: "ada" },
-    ...{ filesRemovedAt: null, logRemovedAt: null },
+    cancelRequestedAt: expect.stringMatching(/Z$/),
+    cancelRequestedBy: "ada",
+    filesRemovedAt: null,
+    logRemovedAt: null,
   });
   // Digits and the order of keys as they were sent, in the answer and for clients that would change them.
   const sent = '{"z": 9007199254740993, "1": 1.0}';
   const exact = await anExecution(service.db, {
     workflow: { ...workflow, commitId },
-    ...{ inputs: { region: { z: 1 }, area: "north" }, inputTexts: { region: sent } },
+    inputs: { region: { z: 1 }, area: "north" },
+    inputTexts: { region: sent },
   });
   const shown = await ask(service, `/api/executions/${exact}`, {}, house.viewer);
   expect(shown.headers["content-type"]).toBe(answer.headers["content-type"]);

@@ -142,7 +142,7 @@ async function aConnectedRun(workflow: TestWorkflow, destinations: readonly Conn
   } as const;
   const charge = { compute: microCredits(1n), total: microCredits(2n) };
   await finishAll(service.db, [
-    { ...{ executionId, processId: "p", outcome, charge }, files: [], logKey: null, logBytes: 0, objects: [] },
+    { executionId, processId: "p", outcome, charge, files: [], logKey: null, logBytes: 0, objects: [] },
   ]);
   return executionId;
 }

@@ -39,8 +39,11 @@ test("invitation, accepted, makes a member who is signed in, and who can sign in
   expect([answer.status, answer.json()]).toEqual([
     201,
     {
-      ...{ invitationId: expect.stringMatching(/^inv_[0-9a-f]{32}$/), email, role: "viewer" },
-      ...{ url: `${service.url}/join#${token}`, expiresAt: expect.any(String) },
+      invitationId: expect.stringMatching(/^inv_[0-9a-f]{32}$/),
+      email,
+      role: "viewer",
+      url: `${service.url}/join#${token}`,
+      expiresAt: expect.any(String),
     },
   ]);
   expect(token).toMatch(/^tri_[\w-]{43}$/);
@@ -49,8 +52,12 @@ test("invitation, accepted, makes a member who is signed in, and who can sign in
   expect(days).toBeLessThan(7.1);
   const listed = (await ask(service, "/api/members", {}, house.viewer)).json()["invitations"] as object[];
   expect(listed[0]).toEqual({
-    ...{ invitationId: answer.json()["invitationId"], email, role: "viewer", invitedBy: house.owner.email },
-    ...{ createdAt: expect.any(String), expiresAt: answer.json()["expiresAt"] },
+    invitationId: answer.json()["invitationId"],
+    email,
+    role: "viewer",
+    invitedBy: house.owner.email,
+    createdAt: expect.any(String),
+    expiresAt: answer.json()["expiresAt"],
   });
   const accountName = `account ${house.accountId}`;
   const looked = await look(token);
@@ -59,8 +66,14 @@ test("invitation, accepted, makes a member who is signed in, and who can sign in
   expect([joined.status, joined.json()]).toEqual([
     200,
     {
-      ...{ email, accountName, accountId: house.accountId, userId: expect.stringMatching(/^usr_/), role: "viewer" },
-      ...{ seesHosts: false, temporalUiUrl: null, contact: null },
+      email,
+      accountName,
+      accountId: house.accountId,
+      userId: expect.stringMatching(/^usr_/),
+      role: "viewer",
+      seesHosts: false,
+      temporalUiUrl: null,
+      contact: null,
     },
   ]);
   const cookie = cookieOf(joined) as string;

@@ -101,7 +101,8 @@ const ORDERS = ["orders", 0, "orders.csv", "a,b\n"];
 
 test("execute, with files of an earlier execution named in JSON, has copies of them", async () => {
   const answer = await send({
-    ...{ region: "EU", orders: from(first, "orders") },
+    region: "EU",
+    orders: from(first, "orders"),
     extras: [from(first, "extras", 1), from(first, "extras", 0)],
   });
   expect(await filesOf(answer)).toEqual([["extras", 0, "two.txt", "two"], ["extras", 1, "one.txt", "one"], ORDERS]);
@@ -233,7 +234,8 @@ test("a program with the key cannot name files of earlier executions", async () 
   ]);
   const form = aForm([{ name: "orders", content: body }]);
   const parts = await service.call(path, {
-    ...{ method: "POST", body: form.body },
+    method: "POST",
+    body: form.body,
     headers: { "x-api-key": workflow.apiKey, ...form.headers },
   });
   expect([parts.status, parts.json()["details"]]).toEqual([

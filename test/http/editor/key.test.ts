@@ -21,8 +21,11 @@ test("the keys, listed for a viewer, are masked, with their last use; the key it
     return answer.json();
   };
   const current = {
-    ...{ keyId: expect.stringMatching(/^key_[0-9a-f]{16}$/), masked: `trd_••••••••${apiKey.slice(-4)}` },
-    ...{ createdAt: expect.any(String), lastUsedAt: null, expiresAt: null },
+    keyId: expect.stringMatching(/^key_[0-9a-f]{16}$/),
+    masked: `trd_••••••••${apiKey.slice(-4)}`,
+    createdAt: expect.any(String),
+    lastUsedAt: null,
+    expiresAt: null,
   };
   expect(await list()).toEqual({ keys: [current], apiEnabled: true });
   const before = Date.now();

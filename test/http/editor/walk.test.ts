@@ -61,7 +61,10 @@ beforeAll(async () => {
   });
   await giveFile(executionId);
   const invitation = await createInvitation(db, {
-    ...{ accountId, email: "invited@example.test", role: "owner", by: owner.userId },
+    accountId,
+    email: "invited@example.test",
+    role: "owner",
+    by: owner.userId,
     tokenHash: hashToken("tri_walk"),
   });
   if (invitation.kind !== "invited") throw new Error(`There is no invitation: ${invitation.kind}.`);
@@ -133,7 +136,9 @@ function go(step: Step, headers: Headers): Promise<{ status: number; text: strin
     const sent = httpsRequest(
       new URL(path, service.url),
       {
-        ...{ method: step.method, ca: service.cert, agent: false },
+        method: step.method,
+        ca: service.cert,
+        agent: false,
         headers: { "sec-fetch-site": "same-origin", ...type, ...headers },
       },
       (response) => {

@@ -232,7 +232,9 @@ test("a destination, written past the interface, is refused by the database wher
       service.db,
       "insert into destinations (account_id, name, host, ports) values (:id, 'bare', :host, :ports)",
       {
-        ...{ id: service.accountId, host, ports },
+        id: service.accountId,
+        host,
+        ports,
       },
     );
   for (const host of [

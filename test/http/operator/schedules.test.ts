@@ -245,7 +245,9 @@ test("backfill, at the first tick that cannot begin, stops, says what to do, and
   for (const { id } of await executionsOf(workflow))
     await release(service.db, { executionId: id, status: "cancelled", failure: null, message: "" });
   expect((await backfill(workflow, period)).json()).toMatchObject({
-    ...{ started: 2, startedBefore: 2, left: 1 },
+    started: 2,
+    startedBefore: 2,
+    left: 1,
     stopped: { nominalAt: write(hoursAgo(2)) },
   });
   expect(await executionsOf(workflow)).toHaveLength(4);
@@ -255,7 +257,8 @@ test("backfill, with too few credits, starts nothing and says to give some", asy
   const accountId = await anAccount(service.db, { microCredits: 5n });
   const workflow = await aScheduledWorkflow(service.db, { since: hoursAgo(1), accountId });
   expect((await backfill(workflow, { from: write(hoursAgo(3)), to: write(hoursAgo(1)) })).json()).toMatchObject({
-    ...{ started: 0, left: 2 },
+    started: 0,
+    left: 2,
     stopped: { outcome: "refused_credits", whatToDo: expect.stringContaining("Give the account credits") },
   });
   expect(await executionsOf(workflow)).toEqual([]);

@@ -126,19 +126,10 @@ function orThrow(answer: Record<string, unknown>): Record<string, unknown> {
 /** Runs a command in a slot, by the unprivileged user, in a sandbox as executions have it. Answers what it printed. */
 export async function runInSlot({ enter, resolvConf }: Slot, argv: readonly string[]): Promise<string> {
   const sandbox = [
-    ...["--unshare-all", "--share-net", "--unshare-user", "--disable-userns", "--uid", "10001", "--gid", "10001"],
-    ...[
-      "--die-with-parent",
-      "--new-session",
-      "--cap-drop",
-      "ALL",
-      "--clearenv",
-      "--setenv",
-      "PATH",
-      "/usr/sbin:/usr/bin",
-    ],
-    ...["--ro-bind", "/", "/", "--ro-bind", resolvConf, "/etc/resolv.conf", "--proc", "/proc", "--dev", "/dev", "--"],
-  ];
+    ["--unshare-all", "--share-net", "--unshare-user", "--disable-userns", "--uid", "10001", "--gid", "10001"],
+    ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv", "--setenv", "PATH", "/usr/sbin:/usr/bin"],
+    ["--ro-bind", "/", "/", "--ro-bind", resolvConf, "/etc/resolv.conf", "--proc", "/proc", "--dev", "/dev", "--"],
+  ].flat();
   return runDirectly(enter, [BWRAP, ...sandbox, ...argv]);
 }
 

@@ -66,7 +66,11 @@ export async function openCompany(world: World): Promise<Company> {
   const socket = join(await joinTestServer(), ".s.PGSQL.5432");
   const serve = (code: string, argument: string) =>
     startHolder({ runAs: undefined, prefix: world.enterOutside }, [
-      ...[PROGRAMS.python3, "-I", "-c", code + UNTIL_END, argument],
+      PROGRAMS.python3,
+      "-I",
+      "-c",
+      code + UNTIL_END,
+      argument,
     ]);
   const holders = [await serve(DATABASE, socket), await serve(WEB, file)];
   return {

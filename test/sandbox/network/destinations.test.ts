@@ -23,14 +23,17 @@ beforeAll(async () => {
   root = makeFolder("destinations");
   const interpreter = findInterpreter();
   executor = {
-    ...{ runnerDir: join(root, "runner"), folder: join(root, "executions") },
-    ...{ interpreterPath: interpreter.path, interpreterVersion: interpreter.version },
+    runnerDir: join(root, "runner"),
+    folder: join(root, "executions"),
+    interpreterPath: interpreter.path,
+    interpreterVersion: interpreter.version,
   };
   mkdirSync(executor.folder);
   chmodSync(executor.folder, 0o777); // Whichever user the service is.
   await prepareRunnerFolder({
-    ...{ sourceDir: RUNNER_SOURCE, targetDir: executor.runnerDir },
-    ...{ interpreterPath: interpreter.path },
+    sourceDir: RUNNER_SOURCE,
+    targetDir: executor.runnerDir,
+    interpreterPath: interpreter.path,
   });
   service = await startService(world, IS_ROOT ? "stays" : "ordinary", {
     executor,
@@ -239,10 +242,10 @@ describe.each([false, true])("what an execution connected to, in a lane: %s", (l
   };
   const reached = (address: string, port: number, name: string | null = null) => {
     const [sentBytes, receivedBytes] = [expect.any(Number), expect.any(Number)];
-    return { ...{ name, address, port, protocol: "tcp", refused: 0 }, sentBytes, receivedBytes };
+    return { name, address, port, protocol: "tcp", refused: 0, sentBytes, receivedBytes };
   };
   const refused = (address: string, port: number) => {
-    return { ...{ name: null, address, port, protocol: "tcp", refused: 1 }, sentBytes: 0, receivedBytes: 0 };
+    return { name: null, address, port, protocol: "tcp", refused: 1, sentBytes: 0, receivedBytes: 0 };
   };
 
   test("is listed by address with its bytes, and refused attempts apart", async () => {

@@ -16,14 +16,17 @@ beforeAll(async () => {
   root = makeFolder("executions");
   const interpreter = findInterpreter();
   executor = {
-    ...{ runnerDir: join(root, "runner"), folder: join(root, "executions") },
-    ...{ interpreterPath: interpreter.path, interpreterVersion: interpreter.version },
+    runnerDir: join(root, "runner"),
+    folder: join(root, "executions"),
+    interpreterPath: interpreter.path,
+    interpreterVersion: interpreter.version,
   };
   mkdirSync(executor.folder);
   chmodSync(executor.folder, 0o777); // Whichever user the service is.
   await prepareRunnerFolder({
-    ...{ sourceDir: RUNNER_SOURCE, targetDir: executor.runnerDir },
-    ...{ interpreterPath: interpreter.path },
+    sourceDir: RUNNER_SOURCE,
+    targetDir: executor.runnerDir,
+    interpreterPath: interpreter.path,
   });
 });
 

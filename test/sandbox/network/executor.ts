@@ -8,8 +8,16 @@ import { LANES } from "../../runner/harness.ts";
 
 const MIB = 1024 * 1024;
 const LIMITS: SandboxLimits = {
-  ...{ timeoutSeconds: 20, memoryBytes: 256 * MIB, cpu: 1, processes: 32, openFiles: 256, fileBytesMax: 64 * MIB },
-  ...{ scratchBytes: 32 * MIB, outputBytesMax: 32 * MIB, outputFilesMax: 50, logBytesMax: MIB },
+  timeoutSeconds: 20,
+  memoryBytes: 256 * MIB,
+  cpu: 1,
+  processes: 32,
+  openFiles: 256,
+  fileBytesMax: 64 * MIB,
+  scratchBytes: 32 * MIB,
+  outputBytesMax: 32 * MIB,
+  outputFilesMax: 50,
+  logBytesMax: MIB,
 };
 
 /** Where a service of the tests finds what its sandbox needs; everybody may read it. */
@@ -76,15 +84,26 @@ export function createExecutor(
     if (runAs !== undefined) chownSync(join(folder, "spool"), runAs.uid, runAs.gid);
     const signal = cancelAfterMs === undefined ? {} : { signal: AbortSignal.timeout(cancelAfterMs) };
     const request = {
-      ...{ executionId: "ex_1", commitDir, environmentDir, entrypoint: "main.py" },
-      ...{ spoolDir: join(folder, "spool"), inputs: {}, kinds: {}, files: [], declaredOutputs: null, limits: LIMITS },
-      ...{ network: hasNetwork, isCold: !lane },
+      executionId: "ex_1",
+      commitDir,
+      environmentDir,
+      entrypoint: "main.py",
+      spoolDir: join(folder, "spool"),
+      inputs: {},
+      kinds: {},
+      files: [],
+      declaredOutputs: null,
+      limits: LIMITS,
+      network: hasNetwork,
+      isCold: !lane,
     };
     const warmth = lane ? await sandbox.warm(request) : undefined;
     const { outcome, outputs, path } = await sandbox.run(request, signal);
     const result = outputs.find((output) => output.name === "result");
     return {
-      ...{ outcome, path, warmth },
+      outcome,
+      path,
+      warmth,
       result: result === undefined ? null : (JSON.parse(readFileSync(result.path, "utf8")) as unknown),
     };
   };

@@ -36,7 +36,9 @@ beforeAll(async () => {
     process.execPath,
     ...NODE_ARGUMENTS,
     script,
-    ...[JSON.stringify(NAMES), String(PORT), JSON.stringify(OURS)],
+    JSON.stringify(NAMES),
+    String(PORT),
+    JSON.stringify(OURS),
   ]);
   poster.stderr.pipe(process.stderr);
   answers = createInterface({ input: poster.stdout })[Symbol.asyncIterator]();
@@ -67,8 +69,10 @@ test("receiver, whose name changes its address, is reached at the address that w
     if (count % 2 === 0) expect(seen).toEqual({ ...REFUSED, asked: count });
     else
       expect(seen).toEqual({
-        ...{ kind: "failed", answer: expect.stringContaining(`ECONNREFUSED ${PUBLIC}`) },
-        ...{ asked: count, connections: 0 },
+        kind: "failed",
+        answer: expect.stringContaining(`ECONNREFUSED ${PUBLIC}`),
+        asked: count,
+        connections: 0,
       });
   }
 });

@@ -118,7 +118,8 @@ async function lookBeside(bench: Bench, { hoard, look }: Count): Promise<unknown
   const script = `${look}\nimport json; print(json.dumps(left))`;
   const ofService = execFileSync("/usr/bin/python3", ["-c", script], {
     ...(isRoot ? UNPRIVILEGED : {}),
-    ...{ encoding: "utf8", cwd: "/" },
+    encoding: "utf8",
+    cwd: "/",
   });
   const body = look.trim().replaceAll("\n", "\n    ");
   const inSandbox = await bench.run({ code: `def main():\n    ${body}\n    return {"left": left}` });

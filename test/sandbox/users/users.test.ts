@@ -212,14 +212,16 @@ async function killService(becomes: typeof UNPRIVILEGED | undefined): Promise<vo
     runAs: becomes ? undefined : UNPRIVILEGED,
   };
   const request = {
-    ...{
-      executionId: "ex_1",
-      commitDir,
-      environmentDir: null,
-      entrypoint: "main.py",
-      spoolDir: join(folder, "spool"),
-    },
-    ...{ inputs: {}, kinds: {}, files: [], declaredOutputs: null, limits: LIMITS },
+    executionId: "ex_1",
+    commitDir,
+    environmentDir: null,
+    entrypoint: "main.py",
+    spoolDir: join(folder, "spool"),
+    inputs: {},
+    kinds: {},
+    files: [],
+    declaredOutputs: null,
+    limits: LIMITS,
   };
   const child = spawn(process.execPath, [program, JSON.stringify({ settings, request, users: given, becomes })], {
     stdio: ["ignore", "pipe", "inherit"],

@@ -113,7 +113,13 @@ test("a backup, restored, has database, files, keys and certificate, and nothing
   const restored = await createDiskStorage({ dir: join(into, "storage") });
   expect(await readAll(restored)).toEqual(await readAll(kept.storage));
   expect((await listFiles(into)).filter((path) => !path.startsWith("storage/"))).toEqual([
-    ...["data-version", "examples.json", "host-id", "keys/master", "keys/operator-token", "tls/ca.pem", "tls/key.pem"],
+    "data-version",
+    "examples.json",
+    "host-id",
+    "keys/master",
+    "keys/operator-token",
+    "tls/ca.pem",
+    "tls/key.pem",
   ]);
   expect(await readFile(join(into, "keys/master"), "utf8")).toBe("m".repeat(32));
   expect(await readFile(join(into, "data-version"), "utf8")).toBe(`${DATA_VERSION}\n`);

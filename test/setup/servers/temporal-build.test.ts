@@ -54,22 +54,24 @@ test("buildTemporal, with a new enough Go, builds the pinned version from our mo
   expect(await built).toEqual({ program: join(folder, "temporal"), version: "1.8.2" });
   const call = go.calls.at(-1);
   expect(call?.command).toBe("go");
-  expect(call?.args).toEqual([
-    ...["build", "-mod=readonly", "-trimpath", "-v"],
-    ...["-ldflags", "-s -w -X github.com/temporalio/cli/internal/temporalcli.Version=1.8.2"],
-    ...["-o", join(folder, "temporal"), "github.com/temporalio/cli/cmd/temporal"],
-  ]);
+  expect(call?.args).toEqual(
+    [
+      ["build", "-mod=readonly", "-trimpath", "-v"],
+      ["-ldflags", "-s -w -X github.com/temporalio/cli/internal/temporalcli.Version=1.8.2"],
+      ["-o", join(folder, "temporal"), "github.com/temporalio/cli/cmd/temporal"],
+    ].flat(),
+  );
   expect(call?.options.cwd).toBe(join(folder, "wrapper"));
   expect(sums).toBe(readFileSync(join(WRAPPER, "go.sum"), "utf8"));
   expect(call?.options.env).toMatchObject({
-    ...{
-      CGO_ENABLED: "0",
-      GOWORK: "off",
-      GOTOOLCHAIN: "local",
-      GOFLAGS: "-buildvcs=false -modcacherw",
-      GOPROXY: "https://proxy.example",
-    },
-    ...{ GOMODCACHE: join(folder, "modules"), GOCACHE: join(folder, "cache"), GOTMPDIR: folder },
+    CGO_ENABLED: "0",
+    GOWORK: "off",
+    GOTOOLCHAIN: "local",
+    GOFLAGS: "-buildvcs=false -modcacherw",
+    GOPROXY: "https://proxy.example",
+    GOMODCACHE: join(folder, "modules"),
+    GOCACHE: join(folder, "cache"),
+    GOTMPDIR: folder,
   });
   expect(call?.options.env.GOOS).toBeUndefined();
 });

@@ -29,7 +29,12 @@ beforeAll(async () => {
   const { path: python } = await findPython({ ...user, ...run, isRoot: IS_ROOT, mayInstall: false });
   const dataDir = join(aFolder(), "data");
   server = await startTemporal({
-    ...{ ...user, dataDir, cacheDir: findCacheDir(process.env), python, report: () => {}, log: () => {} },
+    ...user,
+    dataDir,
+    cacheDir: findCacheDir(process.env),
+    python,
+    report: () => {},
+    log: () => {},
     outsideFolder: join(dataDir, "..", "outside"),
   });
   settings = {
@@ -92,7 +97,9 @@ test.each<[string, () => Partial<ClusterSettings>, RegExp]>([
   [
     "no TLS",
     () => ({
-      ...{ TEMPORAL_TLS_CA: undefined, TEMPORAL_TLS_CERT: undefined, TEMPORAL_TLS_KEY: undefined },
+      TEMPORAL_TLS_CA: undefined,
+      TEMPORAL_TLS_CERT: undefined,
+      TEMPORAL_TLS_KEY: undefined,
       TEMPORAL_TLS_SERVER_NAME: undefined,
     }),
     /set TEMPORAL_TLS_CA where it expects TLS/,
@@ -134,8 +141,11 @@ test("an API key goes with each call to the cluster, over TLS alone; where it is
   afterwards(() => void cloud.close());
   const { port } = cloud.address() as AddressInfo;
   const refused = open({
-    ...{ TEMPORAL_ADDRESS: `127.0.0.1:${port}`, TEMPORAL_API_KEY: "key-1", TEMPORAL_TLS_CA: aFile(ca) },
-    ...{ TEMPORAL_TLS_CERT: undefined, TEMPORAL_TLS_KEY: undefined },
+    TEMPORAL_ADDRESS: `127.0.0.1:${port}`,
+    TEMPORAL_API_KEY: "key-1",
+    TEMPORAL_TLS_CA: aFile(ca),
+    TEMPORAL_TLS_CERT: undefined,
+    TEMPORAL_TLS_KEY: undefined,
   });
   await expect(refused).rejects.toThrow(/namespace team \(TEMPORAL_NAMESPACE\).*Correct TEMPORAL_API_KEY/);
   expect(seen.map(({ authorization }) => authorization)).toContain("Bearer key-1");

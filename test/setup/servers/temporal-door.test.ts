@@ -17,9 +17,13 @@ async function aTemporal(python?: string): Promise<Temporal> {
   const dataDir = join(aFolder(), "data");
   const temporal = await startTemporal({
     env: { ...process.env, TEMPORAL_ADDRESS: undefined },
-    ...{ dataDir, cacheDir: findCacheDir(process.env), runAs: RUN_AS, python },
+    dataDir,
+    cacheDir: findCacheDir(process.env),
+    runAs: RUN_AS,
+    python,
     outsideFolder: join(dataDir, "..", "outside"),
-    ...{ report: () => {}, log: () => {} },
+    report: () => {},
+    log: () => {},
   });
   afterwards(() => temporal.stop());
   return temporal;
@@ -27,8 +31,12 @@ async function aTemporal(python?: string): Promise<Temporal> {
 
 async function anInterpreter(): Promise<string> {
   const python = await findPython({
-    ...{ env: process.env, runAs: RUN_AS, isRoot: IS_ROOT, mayInstall: false },
-    ...{ report: () => {}, run: runCommand },
+    env: process.env,
+    runAs: RUN_AS,
+    isRoot: IS_ROOT,
+    mayInstall: false,
+    report: () => {},
+    run: runCommand,
   });
   return python.path;
 }

@@ -102,8 +102,12 @@ test(
   async () => {
     const lines: string[] = [];
     const python = await findPython({
-      ...{ env: process.env, runAs: RUN_AS, isRoot: IS_ROOT, mayInstall: false },
-      ...{ report: () => {}, run: runCommand },
+      env: process.env,
+      runAs: RUN_AS,
+      isRoot: IS_ROOT,
+      mayInstall: false,
+      report: () => {},
+      run: runCommand,
     });
     const options = { python: python.path, log: (line: string) => void lines.push(line) };
     const { temporal, dataDir } = await aTemporal(options);

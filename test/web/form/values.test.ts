@@ -43,9 +43,20 @@ const GOOD: FormValues = { title: "Hi", count: "3", orders: [kept("orders.csv")]
 
 test("beginValues, of every kind, has the defaults as the controls show them, and nothing where there is none", () => {
   expect(begun).toEqual({
-    ...{ title: "", notes: "", ratio: "0.5", count: "", loud: "true", sure: "", size: "small", tags: ["a", "c"] },
-    ...{ day: "", at: "2026-05-01T09:30:00+02:00", data: '{\n  "a": [\n    1,\n    null\n  ]\n}', token: "" },
-    ...{ orders: [], more: [] },
+    title: "",
+    notes: "",
+    ratio: "0.5",
+    count: "",
+    loud: "true",
+    sure: "",
+    size: "small",
+    tags: ["a", "c"],
+    day: "",
+    at: "2026-05-01T09:30:00+02:00",
+    data: '{\n  "a": [\n    1,\n    null\n  ]\n}',
+    token: "",
+    orders: [],
+    more: [],
   });
 });
 
@@ -75,8 +86,14 @@ test("readForm, of a form that is filled in, gives values of the declared kinds 
   const { form, problems } = read(GOOD);
   expect(problems).toEqual([]);
   expect(form.values).toEqual({
-    ...{ title: "Hi", ratio: 0.5, count: 3, loud: true, size: "small", tags: ["a", "c"] },
-    ...{ at: "2026-05-01T09:30:00+02:00", data: { a: [1, null] } },
+    title: "Hi",
+    ratio: 0.5,
+    count: 3,
+    loud: true,
+    size: "small",
+    tags: ["a", "c"],
+    at: "2026-05-01T09:30:00+02:00",
+    data: { a: [1, null] },
   });
   expect(form.files).toEqual({ orders: [kept("orders.csv")] });
 });

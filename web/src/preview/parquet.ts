@@ -86,7 +86,7 @@ function toText(value: unknown): string {
   if (typeof value === "string") return value;
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? "" : value.toISOString();
   if (value instanceof Uint8Array)
-    return [...value.slice(0, 64)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+    return Array.from(value.slice(0, 64), (byte) => byte.toString(16).padStart(2, "0")).join("");
   return typeof value === "object" ? writeNested(value) : String(value as number | bigint | boolean);
 }
 
