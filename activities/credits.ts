@@ -2,7 +2,7 @@ import { asyncLocalStorage } from "@temporalio/activity";
 import { ApplicationFailure } from "@temporalio/common";
 import type { Db } from "../db/connect.ts";
 import { explainRefusal } from "../db/executions/refused.ts";
-import { findBilling, findRefusal } from "../db/ledger/credits.ts";
+import { findBilling, findRefusal, isSettled } from "../db/ledger/credits.ts";
 import { createLedger } from "../db/ledger/ledger.ts";
 import type { Prices } from "../domain/credits.ts";
 import type { ExecutionEnd, ExecutionResult } from "../domain/execution.ts";
@@ -68,6 +68,8 @@ export function createCredits({ db, prices, onEnded }: CreditsDeps) {
         case "insufficient_credits":
           throw ApplicationFailure.nonRetryable(await findExplanation(db, executionId), "insufficient_credits");
         case "closed":
+          // It began before its workflow, and ended first: the other steps find what was done.
+          if (await isSettled(db, executionId)) return;
           throw ApplicationFailure.nonRetryable(
             `${executionId} was closed before its credits were reserved.`,
             "internal",

@@ -243,6 +243,16 @@ export interface Billing {
   readonly outcome: { readonly status: ExecutionEnd; readonly secondsUsed: number } | null;
 }
 
+/** Returns whether an execution has been charged, which ends it. */
+export async function isSettled(db: Db, executionId: ExecutionId): Promise<boolean> {
+  const rows = await queryRows(
+    db,
+    `select 1 from reservations where execution_id = :executionId and state = 'settled'`,
+    { executionId },
+  );
+  return rows.length > 0;
+}
+
 export async function findBilling(db: Db, executionId: ExecutionId): Promise<Billing | undefined> {
   const [row] = await queryRows<Billing>(
     db,

@@ -126,6 +126,23 @@ test("reserveCredits, cancelled by Temporal while it waits for its turn, ends at
   expect(await findMoney(accountId)).toMatchObject({ reserved: CHARGE_MAX });
 });
 
+test("reserveCredits, of an execution that ended before its workflow asked, lets the workflow go on and holds nothing", async () => {
+  const { accountId, reserve, settle } = await anAcceptedExecution();
+  await reserve();
+  await settle({ status: "success", secondsUsed: 1 });
+  const before = await findMoney(accountId);
+  await reserve();
+  expect(await findMoney(accountId)).toEqual(before);
+  expect(before).toMatchObject({ reserved: 0n });
+});
+
+test("reserveCredits, of an execution that was released before, is refused", async () => {
+  const { accountId, reserve, release } = await anAcceptedExecution();
+  await release("cancelled");
+  await expect(reserve()).rejects.toMatchObject({ type: "internal", nonRetryable: true });
+  expect(await findMoney(accountId)).toMatchObject({ reserved: 0n });
+});
+
 test("reserveCredits, with exactly what it can cost, holds all there is", async () => {
   const { accountId, reserve } = await anAcceptedExecution({ credits: CHARGE_MAX });
   await reserve();
