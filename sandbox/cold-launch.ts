@@ -54,8 +54,8 @@ export function createColdLauncher(deps: {
       if (isIsolated && wantsNetwork(request)) return launchWithNetwork(request, inputs, folders, signal);
       const used = runtimeOf(settings, request);
       if (isIsolated) {
-        // One that waits may have mounts of its own already, and not this disk: it would write to the folder below it.
-        const mayWait = request.runtime === undefined && folders.scratchDir === undefined;
+        // One that waits would write to the folder below a disk that it does not see.
+        const mayWait = request.runtime === undefined && !folders.isMountedLate;
         const prestarted = await (mayWait ? pool.take() : pool.start(used));
         return launchPrestarted(prestarted, used, { request, inputs, folders });
       }
@@ -145,11 +145,12 @@ async function onDisk(
 ): Promise<Launched> {
   if (disk === undefined) {
     if (isScratchOnDisk === true) throw new Error("This host has no disks for scratch folders.");
-    return launch({ outputsDir: join(spoolDir, "outputs"), scratchDir: undefined });
+    return launch({ outputsDir: join(spoolDir, "outputs"), scratchDir: undefined, isMountedLate: false });
   }
   try {
     const scratchDir = isScratchOnDisk === true ? await disk.openScratch(limits.scratchBytes) : undefined;
-    const launched = await launch({ outputsDir: join(disk.dir, "outputs"), scratchDir });
+    const isMountedLate = disk.isAnew || scratchDir !== undefined;
+    const launched = await launch({ outputsDir: join(disk.dir, "outputs"), scratchDir, isMountedLate });
     const release = async (isWell: boolean): Promise<void> => {
       try {
         await launched.release(isWell);

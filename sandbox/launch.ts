@@ -17,6 +17,8 @@ export interface ProgramFolders {
   readonly outputsDir: string;
   /** The disk of its scratch folders; undefined where they are in memory. */
   readonly scratchDir: string | undefined;
+  /** Whether one of them is a disk that a waiting bubblewrap may not see: it has mounts of its own already. */
+  readonly isMountedLate: boolean;
 }
 
 /** Lets a waiting bubblewrap go on: it makes the sandbox of this execution and starts the interpreter with the runner. */

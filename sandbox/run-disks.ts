@@ -52,6 +52,8 @@ export function scratchDiskBytes(bytes: number): number {
 /** A disk that nobody else has. */
 export interface RunDisk {
   readonly dir: string;
+  /** Made anew since the start. A sandbox whose mounts are older does not see it. */
+  readonly isAnew: boolean;
   /** Makes an empty disk for scratch folders, which goes when this one is given back. */
   openScratch(bytes: number): Promise<string>;
   /** To be called when an execution's files are gone: their room is free for all. */
@@ -78,6 +80,7 @@ export function createRunDiskPool(dirs: readonly string[], care: RunDiskCare): R
   const { renew, trim } = care;
   const free = [...dirs];
   const withScratch = new Set<string>();
+  const anew = new Set<string>();
   const waiting: ((dir: string) => void)[] = [];
   const offer = (dir: string) => {
     const next = waiting.shift();
@@ -88,7 +91,10 @@ export function createRunDiskPool(dirs: readonly string[], care: RunDiskCare): R
     try {
       if (withScratch.has(dir)) await care.closeScratch(dir);
       withScratch.delete(dir);
-      await clear(dir).catch(() => renew(dir));
+      await clear(dir).catch(async () => {
+        await renew(dir);
+        anew.add(dir);
+      });
       trim(dir);
       offer(dir);
     } catch {
@@ -101,7 +107,13 @@ export function createRunDiskPool(dirs: readonly string[], care: RunDiskCare): R
       withScratch.add(dir);
       return care.openScratch(dir, bytes);
     };
-    return { dir, openScratch, trim: () => trim(dir), giveBack: () => (restoring ??= restore(dir)) };
+    return {
+      dir,
+      isAnew: anew.has(dir),
+      openScratch,
+      trim: () => trim(dir),
+      giveBack: () => (restoring ??= restore(dir)),
+    };
   };
   const tryTake = () => {
     const dir = free.shift();

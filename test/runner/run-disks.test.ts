@@ -1,6 +1,7 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { createRunDiskPool } from "../../sandbox/run-disks.ts";
 import { type PreparedRunDisks, prepareRunDisks } from "../../src/setup/run-disks.ts";
@@ -144,6 +145,19 @@ fd = os.open("outputs/x", os.O_RDWR | os.O_CREAT); os.write(fd, b"x" * (30 << 20
   const large = () => images.filter((image) => statSync(image).blocks * 512 > 16 * MIB);
   for (let look = 0; large().length > 0 && look < 400; look++) await new Promise((resolve) => setTimeout(resolve, 50));
   expect(large()).toEqual([]);
+});
+
+test("outputs, on disks that were made anew, cold, are on them and arrive", async () => {
+  if (!IS_ROOT) return expect(disks).toEqual([]);
+  const cold = prepared.problem === undefined ? prepared.cold : [];
+  const program = { code: "def main(): open('outputs/kept.txt', 'w').write('x' * 4096)" };
+  // No disk with such a name in it can be cleared.
+  for (const dir of cold) writeFileSync(Buffer.concat([Buffer.from(`${dir}/`), Buffer.from([0xff])]), "");
+  for (const _ of cold) expect((await bench.run(program)).outcome.status).toBe("success");
+  for (const dir of cold) while (readdirSync(dir).length > 0) await sleep(20);
+  // Those that wait were started before.
+  for (const _ of [...cold, ...cold])
+    expect(await bench.run(program)).toMatchObject({ outcome: { status: "success" }, outputs: [{ name: "kept" }] });
 });
 
 test("outputs, by many executions in turn, cold, never wait for ever for a disk", async () => {
