@@ -1,11 +1,11 @@
 import type { RouteName } from "../../../src/http/routes/table.ts";
 
 /**
- * Who may call a route. `everybody`: nobody has to be known. `read`, `write`, `own`: rights of domain/members.ts, in the account
+ * Who may call a route. `everybody`: nobody has to be known. `link`: who has a signed address of it. `read`, `write`, `own`: rights of domain/members.ts, in the account
  * that what is asked for belongs to. `self`: everybody, about what is their own alone. `operator`: the operator's token,
  * which for `listHosts` is also owners of the first account.
  */
-export type Access = "everybody" | "read" | "write" | "own" | "self" | "operator";
+export type Access = "everybody" | "link" | "read" | "write" | "own" | "self" | "operator";
 
 /** Every route of the table has to be in here: who may call it is decided, not left to chance. */
 export const ACCESS: Readonly<Record<RouteName, Access>> = {
@@ -15,7 +15,7 @@ export const ACCESS: Readonly<Record<RouteName, Access>> = {
   showUpload: "write",
   completeUpload: "write",
   removeUpload: "write",
-  sendUploadPart: "everybody",
+  sendUploadPart: "link",
   describeWorkflow: "read",
   showWorkflowDocs: "everybody",
 

@@ -4,8 +4,9 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { createInvitation } from "../../../db/accounts/invitations.ts";
 import { insertBuild } from "../../../db/commits/builds.ts";
 import { queryRows } from "../../../db/connect.ts";
+import { beginFileUpload } from "../../../db/executions/file-uploads.ts";
 import { ROUTE_NAMES, ROUTES } from "../../../src/http/routes/table.ts";
-import { createBuildId } from "../../../src/ids.ts";
+import { createBuildId, createUploadId } from "../../../src/ids.ts";
 import { hashToken } from "../../../src/keys/tokens.ts";
 import { toDraftFile } from "../../../src/publish/draft-changes.ts";
 import { createDraft } from "../../../src/publish/drafts.ts";
@@ -36,6 +37,7 @@ const places: Record<string, string> = {
   name: "TOKEN",
   input: "orders",
   position: "0",
+  number: "1",
 };
 let service: CliService;
 let owner: TestMember;
@@ -77,9 +79,19 @@ beforeAll(async () => {
   const { workflowId, commitId } = workflow;
   const buildId = createBuildId();
   await insertBuild(db, { id: buildId, workflowId });
+  const uploadId = createUploadId();
+  const file = { fileName: "orders.csv", contentType: "text/csv", bytes: 5, sha256: "0".repeat(64), partBytes: 5 };
+  const bounds = { seconds: 3_600, openMax: 1, keptMax: 1 };
+  expect(await beginFileUpload(db, { id: uploadId, workflowId, accountId, ...file, ...bounds })).toBe(true);
   const draft = toDraftFile({ path: "draft.py", content: Buffer.from("of nobody else"), executable: false });
   await createDraft(db, { userId: viewer.userId, workflowId }, [draft]);
-  const editor = { commitId, buildId, path: draft.path, noticeId: await sendTestNotice("ops@told.example.test") };
+  const editor = {
+    commitId,
+    buildId,
+    uploadId,
+    path: draft.path,
+    noticeId: await sendTestNotice("ops@told.example.test"),
+  };
   Object.assign(places, { workflowId, executionId, userId: owner.userId, invitationId, ...own, ...editor });
   const addresses = [owner.email, "invited@example.test", "ops@told.example.test"];
   secrets = [accountId, workflowId, executionId, buildId, ACCOUNT_NAME, ...addresses];
