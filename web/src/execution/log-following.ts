@@ -20,16 +20,23 @@ export function useFollowing(place: RefObject<HTMLElement | null>, count: number
     holds.current = end;
     setOn(end);
   };
-  const findTop = (): number => place.current?.scrollTop ?? 0;
-  /** Where it was when it was looked at last. */
-  const seenTop = useRef(0);
+  /** Which part is seen, from the beginning of the list. */
+  const findSeen = (): { top: number; end: number } => {
+    const { scrollTop = 0, clientHeight = 0 } = place.current ?? {};
+    return { top: scrollTop, end: scrollTop + clientHeight };
+  };
+  /** The same when it was looked at last. */
+  const seen = useRef({ top: 0, end: 0 });
+  /** A list that becomes higher or lower on the page moves one of the two, and its reader has moved neither. */
+  const hasGoneUp = (now: { top: number; end: number }): boolean =>
+    now.top < seen.current.top - ROUNDED_PX && now.end < seen.current.end - ROUNDED_PX;
   useLayoutEffect(() => {
-    if (count === 0) seenTop.current = 0;
+    if (count === 0) seen.current = { top: 0, end: 0 };
     if (!holds.current || count === 0) return;
     // Browsers tell of scrolling a moment later, and this may be that moment.
-    if (findTop() < seenTop.current - ROUNDED_PX) return hold(false);
+    if (hasGoneUp(findSeen())) return hold(false);
     toEnd();
-    seenTop.current = findTop();
+    seen.current = findSeen();
     // Where the end is follows from the count.
     // oxlint-disable-next-line react/exhaustive-deps
   }, [on, count]);
@@ -40,7 +47,7 @@ export function useFollowing(place: RefObject<HTMLElement | null>, count: number
   return {
     on,
     pause() {
-      seenTop.current = findTop();
+      seen.current = findSeen();
       hold(false);
     },
     /** For showing another place: of a list that is seen whole there is nothing to let go of. */
@@ -50,15 +57,19 @@ export function useFollowing(place: RefObject<HTMLElement | null>, count: number
       if ("deltaY" in event ? event.deltaY < 0 : KEYS_BACK.has(event.key)) letGo();
     },
     resume() {
-      seenTop.current = findTop();
+      seen.current = findSeen();
       hold(true);
     },
     look() {
-      const { scrollTop = 0, scrollHeight = 0, clientHeight = 0 } = place.current ?? {};
-      const hasGoneDown = scrollTop > seenTop.current;
-      seenTop.current = scrollTop;
+      const now = findSeen();
+      const isAtEnd = now.end >= (place.current?.scrollHeight ?? 0) - NEAR_PX;
+      const [isUp, isDown] = [hasGoneUp(now), now.top > seen.current.top];
+      seen.current = now;
       // A reader who has scrolled away follows again by scrolling down, not by a step of ours that was still on its way.
-      if (holds.current || hasGoneDown) hold(scrollTop + clientHeight >= scrollHeight - NEAR_PX);
+      if (!holds.current) {
+        if (isDown) hold(isAtEnd);
+      } else if (!isAtEnd && isUp) hold(false);
+      else if (!isAtEnd) toEnd();
     },
   };
 }
