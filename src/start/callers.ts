@@ -15,7 +15,7 @@ import { countConnections } from "../http/server/connection-metrics.ts";
 import { createConnections } from "../http/server/connections.ts";
 import { createRequestMetrics } from "../http/server/request-metrics.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
-import type { Log } from "../log.ts";
+import type { Log, Output } from "../log.ts";
 import { showCertificate } from "../metrics/certificate.ts";
 import type { Readiness } from "../metrics/readiness.ts";
 import { createDraftKeeper } from "../publish/keep-draft.ts";
@@ -78,7 +78,7 @@ export interface CallersDeps
 
 interface Announcement {
   /** Prints the banner, and opens its page where that was asked for. To be called when nothing else is to be said. */
-  readonly announce: (opensPage: boolean) => void;
+  readonly announce: (output: Output, opensPage: boolean) => void;
 }
 
 /**
@@ -225,8 +225,8 @@ export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<C
   const place = { isTerminal: process.stdout.isTTY === true, readyFile: readyFileOf(dataDir) };
   const notes = [...examples.notes, ...listProblems(state)];
   const news = { isReady: state.ready, notes, isCertificateOwn: certificate.selfSigned };
-  const announce = (opensPage: boolean): void => {
-    process.stdout.write(createBanner(ready, news, place));
+  const announce = (output: Output, opensPage: boolean): void => {
+    output.write(createBanner(ready, news, place));
     if (opensPage) openPage(machine.env, server.url);
   };
   return { announce, leave: () => server.leave(), endStreams: () => editorEvents.close() };

@@ -14,7 +14,7 @@ import { openKeyRing } from "../keys/key-ring.ts";
 import { createKeyUses } from "../keys/key-uses.ts";
 import { requireMasterKey } from "../keys/master-key.ts";
 import { createOpenAccess } from "../keys/open-access.ts";
-import type { Log } from "../log.ts";
+import type { Log, Output } from "../log.ts";
 import { showTemporalCertificate } from "../metrics/certificate.ts";
 import { countEndedExecutions } from "../metrics/ended.ts";
 import { createMetrics } from "../metrics/metrics.ts";
@@ -67,7 +67,7 @@ export interface Service {
   /** Ends what is under way; see `drain` of draining.ts. To be called before the service is closed. */
   drain(asked: boolean): Promise<void>;
   /** Prints the banner, where callers can come, and opens its page in a browser where that is asked for. */
-  announce(opensPage: boolean): void;
+  announce(output: Output, opensPage: boolean): void;
 }
 
 /**
@@ -265,7 +265,7 @@ export async function openService(
     workersEnded: workers === undefined ? [] : [workers.ended],
     drain: (asked) =>
       drain({ settings, stopping, presence, db, processId, listener, programs: running, log }, callers, asked),
-    announce: (opensPage) => callers?.announce(opensPage),
+    announce: (output, opensPage) => callers?.announce(output, opensPage),
   };
 }
 

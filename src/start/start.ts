@@ -1,5 +1,5 @@
 import { type Defer, withReleases } from "../../system/releases.ts";
-import { createLog, type Log } from "../log.ts";
+import { createLog, type Log, openOutput } from "../log.ts";
 import { describeLargest } from "../setup/folder-sizes.ts";
 import { DiskFullError } from "../setup/servers/disk-full.ts";
 import { startPostgres } from "../setup/servers/postgres.ts";
@@ -21,7 +21,9 @@ const INTERRUPTED = 130;
  */
 export async function runStart(input: StartInput): Promise<void> {
   const { settings, machine } = input;
-  const log = createLog({ level: settings.TREADLE_LOG_LEVEL, terminal: process.stdout.isTTY === true });
+  const terminal = process.stdout.isTTY === true;
+  const output = openOutput({ terminal });
+  const log = createLog({ level: settings.TREADLE_LOG_LEVEL, terminal, output });
   outliveRejections(process, log);
   const stop = stopRequested(() => endProcess(INTERRUPTED));
   await withReleases(async (defer) => {
@@ -34,7 +36,7 @@ export async function runStart(input: StartInput): Promise<void> {
     const service = await openService(input, { postgres, temporal, host, descriptors, log }, defer);
     const { workersEnded, drain } = service;
     log.info({ event: "service.ready", postgres: postgres.source, temporal: temporal.source }, "Ready.");
-    service.announce(input.opensPage === true);
+    service.announce(output, input.opensPage === true);
 
     const unasked = Promise.race([
       ...workersEnded.map((ended) => ended.then(() => "the worker ended")),
