@@ -7,7 +7,7 @@ export type Log = pino.Logger;
 /** Where a process writes what it has to say. What is written to one of these comes out in the order in which it was written. */
 export type Output = Pick<NodeJS.WritableStream, "write">;
 
-/** Opens standard output. Whoever reads it slowly does not hold up the process, unless it is a terminal. */
+/** Opens standard output. A slow reader does not hold up the process, unless it is a terminal. */
 export function openOutput({ terminal }: { readonly terminal: boolean }): Output {
   return terminal ? process.stdout : pino.destination({ dest: 1, sync: false });
 }

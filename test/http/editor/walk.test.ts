@@ -82,7 +82,8 @@ beforeAll(async () => {
   const uploadId = createUploadId();
   const file = { fileName: "orders.csv", contentType: "text/csv", bytes: 5, sha256: "0".repeat(64), partBytes: 5 };
   const bounds = { seconds: 3_600, openMax: 1, keptMax: 1 };
-  expect(await beginFileUpload(db, { id: uploadId, workflowId, accountId, ...file, ...bounds })).toBe(true);
+  const begun = await beginFileUpload(db, { id: uploadId, workflowId, accountId, ...file, ...bounds });
+  if (!begun) throw new Error("There is no upload.");
   const draft = toDraftFile({ path: "draft.py", content: Buffer.from("of nobody else"), executable: false });
   await createDraft(db, { userId: viewer.userId, workflowId }, [draft]);
   const editor = {
