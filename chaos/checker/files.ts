@@ -87,13 +87,16 @@ function parse(text: string): string {
 }
 
 /** The last part of the log tells of one try of the program, from its first line; to its last, when it succeeded. */
-function checkLog({ evidence }: Case, row: ExecutionRow): Finding[] {
+function checkLog({ evidence, attemptsOf }: Case, row: ExecutionRow): Finding[] {
   const find = (text: string): Finding[] => [{ rule: "log", subject: row.id, text }];
   if (row.log_key === null) return row.state === "success" ? find("is missing") : [];
   const log = evidence.storage[row.log_key]?.text;
   if (log === undefined) return find("is not in storage");
   const count = (line: string): number => lastPartOf(log).split(`"${line}"`).length - 1;
   const begins = count(`begin ${row.token}`);
-  if (begins !== 1 && row.seconds_used > 0.2) return find(`tells ${begins} times that the program began`);
+  // One that was cancelled at once had no time to write. What earlier tries took says nothing of it.
+  const tries = attemptsOf.get(row.id) ?? [];
+  const secondsUsed = tries.length > 1 ? (tries.at(-1)?.seconds_used ?? 0) : row.seconds_used;
+  if (begins !== 1 && secondsUsed > 0.2) return find(`tells ${begins} times that the program began`);
   return row.state === "success" && count(`end ${row.token}`) !== 1 ? find("does not tell that the program ended") : [];
 }
