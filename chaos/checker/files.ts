@@ -95,8 +95,7 @@ function checkLog({ evidence, attemptsOf }: Case, row: ExecutionRow): Finding[] 
   const count = (line: string): number => lastPartOf(log).split(`"${line}"`).length - 1;
   const begins = count(`begin ${row.token}`);
   // One that was cancelled at once had no time to write. What earlier tries took says nothing of it.
-  const tries = attemptsOf.get(row.id) ?? [];
-  const secondsUsed = tries.length > 1 ? (tries.at(-1)?.seconds_used ?? 0) : row.seconds_used;
+  const secondsUsed = attemptsOf.get(row.id)?.at(-1)?.seconds_used ?? row.seconds_used;
   if (begins !== 1 && secondsUsed > 0.2) return find(`tells ${begins} times that the program began`);
   return row.state === "success" && count(`end ${row.token}`) !== 1 ? find("does not tell that the program ended") : [];
 }

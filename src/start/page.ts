@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 
 const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: "open", linux: "xdg-open" };
 
-/** Whether this session has a browser to ask: on Linux that needs a display, unless `BROWSER` names a program. */
+/** Returns whether a browser can be asked. On Linux that needs a display, unless `BROWSER` names a program. */
 export function hasBrowser(env: Readonly<Record<string, string | undefined>>): boolean {
   return process.platform !== "linux" || Boolean(env["BROWSER"] || env["DISPLAY"] || env["WAYLAND_DISPLAY"]);
 }
