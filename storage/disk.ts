@@ -36,6 +36,9 @@ const FOLDER_MODE = 0o755;
 /** No upload takes longer between two writes: a file in `incoming` that is older was left by a killed process. */
 const ABANDONED_MS = 24 * 60 * 60 * 1_000;
 
+/** A finished file is read in pieces of so many bytes: of 2 GiB, a piece of Node.js' own 64 KiB takes longer to ask for than to read. */
+const READ_BYTES = 1024 * 1024;
+
 /** How often a folder may be removed by a concurrent delete between our making it and our renaming into it. */
 const PLACE_ATTEMPTS_MAX = 10;
 
@@ -159,13 +162,13 @@ async function takeOver(
 ): Promise<PutResult> {
   const { handle, info } = move.file;
   if (info.nlink === 1) {
-    const metered = meter(handle.createReadStream({ autoClose: false, start: 0 }));
-    for await (const _ of metered.chunks());
+    const metered = meter(readWhole(handle));
     const uid = process.getuid?.();
     // A sandbox that runs as another user wrote it; it must not own an object.
     if (uid === 0 && info.uid !== uid) await handle.chown(uid, process.getgid?.() ?? 0);
     await handle.chmod(OBJECT_MODE);
-    await handle.datasync();
+    // Nobody changes it any more, so that the disk writes it while it is read.
+    await Promise.all([readThrough(metered), handle.datasync()]);
     try {
       await place(folders.objects, move.path, move.target);
       return metered.result();
@@ -173,9 +176,17 @@ async function takeOver(
       if (codeOf(error) !== "EXDEV") throw error;
     }
   }
-  const copied = await receive(folders, move.target, meter(handle.createReadStream({ autoClose: false, start: 0 })));
+  const copied = await receive(folders, move.target, meter(readWhole(handle)));
   await unlink(move.path);
   return copied;
+}
+
+function readWhole(handle: FinishedFile["handle"]): Readable {
+  return handle.createReadStream({ autoClose: false, start: 0, highWaterMark: READ_BYTES });
+}
+
+async function readThrough(metered: Meter): Promise<void> {
+  for await (const _ of metered.chunks());
 }
 
 /** Gives an object a second name, or copies it where the filesystem has no such names. Objects are replaced and never changed. */

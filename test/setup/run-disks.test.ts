@@ -1,6 +1,17 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statfsSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statfsSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
@@ -103,6 +114,30 @@ test.each(Object.entries(WAYS))(
     expect({ blocks: blocks - bfree < 100, files: files - ffree < 20 }).toEqual({ blocks: true, files: true });
   },
 );
+
+test("disks, where the disk below takes it, are written without a second copy in memory, also when made anew", async () => {
+  const dataDir = aFolder();
+  const disks = await prepare(dataDir);
+  if (!IS_ROOT) return expect(disks.problem).toBeDefined();
+  if (disks.problem !== undefined) throw new Error(disks.problem);
+  const [dir = ""] = disks.cold;
+  await disks.renew(dir);
+  const expected = takesDirectWrites(dataDir) ? "1" : "0";
+  const devices = [...disks.cold, ...disks.lanes].map((disk) =>
+    basename(execFileSync("findmnt", ["-n", "-o", "SOURCE", disk], { encoding: "utf8" }).trim()),
+  );
+  const seen = devices.map((device) => readFileSync(`/sys/block/${device}/loop/dio`, "utf8").trim());
+  expect(seen).toEqual(devices.map(() => expected));
+});
+
+function takesDirectWrites(folder: string): boolean {
+  try {
+    closeSync(openSync(join(folder, "direct"), constants.O_CREAT | constants.O_WRONLY | constants.O_DIRECT));
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 test("disks, one renewed whatever is on it, is empty, gives its room back, and belongs to the service", async () => {
   const dataDir = aFolder();
