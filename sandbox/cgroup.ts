@@ -12,13 +12,16 @@ const CPU_PERIOD_US = 100_000;
 const REMOVE_ATTEMPTS = 200;
 /**
  * The share of a busy processor that a program gets beside a thread of the service, PostgreSQL or Temporal: an eighth.
- * So none of these waits for programs that only compute. A processor that is free is all the programs'. Of 1,024 shares
- * in version 1, of a weight of 100 in version 2.
+ * So none of these waits for programs that only compute. A new program gets half, so that a short one does not wait for
+ * those that compute for long. A processor that is free is all the programs'. Of 1,024 shares in version 1, of a weight
+ * of 100 in version 2.
  */
-const CPU_SHARES = 128;
-const CPU_WEIGHT = 12;
+const SHARES = { long: { shares: 128, weight: 12 }, new: { shares: 512, weight: 50 } } as const;
 /** Two bubblewraps outside of the sandbox, and one as its process 1. */
 const LAUNCHER_PROCESSES = 3;
+
+/** Whether a program has just begun, or goes on for longer than short ones do. */
+export type Share = keyof typeof SHARES;
 
 export interface CgroupLimits {
   readonly memoryBytes: number;
@@ -29,6 +32,8 @@ export interface CgroupLimits {
 /** The cgroup of one execution. */
 export interface Cgroup {
   limit(limits: CgroupLimits): void;
+  /** Sets its share of busy processors, which is that of a long program at first. Writes nothing where it has that share. */
+  setShare(share: Share): void;
   /** Whether its processes get no more of the processors than their limit, besides their memory. */
   readonly boundsProcessor: boolean;
   /**
@@ -54,6 +59,7 @@ export function createCgroup(folders: CgroupFolders, name: string): Cgroup {
   const paths = [...new Set(parents)].map((parent) => join(parent, name));
   for (const path of paths) mkdirSync(path);
   const memoryPath = join(folders.memory, name);
+  let shareOfNow: Share = "long";
   const listPids = (path: string) => readKernelFile(join(path, "cgroup.procs")).split("\n").filter(Boolean);
   return {
     boundsProcessor: folders.cpu !== undefined,
@@ -61,6 +67,12 @@ export function createCgroup(folders: CgroupFolders, name: string): Cgroup {
       for (const [parent, file, value, optional] of toSettings(folders, limits)) {
         if (parent !== undefined) writeSetting(join(parent, name, file), value, optional === true);
       }
+    },
+    setShare(share) {
+      if (share === shareOfNow || folders.cpu === undefined) return;
+      shareOfNow = share;
+      const [file, value] = toShareSetting(folders, share);
+      writeSetting(join(folders.cpu, name, file), value, true); // A program that has just ended may have taken it along.
     },
     async attach(pid) {
       for (const path of paths) await writeFile(join(path, "cgroup.procs"), String(pid), { flag: "r+" });
@@ -97,8 +109,8 @@ function toSettings(folders: CgroupFolders, limits: CgroupLimits): Setting[] {
   const quotaUs = Math.max(1_000, Math.round(limits.cpu * CPU_PERIOD_US));
   if (folders.version === 2) {
     const quota: Setting = [cpu, "cpu.max", `${quotaUs} ${CPU_PERIOD_US}`];
-    const weight: Setting = [cpu, "cpu.weight", String(CPU_WEIGHT)];
-    return [[memory, "memory.max", bytes], [memory, "memory.swap.max", "0", true], processes, quota, weight];
+    const swap: Setting = [memory, "memory.swap.max", "0", true];
+    return [[memory, "memory.max", bytes], swap, processes, quota, [cpu, ...toShareSetting(folders, "long")]];
   }
   const swap: Setting = [memory, "memory.memsw.limit_in_bytes", bytes, true];
   // Version 1 counts these buffers apart from all other memory, and would leave them without a bound.
@@ -111,8 +123,13 @@ function toSettings(folders: CgroupFolders, limits: CgroupLimits): Setting[] {
     processes,
     period,
     [cpu, "cpu.cfs_quota_us", String(quotaUs)],
-    [cpu, "cpu.shares", String(CPU_SHARES)],
+    [cpu, ...toShareSetting(folders, "long")],
   ];
+}
+
+function toShareSetting({ version }: CgroupFolders, share: Share): readonly [file: string, value: string] {
+  const { shares, weight } = SHARES[share];
+  return version === 2 ? ["cpu.weight", String(weight)] : ["cpu.shares", String(shares)];
 }
 
 /** Removes what a service that was killed left in `folders`: names are `treadle-<service pid>-<number>`, with a letter before the number for lanes, builds and unprotected ones. */

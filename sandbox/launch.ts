@@ -32,6 +32,7 @@ export function launchInBubblewrap(
 ): Launched {
   const { child, cgroup, user } = prestarted;
   cgroup?.limit(request.limits);
+  cgroup?.setShare("new");
   prestarted.setOut(
     toBubblewrapArguments({
       runnerDir: settings.runnerDir,
@@ -105,6 +106,7 @@ export async function launchUnprotected(
     throw new Error(`${settings.interpreter.path} could not be started.`, { cause: await failure });
   }
   cgroup?.limit(request.limits);
+  cgroup?.setShare("new");
   // The runner starts nothing before it is asked to, so that everything it starts is in the cgroup too.
   await cgroup?.attach(child.pid);
   const killRest = () => {

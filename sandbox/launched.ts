@@ -20,7 +20,7 @@ export interface Exit {
 export interface Launched {
   readonly path: "cold" | "lane";
   /** Undefined when nothing but the runner limits its memory. */
-  readonly cgroup: Pick<Cgroup, "countOomKills" | "holds" | "boundsProcessor"> | undefined;
+  readonly cgroup: Pick<Cgroup, "countOomKills" | "holds" | "boundsProcessor" | "setShare"> | undefined;
   /** The user's own, when the runner is ready already; else what is said before it is. */
   readonly stdout: Readable;
   readonly stderr: Readable;

@@ -15,6 +15,7 @@ import { createMask, type Mask } from "./masking.ts";
 import { noteCuts } from "./network/cuts.ts";
 import { addOutputs, CANCELLED, decideOutcome } from "./outcome.ts";
 import { CUT_NOTE, collectOutputs, isCut, lacksDisk } from "./outputs.ts";
+import { createReadingTurns, type ReadingTurns } from "./reading-turns.ts";
 import {
   type LaneRequest,
   type Sandbox,
@@ -69,10 +70,11 @@ export function createSandbox(settings: SandboxDeps): Sandbox {
   const noLanes = settings.gvisor === undefined ? undefined : NO_LANES_IN_GVISOR;
   const running = new Set<SandboxRequest>();
   const isIsolated = settings.isolation === "bubblewrap";
+  const around = { network, user: reader, isIsolated, launchCold, remove, turns: createReadingTurns() };
   const run = (request: SandboxRequest, watch: SandboxWatch = {}) => {
     checkRequest(request, settings.limits);
     running.add(request);
-    const result = runExecution({ network, user: reader, isIsolated, launch, launchCold, remove }, request, watch);
+    const result = runExecution({ ...around, launch }, request, watch);
     return result.finally(() => running.delete(request));
   };
   return {
@@ -84,13 +86,13 @@ export function createSandbox(settings: SandboxDeps): Sandbox {
     laneFigures: () => lanes?.figures() ?? { lanes: 0, bytes: 0, evicted: 0 },
     // Not through a lane: one would be started for the probe in the background, and find its folder gone.
     selfTest: () =>
-      testIsolation(settings, (request) =>
-        runExecution({ network, user: reader, isIsolated, launch: launchCold, launchCold, remove }, request, {}),
-      ).catch((error: unknown) => {
-        // A `runsc` that does not work here is a setting to be corrected, and no fault of this start.
-        if (settings.gvisor !== undefined && error instanceof NotStartedError) return [error.message];
-        throw error;
-      }),
+      testIsolation(settings, (request) => runExecution({ ...around, launch: launchCold }, request, {})).catch(
+        (error: unknown) => {
+          // A `runsc` that does not work here is a setting to be corrected, and no fault of this start.
+          if (settings.gvisor !== undefined && error instanceof NotStartedError) return [error.message];
+          throw error;
+        },
+      ),
     close: async () => void (await Promise.all([pool.close(), lanes?.close()])),
   };
 }
@@ -125,11 +127,8 @@ async function testLane(deps: Omit<LanesDeps, "selfTest"> & { readonly user: Use
     const lane = await startLane({ ...deps, disk: await deps.disks?.take(), ...unwatched }, request);
     const launch = (given: SandboxRequest, inputs: PlacedInputs) => lane.launch(given, inputs);
     try {
-      return await runExecution(
-        { network: undefined, user, isIsolated: true, launch, launchCold: launch, remove },
-        request,
-        {},
-      );
+      const around = { network: undefined, user, isIsolated: true, remove, turns: createReadingTurns() };
+      return await runExecution({ ...around, launch, launchCold: launch }, request, {});
     } finally {
       await lane.close();
     }
@@ -156,10 +155,11 @@ interface Launcher {
   readonly isIsolated: boolean;
   readonly launch: Launch;
   readonly launchCold: Launch;
+  readonly turns: ReadingTurns;
 }
 
 async function runExecution(
-  { network, user, isIsolated, launch, launchCold, remove }: Launcher,
+  { network, user, isIsolated, launch, launchCold, remove, turns }: Launcher,
   request: SandboxRequest,
   watch: SandboxWatch,
 ): Promise<SandboxResult> {
@@ -190,6 +190,7 @@ async function runExecution(
         toRequestLine: (pipes) => toRunnerRequest(request, inputs, place, pipes),
         log,
         watch: withMask(watch, mask),
+        turns,
         secondsBefore,
       });
     launched = await launch(request, inputs, watch.signal).catch((error: unknown) => {

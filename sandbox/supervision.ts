@@ -6,6 +6,7 @@ import type { LogRecorder } from "./log.ts";
 import type { ExecutionFacts, StopReason } from "./outcome.ts";
 import { findProcess, type KnownProcess, listTree } from "./process-tree.ts";
 import { createProcessorMeter, type ProcessorMeter } from "./processor-meter.ts";
+import type { ReadingTurns } from "./reading-turns.ts";
 import type { SandboxRequest, SandboxWatch } from "./request.ts";
 import { type StallWatch, watchStalls } from "./stalls.ts";
 import { waitForEnds } from "./streams.ts";
@@ -18,6 +19,8 @@ import { startWatchdog, type Use } from "./watchdog.ts";
 const START_TIMEOUT_MS = 60_000;
 /** After we stood still, a program may have ended in time without our knowing. */
 const AFTER_STALL_MS = 50;
+/** Then a program has to be content with the share of a long one where processors are busy. Most end long before. */
+const NEW_FOR_MS = 100;
 /** Between SIGTERM and SIGKILL of an execution that is cancelled. */
 const CANCEL_GRACE_MS = 1_000;
 /** A sandbox is made in milliseconds: by then it ended by itself, or its processes can be found and killed. */
@@ -49,6 +52,7 @@ export interface Surroundings {
   readonly toRequestLine: (pipes: boolean) => string;
   readonly log: LogRecorder;
   readonly watch: SandboxWatch;
+  readonly turns: ReadingTurns;
   /** What a launch before this one used of the execution's time; it is counted with this one. */
   readonly secondsBefore: number;
 }
@@ -60,6 +64,8 @@ interface Course {
   readonly named: Map<string, string>;
   readonly streams: Readable[];
   readonly releases: (() => void)[];
+  /** To be called when nobody writes to its streams any more. */
+  readonly followed: (() => void)[];
   /** Outermost first, the runner last; empty until the runner is ready. */
   processes: readonly KnownProcess[];
   /** What was said before the user's code began, for the error when it never does. */
@@ -89,6 +95,7 @@ export async function supervise(launched: Launched, around: Surroundings): Promi
     named: new Map(),
     streams: [launched.control],
     releases: [],
+    followed: [],
     processes: launched.isReady ? listKnown(launched) : [],
     startupText: "",
     stopped: undefined,
@@ -107,6 +114,7 @@ export async function supervise(launched: Launched, around: Surroundings): Promi
     release(course);
     launched.kill(course.processes);
     await launched.waitForDeath(course.processes);
+    for (const readOn of course.followed) readOn();
     await waitForEnds(course.streams, STREAM_END_TIMEOUT_MS);
     control.end();
     return { facts: toFacts(course, exit), named: course.named };
@@ -127,7 +135,7 @@ function listen(course: Course): ControlReader {
   signal?.addEventListener("abort", onAbort);
   if (signal?.aborted === true) onAbort();
   const control = createControlReader((event) => follow(course, event, startTimer));
-  launched.control.on("data", control.take);
+  course.followed.push(around.turns.follow(launched.control, control.take));
   launched.control.on("error", () => undefined); // It hung up; the exit event of the process is handled elsewhere.
   if (launched.isReady) {
     letGo(course, undefined);
@@ -192,7 +200,7 @@ function giveRequest(course: Course, opened: readonly Readable[] | undefined): v
   const { launched, around } = course;
   for (const [index, name] of (["stdout", "stderr"] as const).entries()) {
     const stream = opened?.[index] ?? launched[name];
-    stream.on("data", (chunk: Buffer) => around.log.add(name, chunk));
+    course.followed.push(around.turns.follow(stream, (chunk) => around.log.add(name, chunk)));
     stream.on("error", () => undefined);
     course.streams.push(stream);
   }
@@ -220,7 +228,12 @@ function startClocks(course: Course, startedAtMs: number): void {
     },
     Math.max(0, (limits.timeoutSeconds - around.secondsBefore) * 1000 - (performance.now() - startedAtMs)),
   );
-  course.releases.push(stalls.stop, () => clearTimeout(timer));
+  const shareTimer = setTimeout(() => launched.cgroup?.setShare("long"), NEW_FOR_MS);
+  course.releases.push(
+    stalls.stop,
+    () => clearTimeout(timer),
+    () => clearTimeout(shareTimer),
+  );
   const runner = processes.at(-1);
   const top = processes.at(-2) ?? runner;
   if (runner === undefined || top === undefined) return;

@@ -29,6 +29,7 @@ export function launchInGvisor(
     scratchBytes: limits.scratchBytes,
   };
   cgroup?.limit({ ...toHostLimits(limits), cpu: limits.cpu });
+  cgroup?.setShare("new");
   const folders = {
     ...parts,
     runnerDir: settings.runnerDir,

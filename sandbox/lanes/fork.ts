@@ -144,6 +144,7 @@ export async function launchFork(
       boundsProcessor: around.cgroup.boundsProcessor,
       countOomKills: () => (around.cgroup?.countOomKills() ?? 0) - oomKillsBefore,
       holds: () => true, // The whole lane is in it.
+      setShare: around.cgroup.setShare,
     },
     stdout: streams.stdout,
     stderr: streams.stderr,

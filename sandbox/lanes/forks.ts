@@ -115,6 +115,7 @@ function createForkMaker(parts: ForkParts): () => Promise<Made> {
     if (use.processorMs - processorMs > FORK_PROCESSOR_MS_MAX)
       throw new UnfitError("A package works for more than a second when the interpreter is forked.");
     const link = network && (await attachFork(network, processes.first, unusedNetwork));
+    cgroup?.setShare("new");
     return { fork: await openFork(processes, event.descriptors, { folders, reach, link }), use };
   };
 }

@@ -3,11 +3,6 @@ import { median, type Seen } from "./neighbourhood.ts";
 
 /** The rule of the tier: a neighbour's hello takes at most so many times as long as alone. */
 const SLOWER_MAX = 5;
-/**
- * What a hello took alone when this rule was made. It takes half of that since it waits for one commit, and its neighbours'
- * programs have not become quicker: the rule is the same in milliseconds.
- */
-const ALONE_MS_MIN = 40;
 /** `/healthz` answers within this time, or within three times what a server takes that does nothing else, on a machine without time. */
 const HEALTH_MS_MAX = 100;
 const BUSY_FACTOR = 3;
@@ -28,7 +23,7 @@ export function expectUnharmed(seen: Seen, aloneMs: number): void {
   expect(quantile(seen.healthMs, 1)).toBeLessThan(bound(STANDSTILL_MS, 1));
   expect(quantile(seen.healthMs, HEALTH_SHARE)).toBeLessThan(bound(HEALTH_MS_MAX, HEALTH_SHARE));
   expect(seen.publishMs).toBeLessThan(PUBLISH_MS_MAX);
-  expect(median(seen.helloMs) / Math.max(aloneMs, ALONE_MS_MIN)).toBeLessThan(SLOWER_MAX);
+  expect(median(seen.helloMs) / aloneMs).toBeLessThan(SLOWER_MAX);
 }
 
 function quantile(values: readonly number[], share: number): number {
