@@ -36,7 +36,7 @@ const FOLDER_MODE = 0o755;
 /** No upload takes longer between two writes: a file in `incoming` that is older was left by a killed process. */
 const ABANDONED_MS = 24 * 60 * 60 * 1_000;
 
-/** A finished file is read in pieces of so many bytes: of 2 GiB, a piece of Node.js' own 64 KiB takes longer to ask for than to read. */
+/** A finished file is read in pieces of so many bytes. Pieces of Node.js' own 64 KiB take longer to ask for than to read. */
 const READ_BYTES = 1024 * 1024;
 
 /** How often a folder may be removed by a concurrent delete between our making it and our renaming into it. */

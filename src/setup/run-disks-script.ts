@@ -10,8 +10,8 @@ const SCRATCH_INODES = 100_000;
  * given back to the data folder's own disk by `trim N`. The mount option `discard` would do so with each file, and
  * makes the removal of a folder wait 2 to 10 ms. No tables are written ahead either (`noinit_itable`).
  *
- * What the file system writes goes past the page cache of the image, where the disk below takes that: it would be in memory twice, and
- * be written twice as slowly. A program that leaves 2 GiB is done with that in 1.3 s instead of 3.5 s.
+ * What the file system writes goes past the page cache of the image, where the disk below takes that. It would be in
+ * memory twice otherwise, and be written more slowly. A program writes 2 GiB in 1.3 s so, and in 3.5 s otherwise.
  *
  * `scratch N BYTES` makes a disk for one execution, and `unscratch N` takes it away. What is on it is deleted first: otherwise what waits in
  * memory would be written before the disk is gone. The image is cut to nothing as well: a sandbox that is being made may
