@@ -55,7 +55,8 @@ export function createPartStorage(storage: Pick<Storage, "put" | "get" | "head" 
 export function requireLength(content: Readable, bytes: number): Readable {
   async function* whole(): AsyncGenerator<Buffer> {
     let seen = 0;
-    for await (const chunk of content as AsyncIterable<Buffer>) {
+    // What is not read stays in its stream: a sender's connection must not end here, as it has yet to hear what is wrong.
+    for await (const chunk of content.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       seen += chunk.length;
       if (seen > bytes) throw new TooLargeError(`The part has more than ${bytes} bytes.`);
       yield chunk;

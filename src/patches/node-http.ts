@@ -18,6 +18,14 @@ export function holdOpen(socket: Socket): () => void {
   };
 }
 
+/**
+ * Returns the connection of a request. Undefined: whoever read the body gave up in the middle, and Node took the connection away, whatever
+ * its types say.
+ */
+export function socketOf(request: IncomingMessage): Socket | undefined {
+  return (request.socket as Socket | null) ?? undefined;
+}
+
 /** Calls `report` once, right before the body of a request is read for the first time, in whichever way. */
 export function onFirstRead(request: IncomingMessage, report: () => void): void {
   const read = request._read;

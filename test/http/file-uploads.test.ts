@@ -279,3 +279,27 @@ test("a part whose sender goes away is not there, and the next try brings it", a
   expect((await service.call(url, { method: "PUT", headers: {}, body: content })).status).toBe(200);
   expect((await ask("POST", `/${uploadId}/complete`)).status).toBe(200);
 });
+
+test.each([
+  ["fewer bytes than it has", [Buffer.from("a")]],
+  ["more bytes than it has", [Buffer.from("a,b"), Buffer.alloc(100_000)]],
+])("a part that comes in chunks, with %s, is refused in words, and the service goes on", async (_what, chunks) => {
+  const { uploadId, missing } = await begin(Buffer.from("a,b"));
+  const { status, text } = await sendChunks((missing[0]?.url ?? "").slice(service.url.length), chunks);
+  expect([status, text]).toEqual([400, expect.stringContaining("This part has 3 bytes.")]);
+  expect((await ask("GET", `/${uploadId}`)).json()).toMatchObject({ missingParts: 1 });
+});
+
+/** Sends a body without its length, one chunk after the other. */
+function sendChunks(path: string, chunks: readonly Buffer[]): Promise<{ status: number | undefined; text: string }> {
+  return new Promise((resolve, reject) => {
+    const sending = httpsRequest(`${service.url}${path}`, { method: "PUT", ca: service.cert }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (piece: string) => (text += piece));
+      response.once("end", () => resolve({ status: response.statusCode, text })).once("error", reject);
+    });
+    sending.once("error", reject);
+    for (const chunk of chunks) sending.write(chunk);
+    sending.end();
+  });
+}

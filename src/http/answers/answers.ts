@@ -1,6 +1,7 @@
 import type { ErrorRequestHandler, RequestHandler, Response } from "express";
 import { errorAnswer } from "../../../domain/api/errors.ts";
 import type { Log } from "../../log.ts";
+import { socketOf } from "../../patches/node-http.ts";
 import { ApiError, toApiError } from "../errors.ts";
 import { checkAnswer } from "./answer-check.ts";
 import { toAwayError } from "./away.ts";
@@ -41,7 +42,7 @@ export function answerErrors(log: Log): ErrorRequestHandler {
     const known = refusal ?? away;
     const requestId = requestIdOf(response);
     // The caller is gone, or has part of an answer already: nothing can be said any more.
-    if (response.headersSent || request.socket.destroyed) {
+    if (response.headersSent || socketOf(request)?.destroyed !== false) {
       if (known === undefined && !isDisconnect(error))
         log.error({ event: "request.failed", requestId, error }, "A request failed after its answer had begun.");
       return void response.destroy();

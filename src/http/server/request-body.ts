@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { holdOpen, onFirstRead } from "../../patches/node-http.ts";
+import { holdOpen, onFirstRead, socketOf } from "../../patches/node-http.ts";
 
 /** How fast a request's body has to come. */
 export interface BodyPace {
@@ -58,7 +58,8 @@ export function watchBody(
   }, pace.windowMs).unref();
   let release: (() => void) | undefined;
   response.once("prefinish", () => {
-    if (!request.complete && !uninvited.has(request)) release = holdOpen(request.socket);
+    const socket = socketOf(request);
+    if (socket !== undefined && !request.complete && !uninvited.has(request)) release = holdOpen(socket);
   });
   response.once("finish", () => {
     clearInterval(timer);
