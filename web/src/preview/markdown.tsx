@@ -1,14 +1,11 @@
 import { Button } from "@mantine/core";
-import { Lexer, type Token, type Tokens } from "marked";
+import type { Token, Tokens } from "marked";
 import { createElement, Fragment, type ReactNode, useMemo, useState } from "react";
+import { readTokens } from "./markdown-tokens.ts";
 import classes from "./preview.module.css";
 
-/** Reading takes up to three seconds for a hostile text of this length, and a tenth of a second for others. */
-const CHARACTERS_MAX = 100_000;
 /** The page has two levels of headings before those of a document. */
 const HEADING_SHIFT = 2;
-/** Deeper nesting than anybody writes would end the stack of the browser. */
-const DEPTH_MAX = 40;
 const ENTITY = /&(?:[a-z][a-z0-9]{1,31}|#\d{1,7}|#x[\da-f]{1,6});/gi;
 
 /** A Markdown file as a page, or as it is written. */
@@ -40,26 +37,6 @@ export function Markdown({ text }: { text: string }) {
   const tokens = useMemo(() => readTokens(text), [text]);
   if (tokens === undefined) return <pre className={classes.text}>{text}</pre>;
   return <>{drawAll(tokens)}</>;
-}
-
-function readTokens(text: string): Token[] | undefined {
-  if (text.length > CHARACTERS_MAX) return undefined;
-  try {
-    const tokens = Lexer.lex(text);
-    return isTooDeep(tokens, 0) ? undefined : tokens;
-  } catch (error) {
-    // Of nesting that the reader could not follow.
-    if (error instanceof RangeError) return undefined;
-    throw error;
-  }
-}
-
-function isTooDeep(tokens: readonly Token[], depth: number): boolean {
-  if (depth > DEPTH_MAX) return true;
-  return tokens.some((token) => {
-    const inner = token.type === "list" ? token.items : "tokens" in token ? token.tokens : undefined;
-    return inner !== undefined && isTooDeep(inner, depth + 1);
-  });
 }
 
 function drawAll(tokens: readonly Token[] | undefined): ReactNode {

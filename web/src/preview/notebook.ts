@@ -1,3 +1,5 @@
+import { MARKDOWN_CHARACTERS_MAX } from "./markdown-tokens.ts";
+
 /** A cell of a Jupyter notebook: its text, and what came of it. */
 export interface Cell {
   readonly kind: "markdown" | "code" | "raw";
@@ -21,7 +23,16 @@ export function readNotebook(text: string): Cell[] | undefined {
   const notebook = parse(text);
   const cells = isRecord(notebook) ? notebook["cells"] : undefined;
   if (!Array.isArray(cells)) return undefined;
-  return cells.slice(0, CELLS_MAX).flatMap((cell: unknown) => (isRecord(cell) ? [readCell(cell)] : []));
+  return boundMarkdown(cells.slice(0, CELLS_MAX).flatMap((cell: unknown) => (isRecord(cell) ? [readCell(cell)] : [])));
+}
+
+/** Texts behind the first that are too long together are shown as they are: each would keep the page for seconds. */
+function boundMarkdown(cells: readonly Cell[]): Cell[] {
+  let characters = 0;
+  return cells.map((cell) => {
+    if (cell.kind === "markdown") characters += cell.text.length;
+    return cell.kind === "markdown" && characters > MARKDOWN_CHARACTERS_MAX ? { ...cell, kind: "raw" } : cell;
+  });
 }
 
 function parse(text: string): unknown {
