@@ -67,8 +67,8 @@ let lanesBefore = 0;
 /** Starts a lane and waits until its first fork was found to be confined. Throws UnfitError when the code must run cold. */
 export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<Lane> {
   const name = `treadle-${process.pid}-l${++lanesBefore}`;
-  // Not of the name alone: what a killed process of the same id left may still be there.
-  const laneDir = join(deps.bounds.dir, `${name}.${randomBytes(6).toString("hex")}`);
+  // Not the name: programs read this in `mountinfo`, and it would tell them of our process and of how many lanes there were before.
+  const laneDir = join(deps.bounds.dir, randomBytes(12).toString("hex"));
   let cgroup: ReturnType<typeof createCgroup> | undefined;
   const user = deps.takeUser();
   const { reach } = user;
