@@ -19,8 +19,8 @@ export function holdOpen(socket: Socket): () => void {
 }
 
 /**
- * Returns the connection of a request. Undefined: whoever read the body gave up in the middle, and Node took the connection away, whatever
- * its types say.
+ * Returns the connection of a request. Undefined: the reader of the body gave up in the middle, and Node took the connection away, which its
+ * types do not say.
  */
 export function socketOf(request: IncomingMessage): Socket | undefined {
   return (request.socket as Socket | null) ?? undefined;
