@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { S3_INSTALL_MS_MAX } from "../../bench/s3-server.ts";
+import { S3_INSTALL_MS_MAX } from "../../bench/s3-programs.ts";
 import { runChaos } from "../../chaos/chaos.ts";
 import type { Evidence } from "../../chaos/evidence.ts";
 import { DEPENDENCIES } from "../../chaos/faults/plan.ts";

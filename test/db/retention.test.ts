@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
-import { S3_INSTALL_MS_MAX } from "../../bench/s3-server.ts";
+import { S3_INSTALL_MS_MAX } from "../../bench/s3-programs.ts";
 import { connect, queryRows } from "../../db/connect.ts";
 import { findExecution } from "../../db/executions/executions.ts";
 import { insertLog } from "../../db/executions/outputs.ts";

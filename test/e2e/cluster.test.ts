@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { S3_INSTALL_MS_MAX } from "../../bench/s3-server.ts";
+import { S3_INSTALL_MS_MAX } from "../../bench/s3-programs.ts";
 import { queryRows } from "../../db/connect.ts";
 import { findMoneyFaults } from "../../db/ledger/audit.ts";
 import { freePort } from "../../src/setup/servers/free-port.ts";

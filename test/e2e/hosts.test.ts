@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, readFile, rename, writeFile } from "node:fs/prom
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { S3_INSTALL_MS_MAX } from "../../bench/s3-server.ts";
+import { S3_INSTALL_MS_MAX } from "../../bench/s3-programs.ts";
 import { queryRows } from "../../db/connect.ts";
 import { findMoneyFaults } from "../../db/ledger/audit.ts";
 import { anIndex, onlyFrom } from "../environments/machine.ts";
