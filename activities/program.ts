@@ -279,7 +279,7 @@ async function fetchFiles(
 ): Promise<InputFiles[]> {
   const byInput = new Map<string, { path: string; fileName: string }[]>();
   for (const [index, file] of files.entries()) {
-    const path = await deps.storage.localFile(file.storageKey, `${spoolDir}/input-${index}`);
+    const path = await deps.storage.localFile(file.storageKey, `${spoolDir}/input-${index}`, file.sha256);
     byInput.set(file.name, [...(byInput.get(file.name) ?? []), { path, fileName: file.fileName }]);
   }
   const lists = new Set(manifest.inputs.filter((input) => input.kind === "file_list").map((input) => input.name));

@@ -2,7 +2,14 @@ import type { Readable } from "node:stream";
 import type { ListPartsCommandOutput, S3Client } from "@aws-sdk/client-s3";
 import { request } from "undici";
 import { describeObject, requireLength } from "./parts.ts";
-import { NoSuchObjectError, type Part, type Parted, type PartStorage, type Storage } from "./storage.ts";
+import {
+  NoSuchObjectError,
+  type Part,
+  type Parted,
+  type PartStorage,
+  type Storage,
+  StorageAwayError,
+} from "./storage.ts";
 
 /** Of a link that is used at once, by this process. */
 const OWN_LINK_SECONDS = 900;
@@ -13,11 +20,12 @@ interface PartedBucket {
   readonly senders: S3Client | undefined;
   readonly at: (key: string) => { Bucket: string; Key: string };
   readonly encryption: object;
+  readonly answerMsMax: number;
 }
 
 /** Parts of S3's own multipart uploads. Their bytes go straight to the store, or through here without being kept. */
 export async function createS3Parts(
-  { client, senders, at, encryption }: PartedBucket,
+  { client, senders, at, encryption, answerMsMax }: PartedBucket,
   storage: Pick<Storage, "get" | "head" | "delete">,
 ): Promise<PartStorage> {
   const s3 = await import("@aws-sdk/client-s3");
@@ -51,7 +59,8 @@ export async function createS3Parts(
     },
     link: async (object, part, seconds) => senders && sign(senders, object, part, seconds),
     async put(object, part, content, signal) {
-      await sendPart(await sign(client, object, part, OWN_LINK_SECONDS), part, content, signal);
+      const url = await sign(client, object, part, OWN_LINK_SECONDS);
+      await sendPart(url, { ...part, headersTimeout: answerMsMax }, content, signal);
     },
     list,
     async complete(object) {
@@ -68,31 +77,39 @@ export async function createS3Parts(
       return describeObject(storage, object.key);
     },
     async discard(key) {
-      await abortUploads(client, at(key), () => true);
+      const { Bucket, Key: Prefix } = at(key);
+      await abortUploads(client, { Bucket, Prefix }, () => true);
       await storage.delete(key);
     },
   };
 }
 
-async function sendPart(url: string, { bytes }: Part, content: Readable, signal: AbortSignal): Promise<void> {
+async function sendPart(
+  url: string,
+  { bytes, headersTimeout }: Part & { headersTimeout: number },
+  content: Readable,
+  signal: AbortSignal,
+): Promise<void> {
   const headers = { "content-length": String(bytes) };
-  const { statusCode, body } = await request(url, {
-    method: "PUT",
-    headers,
-    body: requireLength(content, bytes),
-    signal,
-  });
-  await body.dump();
-  if (statusCode === 200) return;
-  throw Object.assign(new Error(`The store answered ${statusCode} to a part.`), {
-    $metadata: { httpStatusCode: statusCode },
+  const body = requireLength(content, bytes);
+  const answer = await request(url, { method: "PUT", headers, body, signal, headersTimeout }).catch(
+    (error: unknown) => {
+      // What the content itself failed of, or who gave up, is nothing that the store did.
+      if (signal.aborted || error === body.errored) throw error;
+      throw new StorageAwayError("The store did not take a part.", { cause: error });
+    },
+  );
+  await answer.body.dump();
+  if (answer.statusCode === 200) return;
+  throw Object.assign(new Error(`The store answered ${answer.statusCode} to a part.`), {
+    $metadata: { httpStatusCode: answer.statusCode },
   });
 }
 
 /** Aborts the uploads of keys that begin with this one and are to be aborted. Returns how many those were. */
 export async function abortUploads(
   client: S3Client,
-  { Bucket, Key: Prefix }: { Bucket: string; Key: string },
+  of: { Bucket: string; Prefix?: string },
   isMeant: (upload: { key: string; begunAt: Date }) => boolean,
 ): Promise<number> {
   const s3 = await import("@aws-sdk/client-s3");
@@ -102,7 +119,7 @@ export async function abortUploads(
     const page: Awaited<ReturnType<typeof ask>> = await ask(next);
     for (const { Key = "", UploadId, Initiated } of page.Uploads ?? []) {
       if (!isMeant({ key: Key, begunAt: Initiated ?? new Date() })) continue;
-      await client.send(new s3.AbortMultipartUploadCommand({ Bucket, Key, UploadId })).catch(ignoreGone);
+      await client.send(new s3.AbortMultipartUploadCommand({ Bucket: of.Bucket, Key, UploadId })).catch(ignoreGone);
       aborted += 1;
     }
     next =
@@ -113,7 +130,7 @@ export async function abortUploads(
   return aborted;
 
   function ask(from: object) {
-    return client.send(new s3.ListMultipartUploadsCommand({ Bucket, Prefix, ...from }));
+    return client.send(new s3.ListMultipartUploadsCommand({ ...of, ...from }));
   }
 }
 

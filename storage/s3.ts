@@ -7,9 +7,10 @@ import type { S3Client } from "@aws-sdk/client-s3";
 import { openFinished } from "./finished-file.ts";
 import { requireKey, requirePrefix, requireRange } from "./keys.ts";
 import { meter } from "./meter.ts";
+import { describeObject } from "./parts.ts";
 import { probeStorage } from "./probe.ts";
 import { abortUploads, createS3Parts } from "./s3-parts.ts";
-import { NoSuchObjectError, type PutResult, type Storage } from "./storage.ts";
+import { NoSuchObjectError, type PutResult, type Storage, StorageAwayError } from "./storage.ts";
 
 /** The smallest part that S3 takes. There may be 10,000 of them, so contents of unknown length may have 50 GB. */
 const PART_BYTES = 5 * 1024 * 1024;
@@ -21,6 +22,8 @@ const CONNECT_MS_MAX = 5_000;
 const SILENCE_MS_MAX = 5 * 60 * 1_000;
 /** Each object being read holds a socket until its reader has finished. */
 const SOCKETS_MAX = 500;
+/** An answer begins within it where the store has nothing to move: a store that hangs is asked again. */
+const ANSWER_MS_MAX = 30_000;
 
 /** No upload of this service takes longer: one that began before was left by a killed process. */
 const ABANDONED_MS = 2 * 24 * 60 * 60 * 1_000;
@@ -58,7 +61,7 @@ export interface S3Settings extends Partial<S3Credentials> {
  * Storage in a bucket of an S3-compatible server. The bucket must exist; nothing is asked of it before the first use. A
  * process killed within a long upload leaves parts that cost space and are in no list; `sweep` finds those.
  */
-export async function createS3Storage(settings: S3Settings): Promise<Storage> {
+export async function createS3Storage(settings: S3Settings, { answerMsMax = ANSWER_MS_MAX } = {}): Promise<Storage> {
   // Loaded here, because it takes a tenth of a second that a service with storage on disk need not spend.
   const s3 = await import("@aws-sdk/client-s3");
   const client = new s3.S3Client(clientOptions(settings));
@@ -67,17 +70,21 @@ export async function createS3Storage(settings: S3Settings): Promise<Storage> {
 
   const senders = openSenders(s3, settings);
   const encryption = encryptionOf(settings);
+  const soon = { requestTimeout: answerMsMax };
+  const targetOf = (key: string) => () => ({ ...at(key), ...encryption });
+  const isThere = (key: string) => async (sent: PutResult) =>
+    (await describeObject(storage, key).catch(() => undefined))?.sha256 === sent.sha256;
 
   const storage: Omit<Storage, "parts"> = {
     async put(key, content, options) {
-      return await upload(client, { content, to: () => ({ ...at(key), ...encryption }) }, options);
+      return await upload(client, { content, to: targetOf(key), isThere: isThere(key) }, options);
     },
     async putFile(key, path) {
-      const target = at(key);
+      requireKey(key);
       const { handle } = await openFinished(path);
       try {
         const content = handle.createReadStream({ autoClose: false, start: 0 });
-        const result = await upload(client, { content, to: () => ({ ...target, ...encryption }) });
+        const result = await upload(client, { content, to: targetOf(key), isThere: isThere(key) });
         await unlink(path);
         return result;
       } finally {
@@ -86,14 +93,15 @@ export async function createS3Storage(settings: S3Settings): Promise<Storage> {
     },
     async get(key, range) {
       const bytes = range === undefined ? {} : { Range: `bytes=${requireRange(range).start}-${range.end}` };
-      const answer = await client.send(new s3.GetObjectCommand({ ...at(key), ...bytes })).catch((error: unknown) => {
+      const asked = new s3.GetObjectCommand({ ...at(key), ...bytes });
+      const answer = await client.send(asked, soon).catch((error: unknown) => {
         throw explainReading(error, key, range);
       });
-      return answer.Body as Readable; // In Node it is one; the SDK's type also has the browser's kinds.
+      return markBreak(answer.Body as Readable); // In Node it is one; the SDK's type also has the browser's kinds.
     },
     async head(key) {
       try {
-        const answer = await client.send(new s3.HeadObjectCommand(at(key)));
+        const answer = await client.send(new s3.HeadObjectCommand(at(key)), soon);
         return { bytes: answer.ContentLength ?? 0, modifiedAt: answer.LastModified ?? new Date(0) };
       } catch (error) {
         if (isNamed(error, "NotFound")) return undefined;
@@ -101,16 +109,16 @@ export async function createS3Storage(settings: S3Settings): Promise<Storage> {
       }
     },
     async delete(key) {
-      await client.send(new s3.DeleteObjectCommand(at(key)));
+      await client.send(new s3.DeleteObjectCommand(at(key)), soon);
     },
     async *list(prefix) {
       const input = { Bucket: settings.bucket, Prefix: folder + requirePrefix(prefix) };
-      for await (const page of s3.paginateListObjectsV2({ client }, input)) {
+      for await (const page of s3.paginateListObjectsV2({ client }, input, soon)) {
         for (const { Key } of page.Contents ?? []) if (Key !== undefined) yield Key.slice(folder.length);
       }
     },
-    async localFile(key, scratchPath) {
-      await download(await storage.get(key), scratchPath);
+    async localFile(key, scratchPath, sha256) {
+      await download(await storage.get(key), scratchPath, sha256);
       return scratchPath;
     },
     async copy(from, to) {
@@ -121,15 +129,23 @@ export async function createS3Storage(settings: S3Settings): Promise<Storage> {
         throw explainReading(error, from, undefined);
       });
     },
+    // The store is not asked for a prefix: MinIO then lists the uploads of one key, and of no others that begin so.
     sweep: (now = new Date()) =>
-      abortUploads(client, { Bucket: settings.bucket, Key: folder }, ({ begunAt }) => {
-        return begunAt.getTime() < now.getTime() - ABANDONED_MS;
+      abortUploads(client, { Bucket: settings.bucket }, ({ key, begunAt }) => {
+        return key.startsWith(folder) && begunAt.getTime() < now.getTime() - ABANDONED_MS;
       }),
     async check() {
       await probeStorage(storage, `The bucket ${settings.bucket}`);
     },
   };
-  return { ...storage, parts: await createS3Parts({ client, senders, at, encryption }, storage) };
+  return { ...storage, parts: await createS3Parts({ client, senders, at, encryption, answerMsMax }, storage) };
+}
+
+/** Marks an error of the connection, as the client marks those that it meets before an answer begins. */
+function markBreak(body: Readable): Readable {
+  return body.once("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "ECONNRESET") Object.assign(error, { $metadata: {} });
+  });
 }
 
 function explainReading(error: unknown, key: string, range: { start: number } | undefined): unknown {
@@ -187,6 +203,7 @@ function clientOptions(settings: S3Settings) {
     requestHandler: {
       connectionTimeout: CONNECT_MS_MAX,
       socketTimeout: SILENCE_MS_MAX,
+      throwOnRequestTimeout: true,
       httpAgent: { maxSockets: SOCKETS_MAX },
       httpsAgent: { maxSockets: SOCKETS_MAX },
     },
@@ -197,10 +214,16 @@ function clientOptions(settings: S3Settings) {
   } as const;
 }
 
+interface Move {
+  readonly content: Readable;
+  readonly to: () => { Bucket: string; Key: string };
+  readonly isThere: (sent: PutResult) => Promise<boolean>;
+}
+
 /** Sends content of unknown length; the object appears when the last part has been accepted, and parts are taken back when it was not. */
 async function upload(
   client: S3Client,
-  move: { content: Readable; to: () => { Bucket: string; Key: string } },
+  move: Move,
   options?: { bytesMax?: number; signal?: AbortSignal },
 ): Promise<PutResult> {
   const metered = meter(move.content, options);
@@ -213,15 +236,21 @@ async function upload(
     return metered.result();
   } catch (error) {
     move.content.destroy();
+    // The answer to the completing was lost, and the store no longer knew the upload when it was asked for again.
+    const isOver = isNamed(error, "NoSuchUpload") && metered.failure() === undefined;
+    if (isOver && (await move.isThere(metered.result()))) return metered.result();
     throw metered.failure() ?? error;
   }
 }
 
-/** Makes a local copy that appears whole or not at all. */
-async function download(content: Readable, path: string): Promise<void> {
+/** Makes a local copy that appears whole, and with this hash, or not at all. */
+async function download(content: Readable, path: string, sha256?: string): Promise<void> {
   const partial = `${path}.${randomUUID()}`;
+  const metered = meter(content);
   try {
-    await pipeline(content, createWriteStream(partial, { flags: "wx", mode: 0o600 }));
+    await pipeline(metered.chunks(), createWriteStream(partial, { flags: "wx", mode: 0o600 }));
+    if (sha256 !== undefined && metered.result().sha256 !== sha256)
+      throw new StorageAwayError("The store gave other bytes than it was given.");
     await chmod(partial, 0o644); // A sandbox that runs as another user reads it. A copy of it can be changed.
     await rename(partial, path);
   } catch (error) {

@@ -56,9 +56,9 @@ export function withSmallObjects(storage: Storage, small: SmallObjects): Storage
       yield* seen;
       for await (const key of storage.list(prefix)) if (!seen.has(key)) yield key;
     },
-    localFile: async (key, scratchPath) => {
+    localFile: async (key, scratchPath, sha256) => {
       await settle(key);
-      return storage.localFile(key, scratchPath);
+      return storage.localFile(key, scratchPath, sha256);
     },
     copy: async (from, to) => {
       await settle(from);

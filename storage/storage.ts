@@ -31,8 +31,11 @@ export interface Storage {
   delete(key: string): Promise<void>;
   /** Keys under a prefix, in no particular order. */
   list(prefix: string): AsyncIterable<string>;
-  /** A file of this machine with the object's content, read-only: the object itself on disk storage, else a copy made at `scratchPath`. */
-  localFile(key: string, scratchPath: string): Promise<string>;
+  /**
+   * A file of this machine with the object's content, read-only: the object itself on disk storage, else a copy made at
+   * `scratchPath`. A copy that has not this `sha256` is not made: throws `StorageAwayError`.
+   */
+  localFile(key: string, scratchPath: string, sha256?: string): Promise<string>;
   /** Copies an object within storage, so that neither depends on the other. Its bytes do not come here. Throws `NoSuchObjectError`. */
   copy(from: string, to: string): Promise<void>;
   /** Objects that come in parts. */
@@ -86,6 +89,11 @@ export class StorageFullError extends Error {
   override readonly name = "StorageFullError";
 }
 
+/** What was sent or read broke off, or arrived as something else. A passing fault: the same call may succeed later. */
+export class StorageAwayError extends Error {
+  override readonly name = "StorageAwayError";
+}
+
 /** What the S3 client adds to its errors: also to those of the connection, which have no status. */
 interface ClientError {
   readonly $metadata?: { readonly httpStatusCode?: number };
@@ -96,6 +104,7 @@ interface ClientError {
 export function findStorageFault(error: unknown): "full" | "away" | undefined {
   const { $metadata, code } = (error ?? {}) as ClientError;
   if (error instanceof StorageFullError || code === "ENOSPC" || code === "EDQUOT") return "full";
+  if (error instanceof StorageAwayError) return "away";
   if ($metadata === undefined) return undefined;
   const { httpStatusCode = 503 } = $metadata;
   return httpStatusCode >= 500 || httpStatusCode === 429 ? "away" : undefined;
