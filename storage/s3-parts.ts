@@ -57,7 +57,13 @@ export async function createS3Parts(
       if (UploadId === undefined) throw new Error("The store began an upload and did not say which.");
       return UploadId;
     },
-    link: async (object, part, seconds) => senders && sign(senders, object, part, seconds),
+    async link(object, part, seconds) {
+      if (senders === undefined) return undefined;
+      // Asked before: should the credentials be renewed between the two, the address is good for longer than it says.
+      const { expiration } = await senders.config.credentials();
+      const expiresAt = Math.min(Date.now() + seconds * 1_000, expiration?.getTime() ?? Number.POSITIVE_INFINITY);
+      return { url: await sign(senders, object, part, seconds), expiresAt: new Date(expiresAt) };
+    },
     async put(object, part, content, signal) {
       const url = await sign(client, object, part, OWN_LINK_SECONDS);
       await sendPart(url, { ...part, headersTimeout: answerMsMax }, content, signal);

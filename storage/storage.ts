@@ -58,14 +58,19 @@ export interface Parted {
   readonly session: string;
 }
 
+export interface PartLink {
+  readonly url: string;
+  readonly expiresAt: Date;
+}
+
 /**
  * Objects that come in numbered parts, each as often as its sender likes, in any order. An object has its key when it is
  * complete.
  */
 export interface PartStorage {
   begin(key: string): Promise<string>;
-  /** An address to PUT exactly the part's bytes to, for a time; undefined where senders cannot reach the store. */
-  link(object: Parted, part: Part, seconds: number): Promise<string | undefined>;
+  /** An address to PUT exactly the part's bytes to, for so many seconds or fewer; undefined where senders cannot reach the store. */
+  link(object: Parted, part: Part, seconds: number): Promise<PartLink | undefined>;
   /** Takes exactly the part's bytes; it is there whole or not at all. Throws `TooLargeError` for more, a RangeError for fewer. */
   put(object: Parted, part: Part, content: Readable, signal: AbortSignal): Promise<void>;
   /** The parts that are there. May throw `NoSuchObjectError` once the object is complete, or gone. */

@@ -4,6 +4,8 @@ import { type AddressInfo, connect, createServer, type NetConnectOpts, type Serv
 /** A port of this machine that leads to servers until it is cut. */
 export interface Way {
   readonly port: number;
+  /** How many bytes callers have sent through it. */
+  sentBytes(): number;
   /** Ends all that goes through it, and refuses more. */
   cut(): Promise<void>;
   mend(): Promise<void>;
@@ -13,6 +15,7 @@ export interface Way {
 export async function openWay(choose: () => NetConnectOpts | undefined): Promise<Way> {
   let listening: Server | undefined;
   let port = 0;
+  let sentBytes = 0;
   const sockets = new Set<Socket>();
   const join = (socket: Socket, other: Socket): void => {
     sockets.add(socket);
@@ -29,6 +32,7 @@ export async function openWay(choose: () => NetConnectOpts | undefined): Promise
       const target = choose();
       if (target === undefined) return void caller.destroy();
       const callee = connect(target);
+      caller.on("data", (chunk: Buffer) => (sentBytes += chunk.length));
       join(caller, callee);
       join(callee, caller);
     });
@@ -47,5 +51,5 @@ export async function openWay(choose: () => NetConnectOpts | undefined): Promise
     await closed;
   };
   await mend();
-  return { port, cut, mend };
+  return { port, sentBytes: () => sentBytes, cut, mend };
 }

@@ -94,6 +94,6 @@ async function send(storage: Storage, object: Parted, number: number, content: B
   const part = { number, bytes: content.length };
   const link = await storage.parts.link(object, part, 60);
   if (link === undefined) return storage.parts.put(object, part, Readable.from([content]), SIGNAL);
-  const answer = await fetch(link, { method: "PUT", body: new Uint8Array(content) });
+  const answer = await fetch(link.url, { method: "PUT", body: new Uint8Array(content) });
   if (!answer.ok) throw new Error(await answer.text());
 }

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { FileUpload } from "../../../db/executions/file-uploads.ts";
 import type { Sent } from "../../../domain/api/fields.ts";
 import type { Upload } from "../../../domain/api/uploads.ts";
-import { NoSuchObjectError, type Part } from "../../../storage/storage.ts";
+import { NoSuchObjectError, type Part, type PartLink } from "../../../storage/storage.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { giveTurn } from "../server/turns.ts";
@@ -32,8 +32,11 @@ export async function describeUpload(
   const missing = completedAt === null ? await findMissing(deps, upload) : [];
   const expires = Math.floor(Math.min(Date.now() + LINK_SECONDS * 1_000, expiresAt.getTime()) / 1_000);
   const links: { number: number; bytes: number; url: string }[] = [];
+  let linksEnd = expires * 1_000;
   for (const part of missing.slice(0, LINKS_MAX)) {
-    links.push({ ...part, url: await linkTo(deps, upload, part, expires) });
+    const link = await linkTo(deps, upload, part, expires);
+    links.push({ ...part, url: link.url });
+    linksEnd = Math.min(linksEnd, link.expiresAt.getTime());
     if (links.length % LINKS_A_TURN === 0) await giveTurn();
   }
   return {
@@ -46,7 +49,7 @@ export async function describeUpload(
     partBytes,
     missing: links,
     missingParts: missing.length,
-    linksExpireAt: links.length === 0 ? null : new Date(expires * 1_000),
+    linksExpireAt: links.length === 0 ? null : new Date(linksEnd),
   };
 }
 
@@ -73,8 +76,10 @@ async function linkTo(
   { id, workflowId, session }: FileUpload,
   part: Part,
   expires: number,
-): Promise<string> {
+): Promise<PartLink> {
   const seconds = Math.max(1, expires - Math.floor(Date.now() / 1_000));
   const direct = await deps.storage.parts.link({ key: uploadKey(id), session: session ?? "" }, part, seconds);
-  return direct ?? linkPart(deps, { workflowId, uploadId: id, number: part.number }, expires);
+  if (direct !== undefined) return direct;
+  const url = linkPart(deps, { workflowId, uploadId: id, number: part.number }, expires);
+  return { url, expiresAt: new Date(expires * 1_000) };
 }
