@@ -252,6 +252,6 @@ test("a run keeps its input and its output through a store that is busy, breaks 
   const path = outputs.begin.slice(service.ready.apiUrl.length);
   const headers = { "x-api-key": workflow.apiKey };
   own.disturb("half of the answer", (what) => what.startsWith("GET") && what.includes("/outputs/"));
-  await expect(called.call(path, { method: "GET", headers })).rejects.toThrow();
+  await expect(called.call(path, { method: "GET", headers })).rejects.toMatchObject({ code: "UND_ERR_SOCKET" });
   expect((await called.call(path, { method: "GET", headers })).text).toBe(content.toString("hex", 0, 150_000));
 });
