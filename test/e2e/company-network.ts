@@ -19,6 +19,8 @@ import type { Received } from "./receiver.ts";
 /** Where the company's servers are, for those who are granted them. */
 export const WAREHOUSE = `${OUTSIDE.private10}:5432`;
 export const HOOKS = "hooks.company.test:8090";
+/** Where the receiver's path `/moved` redirects to. Messages that come there are received under `/elsewhere`. */
+const ELSEWHERE = `http://${OUTSIDE.private172}:8090/elsewhere`;
 
 /** Passes the bytes of an address outside to a socket in the file system, and back as they are. */
 const PASS_ON = `
@@ -69,6 +71,7 @@ export async function aCompanyNetwork(secrets: { readonly password: string; read
   const passing = [
     [OUTSIDE.public, "443", join(world.dir, "api")],
     [OUTSIDE.private192, "8090", join(world.dir, "hooks")],
+    [OUTSIDE.private172, "8090", join(world.dir, "hooks")],
   ] as const;
   const holders = await Promise.all(
     passing.map((where) =>
@@ -182,7 +185,9 @@ function hearMessages() {
     });
     request.on("end", () => {
       received.push({ path: request.url ?? "", headers: request.headers, text });
-      response.writeHead(204).end();
+      // 307 keeps the method and the body: who follows it sends the message on.
+      if (request.url === "/moved") response.writeHead(307, { location: ELSEWHERE }).end();
+      else response.writeHead(204).end();
     });
   };
   return { received, answer };

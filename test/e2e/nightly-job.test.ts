@@ -18,6 +18,8 @@ import { verify } from "./standardwebhooks.ts";
 const EXAMPLE = fileURLToPath(new URL("../../examples/warehouse/", import.meta.url));
 const PATIENCE_MS = 120_000;
 const DAY_MS = 86_400_000;
+/** The one that the first start makes. */
+const ACCOUNT = "main";
 const [PASSWORD, TOKEN] = ["pass-word/of the warehouse", "token-of-the-paid-api"];
 
 let company: Awaited<ReturnType<typeof aCompanyNetwork>>;
@@ -39,7 +41,6 @@ beforeAll(async () => {
     dataDir: data.dataDir,
     within: company.enter,
     env: {
-      TREADLE_NOTICE_HOSTS: HOOKS,
       TREADLE_EXECUTION_DAYS: "800",
       PIP_NO_INDEX: "1",
       PIP_FIND_LINKS: await fetchPackages(),
@@ -147,12 +148,17 @@ async function readLog(executionId: string): Promise<string> {
   return String((await command(["logs", executionId]))["log"]);
 }
 
-/** The messages that the receiver has, once it has so many. */
+/** The messages of the team's place, once it has so many. */
 async function heard(count: number): Promise<Received[]> {
-  for (const deadline = Date.now() + PATIENCE_MS; company.received.length < count; await sleep(50))
-    if (Date.now() > deadline) throw new Error(`There are ${company.received.length} messages instead of ${count}.`);
-  return company.received.slice(0, count);
+  for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(50)) {
+    const found = listReceived("/treadle");
+    if (found.length >= count) return found.slice(0, count);
+    if (Date.now() > deadline) throw new Error(`There are ${found.length} messages instead of ${count}.`);
+  }
 }
+
+const listReceived = (path: string): Received[] => company.received.filter((one) => one.path === path);
+const addPlace = (name: string, url: string): string[] => ["notify", "add", name, url, "--kind", "webhook"];
 
 test("publish, while nothing is set or granted, is refused at the line of each; with all of it there, it works", async () => {
   const refused = await ask(["publish", folder]);
@@ -173,9 +179,8 @@ test("publish, while nothing is set or granted, is refused at the line of each; 
   await command(["secrets", "set", "RATES_TOKEN"], `${TOKEN}\n`);
   await command(["vars", "set", "BASE_CURRENCY"], "EUR\n");
   await command(["destinations", "add", "warehouse", WAREHOUSE]);
-  placeSecret = String(
-    (await command(["notify", "add", "ops", `http://${HOOKS}/treadle`, "--kind", "webhook"]))["secret"],
-  );
+  await command(["destinations", "add", "hooks", HOOKS, "--account", ACCOUNT]);
+  placeSecret = String((await command(addPlace("ops", `http://${HOOKS}/treadle`)))["secret"]);
   expect(await command(["notify", "test", "ops"])).toMatchObject({ state: "delivered" });
   expect(verify(placeSecret, (await heard(1))[0] as Received)).toMatchObject({ type: "test" });
   workflowId = String((await command(["publish", folder]))["workflowId"]);
@@ -267,4 +272,19 @@ test("a destination that is taken away, ends the nights until it is granted agai
   expect([run.code, run.stdout + run.stderr]).toEqual([1, expect.stringContaining("has no destination warehouse")]);
   await command(["destinations", "add", "warehouse", WAREHOUSE]);
   expect((await ask(["run", workflowId, "-i", `day=${dayOf(0)}`])).code).toBe(0);
+});
+
+test("a private receiver, granted to the team alone, gets nothing of another account, and sends messages nowhere else", async () => {
+  await command(["accounts", "create", "neighbour"]);
+  const ofNeighbour = ["--account", "neighbour"];
+  const refused = await ask([...addPlace("ops", `http://${HOOKS}/neighbour`), ...ofNeighbour]);
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("must begin with https://")]);
+  await command([...addPlace("ops", `https://${HOOKS}/neighbour`), ...ofNeighbour]);
+  const sent = await ask(["notify", "test", "ops", ...ofNeighbour]);
+  expect([sent.code, sent.stdout + sent.stderr]).toEqual([1, expect.stringContaining("has no destination there")]);
+
+  await command(addPlace("moved", `http://${HOOKS}/moved`));
+  const moved = await ask(["notify", "test", "moved"]);
+  expect([moved.code, moved.stdout + moved.stderr]).toEqual([1, expect.stringContaining("redirects are not followed")]);
+  expect(["/moved", "/neighbour", "/elsewhere"].map((path) => listReceived(path).length)).toEqual([1, 0, 0]);
 });
