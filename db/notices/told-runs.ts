@@ -50,18 +50,29 @@ export async function findToldRun(db: Db, id: ExecutionId): Promise<ToldRun | un
   return row;
 }
 
-/** Returns the last success of a run's workflow that ended before that run did, or before now. */
+/** So many successes of a workflow are looked at: one that is called often has many between two nights. */
+const SUCCESSES_MAX = 10_000;
+
+/**
+ * Returns the last success that ended before a run did, or before now: of the same schedule, or of the workflow's calls and forms where it
+ * is one of those. Others have other inputs, and say nothing of what changed.
+ */
 export async function findLastGood(db: Db, id: ExecutionId): Promise<ToldRun | undefined> {
   const [row] = await queryRows<ToldRun>(
     db,
     `with good as materialized (
-       select g.id from executions o join executions g on g.workflow_id = o.workflow_id and g.state = 'success'
-              and g.finished_at < coalesce(o.finished_at, now())
+       select g.id from executions o
+        cross join lateral (
+          select * from executions s
+           where s.workflow_id = o.workflow_id and s.state = 'success' and s.finished_at < coalesce(o.finished_at, now())
+           order by s.finished_at desc limit :most
+        ) g
          join commits k on k.workflow_id = g.workflow_id and k.id = g.commit_id and not k.draft
-        where o.id = :id order by g.finished_at desc limit 1
+        where o.id = :id and failing_line(g.trigger, g.schedule_name) = failing_line(o.trigger, o.schedule_name)
+        order by g.finished_at desc limit 1
      )
      select ${RUN} from good join ${SOURCE} on e.id = good.id`,
-    { id },
+    { id, most: SUCCESSES_MAX },
   );
   return row;
 }

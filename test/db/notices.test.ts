@@ -4,6 +4,7 @@ import { recordRefusedExecution } from "../../db/executions/refused.ts";
 import { release, reserve, settle } from "../../db/ledger/credits.ts";
 import { listDueNotices, markNoticesStarted, writeSlowNotices } from "../../db/notices/notices.ts";
 import { insertPlace } from "../../db/notices/places.ts";
+import { findLastGood } from "../../db/notices/told-runs.ts";
 import { insertTicks } from "../../db/schedules/ticks.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionEnd } from "../../domain/execution.ts";
@@ -115,6 +116,19 @@ test("success, of one schedule or of a call, is no recovery of another schedule 
       { kind: "recovery", place: "ops", more: 0, executionId },
     ]);
   }
+});
+
+test("the last good run, of a schedule or of calls, is of the same, also when others ended well after it", async () => {
+  const workflow = await aWorkflow(db, { accountId });
+  const lines = ["nightly", "hourly", null, undefined];
+  const good = new Map<string | null | undefined, ExecutionId>();
+  for (const line of lines) good.set(line, await end(workflow, "success", true, line));
+  for (const line of lines) {
+    const failed = await end(workflow, "failed", true, line);
+    expect([line, (await findLastGood(db, failed))?.id]).toEqual([line, good.get(line)]);
+  }
+  const first = await end(workflow, "failed", true, "weekly");
+  expect(await findLastGood(db, first)).toBeUndefined();
 });
 
 test("ticks, that started nothing although they should have, are told; those that an overlap left out are not", async () => {
