@@ -137,11 +137,11 @@ def main(seconds):
       status: 200,
       body: { status: "success" },
     });
-  const tooLarge = (await publishWith("1024GiB")).json() as unknown as Workflow;
+  const tooLarge = (await publishWith("1TiB")).json() as unknown as Workflow;
   const refused = await execute(tooLarge, 0);
   expect([refused.status, refused.text]).toEqual([
     503,
-    expect.stringMatching(/limits\.scratch.*room for .* of scratch files.*may write 1024 GiB/),
+    expect.stringMatching(/limits\.scratch.*room for .* of scratch files.*may write 1 TiB/),
   ]);
 }, 600_000);
 

@@ -47,7 +47,7 @@ test.each([
   ["limits: { timeout: 25h }", "1:20 limits.timeout: must be from 1s to 1d."],
   ["limits: { timeout: 0 }", "1:20 limits.timeout: must be from 1s"],
   ["limits: { timeout: -1m }", "1:20 limits.timeout: must be a duration"],
-  ["limits: { memory: 1MB }", "1:19 limits.memory: must be from 16 MiB to 1024 GiB."],
+  ["limits: { memory: 1MB }", "1:19 limits.memory: must be from 16 MiB to 1 TiB."],
   ["limits: { memory: 2000GB }", "1:19 limits.memory: must be from"],
   ["limits: { cpu: 0.05 }", "1:16 limits.cpu: must be from 0.1 to 1024."],
   ["limits: { cpu: 1025 }", "1:16 limits.cpu: must be from"],
@@ -59,7 +59,7 @@ test.each([
   ["limits: { open_files: 65537 }", "1:23 limits.open_files: must be from 64 to 65536."],
   ["limits: { open_files: many }", "1:23 limits.open_files: must be a whole number."],
   ["limits: { openfiles: 64 }", '1:11 limits.openfiles: Unknown key. Did you mean "open_files"?'],
-  ["limits: { scratch: 255MiB }", "1:20 limits.scratch: must be from 256 MiB to 1024 GiB."],
+  ["limits: { scratch: 255MiB }", "1:20 limits.scratch: must be from 256 MiB to 1 TiB."],
   [
     "limits: { network: on }",
     "1:20 limits.network: must be true, false, or a list of destinations, such as { to: [warehouse] }.",

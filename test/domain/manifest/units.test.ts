@@ -43,6 +43,8 @@ test("formatDuration, any whole number of milliseconds, is read back as it was",
 test.each<[string | number, number | undefined]>([
   ["50MB", 50_000_000],
   ["1GiB", 1_073_741_824],
+  ["1TiB", 1_099_511_627_776],
+  ["1.5TB", 1_500_000_000_000],
   ["512MiB", 536_870_912],
   ["1.5 GB", 1_500_000_000],
   ["10kB", 10_000],
@@ -54,7 +56,7 @@ test.each<[string | number, number | undefined]>([
   ["", undefined],
   [-1, undefined],
   [1.5, undefined],
-  ["1TB", undefined],
+  ["1PB", undefined],
 ])("parseSize, %j, is %j bytes", (text, bytes) => {
   expect(parseSize(text)).toBe(bytes);
 });
@@ -69,9 +71,12 @@ test("formatBytes, of a file and of what was sent of it, has one kind of unit", 
 });
 
 test("formatSize, sizes people set, come out as they were written", () => {
-  expect([50_000_000, 2_000_000_000, 1_073_741_824, 536_870_912, 1_500, 12, 1].map(formatSize)).toEqual([
+  const binary = [2 ** 40, 1_073_741_824, 536_870_912];
+  expect([50_000_000, 2_000_000_000, 2e12, ...binary, 1_500, 12, 1].map(formatSize)).toEqual([
     "50 MB",
     "2 GB",
+    "2 TB",
+    "1 TiB",
     "1 GiB",
     "512 MiB",
     "1.5 kB",
