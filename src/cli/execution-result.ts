@@ -137,8 +137,9 @@ export async function getLog(client: Client, executionId: string): Promise<strin
 /** An execution as people read it. Good news only when it succeeded or still goes on, if `mustSucceed`. */
 export function toEnvelopeAnswer(envelope: Envelope, options: { mustSucceed?: boolean; look?: Look } = {}): Answer {
   const { status, executionId, duration, cost, message, outputs = {} } = envelope;
-  const time = duration === undefined ? "" : ` in ${duration} s`;
-  const price = cost === undefined ? "" : `, ${cost.total} credits`;
+  // Until it has ended, neither is more than what earlier attempts used.
+  const time = duration === undefined || !isEnd(envelope) ? "" : ` in ${duration} s`;
+  const price = cost === undefined || !isEnd(envelope) ? "" : `, ${cost.total} credits`;
   const lines = [`${options.look?.status(status) ?? status}${time}${price} (${executionId})`];
   if (message !== undefined && message !== "") lines.push(message);
   const rows = Object.entries(outputs);
