@@ -31,6 +31,9 @@ export interface RunDisks {
   closeScratch(dir: string): Promise<void>;
 }
 
+/** What has to be there, for those who miss it. */
+export const DISKS_NEED = "They need a service that is started as root, e2fsprogs and loop devices.";
+
 /** Returns how many bytes a disk of scratch folders may hold that has `bytes` of the data folder's disk. */
 export function scratchRoomOf(bytes: number): number {
   return Math.max(0, Math.floor((bytes - SCRATCH_TABLES_BYTES - MIB) / (1 + SCRATCH_TABLES_SHARE)));

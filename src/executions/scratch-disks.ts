@@ -1,7 +1,7 @@
 import { DEFAULT_BOUNDS } from "../../domain/manifest/bounds.ts";
 import { formatSize } from "../../domain/manifest/sizes.ts";
 import type { DiskRoom } from "../../sandbox/disk-room.ts";
-import { scratchRoomOf } from "../../sandbox/run-disks.ts";
+import { DISKS_NEED, scratchRoomOf } from "../../sandbox/run-disks.ts";
 
 /** What this host can give programs of scratch folders on disk. */
 export interface ScratchDisks {
@@ -39,8 +39,8 @@ export function createScratchDisks(given: {
 }
 
 function findProblem(disksProblem: string | undefined, isInGvisor: boolean): string | undefined {
-  if (isInGvisor) return "Programs in gVisor have none (TREADLE_SANDBOX_RUNTIME).";
-  return disksProblem && `There are no disks for programs: ${disksProblem}.`;
+  if (isInGvisor) return "Programs in gVisor have none. They need a host without TREADLE_SANDBOX_RUNTIME=runsc.";
+  return disksProblem && `There are no disks for programs: ${disksProblem}. ${DISKS_NEED}`;
 }
 
 /** Returns why a host that could give one program `bytesMax` cannot give `bytes`. */

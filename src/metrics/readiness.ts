@@ -1,6 +1,7 @@
 import type { Db } from "../../db/connect.ts";
 import { messageOf } from "../../domain/message-of.ts";
 import type { CgroupFolders } from "../../sandbox/cgroup-folders.ts";
+import { DISKS_NEED } from "../../sandbox/run-disks.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { withTimeout } from "../../system/with-timeout.ts";
 import { describeLargest } from "../setup/folder-sizes.ts";
@@ -151,7 +152,7 @@ export function outputsCheck(problem: string | undefined): Check {
     return { ok: true, message: "Each program writes to a disk of its own: the kernel bounds all that it writes." };
   return {
     ok: true,
-    message: `What programs write is measured ten times a second, and bounded by nothing else: ${problem}. Scratch folders cannot be on disk: no workflow may have more in limits.scratch than in limits.memory.`,
+    message: `What programs write is measured ten times a second, and bounded by nothing else: there are no disks for programs, because ${problem}. ${DISKS_NEED} Scratch folders cannot be on disk: no workflow may have more in limits.scratch than in limits.memory.`,
   };
 }
 

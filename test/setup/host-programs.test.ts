@@ -4,6 +4,7 @@ import { expect, test } from "@jest/globals";
 import { findHostProblem } from "../../activities/program.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { loadSettings } from "../../src/config.ts";
+import { createScratchDisks } from "../../src/executions/scratch-disks.ts";
 import { createLog } from "../../src/log.ts";
 import { createReadiness, readyOnceOpen } from "../../src/metrics/readiness.ts";
 import type { Machine } from "../../src/setup/machine.ts";
@@ -117,6 +118,37 @@ test.each([
   expect(findHostProblem(host, manifest)).toEqual(problem);
   if (!("isolationProblems" in lacking)) expect(findHostProblem(host, modest)).toBeUndefined();
 });
+
+test.each([
+  [
+    "whose service is an ordinary user's",
+    "the service is not started as root",
+    false,
+    /not started as root\. They need .*root/,
+  ],
+  [
+    "in a container without loop devices",
+    "there are no loop devices",
+    false,
+    /no loop devices\. They need .*loop devices/,
+  ],
+  [
+    "that runs programs in gVisor",
+    undefined,
+    true,
+    /gVisor have none\. They need .*without TREADLE_SANDBOX_RUNTIME=runsc/,
+  ],
+])(
+  "createScratchDisks, on a host %s, gives none of any size and says what they need",
+  (_, disksProblem, isInGvisor, says) => {
+    const given = { room: { scratchRoom: () => 1e12 }, disksProblem, isInGvisor };
+    const disks = createScratchDisks({ ...given, scratchBytesMax: 1e9 });
+    expect([disks.problem, disks.problemOf(1), disks.ceiling]).toEqual([disks.problem, disks.problem, 1e9]);
+    expect(disks.problem).toMatch(says);
+    // Where nobody may have any, nothing is missing.
+    expect(createScratchDisks({ ...given, scratchBytesMax: 1e6 }).problem).toBeUndefined();
+  },
+);
 
 function look(
   isolationProblems: readonly string[],

@@ -255,6 +255,6 @@ test("readiness, on either rung, is given, and says which it is", () => {
   expect(outputsCheck("there are no loop devices")).toEqual({
     ok: true,
     message:
-      "What programs write is measured ten times a second, and bounded by nothing else: there are no loop devices. Scratch folders cannot be on disk: no workflow may have more in limits.scratch than in limits.memory.",
+      "What programs write is measured ten times a second, and bounded by nothing else: there are no disks for programs, because there are no loop devices. They need a service that is started as root, e2fsprogs and loop devices. Scratch folders cannot be on disk: no workflow may have more in limits.scratch than in limits.memory.",
   });
 });

@@ -1,0 +1,99 @@
+// A service that root started, and that goes on as an ordinary user's: as in a container without privileges.
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { runCommand } from "../../src/setup/servers/command.ts";
+import { findServiceUser } from "../../src/setup/user.ts";
+import { aFolder, treadle } from "../support/command-line.ts";
+import { type Answer, aDataDir, startService, type TestService } from "../support/service.ts";
+
+const IS_ROOT = process.getuid?.() === 0;
+const ENV = { TREADLE_EXAMPLES: "none", TREADLE_SCRATCH_BYTES_MAX: String(512 * 1024 * 1024) };
+const CONFIG = "triggers:\n  api: { enabled: true }\nlimits: { memory: 64MiB, scratch: 400MiB }\n";
+const MAIN = "import os\n\n\ndef main():\n    print(os.getuid())\n";
+const LACK = "There are no disks for programs: the service is not started as root.";
+const NEED = "They need a service that is started as root, e2fsprogs and loop devices.";
+
+let data: Awaited<ReturnType<typeof aDataDir>>;
+let service: TestService;
+/** Published while there were disks; none of that where the tests run as an ordinary user themselves. */
+let earlier: { readonly workflowId: string; readonly apiKey: string } | undefined;
+
+beforeAll(async () => {
+  data = await aDataDir();
+  if (IS_ROOT) {
+    service = await startService({ dataDir: data.dataDir, env: ENV });
+    earlier = (await ask("publish", await aFolder({ "config.yaml": CONFIG, "main.py": MAIN }))).json() as never;
+    expect(await call()).toMatchObject({ status: 200, body: { status: "success" } });
+    await service.stop();
+  }
+  service = await startService({ dataDir: data.dataDir, env: ENV, ...(await findOrdinaryUser()) });
+}, 600_000);
+
+afterAll(async () => {
+  await service?.stop();
+  await data?.remove();
+});
+
+/** How to start as the user to whom root has handed the data folder, with the Temporal that root has put there. */
+async function findOrdinaryUser() {
+  if (!IS_ROOT) return {};
+  const user = await findServiceUser(runCommand);
+  const ids = [`--reuid=${user?.uid}`, `--regid=${user?.gid}`, "--clear-groups"];
+  const home = join(data.dataDir, "runtime");
+  const temporal = (await readdir(home)).find((name) => name.startsWith("temporal-"));
+  const variables = [`HOME=${home}`, ...(temporal === undefined ? [] : [`TEMPORAL_CLI_PATH=${join(home, temporal)}`])];
+  return { within: ["/usr/bin/setpriv", ...ids, "env", ...variables] };
+}
+
+const ask = (...args: readonly string[]) => treadle(data.dataDir, [...args, "--json"]);
+
+function call(): Promise<Answer> {
+  return service.call(`/workflows/${earlier?.workflowId}/execute`, {
+    method: "POST",
+    headers: { "x-api-key": earlier?.apiKey ?? "", "content-type": "application/json" },
+    body: "{}",
+  });
+}
+
+test("publish, of more scratch than memory, is refused at its line, with what is missing and what it needs", async () => {
+  const folder = await aFolder({ "config.yaml": CONFIG, "main.py": MAIN });
+  const refused = await treadle(data.dataDir, ["publish", folder]);
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("config.yaml:3:35 limits.scratch: ")]);
+  expect(refused.stderr).toContain(
+    `must be at most limits.memory (64 MiB): this installation has no disks for more. ${LACK} ${NEED}`,
+  );
+  const modest = CONFIG.replace("64MiB", "400MiB");
+  const published = await ask("publish", await aFolder({ "config.yaml": modest, "main.py": MAIN }), "--new");
+  expect([published.code, published.stderr]).toEqual([0, expect.any(String)]);
+});
+
+test("readyz, doctor and the list of hosts, of a service without disks, name scratch folders and what they need", async () => {
+  const { body, status } = await service.call(`${service.ready.url}/readyz`);
+  const { outputs } = body["checks"] as Record<string, { ok: boolean; message: string }>;
+  expect([status, outputs?.ok]).toEqual([200, true]);
+  const told = [outputs?.message, (await treadle(data.dataDir, ["doctor"])).stdout.replaceAll(/\s+/g, " ")];
+  for (const text of told) {
+    expect(text).toContain("because the service is not started as root");
+    expect(text).toContain(NEED);
+    expect(text).toContain("no workflow may have more in limits.scratch than in limits.memory");
+  }
+  const hosts = (await ask("hosts")).stdout;
+  expect(hosts).toContain(`${LACK} ${NEED}`);
+});
+
+test("a call, of a commit that was published while there were disks, gets 503; it costs nothing and makes no run", async () => {
+  if (earlier === undefined) return expect(IS_ROOT).toBe(false);
+  const look = async () => [(await ask("credits", "show")).json(), (await ask("executions", "list")).json()];
+  const before = await look();
+  const refused = await call();
+  expect([refused.status, refused.headers["retry-after"], refused.text]).toEqual([
+    503,
+    "30",
+    expect.stringContaining("(limits.scratch), and this host has none for it: "),
+  ]);
+  expect(refused.body).toMatchObject({
+    message: expect.stringContaining(`${LACK} ${NEED} Nothing was started or charged`),
+  });
+  expect(await look()).toEqual(before);
+});
