@@ -82,6 +82,24 @@ test("an ended attempt, both ways to end one, has what it connected to, and null
   expect(await look(workflow, blind)).toEqual({ found: [null], fresh: [] });
 });
 
+test("attempts of one execution, each with what it connected to, make its destinations new in it and in no later run", async () => {
+  const workflow = await aWorkflow(db);
+  const executionId = await anExecution(db, { workflow, attemptsMax: 2 });
+  await reserve(db, executionId);
+  const seen = [connections(to("8.8.8.8")), connections(to("8.8.8.8", { sentBytes: 7 }), to("8.8.4.4"))];
+  for (const [index, found] of seen.entries()) {
+    const attempt = index + 1;
+    expect(
+      await claimAttempt(db, { executionId, hostId: "host", processId: PROCESS, leaseSeconds: 20, lostMax: 3 }),
+    ).toMatchObject({ kind: "claimed", work: { attempt } });
+    const retries = { on: ["failed" as const], delaySeconds: 0, backoff: 1 };
+    const ended = { ...outcome(found), status: attempt === 1 ? "failed" : "success" } as const;
+    await endAttempt(db, { executionId, attempt, processId: PROCESS, outcome: ended, retries });
+  }
+  expect(await look(workflow, executionId)).toEqual({ found: seen, fresh: ["8.8.4.4:443/tcp", "8.8.8.8:443/tcp"] });
+  expect(await run(workflow, to("8.8.8.8"), to("8.8.4.4"), to("1.1.1.1"))).toEqual(["1.1.1.1:443/tcp"]);
+});
+
 test("a destination, reached by the first run of a workflow, is new there and not in the runs after it", async () => {
   const [workflow, another] = [await aWorkflow(db), await aWorkflow(db)];
   const named = to("8.8.8.8", { name: "api.example.com" });
@@ -126,11 +144,18 @@ test("a workflow that connects to ever new destinations is remembered 1,000 of t
 test("ends of one workflow, at once and in any order, wait for no other's and find each destination new once", async () => {
   const workflow = await aWorkflow(db);
   const destinations = Array.from({ length: 50 }, (_, n) => to(`30.0.0.${n}`));
-  const ids = await Promise.all(Array.from({ length: 12 }, () => begin(workflow)));
-  const endings = ids.map((id, at) =>
-    toEnding(id, connections(...(at % 2 ? destinations : destinations.toReversed()))),
-  );
-  await Promise.all([0, 1, 2, 3, 4, 5].map((at) => finishAll(db, endings.slice(2 * at, 2 * at + 2))));
+  const ids = await Promise.all(Array.from({ length: 24 }, () => begin(workflow)));
+  const seen = ids.map((_, at) => connections(...(at % 2 ? destinations : destinations.toReversed())));
+  const endings = ids.map((id, at) => toEnding(id, seen[at]));
+  // Both ways to end an attempt. The one of several attempts locks nothing of the account that the others could wait for.
+  await Promise.all([
+    ...[0, 1, 2, 3, 4, 5].map((at) => finishAll(db, endings.slice(2 * at, 2 * at + 2))),
+    ...ids
+      .slice(12)
+      .map((executionId, at) =>
+        endAttempt(db, { executionId, attempt: 1, processId: PROCESS, outcome: outcome(seen[12 + at]) }),
+      ),
+  ]);
   const fresh = await Promise.all(ids.map(async (id) => (await look(workflow, id)).fresh ?? []));
   expect(fresh.flat().toSorted()).toEqual(destinations.map(({ address }) => `${address}:443/tcp`).toSorted());
 });
