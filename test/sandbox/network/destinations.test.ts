@@ -1,14 +1,13 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import type { Destination } from "../../../domain/destinations.ts";
 import type { PythonOutcome } from "../../../domain/execution.ts";
 import { runCommand } from "../../../sandbox/network/commands.ts";
-import { prepareRunnerFolder } from "../../../sandbox/runner-folder.ts";
-import { findInterpreter, makeFolder, RUNNER_SOURCE } from "../../runner/harness.ts";
+import { makeFolder } from "../../runner/harness.ts";
 import { PROGRAMS, type Service, startService, until } from "./bench.ts";
 import { type Company, openCompany } from "./company.ts";
-import type { ExecutorPlace } from "./executor.ts";
+import { type ExecutorPlace, makeExecutorPlace } from "./executor.ts";
 import { HOST, IS_ROOT, makeWorld, OUTSIDE, type World } from "./world.ts";
 
 let world: World;
@@ -21,20 +20,7 @@ beforeAll(async () => {
   world = await makeWorld(PROGRAMS);
   company = await openCompany(world);
   root = makeFolder("destinations");
-  const interpreter = findInterpreter();
-  executor = {
-    runnerDir: join(root, "runner"),
-    folder: join(root, "executions"),
-    interpreterPath: interpreter.path,
-    interpreterVersion: interpreter.version,
-  };
-  mkdirSync(executor.folder);
-  chmodSync(executor.folder, 0o777); // Whichever user the service is.
-  await prepareRunnerFolder({
-    sourceDir: RUNNER_SOURCE,
-    targetDir: executor.runnerDir,
-    interpreterPath: interpreter.path,
-  });
+  executor = await makeExecutorPlace(root);
   service = await startService(world, IS_ROOT ? "stays" : "ordinary", {
     executor,
     ungrantableHosts: [OUTSIDE.private192],
@@ -273,6 +259,9 @@ return [fetch("https://example.test:8443/", CERTIFICATE), ask("${OUTSIDE.interne
       reached(OUTSIDE.private10, 5432, "warehouse"),
       refused(OUTSIDE.internet, 8080),
     ]);
+    // Of two names for one address and port, nobody knows which the program meant.
+    const twice = await run([WAREHOUSE, granted("other", OUTSIDE.private10, 5432)], `return [ask("warehouse", 5432)]`);
+    expect(twice?.destinations).toEqual([reached(OUTSIDE.private10, 5432)]);
     expect(await run(true, "return []")).toEqual({ destinations: [], more: null });
     expect(await run(false, "return []")).toBeUndefined();
   });
@@ -296,6 +285,26 @@ return []`;
       ),
     ]);
     expect(more).toEqual({ connections: 50, sentBytes: 50 * bytes, receivedBytes: 0, refused: 100 });
+  });
+
+  test("beyond what is listed, counts answers together as well, and lists none whose request is not", async () => {
+    const body = `
+client = socket.socket(type=socket.SOCK_DGRAM)
+for port in range(1000, 1100):
+    client.sendto(b"flood", ("${OUTSIDE.internet}", port))
+return [ask("${OUTSIDE.otherInternet}"), ask("${OUTSIDE.public}")]`;
+    const { destinations = [], more } = (await run(true, body)) ?? {};
+    expect(destinations.map(({ port, receivedBytes }) => [port, receivedBytes])).toEqual(
+      Array.from({ length: 100 }, (_, n) => [1000 + n, 0]),
+    );
+    expect(more).toEqual({
+      connections: 2,
+      sentBytes: expect.any(Number),
+      receivedBytes: expect.any(Number),
+      refused: 0,
+    });
+    expect(more?.sentBytes).toBeGreaterThanOrEqual(2 * 3 * 40);
+    expect(more?.receivedBytes).toBeGreaterThanOrEqual(2 * (2 * 40 + "outside".length));
   });
 
   test("is its own, whatever runs beside it", async () => {

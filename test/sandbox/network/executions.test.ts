@@ -1,10 +1,8 @@
-import { chmodSync, mkdirSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { prepareRunnerFolder } from "../../../sandbox/runner-folder.ts";
-import { findInterpreter, makeFolder, RUNNER_SOURCE } from "../../runner/harness.ts";
+import { makeFolder } from "../../runner/harness.ts";
 import { findProcess, PROGRAMS, type Service, startService, until, WAYS } from "./bench.ts";
-import type { ExecutorPlace } from "./executor.ts";
+import { type ExecutorPlace, makeExecutorPlace } from "./executor.ts";
 import { IS_ROOT, makeWorld, OUTSIDE, type World } from "./world.ts";
 
 let world: World;
@@ -14,20 +12,7 @@ let executor: ExecutorPlace;
 beforeAll(async () => {
   world = await makeWorld(PROGRAMS);
   root = makeFolder("executions");
-  const interpreter = findInterpreter();
-  executor = {
-    runnerDir: join(root, "runner"),
-    folder: join(root, "executions"),
-    interpreterPath: interpreter.path,
-    interpreterVersion: interpreter.version,
-  };
-  mkdirSync(executor.folder);
-  chmodSync(executor.folder, 0o777); // Whichever user the service is.
-  await prepareRunnerFolder({
-    sourceDir: RUNNER_SOURCE,
-    targetDir: executor.runnerDir,
-    interpreterPath: interpreter.path,
-  });
+  executor = await makeExecutorPlace(root);
 });
 
 afterAll(async () => {

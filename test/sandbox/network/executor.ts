@@ -1,10 +1,11 @@
-import { chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Destination } from "../../../domain/destinations.ts";
 import type { Network } from "../../../sandbox/network/network.ts";
+import { prepareRunnerFolder } from "../../../sandbox/runner-folder.ts";
 import { createSandbox, type SandboxLimits } from "../../../sandbox/sandbox.ts";
 import type { KernelUsers } from "../../../sandbox/users/kernel-users.ts";
-import { LANES } from "../../runner/harness.ts";
+import { findInterpreter, LANES, RUNNER_SOURCE } from "../../runner/harness.ts";
 
 const MIB = 1024 * 1024;
 const LIMITS: SandboxLimits = {
@@ -27,6 +28,25 @@ export interface ExecutorPlace {
   readonly interpreterVersion: string;
   /** Existing; the service's user may write in it. */
   readonly folder: string;
+}
+
+/** Makes such a place in a folder, and the runner in it. */
+export async function makeExecutorPlace(root: string): Promise<ExecutorPlace> {
+  const interpreter = findInterpreter();
+  const place = {
+    runnerDir: join(root, "runner"),
+    folder: join(root, "executions"),
+    interpreterPath: interpreter.path,
+    interpreterVersion: interpreter.version,
+  };
+  mkdirSync(place.folder);
+  chmodSync(place.folder, 0o777); // Whichever user the service is.
+  await prepareRunnerFolder({
+    sourceDir: RUNNER_SOURCE,
+    targetDir: place.runnerDir,
+    interpreterPath: interpreter.path,
+  });
+  return place;
 }
 
 interface Program {
