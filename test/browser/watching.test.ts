@@ -220,6 +220,7 @@ test("a run with a network lists what it connected to: what was refused, what is
   const section = page.getByRole("region", { name: "Connections" });
   await section.getByText("10.255.255.254:5432").waitFor();
   expect(await section.innerText()).toContain("refused, 1 ×");
+  expect(await section.innerText()).not.toContain("Attempt");
 
   // As it is where there is an internet to connect to.
   const traffic = { sentBytes: 1_500, receivedBytes: 2_000_000, refused: 0 };
@@ -239,7 +240,11 @@ test("a run with a network lists what it connected to: what was refused, what is
       destinations: [...Array.from({ length: 20 }, (_, n) => reached(n)), warehouse],
       more: { connections: 7, ...traffic },
     };
-    await route.fulfill({ response, json: { ...record, attempts: [{ ...record.attempts[0], connections }] } });
+    const attempts = [
+      { ...record.attempts[0], connections },
+      { ...record.attempts[0], attempt: 2, connections: { destinations: [], more: null } },
+    ];
+    await route.fulfill({ response, json: { ...record, attempts } });
   });
   await page.reload();
   await section.getByText("warehouse:5432").waitFor();
@@ -247,6 +252,7 @@ test("a run with a network lists what it connected to: what was refused, what is
   expect(await lines.first().innerText()).toMatch(/^warehouse:5432\s+New\s+1.5 kB sent, 2 MB received$/i);
   expect(await lines.count()).toBe(9);
   await section.getByText("and 7 more connections").waitFor();
+  expect(await section.innerText()).toMatch(/^Connections\s+Attempt 1\s[^]+\sAttempt 2\s+It connected to nothing\.$/);
   await section.getByRole("button", { name: "Show all 21" }).click();
   expect(await lines.count()).toBe(22);
   expect(await findGrave(page)).toEqual([]);

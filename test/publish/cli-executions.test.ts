@@ -144,6 +144,40 @@ test("executions cancel, of several, asks for each and says what became of it", 
   expect((await as(viewer, "executions", "cancel", one, two)).json()["error"]).toBe("Forbidden");
 });
 
+test("executions record, of a run with a network, lists what each attempt connected to, and what is new", async () => {
+  const workflow = await aWorkflow(service.db, { accountId, name: "Connected" });
+  const [executionId = ""] = await accepted(workflow, 0);
+  const one = { address: "10.20.0.5", port: 5432, protocol: "tcp", sentBytes: 10, receivedBytes: 20, refused: 0 };
+  const connections = {
+    destinations: [
+      { name: "warehouse", ...one },
+      { name: null, ...one, address: "198.51.100.7", port: 443 },
+      { name: null, ...one, address: "10.0.0.1", sentBytes: 0, receivedBytes: 0, refused: 3 },
+    ],
+    more: { connections: 7, sentBytes: 30, receivedBytes: 40, refused: 5 },
+  };
+  await queryRows(
+    service.db,
+    `with made as (insert into attempts (execution_id, attempt, host_id, process_id, lease_until, ended_at, status, connections)
+                     values (:executionId, 1, 'host', 'proc', now(), now(), 'failed', cast(:connections as jsonb)) returning 1)
+     insert into known_destinations (workflow_id, destination, first_execution_id, last_execution_id)
+     select :workflowId, 'warehouse:5432/tcp', :executionId, :executionId from made`,
+    { executionId, workflowId: workflow.workflowId, connections: JSON.stringify(connections) },
+  );
+  // What its attempts have cost so far is not how it ended.
+  expect((await service.cliAs(member, "executions", "show", executionId)).out).toBe(`queued (${executionId})\n`);
+  const { out } = await service.cliAs(member, "executions", "record", executionId);
+  const lines = out.split("\n").map((line) => line.trim().replaceAll(/ {2,}/g, " | "));
+  expect(lines.slice(lines.findIndex((line) => line.includes("Connected to")))).toEqual([
+    "Attempt | Connected to | Sent bytes | Received bytes | Refused",
+    "1 | warehouse 10.20.0.5:5432/tcp | 10 | 20 | 0 | new",
+    "1 | 198.51.100.7:443/tcp | 10 | 20 | 0",
+    "1 | 10.0.0.1:5432/tcp | 0 | 0 | 3",
+    "1 | and 7 more | 30 | 40 | 5",
+    "",
+  ]);
+});
+
 test("an execution, shown, read and downloaded by a viewer, has its result, log, record and files", async () => {
   const workflow = await aWorkflow(service.db, { accountId, name: "Looked at" });
   const line = { id: 1, time: "2026-01-01T00:00:00Z", stream: "stdout", text: "said" };
