@@ -274,9 +274,13 @@ test("the preview of a draft, tells which of the last calls its commit would ref
     trigger: "api",
     problems: [{ input: "who", message: expect.stringContaining("5") }],
   });
+  // The last hundred count, and these are all of them.
+  for (let count = 0; count < 100; count += 1) await call("api", "Eve");
+  const later = (await editor.get(`${path}/draft/preview`)).json() as unknown as DraftPreview;
+  expect(later.calls).toEqual({ triggers: [{ trigger: "api", calls: 100, refused: 0 }], examples: [] });
   await save(editor, path, 1, [{ path: "config.yaml", text: MANIFEST.replace("enabled: true", "enabled: false") }]);
   const off = (await editor.get(`${path}/draft/preview`)).json() as unknown as DraftPreview;
-  expect(off.calls?.triggers).toMatchObject([{ refused: 5 }, { refused: 0 }]);
+  expect(off.calls?.triggers).toMatchObject([{ calls: 100, refused: 100 }]);
 });
 
 test("the preview of a draft, shows files, what changes for callers and when it will run", async () => {
