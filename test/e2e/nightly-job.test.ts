@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { z } from "zod";
 import type { ExecutionRecord } from "../../domain/api/executions.ts";
 import { runCommand } from "../../src/setup/servers/command.ts";
-import { treadle } from "../support/command-line.ts";
+import { aFolder, treadle } from "../support/command-line.ts";
 import { aDataDir, startService, type TestService } from "../support/service.ts";
 import { aCompanyNetwork, HOOKS, WAREHOUSE } from "./company-network.ts";
 import type { Received } from "./receiver.ts";
@@ -266,8 +266,41 @@ test("a commit that needs one input more, says which of the last calls it would 
   });
 });
 
-test("a destination that is taken away, ends the nights until it is granted again", async () => {
+/** Begins a message to the warehouse that it never finishes, so that the connection is in use. */
+const HOLD = `import socket, struct, time
+
+def main():
+    with socket.create_connection(("warehouse", 5432), timeout=10) as connection:
+        connection.sendall(struct.pack("!i", 10000))
+        print("connected", flush=True)
+        try:
+            for _ in range(500):
+                connection.sendall(b"x")
+                time.sleep(0.1)
+        except OSError as error:
+            print("ended by", type(error).__name__)
+`;
+
+/** Starts a run that is connected to the warehouse, and returns its id. */
+async function holdConnection(): Promise<string> {
+  const config = "triggers:\n  api: { enabled: true }\nlimits:\n  network: { to: [warehouse] }\n";
+  const { workflowId: id } = await command(["publish", await aFolder({ "config.yaml": config, "main.py": HOLD })]);
+  void ask(["run", String(id)]);
+  for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(200)) {
+    const { executions } = await command(["executions", "list", "--workflow", String(id)]);
+    const [{ executionId } = { executionId: "" }] = executions as { executionId: string }[];
+    if (executionId !== "" && (await readLog(executionId)).includes("connected")) return executionId;
+    if (Date.now() > deadline) throw new Error("No run has connected to the warehouse.");
+  }
+}
+
+test("a destination that is taken away, is cut for a run that is connected, and ends the nights until it is granted again", async () => {
+  const held = await holdConnection();
   await command(["destinations", "remove", "warehouse"]);
+  expect(await waitForEnd(held)).toBe("success");
+  const log = await readLog(held);
+  expect(log).toMatch(/ended by (ConnectionResetError|BrokenPipeError)/);
+  expect(log).toContain(`The destination warehouse (${WAREHOUSE}) was taken away. Connections there are closed.`);
   const run = await ask(["run", workflowId, "-i", `day=${dayOf(0)}`]);
   expect([run.code, run.stdout + run.stderr]).toEqual([1, expect.stringContaining("has no destination warehouse")]);
   await command(["destinations", "add", "warehouse", WAREHOUSE]);

@@ -34,8 +34,7 @@ beforeAll(async () => {
   if (IS_ROOT) earlier = await publish(CONFIG);
   modest = await publish(MODEST);
   await publish(MODEST); // It never runs.
-  for (const one of [earlier, modest])
-    if (one !== undefined) expect(await call(one)).toMatchObject({ status: 200, body: { status: "success" } });
+  for (const one of [earlier, modest]) if (one !== undefined) await run(one);
   await service.stop();
   service = await startService({ dataDir: data.dataDir, env: ENV, ...(await findOrdinaryUser()) });
 }, 600_000);
@@ -72,6 +71,10 @@ function call({ workflowId, apiKey }: Workflow): Promise<Answer> {
   });
 }
 
+async function run(workflow: Workflow): Promise<void> {
+  expect(await call(workflow)).toMatchObject({ status: 200, body: { status: "success" } });
+}
+
 /** What the service tells of its programs and lanes. */
 async function readFigures(): Promise<Record<"lanes" | "served", number>> {
   const { text } = await service.call(`${service.ready.url}/metrics`);
@@ -89,7 +92,7 @@ test("a service that starts, warms what ran in the last hour and nothing else, b
   for (const deadline = Date.now() + 120_000; (await readFigures()).lanes === 0 && Date.now() < deadline; )
     await sleep(100);
   expect(await readFigures()).toEqual({ lanes: 1, served: 0 });
-  expect(await call(modest)).toMatchObject({ status: 200, body: { status: "success" } });
+  await run(modest);
   expect((await readFigures()).served).toBe(1);
 });
 
