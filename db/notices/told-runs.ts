@@ -54,8 +54,8 @@ export async function findToldRun(db: Db, id: ExecutionId): Promise<ToldRun | un
 const SUCCESSES_MAX = 10_000;
 
 /**
- * Returns the last success that ended before a run did, or before now: of the same schedule, or of the workflow's calls and forms where it
- * is one of those. Others have other inputs, and say nothing of what changed.
+ * Returns the last success that ended before a run did, or before now. It is of the same schedule, or of calls and forms where the run is
+ * one of those: others have other inputs, and say nothing of what changed.
  */
 export async function findLastGood(db: Db, id: ExecutionId): Promise<ToldRun | undefined> {
   const [row] = await queryRows<ToldRun>(
