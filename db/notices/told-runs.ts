@@ -55,7 +55,7 @@ const SUCCESSES_MAX = 10_000;
 
 /**
  * Returns the last success that ended before a run did, or before now. It is of the same schedule, or of calls and forms where the run is
- * one of those: others have other inputs, and say nothing of what changed.
+ * one of those. Others have other inputs, and say nothing of what changed.
  */
 export async function findLastGood(db: Db, id: ExecutionId): Promise<ToldRun | undefined> {
   const [row] = await queryRows<ToldRun>(
