@@ -84,14 +84,16 @@ export async function migrate(db: Db): Promise<string[]> {
 }
 
 function refuseUnknown(applied: readonly string[], known: readonly string[]): void {
-  const unknown = applied.find((name) => !known.includes(name));
-  if (unknown === undefined) return;
+  const unknown = applied.filter((name) => !known.includes(name));
+  if (unknown.length === 0) return;
   if (applied.includes("0001_accounts_and_ledger"))
     throw new Error(
       `The database was written by a Treadle from before 0.1.0, up to ${applied.at(-1)}. Start the last program before 0.1.0 on it once, then this one. Nothing was changed.`,
     );
+  const missing = known.filter((name) => !applied.includes(name));
+  const lacks = missing.length === 0 ? "" : ` It lacks ${missing.join(", ")}, which this program has.`;
   throw new Error(
-    `The database was written by a newer Treadle: it has ${unknown}, and this program knows migrations up to ${known.at(-1)}. Start the newer program. To go back to this one, restore the backup that was made before the upgrade (docs/upgrades.md). Nothing was changed.`,
+    `The database has migrations that this program does not know: ${unknown.join(", ")}.${lacks} A newer or another Treadle wrote it. Start that program. To go back to this one, restore the backup that was made before the upgrade (docs/upgrades.md). Nothing was changed.`,
   );
 }
 

@@ -64,8 +64,14 @@ test("migrate, by an older program on what a newer one has written, refuses and 
   await migrate(db);
   await queryRows(db, "insert into migrations (name, batch, migration_time) values ('9999_of_tomorrow', 99, now())");
   await expect(migrate(db)).rejects.toThrow(
-    /written by a newer Treadle: it has 9999_of_tomorrow, .* Start the newer program\..* restore the backup/,
+    /does not know: 9999_of_tomorrow\. A newer .* Start that program\..* restore the backup/,
   );
+  const [missing] = FILES.slice(-1);
+  await queryRows(db, "delete from migrations where name = :missing", { missing });
+  await expect(migrate(db)).rejects.toThrow(
+    `does not know: 9999_of_tomorrow. It lacks ${missing}, which this program has.`,
+  );
+  await queryRows(db, "insert into migrations (name, batch, migration_time) values (:missing, 1, now())", { missing });
   const applied = await queryRows<{ name: string }>(db, "select name from migrations order by name");
   expect(applied.map(({ name }) => name)).toEqual([...FILES, "9999_of_tomorrow"].sort());
   await queryRows(db, "delete from migrations where name = '9999_of_tomorrow'");
