@@ -4,9 +4,9 @@ import { join } from "node:path";
 import type { Request, RequestHandler, Response } from "express";
 import type { SessionDeps } from "../auth/sessions.ts";
 import { readColours } from "./colours.ts";
+import { readEmbeddedSession } from "./embedded-session.ts";
 import { readPartLinks } from "./part-links.ts";
 import { pagePolicy } from "./policy.ts";
-import { tellSession } from "./told-session.ts";
 
 /** First parts of the addresses that are pages of the editor. `web/src/app/router.tsx` says what is on them. */
 const OWN_PARTS: ReadonlySet<string> = new Set(["sign-in", "join", "device", "workflows", "executions", "account"]);
@@ -49,7 +49,7 @@ async function sendPage(
 ): Promise<void> {
   const nonce = randomBytes(NONCE_BYTES).toString("base64");
   const colours = readColours(request);
-  const session = await tellSession(deps, request);
+  const session = await readEmbeddedSession(deps, request);
   const isSignIn = session === "none" && !OPEN_PAGES.has(request.path);
   const links = await readPartLinks(folder, isSignIn ? SIGN_IN : request.path);
   const page = text
