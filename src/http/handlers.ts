@@ -13,7 +13,6 @@ import { createValidateRoute } from "./execute/validate.ts";
 import { createExecutionRecordRoute } from "./executions/execution-record.ts";
 import { createBulkCancelRoute, createExecutionsRoute } from "./executions/executions.ts";
 import { createInputFileRoute } from "./executions/input-files.ts";
-import { createMetricsRoute, createReadinessRoute, showAlive } from "./health.ts";
 import { createServiceDocumentRoute, createWorkflowDocumentRoute } from "./openapi/serving.ts";
 import { chooseDraft } from "./publishing/draft-execution.ts";
 import { createEditorHandlers } from "./publishing/handlers.ts";
@@ -24,6 +23,8 @@ import { createCancelRoute, createExecutionRoute } from "./results/executions.ts
 import { createLinkRoute } from "./results/file-link.ts";
 import { createFileRoute } from "./results/files.ts";
 import type { Handlers } from "./routes/table.ts";
+import { createMetricsRoute, createReadinessRoute, showAlive } from "./service/health.ts";
+import { createHostsRoute, createServiceRoute } from "./service/installation.ts";
 import { createUploadHandlers } from "./uploads/uploads.ts";
 
 /** What each route of the table does. */
@@ -64,6 +65,8 @@ export function createHandlers(deps: AppDeps): Handlers {
     ...createDestinationHandlers(deps),
     ...createEditorHandlers(deps),
 
+    describeInstallation: createServiceRoute(deps),
+    listHosts: createHostsRoute(deps),
     showAlive,
     showReadiness: createReadinessRoute(deps.readiness),
     readMetrics: deps.metrics && createMetricsRoute(deps.metrics),

@@ -1,4 +1,3 @@
-import { createHostsRoute, createServiceRoute } from "../about.ts";
 import type { AppDeps } from "../deps.ts";
 import type { Handlers } from "../routes/table.ts";
 import { createBackfillRoute } from "./backfills.ts";
@@ -82,7 +81,5 @@ export function createEditorHandlers(deps: AppDeps) {
     switchSchedule: createScheduleSwitchRoute(deps),
     declareSchedule: createScheduleDeclarationRoute(deps),
     showBuild: createBuildRoute(deps),
-    describeInstallation: createServiceRoute(deps),
-    listHosts: createHostsRoute(deps),
   } satisfies Partial<Handlers>;
 }

@@ -1,7 +1,7 @@
 import type { RequestHandler } from "express";
-import { Alive, Readiness } from "../../domain/api/service.ts";
-import { sendAnswer } from "./answers/body.ts";
-import type { AppDeps } from "./deps.ts";
+import { Alive, Readiness } from "../../../domain/api/service.ts";
+import { sendAnswer } from "../answers/body.ts";
+import type { AppDeps } from "../deps.ts";
 
 const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 

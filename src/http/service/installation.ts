@@ -1,9 +1,9 @@
 import type { RequestHandler } from "express";
-import { type HostRow, listHosts } from "../../db/executions/hosts.ts";
-import { HostList, Installation } from "../../domain/api/service.ts";
-import { sendAnswer } from "./answers/body.ts";
-import { authorizeAccount, authorizeLook } from "./auth/authorize.ts";
-import type { AppDeps } from "./deps.ts";
+import { type HostRow, listHosts } from "../../../db/executions/hosts.ts";
+import { HostList, Installation } from "../../../domain/api/service.ts";
+import { sendAnswer } from "../answers/body.ts";
+import { authorizeAccount, authorizeLook } from "../auth/authorize.ts";
+import type { AppDeps } from "../deps.ts";
 
 /**
  * `GET /service`: what a program needs to know to call this service. `file` is good on the service's own machine, the
