@@ -38,4 +38,19 @@ export interface FileProblem {
   readonly line: number;
   readonly column: number;
   readonly message: string;
+  /** What would end it. Only of some warnings. */
+  readonly fix?: FileFix | undefined;
+}
+
+/** Replacements in a file that belong together: each of the text from one place up to another (1-based lines and columns). */
+export interface FileFix {
+  /** For a button, such as "Remove unused import: `os`". */
+  readonly title: string;
+  readonly edits: readonly {
+    readonly line: number;
+    readonly column: number;
+    readonly endLine: number;
+    readonly endColumn: number;
+    readonly text: string;
+  }[];
 }

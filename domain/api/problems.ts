@@ -8,18 +8,34 @@ export const NamedInputProblem = z
   })
   .meta({ component: "InputProblem" });
 
+const Place = z.int().min(1);
+
+const FileFix = z
+  .object({
+    title: z.string(),
+    edits: z.array(
+      z.object({ line: Place, column: Place, endLine: Place, endColumn: Place, text: z.string() }).meta({
+        description: "Put `text` in the place of what is there, from the first place up to the second one.",
+      }),
+    ),
+  })
+  .meta({ description: "What would end it. Only of some warnings; columns count UTF-16 units." });
+
 /** One problem of a published folder, at a place in a file. Lines and columns begin at 1. */
 export const FileProblem = z.object({
   file: z.string(),
-  line: z.int().min(1),
-  column: z.int().min(1),
+  line: Place,
+  column: Place,
   message: z.string(),
+  fix: FileFix.optional(),
 });
 
 /** A file's problem in an error. One of a change to a draft names the file as inputs are named, too. */
-export const NamedFileProblem = FileProblem.extend({
-  input: z
-    .string()
-    .optional()
-    .meta({ description: "Of a change to a draft: the file once more, as inputs are named." }),
-}).meta({ component: "FileProblem" });
+export const NamedFileProblem = FileProblem.omit({ fix: true })
+  .extend({
+    input: z
+      .string()
+      .optional()
+      .meta({ description: "Of a change to a draft: the file once more, as inputs are named." }),
+  })
+  .meta({ component: "FileProblem" });

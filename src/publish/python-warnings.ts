@@ -124,8 +124,8 @@ function toWarnings({ path, content, key }: Source, known: Known): FileProblem[]
     return [
       problemOf(path, unread(isTooLarge ? "it has more than 128 KiB" : "it takes too long, or nests too deeply")),
     ];
-  return findings.map(({ line, column, message }) => {
-    return { file: path, line, column, message: toText(message, MESSAGE_CHARACTERS_MAX) };
+  return findings.map(({ line, column, message, fix }) => {
+    return { file: path, line, column, message: toText(message, MESSAGE_CHARACTERS_MAX), ...(fix && { fix }) };
   });
 }
 
@@ -137,5 +137,6 @@ function shorten(warnings: readonly FileProblem[]): readonly FileProblem[] {
   const next = warnings[WARNINGS_MAX];
   if (next === undefined) return warnings;
   const more = `There are ${warnings.length - WARNINGS_MAX} warnings more from here on.`;
-  return [...warnings.slice(0, WARNINGS_MAX), { ...next, message: more }];
+  const { file, line, column } = next;
+  return [...warnings.slice(0, WARNINGS_MAX), { file, line, column, message: more }];
 }

@@ -1,4 +1,5 @@
 import { TextDecoder } from "node:util";
+import type { FileFix } from "../../domain/errors.ts";
 import { toTask } from "../../system/threads/threads.ts";
 import { openRuff, type Ruff } from "../patches/ruff-wasm.ts";
 
@@ -13,12 +14,15 @@ const NOT_PARSED = "invalid-syntax";
 /** The Pythons that this Ruff knows, by their second number. */
 const [OLDEST, NEWEST] = [10, 14];
 const FINDINGS_OF_FILE_MAX = 50;
+/** Of one finding. Honest ones have some dozens; what a hostile import gives is left out. */
+const FIX_CHARACTERS_MAX = 2_000;
 
 /** One thing that Ruff finds. Columns count UTF-16 units, as the editor does. */
 export interface Finding {
   readonly line: number;
   readonly column: number;
   readonly message: string;
+  readonly fix?: FileFix | undefined;
 }
 
 export interface Sources {
@@ -30,7 +34,20 @@ export interface Sources {
 interface Diagnostic {
   readonly code: string | null;
   readonly message: string;
-  readonly start_location: { readonly row: number; readonly column: number };
+  readonly start_location: Location;
+  readonly fix: {
+    readonly message: string | null;
+    readonly edits: readonly {
+      readonly location: Location;
+      readonly end_location: Location;
+      readonly content: string | null;
+    }[];
+  } | null;
+}
+
+interface Location {
+  readonly row: number;
+  readonly column: number;
 }
 
 let open: (() => Ruff) | undefined;
@@ -70,8 +87,26 @@ function check({ Workspace, PositionEncoding }: Ruff, text: string, minor: numbe
   }
 }
 
-function toFinding({ code, message, start_location: { row, column } }: Diagnostic): Finding {
-  return { line: row, column, message: `${message} (Ruff ${code}).` };
+function toFinding({ code, message, start_location: { row, column }, fix }: Diagnostic): Finding {
+  return { line: row, column, message: `${message} (Ruff ${code}).`, fix: fix === null ? undefined : toFix(fix) };
+}
+
+function toFix({ message, edits }: NonNullable<Diagnostic["fix"]>): FileFix | undefined {
+  const title = message ?? "Apply Ruff's fix";
+  const characters = edits.reduce((sum, { content }) => sum + (content?.length ?? 0) + 20, title.length);
+  if (characters > FIX_CHARACTERS_MAX) return undefined;
+  return {
+    title,
+    edits: edits.map(({ location, end_location: end, content }) => {
+      return {
+        line: location.row,
+        column: location.column,
+        endLine: end.row,
+        endColumn: end.column,
+        text: content ?? "",
+      };
+    }),
+  };
 }
 
 /** Undefined: it is not UTF-8. */

@@ -170,7 +170,7 @@ test("a draft, run without committing it, is marked as one wherever it is shown,
   await page.locator(".cm-content").click();
   await page.keyboard.press("Control+Home");
   await page.keyboard.insertText('print("of the draft")\n');
-  await page.getByRole("button", { name: "Run this draft" }).click();
+  await leaveTheCode(page);
   await page.getByRole("heading", { name: "Run your draft" }).waitFor();
   await page.getByLabel("Document", { exact: true }).setInputFiles({ ...ONE, name: "kept.txt" });
   const answer = page.waitForResponse(/\/draft\/execute$/);
@@ -207,7 +207,7 @@ test("a draft that cannot be run, when it is tried, is refused with the place of
   await page.locator(".cm-content").click();
   await page.keyboard.press("Control+Home");
   await page.keyboard.insertText("entrypoint: gone.py\n");
-  await page.getByRole("button", { name: "Run this draft" }).click();
+  await leaveTheCode(page);
   await page.getByLabel("Document", { exact: true }).setInputFiles(ONE);
   await page.getByRole("button", { name: "Run the draft" }).click();
   const refusal = page.getByRole("alert").filter({ hasText: "gone.py" });
@@ -218,6 +218,13 @@ test("a draft that cannot be run, when it is tried, is refused with the place of
   await page.locator(".cm-editor.cm-focused").getByRole("textbox", { name: "config.yaml" }).waitFor();
   await leave();
 });
+
+/** Runs the draft where its form has no room beside the code. */
+async function leaveTheCode(page: Page): Promise<void> {
+  await page.setViewportSize({ width: 820, height: 800 });
+  await page.getByRole("button", { name: "Test beside the code" }).waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Run this draft" }).click();
+}
 
 /** Starts an execution by a call of a program, as the workflow's commit then is; answers its id. */
 async function start(label: string): Promise<string> {

@@ -38,18 +38,24 @@ test("config.yaml, while one completes a key, shows the whole help beside it; th
   await leave();
 });
 
-test("the form beside the code, by Ctrl+Enter from within the code, runs what was just written and keeps its values", async () => {
-  const { page, workflowId, leave } = await aWriter(editor, "Tested");
+test("Ctrl+Enter, from within the code, opens the form beside it, asks for what is missing, runs what was written and keeps the values", async () => {
+  const inputs = "inputs: { name: { type: string, required: true, label: Who to greet } }";
+  const { workflowId } = await editor.publish({
+    "config.yaml": `name: Tested\n${inputs}\ntriggers: { api: { enabled: true } }\n`,
+    "main.py": 'def main(name):\n    print(f"Greeting {name}")\n    return {"greeting": f"Hello, {name}!"}\n',
+  });
+  const { page, leave } = await editor.enter();
   await openFile(page, workflowId, "main.py");
-  await page.getByRole("button", { name: "Test beside the code" }).click();
-  const pane = page.getByRole("region", { name: "Test", exact: true });
-  await pane.getByLabel("Who to greet").fill("Grace");
-  expect(await findGrave(page)).toEqual([]);
   await writeFirst(page, "# tested\n");
   await page.keyboard.press("Control+Enter");
+  const pane = page.getByRole("region", { name: "Test", exact: true });
+  await page.locator("input:focus").and(pane.getByLabel("Who to greet")).waitFor();
+  expect(await findGrave(page)).toEqual([]);
+  await page.keyboard.insertText("Grace");
+  await page.keyboard.press("Control+Enter");
   await pane.getByText("Success", { exact: true }).waitFor();
-  await pane.getByText("Greeting Grace 1 time(s)").waitFor();
-  await pane.getByText('"Hello, Grace!').first().waitFor();
+  await pane.getByText("Greeting Grace").waitFor();
+  await pane.getByText("Hello, Grace!").first().waitFor();
   expect(new URL(page.url()).pathname).toBe(`/workflows/${workflowId}/code`);
 
   // Once more, with an error: its line is a link, and the values are still there.
@@ -64,6 +70,33 @@ test("the form beside the code, by Ctrl+Enter from within the code, runs what wa
   expect(await findGrave(page)).toEqual([]);
   await page.reload();
   await pane.waitFor();
+  await leave();
+});
+
+test("an unused import, by the button at its mark or in the list, is removed, also after the text has moved", async () => {
+  const { page, workflowId, leave } = await aWriter(editor, "Fixed");
+  await openFile(page, workflowId, "main.py");
+  const before = await page.locator(".cm-content").innerText();
+  await writeFirst(page, "import zlib, os\nprint(os)\n");
+  const problems = page.getByRole("region", { name: "Problems" });
+  const mark = page.locator(".cm-lintRange-warning", { hasText: /^zlib$/ });
+  await mark.hover();
+  const fix = page.getByRole("button", { name: "Remove unused import: `zlib`" });
+  const atMark = page.locator(".cm-tooltip").locator(fix);
+  await atMark.waitFor();
+  expect(await findGrave(page)).toEqual([]);
+  await atMark.click();
+  await page.locator(".cm-line", { hasText: /^import os$/ }).waitFor();
+  await problems.waitFor({ state: "detached" });
+
+  // Taken back as what one writes is; then a line more, and at once the fix.
+  await page.locator(".cm-content").press("Control+z");
+  await problems.locator(fix).waitFor();
+  await writeFirst(page, "# above\n");
+  await problems.locator(fix).click();
+  await page.locator(".cm-line", { hasText: /^import os$/ }).waitFor();
+  expect(await page.locator(".cm-content").innerText()).toBe(`# above\nimport os\nprint(os)\n${before}`);
+  await problems.waitFor({ state: "detached" });
   await leave();
 });
 

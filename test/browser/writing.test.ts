@@ -311,7 +311,7 @@ test("Escape, in any dialog, closes it which keeps the focus until then, and giv
   await leave();
 });
 
-test("Ctrl+S saves at once and Ctrl+Enter runs the draft, then its form, wherever the cursor is", async () => {
+test("Ctrl+S, wherever the cursor is, saves at once; Ctrl+Enter opens the form of the draft where it has no room beside the code", async () => {
   const { page, workflowId, leave } = await aNewWriter();
   await openFile(page, workflowId, "main.py");
   const saves: string[] = [];
@@ -324,6 +324,8 @@ test("Ctrl+S saves at once and Ctrl+Enter runs the draft, then its form, whereve
   expect(saves).toHaveLength(1);
   // The browser's own dialog would have taken the keyboard.
   await page.keyboard.insertText("# more\n");
+  await page.setViewportSize({ width: 820, height: 800 });
+  await page.getByRole("button", { name: "Test beside the code" }).waitFor({ state: "detached" });
   await page.keyboard.press("Control+Enter");
   await page.getByRole("heading", { name: "Run your draft" }).waitFor();
   expect(saves).toHaveLength(2);

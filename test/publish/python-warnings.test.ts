@@ -32,6 +32,24 @@ test("warnings, of unknown names and unused imports, have their place as the edi
   ]);
 });
 
+test("warnings, that Ruff can end, say by which replacements; one that would need thousands of characters has none", async () => {
+  const names = Array.from({ length: 200 }, (_, at) => `a_name_of_a_module_${at}`);
+  const found = await find({
+    files: Object.entries({
+      "main.py": "import os, json\nprint(json)\n",
+      "many.py": `from many import unused, ${names.join(", ")}\nprint(${names.join(", ")})\n`,
+    }).map(([path, text]) => ({ path, content: Buffer.from(text), executable: false })),
+    python: A_PYTHON,
+    owner: "acct_test" as AccountId,
+  });
+  const edit = { line: 1, column: 1, endLine: 1, endColumn: 16, text: "import json" };
+  expect(found).toMatchObject([
+    { file: "main.py", fix: { title: "Remove unused import: `os`", edits: [edit] } },
+    { file: "many.py", message: "`many.unused` imported but unused (Ruff F401)." },
+  ]);
+  expect(found[1]).not.toHaveProperty("fix");
+});
+
 test("warnings, of what another file, Python or the author answers for, are none", async () => {
   const files = {
     "lib/__init__.py": "from .parts import one, two\n",

@@ -16,15 +16,15 @@ test.each([
 
 test("toMarks, of a place that the text does not have any more, stays within the text", () => {
   const problem = { line: 9, column: 40, message: "m" };
-  expect(toMarks("ab\n  cd", [problem])).toEqual([{ from: 5, to: 7, message: "m" }]);
-  expect(toMarks("", [problem])).toEqual([{ from: 0, to: 0, message: "m" }]);
-  expect(toMarks("ab\n\ncd", [{ line: 2, column: 1, message: "m" }])).toEqual([{ from: 3, to: 3, message: "m" }]);
+  expect(toMarks("ab\n  cd", [problem])).toMatchObject([{ from: 5, to: 7 }]);
+  expect(toMarks("", [problem])).toMatchObject([{ from: 0, to: 0 }]);
+  expect(toMarks("ab\n\ncd", [{ line: 2, column: 1, message: "m" }])).toMatchObject([{ from: 3, to: 3 }]);
 });
 
 test("toMarks, of a warning about a name, underlines the name and not what is called with it", () => {
   const warning = { line: 1, column: 5, message: "m", isWarning: true as const };
   const marks = toMarks("x = größe(y)", [warning]);
-  expect(marks).toEqual([{ from: 4, to: 9, message: "m", isWarning: true }]);
+  expect(marks).toEqual([{ from: 4, to: 9, problem: warning }]);
   expect(toMarks("if a.b(c):", [{ ...warning, column: 4 }])).toMatchObject([{ from: 3, to: 6 }]);
 });
 

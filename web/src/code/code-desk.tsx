@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core";
-import { type HotkeyItem, useHotkeys, useLocalStorage, useMediaQuery } from "@mantine/hooks";
+import { type HotkeyItem, useHotkeys } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
@@ -19,10 +19,11 @@ import type { DraftSaving, DraftState } from "./draft-saving.ts";
 import { type FileActions, useFileActions } from "./file-actions.ts";
 import { FileMenu } from "./file-menu.tsx";
 import { FileTree, type Naming } from "./file-tree.tsx";
+import { fixProblem } from "./fixes.ts";
 import { ProblemList } from "./problem-list.tsx";
 import { findManifestProblems, MANIFEST_FILE, mergeProblems, type ShownProblem, toMarks } from "./problems.ts";
 import { SaveState } from "./save-state.tsx";
-import { TEST_PANE } from "./test-pane-choice.ts";
+import { type TestPaneChoice, useTestPane } from "./test-pane-choice.ts";
 import { UnshownFile } from "./unshown-file.tsx";
 
 const CommitDialog = lazy(() =>
@@ -30,9 +31,6 @@ const CommitDialog = lazy(() =>
 );
 
 const TestPane = lazy(() => loadPart(() => import("./test-pane.tsx")).then((loaded) => ({ default: loaded.TestPane })));
-
-/** From here on three columns fit. */
-const WIDE = "(min-width: 68em)";
 
 const route = getRouteApi("/signed-in/workflows/$workflowId/code");
 
@@ -54,11 +52,12 @@ export function CodeDesk({ workflowId, saving }: { workflowId: string; saving: D
   const paths = useMemo(() => [...state.files.keys()], [state.files]);
   const { open, place, show } = useOpenFile(paths, () => setFilesShown(false));
   const problems = useProblems(state);
+  const onFix = (problem: ShownProblem): void => void fixProblem(saving, problem);
   const actions = useFileActions({ saving, open, show, setNaming });
-  const { run, save } = useDraftActs(workflowId, saving);
-  const commit = (): void => setCommitting(true);
   const test = useTestPane();
-  const keys = listKeys({ save: () => void save(), run: test.isOpen ? undefined : () => void run(), commit });
+  const { run, save } = useDraftActs(workflowId, saving, test);
+  const commit = (): void => setCommitting(true);
+  const keys = listKeys({ save, run: test.isOpen ? undefined : run, commit });
   useHotkeys(committing || !mayChange ? [] : keys, [], true);
   useRefreshOnReturn(saving);
   const canCommit = state.changed || state.base === null;
@@ -93,12 +92,12 @@ export function CodeDesk({ workflowId, saving }: { workflowId: string; saving: D
               {open}
             </h2>
             <SaveState state={state} />
-            {mayChange && <Acts canCommit={canCommit} onRun={() => void run()} onCommit={commit} test={test} />}
+            {mayChange && <Acts canCommit={canCommit} onRun={run} onCommit={commit} test={test} />}
           </div>
-          <OpenFile workflowId={workflowId} saving={saving} open={open} problems={problems} place={place} />
-          <ProblemList problems={problems} onShow={show} />
+          <OpenFile {...{ workflowId, saving, open, problems, place, onFix }} />
+          <ProblemList problems={problems} onShow={show} onFix={mayChange ? onFix : undefined} />
         </section>
-        {test.isOpen && mayChange && <TestPlace workflowId={workflowId} saving={saving} onClose={test.toggle} />}
+        {test.isOpen && mayChange && <TestPlace workflowId={workflowId} saving={saving} test={test} />}
       </div>
       {committing && (
         <Suspense>
@@ -118,27 +117,20 @@ function listKeys(acts: { save: () => void; run: (() => void) | undefined; commi
   ];
 }
 
-/** Whether the form and its log stand beside the code: on windows that are wide enough, as it was chosen last. */
-function useTestPane(): { readonly isWide: boolean; readonly isOpen: boolean; toggle(): void } {
-  const isWide = useMediaQuery(WIDE) === true;
-  const [wanted, setWanted] = useLocalStorage(TEST_PANE);
-  return { isWide, isOpen: isWide && wanted, toggle: () => setWanted(!wanted) };
-}
-
-function useDraftActs(workflowId: string, saving: DraftSaving) {
+/** Runs the draft beside the code, or on a page of its own where that has no room. */
+function useDraftActs(workflowId: string, saving: DraftSaving, test: TestPaneChoice) {
   const navigate = route.useNavigate();
-  return {
-    async run(): Promise<void> {
-      if (!(await saving.saveNow())) return;
-      await navigate({ to: "/workflows/$workflowId/run", params: { workflowId }, search: { draft: "1" } });
-    },
-    async save(): Promise<void> {
-      if (await saving.saveNow()) say("Draft saved");
-    },
+  const runOnPage = async (): Promise<void> => {
+    if (!(await saving.saveNow())) return;
+    await navigate({ to: "/workflows/$workflowId/run", params: { workflowId }, search: { draft: "1" } });
   };
+  const save = async (): Promise<void> => {
+    if (await saving.saveNow()) say("Draft saved");
+  };
+  return { run: test.isWide ? test.openToRun : () => void runOnPage(), save: () => void save() };
 }
 
-function TestPlace(props: { workflowId: string; saving: DraftSaving; onClose: () => void }) {
+function TestPlace(props: { workflowId: string; saving: DraftSaving; test: TestPaneChoice }) {
   return (
     <Suspense fallback={<LoadingRows label="The test pane is loading" />}>
       <TestPane {...props} />
@@ -190,12 +182,7 @@ function Tree(props: {
   );
 }
 
-function Acts(props: {
-  canCommit: boolean;
-  onRun: () => void;
-  onCommit: () => void;
-  test: ReturnType<typeof useTestPane>;
-}) {
+function Acts(props: { canCommit: boolean; onRun: () => void; onCommit: () => void; test: TestPaneChoice }) {
   const { canCommit, onRun, onCommit, test } = props;
   return (
     <div className={classes.acts}>
@@ -222,8 +209,9 @@ function OpenFile(props: {
   readonly open: string;
   readonly problems: readonly ShownProblem[];
   readonly place: Place | undefined;
+  readonly onFix: (problem: ShownProblem) => void;
 }) {
-  const { workflowId, saving, open, problems, place } = props;
+  const { workflowId, saving, open, problems, place, onFix } = props;
   const state = useSyncExternalStore(saving.subscribe, saving.getState);
   const mayChange = useMayChange();
   const file = state.files.get(open);
@@ -243,6 +231,7 @@ function OpenFile(props: {
       marks={marks}
       readOnly={!mayChange}
       goTo={place}
+      onFix={(problem) => onFix({ ...problem, file: open })}
       onChange={(written) => saving.change({ path: open, text: written })}
     />
   );

@@ -1,4 +1,4 @@
-import { setDiagnostics } from "@codemirror/lint";
+import { type Diagnostic, setDiagnostics } from "@codemirror/lint";
 import { Annotation, type EditorState, type Extension } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 import { useEffect, useRef } from "react";
@@ -21,23 +21,28 @@ export interface CodeEditorProps {
   /** Undefined: those that there are stay, and move with the text. */
   readonly marks: readonly Mark[] | undefined;
   readonly readOnly: boolean;
+  /** Called for the button of a problem that has a fix. */
+  readonly onFix?: (problem: Mark["problem"]) => void;
   /** Where to put the cursor, whenever this object is another one. */
   readonly goTo: { readonly line: number; readonly column: number } | undefined;
 }
 
 /** CodeMirror for one file of several. */
-export function CodeEditor({ path, text, onChange, config = "", marks, readOnly, goTo }: CodeEditorProps) {
+export function CodeEditor(props: CodeEditorProps) {
+  const { path, text, onChange, config = "", marks, readOnly, onFix, goTo } = props;
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(undefined);
   const states = useRef(new Map<string, EditorState>());
   const shown = useRef("");
   const tell = useRef(onChange);
   const beside = useRef(config);
+  const fix = useRef(onFix);
 
   useEffect(() => {
     tell.current = onChange;
     beside.current = config;
-  }, [onChange, config]);
+    fix.current = onFix;
+  }, [onChange, config, onFix]);
 
   useEffect(() => {
     const parent = place.current as HTMLDivElement;
@@ -77,7 +82,7 @@ export function CodeEditor({ path, text, onChange, config = "", marks, readOnly,
     const length = editor.state.doc.length;
     const diagnostics = marks
       .filter(({ to }) => to <= length)
-      .map(({ isWarning, ...mark }) => ({ ...mark, severity: isWarning ? ("warning" as const) : ("error" as const) }));
+      .map((mark) => toDiagnostic(mark, editor.state.readOnly ? undefined : (problem) => fix.current?.(problem)));
     editor.dispatch(setDiagnostics(editor.state, diagnostics));
   }, [marks, path]);
 
@@ -91,6 +96,12 @@ export function CodeEditor({ path, text, onChange, config = "", marks, readOnly,
   }, [goTo]);
 
   return <div ref={place} className={`${classes.place} ${markClasses.marked}`} data-path={path} />;
+}
+
+function toDiagnostic({ from, to, problem }: Mark, onFix: CodeEditorProps["onFix"]): Diagnostic {
+  const { message, isWarning, fix } = problem;
+  const actions = fix === undefined || onFix === undefined ? [] : [{ name: fix.title, apply: () => onFix(problem) }];
+  return { from, to, message, severity: isWarning ? "warning" : "error", actions };
 }
 
 /** One replacement that leaves what both begin and end with alone, so that cursors and marks stay where they are. */

@@ -1,3 +1,4 @@
+import { Button } from "@mantine/core";
 import { AlertIcon } from "../app/icons.tsx";
 import classes from "./code-tab.module.css";
 import type { ShownProblem } from "./problems.ts";
@@ -6,8 +7,10 @@ import type { ShownProblem } from "./problems.ts";
 export function ProblemList(props: {
   readonly problems: readonly ShownProblem[];
   readonly onShow: (file: string, at: { line: number; column: number }) => void;
+  /** Undefined: nothing may be changed here. */
+  readonly onFix?: ((problem: ShownProblem) => void) | undefined;
 }) {
-  const { problems, onShow } = props;
+  const { problems, onShow, onFix } = props;
   if (problems.length === 0) return null;
   const warnings = problems.filter(({ isWarning }) => isWarning).length;
   const errors = problems.length - warnings;
@@ -19,21 +22,36 @@ export function ProblemList(props: {
         {counts.filter(Boolean).join(", ")}
       </h3>
       <ul>
-        {problems.map(({ file, line, column, message, isWarning }, index) => (
-          <li key={`${file} ${line} ${column} ${index}`}>
-            <button type="button" className={classes.problem} onClick={() => onShow(file, { line, column })}>
-              <span className={classes.problemPlace}>
-                {file}:{line}:{column}
-              </span>
-              <span>
-                {isWarning && <span className={classes.warning}>Warning: </span>}
-                {message}
-              </span>
-            </button>
+        {problems.map((problem, index) => (
+          <li key={`${problem.file} ${problem.line} ${problem.column} ${index}`}>
+            <Place problem={problem} onShow={onShow} />
+            {problem.fix !== undefined && onFix !== undefined && (
+              <Button variant="subtle" size="compact-xs" onClick={() => onFix(problem)}>
+                {problem.fix.title}
+              </Button>
+            )}
           </li>
         ))}
       </ul>
     </section>
+  );
+}
+
+function Place(props: {
+  readonly problem: ShownProblem;
+  readonly onShow: (file: string, at: { line: number; column: number }) => void;
+}) {
+  const { file, line, column, message, isWarning } = props.problem;
+  return (
+    <button type="button" className={classes.problem} onClick={() => props.onShow(file, { line, column })}>
+      <span className={classes.problemPlace}>
+        {file}:{line}:{column}
+      </span>
+      <span>
+        {isWarning && <span className={classes.warning}>Warning: </span>}
+        {message}
+      </span>
+    </button>
   );
 }
 

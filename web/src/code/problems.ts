@@ -12,8 +12,7 @@ export interface ShownProblem extends FileProblem {
 export interface Mark {
   readonly from: number;
   readonly to: number;
-  readonly message: string;
-  readonly isWarning?: true;
+  readonly problem: Omit<ShownProblem, "file">;
 }
 
 const WORD = /^(?:"[^"\n]*"|'[^'\n]*'|[^\s,:\]}#]+|\S)/;
@@ -42,18 +41,24 @@ function keyOf({ file, line, column, message }: FileProblem): string {
  * Returns where problems are underlined in a text: from their place to the end of the word, quoted text or number there.
  * At the end of a line the whole line is underlined. A place that the text no longer has moves to the nearest line.
  */
-export function toMarks(text: string, problems: readonly Omit<ShownProblem, "file">[]): Mark[] {
-  const starts = [0];
-  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
-  return problems.map(({ line, column, message, isWarning }) => {
-    const kind = isWarning && { isWarning };
+export function toMarks(text: string, problems: readonly Mark["problem"][]): Mark[] {
+  const starts = listStarts(text);
+  return problems.map((problem) => {
+    const { line, column, isWarning } = problem;
     const index = Math.min(Math.max(line, 1), starts.length) - 1;
     const start = starts[index] as number;
     const end = index + 1 < starts.length ? (starts[index + 1] as number) - 1 : text.length;
     const from = Math.min(start + Math.max(column, 1) - 1, end);
     const word = (isWarning ? NAME : WORD).exec(text.slice(from, end))?.[0].length ?? 0;
-    if (word > 0) return { from, to: from + word, message, ...kind };
+    if (word > 0) return { from, to: from + word, problem };
     const indent = /^\s*/.exec(text.slice(start, end))?.[0].length ?? 0;
-    return { from: Math.min(start + indent, end), to: end, message, ...kind };
+    return { from: Math.min(start + indent, end), to: end, problem };
   });
+}
+
+/** Returns the offset at which each line of a text begins. */
+export function listStarts(text: string): number[] {
+  const starts = [0];
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
+  return starts;
 }

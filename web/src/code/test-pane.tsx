@@ -1,7 +1,7 @@
 import { ActionIcon, Alert, Text, Tooltip } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useMemo, useState, useSyncExternalStore } from "react";
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import { parseManifest } from "../../../domain/manifest/parse.ts";
 import { CrossIcon } from "../app/icons.tsx";
 import { LoadingRows } from "../app/states.tsx";
@@ -19,29 +19,36 @@ import type { DraftSaving } from "./draft-saving.ts";
 import { draftPath } from "./drafts.ts";
 import { MANIFEST_FILE } from "./problems.ts";
 import classes from "./test-pane.module.css";
+import type { TestPaneChoice } from "./test-pane-choice.ts";
 
 /** Beside the code: the form of the draft, and below it what its last run here says. The values stay from run to run. */
 export function TestPane(props: {
   readonly workflowId: string;
   readonly saving: DraftSaving;
-  readonly onClose: () => void;
+  readonly test: TestPaneChoice;
 }) {
-  const { workflowId, saving, onClose } = props;
+  const { workflowId, saving, test } = props;
   const state = useSyncExternalStore(saving.subscribe, saving.getState);
   const text = state.files.get(MANIFEST_FILE)?.text ?? "";
   const parsed = useMemo(() => parseManifest(text), [text]);
   const [values, setValues] = useState<FormValues>({});
   const [executionId, setExecutionId] = useState<string>();
   const inputs = parsed.ok ? parsed.manifest.inputs : undefined;
+  const pane = useRef<HTMLElement>(null);
+  const { takeOrder } = test;
+  // By the button, so that the form says what is missing, as it does for who presses it.
+  useEffect(() => {
+    if (takeOrder()) pane.current?.querySelector<HTMLButtonElement>("button[type=submit]")?.click();
+  }, [takeOrder]);
   return (
-    <section className={classes.pane} aria-label="Test">
+    <section ref={pane} className={classes.pane} aria-label="Test">
       <div className={classes.head}>
         <h2 className={classes.title}>Test</h2>
         <Text size="sm" c="dimmed" className={classes.grow}>
           Runs your draft
         </Text>
         <Tooltip label="Close">
-          <ActionIcon aria-label="Close the test pane" onClick={onClose}>
+          <ActionIcon aria-label="Close the test pane" onClick={test.toggle}>
             <CrossIcon />
           </ActionIcon>
         </Tooltip>
