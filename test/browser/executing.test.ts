@@ -111,6 +111,8 @@ test("a form with files, dropped and chosen, runs with their bytes on a page of 
 test("a file, dropped beside the place for it, leaves the page and its form alone", async () => {
   const { page, leave } = await editor.enter(`/workflows/${carry.workflowId}/run`);
   await page.getByLabel("Title", { exact: true }).fill("Kept");
+  // The place is a part of the page that comes by itself.
+  await page.getByLabel("Document", { exact: true }).waitFor({ state: "attached" });
   const refused = await page.evaluate<boolean>(`(() => {
     const dataTransfer = new DataTransfer();
     dataTransfer.items.add(new File([""], "stray.txt"));
