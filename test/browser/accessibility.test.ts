@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Page } from "playwright-core";
-import { findGrave, findOverflow, findSmallTargets } from "../support/accessibility.ts";
+import { findCut, findGrave, findOverflow, findSmallTargets } from "../support/accessibility.ts";
 import { type Editor, openEditor } from "../support/editor.ts";
 
 const LOOKS = [
@@ -78,6 +78,23 @@ test.each(LOOKS)("every page, in $name, keeps nobody out and fits its window", a
     await page.getByRole("heading", { name: sign, exact: true }).first().waitFor();
     await page.locator('[aria-label$=" loading"]').first().waitFor({ state: "detached" });
     found[name] = [...(await findGrave(page)), ...(await findOverflow(page)), ...(await findForFingers(page, look))];
+  }
+  expect(found).toEqual(Object.fromEntries(Object.keys(found).map((name) => [name, []])));
+  await leave();
+});
+
+test("every page, in windows between a phone's and a desk's, cuts nothing off at its side", async () => {
+  const { page, leave } = await editor.enter("/", { width: 820 });
+  const found: Record<string, unknown> = {};
+  for (const [name, { path, sign }] of Object.entries(listPages())) {
+    if (path.startsWith("/docs/")) continue;
+    await page.goto(path);
+    await page.getByRole("heading", { name: sign, exact: true }).first().waitFor();
+    await page.locator('[aria-label$=" loading"]').first().waitFor({ state: "detached" });
+    for (const width of [780, 820, 1_000]) {
+      await page.setViewportSize({ width, height: 800 });
+      found[`${name}, ${width} px`] = [...(await findOverflow(page)), ...(await findCut(page))];
+    }
   }
   expect(found).toEqual(Object.fromEntries(Object.keys(found).map((name) => [name, []])));
   await leave();

@@ -23,6 +23,15 @@ export async function findOverflow(page: Page): Promise<string[]> {
   return overflow > 0 ? [`${overflow} px wider than the window`] : [];
 }
 
+/** What is cut off at its side and has to be scrolled there, such as a table that is too wide. Code is wider than pages. */
+export function findCut(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(`
+    [...document.querySelectorAll("main *")]
+      .filter((box) => box.scrollWidth > box.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(box).overflowX))
+      .filter((box) => !box.closest(".cm-editor, pre"))
+      .map((box) => box.innerText.slice(0, 40) + " is " + (box.scrollWidth - box.clientWidth) + " px wider than its place")`);
+}
+
 /**
  * What fingers are to hit that is smaller than 40 pixels either way, by what is really there: a link may be as large as its row, a box take
  * more than it shows. Links within a text are as high as its lines, which cannot be otherwise.
