@@ -85,6 +85,9 @@ test("an unused import, by the button at its mark or in the list, is removed, al
   const atMark = page.locator(".cm-tooltip").locator(fix);
   await atMark.waitFor();
   expect(await findGrave(page)).toEqual([]);
+  // Above the first line are the buttons of the page.
+  const [marked, said] = [await mark.boundingBox(), await page.locator(".cm-tooltip").boundingBox()];
+  expect(said?.y).toBeGreaterThan(marked?.y ?? 0);
   await atMark.click();
   await page.locator(".cm-line", { hasText: /^import os$/ }).waitFor();
   await problems.waitFor({ state: "detached" });

@@ -34,6 +34,8 @@ import {
   hoverTooltip,
   keymap,
   lineNumbers,
+  type Rect,
+  tooltips,
 } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
 import { styleNonce } from "../app/nonce.ts";
@@ -59,6 +61,7 @@ export function createEditorState(options: {
       search({ top: true }),
       EditorState.phrases.of(SEARCH_WORDS),
       readOnly ? reading() : writing(),
+      tooltips({ tooltipSpace: ({ dom }) => belowTop(dom) }),
       path === MANIFEST_FILE && !readOnly ? configHelp() : [],
       pythonLanguage.data.of({ autocomplete: (context: CompletionContext) => completeName(context, readConfig()) }),
       more,
@@ -93,6 +96,12 @@ const SEARCH_WORDS = Object.fromEntries(
     words === "regexp" ? "Regular expression" : words.slice(0, 1).toUpperCase() + words.slice(1),
   ]),
 );
+
+/** The window from the top of the editor on. What is said of the first line stands below it, and covers no button of the page. */
+function belowTop(editor: HTMLElement): Rect {
+  const { clientWidth: right, clientHeight: bottom } = document.documentElement;
+  return { left: 0, top: Math.max(editor.getBoundingClientRect().top, 0), right, bottom };
+}
 
 function reading(): Extension {
   return [
