@@ -65,8 +65,8 @@ const at = new Date().toISOString();
 /** Of the last minute: what others do on the machine is in every figure. */
 const load = { before: loadavg()[0], after: Number.NaN };
 const dataDir = await makeDataDir();
+const browser = await openBrowser(); // Without one there is nothing to start.
 const service = await startService({ dataDir });
-const browser = await openBrowser();
 try {
   const { url } = service.ready;
   say(`Goals: a first page interactive in ${INTERACTIVE_MS_MAX} ms in the median; typing without dropped input.`);

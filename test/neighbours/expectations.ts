@@ -2,7 +2,7 @@ import { expect } from "@jest/globals";
 import { median, type Seen } from "./neighbourhood.ts";
 
 /** The rule of the tier: a neighbour's hello takes at most so many times as long as alone. */
-const SLOWER_MAX = 5;
+export const SLOWER_MAX = 5;
 /** `/healthz` answers within this time, or within three times what a server takes that does nothing else, on a machine without time. */
 const HEALTH_MS_MAX = 100;
 const BUSY_FACTOR = 3;

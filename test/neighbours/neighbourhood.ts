@@ -9,6 +9,11 @@ import { type Answer, aDataDir, isAlive, listTree, startService, type TestServic
 const HEALTH_WATCH = fileURLToPath(new URL("health-watch.mjs", import.meta.url));
 /** Executions of the neighbour before anything happens: the figure that all others are compared with. */
 const ALONE = 15;
+const CANCELLED_MS_MAX = 60_000;
+const LOOK_EVERY_MS = 200;
+/** After a start: so many in a row, within this time. */
+const QUICK_IN_A_ROW = 5;
+const QUICK_AGAIN_MS_MAX = 60_000;
 /** When an attack is at work. */
 const PUBLISH_AFTER_MS = 1_500;
 /** Small, so that a disk can be filled within seconds. */
@@ -49,13 +54,15 @@ export interface Neighbourhood {
   publish(files: Readonly<Record<string, string>>): Promise<Workflow>;
   /** Starts executions of the bad tenant's and does not wait for their ends. */
   begin(workflow: Workflow, count: number): Promise<Answer[]>;
-  /** Cancels what `begin` answered. */
+  /** Cancels what `begin` answered, and waits for its end: the next attack is looked at alone. Throws after a minute. */
   cancel(workflow: Workflow, begun: readonly Answer[]): Promise<void>;
   hello(): Promise<Answer>;
   /** Says hello while `attack` goes on, at least so many times; looks after everything else meanwhile. */
   watch(hellos: number, attack: () => Promise<unknown>): Promise<Seen>;
   /** SIGKILL, and a new start. Answers how long that start took, in milliseconds. */
   killAndStart(): Promise<number>;
+  /** Says hello until some in a row take no more than so many milliseconds: after a start, lanes are made anew. Throws after a minute. */
+  untilQuick(ms: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -102,6 +109,10 @@ export async function openNeighbourhood(env: Record<string, string> = {}): Promi
     );
     return { ms: performance.now() - before, status };
   };
+  const hasEnded = async (id: string, headers: Record<string, string>): Promise<boolean> => {
+    const { body } = await service.call(`/run-logs/${id}`, { method: "GET", headers });
+    return body.status !== "queued" && body.status !== "running";
+  };
   const publishAnother = async (): Promise<number> => {
     await sleep(PUBLISH_AFTER_MS);
     const before = performance.now();
@@ -125,6 +136,13 @@ export async function openNeighbourhood(env: Record<string, string> = {}): Promi
       const headers = { "x-api-key": apiKey };
       const ids = begun.flatMap(({ body }) => (typeof body.executionId === "string" ? [body.executionId] : []));
       await Promise.all(ids.map((id) => service.call(`/run-logs/${id}/cancel`, { method: "POST", headers })));
+      const deadline = performance.now() + CANCELLED_MS_MAX;
+      for (const id of ids) {
+        while (!(await hasEnded(id, headers))) {
+          if (performance.now() > deadline) throw new Error(`${id} goes on a minute after it was cancelled.`);
+          await sleep(LOOK_EVERY_MS);
+        }
+      }
     },
     hello: () => execute(hello),
     async watch(hellos, attack) {
@@ -154,6 +172,14 @@ export async function openNeighbourhood(env: Record<string, string> = {}): Promi
       await service.stop("SIGKILL");
       service = await start();
       return service.startMs;
+    },
+    async untilQuick(ms) {
+      const deadline = performance.now() + QUICK_AGAIN_MS_MAX;
+      for (let quick = 0; quick < QUICK_IN_A_ROW; ) {
+        const said = await timed();
+        quick = said.status === 200 && said.ms <= ms ? quick + 1 : 0;
+        if (performance.now() > deadline) throw new Error(`A hello takes ${said.ms} ms, a minute after a start.`);
+      }
     },
     async close() {
       await service.stop();

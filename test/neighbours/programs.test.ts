@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { PROGRAM_ATTACKS } from "../../chaos/hostile/attacks.ts";
-import { expectUnharmed } from "./expectations.ts";
+import { expectUnharmed, SLOWER_MAX } from "./expectations.ts";
 import { type Neighbourhood, openNeighbourhood } from "./neighbourhood.ts";
 
 /** An ordinary user's service has kernel users for its sandboxes on some machines only. */
@@ -35,5 +35,6 @@ test.each(held)(
       expect((await here.hello()).status).toBe(200);
     }
     await here.cancel(workflow, begun);
+    if (killed) await here.untilQuick(here.aloneMs * SLOWER_MAX);
   },
 );
