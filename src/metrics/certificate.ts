@@ -1,9 +1,12 @@
 import { X509Certificate } from "node:crypto";
 import { Gauge, type Registry } from "prom-client";
-import type { Log } from "../log.ts";
 
 /** A process reads the certificate at its start alone: so long there is for a restart. */
 const WARNED_BEFORE_MS = 14 * 86_400_000;
+
+interface Warner {
+  warn(facts: object, message: string): void;
+}
 
 /** Shows when the certificate ends that callers are served; `endsAt` is in milliseconds. */
 export function showCertificate(registry: Registry, endsAt: () => number): void {
@@ -18,7 +21,7 @@ export function showCertificate(registry: Registry, endsAt: () => number): void 
 }
 
 /** Shows when the certificate ends that this process shows Temporal, and warns at the start of one that ends soon. */
-export function showTemporalCertificate(registry: Registry, certPem: string, log: Pick<Log, "warn">): void {
+export function showTemporalCertificate(registry: Registry, certPem: string, log: Warner): void {
   const endsAt = Date.parse(new X509Certificate(certPem).validTo);
   if (endsAt - Date.now() < WARNED_BEFORE_MS)
     log.warn(

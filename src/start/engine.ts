@@ -32,7 +32,7 @@ import { createNoticeOutbox } from "../notices/outbox.ts";
 import { createScheduler } from "../schedules/scheduler.ts";
 import { createTemporalSchedules } from "../schedules/temporal-schedules.ts";
 import type { Temporal } from "../setup/servers/temporal.ts";
-import type { TemporalEntry } from "../setup/servers/temporal-door.ts";
+import { type TemporalEntry, toConnection } from "../setup/servers/temporal-door.ts";
 import { createTemporalClient, type TemporalClient } from "../temporal/client.ts";
 import { createStartDelivery } from "../temporal/notices.ts";
 import { connectTemporal, startWorkers } from "../temporal/workers.ts";
@@ -115,7 +115,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
   defer(() => listener.close());
 
   // Temporal, and the schedules kept in it.
-  const connection = await connectTemporal(temporal);
+  const connection = await connectTemporal(toConnection(temporal));
   defer(() => connection.close());
   const temporalClient = createTemporalClient(connection, namespace);
   wake = temporalClient.wake;

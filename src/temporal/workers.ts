@@ -1,11 +1,10 @@
 import { fileURLToPath } from "node:url";
-import { DefaultLogger, NativeConnection, Runtime, Worker } from "@temporalio/worker";
+import { DefaultLogger, NativeConnection, type NativeConnectionOptions, Runtime, Worker } from "@temporalio/worker";
 import type { Activities } from "../../activities/index.ts";
 import type { NoticeActivities } from "../../activities/notices.ts";
 import { hostQueue, TASK_QUEUE } from "../../activities/task-queues.ts";
 import type { Log } from "../log.ts";
 import { withLightThreads } from "../patches/workflow-threads.ts";
-import { type TemporalEntry, toConnection } from "../setup/servers/temporal-door.ts";
 
 /** How long calls of activities may last beyond the time that programs get when the process stops, in milliseconds. */
 const GRACE_MS = 1_000;
@@ -40,8 +39,8 @@ export function installTemporalRuntime(log: Log, metricsAddress?: string): void 
 }
 
 /** The one connection of a process. Uncompressed: gzip only costs CPU on the way to a server of this machine. */
-export async function connectTemporal(entry: TemporalEntry): Promise<NativeConnection> {
-  return NativeConnection.connect({ ...toConnection(entry), grpcCompression: { codec: "none" } });
+export async function connectTemporal(options: NativeConnectionOptions): Promise<NativeConnection> {
+  return NativeConnection.connect({ ...options, grpcCompression: { codec: "none" } });
 }
 
 export interface Workers {

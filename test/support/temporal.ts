@@ -8,7 +8,7 @@ import { findPython } from "../../src/setup/python.ts";
 import { runCommand } from "../../src/setup/servers/command.ts";
 import { startTemporal } from "../../src/setup/servers/temporal.ts";
 import { findCacheDir } from "../../src/setup/servers/temporal-cache.ts";
-import type { PagesTarget } from "../../src/setup/servers/temporal-door.ts";
+import { type PagesTarget, toConnection } from "../../src/setup/servers/temporal-door.ts";
 import { connectTemporal } from "../../src/temporal/workers.ts";
 import { keepText } from "./kept-text.ts";
 
@@ -47,7 +47,7 @@ export async function aTemporal(): Promise<TestTemporal> {
     report: () => undefined,
     log: () => undefined,
   });
-  const connection = await connectTemporal(server);
+  const connection = await connectTemporal(toConnection(server));
   const workflowBundle = { code: await keepText("workflow-bundle", await hashSources(), bundleWorkflows) };
   return {
     connection,
