@@ -14,11 +14,11 @@ import {
 } from "../request.ts";
 import type { RunDisk, RunDiskPool } from "../run-disks.ts";
 import type { SandboxUser } from "../users/sandbox-user.ts";
+import { createLaneBudget, FullError, type LaneBudget } from "./budget.ts";
 import { UsedUpError } from "./forks.ts";
 import { type Group, type Groups, isRefused, isResting, noteStart, pruneClosed, takeGroup } from "./group.ts";
 import { SeeminglyUnfitError, UnfitError } from "./guard.ts";
 import { type Lane, startLane } from "./lane.ts";
-import { createRoom, FullError, type Room } from "./room.ts";
 
 /** Lanes of one commit: as many executions as the machine can do at once, and two whose forks are being made. */
 const LANES_PER_COMMIT_MAX = availableParallelism() + 2;
@@ -71,14 +71,14 @@ export function createLanes(deps: LanesDeps): Lanes {
   const { bounds } = deps;
   const groups: Groups = new Map();
   const changes = createSignal();
-  const room = createRoom(groups, bounds);
+  const budget = createLaneBudget(groups, bounds);
   const onChange = () => {
-    room.trim();
+    budget.trim();
     changes.give();
   };
-  const starter = createStarter(deps, room, onChange);
+  const starter = createStarter(deps, budget, onChange);
   void removeLeft(readdirSync(bounds.dir), deps).catch(starter.report);
-  const look = setInterval(() => room.look(), bounds.lookEveryMs ?? LOOK_EVERY_MS).unref();
+  const look = setInterval(() => budget.look(), bounds.lookEveryMs ?? LOOK_EVERY_MS).unref();
   let closed = false;
   // The cold path says so, too.
   const findLack = (request: LaneRequest): string | undefined => {
@@ -122,7 +122,7 @@ export function createLanes(deps: LanesDeps): Lanes {
       [...groups.values()]
         .filter((group) => pruneClosed(group).length + group.starting > 0)
         .map(({ request }) => request),
-    figures: room.figures,
+    figures: budget.figures,
     async close() {
       closed = true;
       clearInterval(look);
@@ -138,7 +138,7 @@ async function removeLeft(names: readonly string[], { bounds, remove }: LanesDep
 }
 
 /** Starts lanes one by one as they are asked for, and remembers why one could not be. */
-function createStarter(deps: LanesDeps, room: Room, onChange: () => void) {
+function createStarter(deps: LanesDeps, budget: LaneBudget, onChange: () => void) {
   let stopped = false;
   let problem: string | undefined;
   const testOnce = rememberResult(deps.selfTest);
@@ -153,7 +153,7 @@ function createStarter(deps: LanesDeps, room: Room, onChange: () => void) {
 
   async function startFor(group: Group): Promise<void> {
     const { request } = group;
-    const growth = await room.makeFor(group);
+    const growth = await budget.makeFor(group);
     try {
       const problems = await testOnce();
       if (problems.length > 0) throw new Error(`A lane is not confined: ${problems.join("; ")}.`);

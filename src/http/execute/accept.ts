@@ -17,7 +17,7 @@ import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { tellsOfRuns } from "../../../domain/manifest/notify.ts";
 import { createExecutionId } from "../../ids.ts";
 import { sealReceiver } from "../../notices/results.ts";
-import { costAtMost, limitsHere } from "../admission/room.ts";
+import { costAtMost, limitsHere } from "../admission/requirements.ts";
 import type { Authenticated } from "../auth/authenticate.ts";
 import { rateLimited } from "../auth/rates.ts";
 import type { AppDeps } from "../deps.ts";

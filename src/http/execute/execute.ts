@@ -5,7 +5,7 @@ import type { ExecutionId, WorkflowId } from "../../../domain/ids.ts";
 import { executionUrl } from "../../executions/envelope.ts";
 import { createWaitingCalls, type WaitingCalls } from "../../executions/waiting-calls.ts";
 import { listGrantedEndpoints } from "../../notices/granted-endpoints.ts";
-import { requireCapacity, requireHost, requirePlace, requireRate, requireStorage } from "../admission/room.ts";
+import { requireCapacity, requireHost, requirePlace, requireRate, requireStorage } from "../admission/requirements.ts";
 import { type Authenticated, authenticate } from "../auth/authenticate.ts";
 import { toRateHeaders } from "../auth/rates.ts";
 import type { AppDeps } from "../deps.ts";

@@ -6,7 +6,7 @@ import { microCredits } from "../../../domain/credits.ts";
 import type { ExecutionResult, ExecutionState } from "../../../domain/execution.ts";
 import type { ExecutionId, WorkflowId } from "../../../domain/ids.ts";
 import { explainState, failureCode, failureMessage, toResult } from "../../executions/envelope.ts";
-import { insufficientCredits } from "../admission/room.ts";
+import { insufficientCredits } from "../admission/requirements.ts";
 import { sendAnswer } from "../answers/body.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";

@@ -1,7 +1,7 @@
 import { recordRefusedExecution } from "../../../db/executions/refused.ts";
 import { microCredits } from "../../../domain/credits.ts";
 import { createExecutionId } from "../../ids.ts";
-import { costAtMost, insufficientCredits, limitsHere, requireCredits } from "../admission/room.ts";
+import { costAtMost, insufficientCredits, limitsHere, requireCredits } from "../admission/requirements.ts";
 import type { Authenticated } from "../auth/authenticate.ts";
 import { rateLimited } from "../auth/rates.ts";
 import type { AppDeps } from "../deps.ts";

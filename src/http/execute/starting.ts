@@ -1,7 +1,7 @@
 import { findExecution } from "../../../db/executions/executions.ts";
 import { release } from "../../../db/ledger/credits.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
-import { limitsHere } from "../admission/room.ts";
+import { limitsHere } from "../admission/requirements.ts";
 import type { Authenticated } from "../auth/authenticate.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";

@@ -5,7 +5,7 @@ import { withTimeout } from "../../../system/with-timeout.ts";
 import { beginBuild } from "../../publish/builds.ts";
 import type { CommitFile } from "../../publish/git-objects.ts";
 import type { Publication } from "../../publish/publish.ts";
-import { requireStorageForCommit } from "../admission/room.ts";
+import { requireStorageForCommit } from "../admission/requirements.ts";
 import { sendAnswer } from "../answers/body.ts";
 import type { Access } from "../auth/workflow-access.ts";
 import type { AppDeps } from "../deps.ts";

@@ -2,7 +2,7 @@ import type { Request } from "express";
 import { findTarget } from "../../../db/commits/commits.ts";
 import { hashApiKey } from "../../keys/api-key.ts";
 import { readWorkingCopy } from "../../publish/drafts.ts";
-import { requireStorage } from "../admission/room.ts";
+import { requireStorage } from "../admission/requirements.ts";
 import type { Authenticated } from "../auth/authenticate.ts";
 import { chooseRates, toRateState } from "../auth/rates.ts";
 import { authorizeAccountWorkflow, requireUser } from "../auth/workflow-access.ts";

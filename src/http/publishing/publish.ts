@@ -3,7 +3,7 @@ import { Published, PublishPreview, PublishTarget } from "../../../domain/api/pu
 import type { AccountId, CommitId, WorkflowId } from "../../../domain/ids.ts";
 import { readArchive } from "../../publish/archive.ts";
 import type { CommitFile } from "../../publish/git-objects.ts";
-import { requireStorageForCommit } from "../admission/room.ts";
+import { requireStorageForCommit } from "../admission/requirements.ts";
 import { parseRequest, sendAnswer } from "../answers/body.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
 import { findOwnWorkflow } from "../auth/workflow-access.ts";

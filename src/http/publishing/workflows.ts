@@ -24,7 +24,7 @@ import { createApiKey, hashApiKey } from "../../keys/api-key.ts";
 import { toDraftFile } from "../../publish/draft-changes.ts";
 import { createDraft, readCommit } from "../../publish/drafts.ts";
 import type { CommitFile } from "../../publish/git-objects.ts";
-import { requireStorageForCommit } from "../admission/room.ts";
+import { requireStorageForCommit } from "../admission/requirements.ts";
 import { parseRequest, readBody, sendAnswer } from "../answers/body.ts";
 import { type AccountCaller, authorizeAccount } from "../auth/authorize.ts";
 import { authorizeAccountWorkflow, findOwnWorkflow } from "../auth/workflow-access.ts";

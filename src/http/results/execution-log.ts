@@ -3,7 +3,7 @@ import { pipeline } from "node:stream/promises";
 import { StringDecoder } from "node:string_decoder";
 import type { Request, Response } from "express";
 import { createWaitingCalls } from "../../executions/waiting-calls.ts";
-import { requirePlace } from "../admission/room.ts";
+import { requirePlace } from "../admission/requirements.ts";
 import { authorizeExecution } from "../auth/authenticate.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";

@@ -14,7 +14,7 @@ import { checkUploads, explainSize } from "../../../domain/manifest/uploads.ts";
 import { isFileInput } from "../../../domain/manifest/values.ts";
 import { NoSuchObjectError, type PutResult } from "../../../storage/storage.ts";
 import { createUploadId } from "../../ids.ts";
-import { requireStorage } from "../admission/room.ts";
+import { requireStorage } from "../admission/requirements.ts";
 import { readBody, refuseField, sendAnswer } from "../answers/body.ts";
 import { type Authenticated, authenticate } from "../auth/authenticate.ts";
 import { requireOwnRate } from "../auth/rates.ts";

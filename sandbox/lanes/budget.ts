@@ -16,7 +16,7 @@ export interface Growth {
 }
 
 /** What the lanes of a host may be and hold together: those that wait, make a fork or are being started. */
-export interface Room {
+export interface LaneBudget {
   /** Closes lanes until there is room for one more of this code. Throws FullError where none can go, UnfitError where it is too large for all. */
   makeFor(group: Group): Promise<Growth>;
   /** Closes waiting lanes while they hold more than they may: of the account that holds the most, the least recently used. */
@@ -26,7 +26,7 @@ export interface Room {
   figures(): LaneFigures;
 }
 
-export function createRoom(groups: Groups, bounds: LaneSettings): Room {
+export function createLaneBudget(groups: Groups, bounds: LaneSettings): LaneBudget {
   const growing = new Set<Growing>();
   let evicted = 0;
   let isTrimming = false;
