@@ -5,20 +5,14 @@ import { isFileInput, valueKindOf } from "./values.ts";
 /** A schema of JSON Schema 2020-12, which OpenAPI 3.1 uses as it is. */
 export type JsonSchema = JsonObject;
 
-/** The id of an upload, as `domain/ids.ts` makes it. Generators make ids of any length of a pattern alone. */
-const UPLOAD_ID = { type: "string", pattern: "^up_[0-9a-z]{16,40}$", maxLength: 43, examples: ["up_0123456789abcdef"] };
-
-/** What a call takes as a JSON body in its flat form. In the place of a file it names one that was uploaded before. */
-export function describeJsonBody(inputs: readonly Input[]): JsonSchema {
+/** What `parseInputs` takes as a JSON body in its flat form; undefined when a required file makes that impossible. */
+export function describeJsonBody(inputs: readonly Input[]): JsonSchema | undefined {
+  if (inputs.some((input) => isFileInput(input) && input.required)) return undefined;
+  const given = inputs.filter((input): input is ValueInput => !isFileInput(input));
   return describeObject(
-    inputs.map((input) => [input.name, describeMember(input)]),
-    inputs.filter(({ required }) => required).map(({ name }) => name),
+    given.map((input) => [input.name, input.required ? describeValue(input) : orNull(describeValue(input))]),
+    given.filter(({ required }) => required).map(({ name }) => name),
   );
-}
-
-function describeMember(input: Input): JsonSchema {
-  if (!isFileInput(input)) return input.required ? describeValue(input) : orNull(describeValue(input));
-  return describeFile(input, describeObject([["upload", UPLOAD_ID]], ["upload"]), "Uploaded before the call.");
 }
 
 /** The parts of a form, and those whose content is not plain text, with its type. */
@@ -27,7 +21,7 @@ export function describeForm(inputs: readonly Input[]): {
   readonly encoding: Readonly<Record<string, { readonly contentType: string }>>;
 } {
   const schema = describeObject(
-    inputs.map((input) => [input.name, isFileInput(input) ? describeFile(input, FILE_PART) : describePart(input)]),
+    inputs.map((input) => [input.name, isFileInput(input) ? describeFile(input) : describePart(input)]),
     inputs.filter(({ required }) => required).map(({ name }) => name),
   );
   const structured = inputs.filter((input) => !isFileInput(input) && valueKindOf(input).structured);
@@ -67,12 +61,11 @@ function withDefault(input: ValueInput): JsonSchema {
   return { default: input.default as JsonValue };
 }
 
-const FILE_PART = { type: "string", contentMediaType: "application/octet-stream" };
-
-function describeFile(input: Extract<Input, { kind: "file" | "file_list" }>, file: JsonSchema, how = ""): JsonSchema {
+function describeFile(input: Extract<Input, { kind: "file" | "file_list" }>): JsonSchema {
   const accepted = input.accept.length === 0 ? "" : ` Accepted: ${input.accept.join(", ")}.`;
   const size = `At most ${input.bytesMax.toLocaleString("en")} bytes${input.kind === "file_list" ? " each" : ""}.`;
-  const description = [toSentence(input.description), how, size + accepted].filter((text) => text !== "").join(" ");
+  const description = `${toSentence(input.description)} ${size}${accepted}`.trim();
+  const file = { type: "string", contentMediaType: "application/octet-stream" };
   if (input.kind === "file") return { title: input.label, ...file, description };
   // In words: of bounds on a list of files, openapi-generator for Go makes code that does not compile.
   const many = `At most ${input.filesMax.toLocaleString("en")} files.`;

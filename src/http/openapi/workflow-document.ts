@@ -45,8 +45,8 @@ export function describeWorkflow(
 /**
  * Returns the inputs as components, and the bodies that they come in: a form where one of them is a file, and JSON.
  * Where none is a file, the form is left out although it would be taken. Generators send one body, and some make two
- * types of one name of two. The form comes first, because openapi-generator sends the first. With JSON it could send only
- * files that were uploaded before, and for Java it leaves out the type of the other.
+ * types of one name of two. The form comes first, because openapi-generator sends the first. With JSON it could send no
+ * file, and for Java it leaves out the type of the other.
  */
 function describeInputs({ inputs }: Manifest): { content: Contents; schemas: Record<string, JsonSchema> } {
   const json = describeJsonBody(inputs);
@@ -57,10 +57,10 @@ function describeInputs({ inputs }: Manifest): { content: Contents; schemas: Rec
   return {
     content: {
       ...(form && { "multipart/form-data": { schema: refer("WorkflowForm"), encoding: form.encoding } }),
-      "application/json": { schema: refer("WorkflowInputs"), ...example },
+      ...(json && { "application/json": { schema: refer("WorkflowInputs"), ...example } }),
     },
     schemas: {
-      WorkflowInputs: withExamples(json, examples),
+      ...(json && { WorkflowInputs: withExamples(json, examples) }),
       ...(form && { WorkflowForm: withExamples(form.schema, examples) }),
       ...describeOptions(inputs),
     },

@@ -96,17 +96,8 @@ test("describeJsonBody, constraints beyond a schema, never refuses what parseInp
   expect(wider).toBeGreaterThan(0);
 });
 
-test("describeJsonBody, in the place of a file, takes an upload, and of a list a list of them", () => {
-  const isValid = new Ajv2020({ strict: true }).compile(
-    describeJsonBody(inputsOf(["f: { type: file, max_size: 1MB }", "l: { type: file_list, required: false }"])),
-  );
-  const file = { upload: "up_0123456789abcdef" };
-  const taken = [{ f: file }, { f: file, l: [] }, { f: file, l: [file, file] }];
-  const refused = [{}, { l: [file] }, { f: "up_0123456789abcdef" }, { f: file, l: file }, { f: { upload: "x" } }];
-  expect([...taken, ...refused].map((body) => isValid(body))).toEqual([
-    ...taken.map(() => true),
-    ...refused.map(() => false),
-  ]);
+test("describeJsonBody, a required file, is undefined: such a call is a form", () => {
+  expect(describeJsonBody(inputsOf(["f: { type: file }", "s: { type: string }"]))).toBeUndefined();
 });
 
 test("describeForm, values and files, names the parts whose content is JSON and how many files there may be", () => {
