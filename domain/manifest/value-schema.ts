@@ -61,10 +61,13 @@ function withDefault(input: ValueInput): JsonSchema {
   return { default: input.default as JsonValue };
 }
 
+/** In words: of two bodies that differ in a file, hey-api takes the wrong one. */
+const UPLOADED = ' One that was uploaded before is named in JSON: {"upload": "up_…"}.';
+
 function describeFile(input: Extract<Input, { kind: "file" | "file_list" }>): JsonSchema {
   const accepted = input.accept.length === 0 ? "" : ` Accepted: ${input.accept.join(", ")}.`;
   const size = `At most ${input.bytesMax.toLocaleString("en")} bytes${input.kind === "file_list" ? " each" : ""}.`;
-  const description = `${toSentence(input.description)} ${size}${accepted}`.trim();
+  const description = `${toSentence(input.description)} ${size}${accepted}${UPLOADED}`.trim();
   const file = { type: "string", contentMediaType: "application/octet-stream" };
   if (input.kind === "file") return { title: input.label, ...file, description };
   // In words: of bounds on a list of files, openapi-generator for Go makes code that does not compile.

@@ -202,8 +202,10 @@ test("a draft, with a name that nothing defines and an import that nothing uses,
   const change = async (version: number, changes: readonly object[]) =>
     (await editor.patch(`${path}/draft`, { version, changes })).json();
   const text = "import os\n\ndef main(who):\n    return helo(who)\n";
+  const firstLine = { line: 1, column: 1, endLine: 2, endColumn: 1, text: "" };
+  const removal = { title: "Remove unused import: `os`", edits: [firstLine] };
   const warnings = [
-    { file: "main.py", line: 1, column: 8, message: "`os` imported but unused (Ruff F401)." },
+    { file: "main.py", line: 1, column: 8, message: "`os` imported but unused (Ruff F401).", fix: removal },
     { file: "main.py", line: 4, column: 12, message: "Undefined name `helo` (Ruff F821)." },
   ];
   const files = [
