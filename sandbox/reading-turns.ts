@@ -13,7 +13,7 @@ const GIVEN_MS = 0.03;
 export interface ReadingTurns {
   /**
    * Gives each chunk of the stream to `take`. A stream that has taken much time waits for its turn before each chunk, among
-   * those that did so, too; its program waits for it when the pipe is full. The answer ends that, once its writers are
+   * those that did so, too. Its program waits for it when the pipe is full. The answer ends that, once its writers are
    * dead: what is left in the pipe is then read at once.
    */
   follow(stream: Readable, take: (chunk: Buffer) => void): () => void;
