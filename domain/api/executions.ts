@@ -44,7 +44,7 @@ const AttemptConnections = z
         port: Count,
         protocol: z.enum(["tcp", "udp"]),
         ...Traffic,
-        new: z
+        isNew: z
           .boolean()
           .meta({ description: "No run of the workflow had connected there before, as far as runs are kept." }),
       }),

@@ -96,7 +96,7 @@ function listConnections(connections: RecordDocument["attempts"][number]["connec
     one.sentBytes,
     one.receivedBytes,
     one.refused,
-    one.new ? "new" : "",
+    one.isNew ? "new" : "",
   ]);
   if (more === null) return rows;
   return [...rows, [`and ${more.connections} more`, more.sentBytes, more.receivedBytes, more.refused, ""]];

@@ -229,10 +229,10 @@ test("a run with a network lists what it connected to: what was refused, what is
     address: `198.51.100.${last}`,
     port: 443,
     protocol: "tcp",
-    new: false,
+    isNew: false,
     ...traffic,
   });
-  const warehouse = { ...reached(99), name: "warehouse", address: "10.20.0.5", port: 5432, new: true };
+  const warehouse = { ...reached(99), name: "warehouse", address: "10.20.0.5", port: 5432, isNew: true };
   await page.route(`**/api/executions/${executionId}`, async (route) => {
     const response = await route.fetch();
     const record = (await response.json()) as { attempts: object[] };

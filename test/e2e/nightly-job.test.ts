@@ -136,7 +136,7 @@ async function listConnections(executionId = ""): Promise<string[]> {
   expect(more).toBeNull();
   for (const { sentBytes, receivedBytes } of destinations)
     expect(Math.min(sentBytes, receivedBytes)).toBeGreaterThan(0);
-  return destinations.map((one) => `${one.name}:${one.port}${one.new ? " new" : ""}`).toSorted();
+  return destinations.map((one) => `${one.name}:${one.port}${one.isNew ? " new" : ""}`).toSorted();
 }
 
 /** The result of a run that may have failed. */

@@ -141,7 +141,7 @@ function toContent(
 /** Marks what no earlier run of the workflow had connected to. */
 function markNew({ destinations, more }: Connections, newDestinations: readonly string[]) {
   const isNew = (one: Connection) => one.sentBytes > 0 && newDestinations.includes(destinationOf(one));
-  return { destinations: destinations.map((one) => ({ ...one, new: isNew(one) })), more };
+  return { destinations: destinations.map((one) => ({ ...one, isNew: isNew(one) })), more };
 }
 
 /** Inputs in the order in which the manifest declares them: the database keeps none. */

@@ -155,11 +155,11 @@ test("connections, of the first run of a workflow and the next, are in its recor
   const refused: Connection = { ...other, port: 80, sentBytes: 0, receivedBytes: 0, refused: 3 };
   const look = async (id: ExecutionId) => (await ask(service, `/api/executions/${id}`, {}, house.viewer)).json();
   const marked = (...marks: boolean[]) => {
-    const destinations = [warehouse, other, refused].map((one, at) => Object.assign({ new: marks[at] }, one));
+    const destinations = [warehouse, other, refused].map((one, at) => Object.assign({ isNew: marks[at] }, one));
     return { attempts: [{ connections: { destinations, more: null } }] };
   };
   expect(await look(await aConnectedRun(workflow, [warehouse]))).toMatchObject({
-    attempts: [{ connections: { destinations: [{ ...warehouse, new: true }], more: null } }],
+    attempts: [{ connections: { destinations: [{ ...warehouse, isNew: true }], more: null } }],
   });
   const second = await aConnectedRun(workflow, [warehouse, other, refused]);
   expect(await look(second)).toMatchObject(marked(false, true, false));

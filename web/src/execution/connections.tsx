@@ -36,13 +36,13 @@ export function ConnectionsMade({ attempts }: { attempts: readonly Attempt[] }) 
 function ConnectionList({ connections: { destinations, more } }: { connections: Connections }) {
   const [all, setAll] = useState(false);
   // What is new is what somebody looks for.
-  const inOrder = [...destinations.filter((one) => one.new), ...destinations.filter((one) => !one.new)];
+  const inOrder = [...destinations.filter((one) => one.isNew), ...destinations.filter((one) => !one.isNew)];
   const shown = all ? inOrder : inOrder.slice(0, SHOWN_MAX);
   if (destinations.length === 0) return <Text c="dimmed">It connected to nothing.</Text>;
   return (
     <>
       <ul className={classes.list}>
-        {shown.map(({ name, address, port, protocol, new: isNew, ...traffic }) => (
+        {shown.map(({ name, address, port, protocol, isNew, ...traffic }) => (
           <li key={`${address}:${port}/${protocol}`}>
             <div className={classes.destination}>
               <span title={name === null ? undefined : address}>

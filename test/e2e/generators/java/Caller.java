@@ -42,7 +42,7 @@ public class Caller {
     hello.model.WorkflowInputs inputs = new hello.model.WorkflowInputs().name("Ada").times(2);
     hello.model.Success result = new hello.api.WorkflowsApi(client).executeWorkflow(inputs, null, null, null, null);
     hello.api.ExecutionsApi api = new hello.api.ExecutionsApi(client);
-    return read(result.getExecutionId(), result.getOutputs().getGreeting(), (id, name) -> api.readFile(id, name, null, null, null, null, null));
+    return read(result.getExecutionId(), result.getOutputs().getGreeting(), (id, name) -> api.readFile(id, name, null, null, null, null, null, null));
   }
 
   private static String refused() throws Exception {
@@ -61,7 +61,7 @@ public class Caller {
     nightly.model.WorkflowInputs inputs = new nightly.model.WorkflowInputs().team(team).weeks(2);
     nightly.model.Success result = new nightly.api.WorkflowsApi(client).executeWorkflow(inputs, null, null, null, null);
     nightly.api.ExecutionsApi api = new nightly.api.ExecutionsApi(client);
-    return read(result.getExecutionId(), result.getOutputs().getCapacity(), (id, name) -> api.readFile(id, name, null, null, null, null, null));
+    return read(result.getExecutionId(), result.getOutputs().getCapacity(), (id, name) -> api.readFile(id, name, null, null, null, null, null, null));
   }
 
   private static Map<String, String> mergeFiles() throws Exception {
@@ -71,7 +71,7 @@ public class Caller {
     site.getAsJsonArray("files").forEach(path -> files.add(new File(path.getAsString())));
     merge_files.model.Success result = new merge_files.api.WorkflowsApi(client).executeWorkflow(files, null, null, null, null, null, null);
     merge_files.api.ExecutionsApi api = new merge_files.api.ExecutionsApi(client);
-    return read(result.getExecutionId(), result.getOutputs().getMerged(), (id, name) -> api.readFile(id, name, null, null, null, null, null));
+    return read(result.getExecutionId(), result.getOutputs().getMerged(), (id, name) -> api.readFile(id, name, null, null, null, null, null, null));
   }
 
   private static Map<String, String> salesReport() throws Exception {
@@ -80,7 +80,7 @@ public class Caller {
     File orders = new File(site.get("orders").getAsString());
     sales_report.model.Success result = new sales_report.api.WorkflowsApi(client).executeWorkflow(orders, null, null, null, null, "EU", 5, null);
     sales_report.api.ExecutionsApi api = new sales_report.api.ExecutionsApi(client);
-    return read(result.getExecutionId(), result.getOutputs().getReport(), (id, name) -> api.readFile(id, name, null, null, null, null, null));
+    return read(result.getExecutionId(), result.getOutputs().getReport(), (id, name) -> api.readFile(id, name, null, null, null, null, null, null));
   }
 
   private static Map<String, String> service() throws Exception {
@@ -89,7 +89,7 @@ public class Caller {
     String workflowId = site.getAsJsonObject("examples").getAsJsonObject("hello").get("workflowId").getAsString();
     service.model.Success result = new service.api.WorkflowsApi(client).executeWorkflow(workflowId, Map.of("name", "Ada"), null, null, null, null);
     service.api.ExecutionsApi api = new service.api.ExecutionsApi(client);
-    return read(result.getExecutionId(), result.getOutputs().get("greeting"), (id, name) -> api.readFile(id, name, null, null, null, null, null));
+    return read(result.getExecutionId(), result.getOutputs().get("greeting"), (id, name) -> api.readFile(id, name, null, null, null, null, null, null));
   }
 
   private static Map<String, String> kinds() throws Exception {
@@ -99,7 +99,7 @@ public class Caller {
     kinds.model.WorkflowInputs inputs = new kinds.model.WorkflowInputs().name("Ada").colors(colors);
     kinds.model.Success result = new kinds.api.WorkflowsApi(client).executeWorkflow(inputs, null, null, null, null);
     kinds.api.ExecutionsApi api = new kinds.api.ExecutionsApi(client);
-    return read(result.getExecutionId(), result.getOutputs().getEcho(), (id, name) -> api.readFile(id, name, null, null, null, null, null));
+    return read(result.getExecutionId(), result.getOutputs().getEcho(), (id, name) -> api.readFile(id, name, null, null, null, null, null, null));
   }
 
   private static hello.client.ApiClient connectHello(String key) throws Exception {
