@@ -12,11 +12,11 @@ const CPU_PERIOD_US = 100_000;
 const REMOVE_ATTEMPTS = 200;
 /**
  * The share of a busy processor that a program gets beside a thread of the service, PostgreSQL or Temporal: an eighth.
- * So none of these waits for programs that only compute. A new program gets half, so that a short one does not wait for
+ * So none of these waits for programs that only compute. A new program gets a quarter, so that a short one does not wait for
  * those that compute for long. A processor that is free is all the programs'. Of 1,024 shares in version 1, of a weight
  * of 100 in version 2.
  */
-const SHARES = { long: { shares: 128, weight: 12 }, new: { shares: 512, weight: 50 } } as const;
+const SHARES = { long: { shares: 128, weight: 12 }, new: { shares: 256, weight: 25 } } as const;
 /** Two bubblewraps outside of the sandbox, and one as its process 1. */
 const LAUNCHER_PROCESSES = 3;
 

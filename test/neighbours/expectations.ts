@@ -6,7 +6,7 @@ export const SLOWER_MAX = 5;
 /** `/healthz` answers within this time, or within three times what a server takes that does nothing else, on a machine without time. */
 const HEALTH_MS_MAX = 100;
 const BUSY_FACTOR = 3;
-/** One look in twenty may have met somebody else's turn on the processor; none may have met a service that stood still. */
+/** One look in twenty, and at least one, may have met somebody else's turn on the processor; none may have met a service that stood still. */
 const HEALTH_SHARE = 0.95;
 const STANDSTILL_MS = 2_000;
 /** A publish and a first execution take a second or two; behind somebody else's they took three quarters of a minute. */
@@ -28,5 +28,6 @@ export function expectUnharmed(seen: Seen, aloneMs: number): void {
 
 function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  if (share === 1) return sorted.at(-1) ?? 0;
+  return sorted[Math.max(0, Math.min(sorted.length - 2, Math.floor(sorted.length * share)))] ?? 0;
 }

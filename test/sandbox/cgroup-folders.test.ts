@@ -91,7 +91,7 @@ test("limits, in version 2, go to the one folder in the kernel's units", async (
     "12",
   ]);
   cgroup.setShare("new");
-  expect(read("cpu.weight")).toBe("50");
+  expect(read("cpu.weight")).toBe("25");
   cgroup.setShare("long");
   expect(read("cpu.weight")).toBe("12");
   expect([cgroup.holds(42), cgroup.holds(4), cgroup.countOomKills()]).toEqual([true, false, 2]);
