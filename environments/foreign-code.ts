@@ -103,7 +103,7 @@ async function start(
 async function limit(child: ChildProcess, pid: number, cgroup: Cgroup | undefined): Promise<void> {
   const gate = child.stdin as Writable;
   gate.on("error", () => undefined); // It ended; the call that waits for it gets that.
-  cgroup?.limit({ ...LIMITS, cpu: Math.max(1, availableParallelism() / 2) }); // the rest is for executions
+  cgroup?.limit({ ...LIMITS, cpu: Math.max(1, availableParallelism() / 2) }, "long"); // the rest is for executions
   await cgroup?.attach(pid);
   gate.end("go\n");
 }

@@ -31,8 +31,8 @@ export interface CgroupLimits {
 
 /** The cgroup of one execution. */
 export interface Cgroup {
-  limit(limits: CgroupLimits): void;
-  /** Sets its share of busy processors, which is that of a long program at first. Writes nothing where it has that share. */
+  limit(limits: CgroupLimits, share: Share): void;
+  /** Sets another share of busy processors than it was limited with. Writes nothing where it has that share. */
   setShare(share: Share): void;
   /** Whether its processes get no more of the processors than their limit, besides their memory. */
   readonly boundsProcessor: boolean;
@@ -59,12 +59,13 @@ export function createCgroup(folders: CgroupFolders, name: string): Cgroup {
   const paths = [...new Set(parents)].map((parent) => join(parent, name));
   for (const path of paths) mkdirSync(path);
   const memoryPath = join(folders.memory, name);
-  let shareOfNow: Share = "long";
+  let shareOfNow: Share | undefined;
   const listPids = (path: string) => readKernelFile(join(path, "cgroup.procs")).split("\n").filter(Boolean);
   return {
     boundsProcessor: folders.cpu !== undefined,
-    limit(limits) {
-      for (const [parent, file, value, optional] of toSettings(folders, limits)) {
+    limit(limits, share) {
+      shareOfNow = share;
+      for (const [parent, file, value, optional] of toSettings(folders, limits, share)) {
         if (parent !== undefined) writeSetting(join(parent, name, file), value, optional === true);
       }
     },
@@ -102,7 +103,7 @@ export function createCgroup(folders: CgroupFolders, name: string): Cgroup {
 
 type Setting = readonly [parent: string | undefined, file: string, value: string, optional?: boolean];
 
-function toSettings(folders: CgroupFolders, limits: CgroupLimits): Setting[] {
+function toSettings(folders: CgroupFolders, limits: CgroupLimits, share: Share): Setting[] {
   const { memory, pids, cpu } = folders;
   const bytes = String(limits.memoryBytes);
   const processes: Setting = [pids, "pids.max", String(limits.processes + LAUNCHER_PROCESSES)];
@@ -110,7 +111,7 @@ function toSettings(folders: CgroupFolders, limits: CgroupLimits): Setting[] {
   if (folders.version === 2) {
     const quota: Setting = [cpu, "cpu.max", `${quotaUs} ${CPU_PERIOD_US}`];
     const swap: Setting = [memory, "memory.swap.max", "0", true];
-    return [[memory, "memory.max", bytes], swap, processes, quota, [cpu, ...toShareSetting(folders, "long")]];
+    return [[memory, "memory.max", bytes], swap, processes, quota, [cpu, ...toShareSetting(folders, share)]];
   }
   const swap: Setting = [memory, "memory.memsw.limit_in_bytes", bytes, true];
   // Version 1 counts these buffers apart from all other memory, and would leave them without a bound.
@@ -123,7 +124,7 @@ function toSettings(folders: CgroupFolders, limits: CgroupLimits): Setting[] {
     processes,
     period,
     [cpu, "cpu.cfs_quota_us", String(quotaUs)],
-    [cpu, ...toShareSetting(folders, "long")],
+    [cpu, ...toShareSetting(folders, share)],
   ];
 }
 

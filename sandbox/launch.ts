@@ -31,8 +31,7 @@ export function launchInBubblewrap(
   slot?: NetworkSlot,
 ): Launched {
   const { child, cgroup, user } = prestarted;
-  cgroup?.limit(request.limits);
-  cgroup?.setShare("new");
+  cgroup?.limit(request.limits, "new");
   prestarted.setOut(
     toBubblewrapArguments({
       runnerDir: settings.runnerDir,
@@ -105,8 +104,7 @@ export async function launchUnprotected(
     await cgroup?.remove();
     throw new Error(`${settings.interpreter.path} could not be started.`, { cause: await failure });
   }
-  cgroup?.limit(request.limits);
-  cgroup?.setShare("new");
+  cgroup?.limit(request.limits, "new");
   // The runner starts nothing before it is asked to, so that everything it starts is in the cgroup too.
   await cgroup?.attach(child.pid);
   const killRest = () => {

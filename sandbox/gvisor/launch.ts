@@ -28,8 +28,7 @@ export function launchInGvisor(
     hasFileInputs: hasFileInputs(request),
     scratchBytes: limits.scratchBytes,
   };
-  cgroup?.limit({ ...toHostLimits(limits), cpu: limits.cpu });
-  cgroup?.setShare("new");
+  cgroup?.limit({ ...toHostLimits(limits), cpu: limits.cpu }, "new");
   const folders = {
     ...parts,
     runnerDir: settings.runnerDir,

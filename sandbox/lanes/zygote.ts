@@ -79,7 +79,7 @@ export async function startZygote(
   const child = spawnBubblewrap(settings, { before: await user.enter(place), needsGate: user.needsGate });
   const failure = new Promise<Error>((resolve) => child.once("error", resolve));
   if (child.pid === undefined) throw new Error(`${settings.bwrapPath} could not be started.`, { cause: await failure });
-  cgroup?.limit(request.limits);
+  cgroup?.limit(request.limits, "long");
   await cgroup?.attach(child.pid);
   const stdio = child.stdio as readonly (Socket | null | undefined)[];
   if (user.needsGate) openGate(stdio[GATE_FD]);

@@ -80,7 +80,7 @@ test("limits, in version 2, go to the one folder in the kernel's units", async (
   ])
     writeFileSync(join(root, "treadle-1-1", name), "");
   writeFileSync(join(root, "treadle-1-1", "memory.events"), "low 0\noom 3\noom_kill 2\n");
-  cgroup.limit(LIMITS);
+  cgroup.limit(LIMITS, "long");
   await cgroup.attach(42);
   const read = (name: string) => readFileSync(join(root, "treadle-1-1", name), "utf8");
   expect(["memory.max", "memory.swap.max", "pids.max", "cpu.max", "cpu.weight"].map(read)).toEqual([
