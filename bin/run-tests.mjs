@@ -13,6 +13,8 @@ const AGAIN_FILES_MAX = 3;
 const NEVER_AGAIN_TIERS = ["chaos"];
 /** `nice` of the patient tiers. */
 const PATIENT_PRIORITY = 10;
+/** Files named after a whole run, as those to look at when it takes too long. */
+const SLOWEST_FILES = 12;
 const report = (line) => void process.stderr.write(`${line}\n`);
 
 /** `[tier…] [anything for jest…]`: which tiers to run, and what to hand on. Undefined when a word is no tier. */
@@ -110,6 +112,15 @@ async function countTests(tier, files) {
   };
 }
 
+/** Returns the files that took longest, as lines to print. */
+function listSlowest(files) {
+  const timed = files.map(({ name, startTime, endTime }) => ({ name, seconds: (endTime - startTime) / 1000 }));
+  timed.sort((a, b) => b.seconds - a.seconds);
+  return timed
+    .slice(0, SLOWEST_FILES)
+    .map(({ name, seconds }) => `${seconds.toFixed(0).padStart(5)} s  ${relative(checkout, name)}`);
+}
+
 /** What is wrong with a tier beyond failed tests. When only some tests were asked for, the others may be left out. */
 function findProblem({ passed, failed, left, leftFiles }, isSelection) {
   if (isSelection) return undefined;
@@ -143,6 +154,7 @@ async function runTests(argv) {
       const figures = await countTests(tier, files);
       rows.push({ ...figures, problem: problem ?? findProblem(figures, isSelection) });
     }
+    if (!isSelection) console.log(`\nSlowest files:\n${listSlowest(files).join("\n")}`);
     return summarize(rows, { isSelection, code, unsteady, seconds: (Date.now() - startedAt) / 1000 });
   } finally {
     await rm(folder, { recursive: true, force: true });
