@@ -45,6 +45,11 @@ export interface Cgroup {
   holds(pid: number): boolean;
   /** Memory of all in it that the kernel cannot simply drop: without pages of files, with those in memory only. */
   measureBytes(): number;
+  /**
+   * Returns a text that differs from the last one when anything of it has run since: the kernel's count of periods in
+   * which it did, or of processor time. Undefined where its processor is not bounded.
+   */
+  readActivity(): string | undefined;
   /** How many processes the kernel killed because the memory was used up. */
   countOomKills(): number;
   /** Ends every process in it; those may still be dying when it returns. */
@@ -85,6 +90,7 @@ export function createCgroup(folders: CgroupFolders, name: string): Cgroup {
       const find = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, "m").exec(stat)?.[1] ?? 0);
       return Number(readKernelFile(join(memoryPath, used))) - find(cached) + find("shmem");
     },
+    readActivity: () => folders.cpu && readKernelFile(join(folders.cpu, name, "cpu.stat")),
     countOomKills() {
       const text = readKernelFile(join(memoryPath, folders.version === 2 ? "memory.events" : "memory.oom_control"));
       return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0);

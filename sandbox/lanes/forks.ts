@@ -20,6 +20,8 @@ import type { Zygote } from "./zygote.ts";
 const FORK_PROCESSOR_MS_MAX = 1_000;
 const WAITING_PROCESSOR_MS_MAX = 200;
 const FORK_TIMEOUT_MS = 10_000;
+/** Of a lane in which nothing ran, every so manieth look measures it all the same. Measuring reads a dozen files of the kernel. */
+const IDLE_LOOKS = 10;
 /** Address space layout and hash seed are those of the zygote, so it is renewed now and then. */
 const EXECUTIONS_MAX = 500;
 /**
@@ -66,6 +68,7 @@ export async function openForks(parts: ForkParts): Promise<Forks> {
   const make = createForkMaker(parts);
   let { fork, use } = await make();
   let count = 1;
+  let [lastActivity, idleLooks]: [string | undefined, number] = [undefined, 0];
   return {
     current: () => fork,
     bytes: () => use.bytes,
@@ -79,6 +82,9 @@ export async function openForks(parts: ForkParts): Promise<Forks> {
       }
     },
     look() {
+      const activity = cgroup?.readActivity();
+      if (activity !== undefined && activity === lastActivity && ++idleLooks % IDLE_LOOKS !== 0) return undefined;
+      lastActivity = activity;
       const { bytes, processorMs } = measureLane(pid, cgroup);
       use = { bytes, processorMs: use.processorMs };
       const hasWorked = processorMs - use.processorMs > WAITING_PROCESSOR_MS_MAX;

@@ -92,7 +92,7 @@ export async function startLane(deps: LaneDeps, request: LaneRequest): Promise<L
     cgroup = deps.cgroups && createCgroup(deps.cgroups, name);
     const network = await openWay(deps.settings.network, request.network);
     closeWay = network?.close;
-    zygote = await startZygote(deps.settings, request, { folders: made, cgroup, user, place: network?.place() });
+    zygote = await startZygote(deps.settings, request, { folders: made, cgroup, user, place: await network?.place() });
     const measure = cgroup?.measureBytes ?? zygote.measureMemoryBytes;
     await expectWarm(zygote, measure, (bytes) => {
       if (holdsStrangers(made, [])) return keepsFiles();

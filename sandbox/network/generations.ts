@@ -8,8 +8,10 @@ const GOOD_AFTER_MS = 60_000;
 const CLOSED = "The network of executions is closed.";
 
 export interface Generations {
-  /** The generation to use now. Throws, with the problem, when there is none. */
-  current(): Generation;
+  /** Resolves when the first attempt to open one is over, however that went. */
+  readonly opened: Promise<void>;
+  /** Returns the generation to use now; waits for the first one. Rejects, with the problem, when there is none. */
+  current(): Promise<Generation>;
   /** Returns whether this is the one to use now. */
   isCurrent(candidate: Generation): boolean;
   /** Why there is none, if so. */
@@ -19,12 +21,8 @@ export interface Generations {
 
 /**
  * Keeps one generation going: opens another when it fails, after 1 s and then ever more rarely, at least once a minute.
- * Resolves after the first attempt, however that went.
  */
-export async function keepGeneration(
-  open: () => Promise<Generation>,
-  report: (line: string) => void,
-): Promise<Generations> {
+export function keepGeneration(open: () => Promise<Generation>, report: (line: string) => void): Generations {
   let generation: Generation | undefined;
   let problem: string | undefined;
   let closed = false;
@@ -67,10 +65,12 @@ export async function keepGeneration(
     retryMs = Math.min(2 * retryMs, RETRY_MAX_MS);
   }
 
-  work = attempt();
-  await work;
+  const opened = attempt();
+  work = opened;
   return {
-    current() {
+    opened,
+    async current() {
+      await opened;
       if (generation === undefined) throw new Error(problem ?? CLOSED);
       return generation;
     },

@@ -85,8 +85,8 @@ export type NetworkPlace = Pick<NetworkSlot, "enter" | "resolvConf" | "hosts">;
 export interface NetworkWay {
   /** A slot nobody has used before; waits while all are taken. Rejects, with `problem`, while there is no network; and when `signal` aborts. */
   take(signal?: AbortSignal): Promise<NetworkSlot>;
-  /** Throws, with `problem`, while there is no network. */
-  place(): NetworkPlace;
+  /** Rejects, with `problem`, while there is no network. */
+  place(): Promise<NetworkPlace>;
   /**
    * Gives a process a link that nobody has used before. Its network namespace must be its own, and empty. Rejects, with
    * `problem`, while there is no network.
@@ -101,6 +101,8 @@ export interface ConfinedWay extends NetworkWay {
 }
 
 export interface Network extends NetworkWay, Pick<Cuts, "follow"> {
+  /** Resolves when the first attempt to open it is over, however that went. Who asks for a way before that waits for it. */
+  readonly opened: Promise<void>;
   /**
    * Opens a way to these destinations alone. Names are looked up here, and programs find the answers in `/etc/hosts`. Rejects
    * while there is no network, and where a grant is gone.
@@ -110,7 +112,7 @@ export interface Network extends NetworkWay, Pick<Cuts, "follow"> {
   useGrants(listGrants: ListGrants): void;
   /** Asks for the grants of every open way again. Never rejects. */
   refreshGrants(): Promise<void>;
-  /** Why there is no network now, and what to do; undefined when there is one. */
+  /** Why there is no network now, and what to do; undefined when there is one, or it is being opened for the first time. */
   readonly problem: string | undefined;
   /** Ends the router and its uplink. Executions still in a slot are left without a link. */
   close(): Promise<void>;
@@ -138,7 +140,7 @@ export async function createNetwork(settings: NetworkSettings): Promise<Network>
   const addresses = createAddressBook({ nameservers, closed: settings.deniedRanges, resolveName });
   const cuts = createCuts();
   let grants: ListGrants = async () => [];
-  const generations = await keepGeneration(
+  const generations = keepGeneration(
     () =>
       openGeneration({
         programs,
@@ -159,25 +161,26 @@ export async function createNetwork(settings: NetworkSettings): Promise<Network>
     settings.report,
   );
   return {
-    take: async (signal) => takeSlot(generations, generations.current(), { resolvConf, hosts: undefined }, signal),
-    place: () => ({ enter: generations.current().router.enterUsers, resolvConf, hosts: undefined }),
+    opened: generations.opened,
+    take: async (signal) =>
+      takeSlot(generations, await generations.current(), { resolvConf, hosts: undefined }, signal),
+    place: async () => ({ enter: (await generations.current()).router.enterUsers, resolvConf, hosts: undefined }),
     async attach(pid) {
-      const generation = generations.current();
+      const generation = await generations.current();
       const slot = await generation.slots.attach(pid);
       return toLink(generation, slot, { isUsable: () => generations.isCurrent(generation) });
     },
     async confine(destinations) {
-      const generation = generations.current();
+      const generation = await generations.current();
       return toConfinedWay(generations, generation, await generation.scopes.open(destinations));
     },
     follow: cuts.follow,
     useGrants: (listGrants) => void (grants = listGrants),
     refreshGrants: async () => {
-      if (generations.problem() === undefined)
-        await generations
-          .current()
-          .scopes.refreshGrants()
-          .catch(() => undefined); // Asked for again before long.
+      await generations
+        .current()
+        .then(({ scopes }) => scopes.refreshGrants())
+        .catch(() => undefined); // Asked for again before long.
     },
     get problem() {
       return generations.problem();
@@ -221,7 +224,7 @@ function toConfinedWay(generations: Generations, generation: Generation, scope: 
   let linked: number | undefined;
   return {
     take: (signal) => takeSlot(generations, generation, files, signal, scope),
-    place: () => ({ ...files, enter: router.enterUsers }),
+    place: async () => ({ ...files, enter: router.enterUsers }),
     async attach(pid) {
       if (linked !== undefined) await scope.leave(linked);
       const slot = (linked = await slots.attach(pid, scope));
@@ -266,14 +269,15 @@ function readFacts(settings: NetworkSettings): Omit<RulesetFacts, keyof OwnRange
 }
 
 function withoutNetwork(problem: string): Network {
-  const refuse = (): never => {
+  const refuse = async (): Promise<never> => {
     throw new Error(problem);
   };
   return {
-    take: async () => refuse(),
+    opened: Promise.resolve(),
+    take: refuse,
     place: refuse,
-    attach: async () => refuse(),
-    confine: async () => refuse(),
+    attach: refuse,
+    confine: refuse,
     follow: () => () => undefined,
     useGrants: () => undefined,
     refreshGrants: async () => undefined,

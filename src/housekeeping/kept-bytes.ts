@@ -3,7 +3,7 @@ import { addUpKeptChanges } from "../../db/executions/kept-bytes.ts";
 import { type Repeating, repeat } from "../../system/repeating.ts";
 import type { Log } from "../log.ts";
 
-const EVERY_MS = 5_000;
+const EVERY_MS = 15_000;
 
 /**
  * Adds up what accounts keep, every few seconds, so that a call reads few changes. 10,000 of them cost it 5 ms on 2

@@ -5,7 +5,7 @@ import { forEachAtOnce } from "../../system/at-once.ts";
 import { type Repeating, repeat } from "../../system/repeating.ts";
 import type { Log } from "../log.ts";
 
-const EVERY_MS = 5_000;
+const EVERY_MS = 15_000;
 /** Most outputs that are read are read within a minute of their end, and the database answers sooner. */
 const AFTER_SECONDS = 60;
 const BATCH = 100;

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { repeat } from "../../system/repeating.ts";
 import type { Log } from "../log.ts";
 import { loadOrCreateKey, readKey } from "./key-file.ts";
@@ -26,7 +27,7 @@ export function idOfKey(box: Pick<SecretBox, "sign">): string {
   return box.sign("master key").slice(0, 16);
 }
 
-/** Opens the key in `file`, made at first use, and those beside it. Reads them every two seconds until it is closed. */
+/** Opens the key in `file`, made at first use, and those beside it. Looks at them every two seconds until it is closed. */
 export async function openKeyRing(file: string, log: Pick<Log, "warn">): Promise<KeyRing> {
   const { next, previous } = keyFilesOf(file);
   let boxes: readonly SecretBox[] = [createSecretBox(await loadOrCreateKey(file))];
@@ -38,7 +39,14 @@ export async function openKeyRing(file: string, log: Pick<Log, "warn">): Promise
     boxes = [current, ...others].map(createSecretBox);
   };
   await reload();
-  const reading = repeat(reload, {
+  let seen = describeFiles([file, next, previous]);
+  const reloadChanged = async (): Promise<void> => {
+    const found = describeFiles([file, next, previous]);
+    if (found === seen) return;
+    await reload();
+    seen = found;
+  };
+  const reading = repeat(reloadChanged, {
     everyMs: READ_EVERY_MS,
     first: "later",
     onError: (error) =>
@@ -56,6 +64,14 @@ export async function openKeyRing(file: string, log: Pick<Log, "warn">): Promise
       open: (box, context) => openWithAny(boxes, box, context),
     },
   };
+}
+
+/** Returns a text that changes when one of the files is written, replaced, opened to others or removed. */
+function describeFiles(paths: readonly string[]): string {
+  return paths
+    .map((path) => statSync(path, { throwIfNoEntry: false }))
+    .map((info) => (info === undefined ? "none" : `${info.ino} ${info.size} ${info.mtimeMs} ${info.mode} ${info.uid}`))
+    .join("; ");
 }
 
 function openWithAny(boxes: readonly SecretBox[], box: Buffer, context: string): Buffer {

@@ -1,4 +1,3 @@
-import { createTransport } from "nodemailer";
 import type { MailSettings } from "../config.ts";
 import type { Delivery } from "./receivers.ts";
 
@@ -22,21 +21,24 @@ export type SendMail = (mail: Mail) => Promise<Delivery>;
 /** Returns what hands mails to the operator's server. A password is sent over TLS alone. */
 export function createSendMail({ url, from }: MailSettings): SendMail {
   const { protocol, hostname, port, username, password } = new URL(url);
-  const transport = createTransport({
-    host: hostname.replace(/^\[(.*)\]$/, "$1"),
-    ...(port === "" ? {} : { port: Number(port) }),
-    secure: protocol === "smtps:",
-    requireTLS: username !== "",
-    ...(username === "" ? {} : { auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) } }),
-    connectionTimeout: STEP_MS,
-    greetingTimeout: STEP_MS,
-    socketTimeout: STEP_MS,
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  });
+  // Loaded where there is a mail server, and not at each start elsewhere.
+  const opening = import("nodemailer").then(({ createTransport }) =>
+    createTransport({
+      host: hostname.replace(/^\[(.*)\]$/, "$1"),
+      ...(port === "" ? {} : { port: Number(port) }),
+      secure: protocol === "smtps:",
+      requireTLS: username !== "",
+      ...(username === "" ? {} : { auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) } }),
+      connectionTimeout: STEP_MS,
+      greetingTimeout: STEP_MS,
+      socketTimeout: STEP_MS,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    }),
+  );
   return async ({ id, to, subject, text }) => {
     try {
-      const { response } = await transport.sendMail({
+      const { response } = await (await opening).sendMail({
         from,
         to: { name: "", address: to },
         subject,

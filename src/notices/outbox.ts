@@ -18,6 +18,8 @@ const BATCH = 100;
 const STARTS_AT_ONCE = 10;
 /** Tries are an hour apart at most: what nobody has tried for longer, Temporal does not know any more. */
 const LOST_SECONDS = 2 * 3_600;
+/** Every so manieth look is one for lost notices: once a minute. */
+const LOOKS_FOR_LOST = 12;
 
 /** Hands notices to Temporal. Any number of processes may do so: of two starts of one notice, the second finds the first. */
 export function createNoticeOutbox({ db, log }: { db: Db; log: Log }): {
@@ -25,13 +27,14 @@ export function createNoticeOutbox({ db, log }: { db: Db; log: Log }): {
   open(start: StartDelivery): Repeating;
 } {
   let look: () => void = () => undefined;
+  let looks = 0;
   return {
     subscription: { channel: NOTICE_WRITTEN, onNotify: () => look(), onReconnect: () => look() },
     open(start) {
       const repeating = repeat(
         async () => {
           await writeSlowNotices(db);
-          await restartLostNotices(db, LOST_SECONDS);
+          if (looks++ % LOOKS_FOR_LOST === 0) await restartLostNotices(db, LOST_SECONDS);
           return startDue(db, start);
         },
         {

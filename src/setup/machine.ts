@@ -59,7 +59,7 @@ export interface Machine {
   /** Reads it again, as whom we are now; renews one of our own making. Rejects as the start does. */
   readonly readCertificate: () => Promise<Certificate>;
   /** What programs write their outputs to. */
-  readonly runDisks: PreparedRunDisks;
+  readonly runDisks: Promise<PreparedRunDisks>;
   /** Where packages come from: variables and configuration files of the user that started us. May hold credentials. */
   readonly packageSettings: Readonly<Record<string, string>>;
   /** Gives the data folder up for the next service. */
@@ -89,11 +89,11 @@ export async function prepareMachine(deps: {
   const wanted = resolve(settings.TREADLE_DATA_DIR);
   const dataDir = await prepareDataDir({ wanted, traveller: user, owner, report });
   const giveUp = await claimInstance(dataDir);
-  let preparing: Promise<PreparedRunDisks> | undefined;
+  let preparing: ReturnType<typeof prepareRunDisks> | undefined;
   let sandboxUsers: SandboxUsers | undefined;
   const release = async () => {
     await sandboxUsers?.users?.close();
-    await (await preparing)?.close();
+    await (await (await preparing)?.ready)?.close();
     await giveUp();
   };
   try {
@@ -105,7 +105,7 @@ export async function prepareMachine(deps: {
     const network = await findNetwork({ ...parts, problems: found.problems, sandboxUsers, isRoot });
     const readCertificate = () => prepareCertificate(settings, paths.tls);
     const own = { env, dataDir, paths, readCertificate, release };
-    const machine = { ...found, sandboxUsers, network, runDisks: await preparing, ...own };
+    const machine = { ...found, sandboxUsers, network, runDisks: (await preparing).ready, ...own };
     if (becomes === undefined) {
       if (user !== undefined) report(explainRoot(user, checkout));
       return {

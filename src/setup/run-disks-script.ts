@@ -21,14 +21,23 @@ export const KEEPER_SCRIPT = `
 trap '' INT TERM HUP
 cd "$1" || exit 1
 count=$2 size=$3 files=$4 owner=$5
+attach() {
+  mount -t ext4 -o loop,nosuid,nodev,noatime,noinit_itable,noauto_da_alloc,errors=remount-ro "$1.img" "$1" &&
+  { losetup --direct-io=on "$(findmnt -n -o SOURCE "$1")" 2>/dev/null || :; }
+}
 make() {
   bytes=$2 inodes=$3
   truncate -s "$bytes" "$1.img" && chmod 600 "$1.img" &&
   mkfs.ext4 -q -F -b 4096 -m 0 -N "$inodes" -O ^has_journal,^resize_inode -E lazy_itable_init=1,nodiscard "$1.img" &&
-  mkdir -p "$1" &&
-  mount -t ext4 -o loop,nosuid,nodev,noatime,noinit_itable,noauto_da_alloc,errors=remount-ro "$1.img" "$1" &&
-  { losetup --direct-io=on "$(findmnt -n -o SOURCE "$1")" 2>/dev/null || :; } &&
+  mkdir -p "$1" && attach "$1" &&
   rmdir "$1/lost+found" && chown "$owner" "$1" && chmod 711 "$1"
+}
+# A copy of an empty disk has all that making one takes. An image is a few hundred KiB then, and the rest of it holes.
+make_first() {
+  mkdir -p "$@" && make "$1" "$size" "$files" && umount "$1" && mv "$1.img" first.img
+}
+copy_first() {
+  cp --sparse=always first.img "$1.img" && attach "$1"
 }
 drop() {
   umount -l "$1" 2>/dev/null
@@ -56,12 +65,18 @@ drop_all() {
 }
 : > problems
 n=0
-while [ "$n" -lt "$count" ]; do
-  { make "$n" "$size" "$files" 2>&1 || echo "disk $n could not be made"; } >> problems &
-  n=$((n + 1))
-  [ $((n % 4)) -eq 0 ] && wait
-done
-wait
+all=
+while [ "$n" -lt "$count" ]; do all="$all $n" n=$((n + 1)); done
+if make_first $all 2>> problems; then
+  for n in $all; do
+    { copy_first "$n" 2>&1 || echo "disk $n could not be made"; } >> problems &
+    [ $(((n + 1) % 4)) -eq 0 ] && wait
+  done
+  wait
+else
+  echo 'the first disk could not be made' >> problems
+fi
+rm -f first.img
 if grep -q 'could not be made' problems; then
   reason=$(grep -v 'could not be made' problems | head -n 1)
   drop_all

@@ -59,8 +59,9 @@ export type PreparedRunDisks =
  * Makes the disks that programs write their outputs to, one for each that can run at a time. They are images in the
  * data folder with a file system of their own, so the kernel counts everything written, also what has no name. Each can
  * grow to `outputBytesMax` and 128 MiB, and takes from the data folder's disk only what is written. They go with this
- * process, however it ends. Never rejects: where they cannot be had, `problem` says why, and outputs are measured ten
- * times a second instead.
+ * process, however it ends. Resolves when a process of root's makes them, so that this one need not be root any more;
+ * `ready` when they are there. Neither rejects: where they cannot be had, `problem` says why, and outputs are measured
+ * ten times a second instead.
  */
 export async function prepareRunDisks(deps: {
   readonly dataDir: string;
@@ -69,8 +70,11 @@ export async function prepareRunDisks(deps: {
   readonly run: RunCommand;
   /** What tests replace: where the system's programs are. */
   readonly path?: string;
-}): Promise<PreparedRunDisks> {
-  const none = (problem: string): PreparedRunDisks => ({ problem, close: () => Promise.resolve() });
+}): Promise<{ readonly ready: Promise<PreparedRunDisks> }> {
+  const none = (problem: string) => ({
+    ready: Promise.resolve<PreparedRunDisks>({ problem, close: () => Promise.resolve() }),
+  });
+  const failed = (error: unknown) => none(`the disks could not be made (${messageOf(error)})`);
   const path = deps.path ?? SYSTEM_PATH;
   const count = deps.size.cold + deps.size.lanes;
   if (count === 0) return none("this service runs no programs in sandboxes");
@@ -83,9 +87,9 @@ export async function prepareRunDisks(deps: {
     await removeLeft(parent, deps.run, path);
     const folder = join(parent, `${process.pid}-${Date.now().toString(36)}`);
     await mkdir(folder, { mode: 0o711 });
-    return await startKeeper(folder, deps, path);
+    return { ready: startKeeper(folder, deps, path).catch((error: unknown) => failed(error).ready) };
   } catch (error) {
-    return none(`the disks could not be made (${messageOf(error)})`);
+    return failed(error);
   }
 }
 

@@ -57,7 +57,7 @@ export async function openHost(deps: HostDeps) {
     env: machine.env,
     examine: (path) => examinePython(path, { env: machine.env, runAs: machine.runAs, run: runCommand }),
   });
-  const [network] = await Promise.all([openNetwork(deps), runnerFolder]);
+  const [network, runDisks] = await Promise.all([openNetwork(deps), machine.runDisks, runnerFolder]);
   const trash = createTrash({
     dir: machine.paths.trash,
     onError: (path, error) =>
@@ -82,13 +82,13 @@ export async function openHost(deps: HostDeps) {
     limits,
     users,
     lanes: lanesOf(settings, machine.paths.lanes),
-    disks: machine.runDisks.problem === undefined ? machine.runDisks : undefined,
+    disks: runDisks.problem === undefined ? runDisks : undefined,
     network,
     removeTree,
   });
   const close = async (): Promise<void> => {
     await sandbox.close();
-    void machine.runDisks.close(); // They take a moment, which the servers' end takes, too; the machine waits for it.
+    void runDisks.close(); // They take a moment, which the servers' end takes, too; the machine waits for it.
     await network?.close();
     trash.close();
   };
@@ -105,6 +105,7 @@ export async function openHost(deps: HostDeps) {
     runtimes,
     ceilings: limits,
     slotCount,
+    runDisksProblem: runDisks.problem,
     removeTree,
     close,
   };
@@ -174,7 +175,7 @@ function openSlots(deps: ProgramsDeps) {
   const scratch = createScratchDisks({
     room,
     scratchBytesMax: host.ceilings.scratchBytes,
-    disksProblem: machine.runDisks.problem,
+    disksProblem: host.runDisksProblem,
     isInGvisor: machine.gvisor !== undefined,
   });
   const findScratchBytes = async (executionId: string): Promise<number> =>

@@ -173,7 +173,7 @@ export async function openService(
     isolationProblems: host.isolationProblems,
     laneProblem: host.sandbox.laneProblem,
     sandboxUsers: machine.sandboxUsers,
-    runDisksProblem: machine.runDisks.problem,
+    runDisksProblem: host.runDisksProblem,
     cgroups: findCgroupFolders(),
     isStopping: () => stopping.isStopping,
   });
@@ -225,6 +225,7 @@ export async function openService(
   await openMetricsPort(settings, { ...shown, log }, defer);
 
   // The HTTP server, last: what it serves is there.
+  await host.network?.opened;
   const keyUses = createKeyUses({ db, log });
   defer(() => keyUses.close());
   const callers = takesCalls

@@ -30,7 +30,7 @@ beforeAll(async () => {
   dataDir = makeFolder("disks");
   const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   const size = { cold: 2, lanes: 10, outputBytesMax: OUTPUT_BYTES_MAX, outputFilesMax: 50 };
-  prepared = await prepareRunDisks({ dataDir, owner, size, run: runCommand });
+  prepared = await (await prepareRunDisks({ dataDir, owner, size, run: runCommand })).ready;
   disks = prepared.problem === undefined ? [...prepared.cold, ...prepared.lanes] : [];
   bench = await openWarmBench({ disks: prepared.problem === undefined ? prepared : undefined });
 });

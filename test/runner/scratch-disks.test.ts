@@ -32,7 +32,7 @@ beforeAll(async () => {
   dataDir = makeFolder("scratch-disks");
   const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   const size = { cold: 2, lanes: 2, outputBytesMax: 32 * MIB, outputFilesMax: 50 };
-  prepared = await prepareRunDisks({ dataDir, owner, size, run: runCommand });
+  prepared = await (await prepareRunDisks({ dataDir, owner, size, run: runCommand })).ready;
   bench = await openWarmBench({ disks: prepared.problem === undefined ? prepared : undefined, limits: CEILINGS });
   folder = join(dataDir, "disks", readdirSync(join(dataDir, "disks"))[0] ?? "");
 });

@@ -29,7 +29,7 @@ async function aHost(change: Partial<Machine>, env: Record<string, string> = {})
     problems: [],
     runAs: IS_ROOT ? UNPRIVILEGED : undefined,
     sandboxUsers: { users: undefined, message: "" },
-    runDisks: { problem: "not asked for", close: () => Promise.resolve() },
+    runDisks: Promise.resolve({ problem: "not asked for", close: () => Promise.resolve() }),
     network: undefined,
     ...change,
   } as unknown as Machine;

@@ -4,7 +4,7 @@ import { runCommand } from "../../src/setup/servers/command.ts";
 
 const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
 const size = { cold: 2, lanes: 1, outputBytesMax: 16 * 1024 * 1024, outputFilesMax: 50 };
-const disks = await prepareRunDisks({ dataDir: process.argv[2] ?? "", owner, size, run: runCommand });
+const disks = await (await prepareRunDisks({ dataDir: process.argv[2] ?? "", owner, size, run: runCommand })).ready;
 // One of a program, with scratch folders on disk.
 if (disks.problem === undefined) await disks.openScratch(disks.cold[0] ?? "", 16 * 1024 * 1024);
 console.log(disks.problem ?? "ready");

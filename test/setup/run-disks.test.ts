@@ -38,13 +38,14 @@ function mountsBelow(folder: string): string[] {
 }
 
 async function prepare(dataDir: string, path?: string) {
-  const disks = await prepareRunDisks({
+  const { ready } = await prepareRunDisks({
     dataDir,
     owner,
     size: SIZE,
     run: runCommand,
     ...(path === undefined ? {} : { path }),
   });
+  const disks = await ready;
   afterwards(() => disks.close());
   return disks;
 }

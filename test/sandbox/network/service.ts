@@ -65,6 +65,7 @@ const network = await createNetwork({
 const execute = executor && createExecutor(executor, { network, runAs: how === "stays" ? user : undefined, users });
 let grants: readonly string[] = [];
 network.useGrants(async (ids) => ids.filter((id) => grants.includes(id)));
+await network.opened;
 say({ id: 0, startMs: performance.now() - startedAt, problem: network.problem ?? null });
 
 const slots: NetworkSlot[] = [];
