@@ -42,8 +42,11 @@ export const TIERS = [
   "chaos",
 ];
 
+/** Patient tiers that need no Temporal: they begin while its server is being built. */
+export const EARLY_TIERS = ["domain", "web", "publish"];
+
 /** Tiers whose tests do not mind being slow: they take what the others leave of the processors. */
-export const PATIENT_TIERS = ["domain", "db", "web", "workflows", "project", "publish", "http"];
+export const PATIENT_TIERS = ["db", "workflows", "project", "http"];
 
 /** Tiers that compare times, or watch for a standstill: they run when all others are over. */
 export const QUIET_TIERS = ["neighbours"];

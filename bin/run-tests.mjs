@@ -34,7 +34,7 @@ function parseArguments(argv, tiers) {
  * says nothing, or was interrupted.
  */
 async function runJest(tiers, options, folder, priority = 0) {
-  const results = join(folder, `results-${priority}.json`);
+  const results = join(folder, `results-of-${tiers.join("-")}.json`);
   const program = join(checkout, "node_modules/jest/bin/jest.js");
   const loader = pathToFileURL(join(checkout, "test/support/typescript-threads.mjs")).href;
   const args = ["--experimental-vm-modules", "--disable-warning=ExperimentalWarning", "--import", loader, program];
@@ -56,15 +56,21 @@ async function runJest(tiers, options, folder, priority = 0) {
 }
 
 /**
- * Runs all tiers: the patient ones beside the others, a file at a time, on what those leave of the processors; then the
- * quiet ones, a file at a time.
+ * Runs all tiers: the early ones at once, and everything else when Temporal's server is there. The patient ones run
+ * beside the others, a file at a time, on what those leave of the processors; then the quiet ones, a file at a time.
  */
-async function runAll(tiers, { patient, quiet }, folder) {
-  const run = (chosen, options, priority) => (chosen.length > 0 ? [runJest(chosen, options, folder, priority)] : []);
-  const others = tiers.filter((tier) => !patient.includes(tier) && !quiet.includes(tier));
+async function runAll(tiers, { early, patient, quiet }, temporal, folder) {
+  const run = async (chosen, options, priority) =>
+    chosen.length > 0 ? [await runJest(chosen, options, folder, priority)] : [];
   const among = (names) => tiers.filter((tier) => names.includes(tier));
-  const runs = await Promise.all([...run(others, []), ...run(among(patient), ["--maxWorkers=1"], PATIENT_PRIORITY)]);
-  runs.push(...(await Promise.all(run(among(quiet), ["--maxWorkers=1"]))));
+  const others = tiers.filter((tier) => ![...early, ...patient, ...quiet].includes(tier));
+  const runPatient = async () => {
+    const first = await run(among(early), ["--maxWorkers=1"], PATIENT_PRIORITY);
+    await temporal;
+    return [...first, ...(await run(among(patient), ["--maxWorkers=1"], PATIENT_PRIORITY))];
+  };
+  const runs = (await Promise.all([temporal.then(() => run(others, [])), runPatient()])).flat();
+  runs.push(...(await run(among(quiet), ["--maxWorkers=1"])));
   return {
     files: runs.flatMap(({ files }) => files),
     code: runs.find(({ code }) => code !== 0)?.code ?? 0,
@@ -132,11 +138,14 @@ function findProblem({ passed, failed, left, leftFiles }, isSelection) {
 
 async function runTests(argv) {
   await prepareCheckout({ checkout, env: process.env, report, development: true });
-  const { PATIENT_TIERS, QUIET_TIERS, TIERS } = await import("../jest.config.js");
+  const { EARLY_TIERS: early, PATIENT_TIERS: patient, QUIET_TIERS: quiet, TIERS } = await import("../jest.config.js");
   const asked = parseArguments(argv, TIERS);
   if (asked === undefined) return 2;
   const { prepareTestMachine } = await import("../dist/src/setup/test-machine.js");
-  for (const problem of await prepareTestMachine({ env: process.env, report })) report(`Tests may fail: ${problem}`);
+  const tell = (problem) => problem !== undefined && report(`Tests may fail: ${problem}`);
+  const machine = await prepareTestMachine({ env: process.env, report });
+  for (const problem of machine.problems) tell(problem);
+  const temporal = machine.temporal.then(tell);
 
   const isSelection = asked.options.length > 0;
   const folder = await mkdtemp(join(tmpdir(), "treadle-tests-"));
@@ -144,8 +153,8 @@ async function runTests(argv) {
   try {
     const first =
       asked.wanted === TIERS && !isSelection
-        ? await runAll(TIERS, { patient: PATIENT_TIERS, quiet: QUIET_TIERS }, folder)
-        : await runJest(asked.wanted, asked.options, folder);
+        ? await runAll(TIERS, { early, patient, quiet }, temporal, folder)
+        : await temporal.then(() => runJest(asked.wanted, asked.options, folder));
     const { files, code, problem, unsteady } = isSelection
       ? { ...first, unsteady: [] }
       : await runFailedAgain(first, asked.wanted, folder);

@@ -23,13 +23,13 @@ const TEST_TOOLS: readonly ToolNeed[] = [
 
 /**
  * Gets what the tests need of this machine, as the service does. That is the unprivileged user, Python, bubblewrap, uv,
- * Temporal's server in the cache, and a browser. Answers what could not be had; the tests that need it then fail and
- * say so.
+ * and a browser. Answers what could not be had; the tests that need it then fail and say so. Temporal's server may take
+ * minutes to build: `temporal` resolves when it is in the cache, with what was in the way if anything was.
  */
 export async function prepareTestMachine(deps: {
   env: Readonly<Record<string, string | undefined>>;
   report: (line: string) => void;
-}): Promise<string[]> {
+}): Promise<{ readonly problems: readonly string[]; readonly temporal: Promise<string | undefined> }> {
   const { env, report } = deps;
   const problems: string[] = [];
   const attempt = async <T>(work: () => Promise<T>): Promise<T | undefined> =>
@@ -63,6 +63,9 @@ export async function prepareTestMachine(deps: {
     );
     await rm(runtimeDir, { recursive: true, force: true });
   }
-  await attempt(() => resolveTemporalBinary({ env, cacheDir, report, fetch, run }));
-  return problems;
+  const temporal = resolveTemporalBinary({ env, cacheDir, report, fetch, run }).then(
+    () => undefined,
+    (error: Error) => error.message,
+  );
+  return { problems, temporal };
 }

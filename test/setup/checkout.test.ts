@@ -213,13 +213,15 @@ async function aTestedCheckout(tiers: Record<string, Told>, { end = 0, none = fa
   checkout.write("test/support/typescript-threads.mjs", "");
   checkout.write(
     "jest.config.js",
-    `export const TIERS = ${JSON.stringify(Object.keys(tiers))}; export const PATIENT_TIERS = ["patient"]; export const QUIET_TIERS = ["quiet"];`,
+    `export const TIERS = ${JSON.stringify(Object.keys(tiers))}; export const EARLY_TIERS = ["early"]; export const PATIENT_TIERS = ["patient"]; export const QUIET_TIERS = ["quiet"];`,
   );
   writeFileSync(join(checkout.path, "dist/package.json"), '{"type":"module"}');
   mkdirSync(join(checkout.path, "dist/src/setup"));
   writeFileSync(
     join(checkout.path, "dist/src/setup/test-machine.js"),
-    "export const prepareTestMachine = async () => ['no Temporal here'];",
+    `import { appendFileSync } from "node:fs";
+     const build = () => new Promise((resolve) => setTimeout(resolve, 1_000)).then(() => appendFileSync("calls", "built\\n"));
+     export const prepareTestMachine = async () => ({ problems: ["no browser here"], temporal: build().then(() => "no Temporal here") });`,
   );
   for (const [tier, { silentAbout = [] }] of Object.entries(tiers))
     for (const name of silentAbout) checkout.write(`test/${tier}/${name}`, "");
@@ -251,20 +253,22 @@ async function aTestedCheckout(tiers: Record<string, Told>, { end = 0, none = fa
   return { checkout, npmTest };
 }
 
-test("npm test, when every tier passes, patient ones beside the others and quiet ones after them, prints a table and the closing line and succeeds", async () => {
-  const tiers = { domain: passing(7), quiet: passing(2), db: passing(5), patient: passing(3) };
+test("npm test, when every tier passes, prints a table and the closing line and succeeds: early tiers run while Temporal is built, patient ones beside the others, quiet ones last", async () => {
+  const tiers = { early: passing(1), domain: passing(7), quiet: passing(2), db: passing(5), patient: passing(3) };
   const { checkout, npmTest } = await aTestedCheckout(tiers);
   const { code, stdout, stderr } = await npmTest();
-  expect({ code, last: stdout.trim().split("\n").at(-1) }).toEqual({ code: 0, last: "17 passed, 0 failed" });
+  expect({ code, last: stdout.trim().split("\n").at(-1) }).toEqual({ code: 0, last: "18 passed, 0 failed" });
   expect(stdout).toMatch(/domain +7 +0 +2\.5\n/);
   expect(stdout).toMatch(/All of it took [\d.]+ seconds/);
-  expect(stderr).toContain("Tests may fail: no Temporal here");
-  const calls = checkout.calls().filter((call) => call.startsWith("jest"));
-  expect(calls.slice(0, 2).toSorted()).toEqual([
+  expect(stderr).toMatch(/Tests may fail: no browser here[^]*Tests may fail: no Temporal here/);
+  const calls = checkout.calls();
+  const earlyOnes = calls.indexOf("jest --selectProjects early --json --outputFile --maxWorkers=1");
+  expect(calls.slice(earlyOnes + 1).shift()).toBe("built");
+  expect(calls.slice(earlyOnes + 2, earlyOnes + 4).toSorted()).toEqual([
     "jest --selectProjects domain db --json --outputFile",
     "jest --selectProjects patient --json --outputFile --maxWorkers=1",
   ]);
-  expect(calls.slice(2)).toEqual(["jest --selectProjects quiet --json --outputFile --maxWorkers=1"]);
+  expect(calls.slice(earlyOnes + 4)).toEqual(["jest --selectProjects quiet --json --outputFile --maxWorkers=1"]);
 });
 
 test.each<[problem: string, db: Told, jest: { end?: number; none?: boolean }, closing: string]>([
