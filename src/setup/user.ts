@@ -43,7 +43,7 @@ export async function prepareServiceUser(deps: {
 /** The user of this name, when there is one. A user that is root under another name is refused. */
 export async function findUser(name: string, run: RunCommand): Promise<ServiceUser | undefined> {
   const ask = async (flag: string) => run("id", [flag, name], { env: { PATH: SYSTEM_PATH } });
-  const [uid, gid] = [await ask("-u"), await ask("-g")];
+  const [uid, gid] = await Promise.all([ask("-u"), ask("-g")]);
   if (uid.code !== 0 || gid.code !== 0) return undefined;
   const user = { name, uid: Number(uid.stdout), gid: Number(gid.stdout) };
   if (user.uid === 0)
