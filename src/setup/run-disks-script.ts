@@ -21,21 +21,22 @@ export const KEEPER_SCRIPT = `
 trap '' INT TERM HUP
 cd "$1" || exit 1
 count=$2 size=$3 files=$4 owner=$5
-attach() {
-  mount -t ext4 -o loop,nosuid,nodev,noatime,noinit_itable,noauto_da_alloc,errors=remount-ro "$1.img" "$1" &&
-  { losetup --direct-io=on "$(findmnt -n -o SOURCE "$1")" 2>/dev/null || :; }
-}
-make() {
+# Without mounting it: a mount that another process has copied meanwhile would keep changes back.
+format() {
   bytes=$2 inodes=$3
   truncate -s "$bytes" "$1.img" && chmod 600 "$1.img" &&
-  mkfs.ext4 -q -F -b 4096 -m 0 -N "$inodes" -O ^has_journal,^resize_inode -E lazy_itable_init=1,nodiscard "$1.img" &&
-  mkdir -p "$1" && attach "$1" &&
-  rmdir "$1/lost+found" && chown "$owner" "$1" && chmod 711 "$1"
+  mkfs.ext4 -q -F -b 4096 -m 0 -N "$inodes" -O ^has_journal,^resize_inode -E "lazy_itable_init=1,nodiscard,root_owner=$owner" "$1.img" &&
+  printf 'rmdir lost+found\\nset_inode_field / mode 040711\\n' | debugfs -w -f - "$1.img" > /dev/null 2>&1
 }
-# A copy of an empty disk has all that making one takes. An image is a few hundred KiB then, and the rest of it holes.
-make_first() {
-  mkdir -p "$@" && make "$1" "$size" "$files" && umount "$1" && mv "$1.img" first.img
+attach() {
+  mount -t ext4 -o loop,nosuid,nodev,noatime,noinit_itable,noauto_da_alloc,errors=remount-ro "$1.img" "$1" &&
+  { losetup --direct-io=on "$(findmnt -n -o SOURCE "$1")" 2>/dev/null || :; } &&
+  [ ! -e "$1/lost+found" ]
 }
+make() {
+  format "$@" && mkdir -p "$1" && attach "$1"
+}
+# A copy of an empty disk has all that making one takes. Its image is 150 KiB and holes.
 copy_first() {
   cp --sparse=always first.img "$1.img" && attach "$1"
 }
@@ -67,7 +68,7 @@ drop_all() {
 n=0
 all=
 while [ "$n" -lt "$count" ]; do all="$all $n" n=$((n + 1)); done
-if make_first $all 2>> problems; then
+if format first "$size" "$files" 2>> problems && mkdir -p $all; then
   for n in $all; do
     { copy_first "$n" 2>&1 || echo "disk $n could not be made"; } >> problems &
     [ $(((n + 1) % 4)) -eq 0 ] && wait

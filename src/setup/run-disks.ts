@@ -23,7 +23,7 @@ const RENEW_TIMEOUT_MS = 30_000;
 const UMOUNT_TIMEOUT_MS = 10_000;
 /** What deleted files may keep of the data folder's disk, on each disk. */
 const KEPT_BYTES_MAX = 16 * MIB;
-const PROGRAMS = ["mkfs.ext4", "mount", "umount", "truncate", "fstrim"];
+const PROGRAMS = ["mkfs.ext4", "debugfs", "mount", "umount", "truncate", "fstrim"];
 
 export interface RunDisksSize {
   /** How many executions may begin cold at a time. */

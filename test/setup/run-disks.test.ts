@@ -9,6 +9,7 @@ import {
   readdirSync,
   readFileSync,
   statfsSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -97,6 +98,27 @@ function write(dir: string, way: string): string {
   execFileSync("chown", [`${owner.uid}:${owner.gid}`, folder]);
   return execFileSync("python3", ["-c", COMMON, folder, way], { encoding: "utf8", cwd: "/", ...RUN_AS }).trim();
 }
+
+test("disks are all alike: empty folders of their owner that others may pass, also while another process copies its mounts", async () => {
+  const copying = spawn("/bin/sh", ["-c", "while :; do unshare --mount sleep 0.2 & sleep 0.02; done"], {
+    stdio: "ignore",
+    detached: true,
+  });
+  afterwards(() => process.kill(-(copying.pid ?? 0), "SIGKILL"));
+  const disks = await prepare(aFolder());
+  if (!IS_ROOT) return expect(disks.problem).toBe("the service is not started as root");
+  if (disks.problem !== undefined) throw new Error(disks.problem);
+  for (const dir of [...disks.cold, ...disks.lanes]) {
+    const { uid, gid, mode } = statSync(dir);
+    expect([dir, uid, gid, (mode & 0o7777).toString(8), readdirSync(dir)]).toEqual([
+      dir,
+      owner.uid,
+      owner.gid,
+      "711",
+      [],
+    ]);
+  }
+});
 
 test.each(Object.entries(WAYS))(
   "disks, filled with %s by another user, end at their own limit, and the next is untouched",
