@@ -39,7 +39,9 @@ export async function makeBackup(input: BackupInput): Promise<Description> {
     const known = listMigrations();
     const unknown = snapshot.migrations.find((name) => !known.includes(name));
     if (unknown !== undefined)
-      throw new BackupRefused(`The database is of a newer Treadle: it has ${unknown}. Make the backup with that one.`);
+      throw new BackupRefused(
+        `A newer version of Treadle changed the database: it has the migration ${unknown}, which this version lacks. Make the backup with the newer version.`,
+      );
     const draft = await createBackupDraft(input.target);
     try {
       return await fill(draft, snapshot, input);

@@ -18,7 +18,7 @@ export interface OpenedBackup {
 }
 
 /**
- * Opens the backup in a folder, after reading all of it. Refuses one that is not complete, of a newer Treadle, or
+ * Opens the backup in a folder, after reading all of it. Refuses one that is not complete, of a newer version, or
  * changed since it was made. Every file's SHA-256 is compared, and there must be no other file.
  */
 export async function openBackup(folder: string): Promise<OpenedBackup> {
@@ -58,22 +58,24 @@ async function readDescription(folder: string): Promise<Description> {
     throw changed(DESCRIPTION_FILE);
   }
   const { format } = (typeof content === "object" && content !== null ? content : {}) as { format?: unknown };
-  if (typeof format === "number" && format > FORMAT) throw newer(`its format is ${format}, this one knows ${FORMAT}`);
+  if (typeof format === "number" && format > FORMAT)
+    throw newer(`its format is ${format}, and this version reads up to ${FORMAT}`);
   const parsed = Description.safeParse(content);
   if (!parsed.success) throw changed(DESCRIPTION_FILE);
   return parsed.data;
 }
 
 function refuseNewer({ dataVersion, migrations }: Description): void {
-  if (dataVersion > DATA_VERSION) throw newer(`its data version is ${dataVersion}, this one knows ${DATA_VERSION}`);
+  if (dataVersion > DATA_VERSION)
+    throw newer(`its data version is ${dataVersion}, and this version reads up to ${DATA_VERSION}`);
   const known = listMigrations();
   const unknown = migrations.find((name) => !known.includes(name));
-  if (unknown !== undefined) throw newer(`its database has ${unknown}, which this one does not know`);
+  if (unknown !== undefined) throw newer(`its database has the migration ${unknown}, which this version lacks`);
 }
 
 function newer(why: string): BackupRefused {
   return new BackupRefused(
-    `The backup was made by a newer Treadle: ${why}. Restore it with that version or a later one. Nothing was changed.`,
+    `A newer version of Treadle made the backup: ${why}. Restore it with that version or a later one. Nothing was changed.`,
   );
 }
 

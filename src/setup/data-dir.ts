@@ -106,7 +106,7 @@ async function checkContent(dir: string): Promise<boolean> {
     );
   if (version > DATA_VERSION) {
     throw new Error(
-      `The data in ${dir} were written by a newer Treadle (data version ${version}; this one knows ${DATA_VERSION}). Start that newer Treadle, or choose another data folder (TREADLE_DATA_DIR). Nothing was changed.`,
+      `A newer version of Treadle wrote the data in ${dir}: their data version is ${version}, and this version reads up to ${DATA_VERSION}. Start the newer version, or choose another data folder (TREADLE_DATA_DIR). Nothing was changed.`,
     );
   }
   return true;

@@ -111,7 +111,9 @@ test("prepareDataDir, on data of a newer version, refuses and changes nothing", 
   const dir = await aDataDir();
   writeFileSync(join(dir, "data-version"), `${DATA_VERSION + 1}\n`);
   chmodSync(dir, 0o755);
-  await expect(prepare(dir)).rejects.toThrow(`data version ${DATA_VERSION + 1}; this one knows ${DATA_VERSION}`);
+  await expect(prepare(dir)).rejects.toThrow(
+    `data version is ${DATA_VERSION + 1}, and this version reads up to ${DATA_VERSION}`,
+  );
   expect(mode(dir)).toBe(0o755);
 });
 
