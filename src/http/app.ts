@@ -1,7 +1,7 @@
 import express, { type Express, type RequestHandler } from "express";
 import helmet from "helmet";
 import type { Log } from "../log.ts";
-import { PAGES_PATH } from "../setup/servers/temporal-door.ts";
+import { PAGES_PATH } from "../setup/servers/temporal-proxy.ts";
 import { CHECKS_ANSWERS } from "./answers/answer-check.ts";
 import { answerErrors, answerUnknownPath, requestIdOf } from "./answers/answers.ts";
 import { refuseForeignOrigin } from "./auth/same-origin.ts";

@@ -14,7 +14,7 @@ import type { OpenAccess } from "../keys/open-access.ts";
 import type { SecretBox } from "../keys/secret-box.ts";
 import type { Log } from "../log.ts";
 import type { Notices } from "../notices/notices.ts";
-import type { PagesTarget } from "../setup/servers/temporal-door.ts";
+import type { PagesTarget } from "../setup/servers/temporal-proxy.ts";
 import type { EditorEvents } from "./editor-events/editor-events.ts";
 import type { EditorParts } from "./editor-parts.ts";
 import type { RefusedCalls } from "./refused-calls.ts";

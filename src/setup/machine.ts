@@ -21,7 +21,7 @@ import type { RunAs } from "./servers/child.ts";
 import { type RunCommand, runCommand } from "./servers/command.ts";
 import { findCacheDir } from "./servers/temporal-cache.ts";
 import { readClusterEntry } from "./servers/temporal-cluster.ts";
-import type { TemporalEntry } from "./servers/temporal-door.ts";
+import type { TemporalEntry } from "./servers/temporal-proxy.ts";
 import type { TemporalBinary } from "./servers/temporal-version.ts";
 import { fetchTemporalAhead } from "./temporal-ahead.ts";
 import { prepareTools } from "./tools.ts";

@@ -32,7 +32,7 @@ import { createNoticeOutbox } from "../notices/outbox.ts";
 import { createScheduler } from "../schedules/scheduler.ts";
 import { createTemporalSchedules } from "../schedules/temporal-schedules.ts";
 import type { Temporal } from "../setup/servers/temporal.ts";
-import { type TemporalEntry, toConnection } from "../setup/servers/temporal-door.ts";
+import { type TemporalEntry, toConnection } from "../setup/servers/temporal-proxy.ts";
 import { createTemporalClient, type TemporalClient } from "../temporal/client.ts";
 import { createStartDelivery } from "../temporal/notices.ts";
 import { connectTemporal, startWorkers } from "../temporal/workers.ts";

@@ -7,7 +7,7 @@ import { createHttpsServer, type HttpsServer } from "../http/server/server.ts";
 import { timeoutsOf } from "../http/server/timeouts.ts";
 import { type Certificate, findServerName } from "../setup/certificate.ts";
 import type { Temporal } from "../setup/servers/temporal.ts";
-import { PAGES_PATH } from "../setup/servers/temporal-door.ts";
+import { PAGES_PATH } from "../setup/servers/temporal-proxy.ts";
 
 const WEB_FOLDER = fileURLToPath(new URL("../../web/", import.meta.url));
 

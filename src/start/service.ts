@@ -26,7 +26,7 @@ import { createCommitWarming } from "../publish/commit-warming.ts";
 import type { Machine } from "../setup/machine.ts";
 import type { Postgres } from "../setup/servers/postgres.ts";
 import type { Temporal } from "../setup/servers/temporal.ts";
-import type { TemporalTls } from "../setup/servers/temporal-door.ts";
+import type { TemporalTls } from "../setup/servers/temporal-proxy.ts";
 import { installTemporalRuntime } from "../temporal/workers.ts";
 import { findVersion } from "../version.ts";
 import { openForCallers } from "./callers.ts";

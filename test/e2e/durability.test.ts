@@ -296,7 +296,7 @@ test("the service, asked to stop with time to drain, is not ready at once, takes
     headers: asked,
     body: '{"seconds": 0}',
   });
-  expect(late.status).toBe(202); // The door is open still.
+  expect(late.status).toBe(202); // The service takes calls still.
   expect(await waiting).toMatchObject({ status: 200, body: { status: "success" } });
   await stopped;
   service = await startService({ dataDir: dataDir.dataDir, ownGroup: true });

@@ -11,7 +11,7 @@ import { Registry } from "prom-client";
 import { showTemporalCertificate } from "../../src/metrics/certificate.ts";
 import { type Certificate, findServerName, readGivenCertificate } from "../../src/setup/certificate.ts";
 import { ensureCertificate } from "../../src/setup/own-certificate.ts";
-import { makeDoorCertificates } from "../../src/setup/servers/door-certificates.ts";
+import { makeProxyCertificates } from "../../src/setup/servers/proxy-certificates.ts";
 import { watchCertificate } from "../../src/start/certificate-watch.ts";
 import { aFolder, afterwards } from "./servers/surroundings.ts";
 
@@ -219,7 +219,7 @@ test.each([
   "the certificate that Temporal is shown, with $days days left, is in the figures; a warning: $warned",
   async ({ days, warned }) => {
     const lasts = 3_650 * DAY_MS;
-    const { cert } = makeDoorCertificates(Date.now() + days * DAY_MS - lasts).caller;
+    const { cert } = makeProxyCertificates(Date.now() + days * DAY_MS - lasts).caller;
     const registry = new Registry();
     const warn = jest.fn();
     showTemporalCertificate(registry, cert, { warn });

@@ -10,8 +10,8 @@ import { promisify } from "node:util";
 import { Connection } from "@temporalio/client";
 import { stringify } from "yaml";
 import { openWay } from "../../chaos/cluster/way.ts";
-import { DOOR_NAME, makeDoorCertificates } from "../../src/setup/servers/door-certificates.ts";
 import { POSTGRES_USER } from "../../src/setup/servers/postgres-data.ts";
+import { makeProxyCertificates, PROXY_NAME } from "../../src/setup/servers/proxy-certificates.ts";
 import { findCacheDir } from "../../src/setup/servers/temporal-cache.ts";
 import { administer } from "./postgres-server.ts";
 
@@ -44,7 +44,7 @@ export async function startTemporalCluster(socketFolder: string, folder: string)
     await administer(socketFolder, `create database ${name}`);
     await makeSchema(bin, { port: postgres.port, name, schema });
   }
-  const certificates = makeDoorCertificates(Date.now());
+  const certificates = makeProxyCertificates(Date.now());
   const { file, address } = await writeConfig(folder, { postgresPort: postgres.port, databases, certificates });
   const [first, ...others] = ROLES;
   const children = [startRole(join(bin, "server"), first, file)];
@@ -52,7 +52,7 @@ export async function startTemporalCluster(socketFolder: string, folder: string)
     ca: certificates.ca,
     cert: certificates.caller.cert,
     key: certificates.caller.key,
-    serverName: DOOR_NAME,
+    serverName: PROXY_NAME,
   };
   const stop = async (): Promise<void> => {
     await Promise.all(children.map(({ end }) => end()));
@@ -114,20 +114,20 @@ async function writeConfig(
   given: {
     postgresPort: number;
     databases: Readonly<Record<string, string>>;
-    certificates: ReturnType<typeof makeDoorCertificates>;
+    certificates: ReturnType<typeof makeProxyCertificates>;
   },
 ): Promise<{ file: string; address: string }> {
-  const { ca, door, caller } = given.certificates;
+  const { ca, proxy, caller } = given.certificates;
   const write = async (name: string, text: string): Promise<string> => {
     await writeFile(join(folder, name), text, { mode: 0o600 });
     return join(folder, name);
   };
   const authority = await write("authority.pem", ca);
-  const client = { serverName: DOOR_NAME, rootCaFiles: [authority] };
+  const client = { serverName: PROXY_NAME, rootCaFiles: [authority] };
   const frontendTls = {
     server: {
-      certFile: await write("frontend.pem", door.cert),
-      keyFile: await write("frontend-key.pem", door.key),
+      certFile: await write("frontend.pem", proxy.cert),
+      keyFile: await write("frontend-key.pem", proxy.key),
       requireClientAuth: true,
       clientCaFiles: [authority],
     },

@@ -8,7 +8,7 @@ import { findPython } from "../../src/setup/python.ts";
 import { runCommand } from "../../src/setup/servers/command.ts";
 import { startTemporal } from "../../src/setup/servers/temporal.ts";
 import { findCacheDir } from "../../src/setup/servers/temporal-cache.ts";
-import { type PagesTarget, toConnection } from "../../src/setup/servers/temporal-door.ts";
+import { type PagesTarget, toConnection } from "../../src/setup/servers/temporal-proxy.ts";
 import { connectTemporal } from "../../src/temporal/workers.ts";
 import { keepText } from "./kept-text.ts";
 

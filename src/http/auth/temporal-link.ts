@@ -1,5 +1,5 @@
 import { hasRight, type Role } from "../../../domain/members.ts";
-import { PAGES_PATH } from "../../setup/servers/temporal-door.ts";
+import { PAGES_PATH } from "../../setup/servers/temporal-proxy.ts";
 import type { AppDeps } from "../deps.ts";
 
 export type LinkDeps = Pick<AppDeps, "apiUrl" | "temporalUiUrl" | "temporalPages">;

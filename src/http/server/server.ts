@@ -105,7 +105,7 @@ function createComplaint(connections: Connections, log: Log): () => void {
   };
 }
 
-/** What each side of the door needs to go on with a connection. */
+/** What a new connection needs until its first byte says whether it speaks TLS or plain HTTP. */
 interface Undecided {
   readonly listeners: Listeners;
   readonly undecided: Set<Socket>;

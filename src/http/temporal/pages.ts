@@ -2,7 +2,7 @@ import { type ClientRequest, type IncomingMessage, request as requestPlain } fro
 import { Agent, request as requestSecurely } from "node:https";
 import { pipeline } from "node:stream/promises";
 import type { Request, RequestHandler, Response } from "express";
-import { PAGES_PATH, type PagesTarget } from "../../setup/servers/temporal-door.ts";
+import { PAGES_PATH, type PagesTarget } from "../../setup/servers/temporal-proxy.ts";
 import type { AppDeps } from "../deps.ts";
 import { ApiError } from "../errors.ts";
 import { authorizePages } from "./access.ts";

@@ -5,8 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../../domain/message-of.ts";
 import type { Settings } from "../../config.ts";
 import type { Temporal } from "./temporal.ts";
-import { type TemporalEntry, type TemporalTls, toSocket } from "./temporal-door.ts";
 import { NamespaceError, requireNamespace } from "./temporal-namespace.ts";
+import { type TemporalEntry, type TemporalTls, toSocket } from "./temporal-proxy.ts";
 
 /** As long as a server may take that is started together with us. */
 const PATIENCE_MS = 30_000;

@@ -1,12 +1,12 @@
-"""Runs Temporal's server in a network namespace of its own, with one door into it.
+"""Runs Temporal's server in a network namespace of its own, behind one proxy.
 
 The development server listens on six ports, and none of them asks who calls. In a namespace of their own nobody reaches
-them. The door is a TCP port of the host. It refuses callers without a client certificate of the service's own authority.
+them. The proxy is a TCP port of the host. It refuses callers without a client certificate of the service's own authority.
 
-argv: the door's port, the ports of gRPC and of the web interface inside, then the server's command line. With a port
-of 0 it only tries whether a namespace can be had. The environment variable TEMPORAL_DOOR holds JSON with `ca`, `cert`
+argv: the proxy's port, the ports of gRPC and of the web interface inside, then the server's command line. With a port
+of 0 it only tries whether a namespace can be had. The environment variable TEMPORAL_PROXY holds JSON with `ca`, `cert`
 and `key` as PEM texts; the server does not get it. This process becomes the server, so that pid and signals are the
-server's own; the door is its child and ends with it.
+server's own; the proxy is its child and ends with it.
 """
 
 import ctypes
@@ -32,7 +32,7 @@ BACKLOG = 128
 GREETINGS_MAX = 100
 HANDSHAKE_SECONDS = 10
 CHUNK_BYTES = 65536
-# A caller that only wants to know when the door is gone; nothing is sent.
+# A caller that only wants to know when the proxy is gone; nothing is sent.
 WATCH = "treadle-watch"
 GRPC = "h2"
 EVENT_READ, EVENT_WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
@@ -61,20 +61,20 @@ def write(path, text):
         file.write(text)
 
 
-def make_context(door):
+def make_context(proxy):
     """Returns the TLS settings: this certificate, and callers with one of the same authority alone."""
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.verify_mode = ssl.CERT_REQUIRED
-    context.load_verify_locations(cadata=door["ca"])
+    context.load_verify_locations(cadata=proxy["ca"])
     context.set_alpn_protocols([GRPC, "http/1.1", WATCH])
     context.num_tickets = 0
     # OpenSSL loads keys from files alone. This one is in memory.
-    descriptor = os.memfd_create("door")
+    descriptor = os.memfd_create("proxy")
     try:
-        os.write(descriptor, (door["cert"] + door["key"]).encode())
+        os.write(descriptor, (proxy["cert"] + proxy["key"]).encode())
         context.load_cert_chain(f"/proc/self/fd/{descriptor}")
     finally:
         os.close(descriptor)
@@ -84,8 +84,8 @@ def make_context(door):
 class End:
     """One end of a passage: what arrives here is for the other end."""
 
-    def __init__(self, door, connection):
-        self.door = door
+    def __init__(self, proxy, connection):
+        self.proxy = proxy
         self.connection = connection
         self.other = None
         self.unsent = b""
@@ -106,13 +106,13 @@ class End:
             try:
                 data = self.connection.recv(CHUNK_BYTES)
             except OSError as error:
-                if not self.door.waits(error):
+                if not self.proxy.waits(error):
                     raise
                 break
             self.ended = not data
             if self.other is not None:
                 self.other.send(data)
-                if len(data) < CHUNK_BYTES and not self.door.holds_more(self.connection):
+                if len(data) < CHUNK_BYTES and not self.proxy.holds_more(self.connection):
                     break
         if self.ended and (self.other is None or not self.other.unsent):
             raise EOFError
@@ -124,14 +124,14 @@ class End:
             while self.unsent:
                 self.unsent = self.unsent[self.connection.send(self.unsent) :]
         except OSError as error:
-            if not self.door.waits(error):
+            if not self.proxy.waits(error):
                 raise
         self.watch()
 
     def watch(self):
         """Asks the kernel for what can be acted on: nothing is read while the other end is full."""
         full = self.ended or (self.other is not None and self.other.unsent)
-        self.door.watch(self, (0 if full else EVENT_READ) | (EVENT_WRITE if self.unsent else 0))
+        self.proxy.watch(self, (0 if full else EVENT_READ) | (EVENT_WRITE if self.unsent else 0))
 
 
 class Greeting:
@@ -139,26 +139,26 @@ class Greeting:
 
     other = None
 
-    def __init__(self, door, connection):
-        self.door = door
+    def __init__(self, proxy, connection):
+        self.proxy = proxy
         self.connection = connection
         self.until = time.monotonic() + HANDSHAKE_SECONDS
         self.events = 0
-        door.watch(self, EVENT_READ)
+        proxy.watch(self, EVENT_READ)
 
     def on_ready(self):
         try:
             self.connection.do_handshake()
         except OSError as error:
-            if not self.door.waits(error):
+            if not self.proxy.waits(error):
                 raise
             return
-        self.door.watch(self, 0)
-        self.door.greetings.remove(self)
-        self.door.admit(self.connection)
+        self.proxy.watch(self, 0)
+        self.proxy.greetings.remove(self)
+        self.proxy.admit(self.connection)
 
 
-class Door:
+class Proxy:
     """Accepts callers, asks each for its certificate, and connects it with the server's port that its protocol names."""
 
     def __init__(self, listener, context, ports):
@@ -245,12 +245,12 @@ class Door:
         return hasattr(connection, "pending") and connection.pending() > 0
 
 
-def open_door(listener, door, ports, server_pid):
+def open_proxy(listener, proxy, ports, server_pid):
     """Never returns. Ends with the server, however that ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != server_pid:
         os._exit(1)
-    Door(listener, make_context(door), ports).serve()
+    Proxy(listener, make_context(proxy), ports).serve()
 
 
 def main():
@@ -261,13 +261,13 @@ def main():
         import ssl  # noqa: F401
 
         return
-    door = json.loads(os.environ.pop("TEMPORAL_DOOR"))
+    proxy = json.loads(os.environ.pop("TEMPORAL_PROXY"))
     listener = socket.create_server((HOST, port), backlog=BACKLOG)
     enter_namespace()
     server_pid = os.getpid()
     if os.fork() == 0:
         try:
-            open_door(listener, door, (grpc_port, ui_port), server_pid)
+            open_proxy(listener, proxy, (grpc_port, ui_port), server_pid)
         finally:
             os._exit(1)
     listener.close()

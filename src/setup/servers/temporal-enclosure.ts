@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { RunAs } from "./child.ts";
 import type { RunCommand } from "./command.ts";
-import { type GuardedEntry, portOf } from "./temporal-door.ts";
+import { type GuardedEntry, portOf } from "./temporal-proxy.ts";
 
 /** Handed over as text: the server's user need not be able to read the checkout. */
 const PROGRAM = readFileSync(fileURLToPath(new URL("./temporal-enclosure.py", import.meta.url)), "utf8");
@@ -12,7 +12,7 @@ const PROBE_TIMEOUT_MS = 30_000;
 export interface Enclosure {
   /** An interpreter that the server's user can execute. */
   readonly python: string;
-  /** Where the door listens, on loopback, and whom it lets in. */
+  /** Where the proxy listens, on loopback, and whom it lets in. */
   readonly entry: GuardedEntry;
 }
 
@@ -49,13 +49,13 @@ export function describePorts(problem: string | undefined): { ok: boolean; messa
   };
 }
 
-/** Returns what starts the server behind its door, with its own ports inside. The process that is started becomes the server. */
+/** Returns what starts the server behind its proxy, with its own ports inside. The process that is started becomes the server. */
 export function enclose(server: Started, { python, entry }: Enclosure, ports: { grpc: number; ui: number }): Started {
-  const { ca, door } = entry.certificates;
+  const { ca, proxy } = entry.certificates;
   const ends = [portOf(entry.address), ports.grpc, ports.ui].map(String);
   return {
     command: python,
     args: ["-I", "-S", "-c", PROGRAM, ...ends, server.command, ...server.args],
-    env: { ...server.env, TEMPORAL_DOOR: JSON.stringify({ ca, ...door }) },
+    env: { ...server.env, TEMPORAL_PROXY: JSON.stringify({ ca, ...proxy }) },
   };
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "@temporalio/client";
 import { messageOf } from "../../../domain/message-of.ts";
-import { type TemporalEntry, toConnection } from "./temporal-door.ts";
+import { type TemporalEntry, toConnection } from "./temporal-proxy.ts";
 
 /** Keyword attributes by which the Temporal UI, and we, find executions. */
 export const SEARCH_ATTRIBUTES = ["TreadleWorkflow", "TreadleCommit", "TreadleTrigger", "TreadleAccount"] as const;

@@ -2,9 +2,9 @@ import { renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { type Child, type RunAs, superviseChild } from "./child.ts";
 import { toDiskFullError } from "./disk-full.ts";
-import { PAGES_PATH, watchDoor } from "./temporal-door.ts";
 import { type Enclosure, enclose } from "./temporal-enclosure.ts";
 import { prepareNamespace, SEARCH_ATTRIBUTES } from "./temporal-namespace.ts";
+import { PAGES_PATH, watchProxy } from "./temporal-proxy.ts";
 import type { TemporalBinary } from "./temporal-version.ts";
 
 /** No TLS and no authorisation: nobody but this machine may see it, and on Linux nobody but the service. */
@@ -127,8 +127,8 @@ export async function launchTemporal(options: {
     await Promise.race([announced, aborted(signal)]);
     await prepareNamespace({ entry, namespace: options.namespace, signal });
     await options.onServing?.(signal);
-    // Without its door the server is of no use, and would be left as it is: it ends, and is started again with another.
-    if (enclosure !== undefined) await watchDoor(enclosure.entry, { signal, onGone });
+    // Without its proxy the server is of no use, and would be left as it is: it ends, and is started again with another.
+    if (enclosure !== undefined) await watchProxy(enclosure.entry, { signal, onGone });
     signal.throwIfAborted();
     if (child.end() === undefined) return child;
     throw new Error("ended");

@@ -5,16 +5,16 @@ import { dropUnusedIndexes } from "../../patches/temporal-indexes.ts";
 import type { RunAs } from "./child.ts";
 import { type RunCommand, runCommand } from "./command.ts";
 import { toDiskFullError } from "./disk-full.ts";
-import { type DoorCertificates, makeDoorCertificates } from "./door-certificates.ts";
 import { freePort } from "./free-port.ts";
 import { claimLock } from "./lock.ts";
 import { endLeftover } from "./process-identity.ts";
+import { makeProxyCertificates, type ProxyCertificates } from "./proxy-certificates.ts";
 import { makeOwnFolder, OUTSIDE_FOLDER, placeFolder } from "./reachability.ts";
 import { type ServerFailure, superviseServer } from "./restart.ts";
 import { resolveTemporalBinary } from "./temporal-binary.ts";
 import { findCached } from "./temporal-cache.ts";
-import { type PagesTarget, type TemporalEntry, toGuarded, toPages } from "./temporal-door.ts";
 import { type Enclosure, findEnclosureProblem } from "./temporal-enclosure.ts";
+import { type PagesTarget, type TemporalEntry, toGuarded, toPages } from "./temporal-proxy.ts";
 import { bringIntoReach } from "./temporal-reach.ts";
 import type { Fetch } from "./temporal-release.ts";
 import { launchTemporal, TEMPORAL_HOST, TEMPORAL_STOP_GRACE_MS, type TemporalPorts } from "./temporal-server.ts";
@@ -114,7 +114,7 @@ async function startEmbedded(
     options.binary ?? findBinary(options, folder),
     findEnclosureProblem({ python, runAs, run, signal }),
   ]);
-  const certificates = openPortsProblem === undefined ? makeDoorCertificates(Date.now()) : undefined;
+  const certificates = openPortsProblem === undefined ? makeProxyCertificates(Date.now()) : undefined;
   const pidFile = join(folder, "temporal.pid");
   const data = join(folder, "data");
   await makeOwnFolder(data, runAs);
@@ -200,7 +200,7 @@ async function chooseCacheDir(cacheDir: string, folder: string): Promise<string>
 /** Where the server listens: ports of the host that are free, or one of those and the usual ports behind it. */
 async function choosePlace(
   { python, choosePort = freePort }: TemporalOptions,
-  certificates: DoorCertificates | undefined,
+  certificates: ProxyCertificates | undefined,
 ): Promise<{ ports: TemporalPorts; enclosure: Enclosure | undefined }> {
   const port = await choosePort(TEMPORAL_HOST);
   if (python !== undefined && certificates !== undefined)

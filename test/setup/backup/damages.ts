@@ -34,9 +34,21 @@ export const DAMAGES: readonly [string, (folder: string) => Promise<void>, RegEx
     (folder) => edit(folder, "backup.json", (text) => text.slice(0, 50)),
     /damaged: backup.json/,
   ],
-  ["a newer format", describe({ format: 2, tables: "otherwise" }), /newer version of Treadle made the backup: its format is 2/],
-  ["newer data", describe({ dataVersion: DATA_VERSION + 1 }), /newer version of Treadle made the backup: its data version/],
-  ["a newer database", describe({ migrations: ["0001_accounts", "9999_later"] }), /newer version of Treadle made the backup: .*9999_later/],
+  [
+    "a newer format",
+    describe({ format: 2, tables: "otherwise" }),
+    /newer version of Treadle made the backup: its format is 2/,
+  ],
+  [
+    "newer data",
+    describe({ dataVersion: DATA_VERSION + 1 }),
+    /newer version of Treadle made the backup: its data version/,
+  ],
+  [
+    "a newer database",
+    describe({ migrations: ["0001_accounts", "9999_later"] }),
+    /newer version of Treadle made the backup: .*9999_later/,
+  ],
   [
     "a table it does not have",
     describe({

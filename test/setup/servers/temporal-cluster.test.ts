@@ -6,12 +6,12 @@ import { beforeAll, expect, test } from "@jest/globals";
 import { Connection } from "@temporalio/client";
 import { findPython } from "../../../src/setup/python.ts";
 import { runCommand } from "../../../src/setup/servers/command.ts";
-import { makeDoorCertificates } from "../../../src/setup/servers/door-certificates.ts";
 import { freePort } from "../../../src/setup/servers/free-port.ts";
+import { makeProxyCertificates } from "../../../src/setup/servers/proxy-certificates.ts";
 import { startTemporal, type Temporal } from "../../../src/setup/servers/temporal.ts";
 import { findCacheDir } from "../../../src/setup/servers/temporal-cache.ts";
 import { type ClusterSettings, openCluster, readClusterEntry } from "../../../src/setup/servers/temporal-cluster.ts";
-import { toConnection } from "../../../src/setup/servers/temporal-door.ts";
+import { toConnection } from "../../../src/setup/servers/temporal-proxy.ts";
 import { aFolder, afterwards, IS_ROOT, RUN_AS } from "./surroundings.ts";
 
 const BUILD_MS = 30 * 60_000;
@@ -85,7 +85,7 @@ test("a cluster that asks for TLS and a certificate is opened, gets the namespac
 test.each<[string, () => Partial<ClusterSettings>, RegExp]>([
   [
     "another authority",
-    () => ({ TEMPORAL_TLS_CA: aFile(makeDoorCertificates(Date.now()).ca) }),
+    () => ({ TEMPORAL_TLS_CA: aFile(makeProxyCertificates(Date.now()).ca) }),
     /certificate.*TEMPORAL_TLS_CA/,
   ],
   ["another name", () => ({ TEMPORAL_TLS_SERVER_NAME: "temporal.example" }), /altnames.*TEMPORAL_TLS_SERVER_NAME/],
@@ -129,9 +129,9 @@ test("a cluster that does not answer is waited for, and then refused by its addr
 });
 
 test("an API key goes with each call to the cluster, over TLS alone; where it is refused the setting is named", async () => {
-  const { ca, door } = makeDoorCertificates(Date.now());
+  const { ca, proxy } = makeProxyCertificates(Date.now());
   const seen: IncomingHttpHeaders[] = [];
-  const cloud = createSecureServer(door, (request, response) => {
+  const cloud = createSecureServer(proxy, (request, response) => {
     seen.push(request.headers);
     // As gRPC says that a caller is not known.
     response.writeHead(200, { "content-type": "application/grpc", "grpc-status": "16", "grpc-message": "who are you" });

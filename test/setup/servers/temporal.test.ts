@@ -10,7 +10,7 @@ import { freePort } from "../../../src/setup/servers/free-port.ts";
 import { startTemporal, type Temporal, type TemporalOptions } from "../../../src/setup/servers/temporal.ts";
 import { resolveTemporalBinary } from "../../../src/setup/servers/temporal-binary.ts";
 import { findCacheDir } from "../../../src/setup/servers/temporal-cache.ts";
-import { type TemporalEntry, toConnection } from "../../../src/setup/servers/temporal-door.ts";
+import { type TemporalEntry, toConnection } from "../../../src/setup/servers/temporal-proxy.ts";
 import { noNetwork } from "./releases.ts";
 import { aFolder, afterwards, aProgram, aRunner, IS_ROOT, RUN_AS, STOP_MS_MAX, until } from "./surroundings.ts";
 

@@ -2,9 +2,9 @@ import { once } from "node:events";
 import type { RequestOptions } from "node:https";
 import { type ConnectionOptions, connect } from "node:tls";
 import type { TLSConfig } from "@temporalio/client";
-import { DOOR_NAME, type DoorCertificates, type Identity } from "./door-certificates.ts";
+import { type Identity, PROXY_NAME, type ProxyCertificates } from "./proxy-certificates.ts";
 
-/** What a caller asks for that only wants to know when the door is gone. As in temporal-enclosure.py. */
+/** What a caller asks for that only wants to know when the proxy is gone. As in temporal-enclosure.py. */
 const WATCH = "treadle-watch";
 const HTTP = "http/1.1";
 /** Where the service shows the server's web interface. */
@@ -33,13 +33,13 @@ export interface TemporalEntry {
 /** The entry of an enclosed server. */
 export interface GuardedEntry extends TemporalEntry {
   readonly tls: TemporalTls;
-  readonly certificates: DoorCertificates;
+  readonly certificates: ProxyCertificates;
 }
 
-/** Returns the entry of an enclosed server, host:port, with the certificates of its door. */
-export function toGuarded(address: string, certificates: DoorCertificates): GuardedEntry {
+/** Returns the entry of an enclosed server, host:port, with the certificates of its proxy. */
+export function toGuarded(address: string, certificates: ProxyCertificates): GuardedEntry {
   const { ca, caller } = certificates;
-  return { address, certificates, tls: { ca, caller, serverName: DOOR_NAME } };
+  return { address, certificates, tls: { ca, caller, serverName: PROXY_NAME } };
 }
 
 /** Returns what a connection of Temporal's clients takes. */
@@ -70,10 +70,10 @@ export function toPages(entry: GuardedEntry): PagesTarget {
 }
 
 /**
- * Resolves when the door has let us in, and calls `onGone` when it is gone after that. Rejects when it does not open, or on
+ * Resolves when the proxy has let us in, and calls `onGone` when it is gone after that. Rejects when it does not open, or on
  * abort.
  */
-export async function watchDoor(
+export async function watchProxy(
   entry: GuardedEntry,
   { signal, onGone }: { signal: AbortSignal; onGone: () => void },
 ): Promise<void> {

@@ -8,13 +8,13 @@ import {
   PURPOSE,
 } from "../x509.ts";
 
-const AUTHORITY = "Treadle's door to Temporal";
+const AUTHORITY = "Treadle's proxy to Temporal";
 const DAY_MS = 86_400_000;
-/** Both ends are made at a start of the server's door, and a service may run for years. */
+/** Both ends are made at a start of the server's proxy, and a service may run for years. */
 const VALID_DAYS = 3_650;
 const BACKDATE_MS = 3_600_000;
-/** The name that the door's certificate is for. No resolver is asked for it. */
-export const DOOR_NAME = "temporal.treadle.internal";
+/** The name that the proxy's certificate is for. No resolver is asked for it. */
+export const PROXY_NAME = "temporal.treadle.internal";
 
 /** A certificate with its private key, PEM texts. */
 export interface Identity {
@@ -22,18 +22,18 @@ export interface Identity {
   readonly key: string;
 }
 
-export interface DoorCertificates {
+export interface ProxyCertificates {
   /** The authority that both ends trust, and nothing else does. PEM. */
   readonly ca: string;
-  readonly door: Identity;
+  readonly proxy: Identity;
   readonly caller: Identity;
 }
 
 /**
- * Makes an authority and one certificate for each end of a door. The authority's key is gone afterwards, so there is never
+ * Makes an authority and one certificate for each end of a proxy. The authority's key is gone afterwards, so there is never
  * another caller. P-256, as every TLS library has it.
  */
-export function makeDoorCertificates(now: number): DoorCertificates {
+export function makeProxyCertificates(now: number): ProxyCertificates {
   const authority = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const issue = (subject: KeyObject, name: string, extensions: readonly Extension[]) =>
     issueCertificate({
@@ -54,7 +54,7 @@ export function makeDoorCertificates(now: number): DoorCertificates {
   };
   return {
     ca: issue(authority.publicKey, AUTHORITY, authorityExtensions()),
-    door: identity(DOOR_NAME, [...endExtensions(PURPOSE.server), namesExtension([DOOR_NAME])]),
+    proxy: identity(PROXY_NAME, [...endExtensions(PURPOSE.server), namesExtension([PROXY_NAME])]),
     caller: identity("treadle", endExtensions(PURPOSE.client)),
   };
 }

@@ -4,10 +4,10 @@ import { expect, test } from "@jest/globals";
 import { Client, Connection } from "@temporalio/client";
 import { findPython } from "../../../src/setup/python.ts";
 import { runCommand } from "../../../src/setup/servers/command.ts";
-import { makeDoorCertificates } from "../../../src/setup/servers/door-certificates.ts";
+import { makeProxyCertificates } from "../../../src/setup/servers/proxy-certificates.ts";
 import { startTemporal, type Temporal } from "../../../src/setup/servers/temporal.ts";
 import { findCacheDir } from "../../../src/setup/servers/temporal-cache.ts";
-import { type TemporalEntry, toConnection, toGuarded } from "../../../src/setup/servers/temporal-door.ts";
+import { type TemporalEntry, toConnection, toGuarded } from "../../../src/setup/servers/temporal-proxy.ts";
 import { aFolder, afterwards, IS_ROOT, RUN_AS, until } from "./surroundings.ts";
 
 const BUILD_MS = 30 * 60_000;
@@ -115,7 +115,7 @@ const startVictim = (temporal: Temporal) =>
   withClient(temporal, ({ workflow }) => workflow.start("nobody", { workflowId: "victim", taskQueue: "nowhere" }));
 
 test(
-  "an enclosed server is reached by its door alone, which asks for a certificate of this start",
+  "an enclosed server is reached by its proxy alone, which asks for a certificate of this start",
   async () => {
     const temporal = await aTemporal(await anInterpreter());
     expect(temporal.openPortsProblem).toBeUndefined();
@@ -125,7 +125,7 @@ test(
     expect(statuses).toEqual([undefined, undefined]);
     expect(await victimOf(temporal)).toBe("RUNNING");
 
-    const strangers = makeDoorCertificates(Date.now());
+    const strangers = makeProxyCertificates(Date.now());
     const refused: TemporalEntry[] = [
       { address: temporal.address },
       toGuarded(temporal.address, strangers),
@@ -149,7 +149,7 @@ test(
 );
 
 test(
-  "the door carries megabytes in both directions at once, and waits for who is slow",
+  "the proxy carries megabytes in both directions at once, and waits for who is slow",
   async () => {
     const temporal = await aTemporal(await anInterpreter());
     const texts = Array.from({ length: 12 }, (_, index) => String(index).repeat(1_000_000));
@@ -183,19 +183,19 @@ test(
 );
 
 test(
-  "a server whose door was killed is started again, with a door at the same address",
+  "a server whose proxy was killed is started again, with a proxy at the same address",
   async () => {
     const temporal = await aTemporal(await anInterpreter());
     await startVictim(temporal);
     const pid = temporal.pid() ?? 0;
-    const [, door = 0] = listProcesses(pid);
-    process.kill(door, "SIGKILL");
+    const [, proxy = 0] = listProcesses(pid);
+    process.kill(proxy, "SIGKILL");
     await until("another server runs", () => ![undefined, pid].includes(temporal.pid()), 60_000);
     expect(await victimOf(temporal)).toBe("RUNNING");
 
     const [server = 0, orphan = 0] = listProcesses(temporal.pid() ?? 0);
     process.kill(server, "SIGKILL");
-    await until("the door has gone with its server", () => readOr(`/proc/${orphan}/stat`) === "", 10_000);
+    await until("the proxy has gone with its server", () => readOr(`/proc/${orphan}/stat`) === "", 10_000);
   },
   BUILD_MS,
 );
