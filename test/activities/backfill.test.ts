@@ -1,36 +1,27 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { toRunVariables } from "../../activities/run-variables.ts";
-import type { Db } from "../../db/connect.ts";
 import { queryRows } from "../../db/connect.ts";
 import { claimAttempt } from "../../db/executions/attempts.ts";
 import { findExecution } from "../../db/executions/executions.ts";
-import { release } from "../../db/ledger/credits.ts";
 import { findTick, listTicks } from "../../db/schedules/ticks.ts";
 import type { ExecutionId, WorkflowId } from "../../domain/ids.ts";
 import type { Overlap } from "../../domain/manifest/manifest.ts";
 import { listBackfillTicks } from "../../src/schedules/backfill.ts";
 import { anAccount, anInput } from "../support/builders.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
-import { aScheduledWorkflow, aTickRoom, ELEVEN, NINE, SINCE, secondsAfter, TEN } from "../support/schedules.ts";
+import { aFileDatabase } from "../support/file-database.ts";
+import {
+  aScheduledWorkflow,
+  aTickRoom,
+  ELEVEN,
+  endTick,
+  NINE,
+  SINCE,
+  secondsAfter,
+  stateOfTick,
+  TEN,
+} from "../support/schedules.ts";
 
-let database: TestDatabase;
-let db: Db;
-
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
-
-afterAll(() => database?.drop());
-
-async function end(executionId: ExecutionId | null): Promise<void> {
-  await release(db, { executionId: executionId as ExecutionId, status: "cancelled", failure: null, message: "" });
-}
-
-async function stateOf(id: ExecutionId | null) {
-  const execution = await findExecution(db, id as ExecutionId);
-  return execution && { state: execution.state, waits: execution.queuePosition !== null };
-}
+const { db } = await aFileDatabase();
 
 test("backfill, of past ticks, begins each once and one after the other", async () => {
   const workflow = await aScheduledWorkflow(db, { since: ELEVEN, schedule: { overlap: "skip" } });
@@ -43,8 +34,8 @@ test("backfill, of past ticks, begins each once and one after the other", async 
     { nominalAt: NINE, outcome: "started", source: "backfill" },
   ]);
   expect(new Set(room.started)).toEqual(new Set([ticks[1]?.executionId]));
-  await end(ticks[1]?.executionId ?? null);
-  expect(await stateOf(ticks[0]?.executionId ?? null)).toEqual({ state: "queued", waits: false });
+  await endTick(db, ticks[1]?.executionId ?? null);
+  expect(await stateOfTick(db, ticks[0]?.executionId ?? null)).toEqual({ state: "queued", waits: false });
 });
 
 test.each([
@@ -148,24 +139,24 @@ test.each([
     const { workflowId, room, older, newer, ten, eleven } = await backfilledBesideTheClock(overlap);
     const isSideBySide = overlap === "allow";
     expect(room.started).toEqual(isSideBySide ? [older, newer, ten, eleven] : [older, ten]);
-    expect(await stateOf(newer)).toEqual({ state: "queued", waits: !isSideBySide });
+    expect(await stateOfTick(db, newer)).toEqual({ state: "queued", waits: !isSideBySide });
     expect(await findTick(db, workflowId, ELEVEN)).toMatchObject({ outcome });
     if (outcome === "skipped_overlap")
       expect(await findTick(db, workflowId, ELEVEN)).toMatchObject({
         reason: `${ten} of an earlier tick was still under way.`,
       });
-    else expect(await stateOf(eleven)).toEqual({ state: "queued", waits: !isSideBySide });
+    else expect(await stateOfTick(db, eleven)).toEqual({ state: "queued", waits: !isSideBySide });
     expect(await cancelledOf(workflowId)).toEqual(cancelled.map(() => ten));
   },
 );
 
 test("past ticks that were asked for, with others of the clock waiting, each wait for those of their own kind alone", async () => {
   const { older, newer, ten, eleven } = await backfilledBesideTheClock("queue");
-  const waiting = async () => [(await stateOf(newer))?.waits, (await stateOf(eleven))?.waits];
+  const waiting = async () => [(await stateOfTick(db, newer))?.waits, (await stateOfTick(db, eleven))?.waits];
   expect(await waiting()).toEqual([true, true]);
-  await end(older);
+  await endTick(db, older);
   expect(await waiting()).toEqual([false, true]);
-  await end(ten);
+  await endTick(db, ten);
   expect(await waiting()).toEqual([false, false]);
 });
 
@@ -182,10 +173,10 @@ test("past ticks that were asked for, of a workflow that runs one execution at a
   const place = async (id: ExecutionId | null) => (await findExecution(db, id as ExecutionId))?.queuePosition;
   const places = async () => [await place(newer), await place(ten), await place(eleven)];
   expect(await places()).toEqual([3, 1, 2]);
-  await end(older);
+  await endTick(db, older);
   expect(await places()).toEqual([2, null, 1]);
-  await end(ten);
+  await endTick(db, ten);
   expect(await places()).toEqual([1, null, null]);
-  await end(eleven);
+  await endTick(db, eleven);
   expect(await places()).toEqual([null, null, null]);
 });

@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { MockActivityEnvironment } from "@temporalio/testing";
 import { createPython, type PythonDeps } from "../../activities/python.ts";
-import { type Db, queryRows } from "../../db/connect.ts";
+import { queryRows } from "../../db/connect.ts";
 import type { ExecutionWork } from "../../db/executions/attempts.ts";
 import { findExecution } from "../../db/executions/executions.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import { createSlots, type Slots } from "../../system/slots.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 import {
   aProgram,
   createProcess,
@@ -19,17 +19,7 @@ import {
 
 const ACCOUNT = "acct_of_this_test" as AccountId;
 
-let database: TestDatabase;
-let db: Db;
-
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
-
-afterAll(async () => {
-  await database?.drop();
-});
+const { db } = await aFileDatabase();
 
 const anOpenExecution = (attemptsMax?: number): Promise<ExecutionId> => openExecution(db, attemptsMax);
 const aProcess = (runProgram: PythonDeps["runProgram"], processId?: string, slots?: Slots) =>

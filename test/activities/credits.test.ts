@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { MockActivityEnvironment } from "@temporalio/testing";
 import { DefaultLogger } from "@temporalio/worker";
 import { createCredits } from "../../activities/credits.ts";
-import { type Db, queryRows } from "../../db/connect.ts";
+import { queryRows } from "../../db/connect.ts";
 import { claimAttempt, endAttempt } from "../../db/executions/attempts.ts";
 import { findExecution } from "../../db/executions/executions.ts";
 import { findBalance, grant } from "../../db/ledger/credits.ts";
@@ -11,24 +11,14 @@ import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import { createExecutionId } from "../../src/ids.ts";
 import { findWaiting, holdAccount } from "../db/credits/given.ts";
 import { anAccount, anExecution, aWorkflow } from "../support/builders.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 
 const PRICES: Prices = { perCpuSecond: microCredits(10_000), perExecution: microCredits(1_000) };
 /** What the builder's execution may cost: 300 seconds of a core, and the fee. */
 const CHARGE_MAX = 3_001_000n;
 const GRANTED = 10_000_000n;
 
-let database: TestDatabase;
-let db: Db;
-
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
-
-afterAll(async () => {
-  await database?.drop();
-});
+const { db } = await aFileDatabase();
 
 /** An accepted execution of an account of its own, and the activities as a worker calls them. */
 async function anAcceptedExecution(given: { credits?: bigint; cpu?: number; prices?: Prices } = {}) {

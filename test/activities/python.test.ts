@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { ActivityCancellationDetails } from "@temporalio/common";
 import { MockActivityEnvironment } from "@temporalio/testing";
 import { createCredits } from "../../activities/credits.ts";
 import type { PythonDeps } from "../../activities/python.ts";
 import { UnableError, UnbegunError } from "../../activities/unbegun.ts";
-import { type Db, queryRows } from "../../db/connect.ts";
+import { queryRows } from "../../db/connect.ts";
 import { findExecution, requestCancel } from "../../db/executions/executions.ts";
 import { findMoneyFaults } from "../../db/ledger/audit.ts";
 import { findBalance, findBilling, reserve } from "../../db/ledger/credits.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 import {
   aProgram,
   createProcess,
@@ -21,17 +21,7 @@ import {
   tick,
 } from "./python-process.ts";
 
-let database: TestDatabase;
-let db: Db;
-
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
-
-afterAll(async () => {
-  await database?.drop();
-});
+const { db } = await aFileDatabase();
 
 const anOpenExecution = (attemptsMax?: number): Promise<ExecutionId> => openExecution(db, attemptsMax);
 const aProcess = (runProgram: PythonDeps["runProgram"], processId?: string) =>

@@ -1,46 +1,27 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import type { Db } from "../../db/connect.ts";
+import { expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
 import { acceptExecution } from "../../db/executions/acceptance.ts";
 import { admitExecutions } from "../../db/executions/admissions.ts";
-import { findExecution } from "../../db/executions/executions.ts";
-import { release } from "../../db/ledger/credits.ts";
 import { findTick } from "../../db/schedules/ticks.ts";
 import { microCredits } from "../../domain/credits.ts";
-import type { ExecutionId } from "../../domain/ids.ts";
 import type { Overlap } from "../../domain/manifest/manifest.ts";
 import { createExecutionId } from "../../src/ids.ts";
 import { anInput } from "../support/builders.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 import {
   aScheduledWorkflow,
   aTickRoom,
   aWorkflowWithSchedules,
   ELEVEN,
+  endTick,
   NINE,
   SINCE,
   secondsAfter,
+  stateOfTick,
   TEN,
 } from "../support/schedules.ts";
 
-let database: TestDatabase;
-let db: Db;
-
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
-
-afterAll(() => database?.drop());
-
-async function end(executionId: ExecutionId | null): Promise<void> {
-  await release(db, { executionId: executionId as ExecutionId, status: "cancelled", failure: null, message: "" });
-}
-
-async function stateOf(id: ExecutionId | null) {
-  const execution = await findExecution(db, id as ExecutionId);
-  return execution && { state: execution.state, waits: execution.queuePosition !== null };
-}
+const { db } = await aFileDatabase();
 
 async function overlapped(overlap: Overlap) {
   const { workflowId } = await aScheduledWorkflow(db, { since: SINCE, schedule: { overlap, catchup: "all" } });
@@ -61,7 +42,7 @@ test("overlap skip, with the one before under way, skips and says for which; sta
     executionId: null,
   });
   expect(third).toMatchObject({ outcome: "skipped_overlap" });
-  await end(first?.executionId ?? null);
+  await endTick(db, first?.executionId ?? null);
   const fourth = await fire(secondsAfter(ELEVEN, 3_600));
   expect(room.started).toEqual([first?.executionId, fourth?.executionId]);
 });
@@ -74,16 +55,19 @@ test("overlap allow, with others under way, starts beside them", async () => {
 test("overlap queue, with others under way, begins one after the other in the order of the ticks", async () => {
   const { workflowId, first, second, third, room } = await overlapped("queue");
   expect(room.started).toEqual([first?.executionId]);
-  const states = async () => [await stateOf(second?.executionId ?? null), await stateOf(third?.executionId ?? null)];
+  const states = async () => [
+    await stateOfTick(db, second?.executionId ?? null),
+    await stateOfTick(db, third?.executionId ?? null),
+  ];
   expect(await states()).toEqual([
     { state: "queued", waits: true },
     { state: "queued", waits: true },
   ]);
   // Its turn comes with the end of the one before, and with nothing else.
   expect(await admitExecutions(db, workflowId)).toEqual([]);
-  await end(first?.executionId ?? null);
+  await endTick(db, first?.executionId ?? null);
   expect((await states()).map((state) => state?.waits)).toEqual([false, true]);
-  await end(second?.executionId ?? null);
+  await endTick(db, second?.executionId ?? null);
   expect((await states())[1]).toEqual({ state: "queued", waits: false });
 });
 
@@ -96,10 +80,10 @@ test("overlap cancel_previous, with one under way and one waiting, cancels both 
     { id: first?.executionId },
   );
   expect(cancelled).toEqual([{ id: first?.executionId, by: "schedule" }]);
-  expect(await stateOf(second?.executionId ?? null)).toEqual({ state: "cancelled", waits: false });
-  expect(await stateOf(third?.executionId ?? null)).toEqual({ state: "queued", waits: true });
-  await end(first?.executionId ?? null);
-  expect(await stateOf(third?.executionId ?? null)).toEqual({ state: "queued", waits: false });
+  expect(await stateOfTick(db, second?.executionId ?? null)).toEqual({ state: "cancelled", waits: false });
+  expect(await stateOfTick(db, third?.executionId ?? null)).toEqual({ state: "queued", waits: true });
+  await endTick(db, first?.executionId ?? null);
+  expect(await stateOfTick(db, third?.executionId ?? null)).toEqual({ state: "queued", waits: false });
 });
 
 test("overlap queue, with a tick that waits for its schedule, lets calls of others pass", async () => {
@@ -168,13 +152,13 @@ test.each<Overlap>(["skip", "queue", "cancel_previous"])(
       { name: "nightly", which: "n" },
     ]);
     const next = await fire("hourly", TEN);
-    expect(await stateOf(night?.executionId ?? null)).toEqual({ state: "queued", waits: false });
+    expect(await stateOfTick(db, night?.executionId ?? null)).toEqual({ state: "queued", waits: false });
     if (overlap !== "queue") return;
-    expect(await stateOf(next?.executionId ?? null)).toEqual({ state: "queued", waits: true });
-    await end(night?.executionId ?? null);
+    expect(await stateOfTick(db, next?.executionId ?? null)).toEqual({ state: "queued", waits: true });
+    await endTick(db, night?.executionId ?? null);
     expect(await admitExecutions(db, workflowId)).toEqual([]);
-    await end(hour?.executionId ?? null);
-    expect(await stateOf(next?.executionId ?? null)).toMatchObject({ waits: false });
+    await endTick(db, hour?.executionId ?? null);
+    expect(await stateOfTick(db, next?.executionId ?? null)).toMatchObject({ waits: false });
   },
 );
 

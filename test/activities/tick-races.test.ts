@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
+import { beforeEach, expect, test } from "@jest/globals";
 import type { DecidedTick } from "../../activities/ticks.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { insertTicks, listTicks, type NewTick } from "../../db/schedules/ticks.ts";
 import type { WorkflowId } from "../../domain/ids.ts";
 import { createLog } from "../../src/log.ts";
 import { accountForTicks } from "../../src/schedules/tick-watch.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 import { waitForLockWait } from "../support/lock-waits.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 import {
   aScheduledWorkflow,
   aTickRoom,
@@ -21,15 +21,8 @@ import {
 const SILENT = createLog({ level: "silent", terminal: false });
 const AWAY = { catchup: "all", overlap: "allow", maxLatenessSeconds: 86_400 } as const;
 
-let database: TestDatabase;
-let db: Db;
+const { db } = await aFileDatabase();
 
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
-
-afterAll(() => database?.drop());
 beforeEach(() => db.raw("update schedules set look_at = null"));
 
 const missed = (workflowId: WorkflowId, nominalAt: Date): NewTick => ({

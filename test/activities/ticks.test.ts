@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { createTicks } from "../../activities/ticks.ts";
-import type { Db } from "../../db/connect.ts";
 import { queryRows } from "../../db/connect.ts";
 import { findExecution } from "../../db/executions/executions.ts";
 import { putKeptBytesMax } from "../../db/executions/kept-bytes.ts";
@@ -12,7 +11,7 @@ import type { ExecutionId } from "../../domain/ids.ts";
 import { DEFAULT_BOUNDS } from "../../domain/manifest/bounds.ts";
 import { createExecutionId } from "../../src/ids.ts";
 import { anAccount, anExecution, anInput } from "../support/builders.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 import {
   aScheduledWorkflow,
   aTickRoom,
@@ -24,15 +23,7 @@ import {
   TEN,
 } from "../support/schedules.ts";
 
-let database: TestDatabase;
-let db: Db;
-
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
-
-afterAll(() => database?.drop());
+const { db } = await aFileDatabase();
 
 test("tick, on time, starts one execution of the latest commit with its payload and has a record", async () => {
   const inputs = [anInput("string", "region"), anInput("integer", "count", { required: false, default: 3 })];

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { type Db, queryRows } from "../../db/connect.ts";
+import { expect, test } from "@jest/globals";
+import { queryRows } from "../../db/connect.ts";
 import {
   type Acceptance,
   acceptExecution,
@@ -14,17 +14,9 @@ import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { createExecutionId } from "../../src/ids.ts";
 import { anAccount, aWorkflow, type TestWorkflow } from "../support/builders.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 
-let database: TestDatabase;
-let db: Db;
-
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
-
-afterAll(() => database?.drop());
+const { db } = await aFileDatabase();
 
 function accept(
   workflow: TestWorkflow,

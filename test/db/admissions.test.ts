@@ -1,22 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import type { Db } from "../../db/connect.ts";
+import { expect, test } from "@jest/globals";
 import { acceptExecution, UNCONDITIONAL } from "../../db/executions/acceptance.ts";
 import { admitExecutions, listWaitingWorkflows } from "../../db/executions/admissions.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { createExecutionId } from "../../src/ids.ts";
 import { aWorkflow, type TestWorkflow } from "../support/builders.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 
-let database: TestDatabase;
-let db: Db;
-
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
-
-afterAll(() => database?.drop());
+const { db } = await aFileDatabase();
 
 /** An execution that waits: as if none might be under way when it was accepted. */
 async function aWaiting(workflow: TestWorkflow): Promise<ExecutionId> {

@@ -1,23 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { type Db, queryRows } from "../../db/connect.ts";
+import { expect, test } from "@jest/globals";
+import { queryRows } from "../../db/connect.ts";
 import { claimAttempt, endAttempt, handOverAttempts, renewLease } from "../../db/executions/attempts.ts";
 import { findExecution, requestCancel } from "../../db/executions/executions.ts";
 import { loseOutputs } from "../../db/executions/stranded.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { anAccount, anExecution, aWorkflow } from "../support/builders.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 
-let database: TestDatabase;
-let db: Db;
-
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
-
-afterAll(async () => {
-  await database?.drop();
-});
+const { db } = await aFileDatabase();
 
 async function anOpenExecution(attemptsMax = 1): Promise<ExecutionId> {
   const accountId = await anAccount(db, { microCredits: 1_000_000n });

@@ -1,18 +1,12 @@
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { findObjects, publishCommit } from "../../db/commits/commits.ts";
 import type { GitObject } from "../../db/commits/git-objects.ts";
 import type { CommitId } from "../../domain/ids.ts";
 import { aManifest, aWorkflow } from "../support/builders.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await aDatabase();
-});
-
-afterAll(() => database?.drop());
+const database = await aFileDatabase();
 
 function anObject(kind: GitObject["kind"], content: Buffer): GitObject {
   return { id: createHash("sha1").update(kind).update(content).digest("hex"), kind, content };

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { type Db, queryRows } from "../../db/connect.ts";
+import { expect, test } from "@jest/globals";
+import { queryRows } from "../../db/connect.ts";
 import { claimAttempt, endAttempt } from "../../db/executions/attempts.ts";
 import { findExecutionDetails } from "../../db/executions/details.ts";
 import { finishAll } from "../../db/executions/endings.ts";
@@ -9,22 +9,12 @@ import type { Connection, Connections } from "../../domain/connections.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { anExecution, aWorkflow, type TestWorkflow } from "../support/builders.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 import { age } from "./retained.ts";
 
 const PROCESS = "proc_a";
 
-let database: TestDatabase;
-let db: Db;
-
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
-
-afterAll(async () => {
-  await database?.drop();
-});
+const { db } = await aFileDatabase();
 
 const to = (address: string, given: Partial<Connection> = {}): Connection => ({
   name: null,

@@ -1,25 +1,14 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import type { Db } from "../../db/connect.ts";
 import { queryRows, sqlState } from "../../db/connect.ts";
 import { findExecution } from "../../db/executions/executions.ts";
 import { adjust, findBalance, grant, release, reserve, settle } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import { anAccount, anExecution, aWorkflow } from "../support/builders.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 
-let database: TestDatabase;
-let db: Db;
-
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
-
-afterAll(async () => {
-  await database?.drop();
-});
+const { db } = await aFileDatabase();
 
 const bill = (executionId: ExecutionId, total: bigint) =>
   ({

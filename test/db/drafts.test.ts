@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { addDraftConflicts, listDraftConflicts } from "../../db/commits/draft-conflicts.ts";
 import {
   changeDraft,
@@ -14,18 +14,13 @@ import { readChange } from "../../src/publish/draft-changes.ts";
 import { saveDraft } from "../../src/publish/drafts.ts";
 import { createTree } from "../../src/publish/git-objects.ts";
 import { aCommit, aManifest, aMember, aWorkflow } from "../support/builders.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await aDatabase();
-});
-afterAll(() => database?.drop());
-
+const { db } = await aFileDatabase();
 /** A user and a workflow with one commit. */
 async function aKey(): Promise<DraftKey & { commitId: CommitId }> {
-  const { workflowId, accountId, commitId } = await aWorkflow(database.db);
-  const { userId } = await aMember(database.db, accountId);
+  const { workflowId, accountId, commitId } = await aWorkflow(db);
+  const { userId } = await aMember(db, accountId);
   return { userId, workflowId, commitId };
 }
 
@@ -37,7 +32,7 @@ function anEntry(path: string, text = path): NewDraftEntry {
 }
 
 async function versionOf(key: DraftKey): Promise<number | undefined> {
-  return (await findDraftWithFiles(database.db, key))?.draft.version;
+  return (await findDraftWithFiles(db, key))?.draft.version;
 }
 
 test("changeDraft, of many at once on one version, lets one of them change it, files and all", async () => {
@@ -45,49 +40,49 @@ test("changeDraft, of many at once on one version, lets one of them change it, f
   for (const version of [0, 1]) {
     const saved = await Promise.all(
       Array.from({ length: 10 }, (_none, tab) =>
-        changeDraft(database.db, { ...key, version, base: null, put: [anEntry(`${version}-${tab}`)], removed: [] }),
+        changeDraft(db, { ...key, version, base: null, put: [anEntry(`${version}-${tab}`)], removed: [] }),
       ),
     );
     expect(saved.filter((each) => each !== undefined)).toMatchObject([{ version: version + 1 }]);
-    expect((await findDraftWithFiles(database.db, key))?.files).toHaveLength(version + 1);
+    expect((await findDraftWithFiles(db, key))?.files).toHaveLength(version + 1);
   }
 });
 
 test("changeDraft, on a version that is not the stored one, changes nothing", async () => {
   const key = await aKey();
-  await changeDraft(database.db, { ...key, version: 0, base: key.commitId, put: [anEntry("a")], removed: [] });
+  await changeDraft(db, { ...key, version: 0, base: key.commitId, put: [anEntry("a")], removed: [] });
   for (const version of [0, 2])
     expect(
-      await changeDraft(database.db, { ...key, version, base: null, put: [anEntry("a", "other")], removed: ["a"] }),
+      await changeDraft(db, { ...key, version, base: null, put: [anEntry("a", "other")], removed: ["a"] }),
     ).toBeUndefined();
-  const found = await findDraftWithFiles(database.db, key);
+  const found = await findDraftWithFiles(db, key);
   expect(found?.draft).toMatchObject({ version: 1, base: key.commitId });
   expect(found?.files.map(({ content }) => content.toString())).toEqual(["a"]);
 });
 
 test("changeDraft, without a base, keeps the one there is; with one, takes it", async () => {
   const key = await aKey();
-  await changeDraft(database.db, { ...key, version: 0, base: null, put: [], removed: [] });
-  await changeDraft(database.db, { ...key, version: 1, base: key.commitId, put: [], removed: [] });
-  await changeDraft(database.db, { ...key, version: 2, put: [anEntry("x")], removed: [] });
-  expect((await findDraftWithFiles(database.db, key))?.draft).toMatchObject({ version: 3, base: key.commitId });
+  await changeDraft(db, { ...key, version: 0, base: null, put: [], removed: [] });
+  await changeDraft(db, { ...key, version: 1, base: key.commitId, put: [], removed: [] });
+  await changeDraft(db, { ...key, version: 2, put: [anEntry("x")], removed: [] });
+  expect((await findDraftWithFiles(db, key))?.draft).toMatchObject({ version: 3, base: key.commitId });
 });
 
 test("concludeDraft, of the version that was committed, forgets the draft; of one that went on, lets it begin with the commit", async () => {
   const [still, moved] = [await aKey(), await aKey()];
   for (const key of [still, moved])
-    await changeDraft(database.db, { ...key, version: 0, base: null, put: [anEntry("a")], removed: [] });
-  await changeDraft(database.db, { ...moved, version: 1, put: [anEntry("b")], removed: [] });
+    await changeDraft(db, { ...key, version: 0, base: null, put: [anEntry("a")], removed: [] });
+  await changeDraft(db, { ...moved, version: 1, put: [anEntry("b")], removed: [] });
   for (const key of [still, moved]) {
-    const draft = (await findDraftWithFiles(database.db, key))?.draft;
-    await concludeDraft(database.db, { id: draft?.id as bigint, version: 1, commitId: key.commitId });
+    const draft = (await findDraftWithFiles(db, key))?.draft;
+    await concludeDraft(db, { id: draft?.id as bigint, version: 1, commitId: key.commitId });
   }
-  expect(await findDraftWithFiles(database.db, still)).toBeUndefined();
-  const found = await findDraftWithFiles(database.db, moved);
+  expect(await findDraftWithFiles(db, still)).toBeUndefined();
+  const found = await findDraftWithFiles(db, moved);
   expect(found?.draft).toMatchObject({ version: 2, base: moved.commitId });
   expect(found?.files.map(({ path }) => path)).toEqual(["a", "b"]);
   const [row] = await queryRows<{ files: number }>(
-    database.db,
+    db,
     "select count(*)::int as files from draft_files where workflow_id = :workflowId",
     { workflowId: still.workflowId },
   );
@@ -98,32 +93,32 @@ test("concludeDraft, of a draft that went on, leaves nothing of it to be decided
   const key = await aKey();
   const { commitId } = key;
   for (const version of [0, 1])
-    await changeDraft(database.db, {
+    await changeDraft(db, {
       ...key,
       version,
       base: commitId,
       put: [anEntry("a", String(version))],
       removed: [],
     });
-  await addDraftConflicts(database.db, { ...key, paths: ["a", "b"] });
-  const id = (await findDraftWithFiles(database.db, key))?.draft.id as bigint;
-  await concludeDraft(database.db, { id: id + 1n, version: 1, commitId });
-  expect(await listDraftConflicts(database.db, key)).toEqual(["a", "b"].map((path) => ({ path, commitId })));
-  await concludeDraft(database.db, { id, version: 1, commitId });
-  expect(await listDraftConflicts(database.db, key)).toEqual([]);
+  await addDraftConflicts(db, { ...key, paths: ["a", "b"] });
+  const id = (await findDraftWithFiles(db, key))?.draft.id as bigint;
+  await concludeDraft(db, { id: id + 1n, version: 1, commitId });
+  expect(await listDraftConflicts(db, key)).toEqual(["a", "b"].map((path) => ({ path, commitId })));
+  await concludeDraft(db, { id, version: 1, commitId });
+  expect(await listDraftConflicts(db, key)).toEqual([]);
   expect(await versionOf(key)).toBe(2);
 });
 
 test("concludeDraft, of a draft that was discarded and begun again meanwhile, leaves the new one alone", async () => {
   const key = await aKey();
-  await changeDraft(database.db, { ...key, version: 0, base: null, put: [], removed: [] });
-  const id = (await findDraftWithFiles(database.db, key))?.draft.id as bigint;
-  expect(await deleteDraft(database.db, key)).toBe(true);
+  await changeDraft(db, { ...key, version: 0, base: null, put: [], removed: [] });
+  const id = (await findDraftWithFiles(db, key))?.draft.id as bigint;
+  expect(await deleteDraft(db, key)).toBe(true);
   for (const version of [0, 1])
-    await changeDraft(database.db, { ...key, version, base: null, put: [anEntry("new")], removed: [] });
-  await concludeDraft(database.db, { id, version: 1, commitId: key.commitId });
-  await concludeDraft(database.db, { id, version: 2, commitId: key.commitId });
-  expect((await findDraftWithFiles(database.db, key))?.draft).toMatchObject({ version: 2, base: null });
+    await changeDraft(db, { ...key, version, base: null, put: [anEntry("new")], removed: [] });
+  await concludeDraft(db, { id, version: 1, commitId: key.commitId });
+  await concludeDraft(db, { id, version: 2, commitId: key.commitId });
+  expect((await findDraftWithFiles(db, key))?.draft).toMatchObject({ version: 2, base: null });
 });
 
 test("saveDraft, of a workflow with a large file, stores what is new and no copy of what a commit has", async () => {
@@ -132,17 +127,17 @@ test("saveDraft, of a workflow with a large file, stores what is new and no copy
   const { treeId, objects } = createTree([large]);
   for (const object of objects)
     await queryRows(
-      database.db,
+      db,
       "insert into git_objects (workflow_id, id, kind, content) values (:workflowId, :id, :kind, :content)",
       { workflowId: key.workflowId, ...object },
     );
-  const head = await aCommit(database.db, {
+  const head = await aCommit(db, {
     workflowId: key.workflowId,
     parentId: key.commitId,
     manifest: aManifest(),
   });
-  await queryRows(database.db, "update commits set tree_id = :treeId where id = :head", { treeId, head });
-  const saved = await saveDraft(database.db, {
+  await queryRows(db, "update commits set tree_id = :treeId where id = :head", { treeId, head });
+  const saved = await saveDraft(db, {
     ...key,
     head,
     version: 0,
@@ -150,7 +145,7 @@ test("saveDraft, of a workflow with a large file, stores what is new and no copy
   });
   expect(saved).toMatchObject({ kind: "saved", version: 1 });
   const rows = await queryRows<{ path: string; stored: number | null }>(
-    database.db,
+    db,
     "select path, octet_length(content) as stored from draft_files where user_id = :userId order by path",
     { userId: key.userId },
   );
@@ -158,7 +153,7 @@ test("saveDraft, of a workflow with a large file, stores what is new and no copy
     { path: "new.txt", stored: 3 },
     { path: "renamed.bin", stored: null },
   ]);
-  const found = await findDraftWithFiles(database.db, key);
+  const found = await findDraftWithFiles(db, key);
   expect(found?.files.map(({ content }) => content.length)).toEqual([3, 100_000]);
   expect(await versionOf(key)).toBe(1);
 });

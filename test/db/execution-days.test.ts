@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { listForPeople } from "../../db/commits/workflow-list.ts";
 import { queryRows } from "../../db/connect.ts";
 import { countExecutionDays } from "../../db/executions/days.ts";
@@ -7,14 +7,9 @@ import { findMoneyFaults } from "../../db/ledger/audit.ts";
 import { reserve, settle } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import { anExecution, aWorkflow, type TestWorkflow } from "../support/builders.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await aDatabase();
-});
-afterAll(() => database?.drop());
-
+const database = await aFileDatabase();
 /** Executions that ended so long ago, each of 1,000 micro-credits. */
 async function end(workflow: TestWorkflow, ...hoursAgo: readonly number[]): Promise<void> {
   for (const hours of hoursAgo) {

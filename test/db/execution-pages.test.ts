@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { type Db, queryRows } from "../../db/connect.ts";
+import { beforeAll, expect, test } from "@jest/globals";
+import { queryRows } from "../../db/connect.ts";
 import { type ExecutionFilter, listExecutionPage, type Place } from "../../db/executions/pages.ts";
 import { aWorkflow, type TestWorkflow } from "../support/builders.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 
 const COUNT = 3_000;
 
-let database: TestDatabase;
-let db: Db;
+const { db } = await aFileDatabase();
 let workflow: TestWorkflow;
 let filter: ExecutionFilter;
 
 /** Two in a thousand have failed: the first and the last of them. */
 beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
   workflow = await aWorkflow(db);
   const { accountId, workflowId, commitId } = workflow;
   filter = { accountId };
@@ -30,10 +27,6 @@ beforeAll(async () => {
     { accountId, workflowId, commitId, last: COUNT - 1 },
   );
   await db.raw("analyze executions");
-});
-
-afterAll(async () => {
-  await database?.drop();
 });
 
 const numberOf = ({ id }: { id: string }): number => Number(id.slice(3));

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { beforeAll, expect, test } from "@jest/globals";
 import { findAccessToken, findUserByEmail } from "../../db/accounts/access.ts";
 import {
   acceptInvitation,
@@ -11,27 +11,22 @@ import {
   revokeInvitation,
 } from "../../db/accounts/invitations.ts";
 import { changeRole, listMembers, removeMember } from "../../db/accounts/members.ts";
-import { type Db, queryRows } from "../../db/connect.ts";
+import { queryRows } from "../../db/connect.ts";
 import type { AccountId } from "../../domain/ids.ts";
 import type { Role } from "../../domain/members.ts";
 import { createUserId } from "../../src/ids.ts";
 import { hashToken } from "../../src/keys/tokens.ts";
 import { aMember, anAccount, aSessionOf, aTokenOf, type TestMember } from "../support/builders.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 
-let database: TestDatabase;
-let db: Db;
+const { db } = await aFileDatabase();
 let accountId: AccountId;
 let ada: TestMember;
 
 beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
   accountId = await anAccount(db);
   ada = await aMember(db, accountId);
 });
-
-afterAll(() => database?.drop());
 
 const anAddress = (): string => `${randomBytes(8).toString("hex")}@example.test`;
 

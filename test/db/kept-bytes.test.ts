@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
+import { beforeEach, expect, test } from "@jest/globals";
 import { insertObjects } from "../../db/commits/commits.ts";
 import { changeDraft, deleteDraft } from "../../db/commits/drafts.ts";
 import { deleteObjects } from "../../db/commits/git-objects.ts";
-import { type Db, queryRows } from "../../db/connect.ts";
+import { queryRows } from "../../db/connect.ts";
 import { countExecutionDays } from "../../db/executions/days.ts";
 import {
   addUpKeptChanges,
@@ -20,21 +20,13 @@ import type { AccountId, CommitId, ExecutionId } from "../../domain/ids.ts";
 import { createExecutionId } from "../../src/ids.ts";
 import { aMember, anAccount, anExecution, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { endEarlier } from "../support/ends.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 
 /** Of the commit that every workflow of the builders has: its object is its own id. */
 const COMMIT_BYTES = 40;
-let database: TestDatabase;
-let db: Db;
+const { db } = await aFileDatabase();
 let accountId: AccountId;
 let workflow: TestWorkflow;
-
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
-
-afterAll(() => database?.drop());
 
 beforeEach(async () => {
   accountId = await anAccount(db);

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { findAccessToken, findSessionUser, putUser } from "../../db/accounts/access.ts";
 import { changeRole, listMembers, removeMember } from "../../db/accounts/members.ts";
 import { insertSession } from "../../db/accounts/sessions.ts";
@@ -8,19 +8,12 @@ import type { AccountId } from "../../domain/ids.ts";
 import { createUserId } from "../../src/ids.ts";
 import { createSessionToken, hashToken } from "../../src/keys/tokens.ts";
 import { aMember, anAccount, type TestMember } from "../support/builders.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 
 const IDLE_SECONDS = 604_800;
 
-let database: TestDatabase;
-let db: Db;
-
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
-
-afterAll(() => database?.drop());
+const database = await aFileDatabase();
+const { db } = database;
 
 /** An account with this many owners. */
 async function aHouse(owners: number): Promise<{ accountId: AccountId; owners: TestMember[] }> {

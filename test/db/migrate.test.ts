@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { connect, type Db, queryRows } from "../../db/connect.ts";
+import { expect, test } from "@jest/globals";
+import { connect, queryRows } from "../../db/connect.ts";
 import { listApplied, migrate } from "../../db/migrate.ts";
 import { listSchedules } from "../../db/schedules/schedules.ts";
 import { insertTicks, listTicks } from "../../db/schedules/ticks.ts";
 import { listDeclaredSchedules } from "../../domain/schedules/names.ts";
 import { publishSchedules } from "../../src/publish/published-schedule.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 import { FIRST_MIGRATIONS, UNDO_LATER_MIGRATIONS } from "../support/first-release.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 import { aSchedule, aScheduledWorkflow } from "../support/schedules.ts";
 import { describeSchema } from "../support/schema.ts";
 
@@ -16,17 +16,8 @@ const FILES = readdirSync(new URL("../../db/migrations/", import.meta.url))
   .sort();
 const SCHEMA = new URL("../../db/schema.sql", import.meta.url);
 
-let database: TestDatabase;
-let db: Db;
-
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
-
-afterAll(async () => {
-  await database?.drop();
-});
+const database = await aFileDatabase();
+const { db } = database;
 
 async function emptyTheDatabase(): Promise<void> {
   await db.raw("drop schema public cascade");

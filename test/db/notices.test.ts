@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { type Db, queryRows } from "../../db/connect.ts";
+import { beforeAll, expect, test } from "@jest/globals";
+import { queryRows } from "../../db/connect.ts";
 import { recordRefusedExecution } from "../../db/executions/refused.ts";
 import { release, reserve, settle } from "../../db/ledger/credits.ts";
 import { listDueNotices, markNoticesStarted, writeSlowNotices } from "../../db/notices/notices.ts";
@@ -12,21 +12,16 @@ import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import type { Notify } from "../../domain/manifest/notify-schema.ts";
 import { createExecutionId } from "../../src/ids.ts";
 import { anAccount, anExecution, aWorkflow, type TestWorkflow } from "../support/builders.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 
-let database: TestDatabase;
-let db: Db;
+const { db } = await aFileDatabase();
 let accountId: AccountId;
 
 beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
   accountId = await anAccount(db);
   for (const name of ["ops", "team"])
     await insertPlace(db, { accountId, name, kind: "slack", target: Buffer.of(1), secret: null, createdBy: "ada" });
 });
-
-afterAll(() => database?.drop());
 
 const aListener = (notify: Notify): Promise<TestWorkflow> => aWorkflow(db, { accountId, manifest: { notify } });
 

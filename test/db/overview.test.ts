@@ -1,22 +1,19 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { type Db, queryRows } from "../../db/connect.ts";
+import { beforeAll, expect, test } from "@jest/globals";
+import { queryRows } from "../../db/connect.ts";
 import { findFirstSteps, getAccountFigures, listFailingWorkflows } from "../../db/executions/account-overview.ts";
 import { findLastFailure, listDayFigures, listRecentExecutions, SAMPLE_OF_DAY } from "../../db/executions/overview.ts";
 import { aWorkflow, type TestWorkflow } from "../support/builders.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 
 const NOW = new Date("2026-05-10T12:00:00Z");
 /** Runs of a minute each other, from the beginning of the first day on. */
 const COUNT = 3 * 1_440;
 
-let database: TestDatabase;
-let db: Db;
+const { db } = await aFileDatabase();
 let workflow: TestWorkflow;
 
 /** Three whole days up to the end of yesterday: the first of each hundred failed, and each took as long as its number says. */
 beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
   workflow = await aWorkflow(db);
   const { accountId, workflowId, commitId } = workflow;
   await queryRows(
@@ -33,8 +30,6 @@ beforeAll(async () => {
   );
   await db.raw("analyze executions");
 });
-
-afterAll(() => database?.drop());
 
 test("figures by day, of the newest of each day, have what succeeded, what failed and how long it took, and empty days", async () => {
   const days = await listDayFigures(db, { workflowId: workflow.workflowId, days: 5, now: NOW });

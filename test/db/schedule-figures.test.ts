@@ -1,27 +1,19 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { Registry } from "prom-client";
-import { type Db, queryRows } from "../../db/connect.ts";
+import { queryRows } from "../../db/connect.ts";
 import { listTicks } from "../../db/schedules/ticks.ts";
 import { createLog } from "../../src/log.ts";
 import { createRecordFigures } from "../../src/metrics/record.ts";
 import { countTicks } from "../../src/metrics/ticks.ts";
 import { accountForTicks } from "../../src/schedules/tick-watch.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 import { aScheduledWorkflow, aTickRoom } from "../support/schedules.ts";
 
 const SILENT = createLog({ level: "silent", terminal: false });
 const SINCE = new Date("2026-05-04T08:30:00Z");
 const NOON = new Date("2026-05-04T12:30:00Z");
 
-let database: TestDatabase;
-let db: Db;
-
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
-
-afterAll(() => database?.drop());
+const { db } = await aFileDatabase();
 
 async function valuesOf(registry: Registry, name: string): Promise<Record<string, number>> {
   const { values } = (await registry.getSingleMetric(name)?.get()) ?? { values: [] };

@@ -1,22 +1,14 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { type Db, queryRows } from "../../db/connect.ts";
+import { expect, test } from "@jest/globals";
+import { queryRows } from "../../db/connect.ts";
 import { insertTicks, listTicks } from "../../db/schedules/ticks.ts";
 import { NOTHING_REMOVED, removeOld } from "../../src/housekeeping/retention.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 import { aScheduledWorkflow, commitSchedule } from "../support/schedules.ts";
 
 const HOUR_MS = 3_600_000;
 const LAST_HOUR = Math.floor(Date.now() / HOUR_MS);
 
-let database: TestDatabase;
-let db: Db;
-
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
-
-afterAll(() => database?.drop());
+const { db } = await aFileDatabase();
 
 function daysAgo(days: number): Date {
   return new Date((LAST_HOUR - days * 24) * HOUR_MS);

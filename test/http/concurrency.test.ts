@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { afterEach, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
 import { admitExecutions } from "../../db/executions/admissions.ts";
 import { findExecution, findStartable, listOpenExecutions } from "../../db/executions/executions.ts";
@@ -8,26 +8,16 @@ import type { ExecutionId } from "../../domain/ids.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { aCommit, aManifest, anInput, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import type { Answer } from "../support/https.ts";
-import { aService, execute, findLeftovers, sendForm, succeed, type TestService } from "./service.ts";
+import { aFileService, execute, findLeftovers, forgetExecutions, sendForm, succeed } from "./service.ts";
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await aService({ run: async () => undefined });
-});
-
-afterAll(() => service?.close());
+const service = await aFileService({ run: async () => undefined });
 
 afterEach(async () => {
-  service.started.length = 0;
   await queryRows(
     service.db,
     "update executions set state = 'cancelled', finished_at = now() where finished_at is null",
   );
-  await queryRows(
-    service.db,
-    "truncate call_receivers, executions, workflow_starts, attempts, execution_files, reservations",
-  );
+  await forgetExecutions(service);
 });
 
 const queueing = (executionsMax: number): Partial<Manifest> => ({

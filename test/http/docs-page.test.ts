@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { aWorkflow } from "../support/builders.ts";
-import { aService, type TestService } from "./service.ts";
+import { aFileService } from "./service.ts";
 
 const UNKNOWN = "wf_00000000000000000000000000";
 const WORKFLOW_DOCS = `/api/workflows/${UNKNOWN}/docs`;
@@ -9,13 +9,7 @@ const WORKFLOW_DOCS = `/api/workflows/${UNKNOWN}/docs`;
 const PAGES = ["/api/docs", "/api/docs/", WORKFLOW_DOCS, `${WORKFLOW_DOCS}/`];
 const UTF_8 = "charset=utf-8";
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await aService();
-});
-
-afterAll(() => service?.close());
+const service = await aFileService();
 
 /** What a page names to be fetched: as written, and as a browser finds it. */
 function listLinks(html: string, page: string): { written: string; path: string }[] {

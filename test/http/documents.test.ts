@@ -1,19 +1,13 @@
 import { readdirSync } from "node:fs";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { type Library, readLibrary, renderDocument } from "../../src/http/docs/library.ts";
-import { aService, type TestService } from "./service.ts";
+import { aFileService } from "./service.ts";
 
 const FOLDER = new URL("../../docs/", import.meta.url);
 const POLICY =
   "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await aService();
-});
-
-afterAll(() => service?.close());
+const service = await aFileService();
 
 /** Addresses of the page's links, as a browser finds them. */
 function listLinks(html: string, page: string): string[] {

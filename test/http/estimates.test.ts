@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
 import { reserve, settle } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { anAccount, anExecution, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import type { Answer } from "../support/https.ts";
-import { aService, execute, type TestService } from "./service.ts";
+import { aFileService, execute } from "./service.ts";
 
 const AT_MOST = 3_001_000n;
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await aService({ run: async (db, { executionId }) => void (await reserve(db, executionId)) });
-});
-
-afterAll(() => service?.close());
+const service = await aFileService({ run: async (db, { executionId }) => void (await reserve(db, executionId)) });
 
 /** A workflow whose executions have succeeded at these charges, in micro-credits. */
 async function aWorkflowThatCost(charges: readonly bigint[], credits = "1000"): Promise<TestWorkflow> {

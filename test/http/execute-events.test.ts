@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { beforeAll, expect, test } from "@jest/globals";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { findExecution } from "../../db/executions/executions.ts";
 import { reserve, settle } from "../../db/ledger/credits.ts";
@@ -8,27 +8,25 @@ import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import type { Answer } from "../support/https.ts";
-import { aService, execute, type Start, SUCCESS_COST, succeed, type TestService } from "./service.ts";
+import { aFileService, execute, type Start, SUCCESS_COST, succeed } from "./service.ts";
 
 const EVENTS = { accept: "text/event-stream" };
 const LINE = `${JSON.stringify({ id: 1, time: "2026-05-01T10:00:00.000Z", stream: "stdout", text: "hello" })}\n`;
 
-let service: TestService;
 let workflow: TestWorkflow;
 /** What the next execution does. */
 let program: (db: Db, start: Start) => Promise<void> = succeed;
 let isLive = true;
 
-beforeAll(async () => {
-  service = await aService({
-    waitingCallsMax: 2,
-    run: (db, start) => program(db, start),
-    liveLog: async (_, start = 0) => (isLive ? Readable.from([Buffer.from(LINE).subarray(start)]) : undefined),
-  });
-  workflow = await aWorkflow(service.db);
+const service = await aFileService({
+  waitingCallsMax: 2,
+  run: (db, start) => program(db, start),
+  liveLog: async (_, start = 0) => (isLive ? Readable.from([Buffer.from(LINE).subarray(start)]) : undefined),
 });
 
-afterAll(() => service?.close());
+beforeAll(async () => {
+  workflow = await aWorkflow(service.db);
+});
 
 interface Event {
   readonly name: string;

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { afterEach, expect, test } from "@jest/globals";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { claimAttempt, endAttempt } from "../../db/executions/attempts.ts";
 import { findExecution } from "../../db/executions/executions.ts";
@@ -10,33 +10,25 @@ import { DEFAULT_BOUNDS } from "../../domain/manifest/bounds.ts";
 import { aCommit, aManifest, anAccount, anInput, aWorkflow, TEST_SECRET_BOX } from "../support/builders.ts";
 import { someEditorParts } from "./editor/parts.ts";
 import {
+  aFileService,
   aService,
   execute,
+  forgetExecutions,
   type Start,
   SUCCESS_COST,
   succeed,
-  type TestService,
   type TestServiceOptions,
 } from "./service.ts";
 
-let service: TestService;
 let run: NonNullable<TestServiceOptions["run"]> = succeed;
 
-beforeAll(async () => {
-  service = await aService({
-    run: (db, start) => run(db, start),
-  });
+const service = await aFileService({
+  run: (db, start) => run(db, start),
 });
-
-afterAll(() => service?.close());
 
 afterEach(async () => {
   run = succeed;
-  service.started.length = 0;
-  await queryRows(
-    service.db,
-    "truncate call_receivers, executions, workflow_starts, attempts, execution_files, reservations",
-  );
+  await forgetExecutions(service);
 });
 
 test("execute, of a workflow that succeeds, answers exactly the five fields", async () => {

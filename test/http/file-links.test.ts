@@ -1,18 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { beforeAll, expect, test } from "@jest/globals";
 import { aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import type { Answer } from "../support/https.ts";
-import { anEndedExecution, aService, type TestService } from "./service.ts";
+import { aFileService, anEndedExecution } from "./service.ts";
 
-let service: TestService;
 let workflow: TestWorkflow;
 
+const service = await aFileService();
+
 beforeAll(async () => {
-  service = await aService();
   workflow = await aWorkflow(service.db);
 });
-
-afterAll(() => service?.close());
 
 const NAME = "sub/ä b?.txt";
 

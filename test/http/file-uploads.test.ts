@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { request as httpsRequest } from "node:https";
-import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { afterEach, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
 import { findKeptFaults, getKeptBytes } from "../../db/executions/kept-bytes.ts";
 import { removeExpiredUploads } from "../../src/housekeeping/file-uploads.ts";
@@ -8,7 +8,7 @@ import { uploadKey } from "../../src/http/uploads/upload-key.ts";
 import { createLog } from "../../src/log.ts";
 import { aMember, anAccount, anInput, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import type { Answer } from "../support/https.ts";
-import { aService, execute, type TestService } from "./service.ts";
+import { aFileService, execute } from "./service.ts";
 
 const PART_BYTES = 16 * 1024 * 1024;
 const KEPT_MAX = 100_000_000;
@@ -21,15 +21,13 @@ interface Begun {
   readonly missingParts: number;
 }
 
-let service: TestService;
 let workflow: TestWorkflow;
 
+const service = await aFileService({ keptBytesMax: KEPT_MAX });
+
 beforeAll(async () => {
-  service = await aService({ keptBytesMax: KEPT_MAX });
   workflow = await someWorkflow();
 });
-
-afterAll(() => service?.close());
 
 afterEach(async () => {
   service.started.length = 0;

@@ -1,21 +1,19 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import type { Answer } from "../support/https.ts";
-import { anEndedExecution, aService, type TestService } from "./service.ts";
+import { aFileService, anEndedExecution } from "./service.ts";
 
-let service: TestService;
 let workflow: TestWorkflow;
 
+const service = await aFileService();
+
 beforeAll(async () => {
-  service = await aService();
   workflow = await aWorkflow(service.db);
 });
-
-afterAll(() => service?.close());
 
 function get(path: string, headers: Record<string, string> = {}, method = "GET"): Promise<Answer> {
   return service.call(`/api/run-logs/${path}`, { method, headers: { "x-api-key": workflow.apiKey, ...headers } });

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { afterEach, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
 import { claimAttempt, endAttempt } from "../../db/executions/attempts.ts";
 import { findExecution } from "../../db/executions/executions.ts";
@@ -10,36 +10,27 @@ import type { ExecutionId } from "../../domain/ids.ts";
 import { anAccount, anInput, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import type { Answer } from "../support/https.ts";
 import {
-  aService,
+  aFileService,
   execute,
   findLeftovers,
+  forgetExecutions,
   SUCCESS_COST,
   succeed,
-  type TestService,
   type TestServiceOptions,
 } from "./service.ts";
 
-let service: TestService;
 let run: NonNullable<TestServiceOptions["run"]> = succeed;
 
-beforeAll(async () => {
-  service = await aService({
-    run: (db, start) => run(db, start),
-    rateLimits: { perMinute: 1, burst: 20, accountPerMinute: 1 },
-  });
+const service = await aFileService({
+  run: (db, start) => run(db, start),
+  rateLimits: { perMinute: 1, burst: 20, accountPerMinute: 1 },
 });
-
-afterAll(() => service?.close());
 
 const countFiles = async (): Promise<number> => (await findLeftovers(service)).files.length;
 
 afterEach(async () => {
   run = succeed;
-  service.started.length = 0;
-  await queryRows(
-    service.db,
-    "truncate call_receivers, executions, workflow_starts, attempts, execution_files, reservations, rate_buckets",
-  );
+  await forgetExecutions(service);
 });
 
 const KEY = "a key of 2026";

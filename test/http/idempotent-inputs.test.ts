@@ -1,26 +1,14 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { afterEach, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
 import { aCommit, aManifest, anInput, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import type { Answer } from "../support/https.ts";
-import { aService, execute, findLeftovers, sendForm, type TestService } from "./service.ts";
+import { aFileService, execute, findLeftovers, forgetExecutions, sendForm } from "./service.ts";
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await aService();
-});
-
-afterAll(() => service?.close());
+const service = await aFileService();
 
 const countFiles = async (): Promise<number> => (await findLeftovers(service)).files.length;
 
-afterEach(async () => {
-  service.started.length = 0;
-  await queryRows(
-    service.db,
-    "truncate call_receivers, executions, workflow_starts, attempts, execution_files, reservations",
-  );
-});
+afterEach(() => forgetExecutions(service));
 
 const KEY = "a key of 2026";
 

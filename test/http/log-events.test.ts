@@ -1,12 +1,11 @@
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { beforeAll, expect, test } from "@jest/globals";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { anExecution, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import type { Answer } from "../support/https.ts";
-import { anEndedExecution, aService, succeed, type TestService } from "./service.ts";
+import { aFileService, anEndedExecution, succeed } from "./service.ts";
 
-let service: TestService;
 let workflow: TestWorkflow;
 const live = new Map<string, Buffer>();
 /** How often somebody looked how far a program is. */
@@ -14,19 +13,18 @@ let looks = 0;
 const leaving = new AbortController();
 const progress = new Map<string, { fraction: number; message: string }>();
 
-beforeAll(async () => {
-  service = await aService({
-    liveLog: async (id, start = 0) => (live.has(id) ? Readable.from([live.get(id)?.subarray(start)]) : undefined),
-    leaving: leaving.signal,
-    liveProgress: (id) => {
-      looks += 1;
-      return progress.get(id);
-    },
-  });
-  workflow = await aWorkflow(service.db);
+const service = await aFileService({
+  liveLog: async (id, start = 0) => (live.has(id) ? Readable.from([live.get(id)?.subarray(start)]) : undefined),
+  leaving: leaving.signal,
+  liveProgress: (id) => {
+    looks += 1;
+    return progress.get(id);
+  },
 });
 
-afterAll(() => service?.close());
+beforeAll(async () => {
+  workflow = await aWorkflow(service.db);
+});
 
 const lineOf = (id: number, text = `line ${id}`): string =>
   `${JSON.stringify({ id, time: "2026-05-01T10:00:00.000Z", stream: "stdout", text })}\n`;

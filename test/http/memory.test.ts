@@ -1,24 +1,18 @@
 import { once } from "node:events";
 import { get } from "node:https";
 import { Readable } from "node:stream";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
 import { insertOutputs } from "../../db/executions/outputs.ts";
 import { anExecution, anInput, aWorkflow } from "../support/builders.ts";
 import { aForm } from "../support/https.ts";
-import { aService, succeed, type TestService } from "./service.ts";
+import { aFileService, succeed } from "./service.ts";
 
 const MEGABYTE = 1_000_000;
 const UPLOAD_BYTES = 400 * MEGABYTE;
 const GROWTH_BYTES_MAX = UPLOAD_BYTES / 2;
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await aService();
-});
-
-afterAll(() => service?.close());
+const service = await aFileService();
 
 test("execute, with an upload of 400 MB, never holds it in memory", async () => {
   const workflow = await aWorkflow(service.db, { inputs: [anInput("file", "orders")] });

@@ -1,23 +1,21 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { beforeAll, expect, test } from "@jest/globals";
 import { insertDestination } from "../../db/accounts/destinations.ts";
 import { queryRows } from "../../db/connect.ts";
 import type { AccountId } from "../../domain/ids.ts";
 import { parseManifest } from "../../domain/manifest/parse.ts";
 import { aMember, anAccount, aWorkflow, type TestMember } from "../support/builders.ts";
 import type { Answer } from "../support/https.ts";
-import { aService, execute, type TestService } from "./service.ts";
+import { aFileService, execute } from "./service.ts";
 
-let service: TestService;
 let owner: TestMember;
 let accountId: AccountId;
 
+const service = await aFileService();
+
 beforeAll(async () => {
-  service = await aService();
   accountId = await anAccount(service.db, { name: "told" });
   owner = await aMember(service.db, accountId);
 });
-
-afterAll(() => service?.close());
 
 function call(method: string, path: string, body?: object): Promise<Answer> {
   const headers = { authorization: `Bearer ${owner.token}`, "content-type": "application/json" };

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { INPUT_KINDS } from "../../domain/manifest/declared-kinds.ts";
 import { parseInputs } from "../../domain/manifest/inputs.ts";
 import type { Input, Manifest } from "../../domain/manifest/manifest.ts";
@@ -13,15 +13,9 @@ import {
   operationsOf,
   schemaOf,
 } from "./openapi-document.ts";
-import { aService, execute, type TestService } from "./service.ts";
+import { aFileService, execute } from "./service.ts";
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await aService();
-});
-
-afterAll(() => service?.close());
+const service = await aFileService();
 
 const pathOf = (workflowId: string): string => `/api/workflows/${workflowId}/openapi.json`;
 

@@ -1,5 +1,5 @@
 import { gunzipSync } from "node:zlib";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { beforeAll, expect, test } from "@jest/globals";
 import { ERROR_TEXT, type ErrorCode } from "../../domain/errors.ts";
 import { STATUS } from "../../src/http/errors.ts";
 import { nameError } from "../../src/http/routes/schemas.ts";
@@ -12,21 +12,19 @@ import {
   operationOf,
   operationsOf,
 } from "./openapi-document.ts";
-import { aService, type TestService } from "./service.ts";
+import { aFileService } from "./service.ts";
 
 const PATH = "/api/openapi.json";
 /** Of no operation: it is the answer to a method that the document does not have. */
 const OF_NO_OPERATION = "method_not_allowed";
 
-let service: TestService;
 let document: Document;
 
+const service = await aFileService();
+
 beforeAll(async () => {
-  service = await aService();
   document = (await service.call(PATH)).json() as unknown as Document;
 });
-
-afterAll(() => service?.close());
 
 test("OpenAPI document, asked for by anybody, is JSON that an independent validator takes as OpenAPI 3.1", async () => {
   const answer = await service.call(PATH);

@@ -1,32 +1,23 @@
 import { request as httpsRequest } from "node:https";
-import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
-import { queryRows } from "../../db/connect.ts";
+import { afterEach, expect, test } from "@jest/globals";
 import { findExecution } from "../../db/executions/executions.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { parsePrefer } from "../../src/http/execute/prefer.ts";
 import { aWorkflow } from "../support/builders.ts";
-import { aService, execute, succeed, type TestService, type TestServiceOptions } from "./service.ts";
+import { aFileService, execute, forgetExecutions, succeed, type TestServiceOptions } from "./service.ts";
 
 /** Long enough to be told from none, also on a busy machine. */
 const LATER_MS = 400;
 /** Long enough for what ends after that, also where everything takes long. */
 const WAIT_MAX_SECONDS = 5;
 
-let service: TestService;
 let run: NonNullable<TestServiceOptions["run"]> = succeed;
 
-beforeAll(async () => {
-  service = await aService({ waitMaxSeconds: WAIT_MAX_SECONDS, run: (db, start) => run(db, start) });
-});
-
-afterAll(() => service?.close());
+const service = await aFileService({ waitMaxSeconds: WAIT_MAX_SECONDS, run: (db, start) => run(db, start) });
 
 afterEach(async () => {
   run = succeed;
-  await queryRows(
-    service.db,
-    "truncate call_receivers, executions, workflow_starts, attempts, execution_files, reservations",
-  );
+  await forgetExecutions(service);
 });
 
 const runLater: NonNullable<TestServiceOptions["run"]> = async (db, start) => {

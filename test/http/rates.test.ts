@@ -1,32 +1,21 @@
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { afterEach, expect, test } from "@jest/globals";
 import { deleteFullBuckets, putAccountRates } from "../../db/accounts/rates.ts";
 import { queryRows } from "../../db/connect.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { aMember, anAccount, anInput, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { type Answer, aForm } from "../support/https.ts";
-import { aService, execute, findLeftovers, sendForm, type TestService } from "./service.ts";
+import { aFileService, aService, execute, findLeftovers, forgetExecutions, sendForm } from "./service.ts";
 
-let service: TestService;
 const CONTACT = "sales@example.test";
 
-beforeAll(async () => {
-  service = await aService({
-    rateLimits: { perMinute: 6, burst: 3, accountPerMinute: 12 },
-    contact: CONTACT,
-  });
+const service = await aFileService({
+  rateLimits: { perMinute: 6, burst: 3, accountPerMinute: 12 },
+  contact: CONTACT,
 });
 
-afterAll(() => service?.close());
-
-afterEach(async () => {
-  service.started.length = 0;
-  await queryRows(
-    service.db,
-    "truncate call_receivers, executions, workflow_starts, attempts, execution_files, reservations, rate_buckets",
-  );
-});
+afterEach(() => forgetExecutions(service));
 
 const statuses = (answers: readonly Answer[]): number[] => answers.map((answer) => answer.status);
 

@@ -1,37 +1,28 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { afterEach, expect, test } from "@jest/globals";
 import { rotateKey } from "../../db/accounts/api-keys.ts";
 import { deleteWorkflow } from "../../db/commits/workflows.ts";
 import { queryRows } from "../../db/connect.ts";
 import { createApiKey, hashApiKey } from "../../src/keys/api-key.ts";
 import { anAccount, anInput, aWorkflow, type TestWorkflow } from "../support/builders.ts";
-import { aService, execute, expectRefused, type TestService, type TestServiceOptions } from "./service.ts";
+import { aFileService, execute, expectRefused, forgetExecutions, type TestServiceOptions } from "./service.ts";
 
-let service: TestService;
 let accepting = true;
 let reason: string | undefined;
 let hostProblem: string | undefined;
 
-beforeAll(async () => {
-  service = await aService({
-    contact: "sales@example.test",
-    executions: {
-      capacity: () => ({ accepting, ...(reason === undefined ? {} : { reason }), retryAfterSeconds: 7 }),
-      hostProblem: () => hostProblem,
-    } as TestServiceOptions["executions"] & object,
-  });
+const service = await aFileService({
+  contact: "sales@example.test",
+  executions: {
+    capacity: () => ({ accepting, ...(reason === undefined ? {} : { reason }), retryAfterSeconds: 7 }),
+    hostProblem: () => hostProblem,
+  } as TestServiceOptions["executions"] & object,
 });
-
-afterAll(() => service?.close());
 
 afterEach(async () => {
   accepting = true;
   reason = undefined;
   hostProblem = undefined;
-  service.started.length = 0;
-  await queryRows(
-    service.db,
-    "truncate call_receivers, executions, workflow_starts, attempts, execution_files, reservations",
-  );
+  await forgetExecutions(service);
 });
 
 const KEY_MESSAGE = "The API key is invalid or missing. Send the workflow's own key in the header x-api-key.";

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { beforeAll, expect, test } from "@jest/globals";
 import { putAccountRates } from "../../db/accounts/rates.ts";
 import { queryRows } from "../../db/connect.ts";
 import { findExecution } from "../../db/executions/executions.ts";
@@ -10,21 +10,19 @@ import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import { createExecutionId, createWorkflowId } from "../../src/ids.ts";
 import { anAccount, aSession, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import type { Answer } from "../support/https.ts";
-import { aService, execute, type TestService } from "./service.ts";
+import { aFileService, execute } from "./service.ts";
 
 const NEEDED = 3.001;
 const AVAILABLE = 0.5;
 const MESSAGE = `This execution needs ${NEEDED} credits to begin, and the account had ${AVAILABLE} available.`;
 
-let service: TestService;
 let poor: { accountId: AccountId; workflow: TestWorkflow; cookie: string };
 
+const service = await aFileService({ rateLimits: { perMinute: 60, burst: 5, accountPerMinute: 0 } });
+
 beforeAll(async () => {
-  service = await aService({ rateLimits: { perMinute: 60, burst: 5, accountPerMinute: 0 } });
   poor = await aPerson(String(AVAILABLE));
 });
-
-afterAll(() => service?.close());
 
 /** Somebody signed in, with a workflow that only a form may start, in an account with so many credits. */
 async function aPerson(credits: string) {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
 import { findMoneyFaults } from "../../db/ledger/audit.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
@@ -8,20 +8,18 @@ import { createLog } from "../../src/log.ts";
 import { aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { endEarlier } from "../support/ends.ts";
 import type { Answer, Call } from "../support/https.ts";
-import { anEndedExecution, aService, execute, type TestService } from "./service.ts";
+import { aFileService, anEndedExecution, execute } from "./service.ts";
 
 const FOR_EVER: Retention = { keyDays: null, fileDays: null, logDays: null, executionDays: null };
 const LINE = `${JSON.stringify({ id: 1, time: "2026-01-01T00:00:00.000Z", stream: "stdout", text: "hello" })}\n`;
 
-let service: TestService;
 let workflow: TestWorkflow;
 
+const service = await aFileService();
+
 beforeAll(async () => {
-  service = await aService();
   workflow = await aWorkflow(service.db);
 });
-
-afterAll(() => service?.close());
 
 function ask(id: ExecutionId, path = "", call: Call = {}): Promise<Answer> {
   const headers = { "x-api-key": workflow.apiKey, ...call.headers };

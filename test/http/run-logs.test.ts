@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { beforeAll, expect, test } from "@jest/globals";
 import { findExecution } from "../../db/executions/executions.ts";
 import { release } from "../../db/ledger/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
@@ -7,21 +7,19 @@ import { createExecutionId } from "../../src/ids.ts";
 import { createApiKey } from "../../src/keys/api-key.ts";
 import { anExecution, aSession, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import type { Answer } from "../support/https.ts";
-import { anEndedExecution, aService, type TestService } from "./service.ts";
+import { aFileService, anEndedExecution } from "./service.ts";
 
-let service: TestService;
 let workflow: TestWorkflow;
 const live = new Map<string, Buffer[]>();
 
-beforeAll(async () => {
-  service = await aService({
-    liveLog: async (id, start = 0) =>
-      live.has(id) ? Readable.from([Buffer.concat(live.get(id) as Buffer[]).subarray(start)]) : undefined,
-  });
-  workflow = await aWorkflow(service.db);
+const service = await aFileService({
+  liveLog: async (id, start = 0) =>
+    live.has(id) ? Readable.from([Buffer.concat(live.get(id) as Buffer[]).subarray(start)]) : undefined,
 });
 
-afterAll(() => service?.close());
+beforeAll(async () => {
+  workflow = await aWorkflow(service.db);
+});
 
 function get(path: string, headers: Record<string, string> = {}, method = "GET"): Promise<Answer> {
   return service.call(`/api/run-logs/${path}`, { method, headers: { "x-api-key": workflow.apiKey, ...headers } });

@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { insertTicks } from "../../db/schedules/ticks.ts";
 import type { WorkflowId } from "../../domain/ids.ts";
 import { createExecutionId } from "../../src/ids.ts";
 
 import { aMember, anAccount, aSession, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { aScheduledWorkflow } from "../support/schedules.ts";
-import { aService, type TestService } from "./service.ts";
+import { aFileService } from "./service.ts";
 
 const SINCE = new Date("2026-05-04T06:30:00Z");
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await aService();
-});
-
-afterAll(() => service?.close());
+const service = await aFileService();
 
 function ask(workflow: Pick<TestWorkflow, "workflowId">, path: string, headers: Record<string, string>) {
   return service.call(`/api/workflows/${workflow.workflowId}/${path}`, { headers });

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect } from "@jest/globals";
+import { afterAll, expect } from "@jest/globals";
 import type { Express } from "express";
 import pino from "pino";
 import { createListener, type Db, queryRows } from "../../db/connect.ts";
@@ -82,6 +82,22 @@ export async function succeed(db: Db, { executionId }: Pick<Start, "executionId"
     compute: microCredits(50_000n),
     total: microCredits(51_000n),
   });
+}
+
+/** Forgets what was started, and every row of an execution. For the end of each test of a file. */
+export async function forgetExecutions({ db, started }: TestService): Promise<void> {
+  started.length = 0;
+  await queryRows(
+    db,
+    "truncate call_receivers, executions, workflow_starts, attempts, execution_files, reservations, rate_buckets",
+  );
+}
+
+/** Starts the service of a whole test file, at its top. Closes it after the last test. */
+export async function aFileService(options: TestServiceOptions = {}): Promise<TestService> {
+  const service = await aService(options);
+  afterAll(() => service.close());
+  return service;
 }
 
 /** The app behind real HTTPS, with a database and a storage of its own. Executions are a fake that writes the record as the real ones do. */

@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
 import type { AccountId } from "../../domain/ids.ts";
 import { createSignInThrottle } from "../../src/http/auth/sign-in-throttle.ts";
 import { anAccount, aUser } from "../support/builders.ts";
 import type { Answer } from "../support/https.ts";
-import { aService, type TestService } from "./service.ts";
+import { aFileService, aService, type TestService } from "./service.ts";
 
-let service: TestService;
 let accountId: AccountId;
 
+const service = await aFileService();
+
 beforeAll(async () => {
-  service = await aService();
   accountId = await anAccount(service.db);
 });
-
-afterAll(() => service?.close());
 
 const JSON_TYPE = { "content-type": "application/json" };
 

@@ -1,32 +1,22 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
-import { queryRows } from "../../db/connect.ts";
+import { afterEach, expect, test } from "@jest/globals";
 import { claimAttempt } from "../../db/executions/attempts.ts";
 import { findExecution } from "../../db/executions/executions.ts";
 import { findBalance, reserve, settle } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { aWorkflow } from "../support/builders.ts";
-import { aService, execute, type Start, succeed, type TestService, type TestServiceOptions } from "./service.ts";
+import { aFileService, execute, forgetExecutions, type Start, succeed, type TestServiceOptions } from "./service.ts";
 
-let service: TestService;
 let run: NonNullable<TestServiceOptions["run"]> = succeed;
 
-beforeAll(async () => {
-  service = await aService({
-    run: (db, start) => run(db, start),
-  });
+const service = await aFileService({
+  run: (db, start) => run(db, start),
 });
-
-afterAll(() => service?.close());
 
 afterEach(async () => {
   run = succeed;
-  service.started.length = 0;
-  await queryRows(
-    service.db,
-    "truncate call_receivers, executions, workflow_starts, attempts, execution_files, reservations",
-  );
+  await forgetExecutions(service);
 });
 
 test("execute, when it cannot be started, answers 503, holds nothing and will not begin later", async () => {

@@ -1,23 +1,17 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { putKeptBytesMax } from "../../db/executions/kept-bytes.ts";
 import { expireFiles, expireLogs } from "../../db/executions/retention.ts";
 import type { AccountId } from "../../domain/ids.ts";
 import { aMember, anAccount, aWorkflow } from "../support/builders.ts";
 import { endEarlier } from "../support/ends.ts";
 import { anEditor, commit, FILES, MANIFEST, PROGRAM, save } from "./editor/callers.ts";
-import { anEndedExecution, aService, execute, findLeftovers, type TestService } from "./service.ts";
+import { aFileService, anEndedExecution, execute, findLeftovers } from "./service.ts";
 
 const ALLOWED = 1_000;
 /** Of the commit of a workflow of the builders. */
 const COMMIT_BYTES = 40;
 const OUTPUT = "x".repeat(ALLOWED - COMMIT_BYTES);
-let service: TestService;
-
-beforeAll(async () => {
-  service = await aService({ keptBytesMax: ALLOWED, contact: "the operator of this test" });
-});
-
-afterAll(() => service?.close());
+const service = await aFileService({ keptBytesMax: ALLOWED, contact: "the operator of this test" });
 
 async function readStorage(accountId: AccountId): Promise<{ bytes: number; bytesMax: number | null }> {
   const { cookie } = await aMember(service.db, accountId);

@@ -1,13 +1,12 @@
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect as tlsConnect } from "node:tls";
-import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { afterEach, expect, test } from "@jest/globals";
 import type { Storage } from "../../storage/storage.ts";
 import { anAccount, anInput, aWorkflow } from "../support/builders.ts";
 import { aForm, type Part } from "../support/https.ts";
-import { aService, expectRefused, findLeftovers, NOTHING, sendForm, type TestService } from "./service.ts";
+import { aFileService, expectRefused, findLeftovers, forgetExecutions, NOTHING, sendForm } from "./service.ts";
 
-let service: TestService;
 let breakStorage: ((key: string) => void | Promise<void>) | undefined;
 
 /** Fails when the test says so: after the first bytes arrived, as a full disk does. */
@@ -21,19 +20,14 @@ function breakable(storage: Storage): Storage {
   };
 }
 
-beforeAll(async () => {
-  service = await aService({
-    wrapStorage: breakable,
-    limits: { jsonBytesMax: 100_000, fileBytesMax: 1_500_000, requestBytesMax: 4_000_000, filesMax: 5 },
-  });
+const service = await aFileService({
+  wrapStorage: breakable,
+  limits: { jsonBytesMax: 100_000, fileBytesMax: 1_500_000, requestBytesMax: 4_000_000, filesMax: 5 },
 });
-
-afterAll(() => service?.close());
 
 afterEach(async () => {
   breakStorage = undefined;
-  service.started.length = 0;
-  await service.db.raw("truncate call_receivers, executions, workflow_starts, attempts, execution_files, reservations");
+  await forgetExecutions(service);
   for await (const key of service.storage.list("")) await service.storage.delete(key);
 });
 

@@ -1,24 +1,17 @@
 import { createHash, randomBytes } from "node:crypto";
-import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { afterEach, expect, test } from "@jest/globals";
 import { FormData, Response } from "undici";
 import { queryRows } from "../../db/connect.ts";
 import { anInput, aWorkflow } from "../support/builders.ts";
 import type { Part } from "../support/https.ts";
-import { aService, execute, expectRefused, sendForm, type TestService } from "./service.ts";
+import { aFileService, execute, expectRefused, forgetExecutions, sendForm } from "./service.ts";
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await aService({
-    limits: { jsonBytesMax: 100_000, fileBytesMax: 1_500_000, requestBytesMax: 4_000_000, filesMax: 5 },
-  });
+const service = await aFileService({
+  limits: { jsonBytesMax: 100_000, fileBytesMax: 1_500_000, requestBytesMax: 4_000_000, filesMax: 5 },
 });
 
-afterAll(() => service?.close());
-
 afterEach(async () => {
-  service.started.length = 0;
-  await service.db.raw("truncate call_receivers, executions, workflow_starts, attempts, execution_files, reservations");
+  await forgetExecutions(service);
   for await (const key of service.storage.list("")) await service.storage.delete(key);
 });
 

@@ -1,17 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import type { Schedule } from "../../domain/manifest/manifest.ts";
 import { anInput, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { type Answer, aForm, type Part } from "../support/https.ts";
 import { watchLoop } from "../support/loop-watch.ts";
-import { aService, expectRefused, findLeftovers, NOTHING, type TestService } from "./service.ts";
+import { aFileService, aService, expectRefused, findLeftovers, NOTHING } from "./service.ts";
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await aService();
-});
-
-afterAll(() => service?.close());
+const service = await aFileService();
 
 const REGION = anInput("select", "region", { options: ["EU", "US"] });
 const ORDERS = anInput("file", "orders", { accept: [".csv"], bytesMax: 1_000 });

@@ -1,35 +1,26 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
-import { queryRows } from "../../db/connect.ts";
+import { afterEach, expect, test } from "@jest/globals";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import { createWaitingCalls } from "../../src/executions/waiting-calls.ts";
 import { anInput, aWorkflow, type TestWorkflow } from "../support/builders.ts";
-import { aService, execute, findLeftovers, sendForm, succeed, type TestService } from "./service.ts";
+import { aFileService, execute, findLeftovers, forgetExecutions, sendForm, succeed } from "./service.ts";
 
 const ONE = "acct_one" as AccountId;
 
-let service: TestService;
 /** Aborted signals of waits: the callers that left. */
 let left = 0;
 /** Calls that wait, or did. */
 const waiting: Promise<unknown>[] = [];
 
-beforeAll(async () => {
-  service = await aService({
-    waitingCallsMax: 3,
-    run: async () => undefined,
-  });
+const service = await aFileService({
+  waitingCallsMax: 3,
+  run: async () => undefined,
 });
-
-afterAll(() => service?.close());
 
 afterEach(async () => {
   for (const { executionId } of service.started.splice(0)) await succeed(service.db, { executionId });
   await Promise.allSettled(waiting.splice(0));
-  await queryRows(
-    service.db,
-    "truncate call_receivers, executions, workflow_starts, attempts, execution_files, reservations",
-  );
+  await forgetExecutions(service);
   left = 0;
 });
 

@@ -1,16 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { findExecution } from "../../db/executions/executions.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
 import { aWorkflow } from "../support/builders.ts";
-import { aService, type TestService } from "./service.ts";
+import { aFileService } from "./service.ts";
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await aService({ waitMaxSeconds: 0.2, run: async () => undefined });
-});
-
-afterAll(() => service?.close());
+const service = await aFileService({ waitMaxSeconds: 0.2, run: async () => undefined });
 
 test("execute, that takes longer than a caller may wait, answers 202 with where to look", async () => {
   const workflow = await aWorkflow(service.db);

@@ -1,25 +1,22 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { beforeAll, expect, test } from "@jest/globals";
 import { deleteWorkflow } from "../../db/commits/workflows.ts";
-import { type Db, queryRows } from "../../db/connect.ts";
+import { queryRows } from "../../db/connect.ts";
 import { lockScheduleAt, type StoredSchedule } from "../../db/schedules/schedules.ts";
 import { insertTicks } from "../../db/schedules/ticks.ts";
 import type { AccountId, WorkflowId } from "../../domain/ids.ts";
 import { createPublisher, type Publish } from "../../src/publish/publish.ts";
 import { fakeEnvironments, SILENT } from "../http/editor/parts.ts";
 import { anAccount, TEST_SECRET_BOX } from "../support/builders.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 import { waitForLockWait } from "../support/lock-waits.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
 import { A_PYTHON, onlyInterpreter } from "../support/python.ts";
 import { TEST_THREADS } from "../support/threads.ts";
 
-let database: TestDatabase;
-let db: Db;
+const { db } = await aFileDatabase();
 let accountId: AccountId;
 let publish: Publish;
 
 beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
   accountId = await anAccount(db, { credits: "100" });
   publish = createPublisher({
     db,
@@ -32,8 +29,6 @@ beforeAll(async () => {
     findPythonWarnings: async () => [],
   });
 });
-
-afterAll(() => database?.drop());
 
 async function publishSchedule(workflowId: WorkflowId | null, schedule: string) {
   const config = `triggers:\n  api: { enabled: true }\n  schedule: ${schedule}\n`;

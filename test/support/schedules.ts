@@ -1,5 +1,7 @@
 import { createTicks, type DecidedTick, type Ticks } from "../../activities/ticks.ts";
 import type { Db } from "../../db/connect.ts";
+import { findExecution } from "../../db/executions/executions.ts";
+import { release } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import { DEFAULT_BOUNDS } from "../../domain/manifest/bounds.ts";
@@ -109,4 +111,15 @@ export const ELEVEN = new Date("2026-05-04T11:00:00Z");
 
 export function secondsAfter(instant: Date, seconds: number): Date {
   return new Date(instant.getTime() + seconds * 1_000);
+}
+
+/** Ends the execution that a tick started, as a cancellation does. */
+export async function endTick(db: Db, executionId: ExecutionId | null): Promise<void> {
+  await release(db, { executionId: executionId as ExecutionId, status: "cancelled", failure: null, message: "" });
+}
+
+/** The state of the execution that a tick started, and whether it waits for others. */
+export async function stateOfTick(db: Db, executionId: ExecutionId | null) {
+  const execution = await findExecution(db, executionId as ExecutionId);
+  return execution && { state: execution.state, waits: execution.queuePosition !== null };
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { createListener, type Db, queryRows } from "../../db/connect.ts";
 import { CANCEL_REQUESTED, requestCancel } from "../../db/executions/executions.ts";
 import { EXECUTION_ENDED, release } from "../../db/ledger/credits.ts";
@@ -6,24 +6,15 @@ import type { ExecutionId } from "../../domain/ids.ts";
 import { startListener } from "../../src/executions/listener.ts";
 import { createExecutionId } from "../../src/ids.ts";
 import { anExecution, aWorkflow } from "../support/builders.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 
 /** Less than the five seconds after which the record is looked at in any case. */
 const SOON_MS = 4_500;
 const LATER_MS = 20_000;
 
-let database: TestDatabase;
-let db: Db;
+const database = await aFileDatabase();
+const { db } = database;
 let listeners = 0;
-
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
-
-afterAll(async () => {
-  await database?.drop();
-});
 
 /** A listener whose session can be found by its name in the database. */
 async function openListener() {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { type Db, queryRows } from "../../db/connect.ts";
+import { expect, test } from "@jest/globals";
+import { queryRows } from "../../db/connect.ts";
 import { type HostLacks, type HostOffers, type HostWord, listHosts, notePresence } from "../../db/executions/hosts.ts";
 import type { AccountId, CommitId, WorkflowId } from "../../domain/ids.ts";
 import type { Limits } from "../../domain/manifest/manifest.ts";
@@ -9,7 +9,7 @@ import { createPassOn } from "../../src/executions/passing-on.ts";
 import { startPresence, watchWorkers } from "../../src/executions/presence.ts";
 import { createLog } from "../../src/log.ts";
 import { aManifest, anExecution, aWorkflow } from "../support/builders.ts";
-import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aFileDatabase } from "../support/file-database.ts";
 
 const log = createLog({ level: "silent", terminal: false });
 const ALL: HostLacks = { isolationProblems: [], networkProblem: null, scratchProblem: null, commits: [] };
@@ -17,15 +17,7 @@ const [workflowId, commitId] = ["wf_1" as WorkflowId, "c1" as CommitId];
 const hello = { workflowId, commitId, manifest: aManifest() };
 const networked = { ...hello, manifest: aManifest({ limits: { ...hello.manifest.limits, network: true } }) };
 
-let database: TestDatabase;
-let db: Db;
-
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
-
-afterAll(() => database?.drop());
+const { db } = await aFileDatabase();
 
 const OFFERS = { pythons: ["3.11"], network: true, isolation: "bubblewrap", memoryBytes: 1, cores: 2 };
 

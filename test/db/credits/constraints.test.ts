@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { type Db, queryRows, sqlState } from "../../../db/connect.ts";
+import { beforeAll, expect, test } from "@jest/globals";
+import { queryRows, sqlState } from "../../../db/connect.ts";
 import { findMoneyFaults } from "../../../db/ledger/audit.ts";
 import { release, reserve, settle } from "../../../db/ledger/credits.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
-import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
+import { aFileDatabase } from "../../support/file-database.ts";
 import { ATTACKS, REFUSED } from "./attacks.ts";
 import { aBill, aFault, anAccountWith } from "./given.ts";
 
-let database: TestDatabase;
-let db: Db;
+const { db } = await aFileDatabase();
 /** What attacks may name: an account with 2,900 of which 1,000 are reserved, its executions, and another account. */
 let names: Record<string, string>;
 
 beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
   const { accountId, ids } = await anAccountWith(db, { credits: 3_000n, charges: [1_000n, 1_000n, 1_000n, 1_000n] });
   const [open, settled, released, fresh] = ids as [ExecutionId, ExecutionId, ExecutionId, ExecutionId];
   for (const id of [open, settled, released]) await reserve(db, id);
@@ -22,10 +19,6 @@ beforeAll(async () => {
   await release(db, aFault(released));
   const other = await anAccountWith(db, { credits: 5_000n, charges: [] });
   names = { account: accountId, open, settled, released, fresh, other: other.accountId };
-});
-
-afterAll(async () => {
-  await database?.drop();
 });
 
 /** Runs statements in a transaction that never lasts, everything that waits for its end included. Answers the SQLSTATE of a refusal. */

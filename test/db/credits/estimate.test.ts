@@ -1,22 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { type Db, queryRows } from "../../../db/connect.ts";
+import { expect, test } from "@jest/globals";
+import { queryRows } from "../../../db/connect.ts";
 import { reserve, settle } from "../../../db/ledger/credits.ts";
 import { findCostEstimate } from "../../../db/ledger/estimate.ts";
 import { createWorkflowId } from "../../../src/ids.ts";
-import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
+import { aFileDatabase } from "../../support/file-database.ts";
 import { aBill, anAccountWith } from "./given.ts";
 
-let database: TestDatabase;
-let db: Db;
-
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
-
-afterAll(async () => {
-  await database?.drop();
-});
+const { db } = await aFileDatabase();
 
 /** A workflow whose executions ended, one after the other, with these charges. */
 async function aWorkflowThatCost(charges: readonly bigint[], status: "success" | "failed" = "success") {

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { type Db, queryRows } from "../../../db/connect.ts";
+import { expect, test } from "@jest/globals";
+import { queryRows } from "../../../db/connect.ts";
 import { findMoneyFaults, type MoneyFault } from "../../../db/ledger/audit.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
-import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
+import { aFileDatabase } from "../../support/file-database.ts";
 import { anAccountWith } from "./given.ts";
 import { type Answered, createRandom, performOperations, planOperations } from "./interleaving.ts";
 
@@ -11,17 +11,8 @@ const SEED = Number(process.env.MONEY_SEED ?? Math.floor(Math.random() * 2 ** 31
 const OPERATIONS = 1_000;
 const CHARGE_MAX = 1_000;
 
-let database: TestDatabase;
-let db: Db;
-
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
-
-afterAll(async () => {
-  await database?.drop();
-});
+const database = await aFileDatabase();
+const { db } = database;
 
 /** Three accounts that cannot pay for everything, with 40 executions each, in turn. */
 async function listTargets() {

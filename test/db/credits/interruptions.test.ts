@@ -1,27 +1,17 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
-import { type Db, queryRows } from "../../../db/connect.ts";
+import { afterEach, expect, test } from "@jest/globals";
+import { queryRows } from "../../../db/connect.ts";
 import { findExecution } from "../../../db/executions/executions.ts";
 import { findMoneyFaults } from "../../../db/ledger/audit.ts";
 import { createBatches } from "../../../db/ledger/batches.ts";
 import { findBalance, reserveAll } from "../../../db/ledger/credits.ts";
 import { createLedger } from "../../../db/ledger/ledger.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
-import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
+import { aFileDatabase } from "../../support/file-database.ts";
 import { aBill, anAccountWith, findWaiting, holdAccount } from "./given.ts";
 
-let database: TestDatabase;
-let db: Db;
-
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
+const { db } = await aFileDatabase();
 
 afterEach(expectExactMoney);
-
-afterAll(async () => {
-  await database?.drop();
-});
 
 async function expectExactMoney(): Promise<void> {
   expect(await findMoneyFaults(db)).toEqual([]);

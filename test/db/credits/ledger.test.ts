@@ -1,28 +1,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
-import { type Db, queryRows } from "../../../db/connect.ts";
+import { afterEach, expect, test } from "@jest/globals";
+import { queryRows } from "../../../db/connect.ts";
 import { findMoneyFaults } from "../../../db/ledger/audit.ts";
 import { adjust, findBalance, findRefusal, type ReserveOutcome, reserveAll } from "../../../db/ledger/credits.ts";
 import { createLedger } from "../../../db/ledger/ledger.ts";
 import { microCredits } from "../../../domain/credits.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
 import { createExecutionId } from "../../../src/ids.ts";
-import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
+import { aFileDatabase } from "../../support/file-database.ts";
 import { aBill, aFault, anAccountWith, findWaiting, holdAccount } from "./given.ts";
 
-let database: TestDatabase;
-let db: Db;
-
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
+const database = await aFileDatabase();
+const { db } = database;
 
 afterEach(expectExactMoney);
-
-afterAll(async () => {
-  await database?.drop();
-});
 
 async function expectExactMoney(): Promise<void> {
   expect(await findMoneyFaults(db)).toEqual([]);

@@ -1,19 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { insertOperatorToken } from "../../../db/accounts/access.ts";
 import { queryRows } from "../../../db/connect.ts";
 import { createAccessToken, hashToken } from "../../../src/keys/tokens.ts";
 import { aMember, anAccount, aSessionOf, aTokenOf, aUser, type TestMember } from "../../support/builders.ts";
 import type { Answer } from "../../support/https.ts";
-import { aService, type TestService } from "../service.ts";
+import { aFileService } from "../service.ts";
 import { aHouse, ask, byNumber, cookieOf, findLeaks } from "./people.ts";
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await aService();
-});
-
-afterAll(() => service?.close());
+const service = await aFileService();
 
 const SESSIONS = "/api/sessions";
 const TOKENS = "/api/tokens";

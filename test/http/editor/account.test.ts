@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { queryRows } from "../../../db/connect.ts";
 import { countExecutionDays } from "../../../db/executions/days.ts";
 import { adjust, grant, reserve, settle } from "../../../db/ledger/credits.ts";
 import { microCredits } from "../../../domain/credits.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
 import { anExecution, aWorkflow, type TestWorkflow } from "../../support/builders.ts";
-import { aService, type TestService } from "../service.ts";
+import { aFileService } from "../service.ts";
 import { aHouse, ask, type House } from "./people.ts";
 
 const DAY_MS = 86_400_000;
@@ -15,13 +15,7 @@ interface Spend {
   readonly workflows: readonly { workflowId: string; name: string; perDay: number[]; total: number }[];
 }
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await aService({ contact: "ops@example.test", temporalUiUrl: "http://localhost:8233" });
-});
-
-afterAll(() => service?.close());
+const service = await aFileService({ contact: "ops@example.test", temporalUiUrl: "http://localhost:8233" });
 
 /** An execution that cost this many micro-credits, and ended then. */
 async function spend(workflow: TestWorkflow, total: bigint, at = new Date()): Promise<ExecutionId> {

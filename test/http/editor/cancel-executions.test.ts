@@ -1,17 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { queryRows } from "../../../db/connect.ts";
 import { createExecutionId } from "../../../src/ids.ts";
 import { anExecution, aWorkflow } from "../../support/builders.ts";
-import { anEndedExecution, aService, type TestService } from "../service.ts";
+import { aFileService, anEndedExecution } from "../service.ts";
 import { aHouse, ask } from "./people.ts";
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await aService();
-});
-
-afterAll(() => service?.close());
+const service = await aFileService();
 
 test("cancelling several, some of which have ended or are others', says what became of each", async () => {
   const house = await aHouse(service);

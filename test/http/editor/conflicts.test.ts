@@ -1,14 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { aService, type TestService } from "../service.ts";
+import { expect, test } from "@jest/globals";
+import { aFileService } from "../service.ts";
 import { anEditor, commit, type Editor, FILES, save } from "./callers.ts";
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await aService();
-});
-
-afterAll(() => service?.close());
+const service = await aFileService();
 
 interface Conflict {
   readonly path: string;

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { aService, type TestService } from "../service.ts";
+import { expect, test } from "@jest/globals";
+import { aFileService } from "../service.ts";
 import { anEditor, commit, FILES, PROGRAM, save } from "./callers.ts";
 
-let service: TestService;
-beforeAll(async () => {
-  service = await aService();
-});
-afterAll(() => service?.close());
+const service = await aFileService();
 
 test("the difference, of two commits, has the files that differ with both texts, and binary ones without", async () => {
   const editor = await anEditor(service);

@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { queryRows } from "../../../db/connect.ts";
 import { aWorkflow, type TestMember } from "../../support/builders.ts";
-import { aService, execute, type TestService } from "../service.ts";
+import { aFileService, execute } from "../service.ts";
 import { aHouse, ask } from "./people.ts";
 
 const CONFIG = "inputs:\n  region: { type: string }\ntriggers:\n  api: { enabled: true }\n";
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await aService();
-});
-
-afterAll(() => service?.close());
+const service = await aFileService();
 
 async function save(
   who: TestMember,

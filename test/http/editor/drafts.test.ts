@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import type { z } from "zod";
 import type { DraftPreview as DraftPreviewSchema } from "../../../domain/api/drafts.ts";
 import type { CommitId } from "../../../domain/ids.ts";
 import { anExecution, type TestWorkflow } from "../../support/builders.ts";
-import { aService, type TestService } from "../service.ts";
+import { aFileService } from "../service.ts";
 import { anEditor, type Editor, FILES, MANIFEST, PROGRAM } from "./callers.ts";
 
 type DraftPreview = z.infer<typeof DraftPreviewSchema>;
 
-let service: TestService;
-beforeAll(async () => {
-  service = await aService();
-});
-afterAll(() => service?.close());
+const service = await aFileService();
 
 interface Draft {
   readonly version: number;

@@ -1,13 +1,13 @@
 import { type ClientRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { afterEach, expect, test } from "@jest/globals";
 import { deleteWorkflow } from "../../../db/commits/workflows.ts";
 import { queryRows } from "../../../db/connect.ts";
 import { createEditorEvents } from "../../../src/http/editor-events/editor-events.ts";
 import { createLog } from "../../../src/log.ts";
 import { aCommit, anExecution, aWorkflow, type TestMember } from "../../support/builders.ts";
-import { aService, succeed, type TestService } from "../service.ts";
+import { aFileService, aService, succeed, type TestService } from "../service.ts";
 import { aHouse, ask } from "./people.ts";
 
 const PATIENCE_MS = 30_000;
@@ -27,18 +27,13 @@ interface Stream {
   leave(): void;
 }
 
-let service: TestService;
 const streams: Stream[] = [];
 
-beforeAll(async () => {
-  service = await aService({ listens: true });
-});
+const service = await aFileService({ listens: true });
 
 afterEach(() => {
   for (const stream of streams.splice(0)) stream.leave();
 });
-
-afterAll(() => service?.close());
 
 /** Follows what happens; resolves when the stream has begun. */
 function follow(who: TestMember, lastId?: string, from: Pick<TestService, "url" | "cert"> = service): Promise<Stream> {

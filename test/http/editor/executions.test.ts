@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { queryRows } from "../../../db/connect.ts";
 import { insertExecution } from "../../../db/executions/executions.ts";
 import { microCredits } from "../../../domain/credits.ts";
@@ -13,7 +13,7 @@ import {
   type TestMember,
   type TestWorkflow,
 } from "../../support/builders.ts";
-import { anEndedExecution, aService, succeed, type TestService } from "../service.ts";
+import { aFileService, anEndedExecution, succeed } from "../service.ts";
 import { aHouse, ask, findLeaks, type House } from "./people.ts";
 
 interface Listed {
@@ -23,18 +23,13 @@ interface Listed {
   readonly message: string;
 }
 
-let service: TestService;
 const progress = { fraction: 0.5, message: "half" };
 
-beforeAll(async () => {
-  service = await aService({
-    liveProgress: () => progress,
-    temporalUiUrl: "http://localhost:8233/",
-    temporalNamespace: "treadle",
-  });
+const service = await aFileService({
+  liveProgress: () => progress,
+  temporalUiUrl: "http://localhost:8233/",
+  temporalNamespace: "treadle",
 });
-
-afterAll(() => service?.close());
 
 async function list(who: TestMember, query = ""): Promise<{ executions: Listed[]; nextCursor: string | null }> {
   const answer = await ask(service, `/api/executions${query}`, {}, who);

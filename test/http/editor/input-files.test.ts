@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../../db/connect.ts";
 import { claimAttempt } from "../../../db/executions/attempts.ts";
 import { finishAll } from "../../../db/executions/endings.ts";
@@ -10,22 +10,20 @@ import type { ExecutionId } from "../../../domain/ids.ts";
 import { createExecutionId } from "../../../src/ids.ts";
 import { anExecution, anInput, aWorkflow, type TestWorkflow } from "../../support/builders.ts";
 import { aForm } from "../../support/https.ts";
-import { aService, type TestService } from "../service.ts";
+import { aFileService } from "../service.ts";
 import { aHouse, ask, type House } from "./people.ts";
 
 const PAGE = "<script>document.title = 'owned'</script>";
 const ORDERS = "0123456789";
 const NOT_FOUND = { error: "Not found", message: expect.stringContaining("no execution with this id") };
 
-let service: TestService;
 let house: House;
 
+const service = await aFileService();
+
 beforeAll(async () => {
-  service = await aService();
   house = await aHouse(service);
 });
-
-afterAll(() => service?.close());
 
 /** An execution by a program that gave it files, each of a type that a browser would like to show; answers where they are. */
 async function aRun(): Promise<{ executionId: string; path: string }> {

@@ -1,21 +1,19 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { beforeAll, expect, test } from "@jest/globals";
 import { insertOperatorToken } from "../../../db/accounts/access.ts";
 import { queryRows } from "../../../db/connect.ts";
 import { createAccessToken, hashToken } from "../../../src/keys/tokens.ts";
 import { aMember, anAccount } from "../../support/builders.ts";
 import type { Answer } from "../../support/https.ts";
-import { aService, type TestService } from "../service.ts";
+import { aFileService, aService } from "../service.ts";
 import { aHouse, ask, byNumber, cookieOf, findLeaks, type House } from "./people.ts";
 
-let service: TestService;
 let house: House;
 
+const service = await aFileService();
+
 beforeAll(async () => {
-  service = await aService();
   house = await aHouse(service);
 });
-
-afterAll(() => service?.close());
 
 const INVITATIONS = "/api/invitations";
 const PASSWORD = "correct horse battery staple";

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { takeLeftBlobs } from "../../../db/commits/draft-blobs.ts";
 import { claimObjects, deleteObjects, holdObjects } from "../../../db/commits/git-objects.ts";
 import { queryRows } from "../../../db/connect.ts";
@@ -8,19 +8,13 @@ import { removeOld } from "../../../src/housekeeping/retention.ts";
 import { removeDraftBlobs, removeDraftCommits } from "../../../src/publish/kept-drafts.ts";
 import { aMember, aWorkflow, type TestMember } from "../../support/builders.ts";
 import { waitForLockWait } from "../../support/lock-waits.ts";
-import { aService, type TestService } from "../service.ts";
+import { aFileService } from "../service.ts";
 import { aHouse, ask, type House } from "./people.ts";
 
 const CONFIG = "inputs:\n  region: { type: string }\ntriggers:\n  api: { enabled: true }\n";
 const LIMIT = 100;
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await aService();
-});
-
-afterAll(() => service?.close());
+const service = await aFileService();
 
 interface Place {
   readonly house: House;

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../../db/connect.ts";
 import type { ExecutionId } from "../../../domain/ids.ts";
 import { removeOld } from "../../../src/housekeeping/retention.ts";
 import { createExecutionId } from "../../../src/ids.ts";
 import { anInput, aWorkflow, type TestMember, type TestWorkflow } from "../../support/builders.ts";
 import { type Answer, aForm, type Part } from "../../support/https.ts";
-import { aService, findLeftovers, type TestService } from "../service.ts";
+import { aFileService, findLeftovers } from "../service.ts";
 import { aHouse, ask, type House } from "./people.ts";
 
 const INPUTS = [
@@ -16,21 +16,19 @@ const INPUTS = [
 ];
 const EXTRA = { name: "extras", contentType: "text/plain" };
 
-let service: TestService;
 let house: House;
 let workflow: TestWorkflow;
 let first: ExecutionId;
 
+const service = await aFileService({
+  limits: { jsonBytesMax: 100_000, fileBytesMax: 1_500_000, requestBytesMax: 4_000, filesMax: 4 },
+});
+
 beforeAll(async () => {
-  service = await aService({
-    limits: { jsonBytesMax: 100_000, fileBytesMax: 1_500_000, requestBytesMax: 4_000, filesMax: 4 },
-  });
   house = await aHouse(service);
   workflow = await aWorkflow(service.db, { accountId: house.accountId, inputs: INPUTS });
   first = await run(workflow);
 });
-
-afterAll(() => service?.close());
 
 /** An execution with a file and two extras. */
 async function run(of: TestWorkflow, who: TestMember = house.member): Promise<ExecutionId> {

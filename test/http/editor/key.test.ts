@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { anExecution, aWorkflow } from "../../support/builders.ts";
-import { aService, execute, succeed, type TestService } from "../service.ts";
+import { aFileService, execute, succeed } from "../service.ts";
 import { anEditor } from "./callers.ts";
 
-let service: TestService;
-beforeAll(async () => {
-  service = await aService();
-});
-afterAll(() => service?.close());
+const service = await aFileService();
 
 test("the keys, listed for a viewer, are masked, with their last use; the key itself is refused", async () => {
   const workflow = await aWorkflow(service.db);

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { findScheduleState } from "../../../db/schedules/states.ts";
 import { insertTicks } from "../../../db/schedules/ticks.ts";
-import { aService, type TestService } from "../service.ts";
+import { aFileService } from "../service.ts";
 import { anEditor, commit, FILES, PROGRAM, save } from "./callers.ts";
 
-let service: TestService;
-beforeAll(async () => {
-  service = await aService();
-});
-afterAll(() => service?.close());
+const service = await aFileService();
 
 const CONFIG = `# What it does, and for whom.
 name: Nightly   # not weekly

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { queryRows } from "../../../db/connect.ts";
 import { anExecution, aWorkflow } from "../../support/builders.ts";
 import { aScheduledWorkflow } from "../../support/schedules.ts";
-import { aService, SUCCESS_COST, succeed, type TestService } from "../service.ts";
+import { aFileService, SUCCESS_COST, succeed } from "../service.ts";
 import { anEditor, FILES } from "./callers.ts";
 
-let service: TestService;
-beforeAll(async () => {
-  service = await aService();
-});
-afterAll(() => service?.close());
+const service = await aFileService();
 
 interface Listed {
   readonly workflowId: string;

@@ -3,23 +3,9 @@ import { join } from "node:path";
 import type { Destination } from "../../../domain/destinations.ts";
 import type { Network } from "../../../sandbox/network/network.ts";
 import { prepareRunnerFolder } from "../../../sandbox/runner-folder.ts";
-import { createSandbox, type SandboxLimits } from "../../../sandbox/sandbox.ts";
+import { createSandbox } from "../../../sandbox/sandbox.ts";
 import type { KernelUsers } from "../../../sandbox/users/kernel-users.ts";
-import { findInterpreter, LANES, RUNNER_SOURCE } from "../../runner/harness.ts";
-
-const MIB = 1024 * 1024;
-const LIMITS: SandboxLimits = {
-  timeoutSeconds: 20,
-  memoryBytes: 256 * MIB,
-  cpu: 1,
-  processes: 32,
-  openFiles: 256,
-  fileBytesMax: 64 * MIB,
-  scratchBytes: 32 * MIB,
-  outputBytesMax: 32 * MIB,
-  outputFilesMax: 50,
-  logBytesMax: MIB,
-};
+import { findInterpreter, LANES, LIMITS, RUNNER_SOURCE } from "../../runner/harness.ts";
 
 /** Where a service of the tests finds what its sandbox needs; everybody may read it. */
 export interface ExecutorPlace {

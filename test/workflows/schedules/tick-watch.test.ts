@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
-import type { Db } from "../../../db/connect.ts";
+import { beforeEach, expect, test } from "@jest/globals";
 import { queryRows } from "../../../db/connect.ts";
 import { listSchedules, listSchedulesToLookAt } from "../../../db/schedules/schedules.ts";
 import { listTicks } from "../../../db/schedules/ticks.ts";
@@ -10,19 +9,12 @@ import { cronOf } from "../../../domain/schedules/declaration.ts";
 import { createLog } from "../../../src/log.ts";
 import { toDesired } from "../../../src/schedules/temporal-schedules.ts";
 import { accountForTicks } from "../../../src/schedules/tick-watch.ts";
-import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
+import { aFileDatabase } from "../../support/file-database.ts";
 import { aScheduledWorkflow, aTickRoom, commitSchedule } from "../../support/schedules.ts";
 
-let database: TestDatabase;
-let db: Db;
+const { db } = await aFileDatabase();
 const log = createLog({ level: "fatal", terminal: false });
 
-beforeAll(async () => {
-  database = await aDatabase();
-  db = database.db;
-});
-
-afterAll(() => database?.drop());
 beforeEach(async () => {
   await db.raw("update schedules set look_at = null");
   await db.raw("delete from schedule_watch");
