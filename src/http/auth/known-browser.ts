@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Request, Response } from "express";
 import type { SecretBox } from "../../keys/secret-box.ts";
+import { readCookies, setCookie } from "./cookies.ts";
 
 const COOKIE = "__Host-known";
 /** The longest that browsers keep a cookie. */
@@ -16,11 +17,7 @@ type Signer = Pick<SecretBox, "sign" | "isSignature">;
 /** Marks a browser as one in which a user has signed in with this email address. It lets nobody in by itself. */
 export function rememberBrowser(box: Signer, response: Response, email: string): void {
   const id = randomBytes(ID_BYTES).toString("base64url");
-  const value = `${id}.${box.sign(browserText(email, id))}`;
-  response.append(
-    "Set-Cookie",
-    `${COOKIE}=${value}; Path=/; Max-Age=${LIFETIME_SECONDS}; Secure; HttpOnly; SameSite=Lax`,
-  );
+  setCookie(response, COOKIE, `${id}.${box.sign(browserText(email, id))}`, LIFETIME_SECONDS);
 }
 
 /**
@@ -32,7 +29,7 @@ export function findKnown(
   request: Request,
   { email, code }: { email: string; code: string | undefined },
 ): string | undefined {
-  const [, id = "", signature = ""] = VALUE.exec(readCookie(request)) ?? [];
+  const [, id = "", signature = ""] = VALUE.exec(readCookies(request, COOKIE)[0] ?? "") ?? [];
   if (signature !== "" && box.isSignature(browserText(email, id), signature)) return `browser ${id}`;
   const [, expires = "", byOperator = ""] = LINK.exec(code ?? "") ?? [];
   const isGood = byOperator !== "" && Number(expires) * 1000 > Date.now();
@@ -51,12 +48,4 @@ function browserText(email: string, id: string): string {
 
 function linkText(email: string, expires: string): string {
   return `sign-in link\n${email.toLowerCase()}\n${expires}`;
-}
-
-function readCookie(request: Request): string {
-  for (const pair of (request.get("cookie") ?? "").split(";")) {
-    const [name = "", value = ""] = pair.split("=", 2);
-    if (name.trim() === COOKIE) return value.trim();
-  }
-  return "";
 }

@@ -2,6 +2,7 @@ import type { Request, Response } from "express";
 import { deleteSession, insertSession, USER_AGENT_CHARACTERS_MAX } from "../../../db/accounts/sessions.ts";
 import type { Db } from "../../../db/connect.ts";
 import { createSessionToken, hashToken } from "../../keys/tokens.ts";
+import { readCookies, setCookie } from "./cookies.ts";
 
 const COOKIE = "__Host-session";
 const LIFETIME_SECONDS = 30 * 86_400;
@@ -9,11 +10,7 @@ const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
 /** The token of the session cookie that came with a request, good or not. */
 export function readSessionToken(request: Request): string | undefined {
-  for (const pair of (request.get("cookie") ?? "").split(";")) {
-    const [name = "", value = ""] = pair.split("=", 2);
-    if (name.trim() === COOKIE && TOKEN.test(value.trim())) return value.trim();
-  }
-  return undefined;
+  return readCookies(request, COOKIE).find((value) => TOKEN.test(value));
 }
 
 /** Whether the request carries a session cookie, good or not: then a browser may have sent it unasked. */
@@ -36,18 +33,11 @@ export async function startSession(
   const userAgent = (request.get("user-agent") ?? "").slice(0, USER_AGENT_CHARACTERS_MAX);
   const tokenHash = hashToken(token);
   const started = await insertSession(db, { ...user, tokenHash, userAgent, lifetimeSeconds: LIFETIME_SECONDS });
-  if (started) setCookie(response, token, LIFETIME_SECONDS);
+  if (started) setCookie(response, COOKIE, token, LIFETIME_SECONDS);
   return started;
 }
 
 /** Makes the browser forget its session. */
 export function clearSessionCookie(response: Response): void {
-  setCookie(response, "", 0);
-}
-
-function setCookie(response: Response, token: string, lifetimeSeconds: number): void {
-  response.append(
-    "Set-Cookie",
-    `${COOKIE}=${token}; Path=/; Max-Age=${lifetimeSeconds}; Secure; HttpOnly; SameSite=Lax`,
-  );
+  setCookie(response, COOKIE, "", 0);
 }
