@@ -66,20 +66,24 @@ export async function publishUnseenCommit(tx: Db, commit: NewCommit): Promise<vo
            on conflict (workflow_id, id) do nothing
      )
      update workflows set head = :id, name = coalesce(:name, name) where id = :workflowId`,
-    {
-      workflowId: commit.workflowId,
-      id: commit.id,
-      parentId: commit.parentId,
-      treeId: commit.treeId,
-      message: commit.message,
-      manifest: JSON.stringify(commit.manifest),
-      environmentKey: commit.environment?.key ?? null,
-      python: commit.python ?? null,
-      authorId: commit.author?.userId ?? null,
-      authorEmail: commit.author?.email ?? null,
-      name: manifestName(commit.manifest),
-    },
+    { ...toBindings(commit), name: manifestName(commit.manifest) },
   );
+}
+
+/** Returns the bindings of a new row of `commits`, a name for each column. */
+export function toBindings(commit: NewCommit) {
+  return {
+    workflowId: commit.workflowId,
+    id: commit.id,
+    parentId: commit.parentId,
+    treeId: commit.treeId,
+    message: commit.message,
+    manifest: JSON.stringify(commit.manifest),
+    environmentKey: commit.environment?.key ?? null,
+    python: commit.python ?? null,
+    authorId: commit.author?.userId ?? null,
+    authorEmail: commit.author?.email ?? null,
+  };
 }
 
 function manifestName(manifest: unknown): string | null {

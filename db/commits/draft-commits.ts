@@ -1,6 +1,6 @@
 import type { CommitId, WorkflowId } from "../../domain/ids.ts";
 import { type Db, queryRows } from "../connect.ts";
-import { insertEnvironment, insertObjects, type NewCommit } from "./commits.ts";
+import { insertEnvironment, insertObjects, type NewCommit, toBindings } from "./commits.ts";
 import { holdObjects } from "./git-objects.ts";
 
 /**
@@ -23,18 +23,7 @@ export async function keepDraftCommit(db: Db, commit: NewCommit): Promise<boolea
       `insert into commits (workflow_id, id, parent_id, tree_id, message, manifest, environment_key, python, author_id, author_email, draft)
        values (:workflowId, :id, :parentId, :treeId, :message, cast(:manifest as jsonb), :environmentKey, :python, :authorId, :authorEmail, true)
        on conflict (workflow_id, id) do nothing`,
-      {
-        workflowId: commit.workflowId,
-        id: commit.id,
-        parentId: commit.parentId,
-        treeId: commit.treeId,
-        message: commit.message,
-        manifest: JSON.stringify(commit.manifest),
-        environmentKey: commit.environment?.key ?? null,
-        python: commit.python ?? null,
-        authorId: commit.author?.userId ?? null,
-        authorEmail: commit.author?.email ?? null,
-      },
+      toBindings(commit),
     );
     return true;
   });
