@@ -2,10 +2,10 @@ import { join } from "node:path";
 import pg from "pg";
 import type { DatabaseAddress } from "../../../db/connect.ts";
 import type { RunAs } from "./child.ts";
+import { claimFolder } from "./claimed-folder.ts";
 import { type RunCommand, runCommand } from "./command.ts";
 import { toDiskFullError } from "./disk-full.ts";
 import { checkExternalDatabase } from "./external-database.ts";
-import { claimLock } from "./lock.ts";
 import {
   type EmbeddedPackage,
   findEmbeddedPackage,
@@ -16,7 +16,7 @@ import {
 } from "./postgres-binaries.ts";
 import { checkDataOwner, clearLeftover, createData, POSTGRES_USER, readDataMajor } from "./postgres-data.ts";
 import { chooseSocketFolder, launchPostgres, POSTGRES_STOP_GRACE_MS } from "./postgres-server.ts";
-import { copyIntoReach, OUTSIDE_FOLDER, placeFolder } from "./reachability.ts";
+import { copyIntoReach, OUTSIDE_FOLDER } from "./reachability.ts";
 import { type ServerFailure, superviseServer } from "./restart.ts";
 
 const DATABASE = "treadle";
@@ -79,23 +79,17 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   }
   const { dataDir, runAs, report } = options;
   try {
-    const folder = await placeFolder({
+    const { folder, release } = await claimFolder({
       dataDir,
       name: "postgres",
       runAs,
       outsideFolder: options.outsideFolder ?? OUTSIDE_FOLDER,
       report,
     });
-    const lock = await claimLock(join(folder, "treadle.lock"));
-    if (lock.kind === "held") {
-      throw new Error(
-        `Another Treadle (process ${lock.pid}) is using the data dir ${dataDir}. Stop it, or give this one another data dir (TREADLE_DATA_DIR).`,
-      );
-    }
     try {
-      return await startEmbedded(options, folder, lock.release);
+      return await startEmbedded(options, folder, release);
     } catch (error) {
-      await lock.release();
+      await release();
       throw error;
     }
   } catch (error) {

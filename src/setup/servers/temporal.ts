@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { messageOf } from "../../../domain/message-of.ts";
 import { dropUnusedIndexes } from "../../patches/temporal-indexes.ts";
 import type { RunAs } from "./child.ts";
+import { claimFolder } from "./claimed-folder.ts";
 import { type RunCommand, runCommand } from "./command.ts";
 import { toDiskFullError } from "./disk-full.ts";
 import { freePort } from "./free-port.ts";
-import { claimLock } from "./lock.ts";
 import { endLeftover } from "./process-identity.ts";
 import { makeProxyCertificates, type ProxyCertificates } from "./proxy-certificates.ts";
-import { makeOwnFolder, OUTSIDE_FOLDER, placeFolder } from "./reachability.ts";
+import { makeOwnFolder, OUTSIDE_FOLDER } from "./reachability.ts";
 import { type ServerFailure, superviseServer } from "./restart.ts";
 import { resolveTemporalBinary } from "./temporal-binary.ts";
 import { findCached } from "./temporal-cache.ts";
@@ -81,23 +81,17 @@ export async function startTemporal(options: TemporalOptions): Promise<Temporal>
   const namespace = options.env.TEMPORAL_NAMESPACE || NAMESPACE;
   const { dataDir, runAs, report } = options;
   try {
-    const folder = await placeFolder({
+    const { folder, release } = await claimFolder({
       dataDir,
       name: "temporal",
       runAs,
       outsideFolder: options.outsideFolder ?? OUTSIDE_FOLDER,
       report,
     });
-    const lock = await claimLock(join(folder, "treadle.lock"));
-    if (lock.kind === "held") {
-      throw new Error(
-        `Another Treadle (process ${lock.pid}) is using the data dir ${dataDir}. Stop it, or give this one another data dir (TREADLE_DATA_DIR).`,
-      );
-    }
     try {
-      return await startEmbedded(options, { folder, namespace, releaseLock: lock.release });
+      return await startEmbedded(options, { folder, namespace, releaseLock: release });
     } catch (error) {
-      await lock.release();
+      await release();
       throw error;
     }
   } catch (error) {
