@@ -55,7 +55,7 @@ export function envelope(
   const code = failureCode(record);
   const result = toResult(record, apiUrl);
   if (code === undefined) return result;
-  return { error: ERROR_TEXT[code], message: failureMessage(record), ...refusedAmounts(record), ...result };
+  return { error: ERROR_TEXT[code], message: explainState(record), ...refusedAmounts(record), ...result };
 }
 
 /** Of an execution that was refused for want of credits: what it may have cost, and what the account had, in credits. */
@@ -79,10 +79,6 @@ export function fileUrl(apiUrl: string, executionId: ExecutionId, fileName: stri
 export function failureCode(record: ExecutionRecord): ErrorCode | undefined {
   if (record.failure !== null) return record.failure;
   return ["success", "queued", "running"].includes(record.state) ? undefined : "execution_failed";
-}
-
-export function failureMessage(record: ExecutionRecord): string {
-  return explainState(record);
 }
 
 /** Why an execution did not succeed; empty while it goes on, and when it did. */

@@ -1,4 +1,4 @@
-import type { Response } from "express";
+import type { Request, Response } from "express";
 import type { OpenAccess } from "../../keys/open-access.ts";
 
 /** Calls `end` when the caller of an answer loses access while it is still being written. */
@@ -10,4 +10,9 @@ export async function endWithAccess(
   const leave = await openAccess.follow(accessId, end);
   if (response.destroyed || response.writableFinished) leave();
   else response.once("close", leave);
+}
+
+/** Returns whether a caller asks for events before JSON. */
+export function wantsEvents(request: Request): boolean {
+  return request.accepts("application/json", "text/event-stream") === "text/event-stream";
 }

@@ -151,6 +151,7 @@ function uncommitted(): ApiError {
   return new ApiError("workflow_not_found", "This workflow has no committed version yet. Commit one, then call it.");
 }
 
-function unknownExecution(): ApiError {
+/** Returns the answer for an execution that does not exist, or that the caller may not see. */
+export function unknownExecution(): ApiError {
   return new ApiError("not_found", "There is no execution with this id.");
 }

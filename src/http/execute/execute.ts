@@ -6,6 +6,7 @@ import { executionUrl } from "../../executions/envelope.ts";
 import { createWaitingCalls, type WaitingCalls } from "../../executions/waiting-calls.ts";
 import { listGrantedEndpoints } from "../../notices/granted-endpoints.ts";
 import { requireCapacity, requireHost, requirePlace, requireRate, requireStorage } from "../admission/requirements.ts";
+import { wantsEvents } from "../answers/open-answer.ts";
 import { type Authenticated, authenticate } from "../auth/authenticate.ts";
 import { toRateHeaders } from "../auth/rates.ts";
 import type { AppDeps } from "../deps.ts";
@@ -127,11 +128,6 @@ async function startCall(
     leave();
     throw error;
   }
-}
-
-/** Events are for who asks for them before JSON. */
-function wantsEvents(request: Request): boolean {
-  return request.accepts("application/json", "text/event-stream") === "text/event-stream";
 }
 
 /** Aborted when the connection closes, also after the answer: then nothing listens any more. */

@@ -5,7 +5,7 @@ import { Accepted, Success } from "../../../domain/api/results.ts";
 import { microCredits } from "../../../domain/credits.ts";
 import type { ExecutionResult, ExecutionState } from "../../../domain/execution.ts";
 import type { ExecutionId, WorkflowId } from "../../../domain/ids.ts";
-import { explainState, failureCode, failureMessage, toResult } from "../../executions/envelope.ts";
+import { explainState, failureCode, toResult } from "../../executions/envelope.ts";
 import { insufficientCredits } from "../admission/requirements.ts";
 import { sendAnswer } from "../answers/body.ts";
 import type { AppDeps } from "../deps.ts";
@@ -75,5 +75,5 @@ async function toError(deps: AppDeps, execution: ExecutionRecord): Promise<ApiEr
     code === "no_capacity"
       ? { "Retry-After": String(deps.executions.capacity(execution.accountId).retryAfterSeconds) }
       : undefined;
-  return new ApiError(code, failureMessage(execution), { ...toResult(execution, deps.apiUrl()) }, retry);
+  return new ApiError(code, explainState(execution), { ...toResult(execution, deps.apiUrl()) }, retry);
 }

@@ -15,10 +15,10 @@ import type { Role } from "../../../domain/members.ts";
 import { explainState, fileUrl, refusedAmounts } from "../../executions/envelope.ts";
 import type { LiveState } from "../../executions/live-state.ts";
 import type { SecretBox } from "../../keys/secret-box.ts";
+import { unknownExecution } from "../auth/authenticate.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
 import { findPagesUrl, type LinkDeps } from "../auth/temporal-link.ts";
 import type { AppDeps } from "../deps.ts";
-import { ApiError } from "../errors.ts";
 import { toEstimate } from "../execute/cost-estimate.ts";
 
 /** What is shown in the place of a secret, however long it is. */
@@ -175,8 +175,4 @@ function toTemporalUrl(deps: RecordDeps & { role: Role }, id: ExecutionId): stri
   const pagesUrl = findPagesUrl(deps, deps.role);
   if (pagesUrl === null || temporalNamespace === undefined) return null;
   return `${pagesUrl.replace(/\/+$/, "")}/namespaces/${encodeURIComponent(temporalNamespace)}/workflows/${id}`;
-}
-
-function unknownExecution(): ApiError {
-  return new ApiError("not_found", "There is no execution with this id.");
 }

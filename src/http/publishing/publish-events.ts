@@ -1,4 +1,4 @@
-import type { Request, Response } from "express";
+import type { Response } from "express";
 import { ApiError } from "../errors.ts";
 
 /** Proxies close a connection on which nothing comes. */
@@ -33,9 +33,4 @@ export async function sendProgress<Result extends object>(
   }
   response.end();
   return undefined;
-}
-
-/** Returns whether a caller wants events rather than one answer. */
-export function wantsEvents(request: Request): boolean {
-  return request.accepts("application/json", "text/event-stream") === "text/event-stream";
 }

@@ -5,12 +5,13 @@ import { readArchive } from "../../publish/archive.ts";
 import type { CommitFile } from "../../publish/git-objects.ts";
 import { requireStorageForCommit } from "../admission/requirements.ts";
 import { parseRequest, sendAnswer } from "../answers/body.ts";
+import { wantsEvents } from "../answers/open-answer.ts";
 import { authorizeAccount } from "../auth/authorize.ts";
 import { findOwnWorkflow } from "../auth/workflow-access.ts";
 import type { AppDeps } from "../deps.ts";
 import type { EditorParts } from "../editor-parts.ts";
 import { ApiError } from "../errors.ts";
-import { sendProgress, wantsEvents } from "./publish-events.ts";
+import { sendProgress } from "./publish-events.ts";
 
 /** What a tar of a folder may be sent as. */
 const TAR_TYPES = ["application/x-tar", "application/octet-stream"];
