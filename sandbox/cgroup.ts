@@ -46,8 +46,8 @@ export interface Cgroup {
   /** Memory of all in it that the kernel cannot simply drop: without pages of files, with those in memory only. */
   measureBytes(): number;
   /**
-   * Returns a text that differs from the last one when anything of it has run since: the kernel's count of periods in
-   * which it did, or of processor time. Undefined where its processor is not bounded.
+   * Returns a text that differs from the last one when anything of it has run since. It is the kernel's count of periods
+   * in which it did, or of processor time. Undefined where its processor is not bounded.
    */
   readActivity(): string | undefined;
   /** How many processes the kernel killed because the memory was used up. */

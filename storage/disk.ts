@@ -184,7 +184,7 @@ function readWhole(handle: FinishedFile["handle"]): Readable {
   return handle.createReadStream({ autoClose: false, start: 0, highWaterMark: READ_BYTES });
 }
 
-/** Reads a file for its checksum, into two buffers by turns: a new one for each piece would be 2 GiB of garbage for 2 GiB. */
+/** Reads a file for its checksum, into two buffers by turns. A new one for each piece would leave as much garbage as the file has bytes. */
 async function hashWhole(handle: FinishedFile["handle"]): Promise<PutResult> {
   const hash = createHash("sha256");
   const buffers = [Buffer.allocUnsafe(READ_BYTES), Buffer.allocUnsafe(READ_BYTES)];
