@@ -1,4 +1,5 @@
 import type { MicroCredits } from "../../domain/credits.ts";
+import type { ExecutionState } from "../../domain/execution.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
 import { MAIN_SCHEDULE, type ScheduleRef, toScheduleId } from "../../domain/schedules/names.ts";
 import type { TickTimes } from "../../domain/schedules/tick-values.ts";
@@ -124,11 +125,17 @@ export async function listUnstartedNames(db: Db, workflowId: WorkflowId, nominal
   return rows.map(({ name }) => name);
 }
 
+/** A tick, and the state of its run now. Null: none was started, or it is not kept any more. */
+export type ListedTick = Tick & { readonly status: ExecutionState | null };
+
 /** A schedule's ticks, the newest first, before an instant. */
-export async function listTicks(db: Db, page: ScheduleRef & { before: Date | null; limit: number }): Promise<Tick[]> {
-  return queryRows<Tick>(
+export async function listTicks(
+  db: Db,
+  page: ScheduleRef & { before: Date | null; limit: number },
+): Promise<ListedTick[]> {
+  return queryRows<ListedTick>(
     db,
-    `select ${TICK} from ticks t
+    `select ${TICK}, e.state as status from ticks t left join executions e on e.id = t.execution_id
       where t.workflow_id = :workflowId and t.schedule_name = :scheduleName
         and t.nominal_at < coalesce(cast(:before as timestamptz), 'infinity')
       order by t.nominal_at desc limit :limit`,

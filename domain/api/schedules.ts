@@ -2,6 +2,7 @@ import { z } from "zod";
 import { CATCHUPS, OVERLAPS } from "../manifest/manifest.ts";
 import { SCHEDULE_NAME } from "../schedules/names.ts";
 import { TICK_OUTCOMES, TICK_SOURCES } from "../schedules/ticks.ts";
+import { STATUSES } from "./executions.ts";
 import { Count, ExecutionId, GivenCommitId, StorableText, Time, WorkflowId } from "./fields.ts";
 import { NEXT_RUNS_MAX, PAYLOAD_CHARACTERS_MAX } from "./limits.ts";
 
@@ -85,10 +86,19 @@ export const Schedule = z
   })
   .meta({ component: "Schedule" });
 
+const ListedTick = Tick.extend({
+  status: z
+    .enum(STATUSES)
+    .nullable()
+    .meta({ description: "The state of its run now. Null: none was started, or it is not on record any more." }),
+});
+/** Documents refer to a component of this name instead of repeating it. */
+export const NamedListedTick = ListedTick.meta({ component: "ListedTick" });
+
 /** What became of each time a schedule was due. */
 export const TickPage = z
   .object({
-    ticks: z.array(NamedTick).meta({ description: "The newest first." }),
+    ticks: z.array(NamedListedTick).meta({ description: "The newest first." }),
     nextBefore: Time.nullable().meta({ description: "`before` of the next page; null: there is none." }),
   })
   .meta({ component: "Ticks" });

@@ -154,7 +154,7 @@ async function collectTicks(
   workflow: string,
   { schedule, count, before }: { schedule: string | undefined; count: number; before: string | undefined },
 ): Promise<TicksPage> {
-  const ticks: TickDocument[] = [];
+  const ticks: TicksPage["ticks"] = [];
   let next: string | null = before ?? null;
   do {
     const limit = String(Math.min(TICKS_PAGE_MAX, count - ticks.length));

@@ -161,7 +161,8 @@ test("a tick that was missed, run by its button, shows what will start and start
 test("a schedule, watched, shows a tick when it comes, with the run it began, and pauses and resumes by a commit", async () => {
   const { page, leave } = await editor.enter(`/workflows/${minutely}/schedule`);
   await page.getByRole("heading", { name: "Every minute, UTC" }).waitFor();
-  const started = page.getByRole("region", { name: "History" }).getByRole("row").filter({ hasText: "Started" });
+  const history = page.getByRole("region", { name: "History" });
+  const started = history.getByRole("row").filter({ has: page.getByRole("link", { name: "View run" }) });
   const before = await started.count();
   await started.nth(before).waitFor();
   await started.first().getByRole("link", { name: "View run" }).click();
@@ -169,6 +170,11 @@ test("a schedule, watched, shows a tick when it comes, with the run it began, an
   await page.getByText("Schedule", { exact: true }).first().waitFor();
 
   await page.goto(`/workflows/${minutely}/schedule`);
+  await started.filter({ hasText: "Success" }).first().waitFor();
+  await history.getByText(/^Last 30 times: .*\d+ success.*\. Next: 10\.$/).waitFor();
+  // A tick of the strip leads to its run; what is to come is there, too.
+  expect(await history.locator('[title$=": to come"]').count()).toBe(10);
+  expect(await history.locator('a[data-tone="success"]').last().getAttribute("title")).toMatch(/: Success, on time$/);
   const dialog = page.getByRole("dialog");
   for (const [word, line] of [
     ["Pause", "enabled: false"],

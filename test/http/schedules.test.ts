@@ -3,7 +3,7 @@ import { insertTicks } from "../../db/schedules/ticks.ts";
 import type { WorkflowId } from "../../domain/ids.ts";
 import { createExecutionId } from "../../src/ids.ts";
 
-import { aMember, anAccount, aSession, aWorkflow, type TestWorkflow } from "../support/builders.ts";
+import { aMember, anAccount, anExecution, aSession, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { aScheduledWorkflow } from "../support/schedules.ts";
 import { aFileService } from "./service.ts";
 
@@ -86,6 +86,25 @@ test("GET …/schedule, of a paused one, says why and has no next runs; of none,
     nextRuns: [],
     lastTicks: [],
   });
+});
+
+test("GET …/ticks, of ticks that started, has the state of each run that is on record", async () => {
+  const workflow = await aScheduledWorkflow(service.db, { since: SINCE });
+  await addTicks(workflow.workflowId, [7]);
+  const executionId = await anExecution(service.db, { workflow });
+  const nominalAt = new Date(Date.UTC(2026, 4, 4, 8));
+  const tick = {
+    nominalAt,
+    outcome: "started",
+    reason: "",
+    source: "clock",
+    executionId,
+    decidedAt: nominalAt,
+  } as const;
+  await insertTicks(service.db, [{ ...tick, workflowId: workflow.workflowId }]);
+  const answer = await ask(workflow, "ticks", { "x-api-key": workflow.apiKey });
+  const { ticks } = answer.json() as { ticks: { status: string | null }[] };
+  expect(ticks.map(({ status }) => status)).toEqual(["queued", null]);
 });
 
 test("GET …/ticks, page by page, shows every tick once and says when there are no more", async () => {

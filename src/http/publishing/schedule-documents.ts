@@ -42,7 +42,7 @@ export async function toTickPage(db: Db, page: ScheduleRef & { before: Date | nu
   const ticks = found.slice(0, page.limit);
   const last = found.length > ticks.length ? ticks.at(-1) : undefined;
   return {
-    ticks: ticks.map((tick) => toTickDocument(tick, timezone)),
+    ticks: ticks.map((tick) => ({ ...toTickDocument(tick, timezone), status: tick.status })),
     nextBefore: last === undefined ? null : toUtc(last.nominalAt),
   };
 }

@@ -85,7 +85,10 @@ export const SCHEDULE_ROUTES = {
       },
     ],
     answers: {
-      200: answerOf("A page of them.", TickPage, { ticks: [TICK_EXAMPLE], nextBefore: "2026-11-02T08:00:00Z" }),
+      200: answerOf("A page of them.", TickPage, {
+        ticks: [{ ...TICK_EXAMPLE, status: "success" as const }],
+        nextBefore: "2026-11-02T08:00:00Z",
+      }),
     },
     errors: ["unauthorized", "workflow_not_found", "no_capacity"],
   },

@@ -3,7 +3,14 @@ import { NamedExecutionId } from "../../../domain/api/fields.ts";
 import { NamedRole } from "../../../domain/api/people.ts";
 import { NamedFileProblem, NamedInputProblem } from "../../../domain/api/problems.ts";
 import { Accepted, Execution, Link, Success, Validity } from "../../../domain/api/results.ts";
-import { NamedNextRun, NamedTick, Schedule, TickPage, Timetable } from "../../../domain/api/schedules.ts";
+import {
+  NamedListedTick,
+  NamedNextRun,
+  NamedTick,
+  Schedule,
+  TickPage,
+  Timetable,
+} from "../../../domain/api/schedules.ts";
 import { Readiness } from "../../../domain/api/service.ts";
 import { Session } from "../../../domain/api/session.ts";
 import { ERROR_TEXT, type ErrorCode } from "../../../domain/errors.ts";
@@ -29,6 +36,7 @@ const NAMED = [
   NamedInputProblem,
   NamedFileProblem,
   Validity,
+  NamedListedTick,
   NamedNextRun,
   NamedTick,
   Schedule,

@@ -166,6 +166,7 @@ test("GET /ticks, page by page, shows every tick once, the newest first, by the 
     executionId: null,
     source: "repair",
     decidedAt: expect.any(String),
+    status: null,
   });
   for (const query of ["before=soon", "limit=0", "limit=201"])
     expect((await service.operator(at(workflowId, `ticks?${query}`))).status).toBe(400);

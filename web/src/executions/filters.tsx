@@ -5,7 +5,8 @@ import { EXECUTION_ENDS, TRIGGERS } from "../../../domain/execution.ts";
 import { SearchIcon } from "../app/icons.tsx";
 import type { ExecutionFilters } from "./executions.ts";
 import classes from "./filters.module.css";
-import { STATES, TRIGGER_WORDS } from "./state.tsx";
+import { TRIGGER_WORDS } from "./state.tsx";
+import { STATES } from "./states.ts";
 
 const TYPING_MS = 300;
 const STATE_CHOICES = [

@@ -2,17 +2,7 @@ import type { z } from "zod";
 import type { ExecutionPage } from "../../../domain/api/executions.ts";
 import type { ExecutionState, Trigger } from "../../../domain/execution.ts";
 import classes from "./state.module.css";
-
-/** The label of each state, and its colour: the more a reader has to do about it, the louder. */
-export const STATES: Readonly<Record<ExecutionState, { label: string; tone: string }>> = {
-  queued: { label: "Queued", tone: "idle" },
-  running: { label: "Running", tone: "active" },
-  success: { label: "Success", tone: "success" },
-  failed: { label: "Failed", tone: "failure" },
-  timed_out: { label: "Timed out", tone: "warning" },
-  out_of_memory: { label: "Out of memory", tone: "warning" },
-  cancelled: { label: "Cancelled", tone: "idle" },
-};
+import { STATES } from "./states.ts";
 
 export const TRIGGER_WORDS: Readonly<Record<Trigger, string>> = { api: "API", schedule: "Schedule", form: "Form" };
 

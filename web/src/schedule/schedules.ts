@@ -1,11 +1,8 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import type { z } from "zod";
-import type { Schedule, Tick as TickDocument, TickPage } from "../../../domain/api/schedules.ts";
+import type { Schedule, TickPage } from "../../../domain/api/schedules.ts";
 import { MAIN_SCHEDULE } from "../../../domain/schedules/names.ts";
 import { callApi, toQuery } from "../app/api.ts";
-
-/** What became of a time the schedule was due. */
-export type Tick = z.infer<typeof TickDocument>;
 
 export type ScheduleDocument = z.infer<typeof Schedule>;
 

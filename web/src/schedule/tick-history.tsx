@@ -7,21 +7,13 @@ import { loadPart } from "../app/load-part.ts";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
 import tables from "../app/table.module.css";
 import { useNow } from "../app/time.tsx";
-import { toDuration, toExact, toRelative } from "../app/time-text.ts";
-import { toWall } from "./next-runs.tsx";
+import { toExact, toRelative } from "../app/time-text.ts";
+import { type NextRun, toWall } from "./next-runs.tsx";
 import classes from "./schedule.module.css";
-import { type Tick, ticksQuery } from "./schedules.ts";
+import { ticksQuery } from "./schedules.ts";
+import { TickStrip } from "./tick-strip.tsx";
+import { describeLateness, describeTick, isLate, type Tick } from "./tick-words.ts";
 
-const OUTCOMES: Readonly<Record<Tick["outcome"], { label: string; tone: string }>> = {
-  started: { label: "Started", tone: "success" },
-  skipped_overlap: { label: "Skipped: still running", tone: "idle" },
-  missed: { label: "Missed", tone: "warning" },
-  refused_credits: { label: "Refused: credits", tone: "failure" },
-  refused_concurrency: { label: "Refused: too many", tone: "failure" },
-  refused_storage: { label: "Refused: storage", tone: "failure" },
-  paused: { label: "Paused", tone: "idle" },
-  no_commit: { label: "No commit", tone: "idle" },
-};
 const MINUTE_MS = 60_000;
 const PERIOD_MS = 12 * 3_600_000;
 
@@ -29,17 +21,15 @@ const BackfillDialog = lazy(() =>
   loadPart(() => import("./backfill-dialog.tsx")).then((loaded) => ({ default: loaded.BackfillDialog })),
 );
 
-/** Later than this is worth a word. */
-const LATE_SECONDS = 5;
-
 /** What became of each time the schedule was due. Nothing is left out: what did not start says why. */
 export function TickHistory(props: {
   readonly workflowId: string;
   /** Of the schedule. */
   readonly name: string;
+  readonly nextRuns?: readonly NextRun[];
   readonly mayBackfill?: boolean;
 }) {
-  const { workflowId, name, mayBackfill = false } = props;
+  const { workflowId, name, nextRuns = [], mayBackfill = false } = props;
   const [asked, setAsked] = useState<{ readonly from: string; readonly to: string }>();
   const found = useInfiniteQuery(ticksQuery(workflowId, name));
   const ticks = found.data?.pages.flatMap((page) => page.ticks) ?? [];
@@ -55,6 +45,7 @@ export function TickHistory(props: {
           </Button>
         )}
       </Group>
+      {found.isSuccess && ticks.length > 0 && <TickStrip ticks={ticks} nextRuns={nextRuns} />}
       {found.isPending && <LoadingRows count={3} label="The history is loading" />}
       {found.isError && <ErrorState error={found.error} onRetry={() => void found.refetch()} />}
       {found.isSuccess && ticks.length === 0 && (
@@ -104,7 +95,7 @@ function TickTable(props: {
         </thead>
         <tbody>
           {ticks.map((tick) => {
-            const { label, tone } = OUTCOMES[tick.outcome];
+            const { label, tone } = describeTick(tick);
             const due = new Date(tick.nominalAt);
             return (
               <tr key={tick.nominalAt}>
@@ -147,9 +138,8 @@ function NotStarted({ due, onRun }: { due: string; onRun: (() => void) | undefin
   );
 }
 
-function TickRemarks({ tick: { reason, lateSeconds, source } }: { tick: Tick }) {
-  // Of what was asked for months afterwards, nobody wants to know how late it was.
-  const late = lateSeconds >= LATE_SECONDS ? `${toDuration(lateSeconds)} late` : "";
-  const remarks = [reason, source === "backfill" ? "asked for afterwards" : late].filter((remark) => remark !== "");
+function TickRemarks({ tick }: { tick: Tick }) {
+  const late = isLate(tick) || tick.source === "backfill" ? describeLateness(tick) : "";
+  const remarks = [tick.reason, late].filter((remark) => remark !== "");
   return remarks.length === 0 ? null : <span className={classes.note}>{remarks.join(", ")}</span>;
 }
