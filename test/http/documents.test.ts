@@ -5,7 +5,7 @@ import { aFileService } from "./service.ts";
 
 const FOLDER = new URL("../../docs/", import.meta.url);
 const POLICY =
-  "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+  "default-src 'none'; style-src 'self'; font-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 const service = await aFileService();
 
@@ -31,6 +31,16 @@ function listAnchors(html: string, page: string): { ids: string[]; named: string
 test("the documents, asked for without a slash, send a browser to the start page below any path", async () => {
   const answer = await service.call("/docs");
   expect([answer.status, answer.headers["location"]]).toEqual([308, "docs/"]);
+});
+
+test("the documents, as their style asks, have the fonts of the editor from the service itself", async () => {
+  const style = (await service.call("/docs/documents.css")).text();
+  const fonts = [...style.matchAll(/url\("([^"]+)"\)/g)].map(([, name]) => name);
+  expect(fonts).toEqual(["geist.woff2", "geist-mono.woff2"]);
+  for (const name of fonts) {
+    const { status, headers } = await service.call(`/docs/${name}`);
+    expect([name, status, headers["content-type"]]).toEqual([name, 200, "font/woff2"]);
+  }
 });
 
 test("the documents, from the start page on, are all reachable, and every link leads to a place that is there", async () => {

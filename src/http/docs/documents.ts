@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { createRequire } from "node:module";
+import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Request, RequestHandler, Response } from "express";
 import { readColours } from "../web/colours.ts";
@@ -8,14 +9,22 @@ import { type Library, linkPages, listContents, readLibrary, renderDocument } fr
 import { searchLibrary } from "./search.ts";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
+const require = createRequire(import.meta.url);
 /** Beside `src` in a checkout, and in `dist`, where the build puts a copy. */
 const DOCUMENTS = join(HERE, "../../../docs");
+/** What the pages are made of beside their text: the style, and the fonts that the editor has. */
+const PARTS: Readonly<Record<string, string>> = {
+  "documents.css": join(HERE, "documents.css"),
+  "geist.woff2": require.resolve("@fontsource-variable/geist/files/geist-latin-wght-normal.woff2"),
+  "geist-mono.woff2": require.resolve("@fontsource-variable/geist-mono/files/geist-mono-latin-wght-normal.woff2"),
+};
 const STYLE = "documents.css";
 const SEARCH = "search";
 /** No script at all, and nothing of another host. */
 const POLICY = [
   "default-src 'none'",
   "style-src 'self'",
+  "font-src 'self'",
   "img-src 'self' data:",
   "base-uri 'none'",
   "form-action 'self'",
@@ -49,11 +58,12 @@ export function createDocuments(folder = DOCUMENTS): RequestHandler {
     if (!request.originalUrl.split("?")[0]?.startsWith(`${request.baseUrl}/`))
       return response.redirect(308, `${request.baseUrl.split("/").at(-1)}/`);
     const address = request.path.slice(1);
-    if (address === STYLE)
+    const part = Object.hasOwn(PARTS, address) ? PARTS[address] : undefined;
+    if (part !== undefined)
       return void response
         .set("Cache-Control", "no-cache")
-        .type("css")
-        .send(await readFile(join(HERE, STYLE)));
+        .type(extname(part))
+        .send(await readFile(part));
     const library = await load();
     if (address === SEARCH) return sendPage(library, createResults(library, request), request, response);
     const document = library.get(address);
