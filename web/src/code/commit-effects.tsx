@@ -10,6 +10,7 @@ import classes from "./commit-effects.module.css";
 import type { Files } from "./draft.ts";
 import type { DraftPreview } from "./drafts.ts";
 import { MANIFEST_FILE } from "./problems.ts";
+import { describeRefused } from "./refused-calls.ts";
 
 const SCHEDULE_WORDS = {
   added: "A schedule is added",
@@ -18,8 +19,6 @@ const SCHEDULE_WORDS = {
   paused: "The schedule is paused",
   resumed: "The schedule is resumed",
 };
-
-const CALL_WORDS = { api: "calls by API", form: "runs by the form" } as const;
 
 interface Effect {
   readonly breaking: boolean;
@@ -83,12 +82,9 @@ export function CommitEffects(props: {
 
 /** Calls that were accepted and would not be any more: how many, and the newest of them. */
 function RefusedCalls({ calls }: { calls: NonNullable<DraftPreview["calls"]> }) {
-  const counts = calls.triggers
-    .filter(({ refused }) => refused > 0)
-    .map(({ trigger, calls: all, refused }) => `${refused} of the last ${all} ${CALL_WORDS[trigger]}`);
   return (
     <details className={classes.runs} open>
-      <summary>{counts.join(" and ")} would be refused</summary>
+      <summary>{describeRefused(calls.triggers)}</summary>
       <ul className={classes.list}>
         {calls.examples.map(({ executionId, createdAt, problems }) => (
           <li key={executionId}>

@@ -19,6 +19,7 @@ import { InputsUsed } from "./inputs-used.tsx";
 import { findLastError } from "./log-lines.ts";
 import { LogView } from "./log-view.tsx";
 import { Outputs } from "./outputs.tsx";
+import { queueWords } from "./queue-words.ts";
 import { TextWithPlaces } from "./source-link.tsx";
 import { Timeline } from "./timeline.tsx";
 
@@ -156,14 +157,6 @@ function NextAttempt({ execution: { attempts, limits }, at }: { execution: Execu
       tried again at <Time at={at} />.
     </>
   );
-}
-
-function queueWords({ queuePosition: position, slotPosition }: Execution): string {
-  if (slotPosition === 1) return "It is the next to run when a slot is free.";
-  if (slotPosition !== null) return `It waits for a free slot. ${slotPosition - 1} others run before it.`;
-  if (position === null) return "It waits to be started.";
-  if (position === 1) return "It is the next to run: this workflow runs only so many at a time.";
-  return `${position - 1} others of this workflow run before it.`;
 }
 
 function Failure({ execution }: { execution: Execution }) {
