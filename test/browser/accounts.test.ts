@@ -124,8 +124,8 @@ test("the hosts are shown to an owner of the installation's first account, as th
   expect(facts).toMatchObject({
     Isolation: "bubblewrap",
     Python: expect.stringMatching(/^3\.\d+/),
-    "A program gets": expect.stringMatching(/cores, .* of scratch$/),
-    "Load of cores": expect.stringMatching(/^\d+\.\d\d of \d+$/),
+    "A program gets at most": expect.stringMatching(/cores, .* of scratch$/),
+    Load: expect.stringMatching(/^\d+\.\d\d of \d+$/),
   });
   expect(await findGrave(page)).toEqual([]);
   // What the process says next comes by itself.

@@ -10,7 +10,7 @@ import tables from "../app/table.module.css";
 import { Time } from "../app/time.tsx";
 import { type Invitation, type Member, membersQuery } from "./account.ts";
 import { InviteForm } from "./invite-form.tsx";
-import { ROLE_CHOICES } from "./role-choices.ts";
+import { ROLE_CHOICES, ROLE_WORDS } from "./role-choices.ts";
 
 /** Who belongs to the account, and who is asked to. */
 export function MembersTab() {
@@ -37,7 +37,7 @@ export function MembersTab() {
       {owns && <InviteForm />}
       {!owns && (
         <Text size="sm" c="dimmed" mt="md">
-          Owners of the account invite, and say who may do what.
+          Owners of the account invite members and choose their roles.
         </Text>
       )}
     </>
@@ -53,11 +53,11 @@ function Members({ members, owns }: { members: readonly Member[]; owns: boolean 
             <th scope="col">Email address</th>
             <th scope="col">Role</th>
             <th scope="col" className={tables.wide}>
-              Seen
+              Last seen
             </th>
             {owns && (
               <th scope="col">
-                <Text span size="sm" visibleFrom="sm">
+                <Text span inherit visibleFrom="sm">
                   Remove
                 </Text>
               </th>
@@ -106,7 +106,7 @@ function MemberRow({ member, owns }: { member: Member; owns: boolean }) {
             }
           />
         ) : (
-          role
+          ROLE_WORDS[role]
         )}
       </td>
       <td className={`${tables.wide} ${tables.dimmed}`}>{lastSeenAt === null ? "Never" : <Time at={lastSeenAt} />}</td>
@@ -118,7 +118,9 @@ function MemberRow({ member, owns }: { member: Member; owns: boolean }) {
               onClick={() =>
                 confirm({
                   title: isSelf ? "Leave the account?" : `Remove ${email}?`,
-                  text: "Sessions and access tokens end at once. What they made stays in the account.",
+                  text: isSelf
+                    ? "Your sessions and access tokens end at once. What you made stays in the account."
+                    : "Their sessions and access tokens end at once. What they made stays in the account.",
                   yes: isSelf ? "Leave" : "Remove",
                   act: () => remove.mutate({ path, method: "DELETE" }),
                 })
@@ -142,7 +144,7 @@ function Invitations({ invitations, owns }: { invitations: readonly Invitation[]
           <tr>
             <th scope="col">Email address</th>
             <th scope="col">Role</th>
-            <th scope="col">Ends</th>
+            <th scope="col">Expires</th>
             {owns && <th scope="col">Revoke</th>}
           </tr>
         </thead>
@@ -150,7 +152,7 @@ function Invitations({ invitations, owns }: { invitations: readonly Invitation[]
           {invitations.map(({ invitationId, email, role, expiresAt }) => (
             <tr key={invitationId}>
               <th scope="row">{email}</th>
-              <td>{role}</td>
+              <td>{ROLE_WORDS[role]}</td>
               <td className={tables.dimmed}>
                 <Time at={expiresAt} />
               </td>

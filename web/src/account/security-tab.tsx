@@ -76,7 +76,7 @@ function PasswordForm() {
           {problems.length === 0 && <Refusal error={change.error} />}
           <Group>
             <Button type="submit" loading={change.isPending}>
-              Change the password
+              Change password
             </Button>
           </Group>
         </Stack>
@@ -120,7 +120,7 @@ function SessionTable({ sessions, onEnd }: { sessions: readonly SessionLine[]; o
         <thead>
           <tr>
             <th scope="col">Browser</th>
-            <th scope="col">Seen</th>
+            <th scope="col">Last seen</th>
             <th scope="col" className={tables.wide}>
               Signed in
             </th>
@@ -142,7 +142,7 @@ function SessionTable({ sessions, onEnd }: { sessions: readonly SessionLine[]; o
               <td className={tables.narrow}>
                 {current ? (
                   <Text span size="sm">
-                    This one
+                    This session
                   </Text>
                 ) : (
                   <ActionIcon

@@ -49,8 +49,8 @@ function Tokens({ tokens }: { tokens: readonly AccessToken[] }) {
         <thead>
           <tr>
             <th scope="col">Name</th>
-            <th scope="col">Used</th>
-            <th scope="col">Ends</th>
+            <th scope="col">Last used</th>
+            <th scope="col">Expires</th>
             <th scope="col">Revoke</th>
           </tr>
         </thead>
@@ -117,7 +117,7 @@ function TokenForm() {
               onChange={(event) => setName(event.currentTarget.value)}
             />
             <NativeSelect
-              label="Good for"
+              label="Valid for"
               data={PERIODS}
               value={days}
               onChange={(event) => setDays(event.currentTarget.value)}

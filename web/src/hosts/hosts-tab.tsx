@@ -29,8 +29,7 @@ function HostsPage() {
         Hosts
       </Title>
       <Text c="dimmed" mb="md">
-        {running} of {slots} programs run{waiting > 0 && `, and ${waiting} wait for a slot`}. Each process says every
-        five seconds how it is.
+        {running} of {slots} slots used{waiting > 0 && `, ${waiting} waiting`}. Each process reports every five seconds.
       </Text>
       <ul className={classes.hosts}>
         {hosts.map((host) => (
@@ -63,7 +62,7 @@ function HostCard({ host }: { host: Host }) {
       {programs !== null && <Slots programs={programs} />}
       <Facts>
         <Fact name="Version">{version}</Fact>
-        <Fact name="Last word">
+        <Fact name="Last report">
           <Time at={saidAt} />
         </Fact>
         {programs !== null && <Offers programs={programs} />}
@@ -97,7 +96,7 @@ function Offers({ programs }: { programs: HostPrograms }) {
   const load = loadOf(programs);
   return (
     <>
-      {load !== undefined && <Fact name="Load of cores">{load}</Fact>}
+      {load !== undefined && <Fact name="Load">{load}</Fact>}
       {listOffers(programs).map(([name, words]) => (
         <Fact key={name} name={name}>
           {words}

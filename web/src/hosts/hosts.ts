@@ -27,7 +27,7 @@ export function stateOf({ present, draining, programs }: Host): { label: string;
   if (!present) return { label: "Gone", tone: "failure" };
   if (draining) return { label: "Stopping", tone: "warning" };
   if ((programs?.problems ?? []).length > 0) return { label: "Lacks something", tone: "warning" };
-  return { label: "There", tone: "success" };
+  return { label: "Running", tone: "success" };
 }
 
 /** What programs find on a host, each with its name. */
@@ -38,7 +38,7 @@ export function listOffers({ offers }: HostPrograms): readonly (readonly [name: 
       ? []
       : [
           [
-            "A program gets",
+            "A program gets at most",
             `${ceilings.cpu} cores, ${formatSize(ceilings.memoryBytes)}, ${formatSize(ceilings.scratchBytes)} of scratch`,
           ],
         ];

@@ -36,7 +36,7 @@ export function RunFacts({ workflow, manifest }: { workflow: Workflow; manifest:
           <Fact name="Usual cost">
             {estimate === null ? "Not known yet" : <Credits amount={estimate.credits} unit />}
           </Fact>
-          <Fact name="At most">{toDuration(limits.timeoutSeconds)}</Fact>
+          <Fact name="Time limit">{toDuration(limits.timeoutSeconds)}</Fact>
           <Fact name="Memory">{formatSize(limits.memoryBytes)}</Fact>
           <Fact name="Processors">{limits.cpu}</Fact>
           <Fact name="Processes and threads">{limits.processes ?? DEFAULT_BOUNDS.processesDefault}</Fact>

@@ -130,7 +130,7 @@ function DeviceFacts({ userCode, device }: { userCode: string; device: Device })
       <Fact name="It acts as">
         {email}, {role}
       </Fact>
-      <Fact name="Good for">{device.tokenDays} days, or until you revoke it under Account, Tokens</Fact>
+      <Fact name="Valid for">{device.tokenDays} days, or until you revoke it under Account, Tokens</Fact>
     </Facts>
   );
 }
