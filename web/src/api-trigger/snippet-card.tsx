@@ -4,6 +4,7 @@ import { useState } from "react";
 import type { JsonObject } from "../../../domain/manifest/json-values.ts";
 import type { Input, Manifest } from "../../../domain/manifest/manifest.ts";
 import { DownloadIcon } from "../app/icons.tsx";
+import { isOwnMachine } from "../app/own-machine.ts";
 import { useMayChange } from "../app/session.ts";
 import type { Workflow } from "../workflows/workflows.ts";
 import classes from "./api-tab.module.css";
@@ -132,7 +133,7 @@ function SnippetNotes(props: {
 /** Who has opened this page by a name of the machine itself has the file there; everybody else downloads it. */
 function findCaFile(ca: ServiceDocument["ca"]): string | null {
   if (ca === null) return null;
-  return ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname) ? ca.file : CA_FILE;
+  return isOwnMachine() ? ca.file : CA_FILE;
 }
 
 function saveText(name: string, text: string): void {

@@ -3,11 +3,15 @@ import { useMutation } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { callApi } from "../app/api.ts";
+import { isOwnMachine } from "../app/own-machine.ts";
 import { Refusal } from "../app/refusal.tsx";
 import { noteSignedIn, type Session } from "../app/session.ts";
 import { SignInCard } from "./card.tsx";
 
 const route = getRouteApi("/sign-in");
+const BELOW =
+  "Treadle runs Python programs by a form, a call or a schedule. The first password is printed where the service was started. Others join by an invitation of an owner.";
+const OF_CERTIFICATE = "If your browser warns about the certificate, bin/treadle trust ends that for good.";
 
 /**
  * Asks for email address and password, and then leads to the page that was asked for. `ended`: the session has ended
@@ -36,10 +40,7 @@ export function SignInPage() {
     if (!signIn.isPending) signIn.mutate();
   };
   return (
-    <SignInCard
-      title="Sign in"
-      below="Treadle runs Python programs by a form, a call or a schedule. The first password is printed where the service was started. Others join by an invitation of an owner."
-    >
+    <SignInCard title="Sign in" below={isOwnMachine() ? `${BELOW} ${OF_CERTIFICATE}` : BELOW}>
       <form onSubmit={submit}>
         <Stack gap="sm">
           {ended !== undefined && !signIn.isError && (
