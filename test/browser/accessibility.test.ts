@@ -100,6 +100,21 @@ test("every page, in windows between a phone's and a desk's, cuts nothing off at
   await leave();
 });
 
+test("the tabs, on a phone, show the one that is open, and stand at one height on every page that has them", async () => {
+  const { page, leave } = await editor.enter("/", { width: 390, touch: true });
+  const heights = new Set<number>();
+  for (const { path } of Object.values(listPages()).filter((each) => /^\/(?:workflows|account)/.test(each.path))) {
+    await page.goto(path);
+    const tab = page.locator('main nav [aria-current="page"]').first();
+    await tab.waitFor();
+    const { x, y, width } = (await tab.boundingBox()) ?? { x: -1, y: -1, width: 0 };
+    expect([path, x >= 0, x + width <= 390]).toEqual([path, true, true]);
+    heights.add(Math.round(y));
+  }
+  expect([...heights]).toHaveLength(1);
+  await leave();
+});
+
 test("every page but documents and single runs says in one line what it is for", async () => {
   const { page, leave } = await editor.enter("/");
   for (const { path, sign } of Object.values(listPages())) {

@@ -20,6 +20,9 @@ export function CreditsTab() {
     <div className={classes.sections}>
       <div className={classes.summary}>
         <section aria-label="Credits">
+          <Title order={2} mb="xs">
+            Credits
+          </Title>
           <dl className={classes.figures}>
             <Figure name="Available" amount={available} />
             <Figure name="Reserved for open runs" amount={reserved} />

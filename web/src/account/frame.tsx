@@ -3,6 +3,7 @@ import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { useSession } from "../app/session.ts";
 import { TabLinks } from "../app/tab-links.tsx";
 import { useTitle } from "../app/title.ts";
+import classes from "../workflows/frame.module.css";
 
 /** The tabs of the account, in their order, and what each is for. */
 const TABS = [
@@ -29,7 +30,11 @@ export function AccountFrame() {
   const tab = tabs.find(({ to }) => to === pathname);
   return (
     <>
-      <Title order={1}>{accountName}</Title>
+      <header className={classes.head}>
+        <Title order={1} className={classes.name}>
+          {accountName}
+        </Title>
+      </header>
       <TabLinks label="Parts of the account" purpose={tab?.purpose ?? ""}>
         {tabs.map(({ to, label }) => (
           <Link key={to} to={to} activeOptions={{ exact: true }}>

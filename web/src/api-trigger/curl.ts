@@ -7,7 +7,8 @@ export function writeCurl(
   { url, apiKey, caFile }: Call,
   { values, exact, texts, files }: ExampleBody,
 ): string {
-  const lines = [`curl ${caFile === null ? "" : `--cacert ${quoteShell(caFile)} `}${quoteShell(url)}`];
+  const lines =
+    caFile === null ? [`curl ${quoteShell(url)}`] : [`curl --cacert ${quoteShell(caFile)}`, quoteShell(url)];
   lines.push(`-H ${quoteShell(`x-api-key: ${apiKey}`)}`);
   if (body === "json") {
     lines.push("-H 'content-type: application/json'");

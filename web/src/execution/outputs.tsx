@@ -22,7 +22,7 @@ export function Outputs({ execution }: { execution: Execution }) {
   const open = chooseOpen(files);
   return (
     <section>
-      <Group justify="space-between" mb="xs">
+      <Group justify="space-between" mb="xs" mih={30}>
         <Title order={2}>Outputs</Title>
         {files.length > 1 && (
           <Button

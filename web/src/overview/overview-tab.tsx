@@ -110,17 +110,21 @@ function Overviewed({ workflow, overview }: { workflow: Workflow; overview: Over
             ["95 of 100 within", P95],
           ]}
         >
-          <DayChart
-            label="Duration of successful runs a day"
-            days={overview.days.map(({ day }) => day)}
-            series={[
-              { name: "95 of 100 within", colour: P95, perDay: overview.days.map(({ p95 }) => p95 ?? 0) },
-              { name: "Median", colour: MEDIAN, perDay: overview.days.map(({ median }) => median ?? 0) },
-            ]}
-            addsUp={false}
-            height={CHART_PX}
-            toText={(seconds) => (seconds === 0 ? "0" : toDuration(seconds))}
-          />
+          {overview.days.every(({ median }) => median === null) ? (
+            <Text c="dimmed">No run succeeded in these days.</Text>
+          ) : (
+            <DayChart
+              label="Duration of successful runs a day"
+              days={overview.days.map(({ day }) => day)}
+              series={[
+                { name: "95 of 100 within", colour: P95, perDay: overview.days.map(({ p95 }) => p95 ?? 0) },
+                { name: "Median", colour: MEDIAN, perDay: overview.days.map(({ median }) => median ?? 0) },
+              ]}
+              addsUp={false}
+              height={CHART_PX}
+              toText={(seconds) => (seconds === 0 ? "0" : toDuration(seconds))}
+            />
+          )}
         </ChartCard>
       </div>
       <Text size="sm" c="dimmed">

@@ -6,6 +6,7 @@ import { formatLocal, nextTicks } from "../../../domain/cron/next-runs.ts";
 import { checkTimeZone } from "../../../domain/cron/time-zones.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { findClockNote } from "../../../domain/schedules/clock-notes.ts";
+import classes from "../app/dialog.module.css";
 import { Dialog } from "../app/dialog.tsx";
 import { AlertIcon } from "../app/icons.tsx";
 import { useNow } from "../app/time.tsx";
@@ -95,7 +96,7 @@ function Fields(props: {
       >
         <Kept parts={parts} />
         {parsed?.ok === true && <Preview cron={parsed.cron} zone={zone} />}
-        <Group justify="flex-end" gap="xs" mt="md">
+        <Group justify="flex-end" gap="xs" mt="md" className={classes.acts}>
           <Button variant="default" onClick={onClose}>
             Cancel
           </Button>
