@@ -58,14 +58,15 @@ test("Ctrl+Enter, from within the code, opens the form beside it, asks for what 
   await pane.getByText("Hello, Grace!").first().waitFor();
   expect(new URL(page.url()).pathname).toBe(`/workflows/${workflowId}/code`);
 
-  // Once more, with an error: its line is a link, and the values are still there.
-  await writeFirst(page, "1 / 0\n");
+  // Once more, with an error: its line is a link into the draft, and the values are still there.
+  await writeFirst(page, "\n1 / 0\n");
   await page.keyboard.press("Control+Enter");
   await pane.getByText("Failed", { exact: true }).waitFor();
-  await pane
-    .getByRole("link", { name: /File "\/app\/main.py", line 1/ })
-    .first()
-    .waitFor();
+  const frame = pane.getByRole("link", { name: /File "\/app\/main.py", line 2/ }).first();
+  await page.keyboard.press("Control+End");
+  await frame.click();
+  await page.locator(".cm-activeLine", { hasText: "1 / 0" }).waitFor();
+  expect(new URL(page.url()).searchParams.get("commit")).toBeNull();
   expect(await pane.getByLabel("Who to greet").inputValue()).toBe("Grace");
   expect(await findGrave(page)).toEqual([]);
   await page.reload();

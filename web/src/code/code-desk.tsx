@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import { type HotkeyItem, useHotkeys } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { lazy, Suspense, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import { type ComponentProps, lazy, Suspense, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import { say } from "../app/announcer.tsx";
 import { whenConnectionReturns } from "../app/connection.ts";
 import { CheckIcon, FileIcon, PlayIcon } from "../app/icons.tsx";
@@ -97,7 +97,7 @@ export function CodeDesk({ workflowId, saving }: { workflowId: string; saving: D
           <OpenFile {...{ workflowId, saving, open, problems, place, onFix }} />
           <ProblemList problems={problems} onShow={show} onFix={mayChange ? onFix : undefined} />
         </section>
-        {test.isOpen && mayChange && <TestPlace workflowId={workflowId} saving={saving} test={test} />}
+        {test.isOpen && mayChange && <TestPlace {...{ workflowId, saving, test }} onShow={show} />}
       </div>
       {committing && (
         <Suspense>
@@ -130,7 +130,7 @@ function useDraftActs(workflowId: string, saving: DraftSaving, test: TestPaneCho
   return { run: test.isWide ? test.openToRun : () => void runOnPage(), save: () => void save() };
 }
 
-function TestPlace(props: { workflowId: string; saving: DraftSaving; test: TestPaneChoice }) {
+function TestPlace(props: ComponentProps<typeof TestPane>) {
   return (
     <Suspense fallback={<LoadingRows label="The test pane is loading" />}>
       <TestPane {...props} />

@@ -1,7 +1,7 @@
 import { ActionIcon, Alert, Text, Tooltip } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import { parseManifest } from "../../../domain/manifest/parse.ts";
 import { CrossIcon } from "../app/icons.tsx";
 import { LoadingRows } from "../app/states.tsx";
@@ -12,6 +12,7 @@ import { findLastError } from "../execution/log-lines.ts";
 import { LogView } from "../execution/log-view.tsx";
 import { Outputs } from "../execution/outputs.tsx";
 import { TextWithPlaces } from "../execution/source-link.tsx";
+import type { SourcePlace } from "../execution/source-places.ts";
 import { hasEnded, State } from "../executions/state.tsx";
 import { RunForm } from "../form/run-form.tsx";
 import { beginValues, type FormValues } from "../form/values.ts";
@@ -26,8 +27,10 @@ export function TestPane(props: {
   readonly workflowId: string;
   readonly saving: DraftSaving;
   readonly test: TestPaneChoice;
+  /** Opens a file of the draft at a line. */
+  readonly onShow: (file: string, at: { line: number; column: number }) => void;
 }) {
-  const { workflowId, saving, test } = props;
+  const { workflowId, saving, test, onShow } = props;
   const state = useSyncExternalStore(saving.subscribe, saving.getState);
   const text = state.files.get(MANIFEST_FILE)?.text ?? "";
   const parsed = useMemo(() => parseManifest(text), [text]);
@@ -36,6 +39,19 @@ export function TestPane(props: {
   const inputs = parsed.ok ? parsed.manifest.inputs : undefined;
   const pane = useRef<HTMLElement>(null);
   const { takeOrder } = test;
+  // The log is not drawn again because the desk was.
+  const latest = useRef(onShow);
+  useEffect(() => {
+    latest.current = onShow;
+  });
+  const showPlace = useCallback(
+    ({ file, line }: SourcePlace) => {
+      const isThere = saving.getState().files.has(file);
+      if (isThere) latest.current(file, { line, column: 1 });
+      return isThere;
+    },
+    [saving],
+  );
   // By the button, so that the form says what is missing, as it does for who presses it.
   useEffect(() => {
     if (takeOrder()) pane.current?.querySelector<HTMLButtonElement>("button[type=submit]")?.click();
@@ -68,7 +84,7 @@ export function TestPane(props: {
             pane={{ prepare: () => saving.saveNow(), onStarted: setExecutionId }}
           />
         )}
-        {executionId !== undefined && <LastRun key={executionId} executionId={executionId} />}
+        {executionId !== undefined && <LastRun key={executionId} executionId={executionId} show={showPlace} />}
       </div>
     </section>
   );
@@ -84,18 +100,21 @@ function keepValues(begin: FormValues, entered: FormValues): FormValues {
   );
 }
 
-function LastRun({ executionId }: { executionId: string }) {
+type Show = (place: SourcePlace) => boolean;
+
+function LastRun({ executionId, show }: { executionId: string; show: Show }) {
   const found = useQuery(executionQuery(executionId));
   if (found.data === undefined) return <LoadingRows count={2} height={24} label="The run is loading" />;
-  return <Shown execution={found.data} />;
+  return <Shown execution={found.data} show={show} />;
 }
 
-function Shown({ execution }: { execution: Execution }) {
+/** Places of a traceback lead into the draft beside it: what ran is what is written there, or was a moment ago. */
+function Shown({ execution, show }: { execution: Execution; show: Show }) {
   const { executionId, workflowId, commitId, status, failure, duration, message } = execution;
   const followed = useFollowed(executionId);
   const ended = hasEnded(status);
   const hasFailed = ended && status !== "success";
-  const source = useMemo(() => ({ workflowId, commitId }), [workflowId, commitId]);
+  const source = useMemo(() => ({ workflowId, commitId, show }), [workflowId, commitId, show]);
   return (
     <div className={classes.run}>
       <div className={classes.result} role="status">

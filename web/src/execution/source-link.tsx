@@ -6,17 +6,23 @@ import { type SourcePlace, splitPlaces } from "./source-places.ts";
 export interface Source {
   readonly workflowId: string;
   readonly commitId: string;
+  /** Shows a place on this very page. False: it cannot, and the link leads to the commit. */
+  readonly show?: (place: SourcePlace) => boolean;
 }
 
 /** A place in a file of a commit, which opens there. */
 export function SourceLink({ source, place, children }: { source: Source; place: SourcePlace; children: ReactNode }) {
-  const { workflowId, commitId } = source;
+  const { workflowId, commitId, show } = source;
   return (
     <Link
       to="/workflows/$workflowId/code"
       params={{ workflowId }}
       search={{ commit: commitId, file: place.file, line: String(place.line) }}
       preload={false}
+      onClick={(event) => {
+        const isPlain = !(event.ctrlKey || event.metaKey || event.shiftKey);
+        if (isPlain && show?.(place) === true) event.preventDefault();
+      }}
     >
       {children}
     </Link>
