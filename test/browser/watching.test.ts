@@ -158,6 +158,21 @@ async function checkStreams(page: Page): Promise<void> {
   await page.locator('[aria-label="Full screen"][aria-pressed="false"]').waitFor();
 }
 
+test("a run that failed after many lines, opened, has its last error in the window", async () => {
+  const program = 'def main(lines):\n    for n in range(300):\n        print("line", n)\n    return [][lines]\n';
+  const { workflowId } = await editor.publish({ ...LINES, "main.py": program });
+  const { page, leave } = await editor.enter(`/workflows/${workflowId}/run`);
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await page.getByRole("textbox", { name: "Lines" }).fill("7");
+  await page.goto(`/executions/${await runForm(page)}`);
+  const error = aLog(page).line("IndexError: list index out of range");
+  await error.waitFor();
+  const box = await error.boundingBox();
+  expect([box !== null && box.y > 0, box !== null && box.y + box.height <= 900]).toEqual([true, true]);
+  expect(await page.getByRole("heading", { name: "Outputs" }).count()).toBe(0);
+  await leave();
+});
+
 test("an execution that failed says why where one looks first, and how in its log", async () => {
   const broken = { ...LINES, "main.py": 'def main(lines):\n    print("begun")\n    return [][lines]\n' };
   const { workflowId } = await editor.publish(broken);

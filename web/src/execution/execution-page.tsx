@@ -40,6 +40,7 @@ function Content({ execution }: { execution: Execution }) {
   const { workflowId, commitId } = execution;
   const source = useMemo(() => ({ workflowId, commitId }), [workflowId, commitId]);
   const hasFailed = ended && execution.status !== "success" && execution.status !== "cancelled";
+  const leftNothing = hasFailed && execution.files.length === 0 && execution.filesRemovedAt == null;
   // How it failed is said where it stands.
   useTitle(`${describeState(execution).label} · ${execution.workflowName}`, !hasFailed);
   return (
@@ -51,7 +52,7 @@ function Content({ execution }: { execution: Execution }) {
       {ended && execution.status !== "success" && <Failure execution={execution} />}
       <div className={classes.columns} data-beside={(ended && execution.files.length > 0) || undefined}>
         <div className={classes.main}>
-          {ended && <Outputs execution={execution} />}
+          {ended && !leftNothing && <Outputs execution={execution} />}
           <section className={classes.log}>
             <Title order={2} mb="xs">
               Log

@@ -18,6 +18,8 @@ import type { Source } from "./source-link.tsx";
 const ROW_PX = 20;
 const ROWS_AHEAD = 24;
 const HEIGHT_PX_MIN = 120;
+/** With less room than this below it, the log of a run that failed is as high as any other. */
+const ERROR_ROOM_PX_MIN = 160;
 /** Numbers of lines have room for so many digits, or for as many as the last one has: none breaks into two lines. */
 const DIGITS_MIN = 4;
 
@@ -51,7 +53,9 @@ export function LogView(props: LogViewProps) {
   const full = useFullScreen(frame);
   const [wraps, setWraps] = useState(false);
   const [showsTimes, setShowsTimes] = useState(false);
-  const room = useRoomBelow(place, fills && goesOn);
+  // Its newest lines, or its last error, are in the window that has just been opened.
+  const below = useRoomBelow(place, fills && (goesOn || findStart !== undefined));
+  const room = goesOn || (below ?? 0) >= ERROR_ROOM_PX_MIN ? below : undefined;
   const { rows, following, search, named } = useLines({
     place,
     shown,
