@@ -121,6 +121,24 @@ test("the palette, at a workflow, goes to its tabs, does what it says, and knows
   await page.keyboard.press("Control+k");
   await field.fill("ex_06d1k7q2m8v3r5t9w0x4y6z8a1");
   await page.getByRole("option", { name: /^Run ex_06d1k7q2m8v3r5t9w0x4y6z8a1/ }).waitFor();
+  await page.keyboard.press("Escape");
+
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.keyboard.press("Control+k");
+  await field.fill("copy the api key");
+  await page.keyboard.press("Enter");
+  await page.getByText("The API key is copied").waitFor();
+  expect(await page.evaluate<string>("navigator.clipboard.readText()")).toBe(editor.examples["hello"]?.apiKey);
+  await page.goto(`/workflows/${editor.examples["hello"]?.workflowId}/code?file=main.py`);
+  await page.locator(".cm-content").waitFor();
+  await page.keyboard.press("Control+k");
+  await field.fill("run the draft");
+  await page.keyboard.press("Enter");
+  await page.getByRole("region", { name: "Test", exact: true }).getByText("Success", { exact: true }).waitFor();
+  await page.keyboard.press("Control+k");
+  await field.fill("commit the draft");
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog", { name: "Commit" }).waitFor();
   await leave();
 });
 

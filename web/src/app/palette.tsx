@@ -1,14 +1,17 @@
 import { Text, useMantineColorScheme } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
 import { useQuery } from "@tanstack/react-query";
-import { useNavigate, useParams } from "@tanstack/react-router";
+import { useLocation, useNavigate, useParams } from "@tanstack/react-router";
 import { type KeyboardEvent, useId, useState } from "react";
 import { isExecutionId } from "../../../domain/ids.ts";
+import { messageOf } from "../../../domain/message-of.ts";
+import { revealKey } from "../api-trigger/keys.ts";
 import { TABS } from "../workflows/tabs.ts";
 import { workflowsQuery } from "../workflows/workflows.ts";
 import { Dialog } from "./dialog.tsx";
 import { SearchIcon } from "./icons.tsx";
 import classes from "./palette.module.css";
-import { signOut } from "./session.ts";
+import { signOut, useMayChange } from "./session.ts";
 
 const SHOWN_MAX = 12;
 
@@ -103,6 +106,8 @@ function FoundNote({ count }: { count: number }) {
 function useEntries(text: string): readonly Entry[] {
   const navigate = useNavigate();
   const { workflowId } = useParams({ strict: false });
+  const isCode = useLocation({ select: ({ pathname }) => pathname.endsWith("/code") });
+  const mayChange = useMayChange();
   const { setColorScheme } = useMantineColorScheme();
   const { data: workflows = [] } = useQuery(workflowsQuery());
   const go = (href: string) => () => void navigate({ href });
@@ -142,8 +147,35 @@ function useEntries(text: string): readonly Entry[] {
     kind: "Workflow",
     act: go(`/workflows/${workflowId}/overview`),
   }));
+  const acts = here === undefined ? [] : listActs(here, isCode);
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return [...named, ...tabs, ...found, ...pages, ...commands]
+  return [...named, ...(mayChange ? acts : []), ...tabs, ...found, ...pages, ...commands]
     .filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)))
     .slice(0, SHOWN_MAX);
+}
+
+/** What can be done to the workflow whose page is open. Its code has keys of its own for the last two. */
+function listActs({ workflowId, name }: { workflowId: string; name: string }, isCode: boolean): readonly Entry[] {
+  const copy: Entry = { label: `Copy the API key of ${name}`, kind: "Command", act: () => void copyKey(workflowId) };
+  if (!isCode) return [copy];
+  return [
+    copy,
+    { label: "Run the draft", kind: "Command", act: () => pressInCode({ shiftKey: false }) },
+    { label: "Commit the draft", kind: "Command", act: () => pressInCode({ shiftKey: true }) },
+  ];
+}
+
+async function copyKey(workflowId: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(await revealKey(workflowId));
+    notifications.show({ title: "The API key is copied", message: "Anyone who has it can run the latest commit." });
+  } catch (error) {
+    notifications.show({ color: "red", title: "The API key is not copied", message: messageOf(error) });
+  }
+}
+
+/** Once the palette is gone: a dialog keeps keys to itself. */
+function pressInCode({ shiftKey }: { shiftKey: boolean }): void {
+  const keys = { key: "Enter", code: "Enter", ctrlKey: true, shiftKey, bubbles: true };
+  setTimeout(() => document.documentElement.dispatchEvent(new KeyboardEvent("keydown", keys)));
 }
