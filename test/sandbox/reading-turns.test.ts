@@ -55,3 +55,20 @@ test("streams that take much time wait for turns, another one does not, and the 
   expect([stream, ...greedy.map((one) => one.stream)].map((one) => one.isPaused())).toEqual([false, false, false]);
   expect([seen, ...greedy.map((one) => one.seen)].map((one) => one.chunks)).toEqual([CHUNKS, CHUNKS, CHUNKS]);
 });
+
+test("streams that take much time have a fifth of the clock between them", async () => {
+  const { follow, wait } = openWorld(5);
+  const greedy = [follow(), follow()];
+  await sleep(50);
+  const count = () => greedy.reduce((sum, { seen }) => sum + seen.chunks, 0);
+  const before = count();
+  // 400 ms and what the chunks take themselves, of which a fifth is 20 chunks of 5 ms.
+  for (let step = 0; step < 40; step += 1) {
+    wait(10);
+    await sleep(30);
+  }
+  const read = count() - before;
+  expect(read).toBeGreaterThan(5);
+  expect(read).toBeLessThan(26);
+  for (const { seen } of greedy) seen.end();
+});
