@@ -144,8 +144,16 @@ function Invitations({ invitations, owns }: { invitations: readonly Invitation[]
           <tr>
             <th scope="col">Email address</th>
             <th scope="col">Role</th>
-            <th scope="col">Expires</th>
-            {owns && <th scope="col">Revoke</th>}
+            <th scope="col" className={tables.wide}>
+              Expires
+            </th>
+            {owns && (
+              <th scope="col">
+                <Text span inherit visibleFrom="sm">
+                  Revoke
+                </Text>
+              </th>
+            )}
           </tr>
         </thead>
         <tbody>
@@ -153,7 +161,7 @@ function Invitations({ invitations, owns }: { invitations: readonly Invitation[]
             <tr key={invitationId}>
               <th scope="row">{email}</th>
               <td>{ROLE_WORDS[role]}</td>
-              <td className={tables.dimmed}>
+              <td className={`${tables.wide} ${tables.dimmed}`}>
                 <Time at={expiresAt} />
               </td>
               {owns && (
