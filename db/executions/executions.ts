@@ -2,14 +2,6 @@ import type { MicroCredits } from "../../domain/credits.ts";
 import type { ExecutionEnd, ExecutionState, StoredFile, Trigger } from "../../domain/execution.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
 import { type Db, queryRows } from "../connect.ts";
-import { acceptExecution, type NewExecution } from "./acceptance.ts";
-
-export type { NewExecution } from "./acceptance.ts";
-
-/** Records an execution as accepted, on no condition. */
-export async function insertExecution(db: Db, execution: NewExecution): Promise<void> {
-  await acceptExecution(db, execution);
-}
 
 /** The searchable record of one execution, as callers may see it. */
 export interface ExecutionRecord {

@@ -6,7 +6,7 @@ import { insertSession } from "../../db/accounts/sessions.ts";
 import { publishCommit } from "../../db/commits/commits.ts";
 import { createWorkflow } from "../../db/commits/workflows.ts";
 import type { Db } from "../../db/connect.ts";
-import { insertExecution, type NewExecution } from "../../db/executions/executions.ts";
+import { acceptExecution, type NewExecution } from "../../db/executions/acceptance.ts";
 import { grant } from "../../db/ledger/credits.ts";
 import { type MicroCredits, microCredits, parseCredits } from "../../domain/credits.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
@@ -154,7 +154,7 @@ export async function anExecution(
 ): Promise<ExecutionId> {
   const { workflow, ...rest } = given;
   const id = given.id ?? createExecutionId();
-  await insertExecution(db, {
+  await acceptExecution(db, {
     id,
     accountId: workflow.accountId,
     workflowId: workflow.workflowId,

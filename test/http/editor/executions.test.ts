@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { queryRows } from "../../../db/connect.ts";
-import { insertExecution } from "../../../db/executions/executions.ts";
+import { acceptExecution } from "../../../db/executions/acceptance.ts";
 import { microCredits } from "../../../domain/credits.ts";
 import type { CommitId, ExecutionId } from "../../../domain/ids.ts";
 import { createExecutionId } from "../../../src/ids.ts";
@@ -205,7 +205,7 @@ test("a record in full, of an ended execution, has its inputs without secrets, i
   const id = createExecutionId();
   const secret = "correct horse battery";
   const file = { name: "orders", storageKey: "k", bytes: 4, sha256: "0".repeat(64), contentType: "text/csv" };
-  await insertExecution(service.db, {
+  await acceptExecution(service.db, {
     id,
     accountId,
     workflowId,
