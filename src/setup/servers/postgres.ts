@@ -2,9 +2,7 @@ import { join } from "node:path";
 import pg from "pg";
 import type { DatabaseAddress } from "../../../db/connect.ts";
 import type { RunAs } from "./child.ts";
-import { claimFolder } from "./claimed-folder.ts";
 import { type RunCommand, runCommand } from "./command.ts";
-import { toDiskFullError } from "./disk-full.ts";
 import { checkExternalDatabase } from "./external-database.ts";
 import {
   type EmbeddedPackage,
@@ -16,8 +14,9 @@ import {
 } from "./postgres-binaries.ts";
 import { checkDataOwner, clearLeftover, createData, POSTGRES_USER, readDataMajor } from "./postgres-data.ts";
 import { chooseSocketFolder, launchPostgres, POSTGRES_STOP_GRACE_MS } from "./postgres-server.ts";
-import { copyIntoReach, OUTSIDE_FOLDER } from "./reachability.ts";
+import { copyIntoReach } from "./reachability.ts";
 import { type ServerFailure, superviseServer } from "./restart.ts";
+import { startInFolder } from "./server-folder.ts";
 
 const DATABASE = "treadle";
 const DUPLICATE_DATABASE = "42P04";
@@ -77,24 +76,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
       "PostgreSQL refuses to run as root. Give it a user of its own to run as, start Treadle as an ordinary user, or point DATABASE_URL to a PostgreSQL.",
     );
   }
-  const { dataDir, runAs, report } = options;
-  try {
-    const { folder, release } = await claimFolder({
-      dataDir,
-      name: "postgres",
-      runAs,
-      outsideFolder: options.outsideFolder ?? OUTSIDE_FOLDER,
-      report,
-    });
-    try {
-      return await startEmbedded(options, folder, release);
-    } catch (error) {
-      await release();
-      throw error;
-    }
-  } catch (error) {
-    throw toDiskFullError(error, dataDir) ?? error;
-  }
+  return startInFolder("postgres", options, (folder, release) => startEmbedded(options, folder, release));
 }
 
 async function startEmbedded(

@@ -3,14 +3,13 @@ import { join } from "node:path";
 import { messageOf } from "../../../domain/message-of.ts";
 import { dropUnusedIndexes } from "../../patches/temporal-indexes.ts";
 import type { RunAs } from "./child.ts";
-import { claimFolder } from "./claimed-folder.ts";
 import { type RunCommand, runCommand } from "./command.ts";
-import { toDiskFullError } from "./disk-full.ts";
 import { freePort } from "./free-port.ts";
 import { endLeftover } from "./process-identity.ts";
 import { makeProxyCertificates, type ProxyCertificates } from "./proxy-certificates.ts";
-import { makeOwnFolder, OUTSIDE_FOLDER } from "./reachability.ts";
+import { makeOwnFolder } from "./reachability.ts";
 import { type ServerFailure, superviseServer } from "./restart.ts";
+import { startInFolder } from "./server-folder.ts";
 import { resolveTemporalBinary } from "./temporal-binary.ts";
 import { findCached } from "./temporal-cache.ts";
 import { type Enclosure, findEnclosureProblem } from "./temporal-enclosure.ts";
@@ -79,24 +78,9 @@ export interface TemporalOptions {
  */
 export async function startTemporal(options: TemporalOptions): Promise<Temporal> {
   const namespace = options.env.TEMPORAL_NAMESPACE || NAMESPACE;
-  const { dataDir, runAs, report } = options;
-  try {
-    const { folder, release } = await claimFolder({
-      dataDir,
-      name: "temporal",
-      runAs,
-      outsideFolder: options.outsideFolder ?? OUTSIDE_FOLDER,
-      report,
-    });
-    try {
-      return await startEmbedded(options, { folder, namespace, releaseLock: release });
-    } catch (error) {
-      await release();
-      throw error;
-    }
-  } catch (error) {
-    throw toDiskFullError(error, dataDir) ?? error;
-  }
+  return startInFolder("temporal", options, (folder, releaseLock) =>
+    startEmbedded(options, { folder, namespace, releaseLock }),
+  );
 }
 
 async function startEmbedded(
