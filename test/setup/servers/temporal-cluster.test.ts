@@ -122,7 +122,11 @@ test("a cluster that does not answer is waited for, and then refused by its addr
 
   const opening = open({ TEMPORAL_ADDRESS: address }, STARTING_MS);
   const [host = "", behind] = server.address.split(":");
-  const way = createServer((caller) => caller.pipe(connect(Number(behind), host)).pipe(caller));
+  const way = createServer((caller) => {
+    const onwards = connect(Number(behind), host);
+    caller.pipe(onwards).pipe(caller);
+    afterwards(() => void (caller.destroy(), onwards.destroy()));
+  });
   setTimeout(() => way.listen(port, "127.0.0.1"), SHORTLY_MS);
   afterwards(() => void way.close());
   expect((await opening).source).toBe(`TEMPORAL_ADDRESS (${address})`);
@@ -137,6 +141,7 @@ test("an API key goes with each call to the cluster, over TLS alone; where it is
     response.writeHead(200, { "content-type": "application/grpc", "grpc-status": "16", "grpc-message": "who are you" });
     response.end();
   });
+  cloud.on("session", (session) => afterwards(() => session.destroy()));
   await new Promise<void>((resolve) => cloud.listen(0, "127.0.0.1", resolve));
   afterwards(() => void cloud.close());
   const { port } = cloud.address() as AddressInfo;
