@@ -10,9 +10,15 @@ export const OUTPUT_PROGRAM = `def main(mebibytes):
             file.write(chunk)
 `;
 
+/**
+ * Enough for an execution that goes on after a second: its workflow then takes over. The first one of a process to do so
+ * brings 60 to 130 MiB along, however much it leaves.
+ */
+const LONG_MEBIBYTES = 1024;
+
 /** One execution that leaves a large output, until it is kept; answers by how much the service's resident memory grew at most. */
 export async function measureOutput(service: BenchService, workflow: Published, mebibytes: number) {
-  await service.call(workflow, { mebibytes: 8 });
+  await service.call(workflow, { mebibytes: LONG_MEBIBYTES });
   const { result, ...grown } = await measureGrowth(service.ready.pid, () => service.call(workflow, { mebibytes }));
   const address = (result.body.outputs as Record<string, string> | undefined)?.large ?? "";
   const head = await request(address, {
