@@ -150,6 +150,7 @@ test("files on their way, cancelled, run nothing and stay in the form; sent agai
   await page.getByText(/ of 12(\.0)? MB sent$/).waitFor();
   await page.getByRole("link", { name: "Workflows", exact: true }).first().click();
   const asked = page.getByRole("dialog", { name: "Files are still uploading" });
+  await asked.waitFor();
   expect(await findGrave(page)).toEqual([]);
   await asked.getByRole("button", { name: "Stay here" }).click();
   await asked.waitFor({ state: "detached" });

@@ -38,7 +38,7 @@ let balancer: Balancer;
 let hosts: { apis: ClusterHosts; workers: ClusterHosts };
 let ports: readonly number[] = [];
 let apis: TestService[] = [];
-let workers: RunningWorker[] = [];
+const workers: RunningWorker[] = [];
 /** Every call goes by the balancer, to whichever process has its turn. */
 let called: Awaited<ReturnType<typeof callService>>;
 let plain: Published;
@@ -61,9 +61,12 @@ beforeAll(async () => {
   ports = [await freePort("127.0.0.1"), await freePort("127.0.0.1")];
   // The first one makes the master key that the others have.
   apis = [await startApi(0)];
-  const [api, ...started] = await Promise.all([startApi(1), startWorker(0), startWorker(1)]);
-  apis.push(api);
-  workers = started;
+  // When one of them does not start, the others are ended all the same.
+  const started = await Promise.allSettled([
+    startApi(1).then((api) => apis.push(api)),
+    ...[0, 1].map(async (place) => (workers[place] = await startWorker(place))),
+  ]);
+  for (const each of started) if (each.status === "rejected") throw each.reason;
   balancer.open(ports);
   const [one] = apis as [TestService];
   called = await callService({ ...one.ready, caFile: balancer.caFile });
