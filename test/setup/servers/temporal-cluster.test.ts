@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { createSecureServer, type IncomingHttpHeaders } from "node:http2";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { join } from "node:path";
+import { pipeline } from "node:stream";
 import { beforeAll, expect, test } from "@jest/globals";
 import { Connection } from "@temporalio/client";
 import { findPython } from "../../../src/setup/python.ts";
@@ -124,7 +125,7 @@ test("a cluster that does not answer is waited for, and then refused by its addr
   const [host = "", behind] = server.address.split(":");
   const way = createServer((caller) => {
     const onwards = connect(Number(behind), host);
-    caller.pipe(onwards).pipe(caller);
+    pipeline(caller, onwards, caller, () => undefined); // Either end may leave at any time, as on any way.
     afterwards(() => void (caller.destroy(), onwards.destroy()));
   });
   setTimeout(() => way.listen(port, "127.0.0.1"), SHORTLY_MS);
