@@ -184,13 +184,11 @@ function readWhole(handle: FinishedFile["handle"]): Readable {
   return handle.createReadStream({ autoClose: false, start: 0, highWaterMark: READ_BYTES });
 }
 
-/** Reads a file for its checksum, into two buffers by turns. A new one for each piece would leave as much garbage as the file has bytes. */
+/** Reads a file for its checksum, into one buffer. A new one for each piece would leave as much garbage as the file has bytes. */
 async function hashWhole(handle: FinishedFile["handle"]): Promise<PutResult> {
   const hash = createHash("sha256");
-  const buffers = [Buffer.allocUnsafe(READ_BYTES), Buffer.allocUnsafe(READ_BYTES)];
-  let bytes = 0;
-  for (let turn = 0; ; turn += 1) {
-    const buffer = buffers[turn % 2] as Buffer;
+  const buffer = Buffer.allocUnsafe(READ_BYTES);
+  for (let bytes = 0; ; ) {
     const { bytesRead } = await handle.read(buffer, 0, READ_BYTES, bytes);
     if (bytesRead === 0) return { bytes, sha256: hash.digest("hex") };
     hash.update(buffer.subarray(0, bytesRead));
