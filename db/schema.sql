@@ -985,6 +985,8 @@ create table workflow_starts (
   constraint workflow_starts_execution_id_fkey FOREIGN KEY (execution_id) REFERENCES executions(id) ON DELETE CASCADE
 );
 
+CREATE INDEX workflow_starts_oldest ON public.workflow_starts USING btree (created_at);
+
 create table workflows (
   id text not null,
   account_id text not null,

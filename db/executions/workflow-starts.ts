@@ -15,27 +15,31 @@ export interface StartBacklog {
 }
 
 /**
- * Lists executions that Temporal has to learn of now: those under way first, then the oldest. The process `processId`
- * takes its own when they have ended or are older than `joinSeconds`, and those of others when they are older than
- * `othersSeconds`.
+ * Lists executions that Temporal has to learn of now: those under way first, then the oldest that have ended, at most `endedMax`
+ * of these. The process `processId` takes its own when they have ended or are older than `joinSeconds`, and those of others
+ * when they are older than `othersSeconds`.
  */
 export async function listDueStarts(
   db: Db,
-  input: { processId: string; joinSeconds: number; othersSeconds: number; limit: number },
+  input: { processId: string; joinSeconds: number; othersSeconds: number; limit: number; endedMax: number },
 ): Promise<DueStart[]> {
   return queryRows<DueStart>(
     db,
-    `with due as materialized (
-       select s.execution_id as id, s.created_at
+    `with open as materialized (
+       select s.execution_id as id, s.created_at, false as ended
+         from executions e join workflow_starts s on s.execution_id = e.id
+        where e.state in ('queued', 'running') and e.admitted_at is not null
+          and s.created_at < now() - make_interval(secs => cast(case when s.begun_by = :processId then :joinSeconds else :othersSeconds end as float))
+        order by s.created_at limit :limit
+     ), ended as materialized (
+       select s.execution_id as id, s.created_at, true as ended
          from workflow_starts s join executions e on e.id = s.execution_id
-        where case when s.begun_by = :processId
-                   then e.finished_at is not null or s.created_at < now() - make_interval(secs => :joinSeconds)
-                   else s.created_at < now() - make_interval(secs => :othersSeconds) end
-        order by e.finished_at is not null, s.created_at limit :limit
-     )
-     select ${OPEN}, case when e.finished_at is not null then (${STORY}) end as story
+        where e.finished_at is not null and (s.begun_by = :processId or s.created_at < now() - make_interval(secs => :othersSeconds))
+        order by s.created_at limit :endedMax
+     ), due as (select * from open union all select * from ended)
+     select ${OPEN}, case when due.ended then (${STORY}) end as story
        from due join executions e on e.id = due.id join workflows w on w.id = e.workflow_id
-      order by e.finished_at is not null, due.created_at`,
+      order by due.ended, due.created_at limit :limit`,
     input,
   );
 }

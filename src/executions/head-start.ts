@@ -26,10 +26,14 @@ const START_MS = 250;
 /** How often it is looked for what other processes left, in milliseconds. */
 const OTHERS_MS = 10_000;
 const BATCH = 100;
-/** Starts under way at a time: few while nobody waits for them, more once they lag. */
+/** From so many executions a second on, starts of what has ended wait: they would take the processors from callers. */
+const BUSY_PER_SECOND = 20;
+/** While it is busy, so much of the backlog is started that all of it would take so long. */
+const LAG_SECONDS = 60;
+/** Starts under way at a time: few while nobody waits for them, more once they lag too far. */
+const BUSY_AT_ONCE = 1;
 const AT_ONCE = 2;
-const LAGGING_AT_ONCE = 8;
-const LAGGING_SECONDS = 5;
+const LATE_AT_ONCE = 8;
 /** A start that takes longer counts as refused, so that the backlog is counted while Temporal stands still. */
 const START_MS_MAX = 5_000;
 /** After a refusal Temporal is left alone for so long: it is away, or has too much to do. */
@@ -73,6 +77,9 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
   /** The first look takes all there is: what an earlier process of this host left must not wait. */
   let othersSeconds = 0;
   let pausedUntil = 0;
+  /** Executions begun since the pace was chosen last. */
+  let begunLately = 0;
+  let pacedAt = Number.NEGATIVE_INFINITY;
 
   async function start(due: DueStart): Promise<ExecutionId> {
     const { story, id: executionId, ...execution } = due;
@@ -92,17 +99,31 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
     }
   }
 
+  /** How fast Temporal learns of what has ended: hardly in a burst, at full speed once starts lag half as far as they may. */
+  function choosePace(): { readonly endedMax: number; readonly atOnce: number } {
+    const seconds = Math.max(START_MS, performance.now() - pacedAt) / 1000;
+    const isBusy = begunLately / seconds >= BUSY_PER_SECOND;
+    begunLately = 0;
+    pacedAt = performance.now();
+    if (backlog.count > lagMax.count / 2 || backlog.ageSeconds > lagMax.seconds / 2)
+      return { endedMax: BATCH, atOnce: LATE_AT_ONCE };
+    if (!isBusy) return { endedMax: BATCH, atOnce: AT_ONCE };
+    const share = Math.ceil((backlog.count * seconds) / LAG_SECONDS);
+    return { endedMax: Math.min(BATCH, Math.max(1, share)), atOnce: BUSY_AT_ONCE };
+  }
+
   async function startDue(signal: AbortSignal): Promise<boolean> {
     if (performance.now() < pausedUntil) return false;
     const isTurnOfOthers = performance.now() - lookedForOthersAt >= OTHERS_MS;
     if (!hasBegun && !isTurnOfOthers) return false;
     // Before the look: what is begun during it is looked for in the next one.
     hasBegun = false;
-    const due = await listDueStarts(db, { processId, joinSeconds: JOIN_SECONDS, othersSeconds, limit: BATCH });
+    const { endedMax, atOnce } = choosePace();
+    const times = { joinSeconds: JOIN_SECONDS, othersSeconds };
+    const due = await listDueStarts(db, { processId, ...times, limit: BATCH, endedMax });
     const known: ExecutionId[] = [];
     const faults: unknown[] = [];
     const late = () => Promise.reject(new Error(`Temporal did not answer within ${START_MS_MAX / 1000} s.`));
-    const atOnce = backlog.ageSeconds > LAGGING_SECONDS ? LAGGING_AT_ONCE : AT_ONCE;
     await forEachAtOnce(due, atOnce, async (each) => {
       // Temporal is away: the rest would wait for it in vain.
       if (signal.aborted || faults.length >= atOnce) return;
@@ -116,7 +137,7 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
     hasBegun ||= backlog.count > 0;
     if (isTurnOfOthers) {
       lookedForOthersAt = performance.now();
-      if (due.length < BATCH) othersSeconds = OTHERS_SECONDS;
+      if (due.length < endedMax) othersSeconds = OTHERS_SECONDS;
     }
     if (faults.length > 0) pausedUntil = performance.now() + PAUSE_MS;
     if (faults.length > 0) throw new AggregateError(faults, `Temporal did not take ${faults.length} starts.`);
@@ -132,6 +153,7 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
     lead: executor.lead,
     begin(execution, commit, begun) {
       hasBegun = true;
+      begunLately += 1;
       // Whatever goes wrong is left to the workflow: it does the steps that were not done, and knows what each error means.
       executor.execute(execution, commit, begun).catch(() => startNow(execution.executionId));
     },

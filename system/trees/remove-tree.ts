@@ -17,7 +17,7 @@ export type RemoveTree = (path: string) => Promise<void>;
  * that only the service can write. Removes as much as it can before it rejects. Blocks the event loop for a few entries at most.
  */
 export async function removeTree(path: string | Buffer): Promise<void> {
-  if (isRemovedAtOnce(path)) return;
+  if (removeFew(path)) return;
   const top = await openFolder(path).catch(ignoreMissing);
   if (top === undefined) return;
   const flatten = createFlattener(top.base);
@@ -33,8 +33,11 @@ export async function removeTree(path: string | Buffer): Promise<void> {
   await rmdir(path).catch(ignoreMissing);
 }
 
-/** Whether a file, or a folder of a few files, is gone. Anything else is for the thorough way, errors included. */
-function isRemovedAtOnce(path: string | Buffer): boolean {
+/**
+ * Removes a file, or a folder of a few files, and returns whether it is gone now. Anything else is for `removeTree`, errors
+ * included. Blocks the event loop for a few entries.
+ */
+export function removeFew(path: string | Buffer): boolean {
   try {
     rmdirSync(path);
     return true;

@@ -153,3 +153,33 @@ test("a head start takes what other processes left: all of it at first, and late
     { execution_id: young.executionId },
   ]);
 });
+
+test("a head start that begins many executions tells Temporal of ended ones one at a time, and of all when it begins no more", async () => {
+  answer = refuse;
+  const begun = await Promise.all(Array.from({ length: 20 }, () => anAccepted()));
+  const first = open();
+  for (const each of begun) first.begin(each, COMMIT);
+  await until(async () => (await Promise.all(begun.map(({ executionId }) => hasEnded(executionId)))).every(Boolean));
+  await first.close();
+  asked = [];
+
+  const here = open();
+  // The first look: refused, so that the next one comes two seconds later.
+  await until(() => asked.length >= 2);
+  await until(() => here.backlog().count === begun.length);
+  asked = [];
+  let release = (): void => undefined;
+  const gate = new Promise<{ eagerly: boolean }>((resolve) => {
+    release = () => resolve({ eagerly: true });
+  });
+  answer = () => gate;
+  // As many as in a burst of ten seconds. They have ended, so that each is over at once.
+  for (let round = 0; round < 10; round += 1) for (const each of begun) here.begin(each, COMMIT);
+  await until(() => asked.length > 0);
+  await sleep(300);
+  expect(asked).toHaveLength(1);
+  answer = accept;
+  release();
+  await until(async () => (await countWaiting()) === 0);
+  expect(asked).toHaveLength(begun.length);
+});
