@@ -8,7 +8,7 @@ import type { Settings } from "../config.ts";
 import { type Certificate, readGivenCertificate } from "./certificate.ts";
 import { delegateCgroups } from "./cgroups.ts";
 import { prepareDataDir } from "./data-dir.ts";
-import { type DataPaths, handOver, layOutDataDir } from "./data-folders.ts";
+import { type DataPaths, handOverNew, layOutDataDir } from "./data-folders.ts";
 import { claimInstance } from "./instance-lock.ts";
 import { type NetworkTools, prepareNetworkTools } from "./network-tools.ts";
 import { ensureCertificate } from "./own-certificate.ts";
@@ -114,7 +114,7 @@ export async function prepareMachine(deps: {
         runAs: user === undefined ? undefined : { uid: user.uid, gid: user.gid },
       };
     }
-    for (const path of [paths.tls, paths.runtime]) await handOver(path, becomes); // root has made files in them since
+    for (const path of [paths.tls, paths.runtime]) await handOverNew(path, becomes);
     await delegateCgroups(becomes);
     report(`Started as root; the service itself runs as ${becomes.name} (uid ${becomes.uid}) from here on.`);
     dropPrivileges(becomes, { identity: process, env, home: paths.runtime });

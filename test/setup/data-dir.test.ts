@@ -14,9 +14,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { setImmediate as immediate } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
 import { DATA_VERSION, type DataDirOptions, prepareDataDir } from "../../src/setup/data-dir.ts";
-import { handOver, layOutDataDir } from "../../src/setup/data-folders.ts";
+import { handOver, handOverNew, layOutDataDir } from "../../src/setup/data-folders.ts";
 import { canReach } from "../../src/setup/servers/reachability.ts";
 import { removeTree } from "../../system/trees/remove-tree.ts";
 import { makeDeep } from "../support/trees.ts";
@@ -230,6 +231,32 @@ test("handOver, on a link, changes the link and not what it points to", async ()
   await handOver(join(folder, "given"), RUN_AS);
   expect(statSync(join(folder, "target")).uid).toBe(0);
   expect(lstatSync(join(folder, "given/link")).uid).toBe(RUN_AS.uid);
+});
+
+test("handOverNew, gives what root has made in a folder, and passes by what has its owner", async () => {
+  if (!IS_ROOT || RUN_AS === undefined) return expect(RUN_AS).toBeUndefined();
+  const folder = aFolder();
+  for (const name of ["old", "new"]) {
+    mkdirSync(join(folder, name));
+    writeFileSync(join(folder, name, "inside"), "");
+  }
+  chownSync(join(folder, "old"), RUN_AS.uid, RUN_AS.gid);
+  await handOverNew(folder, RUN_AS);
+  const owners = ["old/inside", "new/inside", "new"].map((path) => statSync(join(folder, path)).uid);
+  expect(owners).toEqual([0, RUN_AS.uid, RUN_AS.uid]);
+});
+
+test("handOver, under way, has given the folder itself to nobody", async () => {
+  if (!IS_ROOT || RUN_AS === undefined) return expect(RUN_AS).toBeUndefined();
+  const folder = join(aFolder(), "given");
+  mkdirSync(folder);
+  const files = Array.from({ length: 300 }, (_, number) => join(folder, String(number)));
+  for (const file of files) writeFileSync(file, "");
+  const handingOver = handOver(folder, RUN_AS);
+  while (files.every((file) => statSync(file).uid === 0)) await immediate();
+  expect(statSync(folder).uid).toBe(0);
+  await handingOver;
+  expect(statSync(folder).uid).toBe(RUN_AS.uid);
 });
 
 test("handOver, of what a killed program left, takes names that are no text, and removes what is deeper than any path of ours", async () => {
