@@ -9,9 +9,7 @@ import type { Presence } from "../executions/presence.ts";
 import type { HttpsServer } from "../http/server/server.ts";
 import type { Log } from "../log.ts";
 import type { Workers } from "../temporal/workers.ts";
-
-/** What programs are given when the process stops because a server is gone: their results may still be recorded. */
-const UNASKED_DRAIN_MS = 3_000;
+import { UNASKED_DRAIN_MS } from "./lifecycle.ts";
 
 /** What a process knows of its own end. */
 export interface Stopping {
@@ -40,11 +38,6 @@ export interface DrainDeps {
 export interface CallersServer extends Pick<HttpsServer, "leave"> {
   /** Ends the streams that have no end of their own. */
   readonly endStreams: () => void;
-}
-
-/** Returns how long `drain` takes at most before it stops what is still under way, in milliseconds. */
-export function drainMsMax({ TREADLE_STOP_DELAY_SECONDS: delay, TREADLE_DRAIN_SECONDS: drain }: Settings): number {
-  return Math.max((delay + drain) * 1000, UNASKED_DRAIN_MS);
 }
 
 /**

@@ -36,9 +36,9 @@ import { type TemporalEntry, toConnection } from "../setup/servers/temporal-prox
 import { createTemporalClient, type TemporalClient } from "../temporal/client.ts";
 import { createStartDelivery } from "../temporal/notices.ts";
 import { connectTemporal, startWorkers } from "../temporal/workers.ts";
-import { drainMsMax } from "./draining.ts";
 import { callHostsOf, receiverRulesOf } from "./host-network.ts";
 import type { Programs } from "./host-programs.ts";
+import { drainMsMax } from "./lifecycle.ts";
 
 const now = (): Date => new Date();
 

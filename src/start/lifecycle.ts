@@ -1,9 +1,12 @@
 import { spawn } from "node:child_process";
 import { writeSync } from "node:fs";
+import type { Settings } from "../config.ts";
 import type { Log } from "../log.ts";
 
 /** Signals that reach a process twice within this time are one: npm passes on the Ctrl-C the terminal sends to both. */
 const SAME_SIGNAL_MS = 1_000;
+/** What programs are given when the process stops because a server is gone: their results may still be recorded. */
+export const UNASKED_DRAIN_MS = 3_000;
 
 /**
  * Resolves at the first request to stop; calls `onSecond` at the next one. SIGHUP asks to read files again, and ends nothing. The
@@ -23,6 +26,11 @@ export function stopRequested(onSecond: () => void): Promise<NodeJS.Signals> {
       });
     }
   });
+}
+
+/** Returns how long `drain` of draining.ts takes at most before it stops what is still under way, in milliseconds. */
+export function drainMsMax({ TREADLE_STOP_DELAY_SECONDS: delay, TREADLE_DRAIN_SECONDS: drain }: Settings): number {
+  return Math.max((delay + drain) * 1000, UNASKED_DRAIN_MS);
 }
 
 /** Whether standard output was a terminal that has been closed since: writing nothing to one that is there works. */

@@ -6,8 +6,7 @@ import { startPostgres } from "../setup/servers/postgres.ts";
 import { startTemporal } from "../setup/servers/temporal.ts";
 import { openCluster } from "../setup/servers/temporal-cluster.ts";
 import { budgetDescriptors, readDescriptorLimit } from "./descriptors.ts";
-import { drainMsMax } from "./draining.ts";
-import { endProcess, outliveRejections, stopRequested } from "./lifecycle.ts";
+import { drainMsMax, endProcess, outliveRejections, stopRequested } from "./lifecycle.ts";
 import type { Servers, StartInput } from "./service.ts";
 
 /** The process is gone this long after it was drained, also when a part of it hangs. */
