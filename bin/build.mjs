@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { chmod, copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { buildCommand } from "./build-command.mjs";
 import { buildWeb } from "./build-web.mjs";
 import { withCheckoutLock } from "./checkout-lock.mjs";
 import { runToEnd, withProgress } from "./progress.mjs";
@@ -13,7 +14,14 @@ const PYTHON_ROOM = "runner";
 const WEB_ROOM = "web";
 /** The service shows them as pages. */
 const DOCS_ROOM = "docs";
-const FILES = ["package-lock.json", "tsconfig.json", "tsconfig.build.json", "bin/build.mjs", "bin/build-web.mjs"];
+const FILES = [
+  "package-lock.json",
+  "tsconfig.json",
+  "tsconfig.build.json",
+  "bin/build.mjs",
+  "bin/build-command.mjs",
+  "bin/build-web.mjs",
+];
 /** Caches, and the figures of benchmarks: writing them down must not make the build old. */
 const NOT_SOURCES = new Set(["__pycache__", "results"]);
 const STAMP = ".sources";
@@ -55,6 +63,7 @@ async function build(checkout) {
     const sources = hashSources(checkout);
     await compile(checkout, draft);
     await copyOthers(checkout, draft);
+    await buildCommand(draft);
     await buildWeb(checkout, draft);
     await bundleWorkflows(draft);
     await writeFile(join(draft, STAMP), sources);

@@ -16,8 +16,8 @@ export async function runCommandLine(argv) {
     await prepareCheckout({ checkout, env, report });
     // One data folder for a checkout, wherever in it a command is typed.
     env.TREADLE_DATA_DIR ||= join(checkout, ".treadle");
-    const { runCli } = await import("../dist/src/cli/main.js");
-    const { createProcessIo } = await import("../dist/src/cli/process-io.js");
+    const { runCli } = await import("../dist/command/main.js");
+    const { createProcessIo } = await import("../dist/command/process-io.js");
     const parts = { start, checkMachine, backup, restore, rotateMaster, migrate };
     process.exitCode = await runCli(argv, createProcessIo(env), parts);
   } catch (error) {
@@ -26,7 +26,7 @@ export async function runCommandLine(argv) {
   }
   // What a service that failed to start has left open must not keep the process: its servers end with it.
   if (started && process.exitCode === 0) process.exit();
-  if (started) await import("../dist/src/start/lifecycle.js").then(({ endProcess }) => endProcess(process.exitCode));
+  if (started) await import("../dist/command/lifecycle.js").then(({ endProcess }) => endProcess(process.exitCode));
 }
 
 let started = false;
@@ -38,13 +38,13 @@ async function start({ port, dataDir, open }) {
   if (dataDir !== undefined) env.TREADLE_DATA_DIR = dataDir;
   const warning = nodeVersion.warnOfOldNode(process.versions.node);
   if (warning !== undefined) report(warning);
-  const { loadSettings } = await import("../dist/src/config.js");
+  const { loadSettings } = await import("../dist/command/config.js");
   const settings = loadSettings(env);
-  const { prepareMachine } = await import("../dist/src/setup/machine.js");
-  // A third of what a start loads, in the time in which the machine's programs answer. What is wrong with it shows later.
-  import("../dist/src/temporal/workers.js").catch(() => {});
+  const { prepareMachine } = await import("../dist/command/machine.js");
+  // What starts the servers, in the time in which the machine's programs answer. What is wrong with it shows later.
+  import("../dist/command/start.js").catch(() => {});
   const machine = await prepareMachine({ env, settings, checkout, report });
-  const { runStart } = await import("../dist/src/start/start.js");
+  const { runStart } = await import("../dist/command/start.js");
   await runStart({
     env: machine.env,
     settings,
@@ -58,32 +58,32 @@ async function start({ port, dataDir, open }) {
 
 /** Not through the service: it is to work when that is down. */
 async function backup({ dataDir, target, withFiles, report: say }) {
-  const { loadSettings } = await import("../dist/src/config.js");
-  const { backUpInstallation } = await import("../dist/src/backup/installation.js");
+  const { loadSettings } = await import("../dist/command/config.js");
+  const { backUpInstallation } = await import("../dist/command/installation.js");
   return backUpInstallation({ env, settings: loadSettings(env), dataDir, target, withFiles, report: say });
 }
 
 async function restore({ dataDir, source, open, report: say }) {
-  const { loadSettings } = await import("../dist/src/config.js");
-  const { restoreBackup } = await import("../dist/src/backup/restore.js");
+  const { loadSettings } = await import("../dist/command/config.js");
+  const { restoreBackup } = await import("../dist/command/restore.js");
   return restoreBackup({ env, settings: loadSettings(env), dataDir, source, open, report: say });
 }
 
 async function rotateMaster({ dataDir, report: say }) {
-  const { loadSettings } = await import("../dist/src/config.js");
-  const { rotateInstallationKey } = await import("../dist/src/backup/rotation.js");
+  const { loadSettings } = await import("../dist/command/config.js");
+  const { rotateInstallationKey } = await import("../dist/command/rotation.js");
   return rotateInstallationKey({ env, settings: loadSettings(env), dataDir, report: say });
 }
 
 async function migrate() {
-  const { loadSettings } = await import("../dist/src/config.js");
-  const { migrateExternal } = await import("../dist/src/start/migration.js");
+  const { loadSettings } = await import("../dist/command/config.js");
+  const { migrateExternal } = await import("../dist/command/migration.js");
   return migrateExternal(loadSettings(env));
 }
 
 async function checkMachine(dataDir) {
-  const { loadSettings } = await import("../dist/src/config.js");
-  const { inspectMachine } = await import("../dist/src/start/inspection.js");
+  const { loadSettings } = await import("../dist/command/config.js");
+  const { inspectMachine } = await import("../dist/command/inspection.js");
   return inspectMachine({ env, settings: loadSettings(env), dataDir });
 }
 

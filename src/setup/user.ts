@@ -96,7 +96,7 @@ export async function canServe(
 ): Promise<boolean> {
   const files = [
     "package.json",
-    "dist/src/start/start.js",
+    "dist/command/start.js",
     "node_modules/pg/package.json",
     "dist/runner/main.py",
     "examples",

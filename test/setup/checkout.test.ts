@@ -165,10 +165,10 @@ test("treadle, typed anywhere in the checkout, hands words, exit code and the ch
   await checkout.prepare();
   checkout.write("dist/package.json", '{"type":"module"}');
   const io = "(env) => ({ env, stdout: process.stdout })";
-  checkout.write("dist/src/cli/process-io.js", `export const createProcessIo = ${io};`);
+  checkout.write("dist/command/process-io.js", `export const createProcessIo = ${io};`);
   const answer = "{ argv, data: io.env.TREADLE_DATA_DIR, parts: Object.keys(parts) }";
   const run = `(argv, io, parts) => (io.stdout.write(JSON.stringify(${answer})), argv[0] === "bogus" ? 2 : 0)`;
-  checkout.write("dist/src/cli/main.js", `export const runCli = async ${run};`);
+  checkout.write("dist/command/main.js", `export const runCli = async ${run};`);
   const folder = join(checkout.path, "src");
   const options = { cwd: folder, env: { TREADLE_DATA_DIR: "" } };
   const done = await finish([join(checkout.path, "bin/treadle"), "workflows", "list", "--json"], options);

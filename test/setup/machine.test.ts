@@ -57,7 +57,7 @@ function aCheckout() {
   const path = aFolder();
   for (const file of [
     "package.json",
-    "dist/src/start/start.js",
+    "dist/command/start.js",
     "dist/runner/main.py",
     "node_modules/pg/package.json",
     "examples/x",

@@ -79,7 +79,7 @@ function aCheckout(): string {
   const checkout = aFolder();
   for (const path of [
     "package.json",
-    "dist/src/start/start.js",
+    "dist/command/start.js",
     "dist/runner/main.py",
     "node_modules/pg/package.json",
     "examples/x",
