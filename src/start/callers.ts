@@ -65,6 +65,8 @@ export interface CallersDeps
     /** The workers, in a process that runs no programs. */
     readonly workers: Pick<WorkersWatch, "pythons" | "ceilings"> | undefined;
   };
+  /** Nobody learns that the service is there before. */
+  readonly workersStarted: Promise<unknown> | undefined;
   readonly notices: AppDeps["notices"];
   readonly ticks: AppDeps["editor"]["ticks"];
   readonly readiness: () => Promise<Readiness>;
@@ -201,6 +203,7 @@ export async function openForCallers(deps: CallersDeps, defer: Defer): Promise<C
           report: deps.report,
         })
       : { workflows: {}, notes: [] };
+  await deps.workersStarted;
   const state = await readiness();
   const ready: ReadyFile = {
     url: server.url,

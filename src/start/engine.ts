@@ -172,7 +172,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
   ownSteps = steps;
   const workers =
     settings.TREADLE_ROLE !== "api"
-      ? await startWorkers({
+      ? startWorkers({
           connection,
           namespace,
           activities: Object.assign({}, activities, createNoticeActivities(notices)),
@@ -181,12 +181,15 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
           drainMs: drainMsMax(settings),
         })
       : undefined;
-  if (workers !== undefined)
+  if (workers !== undefined) {
+    workers.catch(() => undefined); // Whoever opened the engine learns of it.
     defer(async () => {
-      workers.shutdown();
+      const started = await workers.catch(() => undefined);
+      started?.shutdown();
       await python.drain(0); // For a start that failed half-way; otherwise nothing runs any more.
-      await workers.ended;
+      await started?.ended;
     });
+  }
 
   // What callers may ask of executions. Each begins at once, in this process or on a worker, and Temporal learns of it later.
   const others = runsPrograms ? undefined : openWorkersWatch({ db, log }, defer);
@@ -223,6 +226,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
     activities,
     keeping,
     python,
+    /** They take a moment to start, in which the rest is opened. Undefined in a process that only answers callers. */
     workers,
     executions,
     admissions,

@@ -99,6 +99,7 @@ export async function openService(
   const storage = withSmallObjects(stored, small);
   const moving = startMovingSmallObjects({ small, storage: stored, log });
   defer(() => moving.close());
+  const common = { settings, machine, db, storage, host, log };
   const hostId = await loadHostId(machine.dataDir);
   const processId = createProcessId();
   installTemporalRuntime(log);
@@ -113,17 +114,12 @@ export async function openService(
   // What programs of this host need: environments, checkouts, a spool and slots.
   const networkProblem = () => findNetworkProblem(settings, host);
   const programs = openPrograms({
-    host,
-    db,
-    storage,
-    settings,
-    machine,
+    ...common,
     secretBox,
     hostId,
     networkProblem,
     onRun: createProgramTimes(registry),
     runProgram,
-    log,
   });
   const { environments, archives, checkouts, commitEnvironments, spool, slots, diskProblem } = programs;
   const warming = createCommitWarming({ db, warm: programs.warm, log });
@@ -157,7 +153,7 @@ export async function openService(
     },
     defer,
   );
-  const { listener, temporalClient, ticks, activities, keeping, python, workers, executions, admissions } = engine;
+  const { listener, temporalClient, ticks, activities, keeping, python, executions, admissions } = engine;
   const readiness = createReadiness({
     db,
     storage,
@@ -231,19 +227,16 @@ export async function openService(
   const callers = takesCalls
     ? await openForCallers(
         {
-          settings,
-          machine,
+          ...common,
           examplesDir: input.examplesDir,
           report: input.report,
-          db,
-          storage,
           secretBox,
           processId,
           temporal,
           descriptors,
           programs,
           offers: engine.offers,
-          host,
+          workersStarted: engine.workers,
           executions,
           otherHosts: engine.otherHosts,
           notices: engine.notices,
@@ -255,11 +248,11 @@ export async function openService(
           openAccess,
           keyUses,
           leaving: stopping.leaving.signal,
-          log,
         },
         defer,
       )
     : undefined;
+  const workers = await engine.workers;
   isOpen = true;
   const running = workers && { python, workers };
   return {

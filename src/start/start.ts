@@ -6,6 +6,7 @@ import { startPostgres } from "../setup/servers/postgres.ts";
 import { startTemporal } from "../setup/servers/temporal.ts";
 import { openCluster } from "../setup/servers/temporal-cluster.ts";
 import { budgetDescriptors, readDescriptorLimit } from "./descriptors.ts";
+import { openHost } from "./host-programs.ts";
 import { drainMsMax, endProcess, outliveRejections, stopRequested } from "./lifecycle.ts";
 import type { Servers, StartInput } from "./service.ts";
 
@@ -54,8 +55,8 @@ export async function runStart(input: StartInput): Promise<void> {
 }
 
 /**
- * All at once, because each takes a moment; when one fails the others are closed again. The servers come first, and the
- * service's own code is loaded while they start: that takes a core as long as they take another.
+ * All at once, because each takes a moment; when one fails the others are closed again. The rest of the service's code is
+ * loaded when servers and host have begun. That takes this process half a second, in which their programs work.
  */
 async function openServers(input: StartInput, log: Log, defer: Defer): Promise<Servers> {
   const { machine, settings, report } = input;
@@ -73,11 +74,13 @@ async function openServers(input: StartInput, log: Log, defer: Defer): Promise<S
       return startTemporal({ ...common, binary, cacheDir, python, onLaunched, log: line("temporal") });
     }),
   ] as const;
+  const opening = openHost({ settings, machine, log });
+  opening.catch(() => undefined); // Awaited below.
   await Promise.all(starting.map(({ launched }) => launched));
   const [postgres, temporal, host] = await Promise.allSettled([
     starting[0].started,
     starting[1].started,
-    import("./host-programs.ts").then(({ openHost }) => openHost({ settings, machine, log })),
+    opening,
     import("./service.ts"),
   ]);
   for (const server of [postgres, temporal]) if (server.status === "fulfilled") defer(() => server.value.stop());
