@@ -16,6 +16,8 @@ const SCHEMAS = {
   sum: "h1:tGKuv0awYHn11Cb6KPsZKxUmHgavF46K3NvVH0Nse9U=",
   folder: "pkg/openapiclient/builtins/1.30",
 };
+/** The program runs for a second and is compiled for a minute: without optimizations, and with less garbage collected, that is a third less. */
+const QUICK_BUILD = { flags: ["-gcflags=all=-N -l -dwarf=false", "-ldflags=-s -w"], env: { GOGC: "400" } };
 /** What the first use may take: the build needs a minute on two idle cores. */
 export const CHART_BUILD_MS_MAX = 15 * 60_000;
 
@@ -50,7 +52,7 @@ async function buildRenderer(): Promise<string> {
   await mkdir(cache, { recursive: true });
   const building = await mkdtemp(join(cache, "building-"));
   try {
-    await runGo(["build", "-mod=readonly", "-trimpath", "-ldflags=-s -w", "-o", join(building, "chart"), "."]);
+    await runGo(["build", "-mod=readonly", "-trimpath", ...QUICK_BUILD.flags, "-o", join(building, "chart"), "."]);
     await rename(join(building, "chart"), path);
   } finally {
     await rm(building, { recursive: true, force: true });
@@ -66,7 +68,8 @@ export async function fetchSchemas(): Promise<string> {
 }
 
 async function runGo(args: string[]): Promise<string> {
-  const env = { ...process.env, GOTOOLCHAIN: "local", GOWORK: "off", GOFLAGS: "-buildvcs=false", CGO_ENABLED: "0" };
+  const fixed = { GOTOOLCHAIN: "local", GOWORK: "off", GOFLAGS: "-buildvcs=false", CGO_ENABLED: "0" };
+  const env = { ...process.env, ...fixed, ...QUICK_BUILD.env };
   const options = { cwd: PROGRAM, env, timeout: CHART_BUILD_MS_MAX, maxBuffer: 1 << 24 };
   return promisify(execFile)("go", args, options).then(
     ({ stdout }) => stdout,
