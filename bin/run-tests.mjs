@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { setPriority, tmpdir } from "node:os";
+import { cpus, setPriority, tmpdir } from "node:os";
 import { dirname, join, relative, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import nodeVersion from "./node-version.cjs";
@@ -127,6 +127,13 @@ function listSlowest(files) {
     .map(({ name, seconds }) => `${seconds.toFixed(0).padStart(5)} s  ${relative(checkout, name)}`);
 }
 
+/** Milliseconds that the processors have had since the machine started, and how many of them they had nothing to do. */
+function readProcessors() {
+  const times = cpus().map((each) => each.times);
+  const all = times.flatMap((each) => Object.values(each)).reduce((sum, ms) => sum + ms, 0);
+  return { all, idle: times.reduce((sum, { idle }) => sum + idle, 0) };
+}
+
 /** What is wrong with a tier beyond failed tests. When only some tests were asked for, the others may be left out. */
 function findProblem({ passed, failed, left, leftFiles }, isSelection) {
   if (isSelection) return undefined;
@@ -150,6 +157,7 @@ async function runTests(argv) {
   const isSelection = asked.options.length > 0;
   const folder = await mkdtemp(join(tmpdir(), "treadle-tests-"));
   const startedAt = Date.now();
+  const before = readProcessors();
   try {
     const first =
       asked.wanted === TIERS && !isSelection
@@ -164,13 +172,15 @@ async function runTests(argv) {
       rows.push({ ...figures, problem: problem ?? findProblem(figures, isSelection) });
     }
     if (!isSelection) console.log(`\nSlowest files:\n${listSlowest(files).join("\n")}`);
-    return summarize(rows, { isSelection, code, unsteady, seconds: (Date.now() - startedAt) / 1000 });
+    const after = readProcessors();
+    const busyShare = 1 - (after.idle - before.idle) / (after.all - before.all);
+    return summarize(rows, { isSelection, code, unsteady, busyShare, seconds: (Date.now() - startedAt) / 1000 });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-function summarize(rows, { isSelection, code, unsteady, seconds }) {
+function summarize(rows, { isSelection, code, unsteady, busyShare, seconds }) {
   const line = (cells) => cells.map((cell, column) => (column === 0 ? cell.padEnd(12) : cell.padStart(8))).join(" ");
   console.log(`\n${line(["tier", "passed", "failed", "seconds"])}`);
   for (const { tier, passed, failed, seconds: ownSeconds, problem } of rows) {
@@ -181,7 +191,8 @@ function summarize(rows, { isSelection, code, unsteady, seconds }) {
   }
   for (const path of unsteady)
     console.log(`\n${relative(checkout, path)} failed at first (see above) and passed when run again by itself.`);
-  console.log(`\nAll of it took ${seconds.toFixed(1)} seconds.`);
+  const busy = `${(busyShare * 100).toFixed(0)} %`;
+  console.log(`\nAll of it took ${seconds.toFixed(1)} seconds; the processors were busy for ${busy} of their time.`);
   const passed = rows.reduce((sum, row) => sum + row.passed, 0);
   const failed = rows.reduce((sum, row) => sum + row.failed + (row.problem === undefined ? 0 : 1), 0);
   if (isSelection && passed + failed === 0) {
