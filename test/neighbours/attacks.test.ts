@@ -2,11 +2,19 @@ import { rm } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { PROGRAM_ATTACKS } from "../../chaos/hostile/attacks.ts";
 import { aFolder, treadle } from "../support/command-line.ts";
-import { expectUnharmed } from "./expectations.ts";
+import { expectUnharmed, SLOWER_MAX } from "./expectations.ts";
 import { type Neighbourhood, openNeighbourhood } from "./neighbourhood.ts";
 
-const HELLOS = 8;
+/** An ordinary user's service has kernel users for its sandboxes on some machines only. */
+const isRoot = process.getuid?.() === 0;
+const PROGRAMS = PROGRAM_ATTACKS.filter(({ ownUsers }) => isRoot || ownUsers !== true);
+/** At the least, while requests do their worst, and while programs do. */
+const [HELLOS, HELLOS_BESIDE_PROGRAMS] = [8, 12];
+/** The worst moment is somewhere within this time, when all of an attack's programs are at work. */
+const SECONDS = 3;
+const START_MS_MAX = 30_000;
 const PATTERNS = 95;
 const IDLE_CONNECTIONS = 1_500;
 const CONNECTIONS_MAX = 1_000;
@@ -104,3 +112,22 @@ test("the neighbour, while somebody opens connections and says nothing, goes on 
     for (const socket of sockets) socket.destroy();
   }
 });
+
+test.each(PROGRAMS)(
+  "the neighbour, while a tenant brings $name, goes on as if alone",
+  async ({ files, executions, seconds = SECONDS, killed = false }) => {
+    const workflow = await here.publish(files);
+    let begun: Awaited<ReturnType<Neighbourhood["begin"]>> = [];
+    const seen = await here.watch(HELLOS_BESIDE_PROGRAMS, async () => {
+      begun = await here.begin(workflow, executions);
+      await sleep(seconds * 1000);
+    });
+    expectUnharmed(seen, here.aloneMs);
+    if (killed) {
+      expect(await here.killAndStart()).toBeLessThan(START_MS_MAX);
+      expect((await here.hello()).status).toBe(200);
+    }
+    await here.cancel(workflow, begun);
+    if (killed) await here.untilQuick(here.aloneMs * SLOWER_MAX);
+  },
+);
