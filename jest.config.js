@@ -1,5 +1,5 @@
-/** Tiers whose files may borrow one service that is started once; see test/support/lent-service.ts. */
-const LENT_A_SERVICE = ["browser"];
+/** Tiers whose files may borrow one service that is started once for all of them; see test/support/lent-service.ts. */
+const LENT_A_SERVICE = ["browser", "e2e"];
 
 /** One project a tier, so that `bin/run-tests.mjs` can demand tests of each. */
 const tier = (name) => ({

@@ -7,6 +7,7 @@ import { ExecutionRecord } from "../../domain/api/executions.ts";
 import { aFolder, treadle } from "../support/command-line.ts";
 import { type Answer, aDataDir, startService, type TestService } from "../support/service.ts";
 import { readHistory } from "../support/temporal-history.ts";
+import { until } from "../support/until.ts";
 
 const LATER_MS = 120_000;
 
@@ -93,6 +94,15 @@ async function restart(): Promise<void> {
   await service.stop("SIGKILL");
   service = await startService({ dataDir: dataDir.dataDir });
 }
+
+test("start, when it is ready, prints its banner last, with what the browser will warn of", async () => {
+  await until(() => service.output().includes("Ctrl-C stops everything."));
+  const [before = "", banner = ""] = service.output().split("  Treadle is ready.");
+  expect(before).toContain('"event":"service.ready"');
+  expect(banner).toContain("Your browser will warn once");
+  expect(banner).toContain("bin/treadle trust");
+  expect(banner.slice(0, banner.indexOf("Ctrl-C"))).not.toContain('"event"');
+});
 
 test("waiting executions, when the service is killed and started again, run one after the other in their order", async () => {
   const workflow = await aSleeper(0.2, "{ max: 1 }");

@@ -2,19 +2,15 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { aFolder, treadle } from "../support/command-line.ts";
-import { aDataDir, startService, type TestService } from "../support/service.ts";
-import { until } from "../support/until.ts";
+import { borrowService, type LentService } from "../support/lent-service.ts";
 
-let dataDir: Awaited<ReturnType<typeof aDataDir>>;
-let service: TestService;
+let lent: LentService;
+
 beforeAll(async () => {
-  dataDir = await aDataDir();
-  service = await startService({ dataDir: dataDir.dataDir });
-}, 240_000);
-afterAll(async () => {
-  await service?.stop();
-  await dataDir?.remove();
+  lent = await borrowService();
 });
+
+afterAll(() => lent?.leave());
 
 const PRINT = "    print(json.dumps(values, default=str, sort_keys=True))\n";
 
@@ -139,34 +135,25 @@ ${PRINT}`,
   },
 };
 
-test("start, when it is ready, prints its banner last, with what the browser will warn of", async () => {
-  await until(() => service.output().includes("Ctrl-C stops everything."));
-  const [before = "", banner = ""] = service.output().split("  Treadle is ready.");
-  expect(before).toContain('"event":"service.ready"');
-  expect(banner).toContain("Your browser will warn once");
-  expect(banner).toContain("bin/treadle trust");
-  expect(banner.slice(0, banner.indexOf("Ctrl-C"))).not.toContain('"event"');
-});
-
 test.each(Object.entries(SCRIPTS))(
   "a script of %s, published as it is, is a workflow whose inputs reach its own parameters",
   async (name, { text, given, read }) => {
     const folder = await aFolder({ [`${name}_report.py`]: text, "orders.csv": "a,b\n" });
     const path = join(folder, `${name}_report.py`);
-    const published = await treadle(dataDir.dataDir, ["publish", path, "--json"]);
+    const published = await treadle(lent.dataDir, ["publish", path, "--json"]);
     expect([published.code, published.stderr]).toEqual([0, expect.stringContaining(`Read ${name}_report.py`)]);
     const { workflowId } = published.json() as { workflowId: string };
     const inputs = given.map((each) => each.replace("@orders.csv", `@${join(folder, "orders.csv")}`));
-    const ran = await treadle(dataDir.dataDir, ["run", workflowId, ...inputs]);
+    const ran = await treadle(lent.dataDir, ["run", workflowId, ...inputs]);
     expect([ran.code, ran.stdout.split("\n").filter((line) => line.startsWith("{"))]).toEqual([
       0,
       [expect.any(String)],
     ]);
     expect(JSON.parse(ran.stdout.split("\n").find((line) => line.startsWith("{")) ?? "")).toEqual(read);
     if (name === "argparse") expect(ran.stdout).toContain("report.csv");
-    const again = await treadle(dataDir.dataDir, ["publish", path, "--json"]);
+    const again = await treadle(lent.dataDir, ["publish", path, "--json"]);
     expect(again.json()).toMatchObject({ workflowId, changed: false });
-    expect((await treadle(dataDir.dataDir, ["workflows", "show", workflowId, "--json"])).json()).toMatchObject({
+    expect((await treadle(lent.dataDir, ["workflows", "show", workflowId, "--json"])).json()).toMatchObject({
       name: `${name.slice(0, 1).toUpperCase()}${name.slice(1)} report`,
       description: "Says what it is for",
     });
@@ -176,7 +163,7 @@ test.each(Object.entries(SCRIPTS))(
 
 test("init, of a script, writes a folder that can be published; of a broken one it says where, and it overwrites nothing", async () => {
   const folder = await aFolder({ "tool.py": SCRIPTS.main.text, "bad.py": "def main(:\n" });
-  const made = await treadle(dataDir.dataDir, ["init", join(folder, "tool.py"), "--json"]);
+  const made = await treadle(lent.dataDir, ["init", join(folder, "tool.py"), "--json"]);
   expect(made.json()).toEqual({ folder: join(folder, "tool"), files: ["config.yaml", "tool.py"] });
   expect(await readFile(join(folder, "tool/config.yaml"), "utf8")).toBe(`name: Tool
 description: Says what it is for
@@ -195,11 +182,11 @@ triggers:
     enabled: true
 `);
   await writeFile(join(folder, "tool/tool.py"), "changed");
-  expect((await treadle(dataDir.dataDir, ["init", join(folder, "tool.py")])).code).toBe(1);
+  expect((await treadle(lent.dataDir, ["init", join(folder, "tool.py")])).code).toBe(1);
   expect(await readFile(join(folder, "tool/tool.py"), "utf8")).toBe("changed");
-  const bad = await treadle(dataDir.dataDir, ["init", join(folder, "bad.py")]);
+  const bad = await treadle(lent.dataDir, ["init", join(folder, "bad.py")]);
   expect([bad.code, bad.stderr]).toEqual([1, expect.stringMatching(/^bad\.py:1:10 This is not Python: /)]);
   const small = join(folder, "small");
-  expect((await treadle(dataDir.dataDir, ["init", small])).code).toBe(0);
-  expect((await treadle(dataDir.dataDir, ["run", small, "-i", "name=Ada"])).stdout).toContain("Working for Ada");
+  expect((await treadle(lent.dataDir, ["init", small])).code).toBe(0);
+  expect((await treadle(lent.dataDir, ["run", small, "-i", "name=Ada"])).stdout).toContain("Working for Ada");
 }, 120_000);

@@ -8,7 +8,7 @@ import { parseManifest } from "../../domain/manifest/parse.ts";
 import { BODIES, type Body } from "../../web/src/api-trigger/call.ts";
 import { findExampleBody, type Language, writeSnippet } from "../../web/src/api-trigger/snippets.ts";
 import { aFolder, treadle } from "../support/command-line.ts";
-import { aDataDir, startService, type TestService } from "../support/service.ts";
+import { borrowService, type LentService } from "../support/lent-service.ts";
 
 /** Every kind of input, with defaults that shells, forms and languages are easily confused by. */
 const EVERY_KIND = `
@@ -59,24 +59,21 @@ interface Published {
   readonly inputs: readonly Input[];
 }
 
-let service: TestService;
-let dataDir: Awaited<ReturnType<typeof aDataDir>>;
+let lent: LentService;
 let folder: string;
 let values: Published;
 let files: Published;
 
 beforeAll(async () => {
-  dataDir = await aDataDir();
+  lent = await borrowService();
   folder = await mkdtemp(join(tmpdir(), "treadle-snippets-"));
-  service = await startService({ dataDir: dataDir.dataDir });
   values = await publish(EVERY_KIND);
   files = await publish(EVERY_KIND + FILES);
   for (const { file } of findExampleBody(files.inputs).files) await writeFile(join(folder, file), CONTENT);
 });
 
 afterAll(async () => {
-  await service?.stop();
-  await dataDir?.remove();
+  await lent?.leave();
   if (folder !== undefined) await rm(folder, { recursive: true, force: true });
 });
 
@@ -85,7 +82,7 @@ async function publish(config: string): Promise<Published> {
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
   const source = await aFolder({ "config.yaml": config, "main.py": MAIN });
   try {
-    const answer = await treadle(dataDir.dataDir, ["publish", source, "--json"]);
+    const answer = await treadle(lent.dataDir, ["publish", source, "--json"]);
     expect([answer.code, answer.stderr]).toEqual([0, expect.any(String)]);
     const { executeUrl, apiKey } = answer.json() as { executeUrl: string; apiKey: string };
     return { url: executeUrl, apiKey, inputs: parsed.manifest.inputs };
@@ -124,7 +121,7 @@ function findStart(text: string): string {
 async function readReceived(stdout: string, apiKey: string): Promise<Record<string, unknown>> {
   const address = /https:[^"'\s]+/.exec(stdout)?.[0];
   if (address === undefined) throw new Error(`No address of an output in ${stdout}`);
-  const file = await service.call(address, { method: "GET", headers: { "x-api-key": apiKey } });
+  const file = await lent.service.call(address, { method: "GET", headers: { "x-api-key": apiKey } });
   return file.body;
 }
 
@@ -148,7 +145,7 @@ const CASES = (["curl", "python", "javascript"] as const).flatMap((language) =>
 test.each(CASES)(
   "a snippet, for %s as %s, pasted as it is, brings every value to the program",
   async (language, body) => {
-    const caFile = service.ready.caFile;
+    const caFile = lent.service.ready.caFile;
     const text = writeSnippet(language, body, { ...values, caFile });
     const { code, stdout, stderr } = await run(language, text);
     expect([code, stderr, stdout]).toEqual([0, "", expect.stringContaining("success")]);
@@ -162,7 +159,7 @@ test.each(CASES)(
 test.each(["curl", "python", "javascript"] as const)(
   "a snippet, for %s with files, pasted as it is, brings their names and bytes to the program",
   async (language) => {
-    const text = writeSnippet(language, "multipart", { ...files, caFile: service.ready.caFile });
+    const text = writeSnippet(language, "multipart", { ...files, caFile: lent.service.ready.caFile });
     const { code, stdout, stderr } = await run(language, text);
     expect([code, stderr, stdout]).toEqual([0, "", expect.stringContaining("success")]);
     const { report, pictures } = await readReceived(stdout, files.apiKey);
@@ -174,7 +171,7 @@ test.each(["curl", "python", "javascript"] as const)(
 test.each(["curl", "python", "javascript"] as const)(
   "a snippet, for %s with a wrong key, ends with an error that says so",
   async (language) => {
-    const text = writeSnippet(language, "json", { ...values, apiKey: "trd_wrong", caFile: service.ready.caFile });
+    const text = writeSnippet(language, "json", { ...values, apiKey: "trd_wrong", caFile: lent.service.ready.caFile });
     const { code, stdout, stderr } = await run(language, text);
     expect([code === 0, stdout + stderr]).toEqual([false, expect.stringContaining("401")]);
   },

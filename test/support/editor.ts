@@ -6,8 +6,8 @@ import { fileURLToPath } from "node:url";
 import type { BrowserContext } from "playwright-core";
 import type { ReadyFile } from "../../src/start/ready-file.ts";
 import { openBrowser, type Visit, visit, waitUntil } from "./browser.ts";
-import { borrowService } from "./lent-service.ts";
-import { aDataDir, type CalledService, callService, startService } from "./service.ts";
+import { borrowService, type LentService } from "./lent-service.ts";
+import { aDataDir, type CalledService, startService } from "./service.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../examples/", import.meta.url));
 const PASSWORD = "a long enough password";
@@ -43,13 +43,6 @@ export interface Editor {
   close(): Promise<void>;
 }
 
-/** A service, and what is done about it at the end. */
-interface Place {
-  readonly service: CalledService;
-  readonly dataDir: string;
-  leave(): Promise<void>;
-}
-
 /**
  * Opens the editor for a test file, whose name the account gets: at the service that the files of the tier share, or, with `env`, at
  * one of its own that is started with these settings. The caller closes it.
@@ -58,7 +51,7 @@ export async function openEditor(
   name: string,
   { examples = [], env }: { examples?: readonly string[]; env?: Record<string, string> } = {},
 ): Promise<Editor> {
-  const place = await (env === undefined ? borrowPlace() : startPlace(env));
+  const place = await (env === undefined ? borrowService() : startPlace(env));
   const closing = [place.leave];
   const close = async () => {
     for (const end of closing.splice(0).toReversed()) await end();
@@ -100,17 +93,7 @@ export async function openEditor(
   }
 }
 
-async function borrowPlace(): Promise<Place> {
-  const { ready, dataDir, giveBack } = await borrowService();
-  const { hangUp, ...service } = await callService(ready);
-  const leave = async () => {
-    await hangUp();
-    giveBack();
-  };
-  return { service, dataDir, leave };
-}
-
-async function startPlace(env: Record<string, string>): Promise<Place> {
+async function startPlace(env: Record<string, string>): Promise<LentService> {
   const { dataDir, remove } = await aDataDir();
   try {
     const service = await startService({ dataDir, env });
@@ -126,7 +109,7 @@ async function startPlace(env: Record<string, string>): Promise<Place> {
 }
 
 /** Makes an account as the operator, and answers what its first owner joins with. */
-async function inviteOwner({ service, dataDir }: Place, account: string, email: string): Promise<string> {
+async function inviteOwner({ service, dataDir }: LentService, account: string, email: string): Promise<string> {
   const token = (await readFile(join(dataDir, "keys/operator-token"), "utf8")).trim();
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   const send = async (path: string, body: object) => {

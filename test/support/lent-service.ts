@@ -1,14 +1,15 @@
 import { connect } from "node:net";
 import type { ReadyFile } from "../../src/start/ready-file.ts";
+import { type CalledService, callService } from "./service.ts";
 
 export interface LentService {
-  readonly ready: ReadyFile;
+  readonly service: CalledService;
   readonly dataDir: string;
-  giveBack(): void;
+  leave(): Promise<void>;
 }
 
 /**
- * The service that the files of a tier share; `bin/service-lender.mjs` starts it for the first and ends it after the last.
+ * The service that test files share; `bin/service-lender.mjs` starts it for the first and ends it after the last.
  * Others use it at the same time: a file touches nothing in it but what it has made itself.
  */
 export async function borrowService(): Promise<LentService> {
@@ -24,10 +25,15 @@ export async function borrowService(): Promise<LentService> {
     socket.on("error", reject);
     socket.once("close", () => reject(new Error("Whoever lends the service went away.")));
   });
-  const lent = JSON.parse(line) as Pick<LentService, "ready" | "dataDir"> & { readonly problem?: string };
+  const lent = JSON.parse(line) as { readonly ready: ReadyFile; readonly dataDir: string; readonly problem?: string };
   if (lent.problem !== undefined) {
     socket.destroy();
     throw new Error(lent.problem);
   }
-  return { ready: lent.ready, dataDir: lent.dataDir, giveBack: () => void socket.destroy() };
+  const { hangUp, ...service } = await callService(lent.ready);
+  const leave = async () => {
+    await hangUp();
+    socket.destroy();
+  };
+  return { service, dataDir: lent.dataDir, leave };
 }
