@@ -26,6 +26,8 @@ const PACKAGES = ["numpy==2.2.6", "pandas==2.3.3", "matplotlib==3.10.7", "pillow
 /** Packages take their time to be imported on a machine that has none, and no program here is to run out of it. */
 const LIMITS = { memoryBytes: 1024 * 1024 * 1024, timeoutSeconds: 120 };
 const PROGRAMS_MIN = 60;
+/** The long form, `TREADLE_TEST_SANDBOX=all`, gives every program a network; else one in so many has one, and each that asks outside. */
+const ONE_IN = process.env["TREADLE_TEST_SANDBOX"] === "all" ? 1 : 8;
 
 let cold: Bench;
 let warm: Bench;
@@ -82,7 +84,10 @@ function describeRan(ran: Ran, { normalize = (text) => text }: Given) {
   };
 }
 
-const corpus = listPrograms((name) => (name.startsWith("packages/") ? "packages" : undefined));
+const corpus = listPrograms((name) => (name.startsWith("packages/") ? "packages" : undefined)).map((each, index) => {
+  const networked = index % ONE_IN === 0 || each.given.asksOutside === true;
+  return { ...each, networked, ways: networked ? "twice in a lane, and with a network there" : "and twice in a lane" };
+});
 
 function withPackages(program: Program): Program {
   const limits = { ...LIMITS, ...program.limits };
@@ -105,8 +110,8 @@ test("numpy's generators, in executions of one lane, draw other numbers each tim
 });
 
 test.each(corpus)(
-  "$name, run cold, twice in a lane, and with a network there, gives equal results",
-  async ({ program, given }: CorpusProgram) => {
+  "$name, run cold, $ways, gives equal results",
+  async ({ program, given, networked }: CorpusProgram & { networked: boolean }) => {
     const whole = withPackages(program);
     const commit = warm.commit(whole);
     const [coldRan] = await Promise.all([cold.run(whole), commit.warm()]);
@@ -119,8 +124,9 @@ test.each(corpus)(
       return expectEqual(ran);
     }
     for (let round = 0; round < 2; round++) expectEqual(await runInLane(commit, {}, expectEqual));
-    const networked = { ...whole, network: true };
-    const first = given.asksOutside === true ? describeRan(await warm.run(networked), given) : expected;
-    expect(describeRan(await runInLane(warm.commit(networked)), given)).toEqual(first);
+    if (!networked) return;
+    const outward = { ...whole, network: true };
+    const first = given.asksOutside === true ? describeRan(await warm.run(outward), given) : expected;
+    expect(describeRan(await runInLane(warm.commit(outward)), given)).toEqual(first);
   },
 );

@@ -24,11 +24,12 @@ const MAIN = `
 import { ATTACKS } from "./test/sandbox/attacks/attacks.js";
 import { openScene } from "./test/sandbox/attacks/scene.js";
 import { openField } from "./test/sandbox/attacks/waging.js";
+import { waysOf } from "./test/sandbox/attacks/ways.js";
 
 const scene = await openScene(undefined);
 const field = openField(scene);
-for (const attack of ATTACKS) {
-  for (const way of attack.ways) {
+for (const [index, attack] of ATTACKS.entries()) {
+  for (const way of waysOf(attack, index)) {
     const loot = await field.wage(attack, way, false).catch((error) => ["it failed: " + error.message]);
     console.log(JSON.stringify({ name: attack.name, way, loot }));
   }
@@ -51,7 +52,7 @@ export async function attackAs(user: { uid: number; gid: number }, folder: strin
   const child = spawn(process.execPath, [join(folder, "main.js")], {
     stdio: ["ignore", "pipe", "inherit"],
     cwd: "/",
-    env: { PATH: "/usr/bin:/bin" },
+    env: { PATH: "/usr/bin:/bin", TREADLE_TEST_SANDBOX: process.env["TREADLE_TEST_SANDBOX"] },
     ...user,
   });
   const attempts: Attempt[] = [];
