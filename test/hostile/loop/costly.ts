@@ -1,4 +1,4 @@
-import { aTar, aTarEntry } from "../../hostile/tar.ts";
+import { aTar, aTarEntry } from "../tar.ts";
 
 /** A commit has at most 1,000 files and 20 MB. */
 const FILES = 940;
