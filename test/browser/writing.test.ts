@@ -72,6 +72,24 @@ test("an unknown name and an unused import, while they are written, are marked w
   await leave();
 });
 
+test("a file whose lines end as on Windows, warned of and changed, is marked at its words and keeps its line ends", async () => {
+  const text = ["x = 1", "y = 2", "print(helo)", ""].join("\r\n");
+  const { workflowId } = await editor.publish({ "main.py": text });
+  const { page, leave } = await editor.enter();
+  await openFile(page, workflowId, "main.py");
+  await page.locator(".cm-line", { hasText: "print(helo)" }).waitFor();
+  await writeFirst(page, "# mine\n");
+  await page.locator(".cm-lintRange-warning").waitFor();
+  expect(await page.locator(".cm-lintRange-warning").allInnerTexts()).toEqual(["helo"]);
+  await waitUntilSaved(page);
+  const { files } = await editor.ask<{ files: { path: string; text: string }[] }>(
+    "GET",
+    `/api/workflows/${workflowId}/draft`,
+  );
+  expect(files.find(({ path }) => path === "main.py")?.text).toBe(`# mine\r\n${text}`);
+  await leave();
+});
+
 test("a draft, after the page was loaded again, is there as it was written", async () => {
   const { page, workflowId, leave } = await aNewWriter();
   await writeFirst(page, "# kept\n");

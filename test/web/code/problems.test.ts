@@ -28,6 +28,12 @@ test("toMarks, of a warning about a name, underlines the name and not what is ca
   expect(toMarks("if a.b(c):", [{ ...warning, column: 4 }])).toMatchObject([{ from: 3, to: 6 }]);
 });
 
+test("toMarks, of a file whose lines end as on Windows, counts a line break as one character, as the editor does", () => {
+  const warning = { line: 3, column: 1, message: "m", isWarning: true as const };
+  for (const ending of ["\n", "\r\n", "\r"])
+    expect(toMarks(["a = 1", "b = 2", "name"].join(ending), [warning])).toMatchObject([{ from: 12, to: 16 }]);
+});
+
 test("mergeProblems, of the same found here and by the service, has it once and all by place", () => {
   const problem = (file: string, line: number) => ({ file, line, column: 1, message: "m" });
   const merged = mergeProblems(

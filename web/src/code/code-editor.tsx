@@ -6,6 +6,7 @@ import { styleNonce } from "../app/nonce.ts";
 import classes from "./code-editor.module.css";
 import markClasses from "./code-marks.module.css";
 import { createEditorState } from "./editor-state.ts";
+import { toLineFeeds, withBreaksOf } from "./line-breaks.ts";
 import type { Mark } from "./problems.ts";
 
 /** Marks changes that come from outside. They are not reported back. */
@@ -35,14 +36,16 @@ export function CodeEditor(props: CodeEditorProps) {
   const states = useRef(new Map<string, EditorState>());
   const shown = useRef("");
   const tell = useRef(onChange);
+  const given = useRef(text);
   const beside = useRef(config);
   const fix = useRef(onFix);
 
   useEffect(() => {
     tell.current = onChange;
+    given.current = text;
     beside.current = config;
     fix.current = onFix;
-  }, [onChange, config, onFix]);
+  }, [onChange, text, config, onFix]);
 
   useEffect(() => {
     const parent = place.current as HTMLDivElement;
@@ -62,7 +65,8 @@ export function CodeEditor(props: CodeEditorProps) {
     if (shown.current !== path) {
       if (shown.current !== "") states.current.set(shown.current, editor.state);
       const listener: Extension = EditorView.updateListener.of(({ docChanged, transactions, state }) => {
-        if (docChanged && !transactions.some((one) => one.annotation(FROM_OUTSIDE))) tell.current(state.doc.toString());
+        if (!docChanged || transactions.some((one) => one.annotation(FROM_OUTSIDE))) return;
+        tell.current(withBreaksOf(given.current, state.doc.toString()));
       });
       const known = states.current.get(path);
       // A file that became read-only, or the reverse, begins anew.
@@ -73,7 +77,8 @@ export function CodeEditor(props: CodeEditorProps) {
       shown.current = path;
     }
     const old = editor.state.doc.toString();
-    if (old !== text) editor.dispatch({ changes: findReplacement(old, text), annotations: FROM_OUTSIDE.of(true) });
+    const wanted = toLineFeeds(text);
+    if (old !== wanted) editor.dispatch({ changes: findReplacement(old, wanted), annotations: FROM_OUTSIDE.of(true) });
   }, [path, text, readOnly]);
 
   useEffect(() => {
@@ -100,7 +105,10 @@ export function CodeEditor(props: CodeEditorProps) {
 
 function toDiagnostic({ from, to, problem }: Mark, onFix: CodeEditorProps["onFix"]): Diagnostic {
   const { message, isWarning, fix } = problem;
-  const actions = fix === undefined || onFix === undefined ? [] : [{ name: fix.title, apply: () => onFix(problem) }];
+  const actions =
+    fix === undefined || onFix === undefined
+      ? []
+      : [{ name: fix.title, apply: () => onFix(problem) }];
   return { from, to, message, severity: isWarning ? "warning" : "error", actions };
 }
 

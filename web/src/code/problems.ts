@@ -1,5 +1,6 @@
 import type { FileProblem } from "../../../domain/errors.ts";
 import { parseManifest } from "../../../domain/manifest/parse.ts";
+import { LINE_BREAKS, toLineFeeds } from "./line-breaks.ts";
 
 export const MANIFEST_FILE = "config.yaml";
 
@@ -40,8 +41,10 @@ function keyOf({ file, line, column, message }: FileProblem): string {
 /**
  * Returns where problems are underlined in a text: from their place to the end of the word, quoted text or number there.
  * At the end of a line the whole line is underlined. A place that the text no longer has moves to the nearest line.
+ * Offsets count a line break as one character, as the editor does.
  */
-export function toMarks(text: string, problems: readonly Mark["problem"][]): Mark[] {
+export function toMarks(written: string, problems: readonly Mark["problem"][]): Mark[] {
+  const text = toLineFeeds(written);
   const starts = listStarts(text);
   return problems.map((problem) => {
     const { line, column, isWarning } = problem;
@@ -56,9 +59,7 @@ export function toMarks(text: string, problems: readonly Mark["problem"][]): Mar
   });
 }
 
-/** Returns the offset at which each line of a text begins. */
+/** Returns the offset at which each line of a text begins, whatever its lines end with. */
 export function listStarts(text: string): number[] {
-  const starts = [0];
-  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
-  return starts;
+  return [0, ...Array.from(text.matchAll(LINE_BREAKS), ({ 0: ending, index }) => index + ending.length)];
 }
