@@ -57,7 +57,7 @@ test("an unknown name and an unused import, while they are written, are marked w
   await page.locator(".cm-lintRange-warning", { hasText: /^zlib$/ }).waitFor();
   const problems = page.getByRole("region", { name: "Problems" });
   await problems.getByText("2 warnings").waitFor();
-  await problems.getByText("Warning: Undefined name `helo` (Ruff F821).").waitFor();
+  await problems.getByText("Warning: Undefined name helo (Ruff F821).").waitFor();
   // What was found stays and moves with the text while more is written.
   await writeFirst(page, "# above\n");
   expect(await page.locator(".cm-lintRange-warning").allInnerTexts()).toEqual(["zlib", "helo"]);

@@ -3,6 +3,7 @@ import { Annotation, type EditorState, type Extension } from "@codemirror/state"
 import { EditorView } from "@codemirror/view";
 import { useEffect, useRef } from "react";
 import { styleNonce } from "../app/nonce.ts";
+import { drawTextWithCode } from "../app/text-with-code.tsx";
 import classes from "./code-editor.module.css";
 import markClasses from "./code-marks.module.css";
 import { createEditorState } from "./editor-state.ts";
@@ -108,8 +109,9 @@ function toDiagnostic({ from, to, problem }: Mark, onFix: CodeEditorProps["onFix
   const actions =
     fix === undefined || onFix === undefined
       ? []
-      : [{ name: fix.title, apply: () => onFix(problem) }];
-  return { from, to, message, severity: isWarning ? "warning" : "error", actions };
+      : [{ name: fix.title.replaceAll("`", ""), apply: () => onFix(problem) }];
+  const renderMessage = (): Node => drawTextWithCode(message);
+  return { from, to, message, renderMessage, severity: isWarning ? "warning" : "error", actions };
 }
 
 /** One replacement that leaves what both begin and end with alone, so that cursors and marks stay where they are. */

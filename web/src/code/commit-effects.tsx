@@ -4,6 +4,7 @@ import type { InputChange } from "../../../domain/manifest/changes.ts";
 import type { Manifest } from "../../../domain/manifest/manifest.ts";
 import { parseManifest } from "../../../domain/manifest/parse.ts";
 import { findPromiseChanges } from "../../../domain/manifest/promise-changes.ts";
+import { TextWithCode } from "../app/text-with-code.tsx";
 import { Time } from "../app/time.tsx";
 import { NextRuns } from "../schedule/next-runs.tsx";
 import classes from "./commit-effects.module.css";
@@ -54,7 +55,7 @@ export function CommitEffects(props: {
           <li key={`${file} ${line} ${column} ${message}`}>
             <span className={classes.effect}>note</span>
             <span>
-              {file}:{line}:{column} {message}
+              {file}:{line}:{column} <TextWithCode text={message} />
             </span>
           </li>
         ))}

@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core";
 import { AlertIcon } from "../app/icons.tsx";
+import { TextWithCode } from "../app/text-with-code.tsx";
 import classes from "./code-tab.module.css";
 import type { ShownProblem } from "./problems.ts";
 
@@ -27,7 +28,9 @@ export function ProblemList(props: {
             <Place problem={problem} onShow={onShow} />
             {problem.fix !== undefined && onFix !== undefined && (
               <Button variant="subtle" size="compact-xs" onClick={() => onFix(problem)}>
-                {problem.fix.title}
+                <span>
+                  <TextWithCode text={problem.fix.title} />
+                </span>
               </Button>
             )}
           </li>
@@ -49,7 +52,7 @@ function Place(props: {
       </span>
       <span>
         {isWarning && <span className={classes.warning}>Warning: </span>}
-        {message}
+        <TextWithCode text={message} />
       </span>
     </button>
   );

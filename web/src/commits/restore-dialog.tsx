@@ -3,6 +3,7 @@ import { notifications } from "@mantine/notifications";
 import { useQuery } from "@tanstack/react-query";
 import { Dialog } from "../app/dialog.tsx";
 import { ErrorState, LoadingRows } from "../app/states.tsx";
+import { TextWithCode } from "../app/text-with-code.tsx";
 import type { Commit } from "../workflows/workflows.ts";
 import { CommitActions } from "./commit-actions.tsx";
 import { diffQuery, toShortId } from "./commits.ts";
@@ -46,7 +47,7 @@ export function RestoreDialog(props: { workflowId: string; commit: Commit; head:
           {state.kind === "failed" &&
             state.problems.map(({ file, line, column, message }) => (
               <Text key={`${file} ${line} ${column} ${message}`} size="sm">
-                {file}:{line}:{column} {message}
+                {file}:{line}:{column} <TextWithCode text={message} />
               </Text>
             ))}
         </CommitActions>

@@ -11,6 +11,7 @@ import { callApi } from "../app/api.ts";
 import { ApiError } from "../app/api-error.ts";
 import { Dialog } from "../app/dialog.tsx";
 import { Refusal } from "../app/refusal.tsx";
+import { TextWithCode } from "../app/text-with-code.tsx";
 import { TEST_PANE } from "../code/test-pane-choice.ts";
 import { BuildProgress } from "../commits/build-progress.tsx";
 import { usePublishing } from "../commits/publishing.ts";
@@ -63,7 +64,7 @@ function Unreadable({ error }: { error: Error | null }) {
       <Refusal error={error} />
       {details.map(({ file, line, column, message }, at) => (
         <Text key={at} size="sm">
-          {file !== undefined && <code>{`${file}:${line}:${column}`}</code>} {message}
+          {file !== undefined && <code>{`${file}:${line}:${column}`}</code>} <TextWithCode text={message ?? ""} />
         </Text>
       ))}
     </>
@@ -148,7 +149,7 @@ function Problems({ problems }: { problems: readonly FileProblem[] }) {
     <ul className={classes.problems}>
       {problems.map(({ file, line, column, message }, at) => (
         <li key={at}>
-          <code>{`${file}:${line}:${column}`}</code> {message}
+          <code>{`${file}:${line}:${column}`}</code> <TextWithCode text={message} />
         </li>
       ))}
     </ul>
