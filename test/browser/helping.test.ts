@@ -259,6 +259,29 @@ test("a script, pasted with a mistake, is refused with its line; corrected, it i
   await leave();
 });
 
+test("a menu of the bar, pressed while it is on its way, opens when the button is let go", async () => {
+  const { page, leave } = await editor.enter("/");
+  let arrive = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    arrive = resolve;
+  });
+  await page.route(/\/bar-menus-/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  const button = page.getByRole("button", { name: /^Colours/ });
+  await button.hover();
+  await page.mouse.down();
+  const come = page.waitForResponse(/\/bar-menus-/);
+  arrive();
+  const part = (await come).url();
+  const drawn = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))";
+  await page.evaluate(`import(${JSON.stringify(part)}).then(() => ${drawn})`);
+  await page.mouse.up();
+  await page.getByRole("menuitem", { name: "Dark" }).waitFor();
+  await leave();
+});
+
 test("the question mark shows the keys, but is a character in the code; the menu of the user shows them, too", async () => {
   const { page, workflowId, leave } = await aWriter(editor, "Keyed");
   const dialog = page.getByRole("dialog", { name: "Keyboard shortcuts" });

@@ -27,9 +27,11 @@ export function MenuButton({
   const [near, setNear] = useState(false);
   const [opened, setOpened] = useState(false);
   const [focused, setFocused] = useState(false);
+  const [pressed, setPressed] = useState(false);
   const [, startTransition] = useTransition();
   const approach = (): void => startTransition(() => setNear(true));
-  if (near) return <LoadedMenu {...look} opened={opened} onChange={setOpened} takesFocus={focused} />;
+  // A click that begins on one button and ends on another is none.
+  if (near && !pressed) return <LoadedMenu {...look} opened={opened} onChange={setOpened} takesFocus={focused} />;
   const { label, icon, ...others } = look;
   return (
     <ActionIcon
@@ -38,12 +40,16 @@ export function MenuButton({
       aria-haspopup="menu"
       aria-expanded={false}
       onPointerEnter={approach}
+      onPointerDown={() => setPressed(true)}
+      onPointerLeave={() => setPressed(false)}
+      onPointerCancel={() => setPressed(false)}
       onFocus={() => {
         setFocused(true);
         approach();
       }}
       onBlur={() => setFocused(false)}
       onClick={() => {
+        setPressed(false);
         setOpened(true);
         approach();
       }}
