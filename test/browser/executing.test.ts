@@ -264,6 +264,8 @@ test("executions that go on, chosen together, are cancelled together, and the li
   await page.getByText("3 runs are being cancelled.").waitFor();
   const cancelled = page.getByRole("row").filter({ hasText: "Cancelled" });
   await waitUntil("all three are cancelled", async () => (await cancelled.count()) === 3);
+  // The state says it; a sentence that says it again is left out.
+  expect(await page.getByText("was cancelled").count()).toBe(0);
   await bar.waitFor({ state: "detached" });
   for (const id of ids) {
     const record = await page.request.get(`/api/executions/${id}`);

@@ -102,7 +102,8 @@ function Row(props: {
         <Link to="/executions/$executionId" params={{ executionId }} className={classes.link}>
           <State state={status} failure={line.failure} />
         </Link>
-        {status !== "success" && message !== "" && (
+        {/* That it was cancelled, its state says. */}
+        {status !== "success" && status !== "cancelled" && message !== "" && (
           <Text size="sm" c="dimmed" lineClamp={1} title={message}>
             {message}
           </Text>
