@@ -79,6 +79,14 @@ test("the log, while its program runs, shows lines as they come, in their colour
   await waitUntil("it goes on with the end", async () => (await scroll()) > stopped);
   await log.latest.waitFor({ state: "detached" });
   expect(await log.follow.getAttribute("aria-pressed")).toBe("true");
+  // Another line in the address of the page that is open, and the log is there and stays.
+  await page.evaluate('location.hash = "L2"');
+  await waitUntil("it is at that line", async () => (await scroll()) === 0);
+  await log.place.locator("[data-current]").waitFor();
+  const during = await log.countLines();
+  await waitUntil("lines came meanwhile", async () => (await log.countLines()) > during + 10);
+  expect(await scroll()).toBe(0);
+  await log.latest.click();
 
   await log.search.fill("careful");
   await page.getByText(/^1 of 1$/).waitFor();
@@ -127,6 +135,10 @@ test("a log of 100,000 lines is drawn a window at a time, from the first line to
   await page.getByText("111 of 111", { exact: true }).waitFor();
   await log.line("line 77799").locator("mark").waitFor();
   expect(await log.rows.count()).toBeLessThan(150);
+  for (const number of [50_001, 3, 99_000]) {
+    await page.evaluate(`location.hash = "L${number}"`);
+    await log.place.locator("[data-current]", { hasText: `line ${number - 1}` }).waitFor();
+  }
   seen["a long log"] = executionId;
   await leave();
 });

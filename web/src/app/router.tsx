@@ -9,6 +9,7 @@ import {
 import { accountQuery, ledgerQuery, overviewOfAccountQuery } from "../account/account.ts";
 import { commitsQuery } from "../commits/commits.ts";
 import { executionQuery } from "../execution/execution.ts";
+import { readLogLine } from "../execution/log-place.ts";
 import { executionsQuery } from "../executions/executions.ts";
 import { overviewQuery, workflowQuery, workflowsQuery } from "../workflows/workflows.ts";
 import { toQuery, whenSignedOut } from "./api.ts";
@@ -284,7 +285,8 @@ export const router = createRouter({
   // Pointing at a link fetched the page's part alone: its loader must still run when the page is opened.
   defaultPreloadStaleTime: 0,
   defaultErrorComponent: ({ error, reset }) => <ErrorState error={error} onRetry={reset} />,
-  scrollRestoration: true,
+  // A log goes to the line that the address names, and not back to where it was.
+  scrollRestoration: ({ location }) => readLogLine(location.hash) === 0,
 });
 
 whenSignedOut(() => {

@@ -9,6 +9,7 @@ import { useFullScreen } from "./full-screen.ts";
 import { type Stream, useShownLines } from "./log-filter.ts";
 import { useFollowing } from "./log-following.ts";
 import type { LogLine } from "./log-lines.ts";
+import { readLogLine } from "./log-place.ts";
 import { LogRow } from "./log-row.tsx";
 import { type Search, useSearch } from "./log-search.ts";
 import { LogTools } from "./log-tools.tsx";
@@ -60,6 +61,7 @@ export function LogView(props: LogViewProps) {
     place,
     shown,
     wraps,
+    goesOn,
     isWhole: state === "ended",
     findStart,
   });
@@ -118,11 +120,12 @@ function useLines(of: {
   readonly place: RefObject<HTMLDivElement | null>;
   readonly shown: ReturnType<typeof useShownLines>;
   readonly wraps: boolean;
+  readonly goesOn: boolean;
   /** Whether all lines have come. */
   readonly isWhole: boolean;
   readonly findStart: LogViewProps["findStart"];
 }) {
-  const { place, shown, wraps, isWhole, findStart } = of;
+  const { place, shown, wraps, goesOn, isWhole, findStart } = of;
   const { lines, count, places } = shown;
   const rows = useVirtualizer({
     count,
@@ -137,7 +140,12 @@ function useLines(of: {
     rows.scrollToIndex(index, { align: "center" });
   };
   const search = useSearch(lines, count, show);
-  const named = useStart({ lines, places, isWhole, findStart, show });
+  const begin = (index: number): void => {
+    // The next line must not take the reader to the end, also where all of them can still be seen.
+    if (!isWhole) following.pause();
+    show(index);
+  };
+  const named = useStart({ lines, places, goesOn, isWhole, findStart, show: begin });
   return { rows, following, search, named };
 }
 
@@ -196,25 +204,31 @@ function Rows(props: {
   );
 }
 
-/** The line that the address names, or else the one that is chosen: shown once all lines have come. Returns where it is. */
+/**
+ * The line that the address names, or else the one that is chosen. It is shown once all lines have come, or it has come itself
+ * while the program goes on. Returns where it is.
+ */
 function useStart(of: {
   readonly lines: readonly LogLine[];
   readonly places: readonly number[] | undefined;
+  readonly goesOn: boolean;
   readonly isWhole: boolean;
   readonly findStart: ((lines: readonly LogLine[]) => number | undefined) | undefined;
   readonly show: (index: number) => void;
 }): number | undefined {
-  const { lines, places, isWhole, findStart, show } = of;
+  const { lines, places, goesOn, isWhole, findStart, show } = of;
   const hash = useLocation({ select: (location) => location.hash });
-  const named = Number(/^L(\d+)$/.exec(hash)?.[1] ?? 0);
+  const named = readLogLine(hash);
   const at = places === undefined ? Math.min(named, lines.length) - 1 : places.indexOf(named - 1);
+  const isHere = named > 0 && (places === undefined ? named <= lines.length : at >= 0);
+  const isReady = isWhole || (goesOn && isHere);
   useEffect(() => {
-    if (!isWhole) return;
+    if (!isReady) return;
     const index = named > 0 ? at : findStart?.(lines);
     if (index !== undefined && index >= 0) show(index);
     // What it is chosen from is whole, and only another address moves it.
     // oxlint-disable-next-line react/exhaustive-deps
-  }, [isWhole, named]);
+  }, [isReady, named]);
   return named > 0 ? at : undefined;
 }
 
