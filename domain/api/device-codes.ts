@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { StorableText, Time } from "./fields.ts";
+import { ReadableText, Time } from "./fields.ts";
 import { TOKEN_NAME_CHARACTERS_MAX } from "./people.ts";
 
 const CODE_CHARACTERS_MAX = 200;
 const Code = z.string().max(CODE_CHARACTERS_MAX);
 
 export const NewDeviceCode = z.strictObject({
-  name: StorableText.trim().min(1).max(TOKEN_NAME_CHARACTERS_MAX).meta({
+  name: ReadableText.trim().min(1).max(TOKEN_NAME_CHARACTERS_MAX).meta({
     description: "The computer that asks. The access token gets this name.",
   }),
 });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type CommitId as Id, isCommitId } from "../ids.ts";
+import { UNSAFE_CHARACTERS } from "../manifest/file-names.ts";
 import { isStorable } from "../manifest/json-values.ts";
 
 /** A time in ISO 8601. */
@@ -41,6 +42,14 @@ export const AlwaysTrue = z.boolean().meta({ description: "Always true." });
 
 /** A text that PostgreSQL stores unchanged. It refuses lone surrogates and NUL. */
 export const StorableText = z.string().refine(isStorable, "holds a character that cannot be stored");
+
+/** A storable text that somebody decides by. It reads as it is: no character of it hides, or turns it around. */
+export const ReadableText = z
+  .string()
+  .refine(
+    (text) => text.search(UNSAFE_CHARACTERS) === -1,
+    "holds a character that is not seen, or that turns text around",
+  );
 
 /** The name of a workflow or an account. */
 export const Name = StorableText.trim().min(1).max(200);

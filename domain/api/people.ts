@@ -6,7 +6,7 @@ import {
   ROLES,
   TOKEN_DAYS_MAX,
 } from "../members.ts";
-import { AlwaysTrue, Count, StorableText, Time } from "./fields.ts";
+import { AlwaysTrue, Count, ReadableText, StorableText, Time } from "./fields.ts";
 
 /** Documents refer to a component of this name instead of repeating it. */
 export const NamedRole = z
@@ -94,7 +94,7 @@ const TOKEN = {
   expiresAt: Time.nullable().meta({ description: "Null: never." }),
 };
 export const NewToken = z.strictObject({
-  name: StorableText.min(1).max(TOKEN_NAME_CHARACTERS_MAX),
+  name: ReadableText.min(1).max(TOKEN_NAME_CHARACTERS_MAX),
   days: z.int().min(1).max(TOKEN_DAYS_MAX).nullable(),
 });
 export const TokenList = z.object({ tokens: z.array(z.object(TOKEN)) });

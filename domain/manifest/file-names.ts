@@ -2,7 +2,7 @@ const NAME_BYTES_MAX = 255;
 const EXTENSION_BYTES_MAX = 64;
 
 /** Control characters, line and paragraph separators, lone surrogates, and the marks that turn the direction of text around. */
-const UNSAFE = /[\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}\u202a-\u202e\u2066-\u2069]/gu;
+export const UNSAFE_CHARACTERS = /[\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}\u202a-\u202e\u2066-\u2069]/gu;
 
 /**
  * Returns the name an uploaded file keeps inside an execution. It is the last path component (of `/` and `\` alike),
@@ -11,7 +11,7 @@ const UNSAFE = /[\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}\u202a-\u202e\u2066-\u2069]/gu;
  */
 export function safeFileName(name: string, taken: ReadonlySet<string>): string {
   const component = name.split(/[/\\]/).findLast((part) => part !== "") ?? "";
-  const clean = component.replace(UNSAFE, "_");
+  const clean = component.replace(UNSAFE_CHARACTERS, "_");
   const usable = /^\.{0,2}$/.test(clean.trim()) ? "file" : clean;
   for (let copy = 1; ; copy += 1) {
     const candidate = withSuffix(usable, copy === 1 ? "" : ` (${copy})`);

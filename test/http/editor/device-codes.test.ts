@@ -101,6 +101,17 @@ test("a command line, allowed by a viewer, gets one token of theirs, named after
   );
 });
 
+test("a command line or a token, whose name hides a character or turns text around, is refused", async () => {
+  for (const name of ["nimda\u202e", "\u2066laptop", "two\nlines", "bell\u0007"]) {
+    expect(told((await begin(name)).answer)).toEqual([400, "Invalid request"]);
+    expect(told(await ask(service, "/api/tokens", { json: { name, days: 1 } }, house.owner))).toEqual([
+      400,
+      "Invalid request",
+    ]);
+  }
+  expect((await begin("מחשב של עדה")).answer.status).toBe(201);
+});
+
 test("the codes, used again after the token was given, are good for nothing, also of two questions at once", async () => {
   const device = await begin("once");
   await answer(device.userCode, true, house.owner);
