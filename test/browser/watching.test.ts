@@ -93,7 +93,7 @@ test("the log, while its program runs, shows lines as they come, in their colour
   await log.place.locator("[data-current] mark").waitFor();
   await page.getByRole("button", { name: "Cancel run" }).click();
   await page.getByText("Cancelled", { exact: true }).first().waitFor();
-  await page.getByRole("note").filter({ hasText: "The execution was cancelled." }).waitFor();
+  await page.getByRole("note").filter({ hasText: "The run was cancelled before it ended." }).waitFor();
   await page.getByRole("button", { name: "Cancel run" }).waitFor({ state: "detached" });
   const record = await page.request.get(`/api/executions/${executionId}`);
   expect(await record.json()).toMatchObject({ status: "cancelled", draft: false });
@@ -135,6 +135,7 @@ test("a log of 100,000 lines is drawn a window at a time, from the first line to
   await page.getByText("111 of 111", { exact: true }).waitFor();
   await log.line("line 77799").locator("mark").waitFor();
   expect(await log.rows.count()).toBeLessThan(150);
+  await log.search.fill("");
   for (const number of [50_001, 3, 99_000]) {
     await page.evaluate(`location.hash = "L${number}"`);
     await log.place.locator("[data-current]", { hasText: `line ${number - 1}` }).waitFor();
@@ -181,6 +182,8 @@ test("a run that failed after many lines, opened, has its last error in the wind
   await error.waitFor();
   const box = await error.boundingBox();
   expect([box !== null && box.y > 0, box !== null && box.y + box.height <= 900]).toEqual([true, true]);
+  // That is its end: no button leads there.
+  expect(await aLog(page).latest.count()).toBe(0);
   expect(await page.getByRole("heading", { name: "Outputs" }).count()).toBe(0);
   await leave();
 });

@@ -173,7 +173,9 @@ function Failure({ execution }: { execution: Execution }) {
       role={cancelled ? "note" : "alert"}
     >
       <span className={classes.message}>
-        {message === "" ? "The program left no message." : <TextWithPlaces source={execution} text={message} />}
+        {cancelled && "The run was cancelled before it ended."}
+        {!cancelled && message === "" && "The program left no message."}
+        {!cancelled && message !== "" && <TextWithPlaces source={execution} text={message} />}
       </span>
       {failure === "insufficient_credits" && (
         <div>

@@ -52,6 +52,11 @@ export function useFollowing(place: RefObject<HTMLElement | null>, count: number
     },
     /** For showing another place: of a list that is seen whole there is nothing to let go of. */
     letGo,
+    /** After that, of a list to which nothing is added any more: who is at its end has not left it. */
+    settle() {
+      seen.current = findSeen();
+      hold(seen.current.end >= (place.current?.scrollHeight ?? 0) - NEAR_PX);
+    },
     /** Stops following before the browser begins to scroll. A line that came then would take the reader to the end. */
     turnBack(event: KeyboardEvent | WheelEvent) {
       if ("deltaY" in event ? event.deltaY < 0 : KEYS_BACK.has(event.key)) letGo();

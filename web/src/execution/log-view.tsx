@@ -138,6 +138,7 @@ function useLines(of: {
   const show = (index: number): void => {
     following.letGo();
     rows.scrollToIndex(index, { align: "center" });
+    if (isWhole) following.settle();
   };
   const search = useSearch(lines, count, show);
   const begin = (index: number): void => {
