@@ -100,6 +100,16 @@ test("every page, in windows between a phone's and a desk's, cuts nothing off at
   await leave();
 });
 
+test("the list of workflows, in a window between a phone's and a desk's, breaks no name and no time", async () => {
+  const { page, leave } = await editor.enter("/", { width: 780 });
+  const row = page.getByRole("row").filter({ hasText: "Nightly capacity" });
+  for (const words of [row.getByRole("link", { name: "Nightly capacity" }), row.locator("time").last()]) {
+    await words.waitFor();
+    expect((await words.boundingBox())?.height).toBeLessThan(30);
+  }
+  await leave();
+});
+
 test("the tabs, on a phone, show the one that is open, and stand at one height on every page that has them", async () => {
   const { page, leave } = await editor.enter("/", { width: 390, touch: true });
   const heights = new Set<number>();

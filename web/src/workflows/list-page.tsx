@@ -71,7 +71,7 @@ export function WorkflowsPage() {
         </Group>
       </Group>
       <HomeFigures />
-      {mayChange && (
+      {mayChange && search === "" && (
         <FirstSteps
           workflows={found.data ?? []}
           onCreate={() => setOpen("create")}
@@ -110,7 +110,7 @@ function WorkflowTable({ workflows }: { workflows: readonly WorkflowLine[] }) {
             <th scope="col">Last {STRIP_RUNS} runs</th>
             <th scope="col">Last run</th>
             <th scope="col">Next run</th>
-            <th scope="col" className={tables.figure}>
+            <th scope="col" className={`${tables.figure} ${classes.runs}`}>
               Runs this month
             </th>
             <th scope="col" className={tables.figure}>
@@ -167,7 +167,7 @@ function WorkflowRow({ workflow }: { workflow: WorkflowLine }) {
         {nextRun !== null && <Time at={nextRun.utc} />}
         {nextRun === null && <Text c="dimmed">{workflow.schedulePaused ? "Paused" : "Not scheduled"}</Text>}
       </td>
-      <td data-label="Runs this month" className={`${tables.figure} number`}>
+      <td data-label="Runs this month" className={`${tables.figure} ${classes.runs} number`}>
         {workflow.executionsThisMonth.toLocaleString("en")}
       </td>
       <td data-label="Credits this month" className={tables.figure}>
