@@ -134,7 +134,12 @@ function Schedule({ workflowId, name, head }: { workflowId: string; name: string
           <Text c="dimmed">{paused ? "None while the schedule is paused." : "It has no more runs."}</Text>
         )}
       </section>
-      <TickHistory workflowId={workflowId} name={name} nextRuns={nextRuns} mayBackfill={mayChange} />
+      <TickHistory
+        workflowId={workflowId}
+        name={name}
+        nextRuns={nextRuns}
+        backfillSince={mayChange ? schedule.since : undefined}
+      />
       {deciding !== undefined && (
         <Suspense>
           <PauseDialog workflowId={workflowId} name={name} {...deciding} onClose={() => setDeciding(undefined)} />

@@ -27,9 +27,10 @@ export function TickHistory(props: {
   /** Of the schedule. */
   readonly name: string;
   readonly nextRuns?: readonly NextRun[];
-  readonly mayBackfill?: boolean;
+  /** Since when it is as it is, where missed times may be run. */
+  readonly backfillSince?: string | undefined;
 }) {
-  const { workflowId, name, nextRuns = [], mayBackfill = false } = props;
+  const { workflowId, name, nextRuns = [], backfillSince } = props;
   const [asked, setAsked] = useState<{ readonly from: string; readonly to: string }>();
   const found = useInfiniteQuery(ticksQuery(workflowId, name));
   const ticks = found.data?.pages.flatMap((page) => page.ticks) ?? [];
@@ -39,8 +40,8 @@ export function TickHistory(props: {
         <h2 id="schedule-history" className={classes.title}>
           History
         </h2>
-        {mayBackfill && (
-          <Button variant="default" leftSection={<RepeatIcon />} onClick={() => setAsked(lastHours())}>
+        {backfillSince !== undefined && (
+          <Button variant="default" leftSection={<RepeatIcon />} onClick={() => setAsked(lastHours(backfillSince))}>
             Run missed times
           </Button>
         )}
@@ -51,7 +52,7 @@ export function TickHistory(props: {
       {found.isSuccess && ticks.length === 0 && (
         <Text c="dimmed">Nothing was due yet. Each scheduled time will be listed here with its outcome.</Text>
       )}
-      {ticks.length > 0 && <TickTable ticks={ticks} onRun={mayBackfill ? setAsked : undefined} />}
+      {ticks.length > 0 && <TickTable ticks={ticks} onRun={backfillSince === undefined ? undefined : setAsked} />}
       {found.hasNextPage && (
         <Button variant="default" mt="sm" loading={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>
           Show earlier ones
@@ -66,10 +67,14 @@ export function TickHistory(props: {
   );
 }
 
-/** The last twelve hours, in whole minutes: of a schedule of each minute, as many times as one backfill takes. */
-function lastHours(): { from: string; to: string } {
+/**
+ * The last twelve hours, in whole minutes: of a schedule of each minute, as many times as one backfill takes. Before it was
+ * declared it missed nothing.
+ */
+function lastHours(since: string): { from: string; to: string } {
   const to = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
-  return { from: new Date(to - PERIOD_MS).toISOString(), to: new Date(to).toISOString() };
+  const from = Math.min(Math.max(to - PERIOD_MS, Date.parse(since)), to - MINUTE_MS);
+  return { from: new Date(from).toISOString(), to: new Date(to).toISOString() };
 }
 
 /** The minute of one tick alone. */
@@ -103,7 +108,7 @@ function TickTable(props: {
                   <time dateTime={tick.nominalAt} title={toExact(due)}>
                     {toWall(tick.local)}
                   </time>
-                  <span className={classes.offset}>{toRelative(due, now)}</span>
+                  <span className={classes.offset}>{toRelative(due, now < due ? due : now)}</span>
                 </td>
                 <td data-label="Outcome">
                   <span className={classes.outcome} data-tone={tone}>
