@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import { nameBrowser } from "../../../web/src/account/browsers.ts";
 import { COLOURS, stackSpend } from "../../../web/src/account/spend.ts";
-import { roundUp } from "../../../web/src/app/scale.ts";
+import { roundUp, roundUpCount } from "../../../web/src/app/scale.ts";
 
 test("stackSpend, of more workflows than colours, adds up those that cost least, and loses nothing", () => {
   const workflows = Array.from({ length: 20 }, (_, index) => ({
@@ -41,4 +41,16 @@ test.each([
   ["", "Unknown browser"],
 ])("nameBrowser, of %s, is %s", (userAgent, words) => {
   expect(nameBrowser(userAgent)).toBe(words);
+});
+
+test.each([
+  [0, 4],
+  [4, 4],
+  [5, 8],
+  [17, 20],
+  [50, 60],
+  [101, 120],
+  [1_000, 1_200],
+])("roundUpCount, of %d in four parts, is %d, whose parts are whole", (count, top) => {
+  expect(roundUpCount(count, 4)).toBe(top);
 });

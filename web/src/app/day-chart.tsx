@@ -1,6 +1,6 @@
 import { useElementSize } from "@mantine/hooks";
 import classes from "./day-chart.module.css";
-import { roundUp } from "./scale.ts";
+import { roundUp, roundUpCount } from "./scale.ts";
 
 const WIDTH_BEFORE = 720;
 const LEFT = 56;
@@ -26,13 +26,16 @@ export function DayChart(props: {
   readonly days: readonly string[];
   readonly series: readonly DaySeries[];
   readonly addsUp: boolean;
+  /** Whether amounts are counts, whose scale has whole numbers alone. */
+  readonly counts?: boolean;
   readonly height: number;
   readonly toText: (amount: number) => string;
 }) {
-  const { label, days, series, addsUp, height, toText } = props;
+  const { label, days, series, addsUp, counts = false, height, toText } = props;
   const listDay = (at: number): number[] => series.map(({ perDay }) => perDay[at] ?? 0);
   const totals = days.map((_, at) => listDay(at).reduce((sum, each) => (addsUp ? sum + each : Math.max(sum, each)), 0));
-  const top = roundUp(Math.max(...totals));
+  const most = Math.max(...totals);
+  const top = counts ? roundUpCount(most, LINES) : roundUp(most);
   const { ref, width: seen } = useElementSize();
   const width = seen === 0 ? WIDTH_BEFORE : seen;
   const step = (width - LEFT) / days.length;

@@ -98,8 +98,9 @@ function Overviewed({ workflow, overview }: { workflow: Workflow; overview: Over
               { name: "Failed", colour: FAILED, perDay: overview.days.map(({ failed }) => failed) },
             ]}
             addsUp
+            counts
             height={CHART_PX}
-            toText={(runs) => (Number.isInteger(runs) ? String(runs) : "")}
+            toText={String}
           />
         </ChartCard>
         <ChartCard
@@ -142,7 +143,7 @@ function Figures({ workflow, overview }: { workflow: Workflow; overview: Overvie
       <Figure name="Success, 14 days">{rate === null ? "–" : `${Math.floor(rate * 1000) / 10} %`}</Figure>
       <Figure name="Median duration">{median === null ? "–" : toDuration(median)}</Figure>
       <Figure name="95 of 100 within">{p95 === null ? "–" : toDuration(p95)}</Figure>
-      <Figure name="Spent this month">
+      <Figure name="Credits this month">
         <Credits amount={spentThisMonth} />
       </Figure>
       <Figure name="Next run">{nextRun === null ? "–" : <Time at={nextRun.utc} />}</Figure>
