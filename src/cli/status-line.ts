@@ -25,7 +25,8 @@ export function createStatusLine(target: Terminal): StatusLine {
     isTerminal: true,
     show(text) {
       if (isDrawn && Date.now() - shownAt < CHANGE_MS_MIN) return;
-      const width = (target.columns ?? COLUMNS_DEFAULT) - 1; // a full line would wrap, and could not be erased
+      // Some terminals say that they have no columns. A full line would wrap, and could not be erased.
+      const width = (target.columns || COLUMNS_DEFAULT) - 1;
       target.write(`${BACK_AND_ERASE}${showControls(text).slice(0, Math.max(1, width))}`);
       shownAt = Date.now();
       isDrawn = true;

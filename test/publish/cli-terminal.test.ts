@@ -1,10 +1,12 @@
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
+import { createStatusLine } from "../../src/cli/status-line.ts";
 import { findVersion } from "../../src/version.ts";
 import { showControls } from "../../system/shown-text.ts";
 import { anEndedExecution } from "../http/service.ts";
@@ -79,6 +81,18 @@ test("the command line, whose reader goes away, ends without a word", async () =
   const code = await new Promise((resolve) => child.once("close", resolve));
   expect([code, words]).toEqual([141, ""]);
 }, 120_000);
+
+test("a status line, on a terminal that says that it has no columns, is shown whole", () => {
+  let text = "";
+  const lines = new Writable({
+    write(piece, _encoding, done) {
+      text += String(piece);
+      done();
+    },
+  });
+  createStatusLine(Object.assign(lines, { isTTY: true, columns: 0 })).show("Building: 10 s so far");
+  expect(text).toContain("Building: 10 s so far");
+});
 
 /** An execution whose log, file and message are as bad as can be. */
 async function aHostileExecution(): Promise<string> {
