@@ -124,7 +124,7 @@ function EntryWords({ entry }: { entry: LedgerLine }) {
       {KIND_WORDS[kind] ?? kind}
       {reason !== null && reason !== "" && (
         <Text span c="dimmed">
-          {" "}
+          {" · "}
           {reason}
         </Text>
       )}

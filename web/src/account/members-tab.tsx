@@ -1,4 +1,4 @@
-import { ActionIcon, Group, NativeSelect, Text, Title } from "@mantine/core";
+import { ActionIcon, NativeSelect, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useAct } from "../app/acting.ts";
 import { confirm } from "../app/confirm.ts";
@@ -57,9 +57,7 @@ function Members({ members, owns }: { members: readonly Member[]; owns: boolean 
             </th>
             {owns && (
               <th scope="col">
-                <Text span inherit visibleFrom="sm">
-                  Remove
-                </Text>
+                <span className="unseen">Remove</span>
               </th>
             )}
           </tr>
@@ -149,9 +147,7 @@ function Invitations({ invitations, owns }: { invitations: readonly Invitation[]
             </th>
             {owns && (
               <th scope="col">
-                <Text span inherit visibleFrom="sm">
-                  Revoke
-                </Text>
+                <span className="unseen">Revoke</span>
               </th>
             )}
           </tr>
@@ -166,14 +162,12 @@ function Invitations({ invitations, owns }: { invitations: readonly Invitation[]
               </td>
               {owns && (
                 <td className={tables.narrow}>
-                  <Group gap={4}>
-                    <ActionIcon
-                      aria-label={`Revoke the invitation of ${email}`}
-                      onClick={() => revoke.mutate({ path: `/api/invitations/${invitationId}`, method: "DELETE" })}
-                    >
-                      <TrashIcon />
-                    </ActionIcon>
-                  </Group>
+                  <ActionIcon
+                    aria-label={`Revoke the invitation of ${email}`}
+                    onClick={() => revoke.mutate({ path: `/api/invitations/${invitationId}`, method: "DELETE" })}
+                  >
+                    <TrashIcon />
+                  </ActionIcon>
                 </td>
               )}
             </tr>

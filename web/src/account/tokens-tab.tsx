@@ -51,7 +51,9 @@ function Tokens({ tokens }: { tokens: readonly AccessToken[] }) {
             <th scope="col">Name</th>
             <th scope="col">Last used</th>
             <th scope="col">Expires</th>
-            <th scope="col">Revoke</th>
+            <th scope="col">
+              <span className="unseen">Revoke</span>
+            </th>
           </tr>
         </thead>
         <tbody>

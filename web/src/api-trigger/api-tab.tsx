@@ -32,7 +32,7 @@ export function ApiTab() {
       <EmptyState
         title="Nothing to call yet"
         action={
-          <ButtonLink to="/workflows/$workflowId/code" params={{ workflowId }} variant="default">
+          <ButtonLink to="/workflows/$workflowId/code" params={{ workflowId }}>
             Go to the code
           </ButtonLink>
         }

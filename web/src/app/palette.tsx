@@ -58,7 +58,7 @@ export function CommandPalette({ onClose }: { onClose: () => void }) {
           aria-expanded="true"
           aria-controls={listId}
           aria-activedescendant={at >= 0 ? `${listId}-${at}` : undefined}
-          placeholder="A workflow, a page, a command, or a run's id"
+          placeholder="Workflow, page, command or run id"
           value={text}
           onKeyDown={press}
           onChange={(event) => {

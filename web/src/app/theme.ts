@@ -1,6 +1,7 @@
 import {
   type ActionIconProps,
   type AlertProps,
+  type BadgeProps,
   type ButtonProps,
   type CSSVariablesResolver,
   createTheme,
@@ -90,6 +91,7 @@ export const theme = createTheme({
   // By their types alone: what the first page does not show is not in its part.
   components: {
     Alert: { vars: (_: unknown, { color }: AlertProps) => ({ root: alertColours(color) }) },
+    Badge: { defaultProps: { tt: "none", fw: 600 } satisfies Partial<BadgeProps> },
     Button: { defaultProps: { size: "xs", fw: 500 } satisfies Partial<ButtonProps> },
     ActionIcon: { defaultProps: { variant: "subtle", color: "gray" } satisfies Partial<ActionIconProps> },
     Loader: { defaultProps: { size: "sm", role: "status" } satisfies Partial<LoaderProps> },

@@ -59,7 +59,7 @@ function NoCommits({ workflowId }: { workflowId: string }) {
     <EmptyState
       title="Nothing committed yet"
       action={
-        <ButtonLink to="/workflows/$workflowId/code" params={{ workflowId }} variant="default">
+        <ButtonLink to="/workflows/$workflowId/code" params={{ workflowId }}>
           Go to the code
         </ButtonLink>
       }

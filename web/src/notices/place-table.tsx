@@ -83,7 +83,7 @@ function PlaceRow({ place, onAsk }: { readonly place: Place; readonly onAsk: OnA
         </div>
       </td>
       <td data-label="Named by">
-        {usedBy.length === 0 ? <Text c="dimmed">None</Text> : <UsedBy workflows={usedBy} />}
+        {usedBy.length === 0 ? <span className={tables.dimmed}>None</span> : <UsedBy workflows={usedBy} />}
       </td>
       <td className={tables.narrow}>
         <Actions place={place} onAsk={onAsk} />

@@ -29,7 +29,15 @@ export function RunFacts({ workflow, manifest }: { workflow: Workflow; manifest:
         <Facts>
           {head !== null && (
             <Fact name="Commit">
-              <code title={head.commitId}>{head.commitId.slice(0, COMMIT_CHARACTERS)}</code>{" "}
+              <Link
+                to="/workflows/$workflowId/code"
+                params={{ workflowId: workflow.workflowId }}
+                search={{ commit: head.commitId }}
+                title={head.commitId}
+              >
+                <code>{head.commitId.slice(0, COMMIT_CHARACTERS)}</code>
+              </Link>
+              {" · "}
               <Time at={head.createdAt} />
             </Fact>
           )}

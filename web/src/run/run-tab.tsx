@@ -39,7 +39,7 @@ export function RunTab() {
       <EmptyState
         title="Nothing is committed yet"
         action={
-          <ButtonLink to="/workflows/$workflowId/code" params={{ workflowId }} variant="default">
+          <ButtonLink to="/workflows/$workflowId/code" params={{ workflowId }}>
             Go to the code
           </ButtonLink>
         }

@@ -67,6 +67,7 @@ function NameSection({ workflow, mayChange }: { workflow: Workflow; mayChange: b
           {mayChange && (
             <Button
               type="submit"
+              size="sm"
               variant="default"
               loading={rename.isPending}
               disabled={wanted === "" || wanted === workflow.name}

@@ -60,7 +60,7 @@ function DestinationTable({ destinations }: z.infer<typeof DestinationList>) {
                 <Time at={createdAt} />
               </td>
               <td data-label="Used by">
-                {usedBy.length === 0 ? <Text c="dimmed">None</Text> : <UsedBy workflows={usedBy} />}
+                {usedBy.length === 0 ? <span className={tables.dimmed}>None</span> : <UsedBy workflows={usedBy} />}
               </td>
             </tr>
           ))}

@@ -85,10 +85,12 @@ function ValueRow({ value, onAsk, isOfOneWorkflow }: Omit<Props, "kind" | "value
           </Text>
         </div>
       </td>
-      <td data-label="Last used">{lastUsedAt === null ? <Text c="dimmed">Never</Text> : <Time at={lastUsedAt} />}</td>
+      <td data-label="Last used">
+        {lastUsedAt === null ? <span className={tables.dimmed}>Never</span> : <Time at={lastUsedAt} />}
+      </td>
       {!isOfOneWorkflow && (
         <td data-label="Used by">
-          {usedBy.length === 0 ? <Text c="dimmed">None</Text> : <UsedBy workflows={usedBy} />}
+          {usedBy.length === 0 ? <span className={tables.dimmed}>None</span> : <UsedBy workflows={usedBy} />}
         </td>
       )}
       <td className={tables.narrow}>
