@@ -1,5 +1,5 @@
 import { Progress, Text, Title } from "@mantine/core";
-import { formatSize } from "../../../domain/manifest/sizes.ts";
+import { formatBytes, formatSize } from "../../../domain/manifest/sizes.ts";
 import type { Account } from "./account.ts";
 import classes from "./storage-section.module.css";
 
@@ -12,7 +12,7 @@ export function StorageSection({ storage, contact }: Pick<Account, "storage" | "
   const { bytes, bytesMax } = storage;
   const percent = bytesMax === null ? 0 : Math.min(FULL_PERCENT, Math.floor((bytes / bytesMax) * FULL_PERCENT));
   const words =
-    bytesMax === null ? `${formatSize(bytes)} used` : `${formatSize(bytes)} of ${formatSize(bytesMax)} used`;
+    bytesMax === null ? `${formatBytes(bytes)} used` : `${formatBytes(bytes)} of ${formatSize(bytesMax)} used`;
   return (
     <section aria-label="Storage">
       <Title order={2} mb="xs">

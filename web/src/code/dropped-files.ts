@@ -1,5 +1,5 @@
 import { FOLDER_FILES_MAX } from "../../../domain/api/limits.ts";
-import { formatSize } from "../../../domain/manifest/sizes.ts";
+import { formatBytes, formatSize } from "../../../domain/manifest/sizes.ts";
 import type { DraftChange } from "./draft.ts";
 
 /** A file of the reader's, and where it goes in the workflow. */
@@ -55,7 +55,7 @@ export function findUploadProblem(files: readonly DroppedFile[]): string | undef
     return `There are more than ${FOLDER_FILES_MAX.toLocaleString("en")} files; a workflow has at most so many.`;
   const bytes = files.reduce((sum, { file }) => sum + file.size, 0);
   if (bytes > BYTES_MAX)
-    return `These files have ${formatSize(bytes)}; a workflow has at most ${formatSize(BYTES_MAX)}. Large data belongs in inputs.`;
+    return `These files have ${formatBytes(bytes)}; a workflow has at most ${formatSize(BYTES_MAX)}. Large data belongs in inputs.`;
   return undefined;
 }
 

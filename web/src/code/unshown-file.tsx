@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core";
-import { formatSize } from "../../../domain/manifest/sizes.ts";
+import { formatBytes } from "../../../domain/manifest/sizes.ts";
 import { DownloadIcon } from "../app/icons.tsx";
 import { EmptyState } from "../app/states.tsx";
 import type { DraftFile } from "./draft.ts";
@@ -22,7 +22,7 @@ export function UnshownFile({ workflowId, file }: { workflowId: string; file: Dr
         </Button>
       }
     >
-      It has {formatSize(file.bytes)} and is no text, or more of it than can be edited here. Upload a file of the same
+      It has {formatBytes(file.bytes)} and is no text, or more of it than can be edited here. Upload a file of the same
       name to replace it.
     </EmptyState>
   );

@@ -27,6 +27,7 @@ export function ExecutionsPage() {
         <NativeSelect
           size="xs"
           aria-label="Workflow"
+          maw="18rem"
           data={[{ value: "", label: "All workflows" }, ...choices]}
           value={workflow}
           onChange={(event) => {

@@ -1,7 +1,7 @@
 import { Button, Group, Loader, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { lazy, type ReactNode, Suspense, useEffect, useMemo, useState } from "react";
-import { formatSize } from "../../../domain/manifest/sizes.ts";
+import { formatBytes } from "../../../domain/manifest/sizes.ts";
 import { openApi } from "../app/api.ts";
 import { DownloadIcon } from "../app/icons.tsx";
 import { loadPart } from "../app/load-part.ts";
@@ -117,7 +117,7 @@ function TextualPreview({ file, bytesMax }: { file: PreviewedFile; bytesMax: num
     <>
       {cut && (
         <Text size="sm" c="dimmed" mb="xs">
-          The first {formatSize(bytesMax)} of {formatSize(file.bytes)}.
+          The first {formatBytes(bytesMax)} of {formatBytes(file.bytes)}.
         </Text>
       )}
       {isMarkup(file.contentType, file.fileName) && (
