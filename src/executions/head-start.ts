@@ -27,7 +27,7 @@ const START_MS = 250;
 const OTHERS_MS = 10_000;
 const BATCH = 100;
 /** From so many executions a second on, starts of what has ended wait: they would take the processors from callers. */
-const BUSY_PER_SECOND = 20;
+const BUSY_PER_SECOND = 10;
 /** While it is busy, so much of the backlog is started that all of it would take so long. */
 const LAG_SECONDS = 60;
 /** Starts under way at a time: few while nobody waits for them, more once they lag too far. */
