@@ -28,6 +28,8 @@ const OTHERS_MS = 10_000;
 const BATCH = 100;
 /** From so many executions a second on, starts of what has ended wait: they would take the processors from callers. */
 const BUSY_PER_SECOND = 10;
+/** A burst is over when it was quieter for so long: callers pause, too. */
+const BURST_MS = 1_000;
 /** While it is busy, so much of the backlog is started that all of it would take so long. */
 const LAG_SECONDS = 60;
 /** Starts under way at a time: few while nobody waits for them, more once they lag too far. */
@@ -80,6 +82,7 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
   /** Executions begun since the pace was chosen last. */
   let begunLately = 0;
   let pacedAt = Number.NEGATIVE_INFINITY;
+  let burstUntil = Number.NEGATIVE_INFINITY;
 
   async function start(due: DueStart): Promise<ExecutionId> {
     const { story, id: executionId, ...execution } = due;
@@ -101,13 +104,14 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
 
   /** How fast Temporal learns of what has ended: hardly in a burst, at full speed once starts lag half as far as they may. */
   function choosePace(): { readonly endedMax: number; readonly atOnce: number } {
-    const seconds = Math.max(START_MS, performance.now() - pacedAt) / 1000;
-    const isBusy = begunLately / seconds >= BUSY_PER_SECOND;
+    const now = performance.now();
+    const seconds = Math.max(START_MS, now - pacedAt) / 1000;
+    if (begunLately / seconds >= BUSY_PER_SECOND) burstUntil = now + BURST_MS;
     begunLately = 0;
-    pacedAt = performance.now();
+    pacedAt = now;
     if (backlog.count > lagMax.count / 2 || backlog.ageSeconds > lagMax.seconds / 2)
       return { endedMax: BATCH, atOnce: LATE_AT_ONCE };
-    if (!isBusy) return { endedMax: BATCH, atOnce: AT_ONCE };
+    if (now >= burstUntil) return { endedMax: BATCH, atOnce: AT_ONCE };
     const share = Math.ceil((backlog.count * seconds) / LAG_SECONDS);
     return { endedMax: Math.min(BATCH, Math.max(1, share)), atOnce: BUSY_AT_ONCE };
   }

