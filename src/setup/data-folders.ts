@@ -72,7 +72,7 @@ export async function layOutDataDir(dir: string, owner: RunAs): Promise<DataPath
 }
 
 /**
- * Gives a folder and all that is in it to the service's user: what is in it first, so that one with its owner is done.
+ * Gives a folder and all that is in it to the service's user. What is in it comes first, so one with its owner is done.
  * Links are handed over themselves, never what they point to. What lies deeper than any path of ours is removed: no path
  * reaches its end.
  */

@@ -98,14 +98,14 @@ export async function prepareMachine(deps: {
   };
   try {
     const paths = await layOutDataDir(dataDir, owner);
-    const parts = { env, settings, paths, user, becomes, report, run };
+    const parts = { env, settings, dataDir, paths, user, becomes, isRoot, report, run };
     preparing = prepareRunDisks({ dataDir, owner, size: runDisksSizeOf(settings), run });
     const { temporal, ...found } = await findParts(parts);
-    sandboxUsers = await findSandboxUsers({ ...parts, ...found, dataDir, isRoot });
-    const network = await findNetwork({ ...parts, problems: found.problems, sandboxUsers, isRoot });
+    sandboxUsers = found.sandboxUsers;
+    const network = await findNetwork({ ...parts, problems: found.problems, sandboxUsers });
     const readCertificate = () => prepareCertificate(settings, paths.tls);
     const own = { env, dataDir, paths, readCertificate, release };
-    const machine = { ...found, sandboxUsers, network, runDisks: (await preparing).ready, ...own };
+    const machine = { ...found, network, runDisks: (await preparing).ready, ...own };
     if (becomes === undefined) {
       if (user !== undefined) report(explainRoot(user, checkout));
       return {
@@ -125,31 +125,26 @@ export async function prepareMachine(deps: {
   }
 }
 
-/** What is looked for, and may be fetched, all at once: nothing of it needs another's result, and a start should be short. */
-async function findParts(deps: {
-  env: Readonly<Record<string, string | undefined>>;
-  settings: Settings;
-  paths: DataPaths;
-  user: ServiceUser | undefined;
-  becomes: ServiceUser | undefined;
-  report: (line: string) => void;
-  run: RunCommand;
-}) {
-  const { env, settings, paths, user, becomes, report, run } = deps;
-  const isRoot = process.getuid?.() === 0;
+/** What is looked for, and may be fetched, all at once as far as nothing of it needs another's result: a start should be short. */
+async function findParts(deps: Omit<Parts, "problems"> & { readonly dataDir: string; readonly paths: DataPaths }) {
+  const { env, settings, paths, user, becomes, isRoot, report, run } = deps;
   const cacheDir = findCacheDir(env);
   const common = { env, isRoot, mayInstall: settings.TREADLE_INSTALL !== "never", runAs: user, report, run };
   const ahead = { env, cacheDir, runtimeDir: paths.runtime, report, run };
   const giveUp = new AbortController();
 
-  const findPythonAndUv = async () => {
-    const python = await findPython(common);
-    const uv = await findUv({ ...common, cacheDir, runtimeDir: paths.runtime, pythonPath: python.path, now: Date.now });
-    return { python, uv };
-  };
+  const python = findPython(common);
+  const sandboxing = prepareSandboxing(settings, common);
+  const sandboxUsers = Promise.all([python, sandboxing]).then(([found, tools]) =>
+    findSandboxUsers({ ...deps, ...tools, python: found }),
+  );
   const parts = [
-    findPythonAndUv(),
-    prepareSandboxing(settings, common),
+    python,
+    python.then(({ path }) =>
+      findUv({ ...common, cacheDir, runtimeDir: paths.runtime, pythonPath: path, now: Date.now }),
+    ),
+    sandboxing,
+    sandboxUsers,
     prepareCertificate(settings, paths.tls),
     readPackageSettings(env),
     readClusterEntry(settings),
@@ -158,11 +153,15 @@ async function findParts(deps: {
       : fetchTemporalAhead({ ...ahead, user: becomes, signal: giveUp.signal }),
   ] as const;
   try {
-    const [{ python, uv }, sandboxing, certificate, packageSettings, cluster, temporal] = await Promise.all(parts);
-    return { cacheDir, python, uv, ...sandboxing, certificate, packageSettings, cluster, temporal };
+    const [python, uv, tools, sandboxUsers, certificate, packageSettings, cluster, temporal] = await Promise.all(parts);
+    return { cacheDir, python, uv, ...tools, sandboxUsers, certificate, packageSettings, cluster, temporal };
   } catch (error) {
     giveUp.abort(); // a build of Temporal takes minutes
     await Promise.allSettled(parts);
+    await sandboxUsers.then(
+      ({ users }) => users?.close(),
+      () => undefined,
+    );
     throw error;
   }
 }
