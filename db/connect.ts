@@ -38,7 +38,8 @@ export function connect(address: DatabaseAddress, { poolMax, applicationName, is
     // What transactions inherit, as the library's type of this object does not say.
     userParams: { isPooled },
     connection: { ...address, application_name: applicationName, ...limits },
-    pool: { min: 0, max: poolMax },
+    // Looked at once a second otherwise, which wakes an idle process.
+    pool: { min: 0, max: poolMax, reapIntervalMillis: 10_000 },
     acquireConnectionTimeout: 10_000,
     asyncStackTraces: false,
     log: QUIET,

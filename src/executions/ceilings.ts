@@ -6,7 +6,7 @@ import type { Log } from "../log.ts";
 
 const KINDS = ["memoryBytes", "cpu", "scratchBytes"] as const;
 /** As often as hosts say how they are. */
-const LOOK_EVERY_MS = 5_000;
+const LOOK_EVERY_MS = 15_000;
 
 /** Returns the highest that any of these hosts gives one program; undefined where none has said. Those that stop do not count. */
 export function findHighest(
@@ -37,7 +37,7 @@ export interface CeilingsWatch extends Repeating {
   areHigher(): boolean;
 }
 
-/** Looks every five seconds whether programs get more elsewhere. */
+/** Looks every 15 seconds whether programs get more elsewhere. */
 export function watchCeilings({ db, own, log }: { db: Db; own: HostCeilings; log: Log }): CeilingsWatch {
   let higher = false;
   const looking = repeat(

@@ -1,9 +1,17 @@
 import { fileURLToPath } from "node:url";
-import { DefaultLogger, NativeConnection, type NativeConnectionOptions, Runtime, Worker } from "@temporalio/worker";
+import {
+  DefaultLogger,
+  NativeConnection,
+  type NativeConnectionOptions,
+  Runtime,
+  type RuntimeOptions,
+  Worker,
+} from "@temporalio/worker";
 import type { Activities } from "../../activities/index.ts";
 import type { NoticeActivities } from "../../activities/notices.ts";
 import { hostQueue, TASK_QUEUE } from "../../activities/task-queues.ts";
 import type { Log } from "../log.ts";
+import { withRareFlushes } from "../patches/temporal-logs.ts";
 import { withLightThreads } from "../patches/workflow-threads.ts";
 
 /** How long calls of activities may last beyond the time that programs get when the process stops, in milliseconds. */
@@ -22,7 +30,7 @@ let installed = false;
 export function installTemporalRuntime(log: Log, metricsAddress?: string): void {
   if (installed) return;
   installed = true;
-  Runtime.install({
+  const options: RuntimeOptions = {
     shutdownSignals: [],
     logger: new DefaultLogger("WARN", ({ level, message, meta }) => {
       const line = { event: "server.line", source: "temporal-sdk", ...meta };
@@ -35,7 +43,8 @@ export function installTemporalRuntime(log: Log, metricsAddress?: string): void 
       logging: { filter: { core: "WARN", other: "ERROR" }, forward: {} },
       ...(metricsAddress === undefined ? {} : { metrics: { prometheus: { bindAddress: metricsAddress } } }),
     },
-  });
+  };
+  withRareFlushes(() => Runtime.install(options));
 }
 
 /** The one connection of a process. Uncompressed: gzip only costs CPU on the way to a server of this machine. */
