@@ -43,7 +43,7 @@ export const AlwaysTrue = z.boolean().meta({ description: "Always true." });
 /** A text that PostgreSQL stores unchanged. It refuses lone surrogates and NUL. */
 export const StorableText = z.string().refine(isStorable, "holds a character that cannot be stored");
 
-/** A storable text that somebody decides by. It reads as it is: no character of it hides, or turns it around. */
+/** A storable text that a person decides by. It reads as it is: no character of it hides, or turns it around. */
 export const ReadableText = z
   .string()
   .refine(

@@ -48,7 +48,7 @@ test.each([
   [4, 4],
   [5, 8],
   [17, 20],
-  [50, 60],
+  [50, 80],
   [101, 120],
   [1_000, 1_200],
 ])("roundUpCount, of %d in four parts, is %d, whose parts are whole", (count, top) => {

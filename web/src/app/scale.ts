@@ -4,7 +4,7 @@ const WHOLE_STEPS = [1, 2, 3, 4, 5, 10];
 export function roundUpCount(count: number, parts: number): number {
   const step = Math.max(1, Math.ceil(count / parts));
   const power = 10 ** Math.floor(Math.log10(step));
-  return parts * Math.ceil((WHOLE_STEPS.find((each) => each * power >= step) ?? 10) * power);
+  return parts * (WHOLE_STEPS.find((each) => each * power >= step) ?? 10) * power;
 }
 
 /** A round number at least as large: where the scale ends. 1, 2 or 5 times a power of ten. */

@@ -59,7 +59,7 @@ export function toMarks(written: string, problems: readonly Mark["problem"][]): 
   });
 }
 
-/** Returns the offset at which each line of a text begins, whatever its lines end with. */
+/** Returns the offset at which each line of a text begins, with line breaks of every kind. */
 export function listStarts(text: string): number[] {
   return [0, ...Array.from(text.matchAll(LINE_BREAKS), ({ 0: ending, index }) => index + ending.length)];
 }
