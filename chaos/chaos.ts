@@ -255,7 +255,7 @@ async function runUnderFire(
   await Promise.all([
     fire(),
     commit(),
-    runClients(deps, { calls: planCalls(chaos.seed), clients: chaos.clients, progress, isOver }),
+    runClients(deps, { ...chaos, calls: planCalls(chaos.seed), progress, isOver }),
     hasten(),
     runCanceller(deps, { random: createRandom(chaos.seed, "cancels"), progress, isOver }),
     ...(deps.hostile.length === 0

@@ -28,16 +28,19 @@ export interface Progress {
   readonly accepted: Set<string>;
 }
 
-/** Several clients, each making one call after the other from the same list, until `isOver`. */
+/** Between two calls of a client, when there are as many executions as were asked for: what is left waits for faults and clocks. */
+const CALM_MS = 500;
+
+/** Several clients, each making one call after the other from the same list, until `isOver`; fewer calls after `executions`. */
 export async function runClients(
   deps: LoadDeps,
-  load: { calls: Generator<CallPlan>; clients: number; progress: Progress; isOver: () => boolean },
+  load: { calls: Generator<CallPlan>; clients: number; executions: number; progress: Progress; isOver: () => boolean },
 ): Promise<void> {
   const client = async (): Promise<void> => {
     while (!load.isOver()) {
       const { value: call } = load.calls.next() as { value: CallPlan };
       await makeCall(deps, call, load.progress);
-      await sleep(call.restMs);
+      await sleep(call.restMs + (load.progress.accepted.size < load.executions ? 0 : CALM_MS));
     }
   };
   await Promise.all(Array.from({ length: load.clients }, client));

@@ -16,6 +16,7 @@ import type { Log } from "../log.ts";
 import type { TemporalClient } from "../temporal/client.ts";
 import type { Executor } from "./executor.ts";
 import type { HostedCommit } from "./host-lacks.ts";
+import { createStartPace } from "./start-pace.ts";
 
 /** An execution that takes longer than this is driven by its workflow from then on. */
 const JOIN_SECONDS = 1;
@@ -26,16 +27,6 @@ const START_MS = 250;
 /** How often it is looked for what other processes left, in milliseconds. */
 const OTHERS_MS = 10_000;
 const BATCH = 100;
-/** From so many executions a second on, starts of what has ended wait: they would take the processors from callers. */
-const BUSY_PER_SECOND = 10;
-/** A burst is over when it was quieter for so long: callers pause, too. */
-const BURST_MS = 1_000;
-/** While it is busy, so much of the backlog is started that all of it would take so long. */
-const LAG_SECONDS = 60;
-/** Starts under way at a time: few while nobody waits for them, more once they lag too far. */
-const BUSY_AT_ONCE = 1;
-const AT_ONCE = 2;
-const LATE_AT_ONCE = 8;
 /** A start that takes longer counts as refused, so that the backlog is counted while Temporal stands still. */
 const START_MS_MAX = 5_000;
 /** After a refusal Temporal is left alone for so long: it is away, or has too much to do. */
@@ -79,10 +70,7 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
   /** The first look takes all there is: what an earlier process of this host left must not wait. */
   let othersSeconds = 0;
   let pausedUntil = 0;
-  /** Executions begun since the pace was chosen last. */
-  let begunLately = 0;
-  let pacedAt = Number.NEGATIVE_INFINITY;
-  let burstUntil = Number.NEGATIVE_INFINITY;
+  const pace = createStartPace(lagMax, { everyMs: START_MS, batch: BATCH });
 
   async function start(due: DueStart): Promise<ExecutionId> {
     const { story, id: executionId, ...execution } = due;
@@ -102,27 +90,13 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
     }
   }
 
-  /** How fast Temporal learns of what has ended: hardly in a burst, at full speed once starts lag half as far as they may. */
-  function choosePace(): { readonly endedMax: number; readonly atOnce: number } {
-    const now = performance.now();
-    const seconds = Math.max(START_MS, now - pacedAt) / 1000;
-    if (begunLately / seconds >= BUSY_PER_SECOND) burstUntil = now + BURST_MS;
-    begunLately = 0;
-    pacedAt = now;
-    if (backlog.count > lagMax.count / 2 || backlog.ageSeconds > lagMax.seconds / 2)
-      return { endedMax: BATCH, atOnce: LATE_AT_ONCE };
-    if (now >= burstUntil) return { endedMax: BATCH, atOnce: AT_ONCE };
-    const share = Math.ceil((backlog.count * seconds) / LAG_SECONDS);
-    return { endedMax: Math.min(BATCH, Math.max(1, share)), atOnce: BUSY_AT_ONCE };
-  }
-
   async function startDue(signal: AbortSignal): Promise<boolean> {
     if (performance.now() < pausedUntil) return false;
     const isTurnOfOthers = performance.now() - lookedForOthersAt >= OTHERS_MS;
     if (!hasBegun && !isTurnOfOthers) return false;
     // Before the look: what is begun during it is looked for in the next one.
     hasBegun = false;
-    const { endedMax, atOnce } = choosePace();
+    const { endedMax, atOnce } = pace.choose(backlog);
     const times = { joinSeconds: JOIN_SECONDS, othersSeconds };
     const due = await listDueStarts(db, { processId, ...times, limit: BATCH, endedMax });
     const known: ExecutionId[] = [];
@@ -157,7 +131,7 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
     lead: executor.lead,
     begin(execution, commit, begun) {
       hasBegun = true;
-      begunLately += 1;
+      pace.noteBegun();
       // Whatever goes wrong is left to the workflow: it does the steps that were not done, and knows what each error means.
       executor.execute(execution, commit, begun).catch(() => startNow(execution.executionId));
     },
