@@ -65,11 +65,15 @@ async function waitUntil(dataDir: string, patienceMs: number, holds: (found: Und
   }
 }
 
-/** Makes everything in storage look as if it had been there since yesterday. */
+/** Makes everything in storage look as if it had been there since yesterday, but what the service is moving there meanwhile. */
 async function ageStorage(folder: string): Promise<void> {
   const then = new Date(Date.now() - AGED_MS);
-  for (const entry of await readdir(folder, { withFileTypes: true, recursive: true }))
-    if (entry.isFile()) await utimes(join(entry.parentPath, entry.name), then, then);
+  for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
+    if (!entry.isFile()) continue;
+    await utimes(join(entry.parentPath, entry.name), then, then).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOENT") throw error;
+    });
+  }
 }
 
 /** Makes requests that left files in storage, and no execution, look as old as that. */

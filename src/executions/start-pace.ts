@@ -9,6 +9,8 @@ const LAG_SECONDS = 60;
 /** Starts under way at a time: few while nobody waits for them, more once they lag too far. */
 const BUSY_AT_ONCE = 1;
 const AT_ONCE = 2;
+/** One after the other, so many take a round while callers have the processors. */
+const ONE_BY_ONE_MAX = 8;
 const LATE_AT_ONCE = 8;
 
 /** How many starts of ended executions are made in a round, at most, and how many of all starts at a time. */
@@ -18,8 +20,8 @@ export interface Pace {
 }
 
 /**
- * Chooses how fast Temporal learns of what has ended: hardly in a burst, at full speed otherwise, and once starts lag half
- * as far as they may. A round comes every `everyMs` milliseconds and makes `batch` starts at most.
+ * Chooses how fast Temporal learns of what has ended: hardly in a burst, and at full speed otherwise. That is also so once
+ * starts lag half as far as they may. A round comes every `everyMs` milliseconds and makes `batch` starts at most.
  */
 export function createStartPace(
   lagMax: { readonly count: number; readonly seconds: number },
@@ -39,8 +41,8 @@ export function createStartPace(
       chosenAt = now;
       if (count > lagMax.count / 2 || ageSeconds > lagMax.seconds / 2) return { endedMax: batch, atOnce: LATE_AT_ONCE };
       if (now >= burstUntil) return { endedMax: batch, atOnce: AT_ONCE };
-      const share = Math.ceil((count * seconds) / LAG_SECONDS);
-      return { endedMax: Math.min(batch, Math.max(1, share)), atOnce: BUSY_AT_ONCE };
+      const share = Math.max(1, Math.ceil((count * seconds) / LAG_SECONDS));
+      return { endedMax: Math.min(batch, share), atOnce: share > ONE_BY_ONE_MAX ? AT_ONCE : BUSY_AT_ONCE };
     },
   };
 }
