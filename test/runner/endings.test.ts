@@ -140,7 +140,7 @@ for number in range(1, 65):
     except (OSError, ValueError): pass
 open("outputs/partial.txt", "w").write("so far")
 print("started", flush=True)
-for _ in range(5):
+for _ in range(4):
     if os.fork() == 0: os.setsid()
 while True: time.sleep(0.01)
 `;
