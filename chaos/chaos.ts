@@ -251,11 +251,12 @@ async function runUnderFire(
   const hasten = async (): Promise<void> => {
     for (; !isOver(); await sleep(HASTENED_MS)) await hastenNotices(places.database).catch(() => undefined);
   };
+  const { clients, executions } = chaos;
   await deps.schedules.begin();
   await Promise.all([
     fire(),
     commit(),
-    runClients(deps, { ...chaos, calls: planCalls(chaos.seed), progress, isOver }),
+    runClients(deps, { calls: planCalls(chaos.seed), clients, executions, progress, isOver }),
     hasten(),
     runCanceller(deps, { random: createRandom(chaos.seed, "cancels"), progress, isOver }),
     ...(deps.hostile.length === 0

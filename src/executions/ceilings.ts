@@ -5,7 +5,7 @@ import { type Repeating, repeat } from "../../system/repeating.ts";
 import type { Log } from "../log.ts";
 
 const KINDS = ["memoryBytes", "cpu", "scratchBytes"] as const;
-/** As often as hosts say how they are. */
+/** Rarer than hosts say how they are: what they give seldom changes, and each look wakes an idle process. */
 const LOOK_EVERY_MS = 15_000;
 
 /** Returns the highest that any of these hosts gives one program; undefined where none has said. Those that stop do not count. */
