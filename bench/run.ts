@@ -10,6 +10,11 @@ import { measureOutput, OUTPUT_PROGRAM } from "./output.ts";
 import { makeDataDir, publish, removeDataDir, startService } from "./service.ts";
 import { measureUpload } from "./upload.ts";
 
+if (process.argv.includes("--flame")) {
+  await import("./run-flame.ts");
+  process.exit(0);
+}
+
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const ENGINE = fileURLToPath(new URL("./engine-program.js", import.meta.url));
 const INTERPRETER = process.env.TREADLE_PYTHON ?? "/usr/bin/python3";
