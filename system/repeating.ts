@@ -7,13 +7,15 @@ export interface Repeating {
 /**
  * Does a piece of work every `everyMs` milliseconds, and for the first time at once unless `first` is `later`. Work that
  * resolves to true is done again immediately. There is one round at a time. A round that fails is passed to `onError`, and
- * the next one is tried. `now` does a round, or joins the one under way, and never rejects.
+ * the next one is tried. `now` does a round, or joins the one under way, and never rejects. `soon` plans a round in `ms`
+ * milliseconds, unless one is planned.
  */
 export function repeat(
   work: (signal: AbortSignal) => Promise<unknown>,
   { everyMs, onError, first = "now" }: { everyMs: number; onError: (error: unknown) => void; first?: "now" | "later" },
-): Repeating & { readonly now: () => Promise<void> } {
+): Repeating & { readonly now: () => Promise<void>; readonly soon: (ms: number) => void } {
   const closing = new AbortController();
+  let planned: NodeJS.Timeout | undefined;
   const { signal } = closing;
   let running: Promise<void> | undefined;
   const round = async (): Promise<void> => {
@@ -31,8 +33,15 @@ export function repeat(
   const timer = setInterval(() => void now(), everyMs).unref();
   return {
     now,
+    soon(ms) {
+      planned ??= setTimeout(() => {
+        planned = undefined;
+        void now();
+      }, ms).unref();
+    },
     async close() {
       clearInterval(timer);
+      clearTimeout(planned);
       closing.abort();
       await running;
     },

@@ -22,7 +22,7 @@ import { createStartPace } from "./start-pace.ts";
 const JOIN_SECONDS = 1;
 /** What another process began is left to it for so long: it is telling Temporal most likely. */
 const OTHERS_SECONDS = 20;
-/** How often Temporal learns of what has ended. Several starts made together cost the callers of that moment less. */
+/** How often Temporal learns of what has ended, while something has. Several starts made together cost callers less. */
 const START_MS = 250;
 /** How often it is looked for what other processes left, in milliseconds. */
 const OTHERS_MS = 10_000;
@@ -92,8 +92,15 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
 
   async function startDue(signal: AbortSignal): Promise<boolean> {
     if (performance.now() < pausedUntil) return false;
-    const isTurnOfOthers = performance.now() - lookedForOthersAt >= OTHERS_MS;
+    // A round that comes a little early counts.
+    const isTurnOfOthers = performance.now() - lookedForOthersAt >= OTHERS_MS - START_MS;
     if (!hasBegun && !isTurnOfOthers) return false;
+    if (!hasBegun) backlog = await findStartBacklog(db);
+    if (!hasBegun && backlog.count === 0) {
+      lookedForOthersAt = performance.now();
+      othersSeconds = OTHERS_SECONDS;
+      return false;
+    }
     // Before the look: what is begun during it is looked for in the next one.
     hasBegun = false;
     const { endedMax, atOnce } = pace.choose(backlog);
@@ -122,8 +129,9 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
     return due.length === BATCH;
   }
 
-  const starting = repeat(startDue, {
-    everyMs: START_MS,
+  // Soon only while there is something to tell: an idle process is not woken for it.
+  const starting = repeat((signal) => startDue(signal).finally(() => hasBegun && starting.soon(START_MS)), {
+    everyMs: OTHERS_MS,
     onError: (error) => log.warn({ event: "fault", error }, "Temporal could not be told of executions yet."),
   });
   return {
@@ -131,6 +139,7 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
     lead: executor.lead,
     begin(execution, commit, begun) {
       hasBegun = true;
+      starting.soon(START_MS);
       pace.noteBegun();
       // Whatever goes wrong is left to the workflow: it does the steps that were not done, and knows what each error means.
       executor.execute(execution, commit, begun).catch(() => startNow(execution.executionId));

@@ -13,13 +13,13 @@ import type { Log } from "../log.ts";
 import type { StartDelivery } from "../temporal/notices.ts";
 
 /** How often it is looked for what no announcement told of: notices that are due later, runs that take long. */
-const LOOK_MS = 5_000;
+const LOOK_MS = 10_000;
 const BATCH = 100;
 const STARTS_AT_ONCE = 10;
 /** Tries are an hour apart at most: what nobody has tried for longer, Temporal does not know any more. */
 const LOST_SECONDS = 2 * 3_600;
 /** Every so manieth look is one for lost notices: once a minute. */
-const LOOKS_FOR_LOST = 12;
+const LOOKS_FOR_LOST = 6;
 
 /** Hands notices to Temporal. Any number of processes may do so: of two starts of one notice, the second finds the first. */
 export function createNoticeOutbox({ db, log }: { db: Db; log: Log }): {

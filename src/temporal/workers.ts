@@ -91,8 +91,10 @@ export async function startWorkers(deps: {
       maxConcurrentActivityTaskExecutions: Math.max(ACTIVITIES_MIN, deps.programsMax * ACTIVITIES_PER_PROGRAM),
       maxConcurrentLocalActivityExecutions: 400,
       maxCachedWorkflows: 500,
-      workflowTaskPollerBehavior: { type: "autoscaling", minimum: 1, initial: 2, maximum: 20 },
-      activityTaskPollerBehavior: { type: "autoscaling", minimum: 1, initial: 1, maximum: 20 },
+      // A set number: pollers that scale look ten times a second whether they should, a tenth of what an idle service uses.
+      // So many take hundreds of tasks a second from a server that is 10 ms away.
+      workflowTaskPollerBehavior: { type: "simple-maximum", maximum: 6 },
+      activityTaskPollerBehavior: { type: "simple-maximum", maximum: 4 },
       stickyQueueScheduleToStartTimeout: "5 seconds",
     }),
   );
@@ -102,7 +104,7 @@ export async function startWorkers(deps: {
     activities: { uploadOutputs },
     taskQueue: hostQueue(deps.hostId),
     maxConcurrentActivityTaskExecutions: 4,
-    // Rarely asked for anything. One that scales looks ten times a second whether it should.
+    // Rarely asked for anything.
     activityTaskPollerBehavior: { type: "simple-maximum", maximum: 2 },
   });
   const running = [executions.run(), host.run()];

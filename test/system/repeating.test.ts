@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { setImmediate as turn } from "node:timers/promises";
+import { setTimeout as delay, setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
 import { repeat } from "../../system/repeating.ts";
 
@@ -58,5 +58,19 @@ test("repeated work, that is closed, is asked to end, is waited for, and is not 
   await repeating.close();
   expect(isOver).toBe(true);
   await repeating.now();
+  expect(rounds).toBe(1);
+});
+
+test("repeated work, that is wanted soon, is done once however often that was said, and not after it was closed", async () => {
+  let rounds = 0;
+  const repeating = repeat(async () => void (rounds += 1), { everyMs: NEVER_MS, first: "later", onError: noFault });
+  repeating.soon(1);
+  repeating.soon(1);
+  while (rounds === 0) await turn();
+  await delay(20);
+  expect(rounds).toBe(1);
+  repeating.soon(1);
+  await repeating.close();
+  await delay(20);
   expect(rounds).toBe(1);
 });

@@ -19,6 +19,8 @@ export const POSTGRES_STOP_GRACE_MS = 3_500;
 const SETTINGS = {
   // A round begins processes that read the whole catalogue. Each minute, as usual, they took a tenth of an idle service's time.
   autovacuum_naptime: "3min",
+  // Its writer wakes five times a second as usual. Commits wait for their own writing here, none of them for it.
+  wal_writer_delay: "2s",
   listen_addresses: "",
   unix_socket_permissions: "0700",
   shared_buffers: "64MB",
