@@ -9,6 +9,7 @@ import { countUnsent, hastenNotices } from "./notices.ts";
 import { list } from "./processes.ts";
 import type { Service } from "./service.ts";
 
+/** So long after the last time that fewer were open: what hostile tenants have in the queue takes minutes. */
 const ENDED_MAX_MS = 240_000;
 const SWEPT_MAX_MS = 40_000;
 /** Temporal has seconds to fire a tick, the service some more to find out that it did not; kills and pauses delay both. */
@@ -32,7 +33,7 @@ export async function settleDown(
   await disk.empty();
   await service.ready();
   say(`The load is over; ${(await readUnderWay(dataDir)).open} executions are open.`);
-  await waitUntil(dataDir, ENDED_MAX_MS, ({ open }) => open === 0);
+  await waitForEnds(dataDir);
   await hastenNotices(dataDir);
   if (places.storage !== undefined) await ageStorage(places.storage);
   await ageUploads(dataDir, AGED_MS);
@@ -44,7 +45,7 @@ export async function settleDown(
     untold === 0 && listMissing(schedules, ticks, committedAt).length === 0;
   await waitUntil(dataDir, RECORDED_MAX_MS, isRecorded);
   // A tick whose record came late may have begun something.
-  await waitUntil(dataDir, ENDED_MAX_MS, ({ open }) => open === 0);
+  await waitForEnds(dataDir);
   const told = Date.now() + TOLD_MAX_MS;
   do {
     await hastenNotices(dataDir);
@@ -53,6 +54,16 @@ export async function settleDown(
   const swept = Date.now() + SWEPT_MAX_MS;
   const isSpooled = () => places.dataDirs.some((dir) => list(join(dir, "spool")).length > 0);
   while (isSpooled() && Date.now() < swept) await sleep(LOOK_MS);
+}
+
+/** Waits until nothing is open, as long as that becomes less. */
+async function waitForEnds(dataDir: string): Promise<void> {
+  let [least, deadline] = [Number.POSITIVE_INFINITY, Date.now() + ENDED_MAX_MS];
+  while (least > 0 && Date.now() < deadline) {
+    const { open } = await readUnderWay(dataDir).catch(() => ({ open: least }));
+    if (open < least) [least, deadline] = [open, Date.now() + ENDED_MAX_MS];
+    await sleep(LOOK_MS);
+  }
 }
 
 /** Asks again until the condition holds, or until the time is over: what is wrong then is for the checker to say. */

@@ -5,8 +5,12 @@ import type { Metered } from "./network/network.ts";
 import { isRunning, type KnownProcess, listTree, waitForDeath } from "./process-tree.ts";
 import type { Reach } from "./users/reach.ts";
 
-/** Killed processes end in milliseconds. Freeing gigabytes, or a disk that stands still, takes seconds. */
-export const DEATH_TIMEOUT_MS = 10_000;
+/**
+ * Killed processes end in milliseconds. Freeing gigabytes, or a disk that stands still, takes seconds, and that counts as work
+ * of their cgroup: processes that held 240,000 watches of the kernel took more than 10 s where 60 others wanted two processors.
+ * An attempt that is given up is free, so that nobody should bring that about.
+ */
+export const DEATH_TIMEOUT_MS = 60_000;
 
 /** How a process ended. */
 export interface Exit {

@@ -86,13 +86,15 @@ export function createSandbox(settings: SandboxDeps): Sandbox {
     laneFigures: () => lanes?.figures() ?? { lanes: 0, bytes: 0, evicted: 0 },
     // Not through a lane: one would be started for the probe in the background, and find its folder gone.
     selfTest: () =>
-      testIsolation(settings, (request) => runExecution({ ...around, launch: launchCold }, request, {})).catch(
-        (error: unknown) => {
-          // A `runsc` that does not work here is a setting to be corrected, and no fault of this start.
-          if (settings.gvisor !== undefined && error instanceof NotStartedError) return [error.message];
-          throw error;
-        },
-      ),
+      testIsolation(
+        settings,
+        (request) => runExecution({ ...around, launch: launchCold }, request, {}),
+        settings.lanes?.dir, // What a service that is killed meanwhile leaves there, the next start removes.
+      ).catch((error: unknown) => {
+        // A `runsc` that does not work here is a setting to be corrected, and no fault of this start.
+        if (settings.gvisor !== undefined && error instanceof NotStartedError) return [error.message];
+        throw error;
+      }),
     close: async () => void (await Promise.all([pool.close(), lanes?.close()])),
   };
 }
