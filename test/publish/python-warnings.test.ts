@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
 import type { AccountId } from "../../domain/ids.ts";
 import { openRuff } from "../../src/patches/ruff-wasm.ts";
@@ -133,4 +134,16 @@ test("Ruff, with a file that needs more memory than it may have, throws, and the
 test("warnings, where no thread is to be had, are no reason to refuse anything", async () => {
   const busy = createPythonWarnings({ run: () => Promise.reject(new ThreadsBusyError()) });
   expect(await warningsOf({ "a.py": "one\n" }, busy)).toEqual([expect.stringContaining("has too much to do")]);
+});
+
+test("Ruff, that was used once, takes nothing of the processors after that", async () => {
+  const { Workspace, PositionEncoding } = openRuff(128 * KIB * KIB)();
+  // Only what is used often would be compiled anew.
+  new Workspace({ lint: { select: ["F"] } }, PositionEncoding.Utf16).check(
+    "import os\ndef f(a):\n    return b\n".repeat(50),
+  );
+  const before = process.cpuUsage();
+  await sleep(2_000);
+  const { user, system } = process.cpuUsage(before);
+  expect((user + system) / 1e6).toBeLessThan(0.5);
 });
