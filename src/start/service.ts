@@ -29,6 +29,7 @@ import type { Temporal } from "../setup/servers/temporal.ts";
 import type { TemporalTls } from "../setup/servers/temporal-proxy.ts";
 import { installTemporalRuntime } from "../temporal/workers.ts";
 import { findVersion } from "../version.ts";
+import { boundAccounts } from "./account-bound.ts";
 import { openForCallers } from "./callers.ts";
 import type { DescriptorBudget } from "./descriptors.ts";
 import { drain, type Stopping } from "./draining.ts";
@@ -79,7 +80,8 @@ export async function openService(
   { postgres, temporal, host, descriptors, log }: Servers & { descriptors: DescriptorBudget; log: Log },
   defer: Defer,
 ): Promise<Service> {
-  const { settings, machine, runProgram } = input;
+  const { machine, runProgram } = input;
+  const settings = boundAccounts(input.settings, { env: input.env, storageDir: machine.paths.storage });
   const takesCalls = settings.TREADLE_ROLE !== "worker";
   const runsPrograms = settings.TREADLE_ROLE !== "api";
   // A benchmark's stand-in needs no Python: there is nothing to prepare for it.
