@@ -27,7 +27,7 @@ async function run(chaos: ChaosOptions): Promise<number> {
 /** The first Ctrl-C ends the load, so that all that was started is stopped and looked at; the second ends it at once. */
 function stopOnRequest(): AbortController {
   const controller = new AbortController();
-  let firstAt = Number.POSITIVE_INFINITY;
+  let firstAt = Number.NEGATIVE_INFINITY;
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.on(signal, () => {
       // npm hands on what the terminal has sent to both.

@@ -6,9 +6,9 @@ import { isRunning, type KnownProcess, listTree, waitForDeath } from "./process-
 import type { Reach } from "./users/reach.ts";
 
 /**
- * Killed processes end in milliseconds. Freeing gigabytes, or a disk that stands still, takes seconds, and that counts as work
- * of their cgroup: processes that held 240,000 watches of the kernel took more than 10 s where 60 others wanted two processors.
- * An attempt that is given up is free, so that nobody should bring that about.
+ * Killed processes end in milliseconds. Freeing gigabytes, or a disk that stands still, takes seconds. That counts as work of
+ * their cgroup. Processes that held 240,000 watches of the kernel took more than 10 s where 60 others wanted two processors.
+ * An attempt that is given up is free, so nobody should bring that about.
  */
 export const DEATH_TIMEOUT_MS = 60_000;
 

@@ -1,8 +1,9 @@
 import { spawn } from "node:child_process";
-import { mkdtemp, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { afterAll } from "@jest/globals";
 
 const PROGRAM = fileURLToPath(new URL("../../bin/treadle", import.meta.url));
 
@@ -45,9 +46,15 @@ export async function treadle(
   return { code, stdout, stderr, json: () => JSON.parse(stdout) as Record<string, unknown> };
 }
 
-/** A workflow's folder of the files given; `config.yaml` enables the API unless the test writes its own. */
+const folders: string[] = [];
+afterAll(async () => {
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
+});
+
+/** A workflow's folder of the files given, which goes with the tests; `config.yaml` enables the API unless the test writes its own. */
 export async function aFolder(files: Record<string, string>): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "treadle-folder-"));
+  folders.push(folder);
   const all = { "config.yaml": "triggers:\n  api: { enabled: true }\n", ...files };
   for (const [name, content] of Object.entries(all)) await writeFile(join(folder, name), content);
   return folder;
