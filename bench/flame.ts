@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
-import { createServer } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import { request, WebSocket } from "undici";
+import { withTimeout } from "../system/with-timeout.ts";
+import { measureClosed } from "./peers/loads.ts";
 
 const SAMPLE_US = 250;
 const CALLERS = 8;
 const WARM_SECONDS = 6;
+/** A profile of some megabytes takes seconds on a busy machine. */
+const ANSWER_MS = 60_000;
 const [WIDTH, ROW, TOP] = [1600, 17, 34];
 /** A box that is narrower, in pixels, is left out; one that is this wide has its name. */
 const [DRAWN_PX, NAMED_PX, CHARACTER_PX] = [0.4, 36, 6.2];
@@ -33,15 +35,6 @@ export interface Flame {
   readonly below: Map<string, Flame>;
 }
 
-/** Returns a free port of loopback, for the inspector of a service that is started next. */
-export async function findPort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 /**
  * Keeps eight callers busy with `call` for `seconds` while the main thread of the process whose inspector listens at `port` is
  * sampled. Returns the profile as a tree, and how many calls were made.
@@ -61,14 +54,14 @@ export async function recordFlames(
   return { flames: toFlames(profile, root), calls };
 }
 
+/** Returns how many calls were made. */
 async function keepBusy(seconds: number, call: () => Promise<unknown>): Promise<number> {
-  const until = performance.now() + seconds * 1000;
-  let calls = 0;
-  const caller = async (): Promise<void> => {
-    for (; performance.now() < until; calls += 1) await call();
-  };
-  await Promise.all(Array.from({ length: CALLERS }, caller));
-  return calls;
+  const { done, errors } = await measureClosed(() => call().then(() => async () => true), {
+    callers: CALLERS,
+    seconds,
+  });
+  if (errors.length > 0) throw new Error(`${errors.length} calls failed: ${errors[0]}`);
+  return done.length;
 }
 
 async function openInspector(port: number) {
@@ -90,7 +83,7 @@ async function openInspector(port: number) {
       const id = ++sent;
       const answered = new Promise((resolve) => waiting.set(id, resolve));
       socket.send(JSON.stringify({ id, method, params }));
-      return Promise.race([answered, sleep(60_000, undefined, { ref: false })]);
+      return withTimeout(answered, ANSWER_MS, () => Promise.reject(new Error(`${method} was not answered.`)));
     },
     close: () => socket.close(),
   };

@@ -1,7 +1,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { drawFlames, findPort, recordFlames, sumByFile } from "./flame.ts";
+import { freePort } from "../src/setup/servers/free-port.ts";
+import { drawFlames, recordFlames, sumByFile } from "./flame.ts";
 import { makeDataDir, removeDataDir, startService } from "./service.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -12,7 +13,7 @@ const FILES_SHOWN = 40;
 /** `npm run bench -- --flame`: where the main thread of the service spends the time of `hello`, with eight callers. */
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const dataDir = await makeDataDir();
-const port = await findPort();
+const port = await freePort("127.0.0.1");
 const service = await startService({ dataDir, program: [`--inspect=127.0.0.1:${port}`, PROGRAM, "whole"] });
 const { flames, calls } = await recordFlames({ port, seconds: SECONDS, root: ROOT }, () =>
   service.execute("hello", { name: "Ada" }),

@@ -13,7 +13,8 @@ export function boundAccounts(
   { env, storageDir }: { readonly env: Environment; readonly storageDir: string },
 ): Settings {
   const { TREADLE_ACCOUNT_STORAGE_BYTES_MAX: usual, TREADLE_STORAGE_URL: store } = settings;
-  if (env.TREADLE_ACCOUNT_STORAGE_BYTES_MAX !== undefined || store !== undefined) return settings;
+  // An empty one counts as none, as it does for every setting.
+  if ((env.TREADLE_ACCOUNT_STORAGE_BYTES_MAX ?? "") !== "" || store !== undefined) return settings;
   const { blocks, bsize } = statfsSync(storageDir);
   const most = Math.floor(blocks * bsize * SHARE_MAX);
   return { ...settings, TREADLE_ACCOUNT_STORAGE_BYTES_MAX: Math.min(usual, most) };

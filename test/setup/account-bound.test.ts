@@ -12,7 +12,9 @@ const boundOf = (env: Record<string, string>): number =>
 
 test("an account, on a disk of the service's own, keeps at most half of it, unless its operator says how much", () => {
   const { blocks, bsize } = statfsSync(SMALL_DISK);
-  expect(boundOf({})).toBe(Math.min(50e9, Math.floor((blocks * bsize) / 2)));
+  const half = Math.min(50e9, Math.floor((blocks * bsize) / 2));
+  expect(boundOf({})).toBe(half);
+  expect(boundOf({ TREADLE_ACCOUNT_STORAGE_BYTES_MAX: "" })).toBe(half);
   expect(boundOf({ TREADLE_ACCOUNT_STORAGE_BYTES_MAX: "70000000000" })).toBe(70e9);
   expect(boundOf({ TREADLE_ACCOUNT_STORAGE_BYTES_MAX: "0" })).toBe(0);
 });
