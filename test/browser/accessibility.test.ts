@@ -18,7 +18,9 @@ beforeAll(async () => {
   const alone = `?workflow=${editor.examples["nightly"]?.workflowId}`;
   await editor.ask("PUT", "/api/secrets/WAREHOUSE_PASSWORD", { value: "a long enough value" });
   await editor.ask("PUT", `/api/variables/LEVEL${alone}`, { value: "a long text without an end ".repeat(40) });
-  await editor.ask("PUT", `/api/variables/NAME_OF_THE_REPORTS_FOLDER_OF_ALL_REGIONS${alone}`, { value: "x".repeat(99) });
+  await editor.ask("PUT", `/api/variables/NAME_OF_THE_REPORTS_FOLDER_OF_ALL_REGIONS${alone}`, {
+    value: "x".repeat(99),
+  });
   await editor.ask("POST", "/api/places", { name: "ops", kind: "slack", target: "https://localhost/hook" });
   await editor.ask("POST", "/api/places/ops/test");
   executionId = (await editor.ask<{ executionId: string }>("POST", path, { name: "Ada" })).executionId;
