@@ -18,6 +18,8 @@ const WHEELS_ONLY = ["--only-binary", ":all:"];
 /** One pinned package a line, nothing taken from elsewhere, every file checked. */
 const LOCKED = ["--no-deps", "--require-hashes", ...WHEELS_ONLY];
 const COMPILE = ["--generate-hashes", "--no-header", "--no-annotate", "--quiet"];
+/** For a folder that is thrown away: what is unpacked in the cache takes no second place on the disk. */
+const LINKED = ["--link-mode", "hardlink"];
 /** A cache of its own for every build: anything that a hostile archive does to it ends with the build. */
 const CACHE: Omit<Binding, "from"> = { to: "/cache", writable: true };
 const TOOL = "/tools/uv";
@@ -56,7 +58,7 @@ export function createUv(uv: { path: string; version: string }, settings: Variab
         return online(
           steps,
           context,
-          ["install", ...sources, ...target, ...LOCKED, "-r", context.listPath],
+          ["install", ...sources, ...LINKED, ...target, ...LOCKED, "-r", context.listPath],
           inCache(context),
         );
       const fetched = await fetchWithSources(withSources, steps, context, join(context.ownDir, "wheels"));
@@ -161,6 +163,7 @@ function createUvSteps(online: RunUv, sources: readonly string[]): UvSteps {
         "install",
         ...sources,
         ...unbuilt,
+        ...LINKED,
         "--no-deps",
         "--require-hashes",
         ...target,

@@ -44,7 +44,12 @@ function modesOf(folder: string): { path: string; mode: number; uid: number }[] 
 
 const HELLO = {
   name: "hello",
-  files: { "hello.py": "import sys\ndef main(): print('hi from', sys.prefix)\n", "broken.py": "print 'two'\n" },
+  files: {
+    "hello.py": "import sys\ndef main(): print('hi from', sys.prefix)\n",
+    "broken.py": "print 'two'\n",
+    "suite/tests/common.py": "",
+    "suite/tests/test_hello.py": "",
+  },
   scripts: { greet: "hello:main" },
 };
 
@@ -69,6 +74,8 @@ describe.each(["uv", "pip"])("%s", (tool) => {
     const compiled = readdirSync(join(path, "site-packages/__pycache__")).find((name) => name.startsWith("hello"));
     // Bit 0: by hash; bit 1 clear: never checked against the source.
     expect(readFileSync(join(path, "site-packages/__pycache__", compiled ?? "")).readUInt32LE(4)).toBe(1);
+    const ofTests = readdirSync(join(path, "site-packages/suite/tests/__pycache__")).map((name) => name.split(".")[0]);
+    expect(ofTests).toEqual(["common"]);
     const wrong = modesOf(path).filter(
       ({ mode, uid }) => (mode & 0o7222) !== 0 || (mode & 0o444) !== 0o444 || uid !== process.getuid?.(),
     );
