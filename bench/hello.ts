@@ -1,7 +1,7 @@
+import { openYardstick } from "../src/trial/yardstick.ts";
 import { toFigure } from "./figures.ts";
 import { readTree } from "./processes.ts";
-import { openYardstick } from "./python-yardstick.ts";
-import { type BenchService } from "./service.ts";
+import type { BenchService } from "./service.ts";
 
 /**
  * `hello` over HTTPS, end to end, one caller: each call directly after a bare `python3 main.py`, so that both meet the same

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { access, mkdir, mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
+import { freePort } from "../src/setup/servers/free-port.ts";
 import { findCacheDir } from "../src/setup/servers/temporal-cache.ts";
 import { S3_PROGRAMS, type S3Kind, type S3Program } from "./s3-programs.ts";
 
@@ -32,7 +32,8 @@ export async function startS3Server(options: { kind?: S3Kind; env?: Record<strin
   const dir = await mkdtemp(join(tmpdir(), "treadle-s3-"));
   await mkdir(join(dir, "meta"));
   await mkdir(join(dir, "data"));
-  const [host, port] = ["127.0.0.1", await freePort()];
+  const host = "127.0.0.1";
+  const port = await freePort(host);
   const keys = { accessKeyId: "treadle-tests", secretAccessKey: randomUUID() };
   const env = { ...process.env, HOME: dir, ...program.env(keys), ...options.env };
   const child = spawnTied(path, program.args({ host, port, dir }), env);
@@ -98,15 +99,6 @@ async function createBucket(server: Omit<S3Server, "stop">): Promise<void> {
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("The system gave no port.");
-  return address.port;
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -15,6 +15,7 @@ const PARTS = [
   "start/lifecycle",
   "start/migration",
   "start/start",
+  "trial/speed",
 ];
 
 /**

@@ -18,7 +18,7 @@ export async function runCommandLine(argv) {
     env.TREADLE_DATA_DIR ||= join(checkout, ".treadle");
     const { runCli } = await import("../dist/command/main.js");
     const { createProcessIo } = await import("../dist/command/process-io.js");
-    const parts = { start, checkMachine, backup, restore, rotateMaster, migrate };
+    const parts = { start, checkMachine, measureSpeed, backup, restore, rotateMaster, migrate };
     process.exitCode = await runCli(argv, createProcessIo(env), parts);
   } catch (error) {
     report(describe(error));
@@ -85,6 +85,11 @@ async function checkMachine(dataDir) {
   const { loadSettings } = await import("../dist/command/config.js");
   const { inspectMachine } = await import("../dist/command/inspection.js");
   return inspectMachine({ env, settings: loadSettings(env), dataDir });
+}
+
+async function measureSpeed(dataDir, signal) {
+  const { measureSpeed: measure } = await import("../dist/command/speed.js");
+  return measure({ env, checkout, dataDir, signal });
 }
 
 /** The words of an error that we threw for people; the whole story of one that is a fault in the program. */

@@ -1,8 +1,10 @@
 import type { Command } from "commander";
 import type { z } from "zod";
 import type { UnrunnableCommits } from "../../domain/api/workflows.ts";
+import { messageOf } from "../../domain/message-of.ts";
 import type { Client } from "./client.ts";
 import { type Act, addCommand, type Context } from "./command.ts";
+import { createInterruption } from "./interruption.ts";
 import type { Answer } from "./io.ts";
 import { Refusal } from "./refusal.ts";
 import { resolveDataDir } from "./service.ts";
@@ -14,19 +16,51 @@ export interface Check {
   readonly message: string;
 }
 
+/** How quick this machine is at one thing. `message` says it in words, and what to do when it is bad. */
+export interface Figure {
+  readonly name: string;
+  readonly value: number;
+  readonly unit: string;
+  readonly message: string;
+}
+
+/** What `doctor` can find out of the machine that it runs on. */
+export interface MachineParts {
+  readonly checkMachine?: (dataDir: string) => Promise<readonly Check[]>;
+  /** Takes half a minute, and throws when nothing can be measured. */
+  readonly measureSpeed?: (dataDir: string, signal: AbortSignal) => Promise<readonly Figure[]>;
+}
+
 /** `doctor`: what is installed, reachable, isolated. Refused (exit 1) when anything is not as it should be. */
-export function addDoctorCommand(
-  program: Command,
-  act: Act,
-  checkMachine?: (dataDir: string) => Promise<readonly Check[]>,
-): void {
-  addCommand(program, "doctor", "look at what is installed, reachable and isolated, and say what to do").action(
-    act(async (context) => {
-      const machine = (await checkMachine?.(resolveDataDir(context.io, context.dataDir))) ?? [];
-      const checks = [...machine, ...(await checkService(context))];
-      return toDoctorAnswer(checks);
-    }),
-  );
+export function addDoctorCommand(program: Command, act: Act, parts: MachineParts): void {
+  addCommand(program, "doctor", "look at what is installed, reachable and isolated, and say what to do")
+    .option("--bench", "measure for half a minute how quick this machine is, too, with a service of its own")
+    .action(
+      act<{ bench?: true }>(async (context, _args, { bench }) => {
+        const dataDir = resolveDataDir(context.io, context.dataDir);
+        const machine = (await parts.checkMachine?.(dataDir)) ?? [];
+        const checks = [...machine, ...(await checkService(context))];
+        if (bench !== true) return toDoctorAnswer(checks, undefined);
+        context.say("Measuring this machine with a service of its own. It takes half a minute.");
+        const { figures, check } = await measure(context, dataDir, parts);
+        return toDoctorAnswer([...checks, ...check], figures);
+      }),
+    );
+}
+
+async function measure(
+  { io }: Context,
+  dataDir: string,
+  { measureSpeed }: MachineParts,
+): Promise<{ figures: readonly Figure[]; check: readonly Check[] }> {
+  const interruption = createInterruption(io);
+  try {
+    return { figures: (await measureSpeed?.(dataDir, interruption.signal)) ?? [], check: [] };
+  } catch (error) {
+    return { figures: [], check: [{ name: "bench", ok: false, message: messageOf(error) }] };
+  } finally {
+    interruption.end();
+  }
 }
 
 async function checkService(context: Context): Promise<Check[]> {
@@ -72,10 +106,13 @@ function readChecks(body: unknown): Check[] {
   }));
 }
 
-function toDoctorAnswer(checks: readonly Check[]): Answer {
+function toDoctorAnswer(checks: readonly Check[], figures: readonly Figure[] | undefined): Answer {
   const good = checks.every((check) => check.ok);
-  const lines = checks.map(
-    (check) => `${check.ok ? "ok  " : "FAIL"}  ${check.name}${check.message === "" ? "" : `: ${check.message}`}`,
-  );
-  return { document: { ok: good, checks }, lines, good };
+  const toLine = (mark: string, { name, message }: Pick<Check, "name" | "message">): string =>
+    `${mark}  ${name}${message === "" ? "" : `: ${message}`}`;
+  const lines = [
+    ...checks.map((check) => toLine(check.ok ? "ok  " : "FAIL", check)),
+    ...(figures ?? []).map((figure) => toLine("    ", figure)),
+  ];
+  return { document: { ok: good, checks, ...(figures && { figures }) }, lines, good };
 }

@@ -10,7 +10,7 @@ import { addCommitCommands } from "./commits.ts";
 import { addCompletionCommand } from "./completion.ts";
 import { addDestinationCommands } from "./destinations.ts";
 import { addDevCommand } from "./dev.ts";
-import { addDoctorCommand, type Check } from "./doctor.ts";
+import { addDoctorCommand, type MachineParts } from "./doctor.ts";
 import { addDraftCommands } from "./drafts.ts";
 import { addExecutionCommands } from "./executions.ts";
 import { addHostsCommand } from "./hosts.ts";
@@ -48,11 +48,9 @@ const EXIT_WRONG_USAGE = 2;
 const EXIT_INTERRUPTED = 128 + 2;
 
 /** What the command line can do beyond asking a service, handed in by who has it. */
-export interface CliParts {
+export interface CliParts extends MachineParts {
   /** Starts the service and resolves with the exit code when it has stopped. */
   readonly start?: (options: StartOptions) => Promise<number>;
-  /** What `doctor` looks at on this machine. */
-  readonly checkMachine?: (dataDir: string) => Promise<readonly Check[]>;
   readonly backup?: Backup;
   readonly restore?: Restore;
   readonly rotateMaster?: RotateMaster;
@@ -174,7 +172,7 @@ function createProgram(io: CliIo, act: Act, parts: CliParts, exitWith: (code: nu
   addBackupCommand(program, act, parts.backup);
   addRestoreCommand(program, act, parts.restore);
   addMigrateCommand(program, act, parts.migrate);
-  addDoctorCommand(program, act, parts.checkMachine);
+  addDoctorCommand(program, act, parts);
   addTrustCommand(program, act);
   addCompletionCommand(program, act);
   return program;

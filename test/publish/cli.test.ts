@@ -272,6 +272,20 @@ test("doctor, on a healthy service, exits 0; without one it still shows the mach
   ]);
 });
 
+test("doctor --bench, adds what was measured; where nothing can be, says why and exits 1", async () => {
+  const figures = [{ name: "disk", value: 0.5, unit: "ms", message: "it keeps 8 KiB for good in 0.50 ms" }];
+  const able = { parts: { measureSpeed: async () => figures }, env: { TREADLE_DATA_DIR: service.dataDir } };
+  expect((await cli(["doctor", "--bench", "--json"], able)).json()).toMatchObject({ ok: true, figures });
+  expect((await cli(["doctor", "--bench"], able)).out).toMatch(/\n {6}disk: it keeps 8 KiB for good in 0\.50 ms\n$/);
+  expect((await cli(["doctor", "--json"], able)).json()).not.toHaveProperty("figures");
+  const parts = { measureSpeed: () => Promise.reject(new Error("Nothing could be measured: no disk.")) };
+  const unable = await cli(["doctor", "--bench"], { ...able, parts });
+  expect([unable.code, unable.out]).toEqual([
+    1,
+    expect.stringContaining("FAIL  bench: Nothing could be measured: no disk.\n"),
+  ]);
+});
+
 test("start, with a port and a folder, hands them to whoever starts services and exits as that says", async () => {
   const asked: unknown[] = [];
   const start = async (options: unknown): Promise<number> => (asked.push(options), 3);

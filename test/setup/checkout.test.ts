@@ -176,7 +176,7 @@ test("treadle, typed anywhere in the checkout, hands words, exit code and the ch
   expect(JSON.parse(done.stdout)).toEqual({
     argv: ["workflows", "list", "--json"],
     data: join(checkout.path, ".treadle"),
-    parts: ["start", "checkMachine", "backup", "restore", "rotateMaster", "migrate"],
+    parts: ["start", "checkMachine", "measureSpeed", "backup", "restore", "rotateMaster", "migrate"],
   });
   expect((await finish([join(checkout.path, "bin/treadle"), "bogus"], options)).code).toBe(2);
 });
