@@ -59,6 +59,7 @@ export function createActivities(
     /** The steps of an execution for the process that begins it before Temporal knows of it. */
     steps: {
       reserve: credits.reserveCredits,
+      begin: python.begin,
       run: python.run,
       lead: python.lead,
       isFinished: finishing.isFinished,

@@ -18,7 +18,7 @@ export interface Lead {
   giveUp(): void;
 }
 
-/** The slot that an execution was recorded with, and what its first attempt is to do. */
+/** The slot that an execution has, and what its first attempt is to do. */
 export interface Begun {
   readonly lead: Lead;
   readonly work: ExecutionWork;

@@ -1,6 +1,6 @@
 import { Context } from "@temporalio/activity";
 import { ApplicationFailure } from "@temporalio/common";
-import type { Claimable, ClaimOutcome } from "../db/executions/attempts.ts";
+import { beginFirstAttempt, type Claimable, type ClaimOutcome, type ExecutionWork } from "../db/executions/attempts.ts";
 import { findExecution } from "../db/executions/executions.ts";
 import type { PythonProgress } from "../domain/execution.ts";
 import type { AccountId, ExecutionId } from "../domain/ids.ts";
@@ -8,7 +8,7 @@ import type { Slots } from "../system/slots.ts";
 import { withTimeout } from "../system/with-timeout.ts";
 import { type AttemptDeps, isOnly, LEASE_SECONDS, runAttempt, stoppingError } from "./attempt.ts";
 import { type Claimed, claimWithSlot } from "./claiming.ts";
-import type { Lead, LedExecution } from "./lead.ts";
+import type { Begun, Lead, LedExecution } from "./lead.ts";
 import { type PassOn, waitElsewhere } from "./passing-on.ts";
 import { hostQueue } from "./task-queues.ts";
 
@@ -123,6 +123,26 @@ export function createPython(deps: PythonDeps) {
     /** Takes a slot for an execution that is about to be recorded; undefined when none is free for its account now. */
     lead: (run: LedExecution): Lead | undefined =>
       draining.signal.aborted ? undefined : takeLead(deps, run, (claimed) => join(run, claimed).ended),
+
+    /**
+     * Takes a slot and opens the first attempt of an execution that is recorded, where both can be had at once. Undefined
+     * otherwise; then `run` waits for them.
+     */
+    async begin(run: LedExecution): Promise<Begun | undefined> {
+      const { db, hostId, processId, passOn } = deps;
+      const { executionId } = run;
+      if (draining.signal.aborted || running.has(executionId) || passOn?.isWanted() === true) return undefined;
+      const lead = takeLead(deps, run, (claimed) => join(run, claimed).ended);
+      if (lead === undefined) return undefined;
+      const claim = { executionId, hostId, processId, leaseSeconds: LEASE_SECONDS };
+      let work: ExecutionWork | undefined;
+      try {
+        work = await beginFirstAttempt(db, claim);
+      } finally {
+        if (work === undefined) lead.giveUp();
+      }
+      return work && { lead, work };
+    },
 
     /** Stops a program of this process, if it is here. */
     stop(executionId: ExecutionId, reason: StopReason): boolean {

@@ -12,6 +12,7 @@ import {
 } from "../accounts/rates.ts";
 import { type Db, queryRows } from "../connect.ts";
 import type { CallReceiver } from "../notices/call-receivers.ts";
+import { EXECUTION_OFFERED, type Offer } from "./offers.ts";
 
 /** Beyond those that may be under way, so many of a workflow may wait for their turn. */
 export const WAITING_MAX = 10_000;
@@ -46,6 +47,8 @@ export interface NewExecution {
   readonly receiver?: CallReceiver | undefined;
   /** It has a slot on this host: its credits are reserved and its first attempt is opened with it. Only without `concurrency`. */
   readonly claim?: FirstClaim | undefined;
+  /** The host that it is offered to, so that it begins before Temporal knows of it. Only without `concurrency`. */
+  readonly offeredTo?: string | undefined;
 }
 
 /** On whose host the first attempt runs, and for how long without a renewal. The process is the one that accepts. */
@@ -141,6 +144,10 @@ const BEGUN = `begun as (
     select begin_execution(id, :hostId, :acceptedBy, :leaseSeconds) as begun from accepted where outcome = 'accepted' and admitted
   )`;
 
+const OFFERED = `offered as (
+    select pg_notify('${EXECUTION_OFFERED}', :offer) from accepted where outcome = 'accepted' and admitted
+  )`;
+
 const LISTENED = `listened as (
     select listen_to_end(id) as notifies from accepted where outcome = 'accepted'
   )`;
@@ -153,14 +160,22 @@ const withParts = (...parts: readonly string[]): string =>
   `with ${[`accepted as materialized (${ACCEPT})`, ...parts].join(", ")}
    select * from accepted${parts.includes(BEGUN) ? " left join begun on true" : ""}${
      parts.includes(LISTENED) ? " left join listened on true" : ""
-   }${parts.includes(RECEIVED) ? " left join received on true" : ""}`;
+   }${parts.includes(OFFERED) ? " left join offered on true" : ""}${parts.includes(RECEIVED) ? " left join received on true" : ""}`;
 
 /** Few texts, so that each is prepared once a connection. What nobody asked for costs nothing. */
-function statementFor({ files, headStart = false, claim, notifies = false, receiver }: NewExecution): string {
+function statementFor({
+  files,
+  headStart = false,
+  claim,
+  offeredTo,
+  notifies = false,
+  receiver,
+}: NewExecution): string {
   const parts = [
     ...(files.length === 0 ? [] : [NOTED]),
     ...(claim !== undefined || headStart ? [PENDING] : []),
     ...(claim === undefined ? [] : [BEGUN]),
+    ...(offeredTo === undefined ? [] : [OFFERED]),
     ...(notifies ? [LISTENED] : []),
     ...(receiver === undefined ? [] : [RECEIVED]),
   ];
@@ -193,10 +208,15 @@ function toBindings(execution: NewExecution, conditions: Conditions) {
     follows,
     backfilled,
     ...execution.claim,
+    offer: execution.offeredTo === undefined ? null : toOffer(execution, execution.offeredTo),
     receiverTarget: execution.receiver?.target ?? null,
     receiverSecret: execution.receiver?.secret ?? null,
     receiverApiUrl: execution.receiver?.apiUrl ?? null,
   };
+}
+
+function toOffer({ id: executionId, accountId }: NewExecution, hostId: string): string {
+  return JSON.stringify({ executionId, accountId, hostId, atOnce: true } satisfies Offer);
 }
 
 /** Files as the statements that store them take them. */

@@ -147,11 +147,23 @@ export async function findClaimable(db: Db, claim: Claim & { readonly cancelled?
   };
 }
 
-async function openAttempt(db: Db, claim: Claim, attempt: number): Promise<ExecutionWork | undefined> {
-  try {
-    const [row] = await queryRows<ExecutionWork>(
-      db,
-      `with opened as (
+/**
+ * Reserves the credits of an execution that waits for its first attempt, and opens that: one statement, all or nothing. Undefined where
+ * something is in the way: no credits, a cancellation, another worker. `claimAttempt` knows which.
+ */
+export function beginFirstAttempt(db: Db, claim: Omit<Claim, "lostMax">): Promise<ExecutionWork | undefined> {
+  // The conditions come first: the function asks for none of them.
+  const opened = `
+    select e.id as execution_id, 1 as attempt from executions e
+     where e.id = :executionId and case when e.state = 'queued' and e.cancel_requested_at is null
+                                        then begin_execution(e.id, :hostId, :processId, :leaseSeconds) else false end`;
+  return findOpened(db, `with opened as materialized (${opened})`, { ...claim });
+}
+
+function openAttempt(db: Db, claim: Claim, attempt: number): Promise<ExecutionWork | undefined> {
+  return findOpened(
+    db,
+    `with opened as (
          insert into attempts (execution_id, attempt, host_id, process_id, lease_until)
          select e.id, :attempt, :hostId, :processId, now() + make_interval(secs => :leaseSeconds)
            from executions e
@@ -161,7 +173,21 @@ async function openAttempt(db: Db, claim: Claim, attempt: number): Promise<Execu
        ), started as (
          update executions e set state = 'running', started_at = coalesce(e.started_at, clock_timestamp())
            from opened where e.id = opened.execution_id
-       )
+       )`,
+    { ...claim, attempt },
+  );
+}
+
+/** Returns the work of the attempt that `opening` has opened. Undefined: it has opened none, or another worker was quicker. */
+async function findOpened(
+  db: Db,
+  opening: string,
+  bindings: Readonly<Record<string, unknown>>,
+): Promise<ExecutionWork | undefined> {
+  try {
+    const [row] = await queryRows<ExecutionWork>(
+      db,
+      `${opening}
        select e.id as "executionId", e.account_id as "accountId", e.workflow_id as "workflowId",
               e.commit_id as "commitId", opened.attempt, e.attempts_max as "attemptsMax", e.trigger, e.cpu,
               case when e.scheduled_for is not null then jsonb_build_object('nominalAt', e.scheduled_for,
@@ -179,7 +205,7 @@ async function openAttempt(db: Db, claim: Claim, attempt: number): Promise<Execu
          from opened
          join executions e on e.id = opened.execution_id
          join commits c on c.workflow_id = e.workflow_id and c.id = e.commit_id`,
-      { ...claim, attempt },
+      bindings,
     );
     return row;
   } catch (error) {

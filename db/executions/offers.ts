@@ -9,6 +9,8 @@ export interface Offer {
   readonly executionId: ExecutionId;
   readonly accountId: AccountId;
   readonly hostId: string;
+  /** Nothing but a slot has to be waited for: its credits and its first attempt can be had in one step. */
+  readonly atOnce?: boolean;
 }
 
 /** Offers a recorded execution to one host. Nothing is kept: an offer that does not arrive is none. */

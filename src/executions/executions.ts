@@ -32,11 +32,13 @@ export interface Executions {
   beginsAtOnce(commit: RunCommit): boolean;
   /** Takes a slot for an execution that is about to be recorded with `claim`; undefined when none is free now. */
   lead(execution: LedExecution): Lead | undefined;
+  /** Chooses the host that an execution is recorded with as `offeredTo`; undefined when it is not to be offered so. */
+  chooseHost(commit: RunCommit): string | undefined;
   /**
    * Begins an execution that was recorded with `headStart`. Never throws: what goes wrong is left to its workflow. `begun`: it was
-   * recorded with the claim of a lead.
+   * recorded with the claim of a lead, or with `offeredTo`.
    */
-  begin(execution: LedExecution, commit: RunCommit, begun?: Begun): void;
+  begin(execution: LedExecution, commit: RunCommit, begun?: Begun | "offered"): void;
   /** Starts a recorded execution. When it throws, it is unknown whether the execution was started. */
   start(input: {
     readonly executionId: ExecutionId;
@@ -101,6 +103,7 @@ export function createExecutions(deps: {
   return {
     beginsAtOnce: (commit) => deps.headStart?.isOpen(commit) === true,
     lead: (execution) => deps.headStart?.lead(execution),
+    chooseHost: (commit) => deps.headStart?.chooseHost(commit),
     begin: (execution, commit, begun) => deps.headStart?.begin(execution, commit, begun),
     async start(input) {
       await deps.temporalClient.start(input);

@@ -8,6 +8,8 @@ export interface Executor {
   isOpen(commit: HostedCommit): boolean;
   /** Takes a slot for an execution that is about to be recorded with it; undefined when none is free, or none is here. */
   lead(execution: LedExecution): Lead | undefined;
+  /** Chooses the host that an execution is offered to as it is recorded. Undefined: none can begin it, or this one carries it out. */
+  chooseHost(commit: HostedCommit): string | undefined;
   /**
    * Carries out an execution that was recorded. Rejects when its workflow has to be started now. `begun`: its first attempt is open.
    */
@@ -19,6 +21,7 @@ export function createOwnExecutor(steps: ExecutionSteps): Executor {
   return {
     isOpen: () => true,
     lead: steps.lead,
+    chooseHost: () => undefined,
     execute: (execution, _commit, begun) => carryOut(steps, execution, begun),
   };
 }

@@ -48,8 +48,13 @@ export interface HeadStart {
   isOpen(commit: HostedCommit): boolean;
   /** Takes a slot for an execution that is about to be recorded with it; undefined when none is free now. */
   lead(execution: LedExecution): Lead | undefined;
-  /** Carries out an execution that was recorded with `headStart`. Returns at once, and never throws. `begun`: its first attempt is open. */
-  begin(execution: LedExecution, commit: HostedCommit, begun?: Begun): void;
+  /** Chooses the host that an execution is offered to as it is recorded; undefined when it is not to be offered so. */
+  chooseHost(commit: HostedCommit): string | undefined;
+  /**
+   * Carries out an execution that was recorded with `headStart`. Returns at once, and never throws. `begun`: its first attempt is
+   * open, or it was offered as it was recorded.
+   */
+  begin(execution: LedExecution, commit: HostedCommit, begun?: Begun | "offered"): void;
   /** The starts that Temporal has yet to learn of, as last counted. */
   backlog(): StartBacklog;
   /** Waits half a second for starts under way: the row of one that hangs is there for the next process. */
@@ -137,10 +142,12 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
   return {
     isOpen: (commit) => backlog.count < lagMax.count && backlog.ageSeconds < lagMax.seconds && executor.isOpen(commit),
     lead: executor.lead,
+    chooseHost: executor.chooseHost,
     begin(execution, commit, begun) {
       hasBegun = true;
       starting.soon(START_MS);
       pace.noteBegun();
+      if (begun === "offered") return;
       // Whatever goes wrong is left to the workflow: it does the steps that were not done, and knows what each error means.
       executor.execute(execution, commit, begun).catch(() => startNow(execution.executionId));
     },

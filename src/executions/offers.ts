@@ -5,6 +5,7 @@ import { EXECUTION_OFFERED, type Offer, offerExecution } from "../../db/executio
 import type { Subscription } from "../../db/subscription.ts";
 import type { Log } from "../log.ts";
 import { carryOut, type Executor } from "./executor.ts";
+import type { HostedCommit } from "./host-lacks.ts";
 import type { WorkersWatch } from "./presence.ts";
 
 /**
@@ -13,13 +14,17 @@ import type { WorkersWatch } from "./presence.ts";
  */
 export function createRemoteExecutor({ db, workers }: { db: Db; workers: Pick<WorkersWatch, "listOpen"> }): Executor {
   let turn = 0;
+  const chooseHost = (commit: HostedCommit): string | undefined => {
+    const open = workers.listOpen(commit);
+    turn += 1;
+    return open[turn % open.length];
+  };
   return {
     isOpen: (commit) => workers.listOpen(commit).length > 0,
     lead: () => undefined,
+    chooseHost,
     async execute({ executionId, accountId }, commit) {
-      const open = workers.listOpen(commit);
-      turn += 1;
-      const hostId = open[turn % open.length];
+      const hostId = chooseHost(commit);
       if (hostId !== undefined) await offerExecution(db, { executionId, accountId, hostId });
     },
   };
@@ -35,10 +40,10 @@ export function takeOffers(deps: {
   return {
     channel: EXECUTION_OFFERED,
     onNotify(payload) {
-      const { hostId, ...execution } = JSON.parse(payload) as Offer;
+      const { hostId, atOnce = false, ...execution } = JSON.parse(payload) as Offer;
       const steps = deps.steps();
       if (hostId !== deps.hostId || steps === undefined || deps.isStopping()) return;
-      carryOut(steps, execution satisfies LedExecution).catch((error: unknown) =>
+      take(steps, execution satisfies LedExecution, atOnce).catch((error: unknown) =>
         deps.log.debug(
           { event: "execution.fault", executionId: execution.executionId, error },
           "An execution that was offered is left to its workflow.",
@@ -46,4 +51,8 @@ export function takeOffers(deps: {
       );
     },
   };
+}
+
+async function take(steps: ExecutionSteps, execution: LedExecution, atOnce: boolean): Promise<void> {
+  await carryOut(steps, execution, atOnce ? await steps.begin(execution) : undefined);
 }

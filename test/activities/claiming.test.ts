@@ -3,7 +3,7 @@ import { MockActivityEnvironment } from "@temporalio/testing";
 import { createPython, type PythonDeps } from "../../activities/python.ts";
 import { queryRows } from "../../db/connect.ts";
 import type { ExecutionWork } from "../../db/executions/attempts.ts";
-import { findExecution } from "../../db/executions/executions.ts";
+import { findExecution, requestCancel } from "../../db/executions/executions.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import { createSlots, type Slots } from "../../system/slots.ts";
 import { aFileDatabase } from "../support/file-database.ts";
@@ -169,4 +169,26 @@ test("a lead, whose execution runs here already when it is used, gives its slot 
   const release = slots.takeNow({ accountId: ACCOUNT, id: "another" });
   program.end(success);
   expect([release, (await ended).kind, (await led)?.kind]).toEqual([expect.any(Function), "ended", "ended"]);
+});
+
+test("begin, of a recorded execution, runs it with its credits held where a slot is free; else it does nothing, and keeps no slot", async () => {
+  const slots = createSlots({ count: 1 });
+  const program = aProgram();
+  const process = aProcess(program.runProgram, "proc_a", slots);
+  const [first, second] = [await anOpenExecution(), await anOpenExecution()];
+  const cancelled = await anOpenExecution();
+  await requestCancel(db, cancelled, "api");
+  expect(await process.python.begin({ executionId: cancelled, accountId: ACCOUNT })).toBeUndefined();
+  const begun = await process.python.begin({ executionId: first, accountId: ACCOUNT });
+  expect(await process.python.begin({ executionId: second, accountId: ACCOUNT })).toBeUndefined();
+  const ended = begun?.lead.run(begun.work);
+  await hasStarted(process);
+  program.end(success);
+  expect(await ended).toMatchObject({ kind: "ended", status: "success" });
+  expect(await process.python.begin({ executionId: first, accountId: ACCOUNT })).toBeUndefined();
+  expect(await process.python.begin({ executionId: second, accountId: ACCOUNT })).toMatchObject({
+    work: { attempt: 1 },
+  });
+  await process.python.drain(0);
+  expect(await process.python.begin({ executionId: await anOpenExecution(), accountId: ACCOUNT })).toBeUndefined();
 });

@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
-import { queryRows } from "../../db/connect.ts";
+import { createListener, queryRows } from "../../db/connect.ts";
 import {
   type Acceptance,
   acceptExecution,
@@ -8,6 +9,7 @@ import {
   UNCONDITIONAL,
 } from "../../db/executions/acceptance.ts";
 import { claimAttempt } from "../../db/executions/attempts.ts";
+import { EXECUTION_OFFERED, type Offer } from "../../db/executions/offers.ts";
 import { findMoneyFaults } from "../../db/ledger/audit.ts";
 import { findBalance, reserve, settle } from "../../db/ledger/credits.ts";
 import { microCredits } from "../../domain/credits.ts";
@@ -16,13 +18,13 @@ import { createExecutionId } from "../../src/ids.ts";
 import { anAccount, aWorkflow, type TestWorkflow } from "../support/builders.ts";
 import { aFileDatabase } from "../support/file-database.ts";
 
-const { db } = await aFileDatabase();
+const { db, address } = await aFileDatabase();
 
 function accept(
   workflow: TestWorkflow,
   conditions: Partial<Conditions>,
   id: ExecutionId = createExecutionId(),
-  lead: Pick<NewExecution, "headStart" | "claim"> = {},
+  lead: Pick<NewExecution, "headStart" | "claim" | "offeredTo"> = {},
 ): Promise<Acceptance> {
   return acceptExecution(
     db,
@@ -225,6 +227,30 @@ test("acceptExecution, with a claim and the key of another, begins nothing", asy
   expect(await accept(workflow, { idempotency }, first, LEAD)).toMatchObject({ kind: "accepted", begun: true });
   expect(await accept(workflow, { idempotency }, second, LEAD)).toMatchObject({ kind: "known", executionId: first });
   expect(await describeBegun(second)).toBeUndefined();
+});
+
+test("acceptExecution, offered to a host, tells of it once it is recorded; one that repeats another or waits for its turn is not offered", async () => {
+  const workflow = await aWorkflow(db, { accountId: await anAccount(db, { microCredits: 100n }) });
+  const session = createListener(address, "test offers");
+  await session.connect();
+  const offers: Offer[] = [];
+  session.on("notification", ({ payload }) => offers.push(JSON.parse(payload ?? "") as Offer));
+  try {
+    await session.query(`listen ${EXECUTION_OFFERED}`);
+    const offer = { headStart: true, offeredTo: "host_there" };
+    const idempotency = { key: "once", fingerprint: Buffer.from("f") };
+    const id = createExecutionId();
+    await accept(workflow, { idempotency }, id, offer);
+    await accept(workflow, { idempotency }, createExecutionId(), offer);
+    const full = { concurrency: { executionsMax: 1, waitingMax: 5 } };
+    expect(await accept(workflow, full, createExecutionId(), offer)).toMatchObject({ admitted: false });
+    await queryRows(db, `select pg_notify('${EXECUTION_OFFERED}', '{}')`);
+    while (JSON.stringify(offers.at(-1)) !== "{}") await sleep(10);
+    const { accountId } = workflow;
+    expect(offers).toEqual([{ executionId: id, accountId, hostId: "host_there", atOnce: true }, {}]);
+  } finally {
+    await session.end();
+  }
 });
 
 test("acceptances with a claim, among ends of the same account, wait for none in a circle, and the money adds up", async () => {

@@ -1,6 +1,12 @@
 import { expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
-import { claimAttempt, endAttempt, handOverAttempts, renewLease } from "../../db/executions/attempts.ts";
+import {
+  beginFirstAttempt,
+  claimAttempt,
+  endAttempt,
+  handOverAttempts,
+  renewLease,
+} from "../../db/executions/attempts.ts";
 import { findExecution, requestCancel } from "../../db/executions/executions.ts";
 import { loseOutputs } from "../../db/executions/stranded.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
@@ -9,8 +15,8 @@ import { aFileDatabase } from "../support/file-database.ts";
 
 const { db } = await aFileDatabase();
 
-async function anOpenExecution(attemptsMax = 1): Promise<ExecutionId> {
-  const accountId = await anAccount(db, { microCredits: 1_000_000n });
+async function anOpenExecution(attemptsMax = 1, microCredits = 10_000_000n): Promise<ExecutionId> {
+  const accountId = await anAccount(db, { microCredits });
   return anExecution(db, { workflow: await aWorkflow(db, { accountId }), attemptsMax });
 }
 
@@ -30,6 +36,42 @@ test("claimAttempt, when 20 processes claim one execution, gives it to one", asy
   expect(claims.filter((each) => each.kind === "claimed")).toHaveLength(1);
   expect(claims.filter((each) => each.kind === "busy")).toHaveLength(19);
   expect((await findExecution(db, executionId))?.state).toBe("running");
+});
+
+const begin = (executionId: ExecutionId, processId = "proc_a", hostId = "host1") =>
+  beginFirstAttempt(db, { executionId, hostId, processId, leaseSeconds: 20 });
+const readHeld = async (executionId: ExecutionId) =>
+  queryRows(
+    db,
+    `select e.state, (select count(*)::int from reservations r where r.execution_id = e.id) as reservations,
+            (select count(*)::int from attempts a where a.execution_id = e.id) as attempts from executions e where e.id = :executionId`,
+    { executionId },
+  );
+
+test("beginFirstAttempt, when 20 processes ask, reserves once, gives it to one, and that one knows what a claim would", async () => {
+  const [executionId, other] = [await anOpenExecution(), await anOpenExecution()];
+  const works = await Promise.all(
+    Array.from({ length: 20 }, (_, index) => begin(executionId, `proc_${index}`, `host${index}`)),
+  );
+  const [work, ...more] = works.filter((each) => each !== undefined);
+  expect(more).toEqual([]);
+  const claimed = await claim(other);
+  const known = (claimed.kind === "claimed" && claimed.work) || undefined;
+  const { accountId, workflowId, commitId } = work ?? {};
+  expect(work).toEqual({ ...known, executionId, accountId, workflowId, commitId });
+  expect(await readHeld(executionId)).toEqual([{ state: "running", reservations: 1, attempts: 1 }]);
+});
+
+test("beginFirstAttempt, of one that was begun, was cancelled or cannot be paid, does nothing", async () => {
+  const begun = await anOpenExecution();
+  await claim(begun);
+  const cancelled = await anOpenExecution();
+  await requestCancel(db, cancelled, "api");
+  const poor = await anOpenExecution(1, 1n);
+  for (const executionId of [begun, cancelled, poor]) expect(await begin(executionId)).toBeUndefined();
+  expect(await readHeld(begun)).toEqual([{ state: "running", reservations: 0, attempts: 1 }]);
+  for (const executionId of [cancelled, poor])
+    expect(await readHeld(executionId)).toEqual([{ state: "queued", reservations: 0, attempts: 0 }]);
 });
 
 test("claimAttempt, after the attempt ended, answers its outcome to everybody", async () => {

@@ -120,6 +120,7 @@ export async function aService(options: TestServiceOptions = {}): Promise<TestSe
   const executions: Executions = {
     beginsAtOnce: () => false,
     lead: () => undefined,
+    chooseHost: () => undefined,
     begin: () => undefined,
     async start(start) {
       started.push(start);

@@ -157,7 +157,10 @@ interface Recorded extends Recording {
   readonly receiver: CallReceiver | undefined;
 }
 
-/** Records an execution; with a slot of this process where one is free, so that its first attempt is open from then on. */
+/**
+ * Records an execution. Where a slot of this process is free it has that one, and its first attempt is open from then on.
+ * Where this process runs no programs it is offered to a host that does.
+ */
 async function recordAndLead(
   deps: AppDeps,
   given: Recorded,
@@ -170,15 +173,17 @@ async function recordAndLead(
   const isFree =
     headStart && manifest.concurrency === null && runtime !== undefined && scratchOnDisk(manifest.limits) === 0;
   const lead = isFree ? executions.lead({ executionId, accountId }) : undefined;
-  const execution = toNewExecution(deps, given, { headStart, claim: lead?.claim });
+  const offeredTo = isFree && lead === undefined ? executions.chooseHost(target) : undefined;
+  const execution = toNewExecution(deps, given, { headStart, claim: lead?.claim, offeredTo });
   let isBegun = false;
   try {
     const accept = (): Promise<Acceptance> => acceptExecution(deps.db, execution, conditionsOf(given));
     const acceptance = await (manifest.concurrency === null ? accept() : takeTurn(target.workflowId, accept));
     if (acceptance.kind !== "accepted" || !acceptance.admitted || !headStart) return { acceptance, begin: undefined };
     isBegun = acceptance.begun;
-    const begun =
+    const own =
       lead && isBegun && runtime ? { lead, work: toFirstWork(execution, { manifest, ...runtime }) } : undefined;
+    const begun = offeredTo === undefined ? own : "offered";
     return { acceptance, begin: () => executions.begin({ executionId, accountId }, target, begun) };
   } finally {
     if (!isBegun) lead?.giveUp();
@@ -217,7 +222,7 @@ function toFirstWork(
 function toNewExecution(
   deps: AppDeps,
   { executionId, target, received, receiver }: Recorded,
-  lead: Pick<NewExecution, "headStart" | "claim">,
+  lead: Pick<NewExecution, "headStart" | "claim" | "offeredTo">,
 ): NewExecution {
   const limits = limitsHere(deps, target.manifest);
   const hasSecrets = Object.keys(received.secrets).length > 0;
