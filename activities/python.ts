@@ -128,21 +128,10 @@ export function createPython(deps: PythonDeps) {
      * Takes a slot and opens the first attempt of an execution that is recorded, where both can be had at once. Undefined
      * otherwise; then `run` waits for them.
      */
-    async begin(run: LedExecution): Promise<Begun | undefined> {
-      const { db, hostId, processId, passOn } = deps;
-      const { executionId } = run;
-      if (draining.signal.aborted || running.has(executionId) || passOn?.isWanted() === true) return undefined;
-      const lead = takeLead(deps, run, (claimed) => join(run, claimed).ended);
-      if (lead === undefined) return undefined;
-      const claim = { executionId, hostId, processId, leaseSeconds: LEASE_SECONDS };
-      let work: ExecutionWork | undefined;
-      try {
-        work = await beginFirstAttempt(db, claim);
-      } finally {
-        if (work === undefined) lead.giveUp();
-      }
-      return work && { lead, work };
-    },
+    begin: async (run: LedExecution): Promise<Begun | undefined> =>
+      draining.signal.aborted || running.has(run.executionId)
+        ? undefined
+        : beginNow(deps, run, (claimed) => join(run, claimed).ended),
 
     /** Stops a program of this process, if it is here. */
     stop(executionId: ExecutionId, reason: StopReason): boolean {
@@ -176,6 +165,25 @@ function takeLead(
   if (release === undefined) return undefined;
   const claim = { hostId, leaseSeconds: LEASE_SECONDS };
   return { claim, run: (work) => run({ kind: "claimed", work, release }), giveUp: release };
+}
+
+/** Takes a slot and opens the first attempt; undefined where one of them is not to be had, or another host gives more. */
+async function beginNow(
+  deps: PythonDeps,
+  run: LedExecution,
+  runClaimed: (claimed: Claimed) => Promise<PythonProgress>,
+): Promise<Begun | undefined> {
+  const lead = deps.passOn?.isWanted() === true ? undefined : takeLead(deps, run, runClaimed);
+  if (lead === undefined) return undefined;
+  const { db, hostId, processId } = deps;
+  const claim = { executionId: run.executionId, hostId, processId, leaseSeconds: LEASE_SECONDS };
+  let work: ExecutionWork | undefined;
+  try {
+    work = await beginFirstAttempt(db, claim);
+  } finally {
+    if (work === undefined) lead.giveUp();
+  }
+  return work && { lead, work };
 }
 
 /**
