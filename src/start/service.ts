@@ -81,16 +81,16 @@ export async function openService(
   defer: Defer,
 ): Promise<Service> {
   const { machine, runProgram } = input;
-  const settings = boundAccounts(input.settings, { env: input.env, storageDir: machine.paths.storage });
-  const takesCalls = settings.TREADLE_ROLE !== "worker";
-  const runsPrograms = settings.TREADLE_ROLE !== "api";
+  const takesCalls = input.settings.TREADLE_ROLE !== "worker";
+  const runsPrograms = input.settings.TREADLE_ROLE !== "api";
   // A benchmark's stand-in needs no Python: there is nothing to prepare for it.
   const runsPython = runsPrograms && runProgram === undefined;
   const stopping: Stopping = { isStopping: false, leaving: new AbortController() };
 
   // The database, the master key and storage.
-  const db = await openPool(settings, postgres.connection);
+  const db = await openPool(input.settings, postgres.connection);
   defer(() => db.destroy());
+  const settings = await boundAccounts(input.settings, { db, env: input.env, storageDir: machine.paths.storage });
   const masterKeyFile = settings.TREADLE_MASTER_KEY_FILE ?? `${machine.paths.keys}/master`;
   const keyRing = await openKeyRing(masterKeyFile, log);
   defer(() => keyRing.close());
