@@ -32,8 +32,8 @@ export interface SpeedFigure {
 }
 
 /**
- * Measures how quick this machine is: its disk, its Python, and a service of its own with the example `hello`, which it
- * starts, calls and removes. Takes about half a minute and installs nothing. Throws when that service does not start.
+ * Measures how quick this machine is: its disk, its Python, and calls of the example `hello`. For those it starts a service
+ * of its own, and removes it again. Takes about half a minute and installs nothing. Throws when that service does not start.
  */
 export async function measureSpeed(options: {
   env: Environment;
