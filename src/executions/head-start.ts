@@ -117,6 +117,7 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
     await forEachAtOnce(due, atOnce, async (each) => {
       // Temporal is away: the rest would wait for it in vain.
       if (signal.aborted || faults.length >= atOnce) return;
+      if (each.story !== null && pace.isInterrupted()) return;
       await withTimeout(start(each), START_MS_MAX, late).then(
         (id) => known.push(id),
         (error: unknown) => faults.push(error),
@@ -131,7 +132,7 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
     }
     if (faults.length > 0) pausedUntil = performance.now() + PAUSE_MS;
     if (faults.length > 0) throw new AggregateError(faults, `Temporal did not take ${faults.length} starts.`);
-    return due.length === BATCH;
+    return due.length === BATCH && !pace.isInterrupted();
   }
 
   // Soon only while there is something to tell: an idle process is not woken for it.

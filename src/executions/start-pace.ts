@@ -9,6 +9,8 @@ const LAG_SECONDS = 60;
 /** Starts under way at a time: few while nobody waits for them, more once they lag too far. */
 const BUSY_AT_ONCE = 1;
 const AT_ONCE = 2;
+/** Once so many executions began during a round at full speed, its rest waits: in a pause of callers a round may be long. */
+const INTERRUPTING = 2;
 /** One after the other, so many take a round while callers have the processors. */
 const ONE_BY_ONE_MAX = 8;
 const LATE_AT_ONCE = 8;
@@ -30,17 +32,22 @@ export function createStartPace(
   let begunLately = 0;
   let chosenAt = Number.NEGATIVE_INFINITY;
   let burstUntil = Number.NEGATIVE_INFINITY;
+  let mayWait = false;
   return {
     /** Takes down that an execution begins. */
     noteBegun: (): void => void (begunLately += 1),
+    /** Whether what is left of the round should wait, because callers are there again and nothing lags. */
+    isInterrupted: (): boolean => mayWait && begunLately >= INTERRUPTING,
     choose({ count, ageSeconds }: StartBacklog): Pace {
       const now = performance.now();
       const seconds = Math.max(everyMs, now - chosenAt) / 1000;
       if (begunLately / seconds >= BUSY_PER_SECOND) burstUntil = now + BURST_MS;
       begunLately = 0;
       chosenAt = now;
+      mayWait = false;
       if (count > lagMax.count / 2 || ageSeconds > lagMax.seconds / 2) return { endedMax: batch, atOnce: LATE_AT_ONCE };
-      if (now >= burstUntil) return { endedMax: batch, atOnce: AT_ONCE };
+      mayWait = now >= burstUntil;
+      if (mayWait) return { endedMax: batch, atOnce: AT_ONCE };
       const share = Math.max(1, Math.ceil((count * seconds) / LAG_SECONDS));
       return { endedMax: Math.min(batch, share), atOnce: share > ONE_BY_ONE_MAX ? AT_ONCE : BUSY_AT_ONCE };
     },

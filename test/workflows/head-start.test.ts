@@ -154,15 +154,20 @@ test("a head start takes what other processes left: all of it at first, and late
   ]);
 });
 
-test("a head start that begins many executions tells Temporal of ended ones one at a time, and of all when it begins no more", async () => {
+/** So many that have ended, and of which Temporal knows nothing. */
+async function someEnded(count: number): Promise<Awaited<ReturnType<typeof anAccepted>>[]> {
   answer = refuse;
-  const begun = await Promise.all(Array.from({ length: 20 }, () => anAccepted()));
+  const begun = await Promise.all(Array.from({ length: count }, () => anAccepted()));
   const first = open();
   for (const each of begun) first.begin(each, COMMIT);
   await until(async () => (await Promise.all(begun.map(({ executionId }) => hasEnded(executionId)))).every(Boolean));
   await first.close();
   asked = [];
+  return begun;
+}
 
+test("a head start that begins many executions tells Temporal of ended ones one at a time, and of all when it begins no more", async () => {
+  const begun = await someEnded(20);
   const here = open();
   // The first look: refused, so that the next one comes two seconds later.
   await until(() => asked.length >= 2);
@@ -180,6 +185,24 @@ test("a head start that begins many executions tells Temporal of ended ones one 
   expect(asked).toHaveLength(1);
   answer = accept;
   release();
+  await until(async () => (await countWaiting()) === 0);
+  expect(asked).toHaveLength(begun.length);
+});
+
+test("a head start that is telling Temporal of many lets the rest wait for a moment when executions begin meanwhile", async () => {
+  const begun = await someEnded(20);
+  let release = (): void => undefined;
+  const gate = new Promise<{ eagerly: boolean }>((resolve) => {
+    release = () => resolve({ eagerly: true });
+  });
+  answer = () => gate;
+  const here = open();
+  await until(() => asked.length === 2);
+  for (const each of begun.slice(0, 2)) here.begin(each, COMMIT);
+  answer = accept;
+  release();
+  await until(async () => (await countWaiting()) === 18);
+  expect(asked).toHaveLength(2);
   await until(async () => (await countWaiting()) === 0);
   expect(asked).toHaveLength(begun.length);
 });
