@@ -9,8 +9,6 @@ const LAG_SECONDS = 60;
 /** Starts under way at a time: few while nobody waits for them, more once they lag too far. */
 const BUSY_AT_ONCE = 1;
 const AT_ONCE = 2;
-/** Once so many executions began during a round at full speed, its rest waits: in a pause of callers a round may be long. */
-const INTERRUPTING = 2;
 /** One after the other, so many take a round while callers have the processors. */
 const ONE_BY_ONE_MAX = 8;
 const LATE_AT_ONCE = 8;
@@ -36,8 +34,8 @@ export function createStartPace(
   return {
     /** Takes down that an execution begins. */
     noteBegun: (): void => void (begunLately += 1),
-    /** Whether what is left of the round should wait, because callers are there again and nothing lags. */
-    isInterrupted: (): boolean => mayWait && begunLately >= INTERRUPTING,
+    /** Whether what is left of a round at full speed should wait, because callers are there again and nothing lags. */
+    isInterrupted: (): boolean => mayWait && begunLately > 0,
     choose({ count, ageSeconds }: StartBacklog): Pace {
       const now = performance.now();
       const seconds = Math.max(everyMs, now - chosenAt) / 1000;
