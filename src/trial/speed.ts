@@ -14,7 +14,7 @@ const PAGE_BYTES = 8192;
 const WARM_UPS = 10;
 const ROUNDS = 40;
 const CALLERS = 8;
-const CALLING_MS = 10_000;
+const CALLING_MS = 5_000;
 /** A run waits for the disk about twice, so this costs it more than its own work. */
 const SLOW_DISK_MS = 5;
 /** Of the settings of an installation, those that say what its machine has. The others lead to its database, its files and its callers. */
