@@ -11,7 +11,6 @@ const LOOKS = [
 
 let editor: Editor;
 let executionId: string;
-let longName: string;
 
 beforeAll(async () => {
   editor = await openEditor("accessibility", { examples: ["hello", "merge-files", "nightly"] });
@@ -24,13 +23,6 @@ beforeAll(async () => {
   });
   await editor.ask("POST", "/api/places", { name: "ops", kind: "slack", target: "https://localhost/hook" });
   await editor.ask("POST", "/api/places/ops/test");
-  // As long as each may be, without a place to break.
-  const long = (length: number): string => "LongName".repeat(20).slice(0, length);
-  await editor.ask("POST", "/api/places", { name: long(40), kind: "email", target: `${long(64)}@example.com` });
-  await editor.ask("POST", "/api/destinations", { name: long(40), endpoint: `${long(60)}.example.com:5432` });
-  await editor.ask("POST", "/api/invitations", { email: `${long(64)}@example.com`, role: "viewer" });
-  await editor.ask("POST", "/api/tokens", { name: long(100), days: 30 });
-  longName = (await editor.ask<{ workflowId: string }>("POST", "/api/workflows", { name: long(160) })).workflowId;
   executionId = (await editor.ask<{ executionId: string }>("POST", path, { name: "Ada" })).executionId;
 }, 600_000);
 
@@ -63,8 +55,6 @@ function listPages(): Record<string, { path: string; sign: string }> {
     tokens: { path: "/account/tokens", sign: "Access tokens" },
     "a command line's sign-in": { path: "/device", sign: "Sign in the command line" },
     security: { path: "/account/security", sign: "Sessions" },
-    hosts: { path: "/account/hosts", sign: "Hosts" },
-    "the settings of a long name": { path: `/workflows/${longName}/settings`, sign: "Limits of a run" },
     "the documents": { path: "/docs/", sign: "Documentation" },
     "a document": { path: "/docs/operating", sign: "Operating Treadle" },
   };
