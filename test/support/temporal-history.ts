@@ -19,11 +19,12 @@ export async function readHistory(
   const read = async (url: string) => (await service.call(url, { headers: { authorization: `Bearer ${token}` } })).text;
   const base = `${service.ready.temporalUiUrl}/api/v1/namespaces/treadle/workflows/${executionId}`;
   for (;;) {
-    const described = JSON.parse(await read(base)) as { workflowExecutionInfo: Record<string, unknown> };
     const text = await read(`${base}/history`);
     // Temporal learns of a short execution a moment after its caller has the result.
     const events = (JSON.parse(text) as { history?: { events: HistoryEvent[] } }).history?.events ?? [];
     if (events.at(-1)?.eventType.includes("WORKFLOW_EXECUTION_COMPLETED")) {
+      // Asked for last: before its end Temporal may not know of it at all.
+      const described = JSON.parse(await read(base)) as { workflowExecutionInfo: Record<string, unknown> };
       return { info: described.workflowExecutionInfo, events, text: text + JSON.stringify(described) };
     }
     await sleep(100);
