@@ -90,7 +90,8 @@ test(
     await Promise.all([temporal.stop(), temporal.stop()]);
     expect(Date.now() - startedAt).toBeLessThan(STOP_MS_MAX);
     const again = await aTemporal({ dataDir });
-    expect(again.reports).toEqual([]);
+    // Another program of this machine may take a port first: then another one is chosen, which is said.
+    expect(again.reports.filter((line) => !line.startsWith("A port chosen"))).toEqual([]);
     expect((await describe(again.temporal)).id).toBe(before.id);
     await again.temporal.stop();
   },
