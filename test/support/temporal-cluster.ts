@@ -90,7 +90,10 @@ async function buildServer(): Promise<string> {
   const options = { env, timeout: BUILD_MS_MAX, maxBuffer: 1 << 24 };
   try {
     await promisify(execFile)("go", ["install", "-trimpath", "-ldflags=-s -w", ...programs], options);
-    await rename(building, kept);
+    // Another test file may have built it meanwhile: then that one is kept.
+    await rename(building, kept).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
+    });
   } catch (error) {
     throw new Error(`${NEEDS}\n${(error as Error).message}`, { cause: error });
   } finally {
