@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { findCut, findGrave, findOverflow, findSmallTargets } from "../support/accessibility.ts";
+import { treadle } from "../support/command-line.ts";
 import { type Editor, openEditor } from "../support/editor.ts";
 
 const LOOKS = [
@@ -23,6 +24,13 @@ beforeAll(async () => {
   });
   await editor.ask("POST", "/api/places", { name: "ops", kind: "slack", target: "https://localhost/hook" });
   await editor.ask("POST", "/api/places/ops/test");
+  // As long as each may be, without a place to break.
+  const long = (length: number): string => "LongName".repeat(20).slice(0, length);
+  await editor.ask("POST", "/api/places", { name: long(40), kind: "slack", target: "https://localhost/hook" });
+  const granted = await treadle(editor.dataDir, ["destinations", "add", long(40), "10.200.100.128/28:10000-20000"]);
+  expect(granted.stderr).toBe("");
+  await editor.ask("POST", "/api/invitations", { email: `${long(64)}@example.com`, role: "viewer" });
+  await editor.ask("POST", "/api/tokens", { name: long(100), days: 30 });
   executionId = (await editor.ask<{ executionId: string }>("POST", path, { name: "Ada" })).executionId;
 }, 600_000);
 

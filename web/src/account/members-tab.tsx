@@ -81,7 +81,7 @@ function MemberRow({ member, owns }: { member: Member; owns: boolean }) {
   const isSelf = session.userId === userId;
   return (
     <tr>
-      <th scope="row">
+      <th scope="row" className={tables.breaks}>
         {email}
         {isSelf && (
           <Text span c="dimmed">
@@ -155,7 +155,9 @@ function Invitations({ invitations, owns }: { invitations: readonly Invitation[]
         <tbody>
           {invitations.map(({ invitationId, email, role, expiresAt }) => (
             <tr key={invitationId}>
-              <th scope="row">{email}</th>
+              <th scope="row" className={tables.breaks}>
+                {email}
+              </th>
               <td>{ROLE_WORDS[role]}</td>
               <td className={`${tables.wide} ${tables.dimmed}`}>
                 <Time at={expiresAt} />

@@ -59,7 +59,9 @@ function Tokens({ tokens }: { tokens: readonly AccessToken[] }) {
         <tbody>
           {tokens.map(({ tokenId, name, lastUsedAt, expiresAt }) => (
             <tr key={tokenId}>
-              <th scope="row">{name}</th>
+              <th scope="row" className={tables.breaks}>
+                {name}
+              </th>
               <td className={tables.dimmed}>{lastUsedAt === null ? "Never" : <Time at={lastUsedAt} />}</td>
               <td className={tables.dimmed}>{expiresAt === null ? "Never" : <Time at={expiresAt} />}</td>
               <td className={tables.narrow}>
