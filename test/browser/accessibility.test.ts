@@ -28,7 +28,7 @@ beforeAll(async () => {
   const long = (length: number): string => "LongName".repeat(20).slice(0, length);
   await editor.ask("POST", "/api/places", { name: long(40), kind: "slack", target: "https://localhost/hook" });
   const granted = await treadle(editor.dataDir, ["destinations", "add", long(40), "10.200.100.128/28:10000-20000"]);
-  expect(granted.stderr).toBe("");
+  if (granted.code !== 0) throw new Error(granted.stderr);
   await editor.ask("POST", "/api/invitations", { email: `${long(64)}@example.com`, role: "viewer" });
   await editor.ask("POST", "/api/tokens", { name: long(100), days: 30 });
   executionId = (await editor.ask<{ executionId: string }>("POST", path, { name: "Ada" })).executionId;
