@@ -38,6 +38,7 @@ export const TIERS = [
   "workflows",
   "project",
   "e2e",
+  "cluster",
   "browser",
   "chaos",
 ];

@@ -15,6 +15,8 @@ const IDLE_MS = 60_000;
 const OUTPUT_CHARACTERS_MAX = 20_000;
 /** Twice what a machine of two cores has: what one file keeps running must not hold up another. */
 const SETTINGS = { TREADLE_PORT: "0", TREADLE_EXAMPLES: "hello", TREADLE_SANDBOX_SLOTS: "8" };
+/** Of each of its processes, two of which run programs. */
+const CLUSTER_SETTINGS = { TREADLE_EXAMPLES: "hello", TREADLE_LANES_MAX: "4" };
 
 /** Waits for the end of this process, however it ends, or of the service; then sees to it that nothing of the latter is left. */
 const WATCHER = `
@@ -24,8 +26,40 @@ while kill -0 "$2" 2>/dev/null; do sleep 1; done
 rm -rf "$3"
 `;
 
-/** Starts a service as a user does, with data of its own. `ready` rejects when it does not come to that. */
-function startService() {
+/** Starts the service that is lent. `ready` rejects when it does not come to that. */
+const startService = () => (process.env.TREADLE_TEST_TEMPORAL === "server" ? startCluster() : startAlone());
+
+/** In the long form of the tests of clusters it is several processes, on servers that they share. */
+function startCluster() {
+  const starting = import("../test/support/place.ts").then(async ({ aPlace }) => {
+    const place = await aPlace();
+    try {
+      const service = await place.start(CLUSTER_SETTINGS);
+      const lent = { dataDir: place.dataDir, database: place.database, ready: service.ready };
+      return { lent, stop: () => service.stop().then(place.remove) };
+    } catch (error) {
+      await place.remove();
+      throw error;
+    }
+  });
+  const ready = starting.then(({ lent }) => lent);
+  let isThere = true;
+  ready.catch(() => {
+    isThere = false;
+  });
+  return {
+    ready,
+    isThere: () => isThere,
+    stop: () =>
+      starting.then(
+        ({ stop }) => stop(),
+        () => undefined,
+      ),
+  };
+}
+
+/** As a user does, with data of its own. */
+function startAlone() {
   const folder = mkdtempSync(join(tmpdir(), "treadle-lent-"));
   chmodSync(folder, 0o755);
   const dataDir = join(folder, "data");
@@ -50,7 +84,8 @@ function startService() {
   const becomeReady = async () => {
     for (const until = Date.now() + START_MS_MAX; Date.now() < until && isThere(); await sleep(LOOK_MS)) {
       const text = await readFile(join(dataDir, "ready.json"), "utf8").catch(() => undefined);
-      if (text !== undefined) return { dataDir, ready: JSON.parse(text) };
+      const database = { host: join(dataDir, "postgres/socket"), user: "treadle", database: "treadle" };
+      if (text !== undefined) return { dataDir, database, ready: JSON.parse(text) };
     }
     throw new Error(`The service of these tests did not become ready:\n${output}`);
   };

@@ -6,7 +6,7 @@ import { relative, sep } from "node:path";
  * fresh clone does not know, so that each run had an order of its own.
  */
 const LONGEST_FIRST = [
-  ["e2e", "browser"],
+  ["e2e", "browser", "cluster"],
   ["chaos", "sandbox"],
   ["hostile"],
   ["setup"],

@@ -144,7 +144,7 @@ async function startCluster(start: Start): Promise<Stage> {
     places: cluster.places,
     cluster,
     close: cluster.close,
-    readTimetables: (declared) => askTimetables(cluster.temporalAddress, declared),
+    readTimetables: (declared) => askTimetables({ address: cluster.temporalAddress }, "treadle", declared),
   };
 }
 

@@ -1,12 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client, Connection } from "@temporalio/client";
+import { Client, Connection, type ConnectionOptions } from "@temporalio/client";
 import { LISTED_MAX_MS, LOOK_MS, type Timetable } from "../timetables.ts";
 
-/** As `readTimetables`, of a Temporal server that anybody may ask. */
-export async function askTimetables(address: string, declared: readonly string[]): Promise<Timetable[]> {
-  const connection = await Connection.connect({ address });
+/** As `readTimetables`, of a namespace of a Temporal server that is asked by a connection of its own. */
+export async function askTimetables(
+  server: ConnectionOptions,
+  namespace: string,
+  declared: readonly string[],
+): Promise<Timetable[]> {
+  const connection = await Connection.connect(server);
   try {
-    const { schedule } = new Client({ connection, namespace: "treadle" });
+    const { schedule } = new Client({ connection, namespace });
     const list = async (): Promise<string[]> => {
       const ids: string[] = [];
       for await (const { scheduleId } of schedule.list()) ids.push(scheduleId);

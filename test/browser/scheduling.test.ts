@@ -1,6 +1,4 @@
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import pg from "pg";
 import type { Page } from "playwright-core";
 import { findGrave } from "../support/accessibility.ts";
 import { aWriter, openFile, waitForSuccess, waitUntilSaved, writeFirst } from "../support/desk.ts";
@@ -35,23 +33,13 @@ afterAll(() => editor?.close());
 
 /** Puts times at which the schedule was due long ago into the record, every hour, the last of them a day ago. */
 async function addOldTicks(workflowId: string): Promise<void> {
-  const client = new pg.Client({
-    host: join(editor.dataDir, "postgres/socket"),
-    user: "treadle",
-    database: "treadle",
-  });
-  await client.connect();
-  try {
-    await client.query(
-      `insert into ticks (workflow_id, nominal_at, outcome, reason, source, decided_at)
-       select $1, due, 'missed', 'old ' || n, 'repair', due
-         from generate_series(1, $2) as n,
-              lateral (select date_trunc('minute', now()) - interval '1 day' - make_interval(hours => n) as due) as d`,
-      [workflowId, OLD_TICKS],
-    );
-  } finally {
-    await client.end();
-  }
+  await editor.query(
+    `insert into ticks (workflow_id, nominal_at, outcome, reason, source, decided_at)
+     select $1, due, 'missed', 'old ' || n, 'repair', due
+       from generate_series(1, $2) as n,
+            lateral (select date_trunc('minute', now()) - interval '1 day' - make_interval(hours => n) as due) as d`,
+    [workflowId, OLD_TICKS],
+  );
 }
 
 /** Takes the network away from a page until `act` is done. */

@@ -5,23 +5,23 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { z } from "zod";
 import { ExecutionRecord } from "../../domain/api/executions.ts";
 import { aFolder, treadle } from "../support/command-line.ts";
-import { type Answer, aDataDir, startService, type TestService } from "../support/service.ts";
-import { readHistory } from "../support/temporal-history.ts";
+import { aPlace, type Place } from "../support/place.ts";
+import { type Answer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 const LATER_MS = 120_000;
 
 let service: TestService;
-let dataDir: Awaited<ReturnType<typeof aDataDir>>;
+let place: Place;
 
 beforeAll(async () => {
-  dataDir = await aDataDir();
-  service = await startService({ dataDir: dataDir.dataDir });
+  place = await aPlace();
+  service = await place.start();
 }, 600_000);
 
 afterAll(async () => {
   await service?.stop();
-  await dataDir?.remove();
+  await place?.remove();
 });
 
 interface Workflow {
@@ -30,20 +30,20 @@ interface Workflow {
 }
 
 async function publish(files: Record<string, string>): Promise<Workflow> {
-  const published = await treadle(dataDir.dataDir, ["publish", await aFolder(files), "--json"]);
+  const published = await treadle(place.dataDir, ["publish", await aFolder(files), "--json"]);
   expect([published.code, published.stderr]).toEqual([0, expect.any(String)]);
   return published.json() as unknown as Workflow;
 }
 
 /** An execution as the editor's page reads it. */
 async function readRecord(executionId: string): Promise<z.infer<typeof ExecutionRecord>> {
-  const token = (await readFile(join(dataDir.dataDir, "keys/operator-token"), "utf8")).trim();
+  const token = (await readFile(join(place.dataDir, "keys/operator-token"), "utf8")).trim();
   const { body } = await service.call(`/executions/${executionId}`, { headers: { authorization: `Bearer ${token}` } });
   return ExecutionRecord.parse(body);
 }
 
 const balanceOf = async (): Promise<{ balance: number; reserved: number }> =>
-  (await treadle(dataDir.dataDir, ["credits", "show", "--json"])).json() as { balance: number; reserved: number };
+  (await treadle(place.dataDir, ["credits", "show", "--json"])).json() as { balance: number; reserved: number };
 
 /** A workflow that sleeps, for another time when it is asked to, and says from when to when it did. */
 async function aSleeper(seconds: number, concurrency: string): Promise<Workflow> {
@@ -63,7 +63,7 @@ function send(workflow: Workflow, headers: Record<string, string> = {}, inputs: 
 
 /** Waits until an execution of the workflow runs. */
 async function waitUntilRunning({ workflowId }: Workflow): Promise<void> {
-  const token = (await readFile(join(dataDir.dataDir, "keys/operator-token"), "utf8")).trim();
+  const token = (await readFile(join(place.dataDir, "keys/operator-token"), "utf8")).trim();
   for (const isRunning = (each: Listed) => each.workflowId === workflowId && each.status === "running"; ; ) {
     const { body } = await service.call("/executions", { headers: { authorization: `Bearer ${token}` } });
     if ((body["executions"] as Listed[]).some(isRunning)) return;
@@ -92,7 +92,7 @@ async function waitForSuccess(workflow: Workflow, executionId: unknown): Promise
 /** Kills the service without a word and starts it again. */
 async function restart(): Promise<void> {
   await service.stop("SIGKILL");
-  service = await startService({ dataDir: dataDir.dataDir });
+  service = await place.start();
 }
 
 test("start, when it is ready, prints its banner last, with what the browser will warn of", async () => {
@@ -144,7 +144,7 @@ test("a call with a key, when the service is killed while it waits, is answered 
   await expect(lost).rejects.toThrow(/closed|reset/i);
   const again = await send(workflow, headers);
   expect([again.status, again.body["status"], again.headers["idempotent-replayed"]]).toEqual([200, "success", "true"]);
-  const { executions } = (await treadle(dataDir.dataDir, ["executions", "list", "--json"])).json() as {
+  const { executions } = (await treadle(place.dataDir, ["executions", "list", "--json"])).json() as {
     executions: { workflowId: string }[];
   };
   expect(executions.filter((execution) => execution.workflowId === workflow.workflowId)).toHaveLength(1);
@@ -153,7 +153,7 @@ test("a call with a key, when the service is killed while it waits, is answered 
 test("200 identical calls at once, under one key and the default limits, get one answer and cost once", async () => {
   const workflow = await aSleeper(0.1, "{ max: 10 }");
   const credits = async () =>
-    (await treadle(dataDir.dataDir, ["credits", "show", "--json"])).json() as { balance: number; reserved: number };
+    (await treadle(place.dataDir, ["credits", "show", "--json"])).json() as { balance: number; reserved: number };
   const before = await credits();
   const answers = await Promise.all(Array.from({ length: 200 }, () => send(workflow, { "idempotency-key": "same" })));
   expect(new Set(answers.map((answer) => `${answer.status} ${answer.text}`)).size).toBe(1);
@@ -169,7 +169,7 @@ test("call, asked for events, tells what a program prints while it runs, and its
     "config.yaml": "triggers:\n  api: { enabled: true }\n",
     "main.py": `import time\ndef main():\n    print("began", flush=True)\n    time.sleep(1)\n    print("done")\n    return {"answer": 42}\n`,
   });
-  const published = await treadle(dataDir.dataDir, ["publish", folder, "--json"]);
+  const published = await treadle(place.dataDir, ["publish", folder, "--json"]);
   const answer = await send(published.json() as unknown as Workflow, { accept: "text/event-stream" });
   const events = answer.text.split("\n\n").filter((event) => event !== "");
   const lines = events.filter((event) => event.startsWith("id: "));
@@ -184,7 +184,7 @@ test("call, asked for events, tells what a program prints while it runs, and its
 
 test("publish, of code that does not compile, is refused by the whole service, as config.yaml would be", async () => {
   const folder = await aFolder({ "config.yaml": "name: Broken\n", "main.py": "def main():\n    print((1)\n" });
-  const refused = await treadle(dataDir.dataDir, ["publish", folder]);
+  const refused = await treadle(place.dataDir, ["publish", folder]);
   expect([refused.code, refused.stderr]).toEqual([
     1,
     expect.stringMatching(/^main\.py:2:10 This is not Python 3\.\d+: /),
@@ -209,9 +209,7 @@ test("a run with retry.delay, whose attempts fail and take too long, waits by ti
   );
   expect(waitsMs[0]).toBeGreaterThanOrEqual(1_000);
   expect(waitsMs[1]).toBeGreaterThanOrEqual(2_000);
-  const types = (await readHistory(service, dataDir.dataDir, String(body["executionId"]))).events.map(
-    ({ eventType }) => eventType,
-  );
+  const types = await place.readEvents(String(body["executionId"]));
   expect(types.filter((type) => type === "EVENT_TYPE_TIMER_FIRED")).not.toEqual([]);
   const after = await balanceOf();
   expect([after.reserved, before.balance - after.balance]).toEqual([0, expect.closeTo(record.cost.total, 6)]);

@@ -6,7 +6,8 @@ import { FormData, Response } from "undici";
 import { aFolder, treadle } from "../support/command-line.ts";
 import { createOrders, sumPaidCents, toCsv } from "../support/orders.ts";
 import { readPage } from "../support/pdf.ts";
-import { type Answer, aDataDir, exampleOf, startService, type TestService } from "../support/service.ts";
+import { aPlace, type Place } from "../support/place.ts";
+import { type Answer, exampleOf, type TestService } from "../support/service.ts";
 import { GENERATORS, IS_LONG } from "./generators/all.ts";
 import { DOCUMENTS, type Downloaded, type Generator, KINDS, type Site } from "./generators/generator.ts";
 
@@ -14,17 +15,17 @@ import { DOCUMENTS, type Downloaded, type Generator, KINDS, type Site } from "./
 const GENERATORS_MS = 600_000;
 
 let service: TestService;
-let dataDir: Awaited<ReturnType<typeof aDataDir>>;
+let place: Place;
 
 beforeAll(async () => {
-  dataDir = await aDataDir();
+  place = await aPlace();
   // As in a container: warm starts must work there, too.
-  service = await startService({ dataDir: dataDir.dataDir, env: { TREADLE_EXAMPLES: "all" }, withinFilters: true });
+  service = await place.start({ TREADLE_EXAMPLES: "all" }, { withinFilters: true });
 }, 600_000);
 
 afterAll(async () => {
   await service?.stop();
-  await dataDir?.remove();
+  await place?.remove();
 });
 
 async function upload(example: string, form: FormData): Promise<Answer> {
@@ -79,7 +80,7 @@ test("a workflow with a network, executed again and again, is served by a lane a
     "config.yaml": "triggers: { api: { enabled: true } }\nlimits: { network: true }\n",
     "main.py": "import socket\ndef main():\n    print(*sorted(name for _, name in socket.if_nameindex()))\n",
   });
-  const published = await treadle(dataDir.dataDir, ["publish", folder, "--json"]);
+  const published = await treadle(place.dataDir, ["publish", folder, "--json"]);
   const { workflowId, apiKey } = published.json() as { workflowId: string; apiKey: string };
   const headers = { "x-api-key": apiKey, "content-type": "application/json" };
   await expectLane(async () => {
@@ -185,7 +186,7 @@ let workflows: Readonly<Record<string, { workflowId: string; apiKey: string }>>;
 async function publishKinds(): Promise<typeof workflows> {
   if (!IS_LONG) return service.ready.workflows;
   const folder = await aFolder({ "config.yaml": KINDS_CONFIG, "main.py": KINDS_CODE });
-  const published = await treadle(dataDir.dataDir, ["publish", folder, "--json"]);
+  const published = await treadle(place.dataDir, ["publish", folder, "--json"]);
   const { workflowId, apiKey } = published.json() as { workflowId: string; apiKey: string };
   return { ...service.ready.workflows, [KINDS]: { workflowId, apiKey } };
 }

@@ -1,9 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect } from "@jest/globals";
-import pg from "pg";
 import { aFolder, treadle } from "../support/command-line.ts";
-import { type Answer, aDataDir, startService, type TestService } from "../support/service.ts";
+import { aPlace } from "../support/place.ts";
+import type { Answer, TestService } from "../support/service.ts";
 import { aMailServer } from "./mail-server.ts";
 import { aReceiver } from "./receiver.ts";
 
@@ -36,20 +36,17 @@ export async function aNoticeService() {
     "/trickle": "trickle",
   });
   const mailServer = await aMailServer();
-  const data = await aDataDir();
-  const { dataDir } = data;
+  const place = await aPlace();
+  const { dataDir, query } = place;
   const parent = dirname(dataDir);
   await writeFile(join(parent, "mail-url"), mailServer.url, { mode: 0o600 });
   await writeFile(join(parent, "authority.pem"), mailServer.cert, { mode: 0o644 });
-  let service: TestService = await startService({
-    dataDir,
-    env: {
-      TREADLE_NOTICE_HOSTS: `127.0.0.1:${receiver.port}`,
-      TREADLE_WEBHOOK_HOSTS: `127.0.0.1:${receiver.port}`,
-      TREADLE_SMTP_URL_FILE: join(parent, "mail-url"),
-      TREADLE_SMTP_FROM: "Treadle <treadle@example.test>",
-      NODE_EXTRA_CA_CERTS: join(parent, "authority.pem"),
-    },
+  let service: TestService = await place.start({
+    TREADLE_NOTICE_HOSTS: `127.0.0.1:${receiver.port}`,
+    TREADLE_WEBHOOK_HOSTS: `127.0.0.1:${receiver.port}`,
+    TREADLE_SMTP_URL_FILE: join(parent, "mail-url"),
+    TREADLE_SMTP_FROM: "Treadle <treadle@example.test>",
+    NODE_EXTRA_CA_CERTS: join(parent, "authority.pem"),
   });
 
   async function command(args: readonly string[], input = ""): Promise<Record<string, unknown>> {
@@ -60,20 +57,6 @@ export async function aNoticeService() {
 
   async function addPlace(name: string, path = `/${name}`, kind = "webhook"): Promise<string> {
     return String((await command(["notify", "add", name, "--kind", kind], `${receiver.url(path)}\n`))["secret"]);
-  }
-
-  async function query(sql: string): Promise<Record<string, unknown>[]> {
-    const client = new pg.Client({
-      host: join(dataDir, "postgres/socket"),
-      user: "treadle",
-      database: "treadle",
-    });
-    await client.connect();
-    try {
-      return (await client.query(sql)).rows as Record<string, unknown>[];
-    } finally {
-      await client.end();
-    }
   }
 
   async function publish(
@@ -119,13 +102,13 @@ export async function aNoticeService() {
     async whileDead(act: () => void): Promise<void> {
       await service.stop("SIGKILL");
       act();
-      service = await startService({ dataDir, env: { TREADLE_NOTICE_HOSTS: `127.0.0.1:${receiver.port}` } });
+      service = await place.start({ TREADLE_NOTICE_HOSTS: `127.0.0.1:${receiver.port}` });
     },
     async close(): Promise<void> {
       await service.stop();
       await receiver.close();
       await mailServer.close();
-      await data.remove();
+      await place.remove();
     },
   };
 }

@@ -2,12 +2,12 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "@jest/globals";
-import pg from "pg";
 import { listTree, waitForDeath } from "../../chaos/processes.ts";
-import { readTimetables, type Timetable } from "../../chaos/timetables.ts";
+import type { Timetable } from "../../chaos/timetables.ts";
 import { TICKS_PAGE_MAX } from "../../domain/api/limits.ts";
 import { aFolder, type CommandAnswer, treadle } from "../support/command-line.ts";
-import { aDataDir, startService, type TestService } from "../support/service.ts";
+import { aPlace } from "../support/place.ts";
+import type { TestService } from "../support/service.ts";
 
 export interface Tick {
   readonly nominalAt: string;
@@ -26,8 +26,9 @@ const LOOK_MS = 500;
 
 /** A service with schedules, as its users have it: started, killed and asked from the outside. */
 export async function aScheduledService() {
-  const { dataDir, remove } = await aDataDir();
-  let service: TestService = await startService({ dataDir });
+  const place = await aPlace();
+  const { dataDir } = place;
+  let service: TestService = await place.start();
   const command = (args: readonly string[]): Promise<CommandAnswer> => treadle(dataDir, args);
 
   /** Publishes a program with a schedule, which returns its region after some seconds. */
@@ -69,7 +70,7 @@ export async function aScheduledService() {
   }
 
   return {
-    dataDir,
+    place,
     command,
     publish,
     publishTriggers,
@@ -94,36 +95,26 @@ export async function aScheduledService() {
       const { schedules } = (await command(["schedules", "list", "--json"])).json();
       return (schedules as { workflowId: string }[]).find((schedule) => schedule.workflowId === workflowId);
     },
-    /** Asks the record around the service. */
-    async queryRecord(sql: string, values: readonly unknown[] = []): Promise<Record<string, unknown>[]> {
-      const client = new pg.Client({ host: join(dataDir, "postgres/socket"), user: "treadle", database: "treadle" });
-      await client.connect();
-      try {
-        return (await client.query(sql, [...values])).rows as Record<string, unknown>[];
-      } finally {
-        await client.end();
-      }
-    },
     /** Kills it, does something while nothing of it is left, and starts it again. */
     async whileDead(act: () => Promise<void>): Promise<void> {
       const tree = listTree(service.child.pid as number);
       await service.stop("SIGKILL");
       expect(await waitForDeath(tree, DEATH_MS)).toEqual([]);
       await act();
-      service = await startService({ dataDir });
+      service = await place.start();
     },
     /** What its Temporal has to fire, once that is what is declared. */
     async readTimetables(declared: readonly string[]): Promise<Timetable[]> {
       const wanted = declared.toSorted().join();
       for (const deadline = Date.now() + PATIENCE_MS; ; ) {
-        const timetables = await readTimetables(dataDir, declared);
+        const timetables = await place.readTimetables(declared);
         if (timetables.map(({ workflowId }) => workflowId).join() === wanted || Date.now() > deadline)
           return timetables;
       }
     },
     async close(): Promise<void> {
       await service.stop();
-      await remove();
+      await place.remove();
     },
   };
 }

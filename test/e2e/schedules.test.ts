@@ -1,5 +1,3 @@
-import { readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { aScheduledService, type ScheduledService, type Tick } from "./scheduled-service.ts";
@@ -73,7 +71,7 @@ async function readExecution(executionId: string | null): Promise<Record<string,
 /** A workflow's executions in the order of their ticks, once they are as wanted. */
 async function executionsUntil(workflowId: string, areWanted: (states: readonly unknown[]) => boolean) {
   for (;;) {
-    const rows = await room.queryRecord(
+    const rows = await room.place.query(
       `select e.id, e.state, e.started_at, e.finished_at, e.admitted_at = e.created_at as at_once
          from executions e join ticks t on t.execution_id = e.id where e.workflow_id = $1 order by t.nominal_at`,
       [workflowId],
@@ -132,7 +130,7 @@ test("two schedules of one workflow, due at the same minute, start a run each, w
 
 test("the same schedules, published once more, are not declared anew", async () => {
   await room.publishTriggers(`${NAMED}  api: { enabled: true }\n`, named);
-  const rows = await room.queryRecord("select name, until from schedules where workflow_id = $1 order by name", [
+  const rows = await room.place.query("select name, until from schedules where workflow_id = $1 order by name", [
     named,
   ]);
   expect(rows).toEqual([
@@ -159,22 +157,16 @@ const away = {} as Record<keyof typeof POLICIES, Tick[]>;
 
 test("a service that was away for five due times and whose Temporal lost all it had, gives each of them its record", async () => {
   // Stands still, so that it looks after nothing while its record is dated back; then it is gone.
-  const { pid } = room.service().ready;
-  process.kill(pid, "SIGSTOP");
+  room.place.signal("SIGSTOP");
   const back = "interval '5 hours'";
-  await room.queryRecord(
+  await room.place.query(
     `update schedules set since = since - ${back}, accounted_until = accounted_until - ${back}, look_at = look_at - ${back}
       where workflow_id = any($1)`,
     [Object.values(hourly)],
   );
-  await room.queryRecord(`update schedule_watch set since = since - ${back}, seen_at = seen_at - ${back}`);
-  process.kill(pid, "SIGCONT");
-  await room.whileDead(async () => {
-    const folder = join(room.dataDir, "temporal/data");
-    const files = await readdir(folder);
-    expect(files.length).toBeGreaterThan(0);
-    for (const file of files) await rm(join(folder, file));
-  });
+  await room.place.query(`update schedule_watch set since = since - ${back}, seen_at = seen_at - ${back}`);
+  room.place.signal("SIGCONT");
+  await room.whileDead(room.place.emptyTemporal);
   backAt = new Date().toISOString();
   for (const name of Object.keys(POLICIES) as (keyof typeof POLICIES)[]) {
     const ticks = await room.ticksUntil(hourly[name], (found) => found.length >= 5);
@@ -289,7 +281,7 @@ test("past ticks that are asked for, run once each, however often they are asked
   const after = (await room.listTicks(minutely.workflowId)).find(({ nominalAt }) => nominalAt === paused.nominalAt);
   expect(after).toMatchObject({ outcome: "started", source: "backfill" });
   expect(await readExecution(after?.executionId ?? null)).toMatchObject({ status: "success" });
-  const counts = await room.queryRecord(
+  const counts = await room.place.query(
     `select (select count(*) from executions where trigger = 'schedule') as executions,
             (select count(*) from ticks where execution_id is not null) as ticks`,
   );
@@ -312,7 +304,7 @@ test("a workflow that is deleted, has no schedule any more", async () => {
   expect([deleted.code, deleted.stderr]).toEqual([0, expect.any(String)]);
   const found = [await room.findSchedule(hourly.none), typeof (await room.findSchedule(hourly.latest))];
   expect(found).toEqual([undefined, "object"]);
-  const rows = await room.queryRecord("select until is not null as ended from schedules where workflow_id = $1", [
+  const rows = await room.place.query("select until is not null as ended from schedules where workflow_id = $1", [
     hourly.none,
   ]);
   expect(rows).toEqual([{ ended: true }]);

@@ -5,21 +5,22 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { aFolder, startTreadle, treadle } from "../support/command-line.ts";
-import { type Answer, aDataDir, startService, type TestService } from "../support/service.ts";
+import { aPlace, type Place } from "../support/place.ts";
+import { type Answer, type TestService } from "../support/service.ts";
 
 const LATER_MS = 120_000;
 
 let service: TestService;
-let dataDir: Awaited<ReturnType<typeof aDataDir>>;
+let place: Place;
 
 beforeAll(async () => {
-  dataDir = await aDataDir();
-  service = await startService({ dataDir: dataDir.dataDir });
+  place = await aPlace();
+  service = await place.start();
 }, 600_000);
 
 afterAll(async () => {
   await service?.stop();
-  await dataDir?.remove();
+  await place?.remove();
 });
 
 interface Workflow {
@@ -57,7 +58,7 @@ triggers:
 let secretive: Workflow;
 
 async function command(args: readonly string[], input = ""): Promise<Record<string, unknown>> {
-  const answer = await treadle(dataDir.dataDir, [...args, "--json"], input);
+  const answer = await treadle(place.dataDir, [...args, "--json"], input);
   expect([args, answer.code, answer.stdout + answer.stderr]).toEqual([args, 0, expect.any(String)]);
   return answer.json();
 }
@@ -99,7 +100,7 @@ function expectNoTrace(text: string): void {
 test("publish, of a workflow whose secret and variable are not set, is refused at their lines", async () => {
   const program = await readFile(new URL("secret-program.py", import.meta.url), "utf8");
   const folder = await aFolder({ "config.yaml": SECRET_CONFIG, "main.py": program });
-  const refused = await treadle(dataDir.dataDir, ["publish", folder]);
+  const refused = await treadle(place.dataDir, ["publish", folder]);
   expect(refused.code).toBe(1);
   expect(refused.stderr).toContain("config.yaml:3:11");
   expect(refused.stderr).toContain('There is no secret "WAREHOUSE_PASSWORD" for this workflow.');
@@ -175,7 +176,7 @@ test("run, that fails with its secret in the message, has it masked; one with a 
 });
 
 test("secret, that a workflow names, is not removed; what cannot be one is refused with why", async () => {
-  const remove = await treadle(dataDir.dataDir, ["secrets", "remove", "WAREHOUSE_PASSWORD"]);
+  const remove = await treadle(place.dataDir, ["secrets", "remove", "WAREHOUSE_PASSWORD"]);
   expect([remove.code, remove.stderr]).toEqual([1, expect.stringContaining(`(${secretive.workflowId})`)]);
   for (const [name, value, why] of [
     ["PATH", "x", "the service sets it"],
@@ -187,18 +188,18 @@ test("secret, that a workflow names, is not removed; what cannot be one is refus
     ["TOKEN", "a".repeat(32_769), "may have 32768 (32 KiB)"],
     ["TOKEN", "", "must not be empty"],
   ] as const) {
-    const refused = await treadle(dataDir.dataDir, ["secrets", "set", name], value);
+    const refused = await treadle(place.dataDir, ["secrets", "set", name], value);
     expect([name, refused.code, refused.stderr]).toEqual([name, 1, expect.stringContaining(why)]);
   }
 });
 
 test("secret, that is set anew, is the next version, and no older value is anywhere on the disk or in what the service says", async () => {
   expectNoTrace(service.output());
-  const target = join(dataDir.dataDir, "..", "backup");
+  const target = join(place.dataDir, "..", "backup");
   await command(["backup", target]);
   // Neither the database, Temporal's, storage, spool, logs nor the backup.
   for (const trace of TRACES.slice(0, 3)) {
-    const found = spawnSync("grep", ["-rlaF", "--exclude=*.img", "-e", trace, dataDir.dataDir, target], {
+    const found = spawnSync("grep", ["-rlaF", "--exclude=*.img", "-e", trace, place.dataDir, target], {
       encoding: "utf8",
     });
     expect([trace, found.stdout]).toEqual([trace, ""]);
@@ -216,7 +217,7 @@ test("secret, that is set anew, is the next version, and no older value is anywh
 });
 
 test("master key, rotated by a command that is killed again and again while calls go on, is another, and all that is sealed opens", async () => {
-  const file = join(dataDir.dataDir, "keys/master");
+  const file = join(place.dataDir, "keys/master");
   const before = await readFile(file);
   const canary = "to be opened later";
   await command(["secrets", "set", "LATER"], canary);
@@ -228,7 +229,7 @@ test("master key, rotated by a command that is killed again and again while call
   })();
   // Each is killed at another point: while it waits, after the files were changed, while it seals.
   for (const ms of [1_000, 6_000, 14_000]) {
-    const killed = startTreadle(dataDir.dataDir, ["keys", "rotate-master"]);
+    const killed = startTreadle(place.dataDir, ["keys", "rotate-master"]);
     await sleep(ms);
     killed.kill("SIGKILL");
   }
@@ -238,10 +239,10 @@ test("master key, rotated by a command that is killed again and again while call
   expect(rotated).toEqual({ resealed: expect.any(Object) });
   const after = await readFile(file);
   expect(after.equals(before)).toBe(false);
-  expect(await readdir(join(dataDir.dataDir, "keys"))).not.toContainEqual(expect.stringMatching(/^master\./));
+  expect(await readdir(join(place.dataDir, "keys"))).not.toContainEqual(expect.stringMatching(/^master\./));
   // Without the old key, by a process that has never had it.
   await service.stop("SIGKILL");
-  service = await startService({ dataDir: dataDir.dataDir });
+  service = await place.start();
   expect((await send(secretive)).body["status"]).toBe("success");
   expect((await keyed()).body["executionId"]).toBe(first.body["executionId"]);
   expect(await command(["key", "show", secretive.workflowId])).toEqual({ apiKey: secretive.apiKey });
@@ -252,7 +253,7 @@ test("publish, of a destination that is not granted, is refused at its line; onc
   const config = "limits:\n  network:\n    to: [warehouse]\ntriggers:\n  api: { enabled: true }\n";
   const program = "def main():\n    return open('/etc/hosts').read()\n";
   const folder = await aFolder({ "config.yaml": config, "main.py": program });
-  const refused = await treadle(dataDir.dataDir, ["publish", folder]);
+  const refused = await treadle(place.dataDir, ["publish", folder]);
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("config.yaml:3:10")]);
   expect(refused.stderr).toContain('The account has no destination "warehouse".');
   await command(["destinations", "add", "warehouse", "10.20.0.5:5432"]);

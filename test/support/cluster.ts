@@ -1,9 +1,10 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import type { ConnectionOptions } from "@temporalio/client";
 import { startS3Server } from "../../bench/s3-server.ts";
 import { openWay } from "../../chaos/cluster/way.ts";
 import type { Db } from "../../db/connect.ts";
@@ -20,6 +21,7 @@ const CHECKOUT = fileURLToPath(new URL("../../", import.meta.url));
 /** As few as a host can do with: each has a disk, and there are several hosts. */
 const SMALL = { TREADLE_SANDBOX_SLOTS: "4", TREADLE_LANES_MAX: "0", TREADLE_EXAMPLES: "none" };
 const START_MS_MAX = 120_000;
+const NAMESPACE = "workflows";
 /** The long form, with Temporal's own server in its four roles on PostgreSQL: `TREADLE_TEST_TEMPORAL=server`. */
 export const IS_LONG = process.env["TREADLE_TEST_TEMPORAL"] === "server";
 
@@ -36,15 +38,22 @@ export interface ClusterHost {
 }
 
 export interface RunningWorker {
+  readonly child: ChildProcess;
+  /** Everything it printed so far. */
+  output(): string;
   hostId(): Promise<string>;
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 export interface Cluster {
   readonly db: Db;
+  /** Where its record is. */
+  readonly database: { readonly host: string; readonly user: string; readonly database: string };
   readonly pooler: Pooler;
   /** `checkout`: where its processes are started from; this one unless given. */
   aHost(checkout?: string): Promise<ClusterHost>;
+  /** How to ask its Temporal, and in which namespace. */
+  readonly temporal: { readonly server: ConnectionOptions; readonly namespace: string };
   stopTemporal(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -89,8 +98,10 @@ export async function aCluster(common: Record<string, string>, options: { isBare
 
   return {
     db: database.db,
+    database: address,
     pooler,
     aHost,
+    temporal: { server: temporal.server, namespace: NAMESPACE },
     stopTemporal: temporal.stop,
     async stop() {
       for (const remove of removals) await remove();
@@ -108,7 +119,7 @@ export async function aCluster(common: Record<string, string>, options: { isBare
 async function aTemporal(
   folder: string,
   postgresFolder: string,
-): Promise<{ settings: Record<string, string>; stop: () => Promise<void> }> {
+): Promise<{ settings: Record<string, string>; server: ConnectionOptions; stop: () => Promise<void> }> {
   const { address, tls, stop } = await (IS_LONG ? startTemporalCluster(postgresFolder, folder) : startEmbedded(folder));
   const write = async (name: string, text: string) => {
     const path = join(folder, name);
@@ -117,13 +128,21 @@ async function aTemporal(
   };
   const settings = {
     TEMPORAL_ADDRESS: address,
-    TEMPORAL_NAMESPACE: "workflows",
+    TEMPORAL_NAMESPACE: NAMESPACE,
     TEMPORAL_TLS_CA: await write("ca.pem", tls.ca),
     TEMPORAL_TLS_CERT: await write("cert.pem", tls.cert),
     TEMPORAL_TLS_KEY: await write("key.pem", tls.key),
     TEMPORAL_TLS_SERVER_NAME: tls.serverName,
   };
-  return { settings, stop };
+  const server = {
+    address,
+    tls: {
+      serverNameOverride: tls.serverName,
+      serverRootCACertificate: Buffer.from(tls.ca),
+      clientCertPair: { crt: Buffer.from(tls.cert), key: Buffer.from(tls.key) },
+    },
+  };
+  return { settings, server, stop };
 }
 
 async function startEmbedded(folder: string): Promise<TemporalCluster> {
@@ -163,6 +182,8 @@ async function startWorker(
   for (const deadline = Date.now() + START_MS_MAX; !output.includes('"event":"service.ready"'); await sleep(50))
     if (child.exitCode !== null || Date.now() > deadline) throw new Error(`The worker did not start:\n${output}`);
   return {
+    child,
+    output: () => output,
     hostId: async () => (await readFile(join(env.TREADLE_DATA_DIR, "host-id"), "utf8")).trim(),
     async stop(signal = "SIGTERM") {
       child.kill(signal);

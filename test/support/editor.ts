@@ -7,7 +7,8 @@ import type { BrowserContext } from "playwright-core";
 import type { ReadyFile } from "../../src/start/ready-file.ts";
 import { openBrowser, type Visit, visit, waitUntil } from "./browser.ts";
 import { borrowService, type LentService } from "./lent-service.ts";
-import { aDataDir, type CalledService, startService } from "./service.ts";
+import { aPlace } from "./place.ts";
+import type { CalledService } from "./service.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../examples/", import.meta.url));
 const PASSWORD = "a long enough password";
@@ -25,6 +26,8 @@ export interface Published {
 export interface Editor {
   readonly service: CalledService;
   readonly dataDir: string;
+  /** Asks the record around the service. */
+  readonly query: LentService["query"];
   readonly account: string;
   /** Who owns the account, and how to sign in as them. */
   readonly owner: { readonly email: string; readonly password: string };
@@ -51,13 +54,13 @@ export async function openEditor(
   name: string,
   { examples = [], env }: { examples?: readonly string[]; env?: Record<string, string> } = {},
 ): Promise<Editor> {
-  const place = await (env === undefined ? borrowService() : startPlace(env));
+  const place = await (env === undefined ? borrowService() : startOwn(env));
   const closing = [place.leave];
   const close = async () => {
     for (const end of closing.splice(0).toReversed()) await end();
   };
   try {
-    const { service, dataDir } = place;
+    const { service, dataDir, query } = place;
     const browser = await openBrowser();
     closing.push(() => browser.close());
     const suffix = randomBytes(3).toString("hex");
@@ -70,6 +73,7 @@ export async function openEditor(
     const editor: Editor = {
       service,
       dataDir,
+      query,
       account,
       owner,
       examples: {},
@@ -93,15 +97,12 @@ export async function openEditor(
   }
 }
 
-async function startPlace(env: Record<string, string>): Promise<LentService> {
-  const { dataDir, remove } = await aDataDir();
+/** A service of the file's own. */
+async function startOwn(env: Record<string, string>): Promise<LentService> {
+  const { dataDir, query, start, remove } = await aPlace();
   try {
-    const service = await startService({ dataDir, env });
-    const leave = async () => {
-      await service.stop();
-      await remove();
-    };
-    return { service, dataDir, leave };
+    const service = await start(env);
+    return { service, dataDir, query, leave: () => service.stop().then(remove) };
   } catch (error) {
     await remove();
     throw error;

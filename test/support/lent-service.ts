@@ -1,10 +1,13 @@
 import { connect } from "node:net";
 import type { ReadyFile } from "../../src/start/ready-file.ts";
+import { type Place, queryFrom } from "./place.ts";
 import { type CalledService, callService } from "./service.ts";
 
 export interface LentService {
   readonly service: CalledService;
   readonly dataDir: string;
+  /** Asks the record around it. */
+  readonly query: Place["query"];
   leave(): Promise<void>;
 }
 
@@ -25,7 +28,10 @@ export async function borrowService(): Promise<LentService> {
     socket.on("error", reject);
     socket.once("close", () => reject(new Error("Whoever lends the service went away.")));
   });
-  const lent = JSON.parse(line) as { readonly ready: ReadyFile; readonly dataDir: string; readonly problem?: string };
+  const lent = JSON.parse(line) as Pick<Place, "dataDir" | "database"> & {
+    readonly ready: ReadyFile;
+    readonly problem?: string;
+  };
   if (lent.problem !== undefined) {
     socket.destroy();
     throw new Error(lent.problem);
@@ -35,5 +41,5 @@ export async function borrowService(): Promise<LentService> {
     await hangUp();
     socket.destroy();
   };
-  return { service, dataDir: lent.dataDir, leave };
+  return { service, dataDir: lent.dataDir, query: queryFrom(lent.database), leave };
 }

@@ -1,16 +1,12 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { S3_INSTALL_MS_MAX } from "../../bench/s3-programs.ts";
 import { queryRows } from "../../db/connect.ts";
 import { findMoneyFaults } from "../../db/ledger/audit.ts";
-import { freePort } from "../../src/setup/servers/free-port.ts";
-import { type Balancer, openBalancer } from "../support/balancer.ts";
-import { aCluster, type Cluster, type ClusterHost, IS_LONG, type RunningWorker } from "../support/cluster.ts";
+import { IS_LONG } from "../support/cluster.ts";
+import { aClusterOfFour, type ClusterOfFour } from "../support/cluster-of-four.ts";
 import { aFolder, treadle } from "../support/command-line.ts";
-import { type Answer, type CalledService, callService, type TestService } from "../support/service.ts";
+import type { Answer, CalledService, callService } from "../support/service.ts";
 import { callMeanwhile } from "./rolling-restart.ts";
 import { checkTwoReleases } from "./two-releases.ts";
 
@@ -30,75 +26,29 @@ def main(seconds):
 const CONFIG = "inputs:\n  seconds: { type: integer, default: 0 }\ntriggers:\n  api: { enabled: true }\n";
 const SCHEDULED = `${CONFIG}  schedule: { enabled: true, cron: "* * * * *" }\n`;
 
-type ClusterHosts = readonly [ClusterHost, ClusterHost];
-
-let folder: string;
-let cluster: Cluster;
-let balancer: Balancer;
-let hosts: { apis: ClusterHosts; workers: ClusterHosts };
-let ports: readonly number[] = [];
-let apis: TestService[] = [];
-const workers: RunningWorker[] = [];
+let four: ClusterOfFour;
 /** Every call goes by the balancer, to whichever process has its turn. */
 let called: Awaited<ReturnType<typeof callService>>;
 let plain: Published;
 let scheduled: Published;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "treadle-balancer-"));
-  balancer = await openBalancer(folder);
-  cluster = await aCluster({
-    TREADLE_PUBLIC_URL: balancer.url,
-    TREADLE_TRUST_PROXY: "true",
-
+  four = await aClusterOfFour({
     TREADLE_RATE_LIMIT_PER_MINUTE: "0",
     TREADLE_ACCOUNT_RATE_LIMIT_PER_MINUTE: "0",
     TREADLE_INITIAL_CREDITS: "1000000",
   });
-  const aPair = async (): Promise<ClusterHosts> => [await cluster.aHost(), await cluster.aHost()];
-  hosts = { apis: await aPair(), workers: await aPair() };
-  const [first, second] = hosts.apis;
-  ports = [await freePort("127.0.0.1"), await freePort("127.0.0.1")];
-  // The first one makes the master key that the others have.
-  apis = [await startApi(0)];
-  // When one of them does not start, the others are ended all the same.
-  const started = await Promise.allSettled([
-    startApi(1).then((api) => apis.push(api)),
-    ...[0, 1].map(async (place) => (workers[place] = await startWorker(place))),
-  ]);
-  for (const each of started) if (each.status === "rejected") throw each.reason;
-  balancer.open(ports);
-  const [one] = apis as [TestService];
-  called = await callService({ ...one.ready, caFile: balancer.caFile });
+  await four.startAll();
+  called = await four.call();
+  const [first, second] = four.apiHosts;
   scheduled = await publish(first.dataDir, SCHEDULED);
   plain = await publish(second.dataDir, CONFIG);
 }, S3_INSTALL_MS_MAX);
 
 afterAll(async () => {
   await called?.hangUp();
-  await Promise.all([...apis.map((api) => api.stop()), ...workers.map((worker) => worker.stop())]);
-  await balancer?.close();
-  await cluster?.stop();
-  await rm(folder, { recursive: true, force: true });
+  await four?.remove();
 });
-
-const startApi = (place: number): Promise<TestService> =>
-  (hosts.apis[place] as ClusterHost).start({ TREADLE_ROLE: "api", TREADLE_PORT: String(ports[place]) });
-const startWorker = (place: number): Promise<RunningWorker> =>
-  (hosts.workers[place] as ClusterHost).startWorker({ TREADLE_DRAIN_SECONDS: "0" });
-
-/** Restarts a process that takes calls, as its balancer does: it gets none from before its end until it is there again. */
-async function restartApi(place: number): Promise<void> {
-  balancer.open(ports.filter((_, at) => at !== place));
-  await apis[place]?.stop();
-  apis[place] = await startApi(place);
-  balancer.open(ports);
-}
-
-async function restartWorker(place: number): Promise<void> {
-  await workers[place]?.stop();
-  workers[place] = await startWorker(place);
-}
 
 async function publish(dataDir: string, config: string): Promise<Published> {
   const made = await aFolder({ "config.yaml": config, "main.py": PROGRAM });
@@ -129,23 +79,23 @@ const follow = (executionId: string): ReturnType<CalledService["begin"]> =>
 async function findWorker(executionId: string): Promise<number> {
   for (;;) {
     const [attempt] = await queryRows<{ host: string }>(
-      cluster.db,
+      four.cluster.db,
       "select host_id as host from attempts where execution_id = :executionId and status is null",
       { executionId },
     );
     if (attempt === undefined) await sleep(50);
     else {
-      const ids = await Promise.all(workers.map(({ hostId }) => hostId()));
+      const ids = await Promise.all(four.workers.map(({ hostId }) => hostId()));
       return ids.indexOf(attempt.host);
     }
   }
 }
 
 test("calls, by turns to two processes that run nothing, are carried out by workers and answered with their result", async () => {
-  const before = balancer.turns.length;
+  const before = four.balancer.turns.length;
   const answers = await Promise.all(Array.from({ length: 8 }, () => execute(0)));
   expect(answers.map(({ status, body }) => [status, body.status])).toEqual(answers.map(() => [200, "success"]));
-  expect(balancer.turns.slice(before).toSorted((a, b) => a - b)).toEqual([0, 0, 0, 0, 1, 1, 1, 1]);
+  expect(four.balancer.turns.slice(before).toSorted((a, b) => a - b)).toEqual([0, 0, 0, 0, 1, 1, 1, 1]);
 });
 
 test("a run that two processes follow is shown by both as it goes on, and one of them cancels it", async () => {
@@ -170,14 +120,14 @@ const ROLLING_MS_MAX = 600_000 + ROLLING_SECONDS * 3_000;
 test(
   "processes that are restarted one after the other under load fail no call and lose no run",
   async () => {
-    const rolled = await publish((hosts.apis[0] as ClusterHost).dataDir, CONFIG);
+    const rolled = await publish(four.apiHosts[0].dataDir, CONFIG);
     const restart = async (): Promise<void> => {
       const until = Date.now() + ROLLING_SECONDS * 1_000;
       for (let round = 0; round === 0 || Date.now() < until; round += 1) {
         if (round > 0) await sleep(40_000); // Programs that were handed over can end.
         for (const place of ROLLING_SECONDS === 0 ? [0] : [0, 1]) {
-          await restartApi(place);
-          await restartWorker(place);
+          await four.restartApi(place);
+          await four.restartWorker(place);
         }
       }
     };
@@ -190,12 +140,12 @@ test(
     expect(failures).toEqual([]);
     expect(executionIds.length).toBeGreaterThan(form.count);
     const recorded = await queryRows<{ id: string; state: string }>(
-      cluster.db,
+      four.cluster.db,
       "select id, state from executions where workflow_id = :workflowId order by id",
       { workflowId: rolled.workflowId },
     );
     expect(recorded).toEqual(executionIds.toSorted().map((id) => ({ id, state: "success" })));
-    expect(await findMoneyFaults(cluster.db)).toEqual([]);
+    expect(await findMoneyFaults(four.cluster.db)).toEqual([]);
   },
   ROLLING_MS_MAX,
 );
@@ -207,7 +157,7 @@ const LONG: readonly (readonly [name: string, check: () => Promise<void>])[] = [
     async () => {
       const list = () =>
         queryRows<{ source: string; outcome: string; status: string | null }>(
-          cluster.db,
+          four.cluster.db,
           `select t.source, t.outcome, a.status from ticks t left join attempts a on a.execution_id = t.execution_id
             where t.workflow_id = :workflowId order by t.nominal_at limit 1`,
           { workflowId: scheduled.workflowId },
@@ -225,12 +175,12 @@ const LONG: readonly (readonly [name: string, check: () => Promise<void>])[] = [
       const followed = await follow(executionId);
       while (!followed.soFar().includes('"text":"begun"')) await sleep(20);
       const place = await findWorker(executionId);
-      await workers[place]?.stop("SIGKILL");
-      workers.splice(place, 1);
+      await four.workers[place]?.stop("SIGKILL");
+      four.workers.splice(place, 1);
       const text = await followed.text;
       expect(text.match(/"text":"(?:begun|ended)"/g)).toEqual(['"text":"begun"', '"text":"begun"', '"text":"ended"']);
       expect((await look(executionId)).body).toMatchObject({ status: "success" });
-      expect(await findMoneyFaults(cluster.db)).toEqual([]);
+      expect(await findMoneyFaults(four.cluster.db)).toEqual([]);
     },
   ],
 ];
