@@ -31,6 +31,13 @@ export interface MachineParts {
   readonly measureSpeed?: (dataDir: string, signal: AbortSignal) => Promise<readonly Figure[]>;
 }
 
+const NOT_MEASURED: Check = {
+  name: "bench",
+  ok: false,
+  message:
+    "Nothing was measured. Mend what is marked FAIL above, or start the service once: it installs what it lacks.",
+};
+
 /** `doctor`: what is installed, reachable, isolated. Refused (exit 1) when anything is not as it should be. */
 export function addDoctorCommand(program: Command, act: Act, parts: MachineParts): void {
   addCommand(program, "doctor", "look at what is installed, reachable and isolated, and say what to do")
@@ -41,6 +48,8 @@ export function addDoctorCommand(program: Command, act: Act, parts: MachineParts
         const machine = (await parts.checkMachine?.(dataDir)) ?? [];
         const checks = [...machine, ...(await checkService(context))];
         if (bench !== true) return toDoctorAnswer(checks, undefined);
+        // A service that can run no programs would never be ready.
+        if (!machine.every(({ ok }) => ok)) return toDoctorAnswer([...checks, NOT_MEASURED], []);
         context.say("Measuring this machine with a service of its own. It takes half a minute.");
         const { figures, check } = await measure(context, dataDir, parts);
         return toDoctorAnswer([...checks, ...check], figures);

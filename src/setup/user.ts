@@ -53,6 +53,13 @@ export async function findUser(name: string, run: RunCommand): Promise<ServiceUs
   return user;
 }
 
+/** Returns what to look at this machine with, as a service started by this user would: it changes and installs nothing. */
+export async function findOnlooker(run: RunCommand) {
+  const isRoot = process.getuid?.() === 0;
+  const runAs = isRoot ? await findServiceUser(run) : undefined;
+  return { isRoot, runAs, mayInstall: false, report: () => undefined, run };
+}
+
 /** The user `treadle`, for a start as root that is not to change anything. */
 export async function findServiceUser(run: RunCommand): Promise<ServiceUser | undefined> {
   return (await findUser(NAME, run)) ?? findUser(FALLBACK, run);

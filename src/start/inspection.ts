@@ -10,7 +10,7 @@ import { findSelf } from "../setup/sandbox-ids.ts";
 import { prepareSandboxUsers } from "../setup/sandbox-users.ts";
 import { type RunCommand, runCommand } from "../setup/servers/command.ts";
 import { prepareTools } from "../setup/tools.ts";
-import { findServiceUser } from "../setup/user.ts";
+import { findOnlooker, findServiceUser } from "../setup/user.ts";
 import { probeUserNamespaces } from "../setup/user-namespaces.ts";
 import { budgetDescriptors, readDescriptorLimit } from "./descriptors.ts";
 
@@ -29,10 +29,7 @@ export async function inspectMachine(deps: {
   run?: RunCommand;
 }): Promise<MachineCheck[]> {
   const { settings, dataDir } = deps;
-  const run = deps.run ?? runCommand;
-  const isRoot = process.getuid?.() === 0;
-  const runAs = isRoot ? await findServiceUser(run) : undefined;
-  const common = { env: deps.env, isRoot, mayInstall: false, runAs, report: () => {}, run };
+  const common = { env: deps.env, ...(await findOnlooker(deps.run ?? runCommand)) };
   return [
     { name: "node", ok: true, message: process.versions.node },
     await findPython(common).then(

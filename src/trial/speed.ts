@@ -5,6 +5,7 @@ import { messageOf } from "../../domain/message-of.ts";
 import type { Environment } from "../config.ts";
 import { findPython } from "../setup/python.ts";
 import { runCommand } from "../setup/servers/command.ts";
+import { findOnlooker } from "../setup/user.ts";
 import { startTrial, type TrialService } from "./service.ts";
 import { openYardstick } from "./yardstick.ts";
 
@@ -19,8 +20,6 @@ const CALLING_MS = 5_000;
 const SLOW_DISK_MS = 5;
 /** Of the settings of an installation, those that say what its machine has. The others lead to its database, its files and its callers. */
 const OF_THE_MACHINE = new Set(["TREADLE_CACHE_DIR", "TREADLE_ISOLATION", "TREADLE_PYTHON", "TREADLE_SANDBOX_RUNTIME"]);
-
-const NOTHING_NEW = { isRoot: false, mayInstall: false, runAs: undefined, report: () => undefined };
 
 /** One thing that was measured. */
 export interface SpeedFigure {
@@ -47,7 +46,7 @@ export async function measureSpeed(options: {
   const dir = await makeFolder(options.dataDir);
   let service: TrialService | undefined;
   try {
-    const python = await findPython({ ...NOTHING_NEW, env, run: runCommand });
+    const python = await findPython({ env, ...(await findOnlooker(runCommand)) });
     const disk = await measureDisk(dir);
     service = await startTrial({
       checkout,

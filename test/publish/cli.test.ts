@@ -284,6 +284,10 @@ test("doctor --bench, adds what was measured; where nothing can be, says why and
     1,
     expect.stringContaining("FAIL  bench: Nothing could be measured: no disk.\n"),
   ]);
+  const lacking = { ...able.parts, checkMachine: async () => [{ name: "bubblewrap", ok: false, message: "none" }] };
+  expect((await cli(["doctor", "--bench"], { ...able, parts: lacking })).out).toMatch(
+    /^FAIL {2}bubblewrap: none\n[^]*FAIL {2}bench: Nothing was measured\. [^\n]*\n$/,
+  );
 });
 
 test("start, with a port and a folder, hands them to whoever starts services and exits as that says", async () => {
