@@ -15,8 +15,6 @@ const IDLE_MS = 60_000;
 const OUTPUT_CHARACTERS_MAX = 20_000;
 /** Twice what a machine of two cores has: what one file keeps running must not hold up another. */
 const SETTINGS = { TREADLE_PORT: "0", TREADLE_EXAMPLES: "hello", TREADLE_SANDBOX_SLOTS: "8" };
-/** Of each of its processes, two of which run programs. */
-const CLUSTER_SETTINGS = { TREADLE_EXAMPLES: "hello", TREADLE_LANES_MAX: "4" };
 
 /** Waits for the end of this process, however it ends, or of the service; then sees to it that nothing of the latter is left. */
 const WATCHER = `
@@ -34,7 +32,7 @@ function startCluster() {
   const starting = import("../test/support/place.ts").then(async ({ aPlace }) => {
     const place = await aPlace();
     try {
-      const service = await place.start(CLUSTER_SETTINGS);
+      const service = await place.start();
       const lent = { dataDir: place.dataDir, database: place.database, ready: service.ready };
       return { lent, stop: () => service.stop().then(place.remove) };
     } catch (error) {

@@ -36,7 +36,8 @@ export async function measureFiles(mebibytes: number): Promise<FileRates[]> {
       const cpSeconds = (performance.now() - startedAt) / 1000;
       const upload = await measureUpload(service, sink, mebibytes);
       const output = await measureOutput(service, producer, mebibytes);
-      if (upload.status !== 200 || output.kept !== mebibytes) throw new Error("A file did not arrive whole.");
+      if (upload.status !== 200 || output.kept !== mebibytes)
+        throw new Error(`The upload was answered ${upload.status}, and ${output.kept} of ${mebibytes} MiB were kept.`);
       rates.push({
         mebibytes,
         cp: mebibytes / cpSeconds,

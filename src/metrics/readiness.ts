@@ -54,6 +54,8 @@ export function createReadiness(deps: {
   commitProblems: () => readonly { readonly isBeingMade: boolean }[];
   /** Why no execution begins for want of disk. Results are given all the same, so this keeps nobody from being ready. */
   diskProblem: () => string | undefined;
+  /** How many executions have a slot and wait for room on the disk. */
+  diskWaiting: () => number;
   dataDir: string;
   /** Whether the process may have as many files open as it needs for its connections. */
   descriptors: Check;
@@ -120,15 +122,28 @@ async function check(success: string, probe: PromiseLike<unknown>): Promise<Chec
  * Reports what is large in the data folder only where the operator has to look, and seldom: it takes a walk through all
  * of it.
  */
-function createDiskCheck({ diskProblem, dataDir }: { diskProblem: () => string | undefined; dataDir: string }) {
+function createDiskCheck({
+  diskProblem,
+  diskWaiting,
+  dataDir,
+}: {
+  diskProblem: () => string | undefined;
+  diskWaiting: () => number;
+  dataDir: string;
+}) {
   let largest: { readonly at: number; readonly text: Promise<string> } | undefined;
   return async (): Promise<Check> => {
     const problem = diskProblem();
-    if (problem === undefined) return { ok: true, message: "There is room for outputs." };
+    const waiting = diskWaiting();
+    if (problem === undefined && waiting === 0) return { ok: true, message: "There is room for outputs." };
     if (largest === undefined || Date.now() - largest.at > LARGEST_FOR_MS)
       largest = { at: Date.now(), text: describeLargest(dataDir) };
     const text = await withTimeout(largest.text, CHECK_MS, () => "being counted");
-    return { ok: false, message: `No execution begins: ${problem} Largest in the data folder: ${text}.` };
+    const state =
+      problem === undefined
+        ? `Executions that wait until others give up room on the disk: ${waiting}.`
+        : `No execution begins: ${problem}`;
+    return { ok: problem === undefined, message: `${state} Largest in the data folder: ${text}.` };
   };
 }
 

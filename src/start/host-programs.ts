@@ -248,6 +248,7 @@ export function openPrograms(deps: ProgramsDeps) {
     progressOf,
     warm,
     diskProblem,
+    diskWaiting: room.waiting,
     /** The notifications of the database that programs depend on. */
     subscriptions,
   };

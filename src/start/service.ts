@@ -123,7 +123,7 @@ export async function openService(
     onRun: createProgramTimes(registry),
     runProgram,
   });
-  const { environments, archives, checkouts, commitEnvironments, spool, slots, diskProblem } = programs;
+  const { environments, archives, checkouts, commitEnvironments, spool, slots, diskProblem, diskWaiting } = programs;
   const warming = createCommitWarming({ db, warm: programs.warm, log });
   defer(() => warming.close());
   const pruning = startPruning({ db, sandbox: host.sandbox, environments, archives, checkouts, log });
@@ -165,6 +165,7 @@ export async function openService(
     descriptors,
     networkProblem,
     diskProblem,
+    diskWaiting,
     commitProblems: commitEnvironments.problems,
     isolation: settings.TREADLE_ISOLATION,
     isInGvisor: machine.gvisor !== undefined,

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { findCut, findGrave, findOverflow, findSmallTargets } from "../support/accessibility.ts";
+import { fillSignIn, ownerOf } from "../support/browser.ts";
 import { treadle } from "../support/command-line.ts";
-import { type Editor, openEditor } from "../support/editor.ts";
+import { type Editor, openEditor, type Published } from "../support/editor.ts";
 
 const LOOKS = [
   { name: "light", dark: false, width: 1280 },
@@ -10,8 +11,14 @@ const LOOKS = [
   { name: "light on a phone", dark: false, width: 390, touch: true },
 ];
 
+/** As long as each may be, without a place to break. */
+const long = (length: number): string => "LongName".repeat(25).slice(0, length);
+const LONGEST_NAME = long(200);
+
 let editor: Editor;
 let executionId: string;
+let longest: Published;
+let longestId: string;
 
 beforeAll(async () => {
   editor = await openEditor("accessibility", { examples: ["hello", "merge-files", "nightly"] });
@@ -24,13 +31,20 @@ beforeAll(async () => {
   });
   await editor.ask("POST", "/api/places", { name: "ops", kind: "slack", target: "https://localhost/hook" });
   await editor.ask("POST", "/api/places/ops/test");
-  // As long as each may be, without a place to break.
-  const long = (length: number): string => "LongName".repeat(20).slice(0, length);
   await editor.ask("POST", "/api/places", { name: long(40), kind: "slack", target: "https://localhost/hook" });
   const granted = await treadle(editor.dataDir, ["destinations", "add", long(40), "10.200.100.128/28:10000-20000"]);
   if (granted.code !== 0) throw new Error(granted.stderr);
   await editor.ask("POST", "/api/invitations", { email: `${long(64)}@example.com`, role: "viewer" });
   await editor.ask("POST", "/api/tokens", { name: long(100), days: 30 });
+  await editor.ask("PUT", `/api/secrets/${long(100).toUpperCase()}`, { value: "a long enough value" });
+  longest = await editor.publish({
+    "config.yaml": `name: ${LONGEST_NAME}\ninputs:\n  ${long(60)}: { type: string, default: ${long(160)} }\ntriggers:\n  api: { enabled: true }\n  schedules:\n    ${long(40).toLowerCase()}: { enabled: false, cron: "0 3 * * 1", payload: { ${long(60)}: ${long(160)} } }\n`,
+    [`${long(60)}/${long(120)}.txt`]: long(160),
+    "main.py": `def main(${long(60)}):\n    print("${long(160)}" * 3)\n    return {"${long(60)}": "${long(160)}"}\n`,
+  });
+  const run = (workflowId: string, inputs: object) =>
+    editor.ask<{ executionId: string }>("POST", `/api/workflows/${workflowId}/execute`, inputs);
+  longestId = (await run(longest.workflowId, {})).executionId;
   executionId = (await editor.ask<{ executionId: string }>("POST", path, { name: "Ada" })).executionId;
 }, 600_000);
 
@@ -55,6 +69,7 @@ function listPages(): Record<string, { path: string; sign: string }> {
     },
     "the runs of hello": { path: `${workflow("hello")}/runs`, sign: "Hello" },
     runs: { path: "/executions", sign: "Runs" },
+    ...listLongest(),
     "a run": { path: `/executions/${executionId}`, sign: "Outputs" },
     credits: { path: "/account", sign: "Ledger" },
     members: { path: "/account/members", sign: "Members" },
@@ -66,6 +81,29 @@ function listPages(): Record<string, { path: string; sign: string }> {
     "the documents": { path: "/docs/", sign: "Documentation" },
     "a document": { path: "/docs/operating", sign: "Operating Treadle" },
   };
+}
+
+/** Those of a workflow whose names and values have no place to break. */
+function listLongest(): ReturnType<typeof listPages> {
+  const place = `/workflows/${longest.workflowId}`;
+  return {
+    "the form of the longest": { path: `${place}/run`, sign: "What runs" },
+    "the code of the longest": { path: `${place}/code?file=main.py`, sign: "main.py" },
+    "the API of the longest": { path: `${place}/api`, sign: "Call it" },
+    "the schedules of the longest": { path: `${place}/schedule`, sign: "Next runs" },
+    "the commits of the longest": { path: `${place}/commits`, sign: "History" },
+    "the overview of the longest": { path: `${place}/overview`, sign: "Last 30 runs" },
+    "the settings of the longest": { path: `${place}/settings`, sign: "Limits of a run" },
+    "the runs of the longest": { path: `${place}/runs`, sign: LONGEST_NAME },
+    "a run of the longest": { path: `/executions/${longestId}`, sign: "Outputs" },
+  };
+}
+
+/** Shows a page, once all of it is there. */
+async function show(page: Page, { path, sign }: { path: string; sign: string }): Promise<void> {
+  await page.goto(path);
+  await page.getByRole("heading", { name: sign, exact: true }).first().waitFor();
+  await page.locator('[aria-label$=" loading"]').first().waitFor({ state: "detached" });
 }
 
 test.each(LOOKS)("the sign-in, in $name, keeps nobody out", async (look) => {
@@ -84,24 +122,35 @@ async function findForFingers(page: Page, { touch = false }: { touch?: boolean }
 test.each(LOOKS)("every page, in $name, keeps nobody out and fits its window", async (look) => {
   const { page, leave } = await editor.enter("/", look);
   const found: Record<string, unknown> = {};
-  for (const [name, { path, sign }] of Object.entries(listPages())) {
-    await page.goto(path);
-    await page.getByRole("heading", { name: sign, exact: true }).first().waitFor();
-    await page.locator('[aria-label$=" loading"]').first().waitFor({ state: "detached" });
+  for (const [name, at] of Object.entries(listPages())) {
+    await show(page, at);
     found[name] = [...(await findGrave(page)), ...(await findOverflow(page)), ...(await findForFingers(page, look))];
   }
   expect(found).toEqual(Object.fromEntries(Object.keys(found).map((name) => [name, []])));
   await leave();
 });
 
+/** Owners of the first account alone see them, as the installation is theirs. */
+test.each(LOOKS)("the hosts, in $name, keep nobody out and fit their window", async (look) => {
+  const { page, leave } = await editor.visit(look);
+  await page.goto("/account/hosts");
+  await fillSignIn(page, ownerOf(editor.service.ready));
+  await page.getByRole("article").first().waitFor();
+  const found = [...(await findGrave(page)), ...(await findOverflow(page)), ...(await findForFingers(page, look))];
+  for (const width of look.width === 1280 ? [780, 820, 1_000] : []) {
+    await page.setViewportSize({ width, height: 800 });
+    found.push(...(await findOverflow(page)), ...(await findCut(page)));
+  }
+  expect(found).toEqual([]);
+  await leave();
+});
+
 test("every page, in windows between a phone's and a desk's, cuts nothing off at its side", async () => {
   const { page, leave } = await editor.enter("/", { width: 820 });
   const found: Record<string, unknown> = {};
-  for (const [name, { path, sign }] of Object.entries(listPages())) {
-    if (path.startsWith("/docs/")) continue;
-    await page.goto(path);
-    await page.getByRole("heading", { name: sign, exact: true }).first().waitFor();
-    await page.locator('[aria-label$=" loading"]').first().waitFor({ state: "detached" });
+  for (const [name, at] of Object.entries(listPages())) {
+    if (at.path.startsWith("/docs/")) continue;
+    await show(page, at);
     for (const width of [780, 820, 1_000]) {
       await page.setViewportSize({ width, height: 800 });
       found[`${name}, ${width} px`] = [...(await findOverflow(page)), ...(await findCut(page))];
@@ -124,7 +173,10 @@ test("the list of workflows, in a window between a phone's and a desk's, breaks 
 test("the tabs, on a phone, show the one that is open, and stand at one height on every page that has them", async () => {
   const { page, leave } = await editor.enter("/", { width: 390, touch: true });
   const heights = new Set<number>();
-  for (const { path } of Object.values(listPages()).filter((each) => /^\/(?:workflows|account)/.test(each.path))) {
+  // A name of several lines makes a page's head higher.
+  const isWithTabs = ({ path }: { path: string }) =>
+    /^\/(?:workflows|account)/.test(path) && !path.includes(longest.workflowId);
+  for (const { path } of Object.values(listPages()).filter(isWithTabs)) {
     await page.goto(path);
     const tab = page.locator('main nav [aria-current="page"]').first();
     await tab.waitFor();
@@ -138,10 +190,10 @@ test("the tabs, on a phone, show the one that is open, and stand at one height o
 
 test("every page but documents and single runs says in one line what it is for", async () => {
   const { page, leave } = await editor.enter("/");
-  for (const { path, sign } of Object.values(listPages())) {
+  for (const at of Object.values(listPages())) {
+    const { path } = at;
     if (/^\/(?:docs\/|executions\/|device$)/.test(path)) continue;
-    await page.goto(path);
-    await page.getByRole("heading", { name: sign, exact: true }).first().waitFor();
+    await show(page, at);
     expect([path, await page.locator("main :is(nav, h1) + p").first().innerText()]).toEqual([
       path,
       expect.stringMatching(/^[A-Z][^.]{10,60}\.$/),

@@ -154,6 +154,7 @@ function look(
   isolationProblems: readonly string[],
   commitProblems: Parameters<typeof createReadiness>[0]["commitProblems"] = () => [],
   isStopping = false,
+  diskWaiting = 0,
 ) {
   return createReadiness({
     db: { raw: () => Promise.resolve() } as never,
@@ -169,6 +170,7 @@ function look(
     cgroups: undefined,
     networkProblem: () => "None in gVisor.",
     diskProblem: () => undefined,
+    diskWaiting: () => diskWaiting,
     commitProblems,
     temporal: {},
     isStopping: () => isStopping,
@@ -188,6 +190,20 @@ test("readiness, where commits cannot run, is ready, and counts them without a n
       "Of the workflows, 2 cannot run: this host lacks their Python or their packages. 1 cannot run yet: packages are being made for this host's Python. bin/treadle doctor names them.",
   });
   expect((await look([], () => [{ ...problem, isBeingMade: false }])).ready).toBe(true);
+});
+
+test("readiness, while executions wait for each other's room on the disk, is ready and counts them", async () => {
+  expect((await look([])).checks["disk"]).toEqual({ ok: true, message: "There is room for outputs." });
+  const { ready, checks } = await look([], undefined, false, 3);
+  expect([ready, checks["disk"]]).toEqual([
+    true,
+    {
+      ok: true,
+      message: expect.stringMatching(
+        /^Executions that wait until others give up room on the disk: 3\. Largest in the data folder: /,
+      ),
+    },
+  ]);
 });
 
 test("readiness, in gVisor, says so; with problems, and from a request to stop on, it is not ready and says why", async () => {

@@ -19,7 +19,9 @@ export async function findGrave(page: Page): Promise<string[]> {
 
 /** That the page is wider than its window, where it is. */
 export async function findOverflow(page: Page): Promise<string[]> {
-  const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+  // Not its innerWidth: a phone zooms out until as much as it can show of a page that is too wide.
+  const width = page.viewportSize()?.width ?? 0;
+  const overflow = (await page.evaluate<number>("document.documentElement.scrollWidth")) - width;
   return overflow > 0 ? [`${overflow} px wider than the window`] : [];
 }
 

@@ -62,7 +62,7 @@ async function aSinglePlace(): Promise<Place> {
 }
 
 async function aClusteredPlace(): Promise<Place> {
-  const four = await aClusterOfFour({ TREADLE_EXAMPLES: "hello" });
+  const four = await aClusterOfFour({ TREADLE_EXAMPLES: "hello", TREADLE_LANES_MAX: "4" });
   const { cluster } = four;
   const [{ dataDir }] = four.apiHosts;
   const { server } = cluster.temporal;

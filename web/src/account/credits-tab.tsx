@@ -84,7 +84,7 @@ function Ledger() {
                   <td className={tables.narrow}>
                     <Time at={entry.createdAt} as="short" />
                   </td>
-                  <td>
+                  <td className={tables.breaks}>
                     <EntryWords entry={entry} />
                   </td>
                   <td className={tables.figure}>

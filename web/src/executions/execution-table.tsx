@@ -109,7 +109,7 @@ function Row(props: {
           </Text>
         )}
       </td>
-      {showsWorkflow && <td>{line.workflowName}</td>}
+      {showsWorkflow && <td className={tables.breaks}>{line.workflowName}</td>}
       <td>
         {TRIGGER_WORDS[line.trigger]}
         {line.draft && <span className={classes.draft}>Draft</span>}
