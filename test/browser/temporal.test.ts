@@ -8,7 +8,7 @@ let editor: Editor;
 let greeter: Published;
 
 beforeAll(async () => {
-  editor = await openEditor("temporal");
+  editor = await openEditor("temporal", { isAlone: true });
   greeter = await editor.publish({ "config.yaml": "", "main.py": "def main():\n    print('hello')\n" });
 }, 600_000);
 

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { FormData, Response } from "undici";
+import { testAlone } from "../support/alone.ts";
 import { aFolder, treadle } from "../support/command-line.ts";
 import { createOrders, sumPaidCents, toCsv } from "../support/orders.ts";
 import { readPage } from "../support/pdf.ts";
@@ -68,27 +69,30 @@ test("hello, with JSON inputs, answers exactly the five fields of the contract",
   });
 });
 
-test("hello, executed again and again, is served by a lane that was warmed when it was published", async () => {
+testAlone("hello, executed again and again, is served by a lane that was warmed when it was published", async () => {
   await expectLane(async (round) => {
     const answer = await service.execute("hello", { name: `Ada ${round}` });
     expect(JSON.parse(await output("hello", answer, "greeting"))).toMatchObject({ message: `Hello, Ada ${round}!` });
   });
 });
 
-test("a workflow with a network, executed again and again, is served by a lane and has the network all the same", async () => {
-  const folder = await aFolder({
-    "config.yaml": "triggers: { api: { enabled: true } }\nlimits: { network: true }\n",
-    "main.py": "import socket\ndef main():\n    print(*sorted(name for _, name in socket.if_nameindex()))\n",
-  });
-  const published = await treadle(place.dataDir, ["publish", folder, "--json"]);
-  const { workflowId, apiKey } = published.json() as { workflowId: string; apiKey: string };
-  const headers = { "x-api-key": apiKey, "content-type": "application/json" };
-  await expectLane(async () => {
-    const { body } = await service.call(`/workflows/${workflowId}/execute`, { method: "POST", headers, body: "{}" });
-    const log = await service.call(`/run-logs/${String(body.executionId)}/logs`, { method: "GET", headers });
-    expect(log.text).toContain("eth0 lo");
-  });
-});
+testAlone(
+  "a workflow with a network, executed again and again, is served by a lane and has the network all the same",
+  async () => {
+    const folder = await aFolder({
+      "config.yaml": "triggers: { api: { enabled: true } }\nlimits: { network: true }\n",
+      "main.py": "import socket\ndef main():\n    print(*sorted(name for _, name in socket.if_nameindex()))\n",
+    });
+    const published = await treadle(place.dataDir, ["publish", folder, "--json"]);
+    const { workflowId, apiKey } = published.json() as { workflowId: string; apiKey: string };
+    const headers = { "x-api-key": apiKey, "content-type": "application/json" };
+    await expectLane(async () => {
+      const { body } = await service.call(`/workflows/${workflowId}/execute`, { method: "POST", headers, body: "{}" });
+      const log = await service.call(`/run-logs/${String(body.executionId)}/logs`, { method: "GET", headers });
+      expect(log.text).toContain("eth0 lo");
+    });
+  },
+);
 
 /** Calls until five programs were served by lanes. Where a machine has no time a lane is not waited for, and one begins cold. */
 async function expectLane(execute: (round: number) => Promise<void>): Promise<void> {

@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect } from "@jest/globals";
+import { IS_LONG } from "../support/cluster.ts";
 import { aFolder, treadle } from "../support/command-line.ts";
 import { aPlace } from "../support/place.ts";
 import type { Answer, TestService } from "../support/service.ts";
@@ -89,6 +90,8 @@ export async function aNoticeService() {
   }
 
   return {
+    /** The address of a run's page in a notice: none, unless the service was told what browsers call it. */
+    pageOf: (executionId: unknown) => (IS_LONG ? `${service.ready.url}/executions/${String(executionId)}` : null),
     receiver,
     mailServer,
     command,

@@ -67,7 +67,7 @@ test("notices, of a failure and of the success after it, arrive signed; no other
         ],
       },
       runAgain: `treadle executions rerun ${String(failed.body["executionId"])} -i password=SECRET`,
-      url: null,
+      url: room.pageOf(failed.body["executionId"]),
     },
   });
   expect((first as Received).text).not.toContain("correct-horse");

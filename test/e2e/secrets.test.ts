@@ -4,6 +4,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { testAlone } from "../support/alone.ts";
 import { aFolder, startTreadle, treadle } from "../support/command-line.ts";
 import { aPlace, type Place } from "../support/place.ts";
 import { type Answer, type TestService } from "../support/service.ts";
@@ -193,61 +194,68 @@ test("secret, that a workflow names, is not removed; what cannot be one is refus
   }
 });
 
-test("secret, that is set anew, is the next version, and no older value is anywhere on the disk or in what the service says", async () => {
-  expectNoTrace(service.output());
-  const target = join(place.dataDir, "..", "backup");
-  await command(["backup", target]);
-  // Neither the database, Temporal's, storage, spool, logs nor the backup.
-  for (const trace of TRACES.slice(0, 3)) {
-    const found = spawnSync("grep", ["-rlaF", "--exclude=*.img", "-e", trace, place.dataDir, target], {
-      encoding: "utf8",
+testAlone(
+  "secret, that is set anew, is the next version, and no older value is anywhere on the disk or in what the service says",
+  async () => {
+    expectNoTrace(service.output());
+    const target = join(place.dataDir, "..", "backup");
+    await command(["backup", target]);
+    // Neither the database, Temporal's, storage, spool, logs nor the backup.
+    for (const trace of TRACES.slice(0, 3)) {
+      const found = spawnSync("grep", ["-rlaF", "--exclude=*.img", "-e", trace, place.dataDir, target], {
+        encoding: "utf8",
+      });
+      expect([trace, found.stdout]).toEqual([trace, ""]);
+    }
+    expect(await command(["secrets", "set", "WAREHOUSE_PASSWORD"], "another-value")).toMatchObject({ version: 2 });
+    const { versions } = (await command(["secrets", "history", "WAREHOUSE_PASSWORD"])) as { versions: object[] };
+    expect(versions).toMatchObject([
+      { version: 2, removed: false, value: null },
+      { version: 1, removed: false, value: null, lastUsedAt: expect.any(String) },
+    ]);
+    const { body } = await send(secretive);
+    expect(await seenBy(body["outputs"])).toMatchObject({
+      sha256: createHash("sha256").update("another-value").digest("hex"),
     });
-    expect([trace, found.stdout]).toEqual([trace, ""]);
-  }
-  expect(await command(["secrets", "set", "WAREHOUSE_PASSWORD"], "another-value")).toMatchObject({ version: 2 });
-  const { versions } = (await command(["secrets", "history", "WAREHOUSE_PASSWORD"])) as { versions: object[] };
-  expect(versions).toMatchObject([
-    { version: 2, removed: false, value: null },
-    { version: 1, removed: false, value: null, lastUsedAt: expect.any(String) },
-  ]);
-  const { body } = await send(secretive);
-  expect(await seenBy(body["outputs"])).toMatchObject({
-    sha256: createHash("sha256").update("another-value").digest("hex"),
-  });
-});
+  },
+);
 
-test("master key, rotated by a command that is killed again and again while calls go on, is another, and all that is sealed opens", async () => {
-  const file = join(place.dataDir, "keys/master");
-  const before = await readFile(file);
-  const canary = "to be opened later";
-  await command(["secrets", "set", "LATER"], canary);
-  const keyed = () => send(secretive, { "idempotency-key": "over-the-rotation" }, { password: "of a caller" });
-  const first = await keyed();
-  let isOver = false;
-  const calling = (async () => {
-    for (; !isOver; await sleep(500)) expect((await send(secretive)).body["status"]).toBe("success");
-  })();
-  // Each is killed at another point: while it waits, after the files were changed, while it seals.
-  for (const ms of [1_000, 6_000, 14_000]) {
-    const killed = startTreadle(place.dataDir, ["keys", "rotate-master"]);
-    await sleep(ms);
-    killed.kill("SIGKILL");
-  }
-  const rotated = await command(["keys", "rotate-master"]);
-  isOver = true;
-  await calling;
-  expect(rotated).toEqual({ resealed: expect.any(Object) });
-  const after = await readFile(file);
-  expect(after.equals(before)).toBe(false);
-  expect(await readdir(join(place.dataDir, "keys"))).not.toContainEqual(expect.stringMatching(/^master\./));
-  // Without the old key, by a process that has never had it.
-  await service.stop("SIGKILL");
-  service = await place.start();
-  expect((await send(secretive)).body["status"]).toBe("success");
-  expect((await keyed()).body["executionId"]).toBe(first.body["executionId"]);
-  expect(await command(["key", "show", secretive.workflowId])).toEqual({ apiKey: secretive.apiKey });
-  expect(await command(["secrets", "set", "LATER"], "and set anew")).toMatchObject({ version: 2 });
-}, 300_000);
+testAlone(
+  "master key, rotated by a command that is killed again and again while calls go on, is another, and all that is sealed opens",
+  async () => {
+    const file = join(place.dataDir, "keys/master");
+    const before = await readFile(file);
+    const canary = "to be opened later";
+    await command(["secrets", "set", "LATER"], canary);
+    const keyed = () => send(secretive, { "idempotency-key": "over-the-rotation" }, { password: "of a caller" });
+    const first = await keyed();
+    let isOver = false;
+    const calling = (async () => {
+      for (; !isOver; await sleep(500)) expect((await send(secretive)).body["status"]).toBe("success");
+    })();
+    // Each is killed at another point: while it waits, after the files were changed, while it seals.
+    for (const ms of [1_000, 6_000, 14_000]) {
+      const killed = startTreadle(place.dataDir, ["keys", "rotate-master"]);
+      await sleep(ms);
+      killed.kill("SIGKILL");
+    }
+    const rotated = await command(["keys", "rotate-master"]);
+    isOver = true;
+    await calling;
+    expect(rotated).toEqual({ resealed: expect.any(Object) });
+    const after = await readFile(file);
+    expect(after.equals(before)).toBe(false);
+    expect(await readdir(join(place.dataDir, "keys"))).not.toContainEqual(expect.stringMatching(/^master\./));
+    // Without the old key, by a process that has never had it.
+    await service.stop("SIGKILL");
+    service = await place.start();
+    expect((await send(secretive)).body["status"]).toBe("success");
+    expect((await keyed()).body["executionId"]).toBe(first.body["executionId"]);
+    expect(await command(["key", "show", secretive.workflowId])).toEqual({ apiKey: secretive.apiKey });
+    expect(await command(["secrets", "set", "LATER"], "and set anew")).toMatchObject({ version: 2 });
+  },
+  300_000,
+);
 
 test("publish, of a destination that is not granted, is refused at its line; once granted it runs, until that is taken away", async () => {
   const config = "limits:\n  network:\n    to: [warehouse]\ntriggers:\n  api: { enabled: true }\n";

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../../src/setup/servers/free-port.ts";
+import type { ReadyFile } from "../../src/start/ready-file.ts";
 import { type Balancer, openBalancer } from "./balancer.ts";
 import { aCluster, type Cluster, type ClusterHost, type RunningWorker } from "./cluster.ts";
 import { callService, type TestService } from "./service.ts";
@@ -20,8 +21,8 @@ export interface ClusterOfFour {
   /** Restarts a process that takes calls, as its balancer does: it gets none from before its end until it is there again. */
   restartApi(place: number): Promise<void>;
   restartWorker(place: number): Promise<void>;
-  /** Calls whichever process has its turn. */
-  call(): ReturnType<typeof callService>;
+  /** Calls whichever process has its turn. `workflows`: what was published as examples. */
+  call(workflows?: ReadyFile["workflows"]): ReturnType<typeof callService>;
   /** Ends what still runs, and removes all of it. */
   remove(): Promise<void>;
 }
@@ -75,9 +76,9 @@ export async function aClusterOfFour(common: Record<string, string>): Promise<Cl
       await workers[place]?.stop();
       await startWorker(place);
     },
-    call() {
+    call(workflows = {}) {
       const [one] = apis as [TestService];
-      return callService({ ...one.ready, caFile: balancer.caFile });
+      return callService({ ...one.ready, caFile: balancer.caFile, workflows });
     },
     async remove() {
       await stopAll();

@@ -6,8 +6,9 @@ import { fileURLToPath } from "node:url";
 import type { BrowserContext } from "playwright-core";
 import type { ReadyFile } from "../../src/start/ready-file.ts";
 import { openBrowser, type Visit, visit, waitUntil } from "./browser.ts";
+import { IS_LONG } from "./cluster.ts";
 import { borrowService, type LentService } from "./lent-service.ts";
-import { aPlace } from "./place.ts";
+import { aPlace, aSinglePlace } from "./place.ts";
 import type { CalledService } from "./service.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../examples/", import.meta.url));
@@ -48,13 +49,17 @@ export interface Editor {
 
 /**
  * Opens the editor for a test file, whose name the account gets: at the service that the files of the tier share, or, with `env`, at
- * one of its own that is started with these settings. The caller closes it.
+ * one of its own that is started with these settings. `isAlone`: of one process, also in the long form of clusters. The caller closes it.
  */
 export async function openEditor(
   name: string,
-  { examples = [], env }: { examples?: readonly string[]; env?: Record<string, string> } = {},
+  {
+    examples = [],
+    env,
+    isAlone = false,
+  }: { examples?: readonly string[]; env?: Record<string, string>; isAlone?: boolean } = {},
 ): Promise<Editor> {
-  const place = await (env === undefined ? borrowService() : startOwn(env));
+  const place = await (env === undefined && !(isAlone && IS_LONG) ? borrowService() : startOwn(env, isAlone));
   const closing = [place.leave];
   const close = async () => {
     for (const end of closing.splice(0).toReversed()) await end();
@@ -98,8 +103,8 @@ export async function openEditor(
 }
 
 /** A service of the file's own. */
-async function startOwn(env: Record<string, string>): Promise<LentService> {
-  const { dataDir, query, start, remove } = await aPlace();
+async function startOwn(env: Record<string, string> = {}, isAlone = false): Promise<LentService> {
+  const { dataDir, query, start, remove } = await (isAlone ? aSinglePlace() : aPlace());
   try {
     const service = await start(env);
     return { service, dataDir, query, leave: () => service.stop().then(remove) };

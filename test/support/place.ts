@@ -1,16 +1,23 @@
-import { readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { execFile } from "node:child_process";
+import { cp, readdir, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { Client, Connection, WorkflowNotFoundError } from "@temporalio/client";
 import { historyToJSON } from "@temporalio/common/lib/proto-utils.js";
 import pg from "pg";
 import { askTimetables } from "../../chaos/cluster/timetables.ts";
 import { readTimetables, type Timetable } from "../../chaos/timetables.ts";
 import { POSTGRES_USER } from "../../src/setup/servers/postgres-data.ts";
+import type { ReadyFile } from "../../src/start/ready-file.ts";
 import { IS_LONG } from "./cluster.ts";
 import { aClusterOfFour } from "./cluster-of-four.ts";
 import { aDataDir, startService, type TestService } from "./service.ts";
 import { type HistoryEvent, readHistory } from "./temporal-history.ts";
+
+const EXAMPLES = fileURLToPath(new URL("../../examples/", import.meta.url));
+const TREADLE = fileURLToPath(new URL("../../bin/treadle", import.meta.url));
 
 /** Where the service of a test file is, for as long as that file runs. */
 export interface Place {
@@ -35,7 +42,8 @@ export interface Place {
 /** A place for a service: alone with all it needs. In the long form of the tests of clusters it is four processes. */
 export const aPlace = (): Promise<Place> => (IS_LONG ? aClusteredPlace() : aSinglePlace());
 
-async function aSinglePlace(): Promise<Place> {
+/** The same, of one process in every form. */
+export async function aSinglePlace(): Promise<Place> {
   const { dataDir, remove } = await aDataDir();
   const database = { host: join(dataDir, "postgres/socket"), user: POSTGRES_USER, database: "treadle" };
   let service: TestService;
@@ -62,11 +70,12 @@ async function aSinglePlace(): Promise<Place> {
 }
 
 async function aClusteredPlace(): Promise<Place> {
-  const four = await aClusterOfFour({ TREADLE_EXAMPLES: "hello", TREADLE_LANES_MAX: "4" });
+  const four = await aClusterOfFour({ TREADLE_LANES_MAX: "4" });
   const { cluster } = four;
   const [{ dataDir }] = four.apiHosts;
   const { server } = cluster.temporal;
   let { namespace } = cluster.temporal;
+  let workflows: ReadyFile["workflows"] | undefined;
   return {
     dataDir,
     database: cluster.database,
@@ -95,7 +104,9 @@ async function aClusteredPlace(): Promise<Place> {
     async start(env = {}) {
       await four.startAll({ ...env, TEMPORAL_NAMESPACE: namespace });
       const [one] = four.apis as [TestService];
-      const { hangUp, ...called } = await four.call();
+      // As one machine does by itself.
+      workflows ??= await publishExamples(dataDir, env["TREADLE_EXAMPLES"] ?? "hello");
+      const { hangUp, ...called } = await four.call(workflows);
       return {
         ...called,
         child: one.child,
@@ -110,6 +121,22 @@ async function aClusteredPlace(): Promise<Place> {
       };
     },
   };
+}
+
+/** By its operator. An example that this installation lacks something for is left out, as by a service that is alone. */
+async function publishExamples(dataDir: string, wanted: string): Promise<ReadyFile["workflows"]> {
+  const published: Record<string, { workflowId: string; apiKey: string }> = {};
+  const env = { ...process.env, TREADLE_DATA_DIR: dataDir };
+  // A copy, as the command line notes in a folder where it was published to.
+  const copies = join(dirname(dataDir), "examples");
+  await cp(EXAMPLES, copies, { recursive: true });
+  for (const name of await readdir(copies)) {
+    if (wanted !== "all" && wanted !== name) continue;
+    const args = [TREADLE, "publish", join(copies, name), "--json"];
+    const { stdout } = await promisify(execFile)(process.execPath, args, { env }).catch(() => ({ stdout: "" }));
+    if (stdout !== "") published[name] = JSON.parse(stdout) as { workflowId: string; apiKey: string };
+  }
+  return published;
 }
 
 function ifMissing(error: unknown): false {
