@@ -25,12 +25,12 @@ export async function findOverflow(page: Page): Promise<string[]> {
   return overflow > 0 ? [`${overflow} px wider than the window`] : [];
 }
 
-/** What is cut off at its side and has to be scrolled there, such as a table that is too wide. Code is wider than pages. */
+/** What is cut off at its side and has to be scrolled there, such as a table that is too wide. Code and logs are wider than pages. */
 export function findCut(page: Page): Promise<string[]> {
   return page.evaluate<string[]>(`
     [...document.querySelectorAll("main *")]
       .filter((box) => box.scrollWidth > box.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(box).overflowX))
-      .filter((box) => !box.closest(".cm-editor, pre"))
+      .filter((box) => !box.closest(".cm-editor, pre, [aria-label='Lines of the log']"))
       .map((box) => box.innerText.slice(0, 40) + " is " + (box.scrollWidth - box.clientWidth) + " px wider than its place")`);
 }
 
