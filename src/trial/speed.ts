@@ -16,6 +16,9 @@ const WARM_UPS = 10;
 const ROUNDS = 40;
 const CALLERS = 8;
 const CALLING_MS = 5_000;
+/** Each wait is so much longer than the one before: 21 s in all. */
+const BUSY_TRIES = 20;
+const BUSY_WAIT_MS = 100;
 /** A run waits for the disk about twice, so this costs it more than its own work. */
 const SLOW_DISK_MS = 5;
 /** Of the settings of an installation, those that say what its machine has. The others lead to its database, its files and its callers. */
@@ -63,7 +66,8 @@ export async function measureSpeed(options: {
       : new Error(`Nothing could be measured: ${messageOf(error)}`, { cause: error });
   } finally {
     await service?.stop();
-    await rm(dir, { recursive: true, force: true });
+    // A service that was stopped while it made disks is over before they are unmounted.
+    await rm(dir, { recursive: true, force: true, maxRetries: BUSY_TRIES, retryDelay: BUSY_WAIT_MS });
   }
 }
 
