@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { S3_INSTALL_MS_MAX } from "../../bench/s3-programs.ts";
+import type { Published } from "../../bench/service.ts";
 import { queryRows } from "../../db/connect.ts";
 import { findMoneyFaults } from "../../db/ledger/audit.ts";
 import { anIndex, onlyFrom } from "../environments/machine.ts";
@@ -10,11 +11,6 @@ import { aCluster, type Cluster, type ClusterHost } from "../support/cluster.ts"
 import { aFolder, treadle } from "../support/command-line.ts";
 import { POOLER_SESSIONS } from "../support/pooler.ts";
 import { type Answer, isAlive, listTree, type TestService } from "../support/service.ts";
-
-interface Published {
-  readonly workflowId: string;
-  readonly apiKey: string;
-}
 
 /** Says which attempt its output is of. Where it is asked to wait, it does so on a host that allows few open files, until it is stopped. */
 const PROGRAM = `import resource

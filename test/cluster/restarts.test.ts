@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { S3_INSTALL_MS_MAX } from "../../bench/s3-programs.ts";
+import type { Published } from "../../bench/service.ts";
 import { queryRows } from "../../db/connect.ts";
 import { findMoneyFaults } from "../../db/ledger/audit.ts";
 import { IS_LONG } from "../support/cluster.ts";
@@ -9,11 +10,6 @@ import { aFolder, treadle } from "../support/command-line.ts";
 import type { Answer, CalledService, callService } from "../support/service.ts";
 import { callMeanwhile } from "./rolling-restart.ts";
 import { checkTwoReleases } from "./two-releases.ts";
-
-interface Published {
-  readonly workflowId: string;
-  readonly apiKey: string;
-}
 
 /** Prints, waits if it is asked to, and prints again. */
 const PROGRAM = `import time

@@ -1,16 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "@jest/globals";
+import type { Published } from "../../bench/service.ts";
 import { queryRows } from "../../db/connect.ts";
 import { findMoneyFaults } from "../../db/ledger/audit.ts";
 import { aCluster, type Cluster } from "../support/cluster.ts";
 import { aFolder, treadle } from "../support/command-line.ts";
 import { aCheckout } from "../support/previous-release.ts";
 import type { TestService } from "../support/service.ts";
-
-interface Published {
-  readonly workflowId: string;
-  readonly apiKey: string;
-}
 
 /** Fails at its first attempt where it is asked to, and sleeps for as long as it is asked to. */
 const PROGRAM = `import time
