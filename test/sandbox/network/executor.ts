@@ -45,6 +45,14 @@ interface Program {
   readonly packaged?: string;
 }
 
+/** Written once: a lane that is being started would read a file that is written anew as an empty one. */
+function makeCommit(folder: string, code: string): string {
+  const dir = join(folder, "commit");
+  mkdirSync(dir, { mode: 0o755 });
+  writeFileSync(join(dir, "main.py"), code, { mode: 0o644 });
+  return dir;
+}
+
 /** Runs code as the service does: through the sandbox, with or without a network. Answers its outcome and its JSON result. */
 export function createExecutor(
   place: ExecutorPlace,
@@ -76,10 +84,9 @@ export function createExecutor(
   const commits = new Map<string, string>();
   return async ({ code, network: hasNetwork, cancelAfterMs, lane = false, packaged }: Program) => {
     const folder = join(place.folder, `execution-${process.pid}-${++count}`);
-    const commitDir = commits.get(code) ?? join(folder, "commit");
+    for (const path of [folder, join(folder, "spool")]) mkdirSync(path, { mode: 0o755 });
+    const commitDir = commits.get(code) ?? makeCommit(folder, code);
     commits.set(code, commitDir);
-    for (const path of [folder, commitDir, join(folder, "spool")]) mkdirSync(path, { recursive: true, mode: 0o755 });
-    writeFileSync(join(commitDir, "main.py"), code, { mode: 0o644 });
     const environmentDir = packaged === undefined ? null : join(folder, "environment");
     if (environmentDir !== null && packaged !== undefined) {
       const [major, minor] = place.interpreterVersion.split(".");
