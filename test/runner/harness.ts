@@ -130,7 +130,7 @@ export function makeFolder(name: string): string {
 }
 
 /** Lanes in the bench's folder. */
-export const LANES = { lanesMax: 8, idleBytesMax: 1024 * MIB, idleMs: 600_000 };
+export const LANES = { lanesMax: 8, idleBytesMax: 1024 * MIB, idleMs: 600_000, retryAfterMs: 1_000 };
 
 /** A bench whose executions are served by lanes. */
 export function openWarmBench(

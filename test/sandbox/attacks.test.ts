@@ -10,6 +10,7 @@ import { SIEGE_USER } from "./attacks/weaken.ts";
 
 /** Somebody else than the sandboxes of the root pass run as. */
 const ORDINARY = { uid: SIEGE_USER.uid + 1, gid: SIEGE_USER.gid + 1 };
+const CONTROL_TRIES = 3;
 const isRoot = process.getuid?.() === 0;
 const gotSomething = new Set<string>();
 const waged = new Set<string>();
@@ -48,7 +49,11 @@ test.each(ATTACKS.flatMap((attack) => attack.ways.map((way) => ({ attack, way, n
 test.each(ATTACKS.filter(({ control }) => isRoot || control.asRootOnly !== true))(
   "attack, $name, without $control.without, succeeds",
   async (attack) => {
-    expect(await field.wage(attack, attack.control.way ?? attack.ways[0] ?? "cold", true)).not.toEqual([]);
+    const way = attack.control.way ?? attack.ways[0] ?? "cold";
+    let loot: readonly string[] = [];
+    // What needs a lane finds none for a moment on a busy machine. To succeed once is enough.
+    for (let tries = 0; tries < CONTROL_TRIES && loot.length === 0; tries++) loot = await field.wage(attack, way, true);
+    expect(loot).not.toEqual([]);
   },
 );
 

@@ -7,6 +7,9 @@ const MIB = 1024 * 1024;
 /** Of a whole second of work, for the 100 ms in which the kernel keeps its accounts. */
 const CPU_TOLERANCE = 0.2;
 
+/** Time to make a hundred thousand of them on a busy machine, and memory that holds them. */
+const SCRATCH_FILES = { memoryBytes: 1024 * MIB, timeoutSeconds: 120 };
+
 let bench: Bench;
 beforeAll(async () => {
   bench = await openWarmBench();
@@ -63,7 +66,7 @@ test.each<[name: string, program: Program, status: string, message: string | Reg
   ],
   [
     "scratch files",
-    { code: "n = 0\nwhile True:\n    open('/tmp/%d' % n, 'w').close(); n += 1", limits: { memoryBytes: 1024 * MIB } },
+    { code: "n = 0\nwhile True:\n    open('/tmp/%d' % n, 'w').close(); n += 1", limits: SCRATCH_FILES },
     "failed",
     /No space left on device|Too many files were made in the working folder/,
   ],

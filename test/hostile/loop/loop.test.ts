@@ -14,7 +14,7 @@ const TURN_MS_MAX = 100;
 const CONTROL = JSON.stringify(Array.from({ length: 250_000 }, () => []));
 const CONTROL_MS = 25;
 /** A first call loads and compiles code, and any may meet a collection of garbage: a stand is what happens each time. */
-const TRIES = 3;
+const TRIES = 6;
 
 interface Call {
   readonly path?: string;
