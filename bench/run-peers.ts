@@ -34,6 +34,8 @@ const { values } = parseArgs({
     add: { type: "string" },
     /** Finished executions beside which hello is measured, as `0,10000,1000000`. */
     growth: { type: "string", default: "" },
+    /** The same with other workflows, as `0,1000,10000`. */
+    workflows: { type: "string", default: "" },
     /** Minutes at half of each peer's own rate. */
     soak: { type: "string", default: "0" },
     /** Size of a file to upload and to leave as an output, in MiB. */
@@ -100,8 +102,12 @@ async function visit({ peer, folder, dataDir }: Ready, round: number): Promise<v
       const slice = await measureSlice(stand, load, { seconds, capacity: capacityOf(peer) });
       if (slice !== undefined) note(slice);
     }
-    const sizes = values.growth.split(",").filter(Boolean).map(Number);
-    for await (const slice of grow(stand, { sizes, seconds })) note(slice);
+    for (const [of, sizes] of [
+      ["executions", values.growth],
+      ["workflows", values.workflows],
+    ] as const)
+      for await (const slice of grow(stand, { of, sizes: sizes.split(",").filter(Boolean).map(Number), seconds }))
+        note(slice);
     const minutes = Number(values.soak);
     for await (const slice of soak(stand, { minutes, dataDir, capacity: capacityOf(peer) })) note(slice);
   } finally {

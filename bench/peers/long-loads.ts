@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { promisify } from "node:util";
 import { listTree, measureMemoryBytes } from "../../sandbox/process-tree.ts";
+import type { Filling } from "./peer.ts";
 import { measureSlice, type Resources, type Slice, type Stand } from "./slices.ts";
 
 const MIB = 1024 ** 2;
@@ -19,18 +20,19 @@ export async function* soak(
   }
 }
 
-/** `hello` beside so many finished executions, for peers that can be filled. */
+/** `hello` beside so many finished executions, or other workflows, for peers that can be filled. */
 export async function* grow(
   stand: Stand,
-  { sizes, seconds }: { sizes: readonly number[]; seconds: number },
+  { of, sizes, seconds }: { of: keyof Filling; sizes: readonly number[]; seconds: number },
 ): AsyncGenerator<Slice> {
-  if (stand.running.fill === undefined) return;
+  const { filling } = stand.running;
+  if (filling === undefined) return;
   let filled = 0;
   for (const size of sizes) {
-    if (size > filled) await stand.running.fill(filled, size);
+    if (size > filled) await filling[of](filled, size);
     filled = size;
     const slice = await measureSlice(stand, "hello", { seconds, capacity: undefined });
-    if (slice !== undefined) yield { ...slice, load: `hello beside ${size}` };
+    if (slice !== undefined) yield { ...slice, load: `hello beside ${size} ${of}` };
   }
 }
 

@@ -20,6 +20,9 @@ export interface Setting {
 /** Returns the text that a run has answered. It may fetch it, so call it when the clock has stopped. */
 export type ReadAnswer = () => Promise<string>;
 
+/** Makes an engine hold finished executions, or published workflows, of the numbers `from` to `to`. */
+export type Filling = Readonly<Record<"executions" | "workflows", (from: number, to: number) => Promise<void>>>;
+
 export interface RunningPeer {
   /** The process under which all of the peer's processes are; none where the peer is the caller's own shell. */
   readonly pid: number | undefined;
@@ -29,8 +32,8 @@ export interface RunningPeer {
   publish?(program: ProgramName): Promise<(value: string) => Promise<ReadAnswer>>;
   /** Returns what the peer itself says of each call since it was last asked: milliseconds of each stage. */
   takeStages?(): Readonly<Record<string, readonly number[]>>;
-  /** Makes it hold so many finished runs more; only where how cost grows is measured. */
-  fill?(from: number, to: number): Promise<void>;
+  /** Only where how cost grows is measured. */
+  readonly filling?: Filling;
   stop(): Promise<void>;
 }
 

@@ -55,7 +55,7 @@ export function writeTables(slices: readonly Slice[], peers: readonly string[]):
       load: "hello",
       read: ({ stages }: Slice) => stages?.[stage] ?? Number.NaN,
     })),
-    "hello beside finished executions, p50 as a multiple of a bare start": grown.map((load) => ({
+    "hello beside finished executions and other workflows, p50 as a multiple of a bare start": grown.map((load) => ({
       title: load.slice("hello beside ".length),
       load,
       read: READINGS.p50Ratio,

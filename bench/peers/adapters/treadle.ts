@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { request } from "undici";
 import { findVersion } from "../../../src/version.ts";
 import { type Published, publish, startService } from "../../service.ts";
-import { addFinishedExecutions } from "../finished-executions.ts";
+import { fillDatabase } from "../filling.ts";
 import type { Peer, ProgramName } from "../peer.ts";
 
 const PROGRAMS = fileURLToPath(new URL("../programs", import.meta.url));
@@ -57,7 +57,7 @@ export function treadlePeer(own: { name: string; isolation: string; env?: Readon
           stages = {};
           return taken;
         },
-        fill: (from, to) => addFinishedExecutions(data, { from, to }),
+        filling: fillDatabase(data),
         stop: () => service.stop(),
       };
     },
