@@ -58,7 +58,10 @@ export interface LaneSettings {
   readonly idleMs: number;
   /** How often memory, idle time and what packages do meanwhile are looked at; every second unless given. */
   readonly lookEveryMs?: number;
-  /** How long lanes of one code may take to start at once; after that they may for a tenth of the time. A minute unless given. */
+  /**
+   * How long lanes of one code may take to start at once, and those that `warm` makes for one account. After that they may for a
+   * tenth of the time. A minute unless given.
+   */
   readonly startBurstSeconds?: number;
   /** How long code starts cold after a lane of it failed in a way that may be the host's fault; a minute unless given. */
   readonly retryAfterMs?: number;

@@ -1,13 +1,12 @@
 import type { LaneRequest } from "../request.ts";
+import { countDebt, createEffort, type Effort } from "./effort.ts";
 import type { Lane } from "./lane.ts";
 
 /** Codes that are remembered, so that not every execution of unfit code tries again. */
 const GROUPS_MAX = 1_000;
-/** Of the time, that lanes of one code may be starting in the long run. */
-const START_SHARE = 0.1;
 
 /** The lanes of one code with its limits, and what is known of them. */
-export interface Group {
+export interface Group extends Effort {
   readonly request: LaneRequest;
   readonly lanes: Set<Lane>;
   starting: number;
@@ -18,10 +17,6 @@ export interface Group {
   usualMs: number;
   /** What its last lane held when it was measured; 0 before there was one. */
   usualBytes: number;
-  /** Seconds that starting its lanes has taken, less what has been made up for by `at`. */
-  debt: { readonly seconds: number; readonly at: number };
-  /** No lane of it is started before. */
-  restUntil: number;
   /** None is started in addition to those there are before: there was no room for one. */
   fullUntil: number;
   refusal: { readonly reason: string; readonly until: number } | undefined;
@@ -42,11 +37,7 @@ export function takeGroup(groups: Groups, request: LaneRequest): Group {
     usualMs: 0,
     usualBytes: 0,
     refusal: undefined,
-    debt: {
-      seconds: 0,
-      at: 0,
-    },
-    restUntil: 0,
+    ...createEffort(),
     fullUntil: 0,
   };
   groups.delete(key);
@@ -86,21 +77,6 @@ export function isRefused({ refusal }: Group): boolean {
 export function pruneClosed(group: Group): Lane[] {
   for (const lane of group.lanes) if (lane.state() === "closed") group.lanes.delete(lane);
   return [...group.lanes];
-}
-
-/**
- * Starting a lane runs code of packages that nobody pays for. A code whose lanes took `burstSeconds` to start rests until it
- * has taken no more than a tenth of the time.
- */
-export function noteStart(group: Group, startedAt: number, burstSeconds: number): void {
-  const now = Date.now();
-  group.debt = { seconds: countDebt(group, startedAt) + (now - startedAt) / 1000, at: now };
-  const over = group.debt.seconds - burstSeconds;
-  if (over >= 0) group.restUntil = Math.max(group.restUntil, now + (over / START_SHARE) * 1000);
-}
-
-function countDebt({ debt }: Group, now: number): number {
-  return Math.max(0, debt.seconds - ((now - debt.at) / 1000) * START_SHARE);
 }
 
 /** Returns whether nothing is known of the code that matters to the next lane of it. */

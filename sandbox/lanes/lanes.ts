@@ -15,8 +15,9 @@ import {
 import type { RunDisk, RunDiskPool } from "../run-disks.ts";
 import type { SandboxUser } from "../users/sandbox-user.ts";
 import { createLaneBudget, FullError, type LaneBudget } from "./budget.ts";
+import { createEfforts, noteStart } from "./effort.ts";
 import { UsedUpError } from "./forks.ts";
-import { type Group, type Groups, isRefused, isResting, noteStart, pruneClosed, takeGroup } from "./group.ts";
+import { type Group, type Groups, isRefused, isResting, pruneClosed, takeGroup } from "./group.ts";
 import { SeeminglyUnfitError, UnfitError } from "./guard.ts";
 import { type Lane, startLane } from "./lane.ts";
 
@@ -33,7 +34,10 @@ const LOOK_EVERY_MS = 1_000;
  * `hello` take 2.7 and 3.3 times a bare start, and 1.4 and 2.2 times it so (bench/README.md).
  */
 const START_AFTER_COLD_MS = 100;
-/** PyTorch takes ten seconds to be imported on a slow disk, and a code has up to four lanes on two cores. */
+/**
+ * PyTorch takes ten seconds to be imported on a slow disk, and a code has up to four lanes on two cores. An account that
+ * publishes thousands of commits in a row gets lanes for some hundreds of them, and the others at their first call.
+ */
 const START_BURST_SECONDS = 60;
 /** Before it is tried again where there was no room. */
 const FULL_REST_MS = 1_000;
@@ -69,7 +73,9 @@ export interface LanesDeps {
  */
 export function createLanes(deps: LanesDeps): Lanes {
   const { bounds } = deps;
+  const burstSeconds = bounds.startBurstSeconds ?? START_BURST_SECONDS;
   const groups: Groups = new Map();
+  const effortOf = createEfforts();
   const changes = createSignal();
   const budget = createLaneBudget(groups, bounds);
   const onChange = () => {
@@ -115,7 +121,12 @@ export function createLanes(deps: LanesDeps): Lanes {
       if (lack !== undefined) return { warm: false, reason: lack };
       const group = takeGroup(groups, request);
       if (group.refusal !== undefined && isRefused(group)) return { warm: false, reason: group.refusal.reason };
-      return pruneClosed(group).length > 0 ? { warm: true } : starter.start(group);
+      if (pruneClosed(group).length > 0) return { warm: true };
+      const { accountId } = request;
+      const startedAt = Date.now();
+      if (!isResting(group) && effortOf(accountId).restUntil > startedAt)
+        return { warm: false, reason: "Lanes ahead of calls took the account long, and rest for now." };
+      return starter.start(group).finally(() => noteStart(effortOf(accountId), startedAt, burstSeconds));
     },
     problem: starter.problem,
     listRequests: () =>

@@ -130,7 +130,13 @@ export function makeFolder(name: string): string {
 }
 
 /** Lanes in the bench's folder. */
-export const LANES = { lanesMax: 8, idleBytesMax: 1024 * MIB, idleMs: 600_000, retryAfterMs: 1_000 };
+export const LANES = {
+  lanesMax: 8,
+  idleBytesMax: 1024 * MIB,
+  idleMs: 600_000,
+  retryAfterMs: 1_000,
+  startBurstSeconds: 3_600,
+};
 
 /** A bench whose executions are served by lanes. */
 export function openWarmBench(

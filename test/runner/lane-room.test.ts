@@ -2,7 +2,9 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
-import { noteStart, takeGroup } from "../../sandbox/lanes/group.ts";
+import type { AccountId } from "../../domain/ids.ts";
+import { noteStart } from "../../sandbox/lanes/effort.ts";
+import { takeGroup } from "../../sandbox/lanes/group.ts";
 import { measureLane } from "../../sandbox/lanes/lane-meter.ts";
 import { measureMemoryBytes } from "../../sandbox/process-tree.ts";
 import { type Bench, LIMITS, openWarmBench } from "./harness.ts";
@@ -137,6 +139,28 @@ test("a code, whose lanes take long to start, is not given another until that ti
     await waitUntil(() => listLanes(bench).length === 0);
     expect(await commit.warm()).toEqual({ warm: false, reason: "Its lanes took long to start, and rest for now." });
     expect((await commit.run()).path).toBe("cold");
+  } finally {
+    await bench.close();
+  }
+});
+
+test("an account, whose lanes ahead of calls took long to start, gets another by a call alone; others get theirs", async () => {
+  const bench = await openWarmBench({}, { startBurstSeconds: 1 });
+  try {
+    const environmentDir = bench.environment({ "package.py": "import time; time.sleep(1.2)\n" });
+    const [own, others] = ["ac_1" as AccountId, "ac_2" as AccountId];
+    expect(await bench.commit({ code: codeOf(1), environmentDir, accountId: own }).warm()).toEqual({ warm: true });
+    const next = bench.commit({ code: "def main():\n    return 2\n", accountId: own });
+    const reason = "Lanes ahead of calls took the account long, and rest for now.";
+    expect(await next.warm()).toEqual({ warm: false, reason });
+    const other = bench.commit({ code: "def main():\n    return 3\n", accountId: others });
+    expect(await other.warm()).toEqual({ warm: true });
+    let path = "";
+    for (let tries = 0; tries < 200 && path !== "lane"; tries++) {
+      ({ path } = await next.run());
+      await sleep(20);
+    }
+    expect(path).toBe("lane");
   } finally {
     await bench.close();
   }
