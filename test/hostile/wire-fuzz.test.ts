@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { expectDocumented } from "./documented.ts";
 import { casesOf, FUZZ_MS, SEED } from "./fuzz-settings.ts";
+import { measureHeldMemory } from "./held-memory.ts";
 import { createLine } from "./keep-alive.ts";
 import { mutated } from "./mutations.ts";
 import { anExecuteRequest } from "./requests.ts";
@@ -16,8 +15,6 @@ const STATUSES = [200, 400, 413, 415];
 /** Between a quarter of the cases and the end of them: what a leak of 1 KB a request would exceed in the long form. */
 const HEAP_GROWTH_BYTES_MAX = 8_000_000;
 const RSS_GROWTH_BYTES_MAX = 60_000_000;
-const LOOKS = 8;
-const LOOK_MS = 150;
 const SETTLE_MS = 15_000;
 
 let service: HostileService;
@@ -28,24 +25,10 @@ beforeAll(async () => {
 
 afterAll(() => service?.close());
 
-setFlagsFromString("--expose-gc");
-const collectGarbage = runInNewContext("gc") as () => void;
-
-/**
- * What is really held, by the service and by these callers: both are this process. Pages that were freed go back to the
- * system a while after the garbage was collected, so the lowest of several looks counts.
- */
-async function measureMemory(): Promise<{ heap: number; rss: number }> {
+function measureMemory(): Promise<{ heap: number; rss: number }> {
   service.logged.length = 0;
   service.started.length = 0;
-  let lowest = { heap: Number.POSITIVE_INFINITY, rss: Number.POSITIVE_INFINITY };
-  for (let look = 0; look < LOOKS; look += 1) {
-    collectGarbage();
-    const { heapUsed, external, rss } = process.memoryUsage();
-    lowest = { heap: Math.min(lowest.heap, heapUsed + external), rss: Math.min(lowest.rss, rss) };
-    await sleep(LOOK_MS);
-  }
-  return lowest;
+  return measureHeldMemory();
 }
 
 interface Body {
