@@ -219,8 +219,13 @@ async function aTestedCheckout(tiers: Record<string, Told>, { end = 0, none = fa
   mkdirSync(join(checkout.path, "dist/src/setup"));
   writeFileSync(
     join(checkout.path, "dist/src/setup/test-machine.js"),
-    `import { appendFileSync } from "node:fs";
-     const build = () => new Promise((resolve) => setTimeout(resolve, 1_000)).then(() => appendFileSync("calls", "built\\n"));
+    `import { appendFileSync, readFileSync } from "node:fs";
+     import { setTimeout as sleep } from "node:timers/promises";
+     const build = async () => {
+       // A busy machine takes seconds to begin the early tiers.
+       for (let ms = 0; ms < 1_000 || (${"early" in tiers} && !readFileSync("calls", "utf8").includes("early")); ms += 100) await sleep(100);
+       appendFileSync("calls", "built\\n");
+     };
      export const prepareTestMachine = async () => ({ problems: ["no browser here"], temporal: build().then(() => "no Temporal here") });`,
   );
   for (const [tier, { silentAbout = [] }] of Object.entries(tiers))
